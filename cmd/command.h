@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// A subcommand of the commlab program: one file each, `cmd/NAME.c`, and a row in main.c's table.
+#pragma once
+
+struct clab_command {
+    const char *name;
+    const char *summary;                 // one line for `commlab --help`
+    int (*run)(int argc, char **argv);   // argv[0] is "commlab NAME"; returns the exit status, 2 for wrong usage
+};
+
+extern const struct clab_command cmd_run, cmd_bench, cmd_verify, cmd_show, cmd_sim, cmd_nets, cmd_fit, cmd_lab, cmd_report, cmd_doctor;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// One line per event on stderr, by level: `commlab: error: rank 3: ...`.
+// - CLAB_LOG=error|warn|info|debug chooses the level; warn is the default.
+// - A message is one line, names the file, line, rank or flag, and ends with the remedy where there is one.
+#pragma once
+
+enum clab_log_level { CLAB_LOG_ERROR, CLAB_LOG_WARN, CLAB_LOG_INFO, CLAB_LOG_DEBUG };
+
+void clab_log_at(enum clab_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// The rank that messages are signed with; -1 (the start) signs with none.
+void clab_log_set_rank(int rank);
+
+#define clab_error(...) clab_log_at(CLAB_LOG_ERROR, __VA_ARGS__)
+#define clab_warn(...) clab_log_at(CLAB_LOG_WARN, __VA_ARGS__)
+#define clab_info(...) clab_log_at(CLAB_LOG_INFO, __VA_ARGS__)
+#define clab_debug(...) clab_log_at(CLAB_LOG_DEBUG, __VA_ARGS__)

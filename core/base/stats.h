@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Order statistics: medians with intervals that assume no distribution, and paired ratios.
+// - The interval of a median is between two order statistics, chosen so that it covers with at least 95 %
+//   by the binomial distribution (below six samples, that is the whole range).
+// - Comparing two programs: the median of the ratios of interleaved pairs, with the same kind of interval.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct clab_summary {
+    double median, low, high; // the unit of the samples; low..high is the 95 % interval of the median
+    double min, max;
+    int n;
+};
+
+// The summary of `n` >= 1 samples, which are left as they are.
+// errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
+// source: David and Nagaraja, Order Statistics, section 7.1
+int clab_summarize(const double *samples, int n, struct clab_summary *summary_p);
+
+// The summary of a[i] / b[i].  errors: CLAB_EINVAL (n < 1, or a b[i] <= 0), CLAB_ENOMEM
+int clab_summarize_ratios(const double *a, const double *b, int n, struct clab_summary *summary_p);
+
+// The q-quantile, 0 <= q <= 1, of n >= 1 samples, by linear interpolation.
+double clab_quantile(const double *samples, int n, double q);
+
+// Whether the second half of the samples is shifted against the first: a rank-sum test at 1 %.
+bool clab_has_drift(const double *samples, int n);

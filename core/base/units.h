@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Sizes, durations and rates with their units, read and written.
+// - Sizes: 8, 64K, 1M, 1G are powers of 1024 (nccl-tests' habit); KiB, MiB, GiB say so; KB, MB, GB are powers of 1000.
+// - Durations need a unit: ns, us, ms, s. Rates need one: GB/s (1e9 bytes), Gb/s (1e9 bits), MB/s, Mb/s, s/B, ns/B, ps/B.
+// - Every parser takes the whole text or nothing: "8x", "-1", "" and overflow are CLAB_EPARSE, and nothing is written.
+#pragma once
+
+#include <stddef.h>
+
+#define CLAB_TEXT 32 // enough for any value printed here
+
+int clab_parse_size(const char *text, size_t *bytes_p);
+int clab_parse_int(const char *text, int low, int high, int *value_p);
+int clab_parse_seconds(const char *text, double *seconds_p);             // "1.5us" -> 1.5e-6
+int clab_parse_seconds_per_byte(const char *text, double *seconds_p);    // "1ns/B", "10Gb/s" -> seconds a byte
+
+// Text for people, written to `out` and returned: "64 KiB", "1.5 us", "12.3 GB/s".
+const char *clab_size_text(size_t bytes, char out[CLAB_TEXT]);
+const char *clab_seconds_text(double seconds, char out[CLAB_TEXT]);
+const char *clab_rate_text(double bytes_per_second, char out[CLAB_TEXT]);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The job: the processes of a run, how they were started, and how they find each other.
+//
+// - launch.c forks ranks and watches over them: the first failure ends the job, no process is left behind.
+// - control.c is the small shared page through which ranks of one host meet (exchange) and learn of deaths.
+// - The launcher passes one sparse memory file by inheritance, so that nothing is left when ranks are killed: the
+//   control pages first, the backend's part behind them (struct clab_bootstrap).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend.h"
+
+struct clab_launch {
+    int nranks;
+    const char *backend; // name; NULL: CLAB_BACKEND or "shm"
+    bool pin;            // one core a rank when ranks <= cores
+    bool prefix;         // "[rank] " before each line of output
+    double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
+    char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
+};
+
+// Start the ranks and wait for them. In the parent, *status_p is the exit status to end with: 0, the first failing
+// rank's status, or 128 + its signal; the line that names it has been logged.
+// In a rank started without a program it returns with *rank_p >= 0; in the parent *rank_p is -1.
+//   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS
+int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
+
+// Join the job that the environment describes (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, CLAB_JOB_FD).
+//   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS
+int clab_bootstrap_open(struct clab_bootstrap **boot_p);
+void clab_bootstrap_close(struct clab_bootstrap *boot);
+
+// Usable cores of this process.
+int clab_cores(void);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Collective algorithms as pure functions. One schedule is run, proved, priced and drawn.
+//
+// A collective moves and reduces *blocks* of `count` elements. Allreduce, broadcast and reduce have one block;
+// allgather, reduce-scatter, gather, scatter and alltoall have one block per rank. An algorithm cuts every block into
+// `chunks` chunks; chunk numbers run through block 0, then block 1, and so on. What a rank does is a sequence of
+// *stages*; `stage()` computes any of them from (problem, rank, lane, stage) alone: nothing is stored.
+//
+// Five rules give it meaning:
+// 1. Steps of a stage are concurrent: sends and copies read the state on entry, receives land on exit.
+// 2. Stages are a rank's own program counter, not global rounds.
+// 3. Messages between a pair match in order within a lane: there are no tags.
+// 4. Lanes are independent programs on disjoint slices: a block is cut into `lanes` slices, a slice into chunks.
+//    Pipelining, channels and double trees are this one thing.
+// 5. One function turns parts to elements: part i of k over n elements starts at i*(n/k) + min(i, n%k).
+//
+// Buffers. CLAB_DATA is what the collective works on: on entry it holds the caller's input, at the end it must hold the
+// result. (The executor gives it memory: it reads the caller's `in` at the first touch, and writes `out`, without copying
+// first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA, block i is
+// from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CLAB_COLLECTIVES(X)                \
+    X(CLAB_ALLREDUCE, "allreduce")           \
+    X(CLAB_BROADCAST, "broadcast")           \
+    X(CLAB_REDUCE, "reduce")                 \
+    X(CLAB_ALLGATHER, "allgather")           \
+    X(CLAB_REDUCE_SCATTER, "reduce_scatter") \
+    X(CLAB_ALLTOALL, "alltoall")             \
+    X(CLAB_GATHER, "gather")                 \
+    X(CLAB_SCATTER, "scatter")               \
+    X(CLAB_BARRIER, "barrier")               \
+    X(CLAB_SENDRECV, "sendrecv") // rank r sends to r+1 and receives from r-1, modulo P
+
+#define X(name, text) name,
+enum clab_collective { CLAB_COLLECTIVES(X) CLAB_COLLECTIVE_COUNT };
+#undef X
+
+const char *clab_collective_name(enum clab_collective collective);
+int clab_collective_parse(const char *name, enum clab_collective *collective_p); // CLAB_ENOENT
+bool clab_collective_reduces(enum clab_collective collective);
+bool clab_collective_rooted(enum clab_collective collective);
+
+// What is to be done. `count` is in elements of one block: the whole buffer of an allreduce, what each rank gives in an
+// allgather, what each gets in a reduce-scatter, what each pair exchanges in an alltoall. 0 is legal.
+struct clab_problem {
+    enum clab_collective collective;
+    int nranks;   // P >= 1
+    int root;     // 0 <= root < P; 0 where there is none
+    int lanes;    // >= 1
+    int group;    // ranks a node, for two-level algorithms; 0: the algorithm chooses
+    size_t count; // elements of a block
+};
+
+enum clab_buffer { CLAB_DATA, CLAB_INPUT, CLAB_SCRATCH, CLAB_BUFFER_COUNT };
+
+struct clab_span {
+    enum clab_buffer buffer;
+    int first, count; // in chunks
+};
+
+enum clab_step_op { CLAB_SEND, CLAB_RECV, CLAB_RECV_REDUCE, CLAB_COPY };
+
+// SEND: src to peer.  RECV: dst from peer.  RECV_REDUCE: dst = dst (op) what peer sends.  COPY: dst = src, no peer.
+struct clab_step {
+    enum clab_step_op op;
+    int peer;
+    struct clab_span src, dst;
+};
+
+enum { CLAB_DONE = -1 }; // what stage() returns after a rank's last stage
+
+// What an algorithm promises; the verifier holds it exactly. In chunks of one lane (all chunks count as equal, empty ones
+// too) and messages. A makespan is that of a machine on which a message costs 1 (rounds), each chunk sent costs 1
+// (serial), or each chunk reduced costs 1 (reduced); sends of a stage leave one after another, a stage ends when
+// its own sends have left and its receives have landed.
+struct clab_claim {
+    long rounds;     // makespan, in messages: the factor of alpha
+    long serial;     // makespan, in chunks on the wire: the factor of beta
+    long reduced;    // makespan, in chunks reduced: the factor of gamma
+    long sent_max;   // chunks sent by the busiest rank
+    long sent_total; // chunks sent by all ranks
+};
+
+struct clab_algorithm {
+    const char *name;   // "ring"; unique within a collective
+    const char *title;  // one line for people
+    const char *source; // the paper and section
+    enum clab_collective collective;
+    int default_lanes;                                                   // 1, or 2 for double trees, more for pipelines
+    bool (*supports)(const struct clab_problem *);
+    int (*chunks)(const struct clab_problem *);                          // per block and lane, >= 1
+    int (*scratch)(const struct clab_problem *);                         // blocks of CLAB_SCRATCH
+    int (*width)(const struct clab_problem *);                           // most steps of any stage
+    int (*stage)(const struct clab_problem *, int rank, int lane, int stage, struct clab_step out[]); // steps, or CLAB_DONE
+    struct clab_claim (*claim)(const struct clab_problem *);
+};
+
+// All algorithms of all collectives, in a fixed order, ended by NULL.
+extern const struct clab_algorithm *const clab_algorithms[];
+
+// The algorithm called `name` of `collective`, or NULL.
+const struct clab_algorithm *clab_algorithm_find(enum clab_collective collective, const char *name);
+
+// Rule 5. Part i of k over n elements: where it starts, and how many it holds.
+static inline size_t clab_part_start(size_t n, int k, int i)
+{
+    size_t each = n / (size_t)k, extra = n % (size_t)k;
+    return (size_t)i * each + ((size_t)i < extra ? (size_t)i : extra);
+}
+static inline size_t clab_part_size(size_t n, int k, int i)
+{
+    return n / (size_t)k + ((size_t)i < n % (size_t)k ? 1 : 0);
+}
+
+// Blocks of CLAB_DATA (and of CLAB_INPUT in an alltoall): 1, or one per rank.
+int clab_problem_blocks(const struct clab_problem *problem);
+
+// Whether CLAB_DATA's `block` holds the rank's input on entry, and whether it must hold the result at the end.
+// (Reduce-scatter: every rank holds all blocks on entry and wants its own. Allgather: the reverse.)
+bool clab_problem_holds(const struct clab_problem *problem, int rank, int block);
+bool clab_problem_wants(const struct clab_problem *problem, int rank, int block);
+
+// Where `block` lies in the caller's `in` and `out` arrays, in blocks; -1 if it does not.
+// (An allgather's `in` is one block long: the rank's own.)
+int clab_problem_in_block(const struct clab_problem *problem, int rank, int block);
+int clab_problem_out_block(const struct clab_problem *problem, int rank, int block);
+
+// The elements [*start_p, *start_p + return value) of its buffer that `chunk` of `lane` covers, given the algorithm's
+// chunks per block. Start is counted in a buffer of clab_problem_blocks() blocks of `count` elements.
+size_t clab_problem_elements(const struct clab_problem *problem, int chunks, int lane, int chunk, size_t *start_p);
+
+// errors: CLAB_EINVAL with one logged line naming the field (nranks < 1, root out of range, lanes < 1, unsupported)
+int clab_problem_check(const struct clab_problem *problem, const struct clab_algorithm *algorithm);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The simulator: what a schedule costs on a described network. Prices the very stage() functions that the executor runs.
+//
+// - closed form: claim() times alpha, beta, gamma. What a student derives on paper.
+// - dataflow: a clock per rank, run to block, over a piecewise LogGP network; sees skew, protocols, contention.
+// - A network is a text file, sim/nets/NAME.net, or a profile in the same format that `commlab fit` wrote.
+#pragma once
+
+#include "schedule/schedule.h"
+#include "base/type.h"
+
+struct clab_net; // net.h has the fields; students inspect them
+
+// The network called `name` (sim/nets/NAME.net; "machine": what `commlab fit` wrote), or the file at that path.
+//   errors: CLAB_ENOENT, CLAB_EPARSE; the logged line names file, line, what was expected
+int clab_net_load(const char *name, struct clab_net **net_p);
+void clab_net_free(struct clab_net *net);
+
+enum clab_sim_engine { CLAB_ENGINE_AUTO, CLAB_ENGINE_CLOSED, CLAB_ENGINE_FULL };
+
+// What is priced besides the problem itself.
+struct clab_sim_options {
+    enum clab_sim_engine engine;
+    size_t element_bytes;  // of the problem's count
+    bool in_place;         // out-of-place runs touch `in` first, and may copy it
+    int calls;             // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
+    size_t footprint;      // bytes a rank touches in all; 0: in + out of this problem
+};
+
+struct clab_sim_result {
+    double seconds;                         // predicted time of one call, the slowest rank's
+    double latency, bandwidth, reduce, wait; // where it goes, on the critical rank; they add up to seconds
+    const char *engine;                     // "closed" or "full"
+    double engine_seconds;                  // what the prediction itself cost
+    long messages;                          // that were simulated
+    size_t peak_bytes;                      // memory of the engine
+};
+
+//   errors: CLAB_EINVAL, CLAB_EDEADLOCK, CLAB_ENOMEM
+int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
+                 const struct clab_sim_options *options, struct clab_sim_result *result_p);
