@@ -56,8 +56,8 @@ struct clab_transfer {
 
     bool done;       // set by start or test
     size_t moved;    // bytes so far
-    uint64_t ticket; // the message's number
-    void *priv[4];
+    uint64_t turn;   // its place in the order of its channel
+    uint64_t mark;   // when it is delivered, in the backend's own count
 };
 
 // Compute where the data lives. The CPU's is clab_device_cpu.

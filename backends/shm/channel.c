@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The two ends of a channel. Source: the single-producer single-consumer ring of Lamport 1983, with the full/empty test in
+// the line itself (as FastForward, Giacomoni et al. 2008, section 3).
+
+#include "shm/channel.h"
+
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/reduce.h"
+
+static size_t message_bytes(const struct clab_transfer *t)
+{
+    return t->count * clab_type_bytes(t->type);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// The peer sleeps only after a long time of looking. It announces that, looks once more, and then sleeps at most 1 ms:
+// an announcement that we read too early costs that millisecond, and spares every message a memory fence.
+static void wake(const struct clab_endpoint *endpoint, int peer)
+{
+    struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->job_ranks[peer]);
+    if (atomic_load_explicit(&bell->sleeping, memory_order_relaxed)) {
+        atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed);
+        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+// ---- sending -------------------------------------------------------------------------------------------------
+
+static bool is_full(struct shm_channel *channel)
+{
+    if (channel->lines - channel->seen < SHM_LINES)
+        return false;
+    channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
+    return channel->lines - channel->seen >= SHM_LINES;
+}
+
+static enum shm_way choose_way(const struct clab_domain *domain, const void *src, size_t bytes)
+{
+    if (bytes <= SHM_INLINE_BYTES)
+        return SHM_INLINE;
+    if (bytes >= SHM_PULL_SHARED && shm_is_shared(domain, src))
+        return SHM_PULL;
+    if (bytes >= SHM_PULL_READV && domain->may_readv)
+        return SHM_READV;
+    return SHM_SLOTS;
+}
+
+// Write the next line, with the next fragment of the message, and return the fragment's bytes.
+static size_t write_line(const struct clab_domain *domain, struct shm_channel *channel, const struct clab_transfer *t)
+{
+    size_t bytes = message_bytes(t), moved = bytes - t->moved;
+    struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
+    const char *src = (const char *)t->src + t->moved;
+    line->way = choose_way(domain, t->src, bytes);
+    line->message_bytes = bytes;
+    switch ((enum shm_way)line->way) {
+    case SHM_INLINE: memcpy(line->payload, src, moved); break;
+    case SHM_SLOTS:
+        moved = least(moved, SHM_SLOT_BYTES);
+        memcpy(channel->queue->slots[channel->lines % SHM_LINES], src, moved);
+        break;
+    case SHM_PULL: line->address = (uint64_t)(src - domain->base); break;
+    case SHM_READV: line->address = (uint64_t)(uintptr_t)src; break;
+    }
+    atomic_store_explicit(&line->number, ++channel->lines, memory_order_release);
+    return moved;
+}
+
+int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
+{
+    size_t bytes = message_bytes(t);
+    if (channel->finished == t->turn) {
+        do {
+            if (is_full(channel))
+                return CLAB_OK;
+            t->moved += write_line(endpoint->domain, channel, t);
+            wake(endpoint, t->peer);
+        } while (t->moved < bytes);
+        t->mark = channel->lines;
+        channel->finished++;
+    }
+    if (channel->finished <= t->turn)
+        return CLAB_OK;
+    if (choose_way(endpoint->domain, t->src, bytes) >= SHM_PULL) {
+        channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
+        t->done = (int32_t)(channel->seen - (uint32_t)t->mark) >= 0;
+    } else {
+        t->done = true;
+    }
+    return CLAB_OK;
+}
+
+// ---- receiving -----------------------------------------------------------------------------------------------
+
+// Land `bytes` of the message, which lie at `from`, behind what has landed already.
+static void land(const struct clab_transfer *t, const void *from, size_t bytes)
+{
+    char *dst = (char *)t->dst + t->moved;
+    if (t->op == CLAB_RECV)
+        memcpy(dst, from, bytes);
+    else
+        clab_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
+}
+
+// Read the peer's private memory: straight to its place, or by blocks that the cache holds until they are reduced.
+static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
+{
+    pid_t pid = endpoint->domain->pids[endpoint->job_ranks[t->peer]];
+    while (t->moved < bytes) {
+        size_t block = t->op == CLAB_RECV ? bytes : least(bytes - t->moved, SHM_READV_BLOCK);
+        char *place = t->op == CLAB_RECV ? t->dst : endpoint->bounce;
+        struct iovec local = {place, block}, remote = {(char *)(uintptr_t)address + t->moved, block};
+        ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+        if (got != (ssize_t)block) {
+            clab_error("reading %zu bytes of rank %d's memory gave %zd: has it ended?", block, t->peer, got);
+            return CLAB_EPEER;
+        }
+        if (t->op == CLAB_RECV_REDUCE)
+            land(t, place, block);
+        t->moved += block;
+    }
+    return CLAB_OK;
+}
+
+static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t,
+                     const struct shm_line *line)
+{
+    size_t bytes = message_bytes(t), fragment = bytes - t->moved;
+    if (line->message_bytes != bytes) {
+        clab_error("rank %d sent %zu bytes where %zu were expected: do all ranks call the same collective with the same count?",
+                   t->peer, (size_t)line->message_bytes, bytes);
+        return CLAB_EMISMATCH;
+    }
+    switch ((enum shm_way)line->way) {
+    case SHM_INLINE: land(t, line->payload, fragment); break;
+    case SHM_SLOTS:
+        fragment = least(fragment, SHM_SLOT_BYTES);
+        land(t, channel->queue->slots[channel->lines % SHM_LINES], fragment);
+        break;
+    case SHM_PULL: land(t, endpoint->domain->base + line->address, fragment); break;
+    case SHM_READV: return land_remote(endpoint, t, line->address, bytes);
+    }
+    t->moved += fragment;
+    return CLAB_OK;
+}
+
+// Tell the sender: at once where it waits for it, else twice a round of the lines.
+static void publish(struct clab_endpoint *endpoint, struct shm_channel *channel, int peer, bool awaited)
+{
+    if (!awaited && channel->lines - channel->seen < SHM_LINES / 2)
+        return;
+    channel->seen = channel->lines;
+    atomic_store_explicit(&channel->queue->consumed, channel->lines, memory_order_release);
+    wake(endpoint, peer);
+}
+
+int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
+{
+    if (channel->finished != t->turn)
+        return CLAB_OK;
+    do {
+        struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
+        if (atomic_load_explicit(&line->number, memory_order_acquire) != channel->lines + 1)
+            return CLAB_OK;
+        CLAB_TRY(take_line(endpoint, channel, t, line));
+        bool awaited = line->way >= SHM_PULL;
+        channel->lines++;
+        publish(endpoint, channel, t->peer, awaited);
+    } while (t->moved < message_bytes(t));
+    channel->finished++;
+    t->done = true;
+    return CLAB_OK;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// A channel: messages one way between two ranks on one lane, in order, through cache lines in shared memory.
+// - The sender writes a line's payload, then its number; the receiver looks at the one line that comes next.
+// - The receiver counts what it has consumed; the sender reads that count only when all lines seem full, or to learn
+//   that a pull is over. So a small message moves exactly one cache line.
+// - Several transfers may be posted on a channel: they take their turns in the order of start().
+#pragma once
+
+#include "shm/shm.h"
+
+enum shm_way { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
+
+struct shm_line {
+    _Atomic uint32_t number; // 1, 2, ...: the line's content is message fragment `number`
+    uint32_t way;
+    uint64_t message_bytes;
+    union {
+        char payload[SHM_INLINE_BYTES];
+        uint64_t address; // PULL: offset in the file. READV: the sender's virtual address
+    };
+};
+
+// In shared memory; lies in the receiver's share.
+struct shm_queue {
+    _Alignas(SHM_LINE_BYTES) struct shm_line lines[SHM_LINES];
+    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t consumed; // lines, written by the receiver
+    _Alignas(SHM_LINE_BYTES) char slots[SHM_LINES][SHM_SLOT_BYTES];
+};
+
+// In private memory; one at each end.
+struct shm_channel {
+    struct shm_queue *queue;
+    uint32_t lines;    // written, or consumed
+    uint32_t seen;     // sender: the peer's `consumed` when last read; receiver: what it last published
+    uint64_t posted;   // transfers started
+    uint64_t finished; // whose turn it is
+};
+
+struct clab_endpoint {
+    struct clab_domain *domain;
+    int rank, nranks;
+    int *job_ranks;               // (nranks)
+    struct shm_channel *send;     // (nranks, lanes)
+    struct shm_channel *receive;  // (nranks, lanes)
+    struct shm_area *area;        // the queues towards this rank
+    struct shm_area **peer_areas; // (nranks)
+    char *bounce;                 // SHM_READV_BLOCK bytes
+};
+
+// Move what can be moved of `t` through its channel; sets t->done.
+//   errors: CLAB_EMISMATCH (the sizes at both ends differ), CLAB_ESYS (process_vm_readv)
+int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
+int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);

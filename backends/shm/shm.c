@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// The shared-memory backend: attach to the host's memory file, open channels, move a stage's transfers.
+
+#include "shm/shm.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "shm/channel.h"
+
+enum { LANES = CLAB_P2P_LANE + 1, HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
+
+// What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
+// for `consumed` must find it.
+struct shm_area {
+    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed; // members that have
+    uint32_t members;
+    struct shm_area *next; // in the owner's list of closed areas
+    struct shm_queue queues[]; // (members, LANES): what member m sends to the owner on a lane
+};
+
+// ---- domain --------------------------------------------------------------------------------------------------
+
+// What each rank tells the others when it attaches.
+struct hello {
+    pid_t pid;
+    const uint64_t *probe; // a word that the others try to read
+    cpu_set_t cores;
+};
+
+static bool can_read(pid_t pid, const uint64_t *probe, uint64_t expected)
+{
+    uint64_t word = 0;
+    struct iovec local = {&word, sizeof word}, remote = {(void *)(uintptr_t)probe, sizeof word};
+    return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof word && word == expected;
+}
+
+// Learn pids, whether all may read each other's memory, and how many cores there are for how many ranks.
+static int greet(struct clab_domain *domain)
+{
+    static const uint64_t probe = 0x636f6d6d6c616221; // the same address need not hold it in another program
+    struct clab_bootstrap *boot = domain->boot;
+    struct hello mine = {.pid = getpid(), .probe = &probe}, *all = calloc((size_t)boot->nranks, sizeof *all);
+    bool readable, *every = calloc((size_t)boot->nranks, sizeof *every);
+    int err = all && every ? CLAB_OK : CLAB_ENOMEM;
+    if (err)
+        goto done;
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
+    sched_getaffinity(0, sizeof mine.cores, &mine.cores);
+    if ((err = boot->exchange(boot, &mine, sizeof mine, all)))
+        goto done;
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    for (int r = 0; r < boot->nranks; r++) {
+        domain->pids[r] = all[r].pid;
+        CPU_OR(&cores, &cores, &all[r].cores);
+    }
+    domain->crowded = boot->nranks > CPU_COUNT(&cores);
+    const struct hello *next = &all[(boot->rank + 1) % boot->nranks];
+    readable = can_read(next->pid, next->probe, probe) && !getenv("CLAB_SHM_NO_READV");
+    if ((err = boot->exchange(boot, &readable, sizeof readable, every)))
+        goto done;
+    domain->may_readv = true;
+    for (int r = 0; r < boot->nranks; r++)
+        domain->may_readv &= every[r];
+done:
+    free(all);
+    free(every);
+    return err;
+}
+
+static int map_file(struct clab_domain *domain)
+{
+    struct clab_bootstrap *boot = domain->boot;
+    if (boot->segment_fd < 0) {
+        clab_error("shm: this job has no memory file; start it with `commlab run` or -n");
+        return CLAB_EUNSUPPORTED;
+    }
+    domain->bytes = boot->segment_bytes;
+    domain->share_bytes = boot->segment_bytes / (size_t)boot->nranks / HUGE_PAGE * HUGE_PAGE;
+    if (domain->share_bytes < 2 * HUGE_PAGE) {
+        clab_error("shm: the memory file of %zu bytes is too small for %d ranks", domain->bytes, boot->nranks);
+        return CLAB_ENOMEM;
+    }
+    domain->base = mmap(NULL, domain->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->segment_fd,
+                        (off_t)boot->segment_offset);
+    if (domain->base == MAP_FAILED) {
+        clab_error("shm: mapping %zu bytes: %s; is the address space limited (ulimit -v)?", domain->bytes, strerror(errno));
+        return CLAB_ENOMEM;
+    }
+    return CLAB_OK;
+}
+
+static void detach(struct clab_domain *domain)
+{
+    shm_heap_destroy(domain->heap);
+    if (domain->base != MAP_FAILED && domain->base)
+        munmap(domain->base, domain->bytes);
+    free(domain->pids);
+    free(domain);
+}
+
+static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
+{
+    struct clab_domain *domain = calloc(1, sizeof *domain);
+    if (!domain)
+        return CLAB_ENOMEM;
+    domain->boot = boot;
+    domain->pids = calloc((size_t)boot->nranks, sizeof *domain->pids);
+    int err = domain->pids ? map_file(domain) : CLAB_ENOMEM;
+    if (!err) {
+        size_t start = (size_t)boot->rank * domain->share_bytes + SHARE_HEAD;
+        err = shm_heap_create(domain->base + start, domain->share_bytes - SHARE_HEAD, boot->segment_fd,
+                              boot->segment_offset + start, &domain->heap);
+    }
+    if (!err)
+        err = greet(domain);
+    if (err) {
+        detach(domain);
+        return err;
+    }
+    *domain_p = domain;
+    return CLAB_OK;
+}
+
+static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+{
+    int err = shm_heap_alloc(domain->heap, bytes, memory_p);
+    if (err)
+        clab_error("shm: no block of %zu bytes is left; the largest has %zu", bytes, shm_heap_left(domain->heap));
+    return err;
+}
+
+static void release(struct clab_domain *domain, void *memory)
+{
+    if (memory)
+        shm_heap_free(domain->heap, memory);
+}
+
+// ---- endpoint ------------------------------------------------------------------------------------------------
+
+// Free the areas that no member uses any more.
+static void reap(struct clab_domain *domain)
+{
+    for (struct shm_area **link = &domain->closed; *link;) {
+        struct shm_area *area = *link;
+        if (atomic_load_explicit(&area->closed, memory_order_acquire) < area->members) {
+            link = &area->next;
+            continue;
+        }
+        *link = area->next;
+        shm_heap_free(domain->heap, area);
+    }
+}
+
+static void release_endpoint(struct clab_endpoint *endpoint)
+{
+    free(endpoint->job_ranks);
+    free(endpoint->send);
+    free(endpoint->receive);
+    free(endpoint->peer_areas);
+    free(endpoint->bounce);
+    free(endpoint);
+}
+
+static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const struct clab_group *group)
+{
+    struct clab_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    size_t n = (size_t)group->nranks;
+    if (!endpoint)
+        return NULL;
+    endpoint->domain = domain;
+    endpoint->rank = group->rank;
+    endpoint->nranks = group->nranks;
+    endpoint->job_ranks = malloc(n * sizeof *endpoint->job_ranks);
+    endpoint->send = calloc(n * LANES, sizeof *endpoint->send);
+    endpoint->receive = calloc(n * LANES, sizeof *endpoint->receive);
+    endpoint->peer_areas = calloc(n, sizeof(struct shm_area *));
+    endpoint->bounce = malloc(SHM_READV_BLOCK);
+    if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->bounce) {
+        release_endpoint(endpoint);
+        return NULL;
+    }
+    memcpy(endpoint->job_ranks, group->ranks, n * sizeof *endpoint->job_ranks);
+    return endpoint;
+}
+
+static int open_endpoint(struct clab_domain *domain, const struct clab_group *group, struct clab_endpoint **endpoint_p)
+{
+    size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * LANES * sizeof(struct shm_queue);
+    struct clab_endpoint *endpoint = create_endpoint(domain, group);
+    uint64_t mine = 0, *all = calloc(n, sizeof *all);
+    void *memory = NULL;
+    int err = endpoint && all ? CLAB_OK : CLAB_ENOMEM;
+    if (err)
+        goto fail;
+    reap(domain);
+    if ((err = alloc(domain, area_bytes, &memory)))
+        goto fail;
+    endpoint->area = memory;
+    endpoint->area->members = (uint32_t)group->nranks;
+    mine = (uint64_t)((char *)memory - domain->base);
+    if ((err = group->exchange(group->context, &mine, sizeof mine, all)))
+        goto fail_area;
+    for (size_t r = 0; r < n; r++) {
+        endpoint->peer_areas[r] = (struct shm_area *)(domain->base + all[r]);
+        for (size_t lane = 0; lane < LANES; lane++) {
+            endpoint->send[r * LANES + lane].queue = &endpoint->peer_areas[r]->queues[(size_t)group->rank * LANES + lane];
+            endpoint->receive[r * LANES + lane].queue = &endpoint->area->queues[r * LANES + lane];
+        }
+    }
+    free(all);
+    *endpoint_p = endpoint;
+    return CLAB_OK;
+
+fail_area:
+    release(domain, memory);
+fail:
+    free(all);
+    if (endpoint)
+        release_endpoint(endpoint);
+    return err;
+}
+
+static void close_endpoint(struct clab_endpoint *endpoint)
+{
+    struct clab_domain *domain = endpoint->domain;
+    endpoint->area->next = domain->closed;
+    domain->closed = endpoint->area;
+    for (int r = 0; r < endpoint->nranks; r++)
+        atomic_fetch_add_explicit(&endpoint->peer_areas[r]->closed, 1, memory_order_release);
+    reap(domain);
+    release_endpoint(endpoint);
+}
+
+// ---- transfers -----------------------------------------------------------------------------------------------
+
+static struct shm_channel *channel_of(struct clab_endpoint *endpoint, const struct clab_transfer *t)
+{
+    struct shm_channel *channels = t->op == CLAB_SEND ? endpoint->send : endpoint->receive;
+    return &channels[t->peer * LANES + t->lane];
+}
+
+static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct clab_transfer *t = &transfers[i];
+        struct shm_channel *channel = channel_of(endpoint, t);
+        t->done = false;
+        t->moved = 0;
+        t->turn = channel->posted++;
+        if (t->op == CLAB_SEND)
+            CLAB_TRY(shm_channel_send(endpoint, channel, t));
+    }
+    return CLAB_OK;
+}
+
+static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
+{
+    bool done = true;
+    for (int i = 0; i < n; i++) {
+        struct clab_transfer *t = &transfers[i];
+        if (t->done)
+            continue;
+        if (t->op == CLAB_SEND)
+            CLAB_TRY(shm_channel_send(endpoint, channel_of(endpoint, t), t));
+        else
+            CLAB_TRY(shm_channel_receive(endpoint, channel_of(endpoint, t), t));
+        done &= t->done;
+    }
+    *done_p = done;
+    return CLAB_OK;
+}
+
+static int find_dead(struct clab_endpoint *endpoint, int *peer_p)
+{
+    int dead = endpoint->domain->boot->dead(endpoint->domain->boot);
+    for (int r = 0; dead >= 0 && r < endpoint->nranks; r++)
+        if (endpoint->job_ranks[r] == dead) {
+            *peer_p = r;
+            return CLAB_EPEER;
+        }
+    return CLAB_OK;
+}
+
+// First say that we are about to sleep, and return for one more look; then sleep.
+static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round)
+{
+    struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->domain->boot->rank);
+    struct timespec at_most = {.tv_nsec = 1000000};
+    if (round == 0)
+        atomic_store(&bell->sleeping, 1);
+    else if (atomic_load(&bell->sleeping))
+        syscall(SYS_futex, &bell->sleeping, FUTEX_WAIT, 1, &at_most, NULL, 0);
+    else
+        atomic_store(&bell->sleeping, 1);
+}
+
+// Tell the core that this is a waiting loop.
+static void relax(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+static int idle(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p)
+{
+    unsigned spins = endpoint->domain->crowded ? 0 : SHM_SPINS;
+    if (fruitless < spins) {
+        relax();
+        return CLAB_OK;
+    }
+    if (fruitless < spins + SHM_YIELDS)
+        sched_yield();
+    else
+        sleep_until_rung(endpoint, fruitless - spins - SHM_YIELDS);
+    return find_dead(endpoint, peer_p);
+}
+
+static int collective(struct clab_endpoint *endpoint, const struct clab_problem *problem, const void *in, void *out,
+                      enum clab_type type, enum clab_op op)
+{
+    (void)endpoint, (void)problem, (void)in, (void)out, (void)type, (void)op;
+    return CLAB_EUNSUPPORTED; // shared memory has no collectives of its own
+}
+
+const struct clab_backend clab_backend_shm = {
+    .name = "shm",
+    .title = "shared memory between processes of one host",
+    .attach = attach,
+    .detach = detach,
+    .alloc = alloc,
+    .free = release,
+    .open = open_endpoint,
+    .close = close_endpoint,
+    .start = start,
+    .test = test,
+    .idle = idle,
+    .collective = collective,
+    .device = &clab_device_cpu,
+};

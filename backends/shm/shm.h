@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Shared memory: ranks of one host, and one sparse memory file that all of them have mapped whole.
+//
+// - heap.c     each rank's share of the file, handed out by clab_alloc and to endpoints; peers read it in place.
+// - channel.c  one-way message queues between a pair of ranks, one per lane.
+// - shm.c      the backend: attach, open, start, test, idle.
+//
+// A message takes one of three ways, chosen by its sender (protocol.h):
+// - inline: in the cache line that announces it;
+// - slots:  copied into slots beside the lines, and out of them (or reduced out of them) by the receiver;
+// - pull:   the line holds an address, and the receiver copies or reduces straight from there: in place when the data
+//           lies in the file, else by process_vm_readv where the kernel lets us.
+// The sender of a pull waits until the receiver has consumed it; the others are buffered.
+#pragma once
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "backend.h"
+#include "shm/protocol.h"
+
+extern const struct clab_backend clab_backend_shm;
+
+struct shm_heap;
+
+// What the ranks of a host share besides their heaps: the head of each rank's share.
+struct shm_bell {
+    _Alignas(64) _Atomic uint32_t sleeping; // the rank is, or is about to be, asleep on this futex
+};
+
+struct clab_domain {
+    struct clab_bootstrap *boot;
+    char *base;         // of the mapping of the backend's part of the file
+    size_t bytes;       // mapped
+    size_t share_bytes; // each rank's
+    struct shm_heap *heap;
+    pid_t *pids;        // (nranks), for process_vm_readv
+    bool may_readv;     // every rank can read every other
+    bool crowded;       // more ranks than cores: give the core away at once
+    struct shm_area *closed; // areas of closed endpoints that a peer may still touch
+};
+
+static inline struct shm_bell *shm_bell(const struct clab_domain *domain, int job_rank)
+{
+    return (struct shm_bell *)(domain->base + (size_t)job_rank * domain->share_bytes);
+}
+
+static inline bool shm_is_shared(const struct clab_domain *domain, const void *memory)
+{
+    return (const char *)memory >= domain->base && (const char *)memory < domain->base + domain->bytes;
+}
+
+// ---- heap.c --------------------------------------------------------------------------------------------------
+
+// A heap over [memory, memory + bytes), which lies at `file_offset` of the file `fd`.  errors: CLAB_ENOMEM
+int shm_heap_create(char *memory, size_t bytes, int fd, size_t file_offset, struct shm_heap **heap_p);
+void shm_heap_destroy(struct shm_heap *heap);
+
+// `bytes` of zeros, aligned to 64 bytes, from 2 MiB on to huge pages.  errors: CLAB_ENOMEM
+int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p);
+// The pages go back to the system.
+void shm_heap_free(struct shm_heap *heap, void *memory);
+// The largest block that could be had.
+size_t shm_heap_left(const struct shm_heap *heap);
