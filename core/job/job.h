@@ -12,6 +12,20 @@
 
 #include "backend.h"
 
+enum { CLAB_MAX_RANKS = 1024 }; // of a job
+#define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
+#define CLAB_GRACE_DEFAULT 2.0    // seconds that survivors of a failure have
+
+struct clab_domain;
+
+// This process's membership, as clab_job_open makes it.
+struct clab_job {
+    struct clab_bootstrap *bootstrap;
+    const struct clab_backend *backend;
+    struct clab_domain *domain; // the backend's attachment
+    int rank, ranks;
+};
+
 struct clab_launch {
     int nranks;
     const char *backend; // name; NULL: CLAB_BACKEND or "shm"
@@ -31,6 +45,10 @@ int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status
 //   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
+
+// Seconds that any wait of this job may last: CLAB_TIMEOUT, or the default.
+//   errors: CLAB_EPARSE
+int clab_timeout_read(double *seconds_p);
 
 // Usable cores of this process.
 int clab_cores(void);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// The launcher: checks what it was asked for, makes the job's memory, and waits for the supervisor (run.h).
+//
+// - The memory is one sparse memfd that ranks inherit. It has no name, so nothing is left of it, however the job ends.
+// - Each rank is in a process group of its own. A signal that the terminal sends to its foreground group (Ctrl-C)
+//   therefore reaches the launcher alone, as does one that somebody sends to the launcher, and ranks get either once.
+
+#include "job/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "job/run.h"
+
+void run_signals(sigset_t *set_p)
+{
+    static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+    sigemptyset(set_p);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
+        sigaddset(set_p, passed_on[i]);
+}
+
+// ---- what can be known before a process is started -----------------------------------------------------------
+
+static bool is_runnable(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool is_on_path(const char *program)
+{
+    const char *dir = getenv("PATH");
+    for (dir = dir ? dir : "/bin:/usr/bin"; *dir;) {
+        const size_t length = strcspn(dir, ":");
+        char path[4096];
+        snprintf(path, sizeof path, "%.*s/%s", length ? (int)length : 1, length ? dir : ".", program);
+        if (is_runnable(path))
+            return true;
+        dir += length + (dir[length] == ':');
+    }
+    return false;
+}
+
+static int check_program(const char *program)
+{
+    if (strchr(program, '/') ? is_runnable(program) : is_on_path(program))
+        return CLAB_OK;
+    if (strchr(program, '/') && access(program, F_OK) == 0)
+        clab_error("'%s' is not an executable file", program);
+    else
+        clab_error("there is no program '%s'%s", program, strchr(program, '/') ? "" : " on the PATH (one in this directory is ./NAME)");
+    return CLAB_ENOENT;
+}
+
+static int check(const struct clab_launch *launch, struct run *run)
+{
+    double timeout;
+    if (launch->nranks < 1 || launch->nranks > CLAB_MAX_RANKS) {
+        clab_error("-n %d: a job has 1 to %d ranks", launch->nranks, CLAB_MAX_RANKS);
+        return CLAB_EINVAL;
+    }
+    const char *backend = launch->backend ? launch->backend : getenv("CLAB_BACKEND");
+    run->backend = backend ? backend : "shm";
+    if (!clab_backend_find(run->backend) || clab_timeout_read(&timeout) != CLAB_OK)
+        return CLAB_EINVAL;
+    return launch->program ? check_program(launch->program[0]) : CLAB_OK;
+}
+
+// ---- the job's memory ----------------------------------------------------------------------------------------
+
+// Addresses only: pages come when they are touched, and any rank may need most of the machine.
+static size_t segment_bytes(void)
+{
+    return 2 * (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int make_memory(struct run *run)
+{
+    const size_t control = clab_control_bytes(run->launch->nranks), segment = segment_bytes();
+    run->memory_fd = memfd_create("commlab", 0); // inherited by ranks
+    if (run->memory_fd < 0 || ftruncate(run->memory_fd, (off_t)(control + segment)) != 0)
+        goto refused;
+    run->control = mmap(NULL, control, PROT_READ | PROT_WRITE, MAP_SHARED, run->memory_fd, 0);
+    if (run->control == MAP_FAILED)
+        goto refused;
+    clab_control_init(run->control, run->launch->nranks, clab_cores(), segment);
+    return CLAB_OK;
+refused:
+    clab_error("can not make the job's memory file of %zu bytes: %m", control + segment);
+    if (run->memory_fd >= 0)
+        close(run->memory_fd);
+    return CLAB_ESYS;
+}
+
+// The file stays open in a rank: it is CLAB_JOB_FD.
+static void unmap_control(struct run *run)
+{
+    munmap(run->control, run->control->bytes);
+}
+
+// ---- what a killed supervisor leaves -------------------------------------------------------------------------
+
+// The caller as it was. Its own children are spared when those of the supervisor, which it adopts, are ended.
+struct family {
+    pid_t *children;
+    int count, was_subreaper;
+};
+
+static void become_heir(struct family *family)
+{
+    *family = (struct family){0};
+    children_list(&family->children, &family->count);
+    prctl(PR_GET_CHILD_SUBREAPER, &family->was_subreaper);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static void end_inherited(struct family *family, bool supervisor_was_killed)
+{
+    if (supervisor_was_killed)
+        children_end(family->children, family->count);
+    prctl(PR_SET_CHILD_SUBREAPER, family->was_subreaper);
+    free(family->children);
+}
+
+// ---- waiting -------------------------------------------------------------------------------------------------
+
+// Wait for the supervisor, passing signals on to it. Stop when it stops, so that Ctrl-Z works; the SIGCONT that resumes
+// us is passed on, too.  Its status, as of waitpid.
+static int wait_for(pid_t supervisor)
+{
+    sigset_t signals;
+    int status = 0;
+    run_signals(&signals);
+    sigaddset(&signals, SIGCHLD);
+    for (;;) {
+        const int signo = sigwaitinfo(&signals, NULL);
+        if (signo > 0 && signo != SIGCHLD)
+            kill(supervisor, signo);
+        if (waitpid(supervisor, &status, WNOHANG | WUNTRACED) != supervisor)
+            continue;
+        if (!WIFSTOPPED(status))
+            return status;
+        kill(getpid(), SIGSTOP);
+    }
+}
+
+static int fork_supervisor(struct run *run, int lifeline[2], pid_t *pid_p)
+{
+    if (pipe2(lifeline, O_CLOEXEC) != 0) {
+        clab_error("can not make a pipe: %m");
+        return CLAB_ESYS;
+    }
+    fflush(NULL); // what is buffered here is written once
+    *pid_p = fork();
+    if (*pid_p < 0) {
+        clab_error("can not start the job: %m");
+        close(lifeline[0]);
+        close(lifeline[1]);
+        return CLAB_ESYS;
+    }
+    close(lifeline[*pid_p == 0]);
+    run->lifeline = lifeline[0];
+    return CLAB_OK;
+}
+
+static int run_job(struct run *run, int *rank_p, int *status_p)
+{
+    struct family family;
+    int lifeline[2];
+    pid_t supervisor;
+    CLAB_TRY(fork_supervisor(run, lifeline, &supervisor));
+    if (supervisor == 0) {
+        *rank_p = supervise(run);
+        close(lifeline[0]);
+        return CLAB_OK;
+    }
+    become_heir(&family);
+    const int status = wait_for(supervisor);
+    end_inherited(&family, WIFSIGNALED(status));
+    close(lifeline[1]);
+    if (WIFSIGNALED(status))
+        clab_error("the supervisor of the job (pid %d) was killed by signal %d", (int)supervisor, WTERMSIG(status));
+    *status_p = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    *rank_p = -1;
+    return CLAB_OK;
+}
+
+static void take_signals(struct run *run)
+{
+    sigset_t signals;
+    run_signals(&signals);
+    sigaddset(&signals, SIGCHLD);
+    const struct sigaction usual = {.sa_handler = SIG_DFL}; // an ignored SIGCHLD would hide how children ended
+    sigaction(SIGCHLD, &usual, &run->caller_on_child);
+    sigprocmask(SIG_BLOCK, &signals, &run->caller_mask);
+}
+
+static void give_signals_back(const struct run *run)
+{
+    sigprocmask(SIG_SETMASK, &run->caller_mask, NULL);
+    sigaction(SIGCHLD, &run->caller_on_child, NULL);
+}
+
+int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p)
+{
+    struct run run = {.launch = launch};
+    CLAB_TRY(check(launch, &run));
+    CLAB_TRY(make_memory(&run));
+    take_signals(&run);
+    int rank = -1;
+    const int err = run_job(&run, &rank, status_p);
+    unmap_control(&run);
+    if (rank >= 0) {
+        *rank_p = rank;
+        return CLAB_OK;
+    }
+    give_signals_back(&run);
+    close(run.memory_fd);
+    if (err == CLAB_OK)
+        *rank_p = -1;
+    return err;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The job part of clab.h: from a command line to a rank with a backend.
+//
+// - A process that finds a job in its environment joins it; one that does not launches copies of itself and becomes
+//   their launcher for the rest of its life.
+
+#include "clab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "job/job.h"
+
+struct options {
+    int nranks;          // 0: not given
+    const char *backend; // NULL: not given
+};
+
+// The value of option `name` at argv[*i], either as `-n4`, `--backend=shm` or in the next argument, onto which *i moves.
+// NULL: it is another option.
+static const char *value_of(const char *name, int argc, char **argv, int *i)
+{
+    const char *arg = argv[*i];
+    const size_t length = strlen(name);
+    if (strncmp(arg, name, length) != 0)
+        return NULL;
+    if (arg[length] == '\0')
+        return *i + 1 < argc ? argv[++*i] : "";
+    if (name[1] != '-')
+        return arg + length;
+    return arg[length] == '=' ? arg + length + 1 : NULL;
+}
+
+static int take_ranks(const char *text, struct options *options)
+{
+    if (clab_parse_int(text, 1, CLAB_MAX_RANKS, &options->nranks) == CLAB_OK)
+        return CLAB_OK;
+    clab_error("-n '%s': a job has 1 to %d ranks", text, CLAB_MAX_RANKS);
+    return CLAB_EINVAL;
+}
+
+// Take our options out of argv, and leave the others in order. What follows "--" is not ours.
+static int take_options(int *argc, char **argv, struct options *options_p)
+{
+    struct options options = {0};
+    int kept = 1, i = 1;
+    for (const char *value; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        if ((value = value_of("-n", *argc, argv, &i)))
+            CLAB_TRY(take_ranks(value, &options));
+        else if ((value = value_of("--backend", *argc, argv, &i)))
+            options.backend = value;
+        else
+            argv[kept++] = argv[i];
+    }
+    while (i < *argc)
+        argv[kept++] = argv[i++];
+    argv[kept] = NULL;
+    *argc = kept;
+    *options_p = options;
+    return CLAB_OK;
+}
+
+// Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its atexit
+// handlers.
+static int launch_copies(const struct options *options)
+{
+    const struct clab_launch launch = {
+        .nranks = options->nranks ? options->nranks : 2,
+        .backend = options->backend,
+        .pin = true,
+        .grace = CLAB_GRACE_DEFAULT,
+    };
+    int rank, status;
+    CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
+    if (rank < 0)
+        _exit(status);
+    return CLAB_OK;
+}
+
+static int check_against_job(const struct options *options, const struct clab_bootstrap *boot)
+{
+    const char *backend = getenv("CLAB_BACKEND");
+    if (options->nranks && options->nranks != boot->nranks) {
+        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n", options->nranks, boot->nranks);
+        return CLAB_EINVAL;
+    }
+    if (options->backend && backend && strcmp(options->backend, backend) != 0) {
+        clab_error("--backend %s, but the job that this rank belongs to uses %s: drop it", options->backend, backend);
+        return CLAB_EINVAL;
+    }
+    return CLAB_OK;
+}
+
+static int attach(struct clab_bootstrap *boot, struct clab_job *job)
+{
+    const char *name = getenv("CLAB_BACKEND");
+    job->bootstrap = boot;
+    job->rank = boot->rank;
+    job->ranks = boot->nranks;
+    job->backend = clab_backend_find(name ? name : "shm");
+    if (!job->backend)
+        return CLAB_EINVAL;
+    return job->backend->attach(boot, &job->domain);
+}
+
+static int join(const struct options *options, struct clab_job **job_p)
+{
+    struct clab_bootstrap *boot;
+    CLAB_TRY(clab_bootstrap_open(&boot));
+    clab_log_set_rank(boot->rank);
+    struct clab_job *job = calloc(1, sizeof *job);
+    int err = job ? check_against_job(options, boot) : CLAB_ENOMEM;
+    if (err == CLAB_OK)
+        err = attach(boot, job);
+    if (err != CLAB_OK) {
+        free(job);
+        clab_bootstrap_close(boot);
+        return err;
+    }
+    *job_p = job;
+    return CLAB_OK;
+}
+
+int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
+{
+    struct options options;
+    CLAB_TRY(take_options(argc, argv, &options));
+    if (!getenv("CLAB_JOB_FD"))
+        CLAB_TRY(launch_copies(&options));
+    return join(&options, job_p);
+}
+
+void clab_job_close(struct clab_job *job)
+{
+    if (!job)
+        return;
+    job->backend->detach(job->domain);
+    clab_bootstrap_close(job->bootstrap);
+    free(job);
+}
+
+int clab_job_rank(const struct clab_job *job)
+{
+    return job->rank;
+}
+
+int clab_job_ranks(const struct clab_job *job)
+{
+    return job->ranks;
+}
+
+const char *clab_job_backend(const struct clab_job *job)
+{
+    return job->backend->name;
+}
+
+int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p)
+{
+    return job->backend->alloc(job->domain, bytes, memory_p);
+}
+
+void clab_free(struct clab_job *job, void *memory)
+{
+    if (memory)
+        job->backend->free(job->domain, memory);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// How a rank is born: forked, tied to its parent, told who it is, given its streams and its core.
+
+#include "job/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+int clab_cores(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static void pin(int nth)
+{
+    cpu_set_t usable, one;
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &usable) && nth-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+}
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+static void set_environment(const struct run *run, int rank)
+{
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank);
+    set_number("WORLD_SIZE", run->launch->nranks);
+    set_number("LOCAL_WORLD_SIZE", run->launch->nranks);
+    set_number("CLAB_JOB_FD", run->memory_fd);
+    setenv("CLAB_BACKEND", run->backend, 1);
+}
+
+// Rank 0 reads what the launcher would, unless that is a terminal: its process group is not the terminal's, which would
+// stop it (SIGTTIN). The others read nothing.
+static void set_streams(int rank, int out, int err)
+{
+    if (rank > 0 || isatty(STDIN_FILENO)) {
+        const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        dup2(null, STDIN_FILENO);
+        close(null);
+    }
+    if (out >= 0)
+        dup2(out, STDOUT_FILENO);
+    if (err >= 0)
+        dup2(err, STDERR_FILENO);
+}
+
+static void restore_signals(const struct run *run)
+{
+    sigaction(SIGCHLD, &run->caller_on_child, NULL);
+    sigprocmask(SIG_SETMASK, &run->caller_mask, NULL);
+}
+
+// In the child, before anything else: it dies with its parent, which may have died before this line.
+static void tie_to_parent(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    setpgid(0, 0);
+}
+
+int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p)
+{
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) {
+        clab_error("can not start rank %d: %m", rank);
+        return CLAB_ESYS;
+    }
+    if (pid == 0) {
+        tie_to_parent(parent);
+        set_environment(run, rank);
+        set_streams(rank, out, err);
+        if (run->launch->pin && run->launch->nranks <= (int)run->control->cores)
+            pin(rank);
+        restore_signals(run);
+        if (run->launch->program) {
+            execvp(run->launch->program[0], run->launch->program);
+            clab_error("can not run '%s': %m", run->launch->program[0]);
+            _exit(127);
+        }
+    } else {
+        setpgid(pid, pid); // here, too: whoever is first
+    }
+    *pid_p = pid;
+    return CLAB_OK;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the launcher share. Three generations of processes make a run:
+//
+//   launcher      called clab_launch_ranks (or is `commlab run`). Passes signals on, and waits. (launch.c)
+//   supervisor    its child: starts ranks, passes signals on to them, decides when the job ends. (watch.c)
+//   ranks         the supervisor's children, each the head of a process group of its own. (ranks.c)
+//
+// Two processes watch, so that either may be killed with SIGKILL and nothing is left: the supervisor notices the
+// launcher's end by the end of file on `lifeline`, and ends all; the launcher adopts what a killed supervisor leaves
+// behind, and ends it. Ranks die with the supervisor (PR_SET_PDEATHSIG).
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "job/control.h"
+#include "job/job.h"
+
+struct relay;
+
+struct run {
+    const struct clab_launch *launch;
+    const char *backend;
+    struct clab_control *control;
+    int memory_fd;
+    int lifeline;                      // read end, the supervisor's; the launcher holds the write end
+    sigset_t caller_mask;              // as it was: ranks get it back
+    struct sigaction caller_on_child;  // likewise, for SIGCHLD
+};
+
+// Signals that the launcher passes on. All of them are blocked while it waits; those that the caller ignores stay so.
+void run_signals(sigset_t *set_p);
+
+// ---- ranks.c: a rank is born ---------------------------------------------------------------------------------
+
+// Fork rank `rank`. In the parent *pid_p is its process. In the rank, a copy of the caller returns with *pid_p = 0 and
+// a program never returns. `out` and `err` replace stdout and stderr unless -1.
+//   errors: CLAB_ESYS
+int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p);
+
+// ---- watch.c: the supervisor ---------------------------------------------------------------------------------
+
+// Start all ranks and see them end. Returns in copies of the caller only, with their rank; the supervisor exits.
+int supervise(struct run *run);
+
+// ---- reap.c --------------------------------------------------------------------------------------------------
+
+// Children of this process, among them adopted orphans.  out: *pids_p, for the caller to free; *count_p
+//   errors: CLAB_ENOMEM, CLAB_ESYS (/proc can not be read)
+int children_list(pid_t **pids_p, int *count_p);
+// Kill and wait for all children but the `spared`, and whatever they leave behind, until there are none.
+void children_end(const pid_t *spared, int count);
