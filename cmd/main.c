@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const struct clab_command *const commands[] = {
-    NULL, // each subcommand adds its row when it arrives
+    &cmd_run,
+    NULL,
 };
 
 static void print_usage(FILE *file)

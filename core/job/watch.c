@@ -20,8 +20,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "job/relay.h"
 
 #define NOTICE 0.25 // seconds for survivors to report CLAB_EPEER by themselves
+
+enum { OF_SIGNALS, OF_LIFELINE, OF_RELAY }; // entries of watch.fds
 
 enum phase { PHASE_RUN, PHASE_NOTICE, PHASE_TERM, PHASE_KILL };
 
@@ -34,6 +37,8 @@ struct watch {
     enum phase phase;
     double next; // clab_now() of the next phase
     int signals; // signalfd
+    struct relay *relay; // NULL: ranks write where we do
+    struct pollfd *fds;  // (OF_RELAY + 2 * nranks)
 };
 
 static void signal_ranks(const struct watch *watch, int signo)
@@ -145,20 +150,40 @@ static int wait_ms(const struct watch *watch)
 
 static void step(struct watch *watch)
 {
-    struct pollfd fds[] = {{watch->signals, POLLIN, 0}, {watch->run->lifeline, POLLIN, 0}};
-    poll(fds, 2, wait_ms(watch));
+    const int streams = watch->relay ? relay_fds(watch->relay, watch->fds + OF_RELAY) : 0;
+    watch->fds[OF_SIGNALS] = (struct pollfd){watch->signals, POLLIN, 0};
+    watch->fds[OF_LIFELINE] = (struct pollfd){watch->run->lifeline, POLLIN, 0};
+    if (poll(watch->fds, OF_RELAY + (nfds_t)streams, wait_ms(watch)) < 0)
+        return;
+    if (watch->relay)
+        relay_pass(watch->relay, watch->fds + OF_RELAY);
     take_signals(watch);
-    if (fds[1].revents)
+    if (watch->fds[OF_LIFELINE].revents)
         enter(watch, PHASE_KILL);
     else if (clab_now() >= watch->next)
         enter(watch, watch->phase + 1);
 }
 
+// One rank.  *pid_p as in rank_start
+static int start(struct watch *watch, int rank, pid_t *pid_p)
+{
+    int out = -1, err = -1;
+    if (watch->relay)
+        CLAB_TRY(relay_add(watch->relay, rank, &out, &err));
+    const int result = rank_start(watch->run, rank, out, err, pid_p);
+    if (watch->relay) {
+        close(out);
+        close(err);
+    }
+    return result;
+}
+
+// In a copy of the caller: its rank. In the supervisor: -1.
 static int start_all(struct watch *watch)
 {
     for (int rank = 0; rank < watch->run->launch->nranks; rank++) {
         pid_t pid;
-        if (rank_start(watch->run, rank, -1, -1, &pid) != CLAB_OK) {
+        if (start(watch, rank, &pid) != CLAB_OK) {
             watch->status = 1;
             enter(watch, PHASE_KILL);
             break;
@@ -171,28 +196,61 @@ static int start_all(struct watch *watch)
     return -1;
 }
 
-int supervise(struct run *run)
+static void watch_close(struct watch *watch)
 {
+    if (watch->signals >= 0)
+        close(watch->signals);
+    relay_destroy(watch->relay);
+    free(watch->fds);
+    free(watch->pids);
+}
+
+static int watch_open(const struct run *run, struct watch *watch_p)
+{
+    const size_t nranks = (size_t)run->launch->nranks;
     sigset_t signals;
-    struct watch watch = {.run = run, .next = INFINITY};
     run_signals(&signals);
     sigaddset(&signals, SIGCHLD);
+    *watch_p = (struct watch){
+        .run = run,
+        .next = INFINITY,
+        .pids = calloc(nranks, sizeof *watch_p->pids),
+        .fds = calloc(OF_RELAY + 2 * nranks, sizeof *watch_p->fds),
+        .relay = run->launch->prefix ? relay_create(run->launch->nranks) : NULL,
+        .signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC),
+    };
+    if (watch_p->pids && watch_p->fds && (watch_p->relay || !run->launch->prefix) && watch_p->signals >= 0)
+        return CLAB_OK;
+    clab_error("can not watch over %zu ranks: %m", nranks);
+    watch_close(watch_p);
+    return CLAB_ESYS;
+}
+
+// A process group of its own, so that signals of the terminal reach ranks by the launcher alone, and SIGTTOU ignored, since
+// a terminal that is set to `tostop` would else stop us and our ranks, which are in its background.
+static void leave_group(void)
+{
     setpgid(0, 0);
+    signal(SIGTTOU, SIG_IGN);
+}
+
+int supervise(struct run *run)
+{
+    struct watch watch;
+    leave_group();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    watch.pids = calloc((size_t)run->launch->nranks, sizeof *watch.pids);
-    watch.signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (!watch.pids || watch.signals < 0) {
-        clab_error("can not watch over ranks: %m");
+    if (watch_open(run, &watch) != CLAB_OK)
         _exit(1);
-    }
     const int rank = start_all(&watch);
     if (rank >= 0) {
-        close(watch.signals);
-        free(watch.pids);
+        watch_close(&watch);
         return rank;
     }
+    signal(SIGPIPE, SIG_IGN); // the relay hears of it from write(2)
     while (watch.running > 0)
         step(&watch);
     children_end(NULL, 0);
+    if (watch.relay)
+        relay_finish(watch.relay);
     _exit(watch.status);
 }

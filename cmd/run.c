@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// commlab run: start copies of a program as the ranks of a job, and end with the status of the first that fails.
+
+#include "command.h"
+
+#include <argp.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "job/job.h"
+
+enum { STATUS_USAGE = 2, STATUS_NOT_FOUND = 127 };
+enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT };
+
+static const struct argp_option options[] = {
+    {"ranks", 'n', "N", 0, "ranks to start (2)", 0},
+    {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm)", 0},
+    {"prefix", 'l', NULL, 0, "put \"[rank] \" before each line of output", 0},
+    {"no-pin", KEY_NO_PIN, NULL, 0, "leave ranks to the scheduler; else each has a core when there are enough", 0},
+    {"timeout", KEY_TIMEOUT, "TIME", 0, "how long a rank waits for another before it gives up (30s)", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Start N copies of PROGRAM as the ranks of a job.\v"
+    "Ranks find RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in their environment. Rank 0 reads standard input "
+    "unless it is a terminal; the others read nothing. The first rank that fails ends the job; its exit status, or 128 "
+    "and its signal, is ours. Signals are passed on to every rank; a second one that ends programs ends the job.";
+
+static int parse_ranks(const char *text, struct clab_launch *launch)
+{
+    if (clab_parse_int(text, 1, CLAB_MAX_RANKS, &launch->nranks) == CLAB_OK)
+        return 0;
+    clab_error("-n '%s': a job has 1 to %d ranks", text, CLAB_MAX_RANKS);
+    exit(STATUS_USAGE);
+}
+
+static int parse_timeout(const char *text)
+{
+    double seconds;
+    if (clab_parse_seconds(text, &seconds) == CLAB_OK && seconds > 0)
+        return setenv("CLAB_TIMEOUT", text, 1);
+    clab_error("--timeout '%s' is not a duration such as 30s or 500ms", text);
+    exit(STATUS_USAGE);
+}
+
+// The first argument that is no option is the program: all behind it is the program's own.
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct clab_launch *launch = state->input;
+    switch (key) {
+    case 'n':
+        return parse_ranks(arg, launch);
+    case 'l':
+        launch->prefix = true;
+        return 0;
+    case KEY_BACKEND:
+        launch->backend = arg;
+        return 0;
+    case KEY_NO_PIN:
+        launch->pin = false;
+        return 0;
+    case KEY_TIMEOUT:
+        return parse_timeout(arg);
+    case ARGP_KEY_ARG:
+        launch->program = state->argv + state->next - 1;
+        state->next = state->argc;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[--] PROGRAM [ARGS...]", .doc = doc};
+    struct clab_launch launch = {.nranks = 2, .pin = true, .grace = CLAB_GRACE_DEFAULT};
+    int rank, status;
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &launch);
+    if (!launch.program) {
+        clab_error("run: which program? commlab run -n 4 -- PROGRAM [ARGS...]");
+        return STATUS_USAGE;
+    }
+    switch (clab_launch_ranks(&launch, &rank, &status)) {
+    case CLAB_OK:
+        return status;
+    case CLAB_EINVAL:
+        return STATUS_USAGE;
+    case CLAB_ENOENT:
+        return STATUS_NOT_FOUND;
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+const struct clab_command cmd_run = {"run", "start copies of a program as the ranks of a job", run};
