@@ -14,6 +14,6 @@ static void copy(void *out, const void *in, size_t bytes)
 const struct clab_device clab_device_cpu = {
     .name = "cpu",
     .copy = copy,
-    .reduce = clab_reduce,
-    .scale = clab_scale,
+    .reduce = clab_elements_reduce,
+    .scale = clab_elements_scale,
 };

@@ -109,7 +109,7 @@ static void land(const struct clab_transfer *t, const void *from, size_t bytes)
     if (t->op == CLAB_RECV)
         memcpy(dst, from, bytes);
     else
-        clab_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
+        clab_elements_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
 }
 
 // Read the peer's private memory: straight to its place, or by blocks that the cache holds until they are reduced.

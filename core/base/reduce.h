@@ -2,17 +2,17 @@
 // Elementwise reduction on the CPU: out = a (op) b.
 // - out may be a or b exactly, never a part of them; buffers need no alignment beyond their element's.
 // - f16 and bf16 are widened to f32, reduced, and rounded to nearest even; integers wrap as two's complement.
-// - CLAB_AVG reduces like CLAB_SUM; clab_scale finishes it, once, on the sum.
+// - CLAB_AVG reduces like CLAB_SUM; clab_elements_scale finishes it, once, on the sum.
 // - min and max of floats: a NaN on either side gives a NaN (as IEEE 754-2019 minimum and maximum).
 #pragma once
 
 #include "base/type.h"
 
 // out[i] = a[i] (op) b[i] for i < count elements of `type`.
-void clab_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
+void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
 
 // data[i] = data[i] / divisor; integers divide and truncate towards zero. divisor > 0.
-void clab_scale(enum clab_type type, void *data, size_t count, int divisor);
+void clab_elements_scale(enum clab_type type, void *data, size_t count, int divisor);
 
 // Conversions of one value, round to nearest even. `bits` is the storage pattern.
 float clab_f16_to_f32(unsigned short bits);
