@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// The collectives of clab.h: check the arguments, choose the algorithm, queue the work.
+
+#include "base/log.h"
+#include "comm/comm.h"
+
+// Whether `in` and `out` are the same memory, in the sense of each collective (clab.h).
+static bool is_in_place(const struct clab_comm *comm, const struct clab_work *w)
+{
+    size_t mine = (size_t)comm->rank * w->problem.count * clab_type_bytes(w->type);
+    const char *in = w->in, *out = w->out;
+    if (!in || !out)
+        return false;
+    switch (w->problem.collective) {
+    case CLAB_ALLGATHER:
+    case CLAB_GATHER: return in == out + mine && clab_problem_wants(&w->problem, comm->rank, comm->rank);
+    case CLAB_REDUCE_SCATTER:
+    case CLAB_SCATTER: return out == in + mine && clab_problem_holds(&w->problem, comm->rank, comm->rank);
+    default: return in == out;
+    }
+}
+
+static int refuse(const struct clab_comm *comm, const struct clab_work *w, const char *why)
+{
+    clab_error("rank %d: %s: %s", comm->rank, clab_collective_name(w->problem.collective), why);
+    return CLAB_EINVAL;
+}
+
+static int check(const struct clab_comm *comm, const struct clab_work *w)
+{
+    const struct clab_problem *p = &w->problem;
+    bool gives = false, gets = false;
+    if ((unsigned)w->type >= CLAB_TYPE_COUNT || (unsigned)w->op >= CLAB_OP_COUNT)
+        return refuse(comm, w, "there is no such type or operation");
+    if (p->root < 0 || p->root >= p->nranks)
+        return refuse(comm, w, "the root is not a rank of this communicator");
+    if (p->count > (size_t)-1 / 2 / clab_type_bytes(w->type) / (size_t)p->nranks)
+        return refuse(comm, w, "the count is larger than any memory");
+    for (int b = 0; b < clab_problem_blocks(p) && p->count; b++) {
+        gives |= clab_problem_holds(p, comm->rank, b);
+        gets |= clab_problem_wants(p, comm->rank, b);
+    }
+    gives |= p->collective == CLAB_ALLTOALL && p->count;
+    if ((gives && !w->in) || (gets && !w->out))
+        return refuse(comm, w, "a buffer is NULL");
+    if (p->collective == CLAB_ALLTOALL && w->in == w->out && p->count)
+        return refuse(comm, w, "in place is not supported; give it another buffer for out");
+    return CLAB_OK;
+}
+
+static int choose(struct clab_comm *comm, struct clab_work *w)
+{
+    struct clab_problem *p = &w->problem;
+    w->algorithm = comm->choice[p->collective].algorithm;
+    p->lanes = comm->choice[p->collective].lanes;
+    if (w->algorithm && w->algorithm->supports(p)) {
+        if (!p->lanes)
+            p->lanes = w->algorithm->default_lanes;
+        return CLAB_OK;
+    }
+    if (w->algorithm)
+        return refuse(comm, w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
+    w->algorithm = clab_select(p, clab_type_bytes(w->type), &p->lanes);
+    return w->algorithm ? CLAB_OK : refuse(comm, w, "no algorithm supports this");
+}
+
+static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work **work_p)
+{
+    w->problem.nranks = comm->nranks;
+    w->problem.lanes = 1;
+    CLAB_TRY(check(comm, w));
+    CLAB_TRY(choose(comm, w));
+    w->in_place = is_in_place(comm, w);
+    return clab_work_start(comm, w, work_p);
+}
+
+#define CALL(COLLECTIVE, ROOT, OP, TYPE)                                                                                     \
+    &(struct clab_work){.problem = {.collective = (COLLECTIVE), .root = (ROOT), .count = count}, .in = in, .out = out,       \
+                        .type = (TYPE), .op = (OP)}
+
+int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
+                         struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_ALLREDUCE, 0, op, type), work_p);
+}
+
+int clab_broadcast_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
+                         struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_BROADCAST, root, CLAB_SUM, type), work_p);
+}
+
+int clab_reduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
+                      int root, struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_REDUCE, root, op, type), work_p);
+}
+
+int clab_allgather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                         struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_ALLGATHER, 0, CLAB_SUM, type), work_p);
+}
+
+int clab_reduce_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                              enum clab_op op, struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_REDUCE_SCATTER, 0, op, type), work_p);
+}
+
+int clab_alltoall_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                        struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_ALLTOALL, 0, CLAB_SUM, type), work_p);
+}
+
+int clab_gather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
+                      struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_GATHER, root, CLAB_SUM, type), work_p);
+}
+
+int clab_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
+                       struct clab_work **work_p)
+{
+    return start(comm, CALL(CLAB_SCATTER, root, CLAB_SUM, type), work_p);
+}
+
+int clab_barrier_start(struct clab_comm *comm, struct clab_work **work_p)
+{
+    const void *in = NULL;
+    void *out = NULL;
+    size_t count = 0;
+    return start(comm, CALL(CLAB_BARRIER, 0, CLAB_SUM, CLAB_U8), work_p);
+}
+
+static int start_message(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p)
+{
+    transfer.lane = CLAB_P2P_LANE;
+    if (transfer.peer < 0 || transfer.peer >= comm->nranks || (unsigned)transfer.type >= CLAB_TYPE_COUNT ||
+        (transfer.count && !transfer.src && !transfer.dst)) {
+        clab_error("rank %d: send or receive: peer %d of %d ranks, or a NULL buffer", comm->rank, transfer.peer, comm->nranks);
+        return CLAB_EINVAL;
+    }
+    if (transfer.op == CLAB_SEND) {
+        comm->traffic.messages++;
+        comm->traffic.bytes_sent += transfer.count * clab_type_bytes(transfer.type);
+    }
+    return clab_work_start(comm, &(struct clab_work){.transfer = transfer}, work_p);
+}
+
+int clab_send_start(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer, struct clab_work **work_p)
+{
+    return start_message(comm, (struct clab_transfer){.op = CLAB_SEND, .peer = peer, .src = in, .count = count, .type = type},
+                         work_p);
+}
+
+int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer, struct clab_work **work_p)
+{
+    return start_message(comm, (struct clab_transfer){.op = CLAB_RECV, .peer = peer, .dst = out, .count = count, .type = type},
+                         work_p);
+}
+
+// ---- the same, waiting ---------------------------------------------------------------------------------------
+
+#define START_AND_WAIT(call)     \
+    do {                         \
+        struct clab_work *work;  \
+        CLAB_TRY(call);          \
+        return clab_work_wait(work); \
+    } while (0)
+
+int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op)
+{
+    START_AND_WAIT(clab_allreduce_start(comm, in, out, count, type, op, &work));
+}
+
+int clab_broadcast(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root)
+{
+    START_AND_WAIT(clab_broadcast_start(comm, in, out, count, type, root, &work));
+}
+
+int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op, int root)
+{
+    START_AND_WAIT(clab_reduce_start(comm, in, out, count, type, op, root, &work));
+}
+
+int clab_allgather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type)
+{
+    START_AND_WAIT(clab_allgather_start(comm, in, out, count, type, &work));
+}
+
+int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op)
+{
+    START_AND_WAIT(clab_reduce_scatter_start(comm, in, out, count, type, op, &work));
+}
+
+int clab_alltoall(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type)
+{
+    START_AND_WAIT(clab_alltoall_start(comm, in, out, count, type, &work));
+}
+
+int clab_gather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root)
+{
+    START_AND_WAIT(clab_gather_start(comm, in, out, count, type, root, &work));
+}
+
+int clab_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root)
+{
+    START_AND_WAIT(clab_scatter_start(comm, in, out, count, type, root, &work));
+}
+
+int clab_barrier(struct clab_comm *comm)
+{
+    START_AND_WAIT(clab_barrier_start(comm, &work));
+}
+
+int clab_send(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer)
+{
+    START_AND_WAIT(clab_send_start(comm, in, count, type, peer, &work));
+}
+
+int clab_recv(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer)
+{
+    START_AND_WAIT(clab_recv_start(comm, out, count, type, peer, &work));
+}

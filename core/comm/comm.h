@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// What stands behind clab.h's communicator.
+//
+// - program.c   compiles a schedule into moves between places in memory.
+// - run.c       runs a program: the executor.
+// - work.c      queues works, drives them, waits with a deadline.
+// - select.c    which algorithm, when nobody says.
+// - comm.c      create, split, destroy.   collectives.c   the calls of clab.h.   report.c   what labs print.
+#pragma once
+
+#include "backend.h"
+#include "clab.h"
+#include "comm/program.h"
+#include "job/job.h"
+
+// The collective that is being run: a program, its memory, and where each lane stands.
+struct clab_run_lane {
+    int stage;                       // of the lane
+    bool under_way;                  // its transfers have been started
+    int ntransfers;
+    struct clab_transfer *transfers; // room for the program's widest stage
+};
+
+struct clab_run {
+    const struct clab_program *program;
+    char *bases[CLAB_REGION_COUNT]; // never NULL
+    enum clab_type type;
+    enum clab_op op;
+    size_t element_bytes;
+    struct clab_run_lane lanes[CLAB_MAX_LANES];
+    int lanes_left;
+    struct clab_transfer *transfers; // (lanes, width)
+    int transfer_room;
+};
+
+struct clab_work {
+    struct clab_comm *comm;
+    unsigned long sequence; // of the communicator's works
+    bool done;
+    int err;
+    struct clab_work *next;
+
+    // a collective
+    struct clab_problem problem;
+    const struct clab_algorithm *algorithm; // NULL: send or receive
+    bool in_place;
+    const void *in;
+    void *out;
+    enum clab_type type;
+    enum clab_op op;
+
+    struct clab_transfer transfer; // send or receive
+};
+
+enum { CLAB_PROGRAM_CACHE = 128 };
+
+struct clab_comm {
+    struct clab_job *job;
+    const struct clab_backend *backend;
+    struct clab_endpoint *endpoint;
+    int rank, nranks;
+    int *job_ranks; // (nranks)
+    struct clab_comm_setup setup;
+    int err; // once set, the communicator is poisoned
+
+    struct {
+        const struct clab_algorithm *algorithm; // NULL: automatic
+        int lanes;                              // 0: the algorithm's own
+    } choice[CLAB_COLLECTIVE_COUNT];
+    struct clab_comm_traffic traffic;
+
+    struct clab_program *programs[CLAB_PROGRAM_CACHE];
+    char *scratch; // of clab_alloc
+    size_t scratch_bytes;
+
+    struct clab_run run;          // of the first collective
+    bool running;
+    struct clab_work *collectives, **collectives_end; // in the order they were started
+    struct clab_work *messages;   // sends and receives under way, in order
+    struct clab_work *spare;      // works to use again
+    unsigned long sequence;
+};
+
+// ---- run.c ---------------------------------------------------------------------------------------------------
+
+// Begin `work`, which is a collective, as comm->run.  errors: CLAB_ENOMEM
+int clab_run_begin(struct clab_comm *comm, const struct clab_work *work);
+// Go as far as can be gone; *progress_p is set when a stage ended, *done_p when the program has.  errors: the backend's
+int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p);
+// The first transfer that is not done, for messages: its peer and stage; false if there is none.
+bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p);
+void clab_run_free(struct clab_comm *comm);
+
+// ---- work.c --------------------------------------------------------------------------------------------------
+
+// Queue a work that is filled in but for comm and sequence, and make a first step.  errors: CLAB_ENOMEM, CLAB_EPOISONED
+int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p);
+// Free the spare works.
+void clab_work_free_all(struct clab_comm *comm);
+
+// ---- select.c ------------------------------------------------------------------------------------------------
+
+// The algorithm and number of lanes for `problem` (its lanes are ignored), of `element_bytes` an element.
+const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, int *lanes_p);

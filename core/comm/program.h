@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A program: one rank's schedule of one problem, compiled once and replayed.
+//
+// The compiler is the only place where chunks become places in memory. It walks the stages and keeps, for every chunk,
+// where its current value lies:
+// - at first in the caller's `in`; it is read from there at the first touch, never copied first;
+// - a chunk that the rank wants at the end is written to `out`, others to temporary memory;
+// - a chunk that is sent and received in the same stage (recursive doubling) can not land where it is being read from:
+//   it alternates between two places, and begins with the one from which the last write lands in `out`;
+// - a message is one contiguous piece: a span whose chunks lie apart is packed before it is sent, and unpacked after.
+// What is not in place at the end is copied there: `finish`.
+#pragma once
+
+#include "backend.h"
+
+// Where data can lie. IN and OUT are the caller's; the others are cut out of the communicator's scratch memory.
+enum clab_region {
+    CLAB_IN,
+    CLAB_OUT,
+    CLAB_TEMP,          // chunks that this rank does not want
+    CLAB_ALT,           // the other place of a chunk that is sent while it is received
+    CLAB_SCRATCH_TEMP,  // CLAB_SCRATCH chunks
+    CLAB_SCRATCH_ALT,
+    CLAB_PACK,          // messages whose chunks lie apart
+    CLAB_REGION_COUNT
+};
+
+struct clab_place {
+    enum clab_region region;
+    size_t start; // in elements
+};
+
+// A compiled step. SEND: src. RECV: dst. RECV_REDUCE: dst = src (op) received. COPY: dst = src, or, when it `combines`,
+// dst = src (op) other, which was received into CLAB_PACK.
+struct clab_move {
+    enum clab_step_op op;
+    bool combines;
+    int peer;
+    struct clab_place src, dst, other;
+    size_t count; // elements
+};
+
+// moves[first ...]: `before` local copies, then `transfers`, then `after` local moves once all transfers are done.
+struct clab_stage {
+    int first, before, transfers, after;
+};
+
+struct clab_lane {
+    int first_stage, nstages; // of program->stages
+    int finish, nfinish;      // moves at the end: local copies to `out`
+};
+
+struct clab_program {
+    struct clab_problem problem;
+    const struct clab_algorithm *algorithm;
+    bool in_place;
+    int rank;
+
+    struct clab_lane lanes[CLAB_MAX_LANES]; // problem.lanes of them
+    struct clab_stage *stages;
+    struct clab_move *moves;
+    int nstages, nmoves, width;               // width: most transfers of a stage
+    size_t region_elements[CLAB_REGION_COUNT]; // scratch memory this program needs; 0 for IN and OUT
+    size_t messages, elements_sent;           // by this rank, a run
+};
+
+// Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).
+//   errors: CLAB_ENOMEM, CLAB_EINVAL
+int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank, bool in_place,
+                         struct clab_program **program_p);
+void clab_program_free(struct clab_program *program);

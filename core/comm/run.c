@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// The executor: replays a program over a backend. Each lane has its own program counter; a lane's stage is local copies,
+// then transfers together, then local unpacking.
+// - It never waits: what can not proceed is left, and taken up again by the next call.
+// - Programs are compiled at their first use and kept by the communicator, one per (algorithm, problem, placement).
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+
+// ---- the programs of a communicator --------------------------------------------------------------------------
+
+static bool is_same(const struct clab_program *program, const struct clab_work *work)
+{
+    const struct clab_problem *a = &program->problem, *b = &work->problem;
+    return program->algorithm == work->algorithm && program->in_place == work->in_place && a->count == b->count &&
+           a->root == b->root && a->lanes == b->lanes && a->group == b->group;
+}
+
+static size_t slot_of(const struct clab_work *work)
+{
+    size_t key = work->problem.count * 2 + work->in_place;
+    key = key * 31 + (size_t)work->problem.root;
+    key = key * 31 + (size_t)work->problem.lanes;
+    key = key * 31 + (size_t)(uintptr_t)work->algorithm / sizeof *work->algorithm;
+    return (key ^ key >> 17) % CLAB_PROGRAM_CACHE;
+}
+
+static int find_program(struct clab_comm *comm, const struct clab_work *work, const struct clab_program **program_p)
+{
+    struct clab_program **slot = &comm->programs[slot_of(work)];
+    if (!*slot || !is_same(*slot, work)) {
+        struct clab_program *program;
+        CLAB_TRY(clab_program_compile(&work->problem, work->algorithm, comm->rank, work->in_place, &program));
+        clab_program_free(*slot);
+        *slot = program;
+    }
+    *program_p = *slot;
+    return CLAB_OK;
+}
+
+// ---- memory --------------------------------------------------------------------------------------------------
+
+static int reserve_scratch(struct clab_comm *comm, size_t bytes)
+{
+    if (bytes <= comm->scratch_bytes)
+        return CLAB_OK;
+    clab_free(comm->job, comm->scratch);
+    comm->scratch = NULL;
+    comm->scratch_bytes = 0;
+    void *memory;
+    CLAB_TRY(clab_alloc(comm->job, bytes, &memory));
+    comm->scratch = memory;
+    comm->scratch_bytes = bytes;
+    return CLAB_OK;
+}
+
+// Regions lie one behind the other in the scratch memory, each at its own cache line.
+static int place_regions(struct clab_comm *comm, const struct clab_work *work)
+{
+    static char nowhere; // what empty moves point at
+    struct clab_run *run = &comm->run;
+    size_t starts[CLAB_REGION_COUNT], bytes = 0;
+    for (int r = CLAB_TEMP; r < CLAB_REGION_COUNT; r++) {
+        starts[r] = bytes;
+        bytes += (run->program->region_elements[r] * run->element_bytes + 63) / 64 * 64;
+    }
+    CLAB_TRY(reserve_scratch(comm, bytes));
+    for (int r = CLAB_TEMP; r < CLAB_REGION_COUNT; r++)
+        run->bases[r] = bytes ? comm->scratch + starts[r] : &nowhere;
+    run->bases[CLAB_IN] = work->in ? (char *)(uintptr_t)work->in : &nowhere; // only read: program.h
+    run->bases[CLAB_OUT] = work->out ? work->out : &nowhere;
+    return CLAB_OK;
+}
+
+static int reserve_transfers(struct clab_run *run)
+{
+    int lanes = run->program->problem.lanes, width = run->program->width;
+    if (lanes * width > run->transfer_room) {
+        free(run->transfers);
+        run->transfer_room = lanes * width;
+        if (!(run->transfers = calloc((size_t)run->transfer_room, sizeof *run->transfers))) {
+            run->transfer_room = 0;
+            return CLAB_ENOMEM;
+        }
+    }
+    for (int lane = 0; lane < lanes; lane++)
+        run->lanes[lane] = (struct clab_run_lane){.transfers = run->transfers + lane * width};
+    return CLAB_OK;
+}
+
+int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
+{
+    struct clab_run *run = &comm->run;
+    CLAB_TRY(find_program(comm, work, &run->program));
+    run->type = work->type;
+    run->op = work->op;
+    run->element_bytes = clab_type_bytes(work->type);
+    run->lanes_left = run->program->problem.lanes;
+    CLAB_TRY(reserve_transfers(run));
+    CLAB_TRY(place_regions(comm, work));
+    comm->traffic.algorithm = work->algorithm->name;
+    comm->traffic.messages += run->program->messages;
+    comm->traffic.bytes_sent += run->program->elements_sent * run->element_bytes;
+    return CLAB_OK;
+}
+
+void clab_run_free(struct clab_comm *comm)
+{
+    for (int i = 0; i < CLAB_PROGRAM_CACHE; i++)
+        clab_program_free(comm->programs[i]);
+    free(comm->run.transfers);
+    clab_free(comm->job, comm->scratch);
+}
+
+// ---- stages --------------------------------------------------------------------------------------------------
+
+static char *address(const struct clab_run *run, struct clab_place place)
+{
+    return run->bases[place.region] + place.start * run->element_bytes;
+}
+
+static void do_local(const struct clab_comm *comm, const struct clab_move *moves, int n)
+{
+    const struct clab_run *run = &comm->run;
+    const struct clab_device *device = comm->backend->device;
+    for (const struct clab_move *m = moves; m < moves + n; m++)
+        if (m->combines)
+            device->reduce(run->type, run->op, address(run, m->src), address(run, m->other), address(run, m->dst), m->count);
+        else
+            device->copy(address(run, m->dst), address(run, m->src), m->count * run->element_bytes);
+}
+
+static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
+{
+    const struct clab_run *run = &comm->run;
+    const struct clab_move *moves = run->program->moves + stage->first;
+    do_local(comm, moves, stage->before);
+    moves += stage->before;
+    for (int i = 0; i < stage->transfers; i++) {
+        struct clab_transfer *t = &lane->transfers[i];
+        t->op = moves[i].op;
+        t->peer = moves[i].peer;
+        t->lane = (int)(lane - run->lanes);
+        t->src = address(run, moves[i].src);
+        t->dst = address(run, moves[i].dst);
+        t->count = moves[i].count;
+        t->type = run->type;
+        t->redop = run->op;
+    }
+    lane->ntransfers = stage->transfers;
+    lane->under_way = true;
+    return comm->backend->start(comm->endpoint, lane->transfers, lane->ntransfers);
+}
+
+static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
+{
+    struct clab_run *run = &comm->run;
+    struct clab_run_lane *lane = &run->lanes[index];
+    const struct clab_lane *plan = &run->program->lanes[index];
+    while (lane->stage < plan->nstages) {
+        const struct clab_stage *stage = &run->program->stages[plan->first_stage + lane->stage];
+        bool done;
+        if (!lane->under_way)
+            CLAB_TRY(begin_stage(comm, lane, stage));
+        CLAB_TRY(comm->backend->test(comm->endpoint, lane->transfers, lane->ntransfers, &done));
+        if (!done)
+            return CLAB_OK;
+        do_local(comm, run->program->moves + stage->first + stage->before + stage->transfers, stage->after);
+        lane->under_way = false;
+        lane->stage++;
+        *progress_p = true;
+    }
+    do_local(comm, run->program->moves + plan->finish, plan->nfinish);
+    lane->stage = plan->nstages + 1;
+    run->lanes_left--;
+    return CLAB_OK;
+}
+
+int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
+{
+    struct clab_run *run = &comm->run;
+    const struct clab_program *program = run->program;
+    for (int i = 0; i < program->problem.lanes; i++)
+        if (run->lanes[i].stage <= program->lanes[i].nstages)
+            CLAB_TRY(advance_lane(comm, i, progress_p));
+    *done_p = run->lanes_left == 0;
+    if (*done_p && run->op == CLAB_AVG && clab_collective_reduces(program->problem.collective) &&
+        clab_problem_out_block(&program->problem, comm->rank, program->problem.collective == CLAB_REDUCE_SCATTER ? comm->rank : 0) >= 0)
+        comm->backend->device->scale(run->type, run->bases[CLAB_OUT], program->problem.count, comm->nranks);
+    return CLAB_OK;
+}
+
+bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
+{
+    for (int i = 0; i < comm->run.program->problem.lanes; i++) {
+        const struct clab_run_lane *lane = &comm->run.lanes[i];
+        for (int t = 0; lane->under_way && t < lane->ntransfers; t++)
+            if (!lane->transfers[t].done) {
+                *peer_p = lane->transfers[t].peer;
+                *stage_p = lane->stage;
+                return true;
+            }
+    }
+    return false;
+}
