@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What stands behind clab.h's communicator.
 //
-// - program.c   compiles a schedule into moves between places in memory.
+// - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
 // - run.c       runs a program: the executor.
 // - work.c      queues works, drives them, waits with a deadline.
 // - select.c    which algorithm, when nobody says.

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A program: one rank's schedule of one problem, compiled once and replayed.
 //
-// The compiler is the only place where chunks become places in memory. It walks the stages and keeps, for every chunk,
-// where its current value lies:
-// - at first in the caller's `in`; it is read from there at the first touch, never copied first;
-// - a chunk that the rank wants at the end is written to `out`, others to temporary memory;
-// - a chunk that is sent and received in the same stage (recursive doubling) can not land where it is being read from:
-//   it alternates between two places, and begins with the one from which the last write lands in `out`;
-// - a message is one contiguous piece: a span whose chunks lie apart is packed before it is sent, and unpacked after.
-// What is not in place at the end is copied there: `finish`.
+// The compiler is the only place where chunks become places in memory (layout.h says which). A message is one contiguous
+// piece: a span whose chunks lie apart is packed before it is sent, and unpacked after. What does not lie in `out` at the
+// end is copied there: `finish`.
 #pragma once
 
 #include "backend.h"
