@@ -77,6 +77,13 @@ static void end_job(struct watch *watch)
     enter(watch, clab_control_is_used(watch->run->control) ? PHASE_NOTICE : PHASE_TERM);
 }
 
+// Nobody is left to hear of a status.
+static void follow_launcher(struct watch *watch)
+{
+    watch->status = 1;
+    enter(watch, PHASE_KILL);
+}
+
 static void log_end(int rank, pid_t pid, int status)
 {
     if (WIFSIGNALED(status))
@@ -159,7 +166,7 @@ static void step(struct watch *watch)
         relay_pass(watch->relay, watch->fds + OF_RELAY);
     take_signals(watch);
     if (watch->fds[OF_LIFELINE].revents)
-        enter(watch, PHASE_KILL);
+        follow_launcher(watch);
     else if (clab_now() >= watch->next)
         enter(watch, watch->phase + 1);
 }
