@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// A table as comma-separated values (table.h): manifest in # lines, names, rows. Source: RFC 4180.
+
+#include "base/table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/output.h"
+
+static void write_text(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void write_cell(FILE *out, struct clab_cell cell)
+{
+    if (cell.kind == CLAB_KIND_TEXT)
+        write_text(out, cell.text);
+    else if (cell.kind == CLAB_KIND_INTEGER)
+        fprintf(out, "%lld", cell.integer);
+    else if (cell.kind == CLAB_KIND_REAL && isfinite(cell.real))
+        fprintf(out, "%.12g", cell.real);
+}
+
+static void write_row(FILE *out, const struct clab_table *table, int row)
+{
+    for (int i = 0; i < table->ncolumns; i++) {
+        if (i > 0)
+            fputc(',', out);
+        write_cell(out, clab_table_cell(table, row, i));
+    }
+    fputc('\n', out);
+}
+
+int clab_table_write_csv(const struct clab_table *table, const struct clab_manifest *manifest, const char *path)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    for (int i = 0; manifest && i < manifest->count; i++)
+        fprintf(output.file, "# %s: %s\n", manifest->entries[i].key, manifest->entries[i].value);
+    for (int i = 0; i < table->ncolumns; i++)
+        fprintf(output.file, "%s%s", i > 0 ? "," : "", table->columns[i].name);
+    fputc('\n', output.file);
+    for (int row = 0; row < clab_table_rows(table); row++)
+        write_row(output.file, table, row);
+    return clab_output_close(&output);
+}
