@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Logging by level (log.h). A line goes out in one write, so that lines of several ranks do not mix.
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 4095 }; // longer messages are cut: with its line's end a message fits PIPE_BUF, so a pipe takes it whole
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static atomic_int signed_rank = -1;
+
+void clab_log_set_rank(int rank)
+{
+    signed_rank = rank;
+}
+
+// CLAB_LOG, read once. An unknown level is warn: a wrong letter must not hide warnings.
+static enum clab_log_level threshold(void)
+{
+    static atomic_int known = -1;
+    if (known >= 0)
+        return (enum clab_log_level)known;
+    const char *wish = getenv("CLAB_LOG");
+    int level = CLAB_LOG_WARN;
+    for (int i = CLAB_LOG_ERROR; wish && i <= CLAB_LOG_DEBUG; i++)
+        if (strcmp(wish, level_names[i]) == 0)
+            level = i;
+    known = level;
+    return (enum clab_log_level)level;
+}
+
+// Keep the message on one line, whatever was quoted in it.
+static void one_line(char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\r')
+            *text = ' ';
+}
+
+static size_t clipped(int printed, size_t room)
+{
+    return printed < 0 ? 0 : (size_t)printed < room ? (size_t)printed : room - 1;
+}
+
+static void write_all(const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t written = write(STDERR_FILENO, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return; // there is nowhere left to say so
+        bytes += written;
+        count -= (size_t)written;
+    }
+}
+
+void clab_log_at(enum clab_log_level level, const char *format, ...)
+{
+    if (level > threshold())
+        return;
+    int error = errno; // for %m, and left as it was
+    char line[LINE_BYTES + 1];
+    int rank = signed_rank;
+    size_t used = clipped(snprintf(line, LINE_BYTES, "commlab: %s: ", level_names[level]), LINE_BYTES);
+    if (rank >= 0)
+        used += clipped(snprintf(line + used, LINE_BYTES - used, "rank %d: ", rank), LINE_BYTES - used);
+    va_list values;
+    va_start(values, format);
+    errno = error;
+    used += clipped(vsnprintf(line + used, LINE_BYTES - used, format, values), LINE_BYTES - used);
+    va_end(values);
+    one_line(line);
+    line[used++] = '\n';
+    write_all(line, used);
+    errno = error;
+}
