@@ -335,6 +335,31 @@ static void test_a_rank_joins_once(void **state)
     assert_int_equal(status, 0);
 }
 
+static int end_without_close(struct clab_job *job, int argc, char **argv)
+{
+    (void)job, (void)argc, (void)argv;
+    _exit(0);
+}
+
+static void test_a_rank_that_does_not_close_is_warned_of(void **state)
+{
+    (void)state;
+    const struct capture err = capture(STDERR_FILENO);
+    const int status = open_job((char *[]){"program", NULL}, end_without_close);
+    assert_int_equal(occurrences(captured(err), "without clab_job_close"), 2);
+    assert_int_equal(status, 0);
+}
+
+static void test_processes_of_other_launchers_do_not_become_jobs(void **state)
+{
+    (void)state;
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    assert_open_fails((char *[]){"program", NULL}, "OMPI_COMM_WORLD_SIZE");
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+    assert_int_equal(open_job((char *[]){"program", NULL}, do_nothing), 0);
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+}
+
 static void say_goodbye(void)
 {
     told->ready++;
@@ -374,6 +399,8 @@ int main(void)
         test(test_open_takes_its_options_and_leaves_the_others),
         test(test_open_refuses_bad_options_in_one_line),
         test(test_a_rank_joins_once),
+        test(test_a_rank_that_does_not_close_is_warned_of),
+        test(test_processes_of_other_launchers_do_not_become_jobs),
         test(test_launcher_repeats_neither_output_nor_exit_handlers),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);

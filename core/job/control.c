@@ -18,6 +18,7 @@
 #include "base/log.h"
 
 enum {
+    CONTROL_ALIGNMENT = 2 << 20,      // a huge page, so that what follows may be in huge pages
     CONTROL_BLOB_BYTES = 4096,        // of a rank in one round; longer ones take several rounds
     CONTROL_SPINS = 2000,             // looks before the core is given away: some 20 us, more than a round takes
     CONTROL_YIELDS = 50,              // and before sleep: a futex wake costs about as much
@@ -63,7 +64,7 @@ size_t clab_control_bytes(int nranks)
 {
     const size_t bytes =
         sizeof(struct clab_control) + (size_t)nranks * sizeof(struct seat_line) + 2 * area_bytes(nranks);
-    return round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));
+    return round_up(bytes, CONTROL_ALIGNMENT);
 }
 
 void clab_control_init(struct clab_control *control, int nranks, int cores, size_t segment_bytes)
@@ -128,14 +129,16 @@ static void sleep_until_bell(struct clab_control *control, uint32_t heard, doubl
     syscall(SYS_futex, &control->bell, FUTEX_WAIT_BITSET, heard, &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-void clab_control_mark_ended(struct clab_control *control, int rank, bool failed)
+bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed)
 {
+    const bool sat = atomic_load(&line_of(control, rank)->pid) != 0;
     uint32_t none = 0;
-    if (failed || atomic_load(&line_of(control, rank)->pid))
+    if (failed || sat)
         atomic_compare_exchange_strong(&control->dead, &none, (uint32_t)rank + 1);
     none = 0;
     atomic_compare_exchange_strong(&control->ended, &none, (uint32_t)rank + 1);
     ring(control);
+    return sat;
 }
 
 int clab_control_dead(struct clab_control *control)

@@ -41,7 +41,7 @@ struct clab_seat {
     double timeout; // seconds that a wait may last
 };
 
-// Bytes of the control pages for `nranks`, a multiple of the page size.
+// Bytes of the control pages for `nranks`, a multiple of 2 MiB; most of them are never touched.
 size_t clab_control_bytes(int nranks);
 // Lay them out in zeroed memory of that size.
 void clab_control_init(struct clab_control *control, int nranks, int cores, size_t segment_bytes);
@@ -58,7 +58,8 @@ void clab_seat_leave(struct clab_seat *seat);
 int clab_seat_exchange(struct clab_seat *seat, const void *mine, size_t bytes, void *all);
 
 // Launcher: the process of `rank` has ended; `failed` when its status was not 0. Wakes all who wait.
-void clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
+// Whether it had not left its seat.
+bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
 // Whether a process sits at any seat: only such can hear of a death.
 bool clab_control_is_used(struct clab_control *control);
 // The first rank that ended in failure or without leaving its seat, or -1.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The job: the processes of a run, how they were started, and how they find each other.
 //
-// - launch.c forks ranks and watches over them: the first failure ends the job, no process is left behind.
-// - control.c is the small shared page through which ranks of one host meet (exchange) and learn of deaths.
+// - launch.c, watch.c and ranks.c start ranks and watch over them: the first failure ends the job, no process is left.
+// - control.c is the small shared memory through which ranks of one host meet (exchange) and learn of deaths.
+// - bootstrap.c joins a job, open.c makes it a struct clab_job with a backend.
 // - The launcher passes one sparse memory file by inheritance, so that nothing is left when ranks are killed: the
 //   control pages first, the backend's part behind them (struct clab_bootstrap).
 #pragma once
@@ -35,14 +36,19 @@ struct clab_launch {
     char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
 };
 
-// Start the ranks and wait for them. In the parent, *status_p is the exit status to end with: 0, the first failing
-// rank's status, or 128 + its signal; the line that names it has been logged.
-// In a rank started without a program it returns with *rank_p >= 0; in the parent *rank_p is -1.
+// Start the ranks and wait for them. To be called before the caller starts threads.
+//   out: in the parent, *rank_p is -1 and *status_p the exit status to end with: 0, the first failing rank's status, or
+//        128 + its signal; the line that names it has been logged. In a rank started without a program, *rank_p >= 0.
 //   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS
+// - Each rank leads a process group of its own. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT that
+//   the caller gets, from the terminal or from a process, reach every rank's group once, unless the caller ignores them.
+//   A second signal of those that end programs ends the job: SIGTERM, and after the grace SIGKILL.
+// - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
+// - Whatever ranks have started and left behind is killed when the last rank has ended.
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
 
 // Join the job that the environment describes (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, CLAB_JOB_FD).
-//   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS
+//   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS, CLAB_EINVAL (joined already)
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
 

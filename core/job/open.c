@@ -64,6 +64,21 @@ static int take_options(int *argc, char **argv, struct options *options_p)
     return CLAB_OK;
 }
 
+// Other launchers, by what they tell their processes. To each of those a job of its own would be P jobs.
+static int refuse_other_launchers(void)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const char *size = getenv(sizes[i]);
+        if (!size || atoi(size) < 2)
+            continue;
+        clab_error("another launcher has started %s processes (%s): start one, with -n %s, or use commlab run -n %s", size,
+                   sizes[i], size, size);
+        return CLAB_EUNSUPPORTED;
+    }
+    return CLAB_OK;
+}
+
 // Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its atexit
 // handlers.
 static int launch_copies(const struct options *options)
@@ -75,6 +90,7 @@ static int launch_copies(const struct options *options)
         .grace = CLAB_GRACE_DEFAULT,
     };
     int rank, status;
+    CLAB_TRY(refuse_other_launchers());
     CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
     if (rank < 0)
         _exit(status);

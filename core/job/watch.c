@@ -98,7 +98,8 @@ static void note_end(struct watch *watch, int rank, int status)
     const pid_t pid = watch->pids[rank];
     watch->pids[rank] = 0;
     watch->running--;
-    clab_control_mark_ended(watch->run->control, rank, status != 0);
+    if (clab_control_mark_ended(watch->run->control, rank, status != 0) && status == 0)
+        clab_warn("rank %d (pid %d) has ended without clab_job_close: who waits for it will fail", rank, (int)pid);
     if (status == 0 || watch->status != 0)
         return;
     watch->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
