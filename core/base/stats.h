@@ -15,15 +15,18 @@ struct clab_summary {
 };
 
 // The summary of `n` >= 1 samples, which are left as they are.
-// errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
-// source: David and Nagaraja, Order Statistics, section 7.1
+//   errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
+//   source: David and Nagaraja, Order Statistics, section 7.1
 int clab_summarize(const double *samples, int n, struct clab_summary *summary_p);
 
-// The summary of a[i] / b[i].  errors: CLAB_EINVAL (n < 1, or a b[i] <= 0), CLAB_ENOMEM
+// The summary of a[i] / b[i], pair by pair.
+//   errors: CLAB_EINVAL (n < 1, or a b[i] <= 0), CLAB_ENOMEM
 int clab_summarize_ratios(const double *a, const double *b, int n, struct clab_summary *summary_p);
 
-// The q-quantile, 0 <= q <= 1, of n >= 1 samples, by linear interpolation.
+// The q-quantile, 0 <= q <= 1, of n >= 1 samples in any order, by linear interpolation; NaN without memory.
 double clab_quantile(const double *samples, int n, double q);
 
-// Whether the second half of the samples is shifted against the first: a rank-sum test at 1 %.
+// Whether the second half of the samples is shifted against the first: a rank-sum test at 1 %, which below eleven samples
+// always says no.
+//   source: Mann and Whitney 1947
 bool clab_has_drift(const double *samples, int n);

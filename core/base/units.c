@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Numbers with units, read and written (units.h). Locale plays no part: the point is the decimal sign.
+
+#include "base/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+// ---- read ----------------------------------------------------------------------------------------------------
+
+struct size_unit {
+    const char *name;
+    size_t bytes;
+};
+
+static const struct size_unit size_units[] = {
+    {"", 1},
+    {"B", 1},
+    {"K", (size_t)1 << 10},   {"k", (size_t)1 << 10},   {"KiB", (size_t)1 << 10}, {"KB", 1000},
+    {"M", (size_t)1 << 20},   {"m", (size_t)1 << 20},   {"MiB", (size_t)1 << 20}, {"MB", 1000 * 1000},
+    {"G", (size_t)1 << 30},   {"g", (size_t)1 << 30},   {"GiB", (size_t)1 << 30}, {"GB", 1000 * 1000 * 1000},
+};
+
+static size_t size_unit_bytes(const char *name)
+{
+    for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++)
+        if (strcmp(name, size_units[i].name) == 0)
+            return size_units[i].bytes;
+    return 0;
+}
+
+int clab_parse_size(const char *text, size_t *bytes_p)
+{
+    if (!isdigit((unsigned char)*text))
+        return CLAB_EPARSE;
+    char *end;
+    errno = 0;
+    uintmax_t number = strtoumax(text, &end, 10);
+    size_t bytes, unit = size_unit_bytes(end);
+    if (errno || unit == 0 || __builtin_mul_overflow(number, unit, &bytes))
+        return CLAB_EPARSE;
+    *bytes_p = bytes;
+    return CLAB_OK;
+}
+
+int clab_parse_int(const char *text, int low, int high, int *value_p)
+{
+    if (!isdigit((unsigned char)text[*text == '-']))
+        return CLAB_EPARSE;
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno || *end || value < low || value > high)
+        return CLAB_EPARSE;
+    *value_p = (int)value;
+    return CLAB_OK;
+}
+
+// A number without sign, as 12, 1.5, 2e-6, at the start of `text`; no hexadecimal, infinity or blank, which strtod takes.
+static int parse_number(const char *text, double *number_p, const char **rest_p)
+{
+    size_t digits = strspn(text, "0123456789.");
+    if (digits == 0 || text[digits] == 'x' || text[digits] == 'X')
+        return CLAB_EPARSE;
+    char *end;
+    double number = strtod(text, &end);
+    if (end < text + digits || !isfinite(number))
+        return CLAB_EPARSE;
+    *number_p = number;
+    *rest_p = end;
+    return CLAB_OK;
+}
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+// The factor of `name`, 0 if it is none of the `n`.
+static double unit_factor(const struct unit *units, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, units[i].name) == 0)
+            return units[i].factor;
+    return 0;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+int clab_parse_seconds(const char *text, double *seconds_p)
+{
+    static const struct unit units[] = {{"ns", 1e9}, {"us", 1e6}, {"ms", 1e3}, {"s", 1}}; // a second is so many
+    double number;
+    const char *rest;
+    CLAB_TRY(parse_number(text, &number, &rest));
+    double factor = unit_factor(units, COUNT(units), rest);
+    if (factor == 0)
+        return CLAB_EPARSE;
+    *seconds_p = number / factor; // 1e9 is exact, 1e-9 is not: "1.5us" is the double 1.5e-6
+    return CLAB_OK;
+}
+
+int clab_parse_seconds_per_byte(const char *text, double *seconds_p)
+{
+    static const struct unit times[] = {{"s/B", 1}, {"us/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}};
+    static const struct unit rates[] = {{"B/s", 1},     {"KB/s", 1e3},   {"MB/s", 1e6},    {"GB/s", 1e9}, {"TB/s", 1e12},
+                                        {"Kb/s", 125},  {"Mb/s", 125e3}, {"Gb/s", 125e6}, {"Tb/s", 125e9}};
+    double number;
+    const char *rest;
+    CLAB_TRY(parse_number(text, &number, &rest));
+    double time = unit_factor(times, COUNT(times), rest);
+    double rate = unit_factor(rates, COUNT(rates), rest);
+    double seconds = time > 0 ? number / time : 1 / (number * rate); // neither: 1 / 0
+    if (!isfinite(seconds))
+        return CLAB_EPARSE;
+    *seconds_p = seconds;
+    return CLAB_OK;
+}
+
+// ---- written -------------------------------------------------------------------------------------------------
+
+// `value` in the largest of `n` ascending units that it fills, or in the first: four digits.
+static const char *scaled(double value, const struct unit *units, size_t n, char out[CLAB_TEXT])
+{
+    size_t i = 0;
+    while (i + 1 < n && fabs(value) >= units[i + 1].factor)
+        i++;
+    double number = value / units[i].factor;
+    snprintf(out, CLAB_TEXT, fabs(number) < 1024 ? "%.4g %s" : "%.7g %s", number, units[i].name);
+    return out;
+}
+
+const char *clab_size_text(size_t bytes, char out[CLAB_TEXT])
+{
+    static const struct unit units[] = {{"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    return scaled((double)bytes, units, COUNT(units), out);
+}
+
+const char *clab_seconds_text(double seconds, char out[CLAB_TEXT])
+{
+    static const struct unit units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+    return seconds == 0 ? strcpy(out, "0 s") : scaled(seconds, units, COUNT(units), out);
+}
+
+const char *clab_rate_text(double bytes_per_second, char out[CLAB_TEXT])
+{
+    static const struct unit units[] = {{"B/s", 1}, {"KB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
+    return scaled(bytes_per_second, units, COUNT(units), out);
+}
