@@ -8,6 +8,7 @@
 //
 // Five rules give it meaning:
 // 1. Steps of a stage are concurrent: sends and copies read the state on entry, receives land on exit.
+//    A chunk is written at most once a stage; what a copy writes is not read in its stage. A stage may be empty.
 // 2. Stages are a rank's own program counter, not global rounds.
 // 3. Messages between a pair match in order within a lane: there are no tags.
 // 4. Lanes are independent programs on disjoint slices: a block is cut into `lanes` slices, a slice into chunks.
@@ -17,7 +18,9 @@
 // Buffers. CLAB_DATA is what the collective works on: on entry it holds the caller's input, at the end it must hold the
 // result. (The executor gives it memory: it reads the caller's `in` at the first touch, and writes `out`, without copying
 // first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA, block i is
-// from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it.
+// from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a place of its own
+// size: chunk i of a block to chunk i of another. A barrier has one block of no elements, and its messages are signals:
+// who receives one has heard of everyone that the sender had heard of.
 #pragma once
 
 #include <stdbool.h>
@@ -73,16 +76,26 @@ struct clab_step {
 
 enum { CLAB_DONE = -1 }; // what stage() returns after a rank's last stage
 
-// What an algorithm promises; the verifier holds it exactly. In chunks of one lane (all chunks count as equal, empty ones
-// too) and messages. A makespan is that of a machine on which a message costs 1 (rounds), each chunk sent costs 1
-// (serial), or each chunk reduced costs 1 (reduced); sends of a stage leave one after another, a stage ends when
-// its own sends have left and its receives have landed.
+// What an algorithm promises; the verifier holds every field exactly. In messages, and in chunks of one lane: all chunks
+// count as equal, empty ones too.
+//
+// The first three are makespans: when the last rank of the slowest lane is done, each lane alone, on this machine. All ranks
+// start at 0. A rank has one way out and one way in, and a message of m chunks takes a + b*m on either. A stage's sends
+// leave one after another, in step order, waiting for no receiver. Its receives land one after another, in step order,
+// each a + b*m after the one before it landed (the first: after the stage began), but not before its message has left its
+// sender. When all have left and landed, the stage's reductions take g a chunk, one after another, and the stage ends;
+// copies are free. (a, b, g) is (1, 0, 0) for rounds, (0, 1, 0) for serial, (0, 0, 1) for reduced.
+//
+// The others are counted over all lanes; _max is that of the rank which has most. L lanes that share the ways of a rank
+// form a pipeline, which takes about rounds + (L - 1) * messages_max / L messages, and likewise in chunks and reductions.
 struct clab_claim {
-    long rounds;     // makespan, in messages: the factor of alpha
-    long serial;     // makespan, in chunks on the wire: the factor of beta
-    long reduced;    // makespan, in chunks reduced: the factor of gamma
-    long sent_max;   // chunks sent by the busiest rank
-    long sent_total; // chunks sent by all ranks
+    long rounds;       // makespan, in messages: the factor of alpha
+    long serial;       // makespan, in chunks on the wire: the factor of beta
+    long reduced;      // makespan, in chunks reduced: the factor of gamma
+    long messages_max; // messages sent by a rank
+    long sent_max;     // chunks sent by a rank
+    long reduced_max;  // chunks reduced by a rank
+    long sent_total;   // chunks sent by all ranks
 };
 
 struct clab_algorithm {
@@ -133,5 +146,7 @@ int clab_problem_out_block(const struct clab_problem *problem, int rank, int blo
 // chunks per block. Start is counted in a buffer of clab_problem_blocks() blocks of `count` elements.
 size_t clab_problem_elements(const struct clab_problem *problem, int chunks, int lane, int chunk, size_t *start_p);
 
-// errors: CLAB_EINVAL with one logged line naming the field (nranks < 1, root out of range, lanes < 1, unsupported)
+// Whether `algorithm` (NULL: any) can do `problem`.
+//   errors: CLAB_EINVAL with one logged line naming the field (nranks < 1, root out of range, lanes < 1, group < 0, an
+//           algorithm of another collective, one that does not support the problem)
 int clab_problem_check(const struct clab_problem *problem, const struct clab_algorithm *algorithm);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Words for writing algorithms: with them a stage reads like its textbook.
+//
+//     STAGE(ring_allgather)
+//     {
+//         if (s >= P - 1) return CLAB_DONE;
+//         out[0] = send(mod(rank + 1, P), chunk(mod(rank - s, P)));
+//         ...
+//
+// - For the files of core/schedule that hold algorithms, and for nobody else: the names are short.
+// - All integers; no floating point decides the shape of a tree.
+#pragma once
+
+#include "schedule/algorithms.h"
+
+#define UNUSED __attribute__((unused))
+
+// Heads a stage function: it sees the problem, P = its ranks, rank, lane, and s, the number of the stage; it fills out[]
+// and returns how many steps that makes, or CLAB_DONE.
+#define STAGE(name)                                                                                            \
+    static int name##_of(const struct clab_problem *, int, int, int, int, struct clab_step[]);                 \
+    static int name(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[]) \
+    {                                                                                                          \
+        return name##_of(problem, problem->nranks, rank, lane, stage, out);                                    \
+    }                                                                                                          \
+    static int name##_of(UNUSED const struct clab_problem *problem, UNUSED int P, UNUSED int rank,             \
+                         UNUSED int lane, UNUSED int s, UNUSED struct clab_step out[])
+
+// Heads a claim function: it sees the problem, P = its ranks and L = its lanes.
+#define CLAIM(name)                                                                          \
+    static struct clab_claim name##_of(const struct clab_problem *, long, long);             \
+    static struct clab_claim name(const struct clab_problem *problem)                        \
+    {                                                                                        \
+        return name##_of(problem, problem->nranks, problem->lanes);                          \
+    }                                                                                        \
+    static struct clab_claim name##_of(UNUSED const struct clab_problem *problem, UNUSED long P, UNUSED long L)
+
+// ---- spans ---------------------------------------------------------------------------------------------------
+
+static inline struct clab_span chunks(int first, int count)
+{
+    return (struct clab_span){CLAB_DATA, first, count};
+}
+
+static inline struct clab_span chunk(int i)
+{
+    return chunks(i, 1);
+}
+
+static inline struct clab_span input(int i)
+{
+    return (struct clab_span){CLAB_INPUT, i, 1};
+}
+
+static inline struct clab_span scratch(int first, int count)
+{
+    return (struct clab_span){CLAB_SCRATCH, first, count};
+}
+
+// ---- steps ---------------------------------------------------------------------------------------------------
+
+static inline struct clab_step send(int peer, struct clab_span src)
+{
+    return (struct clab_step){.op = CLAB_SEND, .peer = peer, .src = src};
+}
+
+static inline struct clab_step recv(int peer, struct clab_span dst)
+{
+    return (struct clab_step){.op = CLAB_RECV, .peer = peer, .dst = dst};
+}
+
+static inline struct clab_step recv_reduce(int peer, struct clab_span dst)
+{
+    return (struct clab_step){.op = CLAB_RECV_REDUCE, .peer = peer, .dst = dst};
+}
+
+static inline struct clab_step copy(struct clab_span dst, struct clab_span src)
+{
+    return (struct clab_step){.op = CLAB_COPY, .src = src, .dst = dst};
+}
+
+// ---- integers ------------------------------------------------------------------------------------------------
+
+// a modulo n, in [0, n) for any a.
+static inline int mod(int a, int n)
+{
+    int r = a % n;
+    return r < 0 ? r + n : r;
+}
+
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+// For n >= 1: the k with 2^k <= n < 2^(k+1), and the k with 2^(k-1) < n <= 2^k.
+static inline int floor_log2(int n)
+{
+    return 31 - __builtin_clz((unsigned)n);
+}
+
+static inline int ceil_log2(int n)
+{
+    return n == 1 ? 0 : floor_log2(n - 1) + 1;
+}
+
+// How many of the numbers 0 ... n-1 have bit k.
+static inline int count_with_bit(int n, int k)
+{
+    return ((n >> (k + 1)) << k) + max(0, (n & ((2 << k) - 1)) - (1 << k));
+}
+
+// ---- common slots --------------------------------------------------------------------------------------------
+
+static inline bool any(UNUSED const struct clab_problem *problem)
+{
+    return true;
+}
+
+static inline int none(UNUSED const struct clab_problem *problem)
+{
+    return 0;
+}
+
+static inline int one(UNUSED const struct clab_problem *problem)
+{
+    return 1;
+}
+
+static inline int two(UNUSED const struct clab_problem *problem)
+{
+    return 2;
+}
+
+static inline int per_rank(const struct clab_problem *problem)
+{
+    return problem->nranks;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The list of all algorithms, and finding one in it.
+
+#include "schedule/algorithms.h"
+
+#include <string.h>
+
+#define X(name) &clab_##name,
+const struct clab_algorithm *const clab_algorithms[] = {CLAB_ALGORITHMS(X) NULL};
+#undef X
+
+const struct clab_algorithm *clab_algorithm_find(enum clab_collective collective, const char *name)
+{
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+        if ((*a)->collective == collective && !strcmp((*a)->name, name))
+            return *a;
+    return NULL;
+}
