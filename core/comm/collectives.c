@@ -20,9 +20,9 @@ static bool is_in_place(const struct clab_comm *comm, const struct clab_work *w)
     }
 }
 
-static int refuse(const struct clab_comm *comm, const struct clab_work *w, const char *why)
+static int refuse(const struct clab_work *w, const char *why)
 {
-    clab_error("rank %d: %s: %s", comm->rank, clab_collective_name(w->problem.collective), why);
+    clab_error("%s: %s", clab_collective_name(w->problem.collective), why);
     return CLAB_EINVAL;
 }
 
@@ -31,20 +31,20 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
     const struct clab_problem *p = &w->problem;
     bool gives = false, gets = false;
     if ((unsigned)w->type >= CLAB_TYPE_COUNT || (unsigned)w->op >= CLAB_OP_COUNT)
-        return refuse(comm, w, "there is no such type or operation");
+        return refuse(w, "there is no such type or operation");
     if (p->root < 0 || p->root >= p->nranks)
-        return refuse(comm, w, "the root is not a rank of this communicator");
+        return refuse(w, "the root is not a rank of this communicator");
     if (p->count > (size_t)-1 / 2 / clab_type_bytes(w->type) / (size_t)p->nranks)
-        return refuse(comm, w, "the count is larger than any memory");
+        return refuse(w, "the count is larger than any memory");
     for (int b = 0; b < clab_problem_blocks(p) && p->count; b++) {
         gives |= clab_problem_holds(p, comm->rank, b);
         gets |= clab_problem_wants(p, comm->rank, b);
     }
     gives |= p->collective == CLAB_ALLTOALL && p->count;
     if ((gives && !w->in) || (gets && !w->out))
-        return refuse(comm, w, "a buffer is NULL");
+        return refuse(w, "a buffer is NULL");
     if (p->collective == CLAB_ALLTOALL && w->in == w->out && p->count)
-        return refuse(comm, w, "in place is not supported; give it another buffer for out");
+        return refuse(w, "in place is not supported; give it another buffer for out");
     return CLAB_OK;
 }
 
@@ -59,9 +59,9 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
         return CLAB_OK;
     }
     if (w->algorithm)
-        return refuse(comm, w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
+        return refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
     w->algorithm = clab_select(p, clab_type_bytes(w->type), &p->lanes);
-    return w->algorithm ? CLAB_OK : refuse(comm, w, "no algorithm supports this");
+    return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 
 static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work **work_p)
@@ -139,7 +139,7 @@ static int start_message(struct clab_comm *comm, struct clab_transfer transfer, 
     transfer.lane = CLAB_P2P_LANE;
     if (transfer.peer < 0 || transfer.peer >= comm->nranks || (unsigned)transfer.type >= CLAB_TYPE_COUNT ||
         (transfer.count && !transfer.src && !transfer.dst)) {
-        clab_error("rank %d: send or receive: peer %d of %d ranks, or a NULL buffer", comm->rank, transfer.peer, comm->nranks);
+        clab_error("send or receive: peer %d of %d ranks, or a NULL buffer", transfer.peer, comm->nranks);
         return CLAB_EINVAL;
     }
     if (transfer.op == CLAB_SEND) {

@@ -24,7 +24,7 @@ static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
     int peer = work->transfer.peer, stage = 0;
     if (work->algorithm && comm->running)
         clab_run_waits_for(comm, &peer, &stage);
-    clab_error("rank %d: %s (%s) number %lu, stage %d, peer %d: %s", comm->rank, what(work),
+    clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work),
                work->algorithm ? work->algorithm->name : "direct", work->sequence, stage, peer, clab_strerror(err));
     comm->err = err;
     return err;
@@ -161,7 +161,7 @@ static int be_patient(struct clab_comm *comm, const struct clab_work *work, stru
 {
     int peer = -1, err = comm->backend->idle(comm->endpoint, patience->fruitless++, &peer);
     if (err) {
-        clab_error("rank %d: rank %d has ended during %s number %lu", comm->rank, peer, what(work), work->sequence);
+        clab_error("rank %d has ended during %s number %lu", peer, what(work), work->sequence);
         comm->err = err;
         return err;
     }
