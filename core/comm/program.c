@@ -239,10 +239,15 @@ static void compile_lane(struct compiler *c, int index)
     for (int stage = 0; !c->err && layout_begin_stage(&c->layout, stage); stage++)
         compile_stage(c);
     lane->nstages = c->program->nstages - lane->first_stage;
+    lane->aside = c->program->nmoves;
+    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
+        if (layout_chunk(&c->layout, CLAB_DATA, i)->wanted && layout_chunk(&c->layout, CLAB_DATA, i)->region == CLAB_IN)
+            bring_home(c, i);
     lane->finish = c->program->nmoves;
     for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
         if (layout_chunk(&c->layout, CLAB_DATA, i)->wanted)
             bring_home(c, i);
+    lane->naside = lane->finish - lane->aside;
     lane->nfinish = c->program->nmoves - lane->finish;
     c->pack_start = c->program->region_elements[CLAB_PACK];
 }

@@ -42,7 +42,8 @@ struct clab_stage {
 
 struct clab_lane {
     int first_stage, nstages; // of program->stages
-    int finish, nfinish;      // moves at the end: local copies to `out`
+    int aside, naside;        // copies from `in` to `out` that nothing waits for: done while the first messages travel
+    int finish, nfinish;      // copies to `out` at the end
 };
 
 struct clab_program {

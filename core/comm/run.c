@@ -162,8 +162,11 @@ static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
     while (lane->stage < plan->nstages) {
         const struct clab_stage *stage = &run->program->stages[plan->first_stage + lane->stage];
         bool done;
-        if (!lane->under_way)
+        if (!lane->under_way) {
             CLAB_TRY(begin_stage(comm, lane, stage));
+            if (lane->stage == 0)
+                do_local(comm, run->program->moves + plan->aside, plan->naside);
+        }
         CLAB_TRY(comm->backend->test(comm->endpoint, lane->transfers, lane->ntransfers, &done));
         if (!done)
             return CLAB_OK;
@@ -172,6 +175,8 @@ static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
         lane->stage++;
         *progress_p = true;
     }
+    if (plan->nstages == 0)
+        do_local(comm, run->program->moves + plan->aside, plan->naside);
     do_local(comm, run->program->moves + plan->finish, plan->nfinish);
     lane->stage = plan->nstages + 1;
     run->lanes_left--;
