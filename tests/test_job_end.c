@@ -43,6 +43,12 @@ static int leave_and_return(int rank)
     return rank;
 }
 
+static int tell_supervisor_and_wait(int rank)
+{
+    tell_pid(getppid());
+    return wait_for_ever(rank);
+}
+
 static int leave_and_wait(int rank)
 {
     tell_pid(getppid()); // the supervisor
@@ -191,6 +197,19 @@ static void test_nothing_is_left_of_a_killed_supervisor(void **state)
         assert_true(is_gone(told->pids[i]));
 }
 
+static void test_ranks_end_even_when_nobody_is_left_to_end_them(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(2), tell_supervisor_and_wait);
+    await(&told->ready, 2);
+    const pid_t supervisor = told->pids[0];
+    kill(supervisor, SIGSTOP); // so that it does not notice the launcher's end
+    kill(job, SIGKILL);
+    assert_int_equal(end_status(job), 128 + SIGKILL);
+    kill(supervisor, SIGKILL);
+    assert_all_end();
+}
+
 static void test_nothing_is_left_of_killed_ranks(void **state)
 {
     (void)state;
@@ -235,6 +254,7 @@ int main(void)
         test(test_what_ranks_leave_behind_is_ended),
         test(test_nothing_is_left_of_a_killed_launcher),
         test(test_nothing_is_left_of_a_killed_supervisor),
+        test(test_ranks_end_even_when_nobody_is_left_to_end_them),
         test(test_nothing_is_left_of_killed_ranks),
         test(test_own_children_of_the_caller_are_spared),
     };
