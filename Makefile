@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+# Builds commlab into build/: libcommlab.a, the program commlab (linked to ./commlab), the labs, and on request the tests.
+#
+# - A new file needs no line here: wildcards find core/, backends/, sim/, cmd/, labs/ and tests/.
+# - What the machine has is probed once by probe.sh and kept in build/probes.mk, until flags or installed packages change.
+# - Objects depend on the flags they were made with, the library on the list of its objects: what changed is remade.
+# - SAN=... builds into a directory of its own, so that objects of two kinds never mix.
+
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# Parallel by itself, unless told otherwise or run by another make, whose jobs are shared.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+
+comma := ,
+B := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+
+# ---- flags ----------------------------------------------------------------------------------------------------
+# CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's; what the code needs is added to them. No -march: the result runs
+# on any machine of its kind, and the files that gain from newer instructions choose among their versions at run time.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CFLAGS ?= $(if $(SAN),-O1,-O3) -g
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+compile := $(CC) -std=c11 -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) \
+           -Icore -Ibackends -Isim $(CPPFLAGS) $(CFLAGS) -pthread $(sanitize)
+link := $(CC) $(CFLAGS) -pthread $(sanitize) -Wl,--as-needed $(LDFLAGS)
+libraries := $(LDLIBS) -lm -ldl
+
+# ---- files ----------------------------------------------------------------------------------------------------
+
+library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c sim/*.c)
+cmd_c     := $(wildcard cmd/*.c)
+lab_c     := $(wildcard labs/*/*.c)
+test_c    := $(wildcard tests/test_*.c)
+objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
+
+library := $(B)/libcommlab.a
+labs    := $(patsubst %.c,$(B)/%,$(lab_c))
+tests   := $(patsubst %.c,$(B)/%,$(test_c))
+
+# Make's text as is; with V=1 the command, else one line an object.
+Q := $(if $(filter-out 0,$(V)),,@)
+say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
+
+# ---- targets --------------------------------------------------------------------------------------------------
+
+.PHONY: all tests test plot fit clean help show
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: show $(library) $(B)/commlab $(labs) $(if $(SAN),,commlab) ## build everything but the tests (the default)
+
+tests: $(tests) ## build the tests
+ifeq ($(MAKECMDGOALS),tests)
+tests: all
+endif
+
+test: all tests ## build and run the tests; T=NAME runs those whose name has it
+	$(Q)tests/run.sh $(B) $(T)
+
+fit: all ## measure this machine for the predictions (a minute at most)
+	$(Q)$(B)/commlab fit
+
+plot: all ## run what this machine can, predict, draw: build/report/index.html; LAB=07 does one lab
+	$(Q)$(B)/commlab lab $(if $(LAB),$(LAB),all)
+	$(Q)$(B)/commlab report
+
+# `make lab07` and so on: one target a folder in labs/.
+lab_targets := $(foreach folder,$(wildcard labs/[0-9][0-9]-*),lab$(firstword $(subst -, ,$(notdir $(folder)))))
+.PHONY: $(lab_targets)
+$(lab_targets): lab%: all
+	$(Q)$(B)/commlab lab $*
+
+clean: ## remove build/ and the link
+	$(Q)rm -rf build commlab
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@echo '  make labNN    run lab NN: before, after, prediction, picture'
+	@echo
+	@echo '  NO_X=1        do without X, WITH_X=1 stop if it is missing; X is one of:' $$(./probe.sh --list)
+	@echo '  SAN=LIST      with sanitizers, into build/san-LIST: address,undefined or thread'
+	@echo '  WERROR=1      warnings are errors'
+	@echo '  V=1           show the commands'
+	@echo '  CC CPPFLAGS CFLAGS LDFLAGS LDLIBS    as usual'
+
+# Goals that build need the machine's answers; `make help` and `make clean` do not.
+ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),all)),)
+
+# ---- what the machine has -------------------------------------------------------------------------------------
+
+# $(call keep,FILE,TEXT): rewrite FILE only if it does not hold TEXT, so that what depends on it is remade only then.
+keep = $(if $(subst x$2,,x$(file <$1))$(subst x$(file <$1),,x$2),$(file >$1,$2))
+
+$(shell mkdir -p $(B))
+switches := $(sort $(filter NO_% WITH_%,$(.VARIABLES)))
+$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(foreach switch,$(switches),$(switch)=$($(switch))))
+
+# A package that comes or goes changes one of these directories' time.
+installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin)
+
+# The probes' lines are shown by whoever runs them, else, by `make`, from the last time.
+include $(B)/probes.mk
+$(B)/probes.mk: probe.sh $(B)/probes.key $(installed)
+	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS) $(sanitize)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	    $(foreach switch,$(switches),$(switch)='$($(switch))') ./probe.sh $@ $(B)/probes.txt
+
+show: $(B)/probes.mk
+	@$(if $(MAKE_RESTARTS)$(filter-out all,$(MAKECMDGOALS)),:,cat $(B)/probes.txt)
+
+compile += $(probed_cppflags)
+libraries := $(probed_ldlibs) $(libraries)
+$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries))
+$(call keep,$(B)/objects,$(sort $(library_c) / $(cmd_c)))
+
+# ---- what this build is: for the manifest of every result -----------------------------------------------------
+
+commit := $(if $(wildcard .git),$(shell git --no-optional-locks describe --always --dirty --abbrev=12 2>/dev/null))
+compiler := $(shell $(CC) --version | head -n 1)
+define version_h
+#define CLAB_BUILD_COMMIT "$(or $(commit),unknown)"
+#define CLAB_BUILD_COMPILER "$(compiler)"
+#define CLAB_BUILD_FLAGS "$(subst ",\",$(strip $(CPPFLAGS) $(CFLAGS) $(sanitize)))"
+endef
+$(call keep,$(B)/version.h,$(version_h))
+
+version_o := $(B)/obj/core/base/machine.o
+$(version_o): $(B)/version.h
+$(version_o): compile += -include $(B)/version.h
+
+# ---- rules ----------------------------------------------------------------------------------------------------
+
+$(B)/obj/%.o: %.c $(B)/flags
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -MMD -MP -c -o $@ $<
+
+# Tests may use what stands behind a subcommand.
+$(call objects,$(test_c)): compile += -Icmd
+
+$(library): $(call objects,$(library_c)) $(B)/objects
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+# The subcommands but not main, for the tests.
+$(B)/libcmd.a: $(call objects,$(filter-out cmd/main.c,$(cmd_c))) $(B)/objects
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(B)/commlab: $(call objects,$(cmd_c)) $(library) $(B)/objects
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $(filter %.o %.a,$^) $(libraries)
+
+$(labs): $(B)/%: $(B)/obj/%.o $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+$(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
+
+commlab: $(B)/commlab
+	$(Q)ln -sf $< $@
+
+ifneq ($(filter test tests,$(MAKECMDGOALS)),)
+ifeq ($(probed_test_ldlibs),)
+$(error the tests need cmocka: ./setup.sh installs it)
+endif
+endif
+
+-include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c)))
+
+endif

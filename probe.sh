@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What this machine has. Each probe compiles and links a small program, or runs the program it asks for, and prints one
+# line: what it gives, or what is lost and how to get it.
+#
+#   probe.sh MK TXT    write the answers for make to MK, the lines to TXT and the screen
+#   probe.sh --list    the names of all
+#
+# From the environment: CC, FLAGS, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off; WITH_X=1 makes its absence an error.
+set -u
+
+failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+: >"$work/mk"
+: >"$work/txt"
+
+# Whether the C program on standard input compiles and links with the libraries $@. A function that no header declares is
+# an error: a library of the same name that lacks it would link all the same.
+links() {
+    cat >"$work/try.c"
+    # Unquoted: each of these is a list of words.
+    ${CC:-gcc} -Werror=implicit-function-declaration ${FLAGS-} -o "$work/try" "$work/try.c" ${LDFLAGS-} "$@" ${LDLIBS-} \
+        >"$work/log" 2>&1
+}
+
+# The command that installs $1 (Debian's name) or $2 (Fedora's) here.
+install_hint() {
+    if command -v apt-get >/dev/null; then echo "apt-get install $1"
+    elif command -v dnf >/dev/null; then echo "dnf install $2"
+    else echo "install $1 (Debian) or $2 (Fedora)"; fi
+}
+
+say() { echo "$*" | tee -a "$work/txt"; }
+
+# probe NAME GIVES LOST DEBIAN FEDORA MK TEST...
+#   Run TEST; on success the line MK goes to make. GIVES and LOST are for the reader.
+probe() {
+    local name=$1 gives=$2 lost=$3 debian=$4 fedora=$5 mk=$6 upper=${1^^}
+    shift 6
+    local no=NO_${upper//-/_} with=WITH_${upper//-/_}
+    if [ "${!no:-0}" != 0 ]; then
+        say "✗ $name: $lost; turned off by $no=${!no}"
+    elif "$@"; then
+        say "✓ $name: $gives"
+        [ -z "$mk" ] || echo "$mk" >>"$work/mk"
+        return
+    else
+        say "✗ $name: $lost; $(install_hint "$debian" "$fedora")"
+    fi
+    [ "${!with:-0}" = 0 ] || { echo "probe.sh: $name is missing, and $with=${!with} asks for it" >&2; failed=1; }
+}
+
+# library NAME GIVES LOST DEBIAN FEDORA, and a program on standard input: HAVE_NAME and -lNAME for the whole build.
+library() {
+    probe "$@" "probed_cppflags += -DHAVE_${1^^}
+probed_ldlibs += -l$1" links "-l$1"
+}
+
+# One call a probe; `all` is also what --list reads.
+all() {
+    library jansson 'JSON: --json, profiles' 'no JSON is written or read: --json and profiles' libjansson-dev jansson-devel <<'C'
+#include <jansson.h>
+int main(void) { json_t *json = json_object(); json_decref(json); return !json; }
+C
+    library inih 'settings in sections: networks, labs' 'no network and no lab is read' libinih-dev inih-devel <<'C'
+#include <ini.h>
+static int take(void *user, const char *section, const char *name, const char *value)
+{ (void)user; (void)section; (void)name; (void)value; return 1; }
+int main(void) { return ini_parse("", take, 0) == 0; }
+C
+    library hwloc 'cores, caches and NUMA nodes by name' 'ranks are pinned by number, caches are not named' libhwloc-dev hwloc-devel <<'C'
+#include <hwloc.h>
+int main(void) { hwloc_topology_t topology; return hwloc_topology_init(&topology); }
+C
+    probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links -lcmocka <<'C'
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+static void nothing(void **state) { (void)state; }
+int main(void) { const struct CMUnitTest tests[] = {cmocka_unit_test(nothing)}; return cmocka_run_group_tests(tests, 0, 0); }
+C
+    probe gnuplot 'figures as SVG and PNG' 'no figures' 'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
+}
+
+# gnuplot may be there without the terminals that the figures are drawn with.
+draws() {
+    gnuplot -e 'set terminal svg; set output "/dev/null"; plot x; set terminal pngcairo; plot x' >"$work/log" 2>&1
+}
+
+if [ "${1-}" = --list ]; then
+    probe() { printf '%s ' "$(tr a-z- A-Z_ <<<"$1")"; }
+    all
+    echo
+    exit
+fi
+if ! echo 'int main(void) { return 0; }' | links; then
+    echo "✗ ${CC:-gcc}: nothing can be built; $(install_hint 'gcc libc6-dev' 'gcc glibc-devel')" >&2
+    cat "$work/log" >&2
+    exit 1
+fi
+all
+[ $failed = 0 ] || exit 1
+mv "$work/mk" "$1" && mv "$work/txt" "$2"
