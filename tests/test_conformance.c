@@ -76,7 +76,7 @@ static void expect_reduced(enum clab_type type, enum clab_op op, int n, size_t i
     int64_t acc = input(0, i, seed, type);
     for (int r = 1; r < n; r++) {
         int64_t v = input(r, i, seed, type);
-        acc = op == CLAB_PROD ? acc * v : op == CLAB_MIN ? (v < acc ? v : acc) : op == CLAB_MAX ? (v > acc ? v : acc) : acc + v;
+        acc = op == CLAB_PROD ? (int64_t)((uint64_t)acc * (uint64_t)v) : op == CLAB_MIN ? (v < acc ? v : acc) : op == CLAB_MAX ? (v > acc ? v : acc) : acc + v;
     }
     if (op == CLAB_AVG)
         encode_average(type, data, at, acc, n);
@@ -254,8 +254,8 @@ static void sweep_rest(struct sweep *s)
     struct clab_comm *half = NULL;
     int sent[4] = {rank, rank + 100, rank + 200, rank + 300}, from = (rank + n - 1) % n;
     for (int i = 0; i < 4; i++) {
-        s->failed += clab_send_start(s->comm, &sent[i], 1, CLAB_I32, (rank + 1) % n, &works[i]) != CLAB_OK;
-        s->failed += clab_recv_start(s->comm, &got[i], 1, CLAB_I32, from, &works[4 + i]) != CLAB_OK;
+        must(clab_send_start(s->comm, &sent[i], 1, CLAB_I32, (rank + 1) % n, &works[i]));
+        must(clab_recv_start(s->comm, &got[i], 1, CLAB_I32, from, &works[4 + i]));
     }
     for (int i = 0; i < 8; i++)
         s->failed += clab_work_wait(works[i]) != CLAB_OK;
@@ -279,7 +279,7 @@ static void sweep_works(struct sweep *s)
     int n = clab_job_ranks(s->job), one[3] = {1, 2, 3}, sum[3] = {0};
     struct clab_work *works[3];
     for (int i = 0; i < 3; i++)
-        s->failed += clab_allreduce_start(s->comm, &one[i], &sum[i], 1, CLAB_I32, CLAB_SUM, &works[i]) != CLAB_OK;
+        must(clab_allreduce_start(s->comm, &one[i], &sum[i], 1, CLAB_I32, CLAB_SUM, &works[i]));
     for (int i = 2; i >= 0; i--)
         s->failed += clab_work_wait(works[i]) != CLAB_OK || sum[i] != n * one[i];
 }
