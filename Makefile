@@ -53,7 +53,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: show $(library) $(B)/commlab $(labs) $(if $(SAN),,commlab) ## build everything but the tests (the default)
+all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build everything but the tests (the default)
 
 tests: $(tests) ## build the tests
 ifeq ($(MAKECMDGOALS),tests)
