@@ -79,6 +79,14 @@ static inline struct clab_step copy(struct clab_span dst, struct clab_span src)
     return (struct clab_step){.op = CLAB_COPY, .src = src, .dst = dst};
 }
 
+// A rooted algorithm is written as if the root were rank 0; this gives the peers of its n steps their real numbers.
+static inline int from_root(const struct clab_problem *problem, int n, struct clab_step out[])
+{
+    for (int i = 0; i < n; i++)
+        out[i].peer = (out[i].peer + problem->root) % problem->nranks;
+    return n;
+}
+
 // ---- integers ------------------------------------------------------------------------------------------------
 
 // a modulo n, in [0, n) for any a.

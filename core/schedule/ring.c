@@ -8,7 +8,7 @@
 //     rank 3 ─c3→ 0   rank 3 ─c2→ 0   rank 3 ─c1→ 0   rank 3 holds all of c0
 //
 // Each partial sum travels once around, and then each sum does.
-// Source: Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3.
+// Source: Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations".
 
 #include "schedule/build.h"
 
@@ -74,7 +74,7 @@ CLAIM(claim_reduce_scatter)
 const struct clab_algorithm clab_allreduce_ring = {
     .name = "ring",
     .title = "reduce-scatter once around the ring, allgather once more",
-    .source = "Patarasuk and Yuan 2009, section 3",
+    .source = "Patarasuk and Yuan 2009",
     .collective = CLAB_ALLREDUCE,
     .default_lanes = 1,
     .supports = any,
@@ -88,7 +88,7 @@ const struct clab_algorithm clab_allreduce_ring = {
 const struct clab_algorithm clab_allgather_ring = {
     .name = "ring",
     .title = "every block goes once around the ring",
-    .source = "Thakur, Rabenseifner and Gropp 2005, section 4.1",
+    .source = "Thakur, Rabenseifner and Gropp 2005, section 4 (allgather, ring)",
     .collective = CLAB_ALLGATHER,
     .default_lanes = 1,
     .supports = any,
@@ -102,7 +102,7 @@ const struct clab_algorithm clab_allgather_ring = {
 const struct clab_algorithm clab_reduce_scatter_ring = {
     .name = "ring",
     .title = "every block's partial sum goes once around the ring, and ends at its owner",
-    .source = "Patarasuk and Yuan 2009, section 3",
+    .source = "Patarasuk and Yuan 2009",
     .collective = CLAB_REDUCE_SCATTER,
     .default_lanes = 1,
     .supports = any,
