@@ -4,11 +4,11 @@
 #
 #   tests/run.sh BUILD [NAME]    all of BUILD/tests/test_* and tests/test_*.sh, or those with NAME in their name
 #
-# - A test is a program that speaks TAP on its standard output: cmocka's do when asked, the scripts do themselves. What
-#   does not speak, crashes, runs into the limit or stops before its plan's end has failed.
+# - A test is a program that speaks TAP on its standard output: cmocka's do when asked; scripts print `ok NAME` or
+#   `not ok NAME: WHY` themselves. What says nothing, crashes, runs into the limit or stops short of its plan has failed.
 # - A case that cannot run here prints `skip: REASON` and skips. A skip without a reason is a failure.
-# - Each test has CLAB_BUILD, the build directory, and CLAB_TEST_LIMIT seconds (120 unless told); what it started is killed
-#   when they are over.
+# - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it started
+#   is killed when they are over.
 # - Prints a line a test, then what failed and why things were skipped; the last line is `N passed, N failed`, and
 #   `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
 set -u
@@ -32,28 +32,29 @@ count() {
                 fail(planned - seen " of " planned " cases did not report")
         }
         function fail(why) { failed++; shown[++lines] = "✗ " why }
-        /^1\.\.[0-9]+/ { close_plan(); planned = substr($1, 4) + 0; seen = 0; plans++; reason = ""; last = 0; next }
+        /^1\.\.[0-9]+/ { close_plan(); planned = substr($1, 4) + 0; seen = 0; reason = ""; last = 0; next }
         /^skip: / { reason = substr($0, 7); next }
-        /^(not )?ok [0-9]+/ {
-            number = ($1 == "not" ? $3 : $2) + 0
+        /^(not )?ok / {
+            number = $1 == "not" ? $3 : $2
             last = 0
-            if (number <= seen)
+            if (number ~ /^[0-9]+$/ && number <= seen)
                 next
-            seen = number
+            seen = number ~ /^[0-9]+$/ ? number + 0 : seen + 1
             title = $0
-            sub(/^(not )?ok [0-9]+/, "", title)
-            sub(/^ (-|# SKIP) /, "", title)
+            sub(/^(not )?ok ([0-9]+ )?/, "", title)
+            sub(/^(-|# SKIP) /, "", title)
             if (/# SKIP/ && reason != "") { skipped++; shown[++lines] = "- " title ": skipped, " reason }
             else if (/# SKIP/) fail(title ": skipped without a reason")
             else if ($1 == "not") { fail(title); last = 1 }
             else passed++
             reason = ""
+            cases++
             next
         }
         /^#/ && last { shown[++lines] = "    " $0 } # of the failed case before it
         END {
             close_plan()
-            if (!plans) fail("no case was run")
+            if (!cases) fail("no case was run")
             if (status == 124 || status == 137) fail("stopped after " limit " s, the limit")
             else if (status > 128) fail("died of signal " status - 128)
             else if (status && !failed) fail("exit status " status)
@@ -63,10 +64,12 @@ count() {
         }'
 }
 
-# Run the test $1, whose log is $2, and add to the sums.
+# Run the test $2 with its arguments, its output to the log $1, and add to the sums.
 run() {
+    local log=$1
+    shift
     local start=$EPOCHREALTIME status p f s
-    timeout --kill-after=5 "$limit" "$1" >"$2" 2>&1 </dev/null &
+    timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1 </dev/null &
     child=$!
     { wait "$child"; } 2>/dev/null # a shell that reports how it died would say so twice
     status=$?
@@ -77,8 +80,8 @@ run() {
         printf '%s %-28s %4d passed%s%s %6d.%03d s\n' "$([ "$f" = 0 ] && echo ✓ || echo ✗)" "$(basename "$1")" "$p" \
             "$([ "$f" = 0 ] || echo ", $f failed")" "$([ "$s" = 0 ] || echo ", $s skipped")" $((ms / 1000)) $((ms % 1000))
         sed 's/^/    /'
-    } < <(count "$status" <"$2")
-    [ "$f" = 0 ] || echo "    its output is in $2"
+    } < <(count "$status" <"$log")
+    [ "$f" = 0 ] || echo "    its output is in $log"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
@@ -87,10 +90,9 @@ for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
     base=$(basename "${source%.*}")
     case $source in
-    *.c) program=$build/tests/$base ;;
-    *) program=$source ;;
+    *.c) run "$build/tests/$base.log" "$build/tests/$base" ;;
+    *) run "$build/tests/$base.log" "$source" "$build" ;;
     esac
-    run "$program" "$build/tests/$base.log"
 done
 
 summary="$passed passed, $failed failed"
