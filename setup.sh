@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Installs what commlab needs and this machine lacks.
+#
+#   ./setup.sh              install it
+#   ./setup.sh --dry-run    only say what is missing and what would be run
+#
+# - By apt-get (Debian, Ubuntu) or dnf (Fedora), as root or through a sudo that asks no password. Else it prints the command
+#   to run and exits with 1.
+# - It asks the package system what is there, leaves that as it is, and is done if nothing is missing: the network is not
+#   asked then.
+set -u
+
+# The package in Debian, in Fedora; `a|b`: either will do, the first is installed; `-`: comes with another.
+# gcc, a C library and make are needed; what the others give, ./probe.sh says.
+packages='
+gcc                               gcc
+libc6-dev                         glibc-devel
+make                              make
+libjansson-dev                    jansson-devel
+libinih-dev                       inih-devel
+libhwloc-dev                      hwloc-devel
+libcmocka-dev                     libcmocka-devel
+gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot
+fonts-dejavu-core                 dejavu-sans-fonts
+-                                 libasan
+-                                 libubsan
+-                                 libtsan
+'
+
+usage='usage: ./setup.sh [--dry-run]'
+case "$#:${1-}" in
+0:) dry_run= ;;
+1:--dry-run) dry_run=1 ;;
+1:--help) echo "$usage"; exit ;;
+*) echo "$usage" >&2; exit 2 ;;
+esac
+
+deb_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
+rpm_has() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }
+
+# missing HAS COLUMN: what to install, on one line.
+missing() {
+    local debian fedora choice name names=()
+    while read -r debian fedora; do
+        choice=${!2-}
+        [ -n "$choice" ] && [ "$choice" != - ] || continue
+        for name in ${choice//|/ }; do
+            "$1" "$name" && continue 2
+        done
+        names+=("${choice%%|*}")
+    done <<<"$packages"
+    echo "${names[*]-}"
+}
+
+# The package lists may be missing or old, as they are in a new container: hence the update.
+if command -v apt-get >/dev/null; then
+    names=$(missing deb_has debian)
+    steps=('apt-get update' "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $names")
+elif command -v dnf >/dev/null; then
+    names=$(missing rpm_has fedora)
+    steps=("dnf install -y $names")
+else
+    has_nothing() { false; }
+    echo "setup.sh: no apt-get and no dnf here; install by hand what Debian calls $(missing has_nothing debian)" >&2
+    exit 1
+fi
+
+if [ -z "$names" ]; then
+    echo 'setup.sh: nothing is missing'
+    exit
+fi
+echo "setup.sh: missing: $names"
+
+as_root=
+[ "$(id -u)" = 0 ] || ! command -v sudo >/dev/null || as_root='sudo '
+command=$as_root${steps[0]}
+[ ${#steps[@]} = 1 ] || command="$command && $as_root${steps[1]}"
+
+if [ -n "$dry_run" ]; then
+    echo "would run: $command"
+    exit
+fi
+if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+    echo "setup.sh: only root may install; run as root: $command" >&2
+    exit 1
+fi
+for step in "${steps[@]}"; do
+    echo "$as_root$step"
+    # Unquoted: a command and its words.
+    $as_root$step || { echo "setup.sh: this failed: $as_root$step" >&2; exit 1; }
+done
