@@ -74,7 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[--] PROGRAM [ARGS...]", .doc = doc};
+    static const struct argp argp = {options, parse, "[--] PROGRAM [ARGS...]", doc, NULL, NULL, NULL};
     struct clab_launch launch = {.nranks = 2, .pin = true, .grace = CLAB_GRACE_DEFAULT};
     int rank, status;
     argp_err_exit_status = STATUS_USAGE;

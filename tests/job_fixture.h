@@ -71,6 +71,7 @@ static inline struct clab_launch ranks(int nranks)
 // The same, in a process of its own that can be killed.
 static inline pid_t start_job(struct clab_launch launch, body_fn body)
 {
+    fflush(NULL); // else the launcher writes what is buffered here, too
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {

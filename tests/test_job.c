@@ -331,7 +331,7 @@ static void test_a_rank_joins_once(void **state)
     (void)state;
     const struct capture err = capture(STDERR_FILENO);
     const int status = open_job((char *[]){"program", NULL}, open_again);
-    assert_int_equal(occurrences(captured(err), "has already joined this job"), 2);
+    assert_int_equal(occurrences(captured(err), "has joined this job already"), 2);
     assert_int_equal(status, 0);
 }
 

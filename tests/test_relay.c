@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks' output with prefixes: whole lines, long lines, last lines, both streams, many writers, and a reader that leaves.
+// Ranks' output with prefixes: whole, long and last lines, both streams, many writers, and a reader that leaves.
 
 #include "job_fixture.h"
 

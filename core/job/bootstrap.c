@@ -32,7 +32,8 @@ static int read_int(const char *name, int low, int high, int *value_p)
     const char *text = getenv(name);
     if (text && clab_parse_int(text, low, high, value_p) == CLAB_OK)
         return CLAB_OK;
-    clab_error("%s is '%s', not a number from %d to %d: leave it as the launcher set it", name, text ? text : "", low, high);
+    clab_error("%s is '%s', not a number from %d to %d: leave it as the launcher set it", name, text ? text : "", low,
+               high);
     return CLAB_EPARSE;
 }
 

@@ -35,7 +35,7 @@ struct seat_line {
 
 // One of the two areas: the blobs of a round side by side, so that the result is one copy.
 struct area {
-    _Alignas(64) _Atomic uint32_t bytes; // 1 + what the first arriver gives; 0: nobody has arrived
+    _Alignas(64) _Atomic uint64_t bytes; // 1 + what the first arriver gives in all; 0: nobody has arrived
     _Alignas(64) char blobs[];           // (P, bytes)
 };
 
@@ -93,7 +93,7 @@ int clab_seat_take(struct clab_control *control, int rank, double timeout, struc
     int32_t owner = 0;
     while (!atomic_compare_exchange_strong(&line->pid, &owner, (int32_t)getpid()))
         if (owner && (kill(owner, 0) == 0 || errno != ESRCH)) {
-            clab_error("rank %d has already joined this job as process %d: a rank is one process, and joins once", rank, owner);
+            clab_error("rank %d has joined this job already, as process %d: a rank joins once", rank, owner);
             return CLAB_EINVAL;
         }
     const uint64_t round = atomic_load(&control->round) >> CONTROL_ERR_BITS;
@@ -251,23 +251,24 @@ static void complete_round(struct clab_seat *seat)
         ring(control);
 }
 
-static int check_sizes(struct clab_seat *seat, struct area *area, uint32_t bytes)
+// Ranks agree on the whole, not on this round's part of it: else one might be done while another waits for the rest.
+static int check_sizes(struct clab_seat *seat, struct area *area, size_t bytes)
 {
-    uint32_t first = 0;
+    uint64_t first = 0;
     if (atomic_compare_exchange_strong(&area->bytes, &first, bytes + 1) || first == bytes + 1)
         return CLAB_OK;
     if (break_round(seat, CLAB_EMISMATCH))
-        clab_error("rendezvous: this rank gives %u bytes, another %u", bytes, first - 1);
+        clab_error("rendezvous: this rank gives %zu bytes, another %zu", bytes, (size_t)first - 1);
     return CLAB_EMISMATCH;
 }
 
-// One round.  mine: (bytes <= CONTROL_BLOB_BYTES); all: this round's part of rank r goes to all + r * stride
+// One round.  mine: (bytes <= CONTROL_BLOB_BYTES), a part of `stride` bytes; all: rank r's goes to all + r * stride
 static int exchange_round(struct clab_seat *seat, const char *mine, size_t bytes, char *all, size_t stride)
 {
     struct clab_control *control = seat->control;
     struct area *area = area_of(control, seat->round);
     CLAB_TRY(outcome(seat));
-    CLAB_TRY(check_sizes(seat, area, (uint32_t)bytes));
+    CLAB_TRY(check_sizes(seat, area, stride));
     if (bytes)
         memcpy(area->blobs + (size_t)seat->rank * bytes, mine, bytes);
     atomic_store(&line_of(control, seat->rank)->arrived, seat->round + 1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The control pages: the little memory that the launcher and its ranks share before there is any backend.
+// The control pages: the little memory that the launcher and its ranks share before there is a backend.
 //
-// - exchange is an allgather over a central barrier: two areas take turns, so that a rank may enter the next round while
-//   others still read this one. A last arriver and a rank that gives up compete for the one word `round`: either all
-//   ranks complete a round or none does, and from then on none completes another.
+// - exchange is an allgather over a central barrier: two areas take turns, so that a rank may enter the next round
+//   while others still read this one. The last arriver and a rank that gives up compete for the one word `round`:
+//   either all ranks complete a round or none does, and from then on none completes another.
 // - Deaths: the launcher writes them down and rings the bell; every waiter looks again.
 // - It knows no processes and no environment (launch.c, bootstrap.c), so that threads can test it.
 //
-// Source of the barrier: Mellor-Crummey and Scott 1991, section 3.1 (sense-reversing), with futex sleep behind the spin.
+// Source of the barrier: Mellor-Crummey and Scott 1991, section 3.1 (centralized); futex sleep behind the spin.
 #pragma once
 
 #include <stdatomic.h>

@@ -40,9 +40,9 @@ struct clab_launch {
 //   out: in the parent, *rank_p is -1 and *status_p the exit status to end with: 0, the first failing rank's status, or
 //        128 + its signal; the line that names it has been logged. In a rank started without a program, *rank_p >= 0.
 //   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS
-// - Each rank leads a process group of its own. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT that
-//   the caller gets, from the terminal or from a process, reach every rank's group once, unless the caller ignores them.
-//   A second signal of those that end programs ends the job: SIGTERM, and after the grace SIGKILL.
+// - Each rank leads a process group of its own. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and
+//   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
+//   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
 // - Whatever ranks have started and left behind is killed when the last rank has ended.
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);

@@ -57,8 +57,10 @@ static int check_program(const char *program)
         return CLAB_OK;
     if (strchr(program, '/') && access(program, F_OK) == 0)
         clab_error("'%s' is not an executable file", program);
+    else if (strchr(program, '/'))
+        clab_error("there is no program '%s'", program);
     else
-        clab_error("there is no program '%s'%s", program, strchr(program, '/') ? "" : " on the PATH (one in this directory is ./NAME)");
+        clab_error("there is no program '%s' on the PATH; one in this directory is called ./%s", program, program);
     return CLAB_ENOENT;
 }
 

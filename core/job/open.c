@@ -20,7 +20,7 @@ struct options {
     const char *backend; // NULL: not given
 };
 
-// The value of option `name` at argv[*i], either as `-n4`, `--backend=shm` or in the next argument, onto which *i moves.
+// The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
 // NULL: it is another option.
 static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
@@ -72,15 +72,15 @@ static int refuse_other_launchers(void)
         const char *size = getenv(sizes[i]);
         if (!size || atoi(size) < 2)
             continue;
-        clab_error("another launcher has started %s processes (%s): start one, with -n %s, or use commlab run -n %s", size,
-                   sizes[i], size, size);
+        clab_error("another launcher has started %s processes (%s): start one with -n %s, or use commlab run -n %s",
+                   size, sizes[i], size, size);
         return CLAB_EUNSUPPORTED;
     }
     return CLAB_OK;
 }
 
-// Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its atexit
-// handlers.
+// Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its
+// atexit handlers.
 static int launch_copies(const struct options *options)
 {
     const struct clab_launch launch = {

@@ -96,8 +96,14 @@ static int end_generation(const pid_t *spared, int nspared)
     return ended;
 }
 
+static bool has_children(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 void children_end(const pid_t *spared, int count)
 {
-    while (end_generation(spared, count) > 0)
+    while (has_children() && end_generation(spared, count) > 0)
         ;
 }

@@ -18,7 +18,7 @@ struct relay *relay_create(int nranks);
 // Closes all; NULL is fine.
 void relay_destroy(struct relay *relay);
 
-// Pipes for stdout and stderr of `rank`: their write ends, for the rank, and for the caller to close once it is started.
+// Pipes for stdout and stderr of `rank`: their write ends, for the rank, and for the caller to close behind it.
 //   errors: CLAB_ESYS
 int relay_add(struct relay *relay, int rank, int *out_p, int *err_p);
 

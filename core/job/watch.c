@@ -234,8 +234,8 @@ static int watch_open(const struct run *run, struct watch *watch_p)
     return CLAB_ESYS;
 }
 
-// A process group of its own, so that signals of the terminal reach ranks by the launcher alone, and SIGTTOU ignored, since
-// a terminal that is set to `tostop` would else stop us and our ranks, which are in its background.
+// A process group of its own, so that signals of the terminal reach ranks by the launcher alone; and SIGTTOU ignored,
+// since a terminal that is set to `tostop` would else stop us and our ranks, who are in its background.
 static void leave_group(void)
 {
     setpgid(0, 0);
