@@ -8,6 +8,7 @@
 
 static const struct clab_command *const commands[] = {
     &cmd_run,
+    &cmd_verify,
     NULL,
 };
 
