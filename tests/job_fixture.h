@@ -24,14 +24,15 @@ enum { MAX_TOLD = 64 };
 #define PATIENCE 10.0 // seconds until a test says that something does not happen
 
 // What ranks tell the test: shared with all processes of a test.
-static struct told {
-    _Atomic int ready;           // ranks that have come to their place
-    _Atomic int pids[MAX_TOLD];  // of ranks, their children, supervisors
+struct told {
+    _Atomic int ready;          // ranks that have come to their place
+    _Atomic int pids[MAX_TOLD]; // of ranks, their children, supervisors
     _Atomic int npids;
     _Atomic int values[MAX_TOLD]; // by rank
     _Atomic int signals[MAX_TOLD];
     double seconds[MAX_TOLD];
-} *told;
+};
+static struct told *told;
 
 static inline int share_told(void **state)
 {

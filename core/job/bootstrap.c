@@ -83,8 +83,15 @@ static int take_seat(struct membership *member, int rank, int nranks, int fd)
         return err;
     }
     member->boot = (struct clab_bootstrap){
-        .rank = rank, .nranks = nranks, .timeout = timeout, .segment_fd = fd, .segment_bytes = control->segment_bytes,
-        .segment_offset = control->bytes, .exchange = exchange, .dead = dead, .context = &member->seat,
+        .rank = rank,
+        .nranks = nranks,
+        .timeout = timeout,
+        .segment_fd = fd,
+        .segment_bytes = control->segment_bytes,
+        .segment_offset = control->bytes,
+        .exchange = exchange,
+        .dead = dead,
+        .context = &member->seat,
     };
     return CLAB_OK;
 }

@@ -18,12 +18,12 @@
 #include "base/log.h"
 
 enum {
-    CONTROL_ALIGNMENT = 2 << 20,      // a huge page, so that what follows may be in huge pages
-    CONTROL_BLOB_BYTES = 4096,        // of a rank in one round; longer ones take several rounds
-    CONTROL_SPINS = 2000,             // looks before the core is given away: some 20 us, more than a round takes
-    CONTROL_YIELDS = 50,              // and before sleep: a futex wake costs about as much
-    CONTROL_NAMED = 8,                // missing ranks that a message names
-    CONTROL_ERR_BITS = 8,             // of `round`, below the count
+    CONTROL_ALIGNMENT = 2 << 20, // a huge page, so that what follows may be in huge pages
+    CONTROL_BLOB_BYTES = 4096,   // of a rank in one round; longer ones take several rounds
+    CONTROL_SPINS = 2000,        // looks before the core is given away: 10 to 100 us, more than a round takes
+    CONTROL_YIELDS = 50,         // and before sleep: a futex wake costs about as much
+    CONTROL_NAMED = 8,           // missing ranks that a message names
+    CONTROL_ERR_BITS = 8,        // of `round`, below the count
 };
 static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6201); // "clabjob", version 1
 

@@ -13,9 +13,9 @@
 
 #include "backend.h"
 
-enum { CLAB_MAX_RANKS = 1024 }; // of a job
+enum { CLAB_MAX_RANKS = 1024 };   // of a job
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
-#define CLAB_GRACE_DEFAULT 2.0    // seconds that survivors of a failure have
+#define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
 
 struct clab_domain;
 

@@ -17,9 +17,9 @@
 enum { PREFIX_BYTES = 16 };
 
 struct stream {
-    int from, to;     // pipe, and ours; from is -1 when closed
-    char *memory;     // PREFIX_BYTES, RELAY_LINE_BYTES, and 1 for an end of line
-    size_t used;      // bytes of unfinished line, from memory + PREFIX_BYTES on
+    int from, to; // pipe, and ours; from is -1 when closed
+    char *memory; // PREFIX_BYTES, RELAY_LINE_BYTES, and 1 for an end of line
+    size_t used;  // bytes of unfinished line, from memory + PREFIX_BYTES on
     char prefix[PREFIX_BYTES];
 };
 

@@ -24,9 +24,9 @@ struct run {
     const char *backend;
     struct clab_control *control;
     int memory_fd;
-    int lifeline;                      // read end, the supervisor's; the launcher holds the write end
-    sigset_t caller_mask;              // as it was: ranks get it back
-    struct sigaction caller_on_child;  // likewise, for SIGCHLD
+    int lifeline;                     // read end, the supervisor's; the launcher holds the write end
+    sigset_t caller_mask;             // as it was: ranks get it back
+    struct sigaction caller_on_child; // likewise, for SIGCHLD
 };
 
 // Signals that the launcher passes on. All of them are blocked while it waits; those that the caller ignores stay so.

@@ -32,11 +32,11 @@ struct watch {
     const struct run *run;
     pid_t *pids; // (nranks); 0: not running
     int running;
-    int status;  // of the job; 0 until a rank fails
-    int told;    // the signal by which the launcher was told to end, or 0
+    int status; // of the job; 0 until a rank fails
+    int told;   // the signal by which the launcher was told to end, or 0
     enum phase phase;
-    double next; // clab_now() of the next phase
-    int signals; // signalfd
+    double next;         // clab_now() of the next phase
+    int signals;         // signalfd
     struct relay *relay; // NULL: ranks write where we do
     struct pollfd *fds;  // (OF_RELAY + 2 * nranks)
 };
