@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// What a network says about two ranks, a message, a footprint. Files are net_read.c's and net_find.c's.
+
+#include "net.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "sim.h"
+
+void clab_net_free(struct clab_net *net)
+{
+    free(net);
+}
+
+int clab_net_create_flat(double alpha, double beta, double gamma, struct clab_net **net_p)
+{
+    if (!(alpha >= 0 && beta >= 0 && gamma >= 0)) {
+        clab_error("alpha, beta and gamma of a network can not be negative");
+        return CLAB_EINVAL;
+    }
+    struct clab_net *net = calloc(1, sizeof *net);
+    if (!net)
+        return CLAB_ENOMEM;
+    net->ranks_per_node = 1;
+    net->gamma = gamma;
+    net->inter = (struct clab_link){.name = "inter", .present = true, .alpha = alpha, .beta = beta, .nsegments = 1};
+    net->inter.segments[0] = clab_segment_hockney(alpha, beta);
+    snprintf(net->name, sizeof net->name, "flat");
+    snprintf(net->title, sizeof net->title, "every pair of ranks alpha and beta apart");
+    *net_p = net;
+    return CLAB_OK;
+}
+
+struct clab_segment clab_segment_hockney(double alpha, double beta)
+{
+    return (struct clab_segment){.name = "hockney", .up_to = SIZE_MAX, .o_send = alpha, .o_recv = alpha, .latency = -alpha,
+                                 .gap_send = beta, .gap_recv = beta};
+}
+
+const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b)
+{
+    return a / net->ranks_per_node == b / net->ranks_per_node ? &net->intra : &net->inter;
+}
+
+const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes)
+{
+    const struct clab_segment *segment = link->segments;
+    while (bytes > segment->up_to)
+        segment++;
+    return segment;
+}
+
+static double between(double a, double b, double share)
+{
+    return a + (b - a) * share;
+}
+
+struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
+{
+    struct clab_level out = {.bytes = footprint};
+    int n = net->nlevels, above = 0;
+    if (n == 0) {
+        for (int i = 0; i < CLAB_TOUCHES * CLAB_LOADS; i++)
+            out.reduce[i / CLAB_LOADS][i % CLAB_LOADS] = net->gamma;
+        return out;
+    }
+    while (above < n && net->levels[above].bytes < footprint)
+        above++;
+    const struct clab_level *a = &net->levels[above == 0 ? 0 : above - 1], *b = &net->levels[above == n ? n - 1 : above];
+    double share = a->bytes == b->bytes ? 0 : log((double)footprint / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        out.copy[load] = between(a->copy[load], b->copy[load], share);
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            out.pull[touch][load] = between(a->pull[touch][load], b->pull[touch][load], share);
+            out.reduce[touch][load] = between(a->reduce[touch][load], b->reduce[touch][load], share);
+        }
+    }
+    return out;
+}
+
+int clab_net_check_ranks(const struct clab_net *net, int nranks)
+{
+    long room = (long)net->nodes * net->ranks_per_node;
+    if (net->nodes == 0 || nranks <= room)
+        return CLAB_OK;
+    clab_error("network '%s' has %d nodes of %d ranks, fewer than the %d ranks asked for", net->name, net->nodes,
+               net->ranks_per_node, nranks);
+    return CLAB_EINVAL;
+}

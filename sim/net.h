@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// A network: what a message costs between two ranks, and what a core costs. All fields are visible: students inspect them.
+//
+// - A *link* joins two ranks of a node (intra) or of different nodes (inter). It has Hockney's alpha and beta, and
+//   segments by message size: a piecewise LogGP. Without segments it has one that is Hockney's model.
+// - A *segment* is a protocol: what the sender's side, the wire and the receiver's side take for a message.
+// - A *level* is what a byte costs when a rank touches that much memory: caches make copies and reductions cheaper.
+// - Files: sim/nets/NAME.net (net.c reads them; sim/nets/README.md describes the format), or what `commlab fit` wrote.
+//
+// It knows no topology between nodes and no link that is shared by more than its two ends.
+// Source: Hockney 1994; Alexandrov et al. 1995 (LogGP); Ino et al. 2001 and Hoefler et al. 2010 for segments.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CLAB_NET_SEGMENTS = 8, CLAB_NET_LEVELS = 24, CLAB_NET_NAME = 32, CLAB_NET_TITLE = 128 };
+
+// What happens to a message of at most `up_to` bytes, in this order:
+// the sender's port is busy for o_send + bytes * gap_send; the bytes need `latency` to the other side;
+// the receiver's port is busy for o_recv + bytes * gap_recv. The receiver may begin after the first `fragment` bytes:
+// 0 is a wire that streams, SIZE_MAX a message that is stored before it is forwarded.
+struct clab_segment {
+    char name[CLAB_NET_NAME];
+    size_t up_to;              // bytes; SIZE_MAX: all that are larger
+    double o_send, o_recv;     // s a message
+    double latency;            // s
+    double gap_send, gap_recv; // s/B
+    size_t fragment;           // bytes
+    bool waits;                // the sender's stage lasts until the receiver has it (rendezvous, pull)
+    bool memory;               // the receiver reads the sender's memory: gap_recv is the levels', not this one's
+};
+
+enum clab_port {
+    CLAB_PORT_DUPLEX, // an adapter that sends and receives at once, beside the core
+    CLAB_PORT_CORE,   // the rank's one core does it all
+};
+
+struct clab_link {
+    char name[CLAB_NET_NAME];
+    bool present;
+    double alpha, beta; // s a message, s/B one way: what the closed form uses
+    enum clab_port port;
+    struct clab_segment segments[CLAB_NET_SEGMENTS]; // by rising up_to
+    int nsegments;
+};
+
+// How a core's work on memory is priced.
+enum clab_touch { CLAB_KEPT, CLAB_FRESH, CLAB_TOUCHES };  // the data read was there before, or has just been written
+enum clab_load { CLAB_ALONE, CLAB_BOTH, CLAB_LOADS };     // one core is at it, or its peer is as well
+
+struct clab_level {
+    size_t bytes;                                  // that a rank touches in all, over and over
+    double copy[CLAB_LOADS];                       // s/B: memory to memory, one rank's own
+    double pull[CLAB_TOUCHES][CLAB_LOADS];         // s/B: a peer's memory to one's own
+    double reduce[CLAB_TOUCHES][CLAB_LOADS];       // s/B: out = in + a peer's memory, float sum
+};
+
+struct clab_net {
+    char name[CLAB_NET_NAME], title[CLAB_NET_TITLE];
+    int nodes;             // 0: as many as are wanted
+    int ranks_per_node;    // at most
+    int cores_per_node;    // 0: not said. More ranks than cores share them, which is not modelled yet
+    double gamma;          // s/B reduced, where there are no levels
+    double call;           // s of a core to begin and end a collective
+    double stage;          // s of a core for a stage
+    struct clab_link intra, inter; // present or not; inter is needed if there can be two nodes
+    struct clab_level levels[CLAB_NET_LEVELS]; // by rising bytes
+    int nlevels;
+    // Of a profile only.
+    char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
+    double noise; // the spread of repeated probes, as a fraction
+};
+
+// A network without nodes or protocols: every pair of ranks `alpha` and `beta` apart.  alpha, beta, gamma >= 0
+//   errors: CLAB_ENOMEM, CLAB_EINVAL (logged)
+int clab_net_create_flat(double alpha, double beta, double gamma, struct clab_net **net_p);
+
+// Hockney's model as a segment: both ports are busy for alpha + bytes * beta at the same time. (So the latency from the end
+// of the sender's alpha to the beginning of the receiver's is -alpha.)
+struct clab_segment clab_segment_hockney(double alpha, double beta);
+
+// The link between two ranks, and what a message of `bytes` meets on it.
+const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b);
+const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes);
+
+// The costs of a core that touches `footprint` bytes: between two levels, linear in the logarithm of the footprint.
+// Without levels: copies are free, pulls too, and a reduction costs gamma.
+struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
+
+// Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
+int clab_net_check_ranks(const struct clab_net *net, int nranks);
+
+// The file of network `name`, or of the machine's profile, or `name` itself if it is a path. Freed by the caller.
+//   errors: CLAB_ENOENT (logged: where was looked, and the remedy), CLAB_ENOMEM
+int clab_net_find(const char *name, char **path_p);
+
+// Where `commlab fit` writes the machine's profile: CLAB_PROFILE, or machine.net beside the program. Freed by the caller.
+//   errors: CLAB_ENOMEM
+int clab_net_profile_path(char **path_p);
+
+// The folder of the shipped descriptions: CLAB_NETS, or sim/nets near the program. Freed by the caller.
+//   errors: CLAB_ENOENT (logged), CLAB_ENOMEM
+int clab_net_folder(char **path_p);

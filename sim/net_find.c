@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Where descriptions of networks lie: near the program, which is found in build/ or below it.
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "net.h"
+
+static const char profile_name[] = "machine";
+
+// The first of the program's folder and its parents in which `relative` can be read, as a whole path in `out`.
+static bool find_near_program(const char *relative, char out[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[length < 0 ? 0 : length] = 0;
+    for (char *slash; (slash = strrchr(folder, '/'));) {
+        *slash = 0;
+        if (snprintf(out, PATH_MAX, "%s/%s", folder, relative) < PATH_MAX && access(out, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int duplicate(const char *text, char **copy_p)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return CLAB_ENOMEM;
+    *copy_p = copy;
+    return CLAB_OK;
+}
+
+int clab_net_folder(char **path_p)
+{
+    char path[PATH_MAX];
+    const char *told = getenv("CLAB_NETS");
+    if (told)
+        return duplicate(told, path_p);
+    if (find_near_program("sim/nets", path))
+        return duplicate(path, path_p);
+    clab_error("no folder sim/nets near this program; set CLAB_NETS to where the network descriptions are");
+    return CLAB_ENOENT;
+}
+
+int clab_net_profile_path(char **path_p)
+{
+    const char *told = getenv("CLAB_PROFILE");
+    char path[PATH_MAX] = "";
+    if (told)
+        return duplicate(told, path_p);
+    if (!find_near_program(".", path)) // the program's own folder
+        return duplicate("machine.net", path_p);
+    return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+static int find_profile(char **path_p)
+{
+    const char *told = getenv("CLAB_PROFILE");
+    char path[PATH_MAX];
+    if (told ? access(told, R_OK) == 0 : find_near_program("machine.net", path))
+        return duplicate(told ? told : path, path_p);
+    if (told)
+        clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --output %s`", told, told);
+    else
+        clab_error("there is no profile of this machine yet; write it with `commlab fit`");
+    return CLAB_ENOENT;
+}
+
+static bool is_path(const char *name)
+{
+    size_t length = strlen(name);
+    return strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".net") == 0);
+}
+
+int clab_net_find(const char *name, char **path_p)
+{
+    char *folder, *path;
+    if (is_path(name))
+        return duplicate(name, path_p);
+    if (strcmp(name, profile_name) == 0)
+        return find_profile(path_p);
+    CLAB_TRY(clab_net_folder(&folder));
+    int length = asprintf(&path, "%s/%s.net", folder, name);
+    free(folder);
+    if (length < 0)
+        return CLAB_ENOMEM;
+    if (access(path, F_OK) != 0) {
+        clab_error("no network '%s': there is no %s; `commlab nets` lists those there are", name, path);
+        free(path);
+        return CLAB_ENOENT;
+    }
+    *path_p = path;
+    return CLAB_OK;
+}

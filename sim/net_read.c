@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// The text format of networks (README.md describes it), read through base/conf.h into struct clab_net.
+//
+// - One table says which keys a section has, of what kind, and whether they must be there.
+// - Every mistake is one line: file, line, what was expected. A section's missing keys are reported at its first key.
+// - A unit is compulsory: `alpha = 5` is a mistake, `alpha = 5 us` is not.
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "net.h"
+#include "sim.h"
+
+enum kind { COUNT, SECONDS, PER_BYTE, SIZE, YES_NO, PORT, PERCENT, TEXT, NAME };
+
+static const char *const expected[] = {
+    [COUNT] = "a whole number of at least 1",
+    [SECONDS] = "a time with its unit, such as `1.5 us`",
+    [PER_BYTE] = "a cost or rate with its unit, such as `0.08 ns/B` or `100 Gb/s`",
+    [SIZE] = "a size with its unit, such as `48 B` or `64 KiB`, or `any`",
+    [YES_NO] = "`yes` or `no`",
+    [PORT] = "`duplex` or `core`",
+    [PERCENT] = "a percentage, such as `1.5 %`",
+    [TEXT] = "a text of at most 127 characters",
+    [NAME] = "a text of at most 31 characters",
+};
+
+struct key {
+    const char *section, *name;
+    enum kind kind;
+    bool required;
+    size_t offset; // in the section's struct
+};
+
+#define LEVEL_KEYS(what, member)                                                      \
+    {"level", what, PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE])}, \
+    {"level", what "_both", PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH])}
+
+static const struct key keys[] = {
+    {"net", "title", TEXT, true, offsetof(struct clab_net, title)},
+    {"net", "nodes", COUNT, false, offsetof(struct clab_net, nodes)},
+    {"net", "ranks", COUNT, false, offsetof(struct clab_net, ranks_per_node)},
+    {"net", "cores", COUNT, false, offsetof(struct clab_net, cores_per_node)},
+    {"net", "gamma", PER_BYTE, true, offsetof(struct clab_net, gamma)},
+    {"net", "call", SECONDS, false, offsetof(struct clab_net, call)},
+    {"net", "stage", SECONDS, false, offsetof(struct clab_net, stage)},
+    {"profile", "machine", TEXT, true, offsetof(struct clab_net, machine)},
+    {"profile", "date", NAME, true, offsetof(struct clab_net, date)},
+    {"profile", "noise", PERCENT, true, offsetof(struct clab_net, noise)},
+    {"link", "alpha", SECONDS, true, offsetof(struct clab_link, alpha)},
+    {"link", "beta", PER_BYTE, true, offsetof(struct clab_link, beta)},
+    {"link", "port", PORT, false, offsetof(struct clab_link, port)},
+    {"segment", "up_to", SIZE, true, offsetof(struct clab_segment, up_to)},
+    {"segment", "o_send", SECONDS, true, offsetof(struct clab_segment, o_send)},
+    {"segment", "o_recv", SECONDS, true, offsetof(struct clab_segment, o_recv)},
+    {"segment", "latency", SECONDS, true, offsetof(struct clab_segment, latency)},
+    {"segment", "gap_send", PER_BYTE, false, offsetof(struct clab_segment, gap_send)},
+    {"segment", "gap_recv", PER_BYTE, false, offsetof(struct clab_segment, gap_recv)},
+    {"segment", "fragment", SIZE, false, offsetof(struct clab_segment, fragment)},
+    {"segment", "waits", YES_NO, false, offsetof(struct clab_segment, waits)},
+    {"segment", "memory", YES_NO, false, offsetof(struct clab_segment, memory)},
+    LEVEL_KEYS("copy", copy),
+    LEVEL_KEYS("pull", pull[CLAB_KEPT]),
+    LEVEL_KEYS("pull_fresh", pull[CLAB_FRESH]),
+    LEVEL_KEYS("reduce", reduce[CLAB_KEPT]),
+    LEVEL_KEYS("reduce_fresh", reduce[CLAB_FRESH]),
+};
+
+enum { NKEYS = sizeof keys / sizeof *keys };
+
+struct reader {
+    struct clab_net *net;
+    const char *path;
+    char section[64]; // at hand, as written; "" before the first
+    char kind[16];    // its first word
+    void *target;     // its struct
+    int line;         // of its first key
+    bool seen[NKEYS]; // keys given in it
+    char done[CLAB_NET_SEGMENTS * 2 + CLAB_NET_LEVELS + 8][64]; // sections that were, to find repetitions
+    int ndone;
+};
+
+static int refuse(const struct reader *r, int line, const char *what, const char *detail)
+{
+    clab_error("%s:%d: [%s]: %s%s", r->path, line, r->section, what, detail);
+    return CLAB_EPARSE;
+}
+
+// ---- values --------------------------------------------------------------------------------------------------
+
+static int parse_choice(const char *text, const char *no, const char *yes, bool *yes_p)
+{
+    if (strcmp(text, no) && strcmp(text, yes))
+        return CLAB_EPARSE;
+    *yes_p = strcmp(text, yes) == 0;
+    return CLAB_OK;
+}
+
+static int parse_bytes(const char *text, size_t *bytes_p)
+{
+    if (strcmp(text, "any") == 0) {
+        *bytes_p = SIZE_MAX;
+        return CLAB_OK;
+    }
+    return text[strcspn(text, "B")] ? clab_parse_size(text, bytes_p) : CLAB_EPARSE;
+}
+
+static int parse_percent(const char *text, double *share_p)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    if (end == text || strcmp(end, "%") || !(percent >= 0 && percent <= 1e6))
+        return CLAB_EPARSE;
+    *share_p = percent / 100;
+    return CLAB_OK;
+}
+
+static int parse_text(const char *text, size_t room, char *out)
+{
+    if (!*text || strlen(text) >= room)
+        return CLAB_EPARSE;
+    strcpy(out, text);
+    return CLAB_OK;
+}
+
+// The unit may stand apart from its number: "5 us" is read as "5us".
+static void without_spaces(const char *text, char *out, size_t room)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < room; text++)
+        if (*text != ' ' && *text != '\t')
+            out[n++] = *text;
+    out[n] = 0;
+}
+
+static int parse_value(enum kind kind, const char *text, void *target)
+{
+    char packed[CLAB_NET_TITLE];
+    bool yes;
+    without_spaces(text, packed, sizeof packed);
+    switch (kind) {
+    case COUNT: return clab_parse_int(packed, 1, 1 << 30, target);
+    case SECONDS: return clab_parse_seconds(packed, target);
+    case PER_BYTE: return clab_parse_seconds_per_byte(packed, target);
+    case SIZE: return parse_bytes(packed, target);
+    case YES_NO: return parse_choice(packed, "no", "yes", target);
+    case PERCENT: return parse_percent(packed, target);
+    case TEXT: return parse_text(text, CLAB_NET_TITLE, target);
+    case NAME: return parse_text(text, CLAB_NET_NAME, target);
+    case PORT:
+        CLAB_TRY(parse_choice(packed, "duplex", "core", &yes));
+        *(enum clab_port *)target = yes ? CLAB_PORT_CORE : CLAB_PORT_DUPLEX;
+    }
+    return CLAB_OK;
+}
+
+// ---- sections ------------------------------------------------------------------------------------------------
+
+static int close_section(const struct reader *r)
+{
+    for (int i = 0; i < NKEYS && *r->section; i++)
+        if (keys[i].required && !r->seen[i] && strcmp(keys[i].section, r->kind) == 0)
+            return refuse(r, r->line, "a required key is missing: ", keys[i].name);
+    return CLAB_OK;
+}
+
+static struct clab_link *find_link(struct reader *r, const char *name)
+{
+    struct clab_link *link = strcmp(name, "intra") == 0 ? &r->net->intra : strcmp(name, "inter") == 0 ? &r->net->inter : NULL;
+    if (link)
+        strcpy(link->name, name);
+    return link;
+}
+
+static int open_link(struct reader *r, const char *name)
+{
+    struct clab_link *link = find_link(r, name);
+    if (!link)
+        return refuse(r, r->line, "expected [link intra] or [link inter]", "");
+    link->present = true;
+    r->target = link;
+    return CLAB_OK;
+}
+
+// [segment LINK NAME]
+static int open_segment(struct reader *r, const char *rest)
+{
+    char link_name[CLAB_NET_NAME] = "";
+    size_t length = strcspn(rest, " ");
+    if (length < sizeof link_name)
+        memcpy(link_name, rest, length);
+    const char *name = rest + length + strspn(rest + length, " ");
+    struct clab_link *link = find_link(r, link_name);
+    if (!link || !*name || strlen(name) >= CLAB_NET_NAME)
+        return refuse(r, r->line, "expected [segment LINK NAME], as [segment intra inline]", "");
+    if (link->nsegments == CLAB_NET_SEGMENTS)
+        return refuse(r, r->line, "a link has at most 8 segments", "");
+    struct clab_segment *segment = &link->segments[link->nsegments++];
+    strcpy(segment->name, name);
+    segment->fragment = SIZE_MAX;
+    r->target = segment;
+    return CLAB_OK;
+}
+
+// [level SIZE]
+static int open_level(struct reader *r, const char *rest)
+{
+    struct clab_net *net = r->net;
+    size_t bytes;
+    if (parse_value(SIZE, rest, &bytes))
+        return refuse(r, r->line, "expected [level SIZE], as [level 64 KiB]", "");
+    if (net->nlevels == CLAB_NET_LEVELS)
+        return refuse(r, r->line, "there are at most 24 levels", "");
+    if (bytes == 0 || (net->nlevels && bytes <= net->levels[net->nlevels - 1].bytes))
+        return refuse(r, r->line, "levels must come by rising size", "");
+    net->levels[net->nlevels].bytes = bytes;
+    r->target = &net->levels[net->nlevels++];
+    return CLAB_OK;
+}
+
+static int open_section(struct reader *r, const struct clab_setting *s)
+{
+    CLAB_TRY(close_section(r));
+    r->line = s->line;
+    r->section[0] = 0;
+    strncat(r->section, s->section, sizeof r->section - 1);
+    size_t length = strcspn(r->section, " ");
+    memset(r->kind, 0, sizeof r->kind);
+    memcpy(r->kind, r->section, length < sizeof r->kind ? length : sizeof r->kind - 1);
+    const char *rest = r->section + length + strspn(r->section + length, " ");
+    memset(r->seen, 0, sizeof r->seen);
+    for (int i = 0; i < r->ndone; i++)
+        if (strcmp(r->done[i], r->section) == 0)
+            return refuse(r, r->line, "this section was given before", "");
+    if (r->ndone < (int)(sizeof r->done / sizeof *r->done))
+        strcpy(r->done[r->ndone++], r->section);
+    if (strcmp(r->kind, "link") == 0)
+        return open_link(r, rest);
+    if (strcmp(r->kind, "segment") == 0)
+        return open_segment(r, rest);
+    if (strcmp(r->kind, "level") == 0)
+        return open_level(r, rest);
+    r->target = r->net;
+    if (!*r->section) {
+        clab_error("%s:%d: expected a [section] above the first key", r->path, r->line);
+        return CLAB_EPARSE;
+    }
+    if (*rest || (strcmp(r->kind, "net") && strcmp(r->kind, "profile")))
+        return refuse(r, r->line, "unknown section; there are net, profile, link, segment and level", "");
+    return CLAB_OK;
+}
+
+static int use_setting(void *context, const struct clab_setting *s)
+{
+    struct reader *r = context;
+    if (strcmp(s->section, r->section) || !r->target)
+        CLAB_TRY(open_section(r, s));
+    for (int i = 0; i < NKEYS; i++) {
+        const struct key *key = &keys[i];
+        if (strcmp(key->section, r->kind) || strcmp(key->name, s->name))
+            continue;
+        if (r->seen[i])
+            return refuse(r, s->line, "this key was given before: ", s->name);
+        r->seen[i] = true;
+        if (parse_value(key->kind, s->value, (char *)r->target + key->offset) == CLAB_OK)
+            return CLAB_OK;
+        clab_error("%s:%d: %s = %s: expected %s", r->path, s->line, s->name, s->value, expected[key->kind]);
+        return CLAB_EPARSE;
+    }
+    return refuse(r, s->line, "unknown key: ", s->name);
+}
+
+// ---- the whole -----------------------------------------------------------------------------------------------
+
+static int check_link(const struct reader *r, struct clab_link *link)
+{
+    if (!link->present && link->nsegments) {
+        clab_error("%s: there are segments of [link %s], but not the link itself", r->path, link->name);
+        return CLAB_EPARSE;
+    }
+    for (int i = 1; i < link->nsegments; i++)
+        if (link->segments[i].up_to <= link->segments[i - 1].up_to) {
+            clab_error("%s: the segments of [link %s] must come by rising up_to", r->path, link->name);
+            return CLAB_EPARSE;
+        }
+    if (link->nsegments && link->segments[link->nsegments - 1].up_to != SIZE_MAX) {
+        clab_error("%s: the last segment of [link %s] must be for `up_to = any`", r->path, link->name);
+        return CLAB_EPARSE;
+    }
+    if (link->nsegments == 0) {
+        link->segments[0] = clab_segment_hockney(link->alpha, link->beta);
+        link->nsegments = 1;
+    }
+    return CLAB_OK;
+}
+
+static int check_whole(struct reader *r)
+{
+    struct clab_net *net = r->net;
+    const char *missing = !*net->title                                    ? "net"
+                          : net->ranks_per_node > 1 && !net->intra.present ? "link intra"
+                          : net->nodes != 1 && !net->inter.present         ? "link inter"
+                                                                           : NULL;
+    if (missing) {
+        clab_error("%s: section [%s] is missing", r->path, missing);
+        return CLAB_EPARSE;
+    }
+    CLAB_TRY(check_link(r, &net->intra));
+    return check_link(r, &net->inter);
+}
+
+// "sim/nets/ib-hdr.net" is called "ib-hdr".
+static void name_by_path(struct clab_net *net, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t length = strlen(base);
+    if (length > 4 && strcmp(base + length - 4, ".net") == 0)
+        length -= 4;
+    if (length >= CLAB_NET_NAME)
+        length = CLAB_NET_NAME - 1;
+    memcpy(net->name, base, length);
+}
+
+static int read_file(const char *path, struct clab_net *net)
+{
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return CLAB_ENOMEM;
+    r->net = net;
+    r->path = path;
+    net->ranks_per_node = 1;
+    name_by_path(net, path);
+    int err = clab_conf_read(path, use_setting, r);
+    if (!err)
+        err = close_section(r);
+    if (!err)
+        err = check_whole(r);
+    free(r);
+    return err;
+}
+
+int clab_net_load(const char *name, struct clab_net **net_p)
+{
+    char *path;
+    if (strcmp(name, "flat") == 0) {
+        clab_error("network 'flat' has its alpha, beta and gamma from the command line; name another for this");
+        return CLAB_ENOENT;
+    }
+    CLAB_TRY(clab_net_find(name, &path));
+    struct clab_net *net = calloc(1, sizeof *net);
+    int err = net ? read_file(path, net) : CLAB_ENOMEM;
+    free(path);
+    if (err) {
+        clab_net_free(net);
+        return err;
+    }
+    *net_p = net;
+    return CLAB_OK;
+}

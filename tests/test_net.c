@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Networks in text: what is read, what is refused and with which line, where files are looked for, and levels.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "net.h"
+#include "sim.h"
+
+static char folder[] = "/tmp/clab-net-XXXXXX";
+static char path[64], log_path[64];
+
+static void write_net(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+// Load `name`, and return what was logged meanwhile.
+static int load(const char *name, struct clab_net **net_p, char logged[1024])
+{
+    fflush(stderr);
+    int saved = dup(2), fd = open(log_path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+    dup2(fd, 2);
+    int err = clab_net_load(name, net_p);
+    fflush(stderr);
+    dup2(saved, 2);
+    ssize_t n = pread(fd, logged, 1023, 0);
+    logged[n < 0 ? 0 : n] = 0;
+    close(fd);
+    close(saved);
+    return err;
+}
+
+#define GOOD                \
+    "[net]\n"               \
+    "title = two nodes\n"   \
+    "nodes = 2\n"           \
+    "ranks = 4\n"           \
+    "gamma = 0.5 ns/B\n"    \
+    "[link intra]\n"        \
+    "alpha = 1 us\n"        \
+    "beta = 100 GB/s\n"     \
+    "port = core\n"         \
+    "[link inter]\n"        \
+    "alpha = 5us\n"         \
+    "beta = 100 Gb/s   ; 12.5 GB/s\n"
+
+static void test_net_reads_every_field(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    char logged[1024];
+    write_net(GOOD "[segment intra small]\n"
+                   "up_to = 48 B\no_send = 10 ns\no_recv = 20 ns\nlatency = 30 ns\n"
+                   "[segment intra large]\n"
+                   "up_to = any\no_send = 11 ns\no_recv = 21 ns\nlatency = 31 ns\ngap_send = 1 ns/B\ngap_recv = 2 ns/B\n"
+                   "fragment = 8 KiB\nwaits = yes\nmemory = yes\n"
+                   "[profile]\nmachine = this one\ndate = 2024-01-01\nnoise = 1.5 %\n");
+    assert_int_equal(load(path, &net, logged), CLAB_OK);
+    assert_string_equal(logged, "");
+    assert_string_equal(net->name, "test");
+    assert_string_equal(net->title, "two nodes");
+    assert_int_equal(net->nodes, 2);
+    assert_int_equal(net->ranks_per_node, 4);
+    assert_true(net->gamma == 0.5e-9);
+    assert_true(net->intra.alpha == 1e-6);
+    assert_true(net->intra.beta == 1 / 100e9);
+    assert_int_equal(net->intra.port, CLAB_PORT_CORE);
+    assert_int_equal(net->inter.port, CLAB_PORT_DUPLEX);
+    assert_true(net->inter.beta == 1 / 12.5e9);
+    assert_int_equal(net->intra.nsegments, 2);
+    assert_true(clab_link_segment(&net->intra, 48) == &net->intra.segments[0]);
+    const struct clab_segment *large = clab_link_segment(&net->intra, 49);
+    assert_string_equal(large->name, "large");
+    assert_true(large->up_to == SIZE_MAX && large->fragment == 8192);
+    assert_true(large->o_send == 11e-9 && large->o_recv == 21e-9 && large->latency == 31e-9);
+    assert_true(large->gap_send == 1e-9 && large->gap_recv == 2e-9);
+    assert_true(large->waits && large->memory);
+    assert_false(net->intra.segments[0].waits);
+    assert_true(net->noise == 0.015);
+    // Without segments, a link is Hockney's.
+    assert_int_equal(net->inter.nsegments, 1);
+    assert_true(net->inter.segments[0].o_send == 5e-6);
+    // Ranks 0 to 3 are one node.
+    assert_true(clab_net_link(net, 0, 3) == &net->intra);
+    assert_true(clab_net_link(net, 3, 4) == &net->inter);
+    assert_int_equal(clab_net_check_ranks(net, 8), CLAB_OK);
+    clab_net_free(net);
+}
+
+static const struct {
+    const char *text, *expected; // what the line must hold
+} mistakes[] = {
+    {"[net]\ntitle = x\nnodes = many\n", "test.net:3: nodes = many: expected a whole number"},
+    {"[net]\ntitle = x\nnodes = 0\n", "test.net:3: nodes = 0: expected a whole number"},
+    {"[net]\ntitle = x\ngamma = 5\n", "test.net:3: gamma = 5: expected a cost or rate with its unit"},
+    {"[net]\ntitle = x\ngamma = -1 ns/B\n", "test.net:3: gamma = -1 ns/B: expected"},
+    {"# a comment\n\n[net]\ntitle = x\nspeed = 5\n", "test.net:5: [net]: unknown key: speed"},
+    {"[net]\ntitle = x\ntitle = y\n", "test.net:3: [net]: this key was given before: title"},
+    {GOOD "[wires]\ncolour = red\n", "test.net:14: [wires]: unknown section"},
+    {"[net]\ntitle = x\n", "test.net:2: [net]: a required key is missing: gamma"},
+    {GOOD "[link intra]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
+    {GOOD "[link side]\nalpha = 1 us\n", "test.net:14: [link side]: expected [link intra] or [link inter]"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1\n", "test.net:5: alpha = 1: expected a time with its unit"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\n", "test.net:5: [link inter]: a required key is missing: beta"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 0 GB/s\n", "test.net:6: beta = 0 GB/s: expected a cost"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 1 GB/s\nport = both\n",
+     "test.net:7: port = both: expected `duplex` or `core`"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n", "test.net: section [link inter] is missing"},
+    {"[net]\ntitle = x\nranks = 2\ngamma = 1 ns/B\n", "test.net: section [link intra] is missing"},
+    {"title = x\n", "test.net:1: expected a [section] above the first key"},
+    {"[net]\ntitle x\n", "test.net:2: expected '[section]' or 'name = value'"},
+    {"[net\ntitle = x\n", "test.net:2: expected a [section] above the first key"},
+    {"[net]\ntitle = x\n[net\n", "test.net:3: expected '[section]' or 'name = value'"},
+    {GOOD "[segment intra]\nup_to = any\n", "test.net:14: [segment intra]: expected [segment LINK NAME]"},
+    {GOOD "[segment intra x]\nup_to = 48\n", "test.net:14: up_to = 48: expected a size with its unit"},
+    {GOOD "[segment intra x]\nup_to = any\nwaits = perhaps\n", "test.net:15: waits = perhaps: expected `yes` or `no`"},
+    {GOOD "[segment intra x]\nup_to = 48 B\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n",
+     "test.net: the last segment of [link intra] must be for `up_to = any`"},
+    {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n"
+          "[segment intra y]\nup_to = 64 B\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n",
+     "test.net: the segments of [link intra] must come by rising up_to"},
+    {GOOD "[level big]\ncopy = 1 ns/B\n", "test.net:14: [level big]: expected [level SIZE]"},
+    {GOOD "[level 64 KiB]\ncopy = 1 ns/B\n", "test.net:14: [level 64 KiB]: a required key is missing: copy_both"},
+    {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 2\n", "test.net:16: noise = 2: expected a percentage"},
+};
+
+static void test_net_refuses_each_mistake_with_its_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        struct clab_net *net = NULL;
+        char logged[1024];
+        write_net(mistakes[i].text);
+        assert_int_equal(load(path, &net, logged), CLAB_EPARSE);
+        assert_null(net);
+        if (!strstr(logged, mistakes[i].expected))
+            fail_msg("expected '%s', got '%s'", mistakes[i].expected, logged);
+        assert_ptr_equal(strchr(logged, '\n'), logged + strlen(logged) - 1); // one line
+    }
+}
+
+static void test_net_shipped_descriptions_are_well_formed(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"100mbit", "1gbe",   "10gbe",    "25gbe",    "100gbe",
+                                        "ib-hdr",  "ib-ndr", "dgx-a100", "dgx-h100", "pcie4"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct clab_net *net;
+        assert_int_equal(clab_net_load(names[i], &net), CLAB_OK);
+        assert_string_equal(net->name, names[i]);
+        clab_net_free(net);
+    }
+}
+
+static void test_net_says_what_is_not_there(void **state)
+{
+    (void)state;
+    struct clab_net *net = NULL;
+    char logged[1024];
+    assert_int_equal(load("tin-cans", &net, logged), CLAB_ENOENT);
+    assert_non_null(strstr(logged, "no network 'tin-cans'"));
+    assert_int_equal(load("/nowhere/x.net", &net, logged), CLAB_ENOENT);
+    assert_non_null(strstr(logged, "/nowhere/x.net"));
+    assert_int_equal(load("flat", &net, logged), CLAB_ENOENT);
+    setenv("CLAB_PROFILE", "/nowhere/machine.net", 1);
+    assert_int_equal(load("machine", &net, logged), CLAB_ENOENT);
+    assert_non_null(strstr(logged, "commlab fit"));
+    setenv("CLAB_PROFILE", path, 1);
+    write_net(GOOD);
+    assert_int_equal(load("machine", &net, logged), CLAB_OK);
+    clab_net_free(net);
+    unsetenv("CLAB_PROFILE");
+    assert_null(strstr(logged, "error"));
+}
+
+static void test_net_levels_are_linear_in_the_logarithm(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1, 1, 0.25, &net), CLAB_OK);
+    assert_true(clab_net_level(net, 4096).reduce[CLAB_FRESH][CLAB_BOTH] == 0.25); // gamma, where there are no levels
+    assert_true(clab_net_level(net, 4096).copy[CLAB_ALONE] == 0);
+    net->nlevels = 2;
+    net->levels[0] = (struct clab_level){.bytes = 1024, .copy = {1, 2}};
+    net->levels[1] = (struct clab_level){.bytes = 16384, .copy = {3, 6}};
+    assert_true(clab_net_level(net, 4096).copy[CLAB_ALONE] == 2); // half way between 2^10 and 2^14
+    assert_true(clab_net_level(net, 4096).copy[CLAB_BOTH] == 4);
+    assert_true(clab_net_level(net, 1).copy[CLAB_ALONE] == 1);
+    assert_true(clab_net_level(net, 16384).copy[CLAB_ALONE] == 3);
+    assert_true(clab_net_level(net, 1 << 30).copy[CLAB_ALONE] == 3);
+    clab_net_free(net);
+}
+
+static void test_net_refuses_more_ranks_than_it_has(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    char logged[1024];
+    write_net(GOOD);
+    assert_int_equal(load(path, &net, logged), CLAB_OK);
+    assert_int_equal(clab_net_check_ranks(net, 9), CLAB_EINVAL);
+    clab_net_free(net);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/test.net", folder);
+    snprintf(log_path, sizeof log_path, "%s/log", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(log_path);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_net_reads_every_field),
+        cmocka_unit_test(test_net_refuses_each_mistake_with_its_line),
+        cmocka_unit_test(test_net_shipped_descriptions_are_well_formed),
+        cmocka_unit_test(test_net_says_what_is_not_there),
+        cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
+        cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
