@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The closed form: what a student derives on paper. An algorithm's claim says how many messages, chunks and reduced chunks
+// follow each other; alpha, beta and gamma price them.
+//
+// - A chunk is the largest one: it is what the others wait for.
+// - L lanes are a pipeline: the last one ends when the first has, and the busiest rank has then done its part of L - 1 more.
+// - One link for all: that between nodes, if the ranks need several. It knows no protocols, no caches, one call only.
+//
+// Source: Hockney 1994; Thakur, Rabenseifner and Gropp 2005, section 4.
+
+#include "engine.h"
+
+#include "base/err.h"
+
+static const struct clab_link *link_of(const struct clab_net *net, int nranks)
+{
+    return nranks > net->ranks_per_node || !net->intra.present ? &net->inter : &net->intra;
+}
+
+int clab_engine_closed(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
+                       const struct clab_sim_options *options, struct clab_sim_result *result_p)
+{
+    struct clab_claim claim = algorithm->claim(problem);
+    const struct clab_link *link = link_of(net, problem->nranks);
+    size_t slice = clab_part_size(problem->count, problem->lanes, 0);
+    double chunk = (double)(clab_part_size(slice, algorithm->chunks(problem), 0) * options->element_bytes);
+    double others = (double)(problem->lanes - 1) / problem->lanes;
+    result_p->latency = ((double)claim.rounds + others * (double)claim.messages_max) * link->alpha;
+    result_p->bandwidth = ((double)claim.serial + others * (double)claim.sent_max) * chunk * link->beta;
+    result_p->reduce = ((double)claim.reduced + others * (double)claim.reduced_max) * chunk * net->gamma;
+    result_p->wait = 0;
+    result_p->seconds = result_p->latency + result_p->bandwidth + result_p->reduce;
+    result_p->messages = 0;
+    result_p->peak_bytes = 0;
+    return CLAB_OK;
+}

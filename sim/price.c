@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// What the dataflow engine charges: sends, landings, local copies, each on the port or core that is busy with it.
+
+#include "full.h"
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+// Count [from, to] as time of `part`, but for what was counted already: adapters and core work at the same time.
+static void spend(struct rank_state *rank, enum part part, double from, double to)
+{
+    double begin = later(from, rank->seen);
+    if (to > begin) {
+        rank->spent[part] += to - begin;
+        rank->seen = to;
+    }
+}
+
+double price_core(struct rank_state *rank, double from, double seconds, enum part part)
+{
+    double begin = later(from, rank->core);
+    rank->core = begin + seconds;
+    spend(rank, part, begin, rank->core);
+    return rank->core;
+}
+
+static double *port_of(const struct full *s, const struct clab_link *link, double *core, double ports[2])
+{
+    return link->port == CLAB_PORT_CORE ? core : &ports[link == &s->net->inter];
+}
+
+static size_t span_bytes(const struct full *s, int lane, struct clab_span span)
+{
+    return slices_bytes(&s->slices, lane, span.first, span.count);
+}
+
+// A message is one piece of memory. Lanes lie between the blocks of a span, so that such a span must be packed.
+static bool must_pack(const struct full *s, struct clab_span span)
+{
+    return s->problem->lanes > 1 && span.first % s->slices.chunks + span.count > s->slices.chunks;
+}
+
+// Bytes that the executor copies before this step's message leaves.
+static size_t bytes_copied(struct full *s, int rank, int lane, const struct clab_step *step)
+{
+    if (step->op == CLAB_COPY || (step->op == CLAB_SEND && must_pack(s, step->src)))
+        return span_bytes(s, lane, step->src);
+    if (step->op == CLAB_SEND && places_is_fresh(&s->places, rank, lane, step->src))
+        return places_bring(&s->places, &s->slices, rank, lane, step->src);
+    return 0;
+}
+
+static void copy(struct full *s, int rank, int lane, const struct clab_step *step)
+{
+    struct lane_state *l = full_lane(s, rank, lane);
+    size_t bytes = bytes_copied(s, rank, lane, step);
+    if (bytes)
+        l->clock = price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[s->load], PART_BANDWIDTH);
+    if (step->op == CLAB_COPY)
+        places_write(&s->places, rank, lane, step->dst);
+}
+
+// ---- sending -------------------------------------------------------------------------------------------------
+
+static void send(struct full *s, int rank, int lane, const struct clab_step *step)
+{
+    struct rank_state *r = &s->ranks[rank];
+    struct lane_state *l = full_lane(s, rank, lane);
+    size_t bytes = span_bytes(s, lane, step->src);
+    const struct clab_link *link = clab_net_link(s->net, rank, step->peer);
+    const struct clab_segment *segment = clab_link_segment(link, bytes);
+    double *port = port_of(s, link, &r->core, r->tx), begin = later(l->clock, *port);
+    double first = (double)(bytes < segment->fragment ? bytes : segment->fragment);
+    double posted = begin + segment->o_send;
+    *port = posted + (double)bytes * segment->gap_send;
+    spend(r, PART_LATENCY, begin, posted);
+    spend(r, PART_BANDWIDTH, posted, *port);
+    l->end = later(l->end, *port);
+    l->acks += segment->waits;
+    struct message message = {.head = posted + first * segment->gap_send + segment->latency,
+                              .src = rank, .dst = step->peer, .lane = (uint16_t)lane,
+                              .fresh = s->has_places && places_is_fresh(&s->places, rank, lane, step->src)};
+    s->err = inflight_post(&s->inflight, message);
+    s->messages++;
+    struct lane_state *to = full_lane(s, step->peer, lane);
+    if (to->phase == PHASE_COLLECTS && to->awaited == rank) {
+        to->awaited = -1; // once is enough
+        full_wake(s, step->peer, lane);
+    }
+}
+
+void price_entry(struct full *s, int rank, int lane)
+{
+    struct lane_state *l = full_lane(s, rank, lane);
+    if (s->net->stage > 0)
+        l->clock = price_core(&s->ranks[rank], l->clock, s->net->stage, PART_LATENCY);
+    for (int i = 0; i < s->nsteps && s->has_places; i++)
+        copy(s, rank, lane, &s->steps[i]);
+    l->end = l->clock;
+    for (int i = 0; i < s->nsteps && !s->err; i++)
+        if (s->steps[i].op == CLAB_SEND)
+            send(s, rank, lane, &s->steps[i]);
+}
+
+// ---- receiving -----------------------------------------------------------------------------------------------
+
+static void acknowledge(struct full *s, int src, int lane, double when)
+{
+    struct lane_state *l = full_lane(s, src, lane);
+    l->end = later(l->end, when);
+    if (--l->acks == 0 && l->phase == PHASE_ACKS) {
+        l->when = l->end;
+        full_wake(s, src, lane);
+    }
+}
+
+double price_landing(struct full *s, int rank, int lane, const struct clab_step *step, const struct message *message)
+{
+    struct rank_state *r = &s->ranks[rank];
+    const struct clab_link *link = clab_net_link(s->net, message->src, rank);
+    size_t bytes = span_bytes(s, lane, step->dst);
+    const struct clab_segment *segment = clab_link_segment(link, bytes);
+    enum clab_load load = s->load;
+    double *port = port_of(s, link, &r->core, r->rx);
+    double begin = later(later(message->head, *port), full_lane(s, rank, lane)->clock);
+    double pull = segment->memory ? s->level.pull[message->fresh][load] : segment->gap_recv;
+    double end = begin + segment->o_recv + (double)bytes * pull;
+    if (bytes > segment->fragment) // the last fragment can not land before it was sent
+        end = later(end, message->head + (double)(bytes - segment->fragment) * segment->gap_send +
+                             (double)segment->fragment * pull);
+    *port = end;
+    spend(r, PART_LATENCY, begin, begin + segment->o_recv);
+    spend(r, PART_BANDWIDTH, end - (double)bytes * pull, end);
+    double extra = s->level.reduce[message->fresh][load] - s->level.pull[message->fresh][load];
+    if (step->op == CLAB_RECV_REDUCE && extra > 0)
+        end = price_core(r, end, (double)bytes * extra, PART_REDUCE);
+    if (s->has_places && must_pack(s, step->dst))
+        end = price_core(r, end, (double)bytes * s->level.copy[load], PART_BANDWIDTH);
+    if (s->has_places)
+        places_write(&s->places, rank, lane, step->dst);
+    if (segment->waits)
+        acknowledge(s, message->src, lane, end + segment->latency);
+    return end;
+}
+
+void price_finish(struct full *s, int rank, int lane)
+{
+    struct lane_state *l = full_lane(s, rank, lane);
+    const struct clab_problem *p = s->problem;
+    size_t bytes = 0;
+    for (int b = 0; s->has_places && b < clab_problem_blocks(p); b++)
+        if (clab_problem_wants(p, rank, b))
+            bytes += places_bring(&s->places, &s->slices, rank, lane,
+                                  (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
+    if (bytes)
+        l->clock = price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[p->nranks > 1], PART_BANDWIDTH);
+}
