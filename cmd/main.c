@@ -9,6 +9,8 @@
 static const struct clab_command *const commands[] = {
     &cmd_run,
     &cmd_verify,
+    &cmd_sim,
+    &cmd_nets,
     NULL,
 };
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// commlab nets: the networks that the simulator knows, and this machine's own profile if there is one.
+
+#include "command.h"
+
+#include <argp.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "net.h"
+#include "sim.h"
+
+enum { STATUS_USAGE = 2 };
+
+static const char doc[] =
+    "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), and `machine`, this machine, "
+    "once `commlab fit` has measured it.\v"
+    "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has those "
+    "of both its links. Every figure's source is in its file.";
+
+static const struct clab_column columns[] = {
+    {"net", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
+    {"nodes", NULL, NULL, CLAB_KIND_TEXT, 5, 0, NULL},
+    {"ranks", "ranks", "a node", CLAB_KIND_TEXT, 6, 0, NULL},
+    {"alpha_intra", "alpha", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
+    {"beta_intra", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
+    {"alpha_inter", "alpha", NULL, CLAB_KIND_TEXT, 10, 0, "between nodes"},
+    {"beta_inter", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "between nodes"},
+    {"title", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
+};
+
+enum { NCOLUMNS = sizeof columns / sizeof *columns };
+
+static const char *alpha_of(const struct clab_link *link, char text[CLAB_TEXT])
+{
+    return link->present ? clab_seconds_text(link->alpha, text) : NULL;
+}
+
+static const char *beta_of(const struct clab_link *link, char text[CLAB_TEXT])
+{
+    return link->present ? clab_rate_text(1 / link->beta, text) : NULL;
+}
+
+static int add_net(struct clab_table *table, const char *name)
+{
+    struct clab_net *net;
+    char nodes[CLAB_TEXT], ranks[CLAB_TEXT], text[4][CLAB_TEXT];
+    CLAB_TRY(clab_net_load(name, &net));
+    snprintf(nodes, sizeof nodes, "%d", net->nodes);
+    snprintf(ranks, sizeof ranks, "%d", net->ranks_per_node);
+    const struct clab_cell row[NCOLUMNS] = {
+        clab_cell_text(net->name),
+        clab_cell_text(net->nodes ? nodes : "any"),
+        clab_cell_text(ranks),
+        clab_cell_text(alpha_of(&net->intra, text[0])),
+        clab_cell_text(beta_of(&net->intra, text[1])),
+        clab_cell_text(alpha_of(&net->inter, text[2])),
+        clab_cell_text(beta_of(&net->inter, text[3])),
+        clab_cell_text(net->title),
+    };
+    int err = clab_table_add_row(table, row);
+    clab_net_free(net);
+    return err;
+}
+
+static int is_net(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 4 && strcmp(entry->d_name + length - 4, ".net") == 0;
+}
+
+static int add_folder(struct clab_table *table, const char *folder)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_net, versionsort), err = CLAB_OK;
+    if (n < 0) {
+        clab_error("%s: %m; CLAB_NETS names the folder of the network descriptions", folder);
+        return CLAB_ENOENT;
+    }
+    for (int i = 0; i < n; i++) {
+        char *path;
+        if (!err)
+            err = asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0 ? CLAB_ENOMEM : CLAB_OK;
+        if (!err) {
+            err = add_net(table, path);
+            free(path);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return err;
+}
+
+static int add_profile(struct clab_table *table)
+{
+    char *path;
+    CLAB_TRY(clab_net_profile_path(&path));
+    int err = access(path, R_OK) == 0 ? add_net(table, path) : CLAB_OK;
+    free(path);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.doc = doc};
+    struct clab_table table;
+    char *folder;
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    if (clab_net_folder(&folder) != CLAB_OK)
+        return EXIT_FAILURE;
+    clab_table_init(&table, columns, NCOLUMNS);
+    int err = add_folder(&table, folder);
+    if (!err)
+        err = add_profile(&table);
+    if (!err)
+        clab_table_print(&table, stdout);
+    clab_table_free(&table);
+    free(folder);
+    return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct clab_command cmd_nets = {"nets", "list the networks that the simulator knows", run};

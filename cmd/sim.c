@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+// commlab sim: how long a collective would take on a described network, and where the time would go.
+
+#include "command.h"
+
+#include <argp.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "net.h"
+#include "schedule/schedule.h"
+#include "sim.h"
+
+enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
+enum { KEY_NET = 256, KEY_ENGINE, KEY_LANES, KEY_ROOT, KEY_TYPE, KEY_ALPHA, KEY_BETA, KEY_GAMMA, KEY_CALLS, KEY_IN_PLACE, KEY_JSON };
+
+static const struct argp_option argp_options[] = {
+    {"algo", 'a', "NAME", 0, "the algorithm, or all for a table, fastest first (all)", 0},
+    {"ranks", 'r', "P", 0, "ranks (2)", 0},
+    {"bytes", 'b', "SIZE", 0, "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
+    {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 0},
+    {"alpha", KEY_ALPHA, "TIME", 0, "of --net flat: what a message costs, as 5us (0s)", 1},
+    {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
+    {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
+    {"engine", KEY_ENGINE, "NAME", 0, "auto, closed (claim times alpha, beta, gamma) or full (a clock a rank) (auto)", 2},
+    {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
+    {"root", KEY_ROOT, "R", 0, "root (0)", 2},
+    {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
+    {"calls", KEY_CALLS, "K", 0, "calls back to back: what one more adds; 1 is a call from a common start (1)", 2},
+    {"in-place", KEY_IN_PLACE, NULL, 0, "in and out are the same memory", 2},
+    {"json", KEY_JSON, NULL, 0, "print JSON", 3},
+    {0},
+};
+
+static const char doc[] = "Predict the time of COLLECTIVE on a described network.\v"
+                          "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of the "
+                          "rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait.";
+
+struct request {
+    const char *collective, *algorithm, *net_name;
+    enum clab_type type;
+    size_t bytes;
+    double alpha, beta, gamma;
+    bool flat; // one of alpha, beta, gamma was given
+    bool json;
+    int lanes;
+    struct clab_problem problem; // lanes: 0 until the algorithm is known
+    struct clab_sim_options options;
+    struct clab_net *net;
+};
+
+struct answer {
+    const struct clab_algorithm *algorithm;
+    int lanes;
+    struct clab_sim_result result;
+};
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static void refuse(const char *option, const char *text, const char *expected)
+{
+    clab_error("sim: %s '%s': expected %s", option, text, expected);
+    exit(STATUS_USAGE);
+}
+
+static void parse_number(const char *option, const char *text, int low, int high, int *value_p)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "a whole number from %d to %d", low, high);
+    if (clab_parse_int(text, low, high, value_p) != CLAB_OK)
+        refuse(option, text, expected);
+}
+
+static void parse_cost(const char *option, const char *text, double *value_p)
+{
+    if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK)
+        refuse(option, text, "a cost or rate with its unit, such as 0.1ns/B or 10GB/s");
+}
+
+static enum clab_sim_engine parse_engine(const char *text)
+{
+    static const char *const names[] = {"auto", "closed", "full"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, names[i]) == 0)
+            return (enum clab_sim_engine)i;
+    refuse("--engine", text, "auto, closed or full");
+    return CLAB_ENGINE_AUTO;
+}
+
+static error_t parse_model(int key, char *arg, struct request *r)
+{
+    switch (key) {
+    case KEY_NET: r->net_name = arg; return 0;
+    case KEY_ENGINE: r->options.engine = parse_engine(arg); return 0;
+    case KEY_CALLS: parse_number("--calls", arg, 1, CALLS_AT_MOST, &r->options.calls); return 0;
+    case KEY_IN_PLACE: r->options.in_place = true; return 0;
+    case KEY_BETA: parse_cost("--beta", arg, &r->beta); break;
+    case KEY_GAMMA: parse_cost("--gamma", arg, &r->gamma); break;
+    case KEY_ALPHA:
+        if (clab_parse_seconds(arg, &r->alpha) != CLAB_OK)
+            refuse("--alpha", arg, "a time with its unit, such as 5us");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    r->flat = true;
+    return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case 'a': r->algorithm = arg; return 0;
+    case 'r': parse_number("--ranks", arg, 1, RANKS_AT_MOST, &r->problem.nranks); return 0;
+    case 'b':
+        if (clab_parse_size(arg, &r->bytes) != CLAB_OK || r->bytes == 0)
+            refuse("--bytes", arg, "a size of at least 1 byte, such as 8, 64K or 1GiB");
+        return 0;
+    case KEY_LANES: parse_number("--lanes", arg, 1, 64, &r->lanes); return 0;
+    case KEY_ROOT: parse_number("--root", arg, 0, RANKS_AT_MOST, &r->problem.root); return 0;
+    case KEY_TYPE:
+        if (clab_type_parse(arg, &r->type) != CLAB_OK)
+            refuse("--type", arg, "float, double, half, bfloat16, int8, uint8, int32 or int64");
+        return 0;
+    case KEY_JSON: r->json = true; return 0;
+    case ARGP_KEY_ARG:
+        if (r->collective)
+            refuse("argument", arg, "one collective only");
+        r->collective = arg;
+        return 0;
+    default: return parse_model(key, arg, r);
+    }
+}
+
+static void refuse_collective(const char *name)
+{
+    char names[256] = "";
+    for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++) {
+        strcat(names, i ? ", " : "");
+        strcat(names, clab_collective_name((enum clab_collective)i));
+    }
+    if (name)
+        clab_error("sim: there is no collective '%s'; there are %s", name, names);
+    else
+        clab_error("sim: which collective? There are %s", names);
+    exit(STATUS_USAGE);
+}
+
+static void refuse_algorithm(const struct request *r)
+{
+    char names[512] = "";
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+        if ((*a)->collective == r->problem.collective) {
+            strcat(names, *names ? ", " : "");
+            strcat(names, (*a)->name);
+        }
+    clab_error("sim: %s has no algorithm '%s'; it has %s, or all", r->collective, r->algorithm, names);
+    exit(STATUS_USAGE);
+}
+
+// What the options say together.
+static void complete(struct request *r)
+{
+    struct clab_problem *p = &r->problem;
+    if (!r->collective || clab_collective_parse(r->collective, &p->collective) != CLAB_OK)
+        refuse_collective(r->collective);
+    if (strcmp(r->algorithm, "all") && !clab_algorithm_find(p->collective, r->algorithm))
+        refuse_algorithm(r);
+    if (p->root >= p->nranks || (p->root && !clab_collective_rooted(p->collective))) {
+        clab_error("sim: --root %d is not a root of %s with %d ranks", p->root, r->collective, p->nranks);
+        exit(STATUS_USAGE);
+    }
+    if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
+        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
+        exit(STATUS_USAGE);
+    }
+    r->options.element_bytes = clab_type_bytes(r->type);
+    size_t element = r->options.element_bytes * (size_t)clab_problem_blocks(p);
+    p->count = p->collective == CLAB_BARRIER ? 0 : r->bytes / element;
+    if (p->count == 0 && p->collective != CLAB_BARRIER) {
+        clab_error("sim: --bytes %zu is less than one %s for each of %d blocks", r->bytes, clab_type_name(r->type),
+                   clab_problem_blocks(p));
+        exit(STATUS_USAGE);
+    }
+    r->bytes = p->count * element;
+}
+
+static int load_net(struct request *r)
+{
+    if (r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0))
+        return clab_net_create_flat(r->alpha, r->beta, r->gamma, &r->net);
+    return clab_net_load(r->net_name ? r->net_name : "machine", &r->net);
+}
+
+// ---- answers -------------------------------------------------------------------------------------------------
+
+static int answer_one(const struct request *r, const struct clab_algorithm *algorithm, struct answer *answer_p)
+{
+    struct clab_problem problem = r->problem;
+    problem.lanes = r->lanes ? r->lanes : algorithm->default_lanes;
+    *answer_p = (struct answer){.algorithm = algorithm, .lanes = problem.lanes};
+    return clab_sim_run(&problem, algorithm, r->net, &r->options, &answer_p->result);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    double x = ((const struct answer *)a)->result.seconds, y = ((const struct answer *)b)->result.seconds;
+    return (x > y) - (x < y);
+}
+
+// All algorithms that were asked for and support the problem, fastest first.
+static int answer_all(const struct request *r, struct answer *answers, int *n_p)
+{
+    bool all = strcmp(r->algorithm, "all") == 0;
+    int n = 0;
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
+        struct clab_problem problem = r->problem;
+        problem.lanes = r->lanes ? r->lanes : (*a)->default_lanes;
+        if ((*a)->collective != problem.collective || (all ? !(*a)->supports(&problem) : strcmp((*a)->name, r->algorithm) != 0))
+            continue;
+        CLAB_TRY(answer_one(r, *a, &answers[n]));
+        n++;
+    }
+    qsort(answers, (size_t)n, sizeof *answers, by_seconds);
+    *n_p = n;
+    return CLAB_OK;
+}
+
+// ---- printing ------------------------------------------------------------------------------------------------
+
+static void print_question(const struct request *r)
+{
+    char size[CLAB_TEXT];
+    printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size), clab_type_name(r->type),
+           r->problem.nranks, r->net->name, r->net->title);
+    int cores = r->net->cores_per_node;
+    if (cores && r->problem.nranks > cores && r->net->nodes == 1)
+        printf("# %d ranks share %d cores there; that is not modelled, and the time will be longer\n", r->problem.nranks, cores);
+}
+
+static void print_part(const char *name, double seconds, double whole, const char *what)
+{
+    char text[CLAB_TEXT];
+    printf("  %-10s %12s %4.0f %%  %s\n", name, clab_seconds_text(seconds, text), whole > 0 ? 100 * seconds / whole : 0, what);
+}
+
+static void print_answer(const struct request *r, const struct answer *a)
+{
+    const struct clab_sim_result *s = &a->result;
+    char time[CLAB_TEXT], rate[CLAB_TEXT], cost[CLAB_TEXT], memory[CLAB_TEXT];
+    printf("%s: %s", a->algorithm->name, clab_seconds_text(s->seconds, time));
+    if (r->bytes && s->seconds > 0)
+        printf(", algbw %s", clab_rate_text((double)r->bytes / s->seconds, rate));
+    printf("\n");
+    print_part("latency", s->latency, s->seconds, "fixed costs of messages");
+    print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
+    print_part("reduce", s->reduce, s->seconds, "bytes combined");
+    print_part("wait", s->wait, s->seconds, "for others");
+    printf("engine %s: %ld messages, %s, %s\n", s->engine, s->messages, clab_seconds_text(s->engine_seconds, cost),
+           clab_size_text(s->peak_bytes, memory));
+}
+
+static void print_table(const struct answer *answers, int n)
+{
+    static const struct clab_column columns[] = {
+        {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -20, 0, NULL}, {"lanes", NULL, NULL, CLAB_KIND_INTEGER, 5, 0, NULL},
+        {"time", "time", "us", CLAB_KIND_REAL, 12, 2, NULL},     {"latency", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},
+        {"bandwidth", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},  {"reduce", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},
+        {"wait", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},       {"engine", NULL, NULL, CLAB_KIND_TEXT, 7, 0, NULL},
+        {"messages", NULL, NULL, CLAB_KIND_INTEGER, 9, 0, NULL},
+    };
+    struct clab_table table;
+    clab_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < n; i++) {
+        const struct clab_sim_result *s = &answers[i].result;
+        const struct clab_cell row[] = {
+            clab_cell_text(answers[i].algorithm->name), clab_cell_integer(answers[i].lanes),
+            clab_cell_real(1e6 * s->seconds),           clab_cell_real(1e6 * s->latency),
+            clab_cell_real(1e6 * s->bandwidth),         clab_cell_real(1e6 * s->reduce),
+            clab_cell_real(1e6 * s->wait),              clab_cell_text(s->engine),
+            clab_cell_integer(s->messages),
+        };
+        if (clab_table_add_row(&table, row) != CLAB_OK)
+            break;
+    }
+    clab_table_print(&table, stdout);
+    clab_table_free(&table);
+}
+
+static void fill_json(struct clab_json *json, const struct request *r, const struct answer *a)
+{
+    const struct clab_sim_result *s = &a->result;
+    clab_json_add(json, "collective", clab_cell_text(r->collective));
+    clab_json_add(json, "algorithm", clab_cell_text(a->algorithm->name));
+    clab_json_add(json, "ranks", clab_cell_integer(r->problem.nranks));
+    clab_json_add(json, "bytes", clab_cell_integer((long long)r->bytes));
+    clab_json_add(json, "type", clab_cell_text(clab_type_name(r->type)));
+    clab_json_add(json, "lanes", clab_cell_integer(a->lanes));
+    clab_json_add(json, "net", clab_cell_text(r->net->name));
+    clab_json_add(json, "seconds", clab_cell_real(s->seconds));
+    clab_json_add(json, "latency", clab_cell_real(s->latency));
+    clab_json_add(json, "bandwidth", clab_cell_real(s->bandwidth));
+    clab_json_add(json, "reduce", clab_cell_real(s->reduce));
+    clab_json_add(json, "wait", clab_cell_real(s->wait));
+    clab_json_add(json, "engine", clab_cell_text(s->engine));
+    clab_json_add(json, "engine_seconds", clab_cell_real(s->engine_seconds));
+    clab_json_add(json, "messages", clab_cell_integer(s->messages));
+    clab_json_add(json, "peak_bytes", clab_cell_integer((long long)s->peak_bytes));
+}
+
+// One algorithm is an object; all are {"algorithms": [...]}.
+static int print_json(const struct request *r, const struct answer *answers, int n)
+{
+    struct clab_json *json, *list;
+    CLAB_TRY(clab_json_create(&json));
+    if (strcmp(r->algorithm, "all")) {
+        fill_json(json, r, &answers[0]);
+    } else {
+        list = clab_json_add_list(json, "algorithms");
+        for (int i = 0; i < n; i++)
+            fill_json(clab_json_add_object(list, NULL), r, &answers[i]);
+    }
+    int err = clab_json_write(json, stdout);
+    clab_json_destroy(json);
+    return err;
+}
+
+static int answer(struct request *r)
+{
+    struct answer answers[64];
+    int n;
+    CLAB_TRY(answer_all(r, answers, &n));
+    if (r->json)
+        return print_json(r, answers, n);
+    print_question(r);
+    if (strcmp(r->algorithm, "all"))
+        print_answer(r, &answers[0]);
+    else
+        print_table(answers, n);
+    return CLAB_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = argp_options, .parser = parse, .args_doc = "COLLECTIVE", .doc = doc};
+    struct request request = {.algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.nranks = 2, .lanes = 1}};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    complete(&request);
+    int err = load_net(&request);
+    if (!err)
+        err = answer(&request);
+    clab_net_free(request.net);
+    return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct clab_command cmd_sim = {"sim", "predict the time of a collective on a described network", run};
