@@ -11,8 +11,19 @@
 // out[i] = a[i] (op) b[i] for i < count elements of `type`.
 void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
 
+// The same with stores around the caches (copy.h): for a piece of a result that is too large for them in all. A whole
+// result of clab_stream_bytes or more that is not in place needs no telling.
+void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
+
 // data[i] = data[i] / divisor; integers divide and truncate towards zero. divisor > 0.
 void clab_elements_scale(enum clab_type type, void *data, size_t count, int divisor);
+
+// The instruction set in use: "avx2" or "portable", the best that this CPU runs.
+const char *clab_elements_isa(void);
+
+// Use `name` in this process from now on: for tests, and to see what vectors are worth.
+//   errors: CLAB_ENOENT (no such name), CLAB_EUNSUPPORTED (this CPU or build lacks it)
+int clab_elements_set_isa(const char *name);
 
 // Conversions of one value, round to nearest even. `bits` is the storage pattern.
 float clab_f16_to_f32(unsigned short bits);

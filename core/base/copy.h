@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Copying, with or without the caches.
+// - An ordinary store reads the line that it overwrites. Where the output is too large to be found in a cache later, stores
+//   around the caches save that read: a third of the traffic of a copy.
+// - clab_copy decides by the size of the copy. Who copies a large thing in pieces knows better, and says _stream.
+// - Not for overlapping memory. Complete on return, also in the eyes of other processes.
+#pragma once
+
+#include <stddef.h>
+
+// The size from which outputs are streamed: half of the last cache (16 MiB where its size is unknown).
+size_t clab_stream_bytes(void);
+
+void clab_copy(void *out, const void *in, size_t bytes);
+void clab_copy_stream(void *out, const void *in, size_t bytes);
