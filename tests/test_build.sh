@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The build's own promises: each probe says yes where its thing is and no where it is not, switches are obeyed, and the code
+# builds with none of it. Usage: test_build.sh [BUILD].
+#
+# A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the functions;
+# gnuplot is not on the path.
+
+if [[ ${1-} == *san-* ]]; then
+    echo 'skip: it is about the Makefile, and the plain build has said it'
+    echo 'ok - # SKIP all'
+    exit
+fi
+cc=${CC:-gcc}
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!NO_*} ${!WITH_*}
+failed=0
+libraries='jansson inih hwloc cmocka'
+
+check() {
+    local name=$*
+    if "$@"; then
+        echo "ok ${name// /_}"
+    else
+        echo "not ok ${name// /_}"
+        tail -n 12 <<<"$why" | sed 's/^/# /'
+        failed=1
+    fi
+}
+
+# probes VARIABLE=VALUE...: run all of them so. Their lines are left in `why`, the answers for make in mk.
+probes() {
+    rm -f "$scratch/mk"
+    why=$(env "$@" ./probe.sh "$scratch/mk" "$scratch/txt" 2>&1)
+}
+said() { grep -qF -- "$1" <<<"$why"; }
+
+# Only $1 was missed: whatever else this machine has was found.
+missed_only() { said "✗ $1: " && [ "$(grep -c '✗' <<<"$why")" = $((absent + 1)) ]; }
+
+# The headers and the programs of this machine, as links that can be taken away.
+link_machine() {
+    mkdir "$scratch/include" "$scratch/bin" "$scratch/lib"
+    ln -s /usr/include/* /usr/local/include/* "$scratch/include" 2>/dev/null
+    ln -s /bin/* /usr/bin/* /usr/local/bin/* "$scratch/bin" 2>/dev/null
+    rm -f "$scratch"/bin/gnuplot*
+    headers="-nostdinc -isystem $($cc -print-file-name=include) -isystem $scratch/include"
+    headers="$headers -isystem /usr/include/$($cc -print-multiarch 2>/dev/null)" # Debian's second place
+}
+
+finds() { probes && said "✓ $1: " && { [ "$1" = gnuplot ] || grep -q "= -l$1\$" "$scratch/mk"; }; }
+
+misses_without_header() {
+    local file=$1.h status
+    [ $1 != inih ] || file=ini.h
+    mv "$scratch/include/$file" "$scratch"
+    probes FLAGS="$headers"
+    status=$?
+    mv "$scratch/$file" "$scratch/include"
+    [ $status = 0 ] && missed_only $1 && ! grep -q "= -l$1\$" "$scratch/mk"
+}
+
+misses_without_functions() {
+    local status
+    ar rcs "$scratch/lib/lib$1.a"
+    probes LDFLAGS="-L$scratch/lib"
+    status=$?
+    rm "$scratch/lib/lib$1.a"
+    [ $status = 0 ] && missed_only $1 && ! grep -q "= -l$1\$" "$scratch/mk"
+}
+
+misses_from_path() { probes PATH="$scratch/bin" && missed_only $1; }
+
+is_turned_off() { probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! grep -q "= -l$1\$" "$scratch/mk"; }
+
+must_be_there_if_asked_for() {
+    ! probes NO_${1^^}=1 WITH_${1^^}=1 && said "WITH_${1^^}=1 asks for it" && [ ! -e "$scratch/mk" ] && probes WITH_${1^^}=1
+}
+
+names_a_missing_compiler() { ! probes CC=no-such-compiler && said 'no-such-compiler: nothing can be built'; }
+
+bare=$(for name in $(./probe.sh --list); do printf 'NO_%s=1 ' "$name"; done)
+build_bare() { why=$(make B="$scratch/build" CFLAGS=-O0 WERROR=1 $bare "$@" 2>&1); }
+
+builds_with_nothing() {
+    build_bare && "$scratch/build/commlab" --help >/dev/null && ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih|hwloc'
+}
+remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
+remakes_what_a_header_changes() { build_bare -n -W core/base/err.h && said ' core/base/err.c' && ! said ' core/base/units.c'; }
+remakes_all_when_flags_change() { build_bare -n CPPFLAGS=-DANOTHER && said ' core/base/err.c' && said ' core/base/units.c'; }
+
+link_machine
+probes
+here=$why
+absent=$(grep -c '✗' <<<"$here")
+for name in $libraries gnuplot; do
+    if grep "✗ $name: " <<<"$here" | sed 's/^✗/skip:/' | grep .; then
+        echo "ok - # SKIP finds_$name"
+        continue
+    fi
+    check finds $name
+    if [ $name = gnuplot ]; then
+        check misses_from_path $name
+    else
+        check misses_without_header $name
+        check misses_without_functions $name
+    fi
+    check is_turned_off $name
+    check must_be_there_if_asked_for $name
+done
+check names_a_missing_compiler
+check builds_with_nothing
+check remakes_nothing_needlessly
+check remakes_what_a_header_changes
+check remakes_all_when_flags_change
+exit $failed
