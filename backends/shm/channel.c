@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/reduce.h"
 
@@ -107,7 +108,7 @@ static void land(const struct clab_transfer *t, const void *from, size_t bytes)
 {
     char *dst = (char *)t->dst + t->moved;
     if (t->op == CLAB_RECV)
-        memcpy(dst, from, bytes);
+        clab_copy(dst, from, bytes);
     else
         clab_elements_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
 }
