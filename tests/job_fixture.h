@@ -30,6 +30,7 @@ struct told {
     _Atomic int npids;
     _Atomic int values[MAX_TOLD]; // by rank
     _Atomic int signals[MAX_TOLD];
+    _Atomic int cores[MAX_TOLD];
     double seconds[MAX_TOLD];
 };
 static struct told *told;

@@ -61,6 +61,7 @@ static int tell_place(int rank)
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, &set))
             told->values[rank] = cpu + 1000 * CPU_COUNT(&set);
+    told->cores[rank] = clab_cores();
     return 0;
 }
 
@@ -184,6 +185,7 @@ static void test_ranks_are_pinned_when_there_are_cores(void **state)
     assert_int_equal(run_job(launch, tell_place), 0);
     for (int rank = 0; rank < launch.nranks; rank++) {
         assert_int_equal(told->values[rank] / 1000, 1);
+        assert_int_equal(told->cores[rank], cores);
         for (int other = 0; other < rank; other++)
             assert_int_not_equal(told->values[rank], told->values[other]);
     }

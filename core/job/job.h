@@ -56,5 +56,6 @@ void clab_bootstrap_close(struct clab_bootstrap *boot);
 //   errors: CLAB_EPARSE
 int clab_timeout_read(double *seconds_p);
 
-// Usable cores of this process.
+// Cores that the ranks of this job may use, also where this one is pinned to one of them (CLAB_CORES); outside a job,
+// those that this process may use.
 int clab_cores(void);

@@ -7,7 +7,6 @@
 
 #include "job/job.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/machine.h"
 #include "job/run.h"
 
 void run_signals(sigset_t *set_p)
@@ -95,7 +95,7 @@ static int make_memory(struct run *run)
     run->control = mmap(NULL, control, PROT_READ | PROT_WRITE, MAP_SHARED, run->memory_fd, 0);
     if (run->control == MAP_FAILED)
         goto refused;
-    clab_control_init(run->control, run->launch->nranks, clab_cores(), segment);
+    clab_control_init(run->control, run->launch->nranks, clab_machine_cores(NULL), segment);
     return CLAB_OK;
 refused:
     clab_error("can not make the job's memory file of %zu bytes: %m", control + segment);

@@ -3,35 +3,23 @@
 
 #include "job/run.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/machine.h"
+#include "base/units.h"
 
+// A program that was started pinned can not know what there was before.
 int clab_cores(void)
 {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-static void pin(int nth)
-{
-    cpu_set_t usable, one;
-    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
-        return;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &usable) && nth-- == 0) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            return;
-        }
+    const char *text = getenv("CLAB_CORES");
+    int cores;
+    return text && clab_parse_int(text, 1, INT_MAX, &cores) == CLAB_OK ? cores : clab_machine_cores(NULL);
 }
 
 static void set_number(const char *name, int value)
@@ -47,6 +35,7 @@ static void set_environment(const struct run *run, int rank)
     set_number("LOCAL_RANK", rank);
     set_number("WORLD_SIZE", run->launch->nranks);
     set_number("LOCAL_WORLD_SIZE", run->launch->nranks);
+    set_number("CLAB_CORES", (int)run->control->cores);
     set_number("CLAB_JOB_FD", run->memory_fd);
     setenv("CLAB_BACKEND", run->backend, 1);
 }
@@ -93,8 +82,9 @@ int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p)
         tie_to_parent(parent);
         set_environment(run, rank);
         set_streams(rank, out, err);
-        if (run->launch->pin && run->launch->nranks <= (int)run->control->cores)
-            pin(rank);
+        if (run->launch->pin && clab_machine_pin(rank, run->launch->nranks) != CLAB_OK)
+            clab_debug("rank %d is not pinned: %d ranks, %d cores", rank, run->launch->nranks,
+                       (int)run->control->cores);
         restore_signals(run);
         if (run->launch->program) {
             execvp(run->launch->program[0], run->launch->program);

@@ -8,7 +8,6 @@
 
 #include "job/run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -57,17 +56,13 @@ static void enter(struct watch *watch, enum phase phase)
         return;
     watch->phase = phase;
     switch (phase) {
-    case PHASE_NOTICE:
-        watch->next = clab_now() + (grace < NOTICE ? grace : NOTICE);
-        break;
+    case PHASE_NOTICE: watch->next = clab_now() + (grace < NOTICE ? grace : NOTICE); break;
     case PHASE_TERM:
         watch->next = clab_now() + grace;
         signal_ranks(watch, SIGTERM);
         signal_ranks(watch, SIGCONT); // a stopped process would not act on it
         break;
-    default:
-        watch->next = INFINITY;
-        signal_ranks(watch, SIGKILL);
+    default: watch->next = INFINITY; signal_ranks(watch, SIGKILL);
     }
 }
 
