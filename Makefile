@@ -36,7 +36,7 @@ libraries := $(LDLIBS) -lm -ldl
 library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c sim/*.c)
 cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
-test_c    := $(wildcard tests/test_*.c)
+test_c    := $(wildcard tests/test_*$(T)*.c)
 objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 library := $(B)/libcommlab.a
@@ -142,6 +142,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 
 # Tests may use what stands behind a subcommand.
 $(call objects,$(test_c)): compile += -Icmd
+$(call objects,$(test_c)): | needs-cmocka
 
 $(library): $(call objects,$(library_c)) $(B)/objects
 	$(call say,AR)
@@ -161,7 +162,7 @@ $(labs): $(B)/%: $(B)/obj/%.o $(library)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-$(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library)
+$(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
@@ -169,11 +170,9 @@ $(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library)
 commlab: $(B)/commlab
 	$(Q)ln -sf $< $@
 
-ifneq ($(filter test tests,$(MAKECMDGOALS)),)
-ifeq ($(probed_test_ldlibs),)
-$(error the tests need cmocka: ./setup.sh installs it)
-endif
-endif
+.PHONY: needs-cmocka
+needs-cmocka: $(B)/probes.mk
+	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
 -include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c)))
 
