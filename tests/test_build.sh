@@ -87,7 +87,7 @@ builds_with_nothing() {
     build_bare && "$scratch/build/commlab" --help >/dev/null && ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih|hwloc'
 }
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
-remakes_what_a_header_changes() { build_bare -n -W core/base/err.h && said ' core/base/err.c' && ! said ' core/base/units.c'; }
+remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }
 remakes_all_when_flags_change() { build_bare -n CPPFLAGS=-DANOTHER && said ' core/base/err.c' && said ' core/base/units.c'; }
 
 link_machine
