@@ -23,12 +23,13 @@ size_t clab_stream_bytes(void)
 
 void clab_copy_stream(void *out, const void *in, size_t bytes)
 {
-    size_t head = stream_gap(out);
+    const size_t head = stream_gap(out);
     if (bytes < head + STREAM_LINE) {
-        memcpy(out, in, bytes);
+        if (bytes > 0)
+            memcpy(out, in, bytes);
         return;
     }
-    size_t lines = (bytes - head) / STREAM_LINE, tail = head + lines * STREAM_LINE;
+    const size_t lines = (bytes - head) / STREAM_LINE, tail = head + lines * STREAM_LINE;
     memcpy(out, in, head);
     stream_lines((char *)out + head, (const char *)in + head, lines);
     memcpy((char *)out + tail, (const char *)in + tail, bytes - tail);
@@ -37,8 +38,8 @@ void clab_copy_stream(void *out, const void *in, size_t bytes)
 
 void clab_copy(void *out, const void *in, size_t bytes)
 {
-    if (bytes < clab_stream_bytes())
-        memcpy(out, in, bytes);
-    else
+    if (clab_streams(bytes))
         clab_copy_stream(out, in, bytes);
+    else if (bytes > 0)
+        memcpy(out, in, bytes);
 }

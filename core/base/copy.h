@@ -6,10 +6,18 @@
 // - Not for overlapping memory. Complete on return, also in the eyes of other processes.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
-// The size from which outputs are streamed: half of the last cache (16 MiB where its size is unknown).
+enum { CLAB_STREAM_LEAST = 1 << 20 }; // no smaller output is ever streamed, so that small ones need not ask
+
+// The size from which outputs are streamed: half of the last cache (16 MiB where its size is unknown). Asks the system once.
 size_t clab_stream_bytes(void);
+
+static inline bool clab_streams(size_t bytes)
+{
+    return bytes >= CLAB_STREAM_LEAST && bytes >= clab_stream_bytes();
+}
 
 void clab_copy(void *out, const void *in, size_t bytes);
 void clab_copy_stream(void *out, const void *in, size_t bytes);

@@ -152,7 +152,7 @@ void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const voi
 void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count)
 {
     const bool in_place = out == a || out == b; // its lines are read anyhow
-    if (!in_place && count * clab_type_bytes(type) >= clab_stream_bytes())
+    if (!in_place && clab_streams(count * clab_type_bytes(type)))
         clab_elements_reduce_stream(type, op, a, b, out, count);
     else
         current()->reduce[type][op](a, b, out, count);

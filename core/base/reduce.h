@@ -12,7 +12,7 @@
 void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
 
 // The same with stores around the caches (copy.h): for a piece of a result that is too large for them in all. A whole
-// result of clab_stream_bytes or more that is not in place needs no telling.
+// result that clab_streams, and is not in place, needs no telling.
 void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
 
 // data[i] = data[i] / divisor; integers divide and truncate towards zero. divisor > 0.
