@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What a lab program says about itself: its clock, its results, and its end when something failed.
+//
+// - A reported quantity is one line for people, and one row of the file that CLAB_RESULTS names:
+//   quantity,unit,ranks,n,median,low,high. A lab run (cmd/lab.c) reads that file; by hand there is none.
+// - Rows are appended, so that a program may report as it goes, and one that dies leaves what it had.
+
+#include "clab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+double clab_seconds(void)
+{
+    return clab_now();
+}
+
+void clab_must(int err, const char *text, const char *file, int line)
+{
+    if (err == CLAB_OK)
+        return;
+    clab_error("%s:%d: %s: %s", file, line, text, clab_strerror(err));
+    exit(EXIT_FAILURE);
+}
+
+// ---- a row for people ----------------------------------------------------------------------------------------
+
+static const char *value_text(double value, const char *unit, char out[CLAB_TEXT])
+{
+    if (!strcmp(unit, "s"))
+        return clab_seconds_text(value, out);
+    if (!strcmp(unit, "B") && value >= 0)
+        return clab_size_text((size_t)value, out);
+    snprintf(out, CLAB_TEXT, strcmp(unit, "1") ? "%.6g %s" : "%.6g", value, unit);
+    return out;
+}
+
+static void print_row(const char *quantity, const char *unit, const struct clab_summary *summary)
+{
+    char median[CLAB_TEXT], low[CLAB_TEXT], high[CLAB_TEXT];
+    printf("%-34s %12s", quantity, value_text(summary->median, unit, median));
+    if (summary->n > 1)
+        printf("  [%s .. %s], %d samples", value_text(summary->low, unit, low), value_text(summary->high, unit, high),
+               summary->n);
+    printf("\n");
+    fflush(stdout);
+}
+
+// ---- a row for programs --------------------------------------------------------------------------------------
+
+static int append_row(const char *path, const char *quantity, const char *unit, int ranks,
+                      const struct clab_summary *summary)
+{
+    FILE *file = fopen(path, "a");
+    bool failed = !file;
+    if (file) {
+        fprintf(file, "%s,%s,%d,%d,%.9g,%.9g,%.9g\n", quantity, unit, ranks, summary->n, summary->median, summary->low,
+                summary->high);
+        failed = ferror(file);
+        failed |= fclose(file) != 0;
+    }
+    if (failed)
+        clab_error("CLAB_RESULTS: '%s' can not be written", path);
+    return failed ? CLAB_EIO : CLAB_OK;
+}
+
+static int check_names(const char *quantity, const char *unit)
+{
+    if (quantity && unit && *quantity && *unit && !strpbrk(quantity, ",\"\n") && !strpbrk(unit, ",\"\n"))
+        return CLAB_OK;
+    clab_error("clab_report: a quantity and its unit are words without commas and quotes");
+    return CLAB_EINVAL;
+}
+
+int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, const double *samples, int n)
+{
+    struct clab_summary summary;
+    const char *path = getenv("CLAB_RESULTS");
+    CLAB_TRY(check_names(quantity, unit));
+    CLAB_TRY(clab_summarize(samples, n, &summary));
+    if (clab_comm_rank(comm) != 0)
+        return CLAB_OK;
+    print_row(quantity, unit, &summary);
+    return path && *path ? append_row(path, quantity, unit, clab_comm_ranks(comm), &summary) : CLAB_OK;
+}
