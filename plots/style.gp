@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+# The common look of all figures. A script sets `csv` and `out` (commlab does), loads this, and draws in both terminals:
+#
+#   do for [terminal in terminals] { eval begin(terminal, "") ; plot ... }
+#
+# - measured: a marker with an interval bar; predicted: a line of the same colour; a physical limit: dashed and grey.
+# - Colours are Okabe and Ito's, told apart by most colour-blind readers; markers and dashes differ, too, so that
+#   colour never carries meaning alone.
+# - A title says what was found, computed from the data; the machine stands below in small print.
+# Source of the palette: Okabe and Ito 2008, Color Universal Design.
+
+set encoding utf8
+set datafile separator comma
+set datafile missing NaN
+set datafile commentschars "#"
+
+width = 960
+height = 600
+terminals = "svg png"
+begin(terminal, part) = sprintf(terminal eq "svg" \
+    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,14' background '#ffffff'; set output '%s%s.svg'" \
+    : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 background '#ffffff'; set output '%s%s.png'", \
+    width, height, out, part)
+
+# ---- one look for each series --------------------------------------------------------------------------------------
+array colours[7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
+array markers[7] = [7, 5, 9, 13, 11, 15, 6]
+do for [i = 1:7] {
+    eval sprintf("set style line %d linecolor rgb '%s' pointtype %d pointsize 0.9 linewidth 1.6 dashtype %d", \
+                 i, colours[i], markers[i], i == 1 ? 1 : i)
+    eval sprintf("set style line %d linecolor rgb '%s' pointtype %d pointsize 0.9 linewidth 1.4 dashtype 1", \
+                 10 + i, colours[i], markers[i])
+}
+set style line 98 linecolor rgb "#707070" linewidth 1.6 dashtype (2, 3) # a physical limit
+set style line 99 linecolor rgb "#d8d8d8" linewidth 0.8                 # the grid
+
+# ---- axes ----------------------------------------------------------------------------------------------------------
+set border 3 linecolor rgb "#404040"
+set tics nomirror out textcolor rgb "#303030"
+set grid xtics ytics linestyle 99
+set key outside right top vertical noinvert Left reverse samplen 2.5 spacing 1.15 width -1
+set bars 0.5
+
+# Sizes by powers of 8 from 8 B: "8 B", "4 KiB", "2 MiB". Durations by decades: "10 µs". Set once, for all figures.
+size_text(bytes) = bytes >= 2**30 ? sprintf("%.4g GiB", bytes / 2.0**30) : bytes >= 2**20 ? sprintf("%.4g MiB", bytes / 2.0**20) \
+    : bytes >= 1024 ? sprintf("%.4g KiB", bytes / 1024.0) : sprintf("%g B", bytes)
+time_text(s) = s >= 1 ? sprintf("%.3g s", s) : s >= 1e-3 ? sprintf("%.3g ms", 1e3 * s) \
+    : s >= 1e-6 ? sprintf("%.3g µs", 1e6 * s) : sprintf("%.3g ns", 1e9 * s)
+factor_text(f) = sprintf(f >= 10 ? "%.0f" : "%.1f", f)
+size_axis = "set logscale x 2; set xtics ("
+do for [i = 1:11] { size_axis = size_axis.sprintf("%s'%s' %d", i > 1 ? ", " : "", size_text(8**i), 8**i) }
+size_axis = size_axis.")"
+time_axis = "set logscale y 10; set ytics ("
+do for [i = -9:2] {
+    time_axis = time_axis.sprintf("%s'%s' 1e%d", i > -9 ? ", " : "", time_text(10.0**i * 1.000001), i)
+    do for [j = 2:9] { time_axis = time_axis.sprintf(", '' %de%d 1", j, i) }
+}
+time_axis = time_axis.")"
+
+# ---- what the data says of itself ------------------------------------------------------------------------------------
+# The value of `key` in the manifest, "" if there is none.
+manifest(key) = system(sprintf("sed -n 's/^# %s: //p' '%s' | head -n 1", key, csv))
+small_print(text) = sprintf("set label 99 \"%s\" at screen 0.012, screen 0.02 left noenhanced font ',10' textcolor rgb '#606060'", text)
+# At the top: the headline, and below it what is drawn.
+headline(finding, subject) = sprintf("set label 97 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',17'; ", finding, 1 - 26.0 / height) \
+    .sprintf("set label 98 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',12' textcolor rgb '#404040'", subject, 1 - 50.0 / height)
+# For those who can not see the figure, and for the report: OUT.txt.
+describe(part, finding, alt) = sprintf("set print '%s%s.txt'; print \"title: %s\"; print \"alt: %s\"; print \"data: %s\"; set print", out, part, finding, alt, csv)
+
+# ---- rows of a lab's CSV ---------------------------------------------------------------------------------------------
+# lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
+# x(program, prefix): the number behind `prefix` in the quantity ("time/ring/8"), NaN in rows of others.
+starts_with(text, prefix) = strlen(text) > strlen(prefix) && substr(text, 1, strlen(prefix)) eq prefix
+x(program, prefix) = strcol(2) eq program && starts_with(strcol(6), prefix) && int(column(5)) == ranks \
+    ? real(substr(strcol(6), strlen(prefix) + 1, strlen(strcol(6)))) : NaN
