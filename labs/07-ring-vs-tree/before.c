@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Before: an allreduce as people first write it. Everyone sends its whole buffer to everyone, and adds up what arrives.
+//
+//   before [-n RANKS] [--backend B] [BYTES...]
+//
+// - One round of messages, but each rank sends P-1 times its buffer, and P-1 buffers arrive.
+// - Reports for each size: seconds a call, and the messages and bytes that the busiest rank sends in one.
+// - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls. Checks are outside of it.
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clab.h"
+
+enum { SAMPLES = 9 };
+static const double sample_seconds = 2e-3;
+static const char *const methods[] = {"by_hand"};
+
+// What a call works on. in, out: (count); inbox: (P, count), what each peer sent; sends, receives: (P)
+struct buffers {
+    size_t count;
+    float *in, *out, *inbox;
+    struct clab_work **sends, **receives;
+};
+
+// out = sum of all ranks' in: send it to everyone, receive from everyone, add.
+static void allreduce(struct clab_comm *comm, const struct buffers *b)
+{
+    const int P = clab_comm_ranks(comm), me = clab_comm_rank(comm);
+    for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P) {
+        must(clab_recv_start(comm, b->inbox + (size_t)peer * b->count, b->count, CLAB_F32, peer, &b->receives[peer]));
+        must(clab_send_start(comm, b->in, b->count, CLAB_F32, peer, &b->sends[peer]));
+    }
+    memcpy(b->out, b->in, b->count * sizeof *b->out);
+    for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P) {
+        must(clab_work_wait(b->receives[peer]));
+        for (size_t i = 0; i < b->count; i++)
+            b->out[i] += b->inbox[(size_t)peer * b->count + i];
+    }
+    for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P)
+        must(clab_work_wait(b->sends[peer]));
+}
+
+// Small whole numbers, so that every order of adding gives the same sum.
+static float value(int rank, size_t i)
+{
+    return (float)(((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24);
+}
+
+// Fails unless `out` is the sum; returns the sum over all its elements.
+static double check(struct clab_comm *comm, const struct buffers *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        float expected = 0;
+        for (int rank = 0; rank < clab_comm_ranks(comm); rank++)
+            expected += value(rank, i);
+        must(b->out[i] == expected ? CLAB_OK : CLAB_EWRONG);
+        sum += expected;
+    }
+    return sum;
+}
+
+// Seconds a call, this rank's mean over `calls` of them.
+static double time_calls(struct clab_comm *comm, const struct buffers *b, int calls)
+{
+    must(clab_barrier(comm));
+    const double start = clab_seconds();
+    for (int i = 0; i < calls; i++)
+        allreduce(comm, b);
+    return (clab_seconds() - start) / calls;
+}
+
+static void report(struct clab_comm *comm, const char *quantity, const char *method, size_t bytes, const char *unit,
+                   double *samples, int n)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s/%s/%zu", quantity, method, bytes);
+    must(clab_allreduce(comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest, the busiest rank
+    must(clab_report(comm, name, unit, samples, n));
+}
+
+static void measure(struct clab_comm *comm, const char *method, const struct buffers *b)
+{
+    const size_t bytes = b->count * sizeof *b->in;
+    for (size_t i = 0; i < b->count; i++)
+        b->out[i] = NAN;
+    const struct clab_comm_traffic start = clab_comm_traffic(comm);
+    allreduce(comm, b);
+    const struct clab_comm_traffic end = clab_comm_traffic(comm);
+    check(comm, b);
+    double messages = (double)(end.messages - start.messages), sent = (double)(end.bytes_sent - start.bytes_sent);
+
+    double once = time_calls(comm, b, 3), samples[SAMPLES];
+    must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
+    for (int i = 0; i < SAMPLES; i++)
+        samples[i] = time_calls(comm, b, 1 + (int)(sample_seconds / once));
+    double sum = check(comm, b);
+    report(comm, "time", method, bytes, "s", samples, SAMPLES);
+    report(comm, "messages", method, bytes, "1", &messages, 1);
+    report(comm, "bytes_sent", method, bytes, "B", &sent, 1);
+    report(comm, "checksum", "sum", bytes, "1", &sum, 1);
+}
+
+static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes)
+{
+    const size_t P = (size_t)clab_job_ranks(job);
+    struct buffers b = {.count = bytes / sizeof(float)};
+    must(clab_alloc(job, bytes, (void **)&b.in));
+    must(clab_alloc(job, bytes, (void **)&b.out));
+    must(clab_alloc(job, bytes * P, (void **)&b.inbox));
+    must((b.sends = calloc(2 * P, sizeof *b.sends)) ? CLAB_OK : CLAB_ENOMEM);
+    b.receives = b.sends + P;
+    for (size_t i = 0; i < b.count; i++)
+        b.in[i] = value(clab_job_rank(job), i);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        measure(comm, methods[i], &b);
+    free(b.sends);
+    clab_free(job, b.inbox);
+    clab_free(job, b.out);
+    clab_free(job, b.in);
+}
+
+int main(int argc, char **argv)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    must(clab_job_open(&argc, argv, &job));
+    must(clab_comm_create(job, &comm));
+    for (int i = 1; i < argc; i++) {
+        const size_t bytes = strtoul(argv[i], NULL, 10);
+        if (!bytes || bytes % sizeof(float)) {
+            fprintf(stderr, "%s: '%s': sizes are multiples of 4 bytes, as in 8 4096\n", argv[0], argv[i]);
+            return 2;
+        }
+        measure_size(job, comm, bytes);
+    }
+    for (size_t bytes = 8; argc == 1 && bytes <= 2 << 20; bytes *= 8)
+        measure_size(job, comm, bytes);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return 0;
+}
