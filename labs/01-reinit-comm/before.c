@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Before: a training loop that makes its communicator anew in every iteration.
+//
+//   before [-n RANKS] [--backend B] [BYTES ITERATIONS...]
+//
+// - Reports for each number of iterations k the seconds an iteration, everything included; and for the last k how an
+//   iteration's time divides into phases: rendezvous, connect, first_op, op, destroy.
+// - Ranks start each phase together (a barrier of a communicator that stays, outside of the timer), so that a phase is
+//   never charged for a peer that is late from the phase before. What counts is the slowest rank.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clab.h"
+
+enum phase { RENDEZVOUS, CONNECT, FIRST_OP, OP, DESTROY, PHASES };
+static const char *const phase_names[PHASES] = {"rendezvous", "connect", "first_op", "op", "destroy"};
+enum { REPEATS = 7 };
+
+struct loop {
+    struct clab_job *job;
+    struct clab_comm *clock; // stays: for barriers and reports
+    struct clab_comm *comm;  // the one that the loop uses
+    enum phase next;         // what the next operation is: the communicator's first, or a later one
+    size_t count;            // floats
+    float *in, *out;         // (count)
+    double spent[PHASES];    // seconds
+};
+
+static double start_together(struct loop *loop)
+{
+    must(clab_barrier(loop->clock));
+    return clab_seconds();
+}
+
+static void open_comm(struct loop *loop)
+{
+    const double start = start_together(loop);
+    must(clab_comm_create(loop->job, &loop->comm));
+    must(clab_comm_set_algorithm(loop->comm, CLAB_ALLREDUCE, "doubling", 0)); // so that we know what we predict
+    const double rendezvous = clab_comm_setup(loop->comm).rendezvous;
+    loop->spent[RENDEZVOUS] += rendezvous;
+    loop->spent[CONNECT] += clab_seconds() - start - rendezvous;
+    loop->next = FIRST_OP;
+}
+
+static void reduce_gradients(struct loop *loop)
+{
+    const double start = start_together(loop);
+    must(clab_allreduce(loop->comm, loop->in, loop->out, loop->count, CLAB_F32, CLAB_SUM));
+    loop->spent[loop->next] += clab_seconds() - start;
+    loop->next = OP;
+}
+
+static void close_comm(struct loop *loop)
+{
+    const double start = start_together(loop);
+    clab_comm_destroy(loop->comm);
+    loop->spent[DESTROY] += clab_seconds() - start;
+}
+
+// The lesson.
+static void train(struct loop *loop, int iterations)
+{
+    for (int i = 0; i < iterations; i++) {
+        open_comm(loop);
+        reduce_gradients(loop);
+        close_comm(loop);
+    }
+}
+
+static float value(int rank, size_t i)
+{
+    return (float)(((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24);
+}
+
+// Fails unless `out` is the sum of all ranks' in; returns the sum over its elements.
+static double check(const struct loop *loop)
+{
+    double sum = 0;
+    for (size_t i = 0; i < loop->count; i++) {
+        float expected = 0;
+        for (int rank = 0; rank < clab_job_ranks(loop->job); rank++)
+            expected += value(rank, i);
+        must(loop->out[i] == expected ? CLAB_OK : CLAB_EWRONG);
+        sum += expected;
+    }
+    return sum;
+}
+
+// Seconds an iteration with k of them, in total and by phase; by phase is reported when `last`.
+static void measure(struct loop *loop, int k, bool last)
+{
+    double seconds[PHASES + 1][REPEATS]; // the last row is the total
+    char name[32];
+    for (int i = 0; i < REPEATS; i++) {
+        memset(loop->spent, 0, sizeof loop->spent);
+        memset(loop->out, 0xff, loop->count * sizeof *loop->out); // NaN
+        train(loop, k);
+        check(loop);
+        seconds[PHASES][i] = 0;
+        for (int p = 0; p < PHASES; p++)
+            seconds[PHASES][i] += seconds[p][i] = loop->spent[p] / k;
+    }
+    must(clab_allreduce(loop->clock, seconds, seconds, sizeof seconds / sizeof(double), CLAB_F64, CLAB_MAX));
+    snprintf(name, sizeof name, "iteration/%d", k);
+    must(clab_report(loop->clock, name, "s", seconds[PHASES], REPEATS));
+    for (int p = 0; last && p < PHASES; p++)
+        must(clab_report(loop->clock, phase_names[p], "s", seconds[p], REPEATS));
+}
+
+static int number(const char *text)
+{
+    must(atoi(text) > 0 ? CLAB_OK : CLAB_EINVAL);
+    return atoi(text);
+}
+
+int main(int argc, char **argv)
+{
+    struct loop loop = {0};
+    must(clab_job_open(&argc, argv, &loop.job));
+    must(clab_comm_create(loop.job, &loop.clock));
+    static char *standard[] = {"before", "65536", "1", "4", "16", "64", "256"};
+    if (argc == 1)
+        argv = standard, argc = sizeof standard / sizeof *standard;
+    must(argc > 2 ? CLAB_OK : CLAB_EINVAL); // BYTES and at least one number of ITERATIONS
+    loop.count = (size_t)number(argv[1]) / sizeof(float);
+    must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
+    must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
+    for (size_t i = 0; i < loop.count; i++)
+        loop.in[i] = value(clab_job_rank(loop.job), i);
+    train(&loop, 2); // warm
+    for (int i = 2; i < argc; i++)
+        measure(&loop, number(argv[i]), i == argc - 1);
+    const double sum = check(&loop);
+    must(clab_report(loop.clock, "checksum", "1", &sum, 1));
+    clab_free(loop.job, loop.out);
+    clab_free(loop.job, loop.in);
+    clab_comm_destroy(loop.clock);
+    clab_job_close(loop.job);
+    return 0;
+}

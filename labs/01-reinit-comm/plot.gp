@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+# Lab 01: what an iteration costs against the number of iterations; where its time goes; and what a communicator costs
+# against the number of ranks.
+load "plots/style.gp"
+height = 860
+lab_column(n) = system(sprintf("sed -n '/^01,/{p;q}' '%s' | cut -d, -f%d", csv, n))
+ranks = int(lab_column(5))
+cores = int("0".system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'"))
+iterations(program) = x(program, "iteration/")
+is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity
+here(program, quantity) = is_row(program, quantity) && int($5) == ranks
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+stats csv using (iterations("before")) nooutput name "K"
+stats csv using (iterations("before") == K_max ? $8 : NaN) nooutput name "BEFORE"
+stats csv using (iterations("after") == K_max ? $8 : NaN) nooutput name "AFTER"
+stats csv using (strcol(2) eq "after/before" && strcol(6) eq "ratio" ? $8 : NaN) nooutput name "R"
+stats csv using (here("after", "break_even") ? $8 : NaN) nooutput name "EVEN"
+stats csv using (here("after", "op") ? $8 * K_max / (K_max - 1) : NaN) nooutput name "OP"
+finding = sprintf("Made once, a communicator is paid off after %.0f operations; over %d the loop is %s times faster", EVEN_max, K_max, factor_text(R_max))
+subject = sprintf("allreduce of %s, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", \
+                  size_text(real(manifest("bytes"))), ranks, lab_column(3))
+eval describe("", finding, "Three panels. Above: time of an iteration against the number of iterations, for a communicator made in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a communicator costs against the number of ranks.")
+
+array phases[5] = ["rendezvous", "connect", "first_op", "op", "destroy"]
+array phase_titles[5] = ["rendezvous", "connect", "first operation", "later operations", "destroy"]
+array totals[2]
+array values[10]
+do for [p = 1:2] {
+    totals[p] = 0
+    do for [i = 1:5] {
+        stats csv using (here(p == 1 ? "before" : "after", phases[i]) ? $8 : NaN) nooutput name "V"
+        values[5 * (p - 1) + i] = V_records ? V_max : 0
+        totals[p] = totals[p] + values[5 * (p - 1) + i]
+    }
+}
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal, "")
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    set multiplot
+
+    # the cost of an iteration
+    set lmargin at screen 0.1
+    set rmargin at screen 0.70
+    set tmargin at screen 0.91
+    set bmargin at screen 0.53
+    set logscale x 2
+    set xtics 4
+    set xrange [K_min / 1.5 : K_max * 1.5]
+    set xlabel "iterations of the loop" offset 0, 0.4
+    eval time_axis
+    set yrange [0.5 * OP_max : *]
+    set ylabel "time of an iteration" offset 0.5
+    set key at screen 0.715, screen 0.91 left top
+    plot csv using (iterations("before") * 1.05):8:9:10 with yerrorbars linestyle 12 title "before: one in every iteration", \
+         csv using (iterations("after") / 1.05):8:9:10 with yerrorbars linestyle 11 title "after: one for all", \
+         csv using (iterations("before")):11 with lines linestyle 2 title "predicted: before", \
+         csv using (iterations("after")):11 with lines linestyle 1 title "predicted: after", \
+         OP_max with lines linestyle 98 title "limit: the operation alone"
+    unset label
+
+    # where the time goes
+    set lmargin at screen 0.1
+    set rmargin at screen 0.38
+    set tmargin at screen 0.40
+    set bmargin at screen 0.10
+    unset logscale
+    set xrange [0.4 : 2.6]
+    set yrange [0 : *]
+    set xtics ("before" 1, "after" 2)
+    set xlabel sprintf("where an iteration goes, of %d", K_max) offset 0, 0.4
+    set ylabel "µs an iteration"
+    set ytics auto
+    set key at screen 0.39, screen 0.40 left top
+    set style fill solid 0.85 border rgb "#ffffff"
+    plot for [i = 5:1:-1] '+' using (int($0) + 1):(sum [j = 1:i] values[5 * int($0) + j] * 1e6):(0.6) every ::0::1 with boxes linecolor rgb colours[i] title phase_titles[i]
+
+    # a communicator against ranks
+    set lmargin at screen 0.68
+    set rmargin at screen 0.97
+    set xlabel "ranks" offset 0, 0.4
+    set xtics auto
+    set xtics 1
+    set xrange [1.5 : 8.5]
+    set ylabel "time of an iteration, before"
+    eval time_axis
+    set yrange [*:*]
+    set key at screen 0.69, screen 0.455 left top
+    if (cores > 0) {
+        set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98
+        set label 1 "more ranks than cores" at cores + 0.6, graph 0.05 left font ",11" textcolor rgb "#606060"
+    }
+    plot csv using (strcol(2) eq "before" && strcol(6) eq "iteration/16" ? $5 : NaN):8:9:10 with yerrorbars linestyle 12 title "measured", \
+         csv using (strcol(2) eq "before" && strcol(6) eq "iteration/16" ? $5 : NaN):11 with lines linestyle 2 title "predicted from 2 and 4"
+    unset multiplot
+    unset arrow
+    unset label
+    unset xlabel
+    set output
+}
