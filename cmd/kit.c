@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Paths of the kit, and gnuplot. See kit.h.
+
+#include "kit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+extern char **environ;
+
+static bool is_folder(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < PATH_MAX && stat(path, &status) == 0 &&
+           S_ISDIR(status.st_mode);
+}
+
+int kit_root(char **path_p)
+{
+    char folder[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[length < 0 ? 0 : length] = 0;
+    for (char *slash; (slash = strrchr(folder, '/'));) {
+        *slash = 0;
+        char style[PATH_MAX + 16];
+        snprintf(style, sizeof style, "%s/plots/style.gp", folder); // build/ has folders labs and plots, too
+        if (access(style, R_OK) != 0)
+            continue;
+        char *path = strdup(folder);
+        if (!path)
+            return CLAB_ENOMEM;
+        *path_p = path;
+        return CLAB_OK;
+    }
+    clab_error("no plots/style.gp above this program: run the one that make built in the kit");
+    return CLAB_ENOENT;
+}
+
+int kit_make_folder(const char *path)
+{
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = part + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(part, 0777); // what fails here fails again below
+        *slash = '/';
+    }
+    if (mkdir(part, 0777) == 0 || (errno == EEXIST && is_folder(part, ".")))
+        return CLAB_OK;
+    clab_error("the folder %s can not be made: %s", path, strerror(errno));
+    return CLAB_EIO;
+}
+
+char *kit_command_line(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "./");
+    for (int i = 0; i < argc; i++)
+        fprintf(out, "%s%s", i ? " " : "", argv[i]);
+    if (fclose(out) == 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
+// ---- gnuplot -------------------------------------------------------------------------------------------------
+
+// argv[0] is looked up on the PATH.  *status_p: as of waitpid
+static int run(char **argv, const char *folder, int *status_p)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return ENOMEM;
+    int err = posix_spawn_file_actions_addchdir_np(&actions, folder);
+    if (!err)
+        err = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    while (!err && waitpid(pid, status_p, 0) < 0)
+        err = errno == EINTR ? 0 : errno;
+    return err;
+}
+
+// text with "'" doubled, as gnuplot's quotes want it
+static void quote(const char *text, char out[PATH_MAX])
+{
+    size_t n = 0;
+    for (; *text && n + 3 < PATH_MAX; text++) {
+        out[n++] = *text;
+        if (*text == '\'')
+            out[n++] = '\'';
+    }
+    out[n] = 0;
+}
+
+static int run_gnuplot(const char *root, const char *script, const char *csv, const char *out)
+{
+    char data[PATH_MAX], figure[PATH_MAX], variables[2 * PATH_MAX + 32];
+    int status = 0;
+    quote(csv, data);
+    quote(out, figure);
+    snprintf(variables, sizeof variables, "csv = '%s'; out = '%s'", data, figure);
+    char *argv[] = {"gnuplot", "-e", variables, (char *)script, NULL};
+    int err = run(argv, root, &status);
+    if (err == ENOENT) {
+        clab_error("no gnuplot here, so nothing is drawn; install gnuplot-nox (Debian) or gnuplot, and run this again");
+        return CLAB_EUNSUPPORTED;
+    }
+    if (err || status != 0) {
+        clab_error("gnuplot failed on %s with the data %s%s%s", script, csv, err ? ": " : "", err ? strerror(err) : "");
+        return CLAB_EIO;
+    }
+    return CLAB_OK;
+}
+
+int kit_plot(const char *root, const char *script, const char *csv, const char *out)
+{
+    char path[PATH_MAX], folder[PATH_MAX], data[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", root, script);
+    if (access(path, R_OK) != 0 || !realpath(csv, data)) {
+        clab_error("%s: %s", access(path, R_OK) ? path : csv, strerror(errno));
+        return CLAB_ENOENT;
+    }
+    snprintf(folder, sizeof folder, "%s", out);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        *slash = 0;
+        CLAB_TRY(kit_make_folder(folder));
+    }
+    return run_gnuplot(root, script, data, out);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// commlab lab NN: runs a lab's before and after in pairs, and sets what was predicted beside what was measured.
+//
+// - The order of events: read lab.conf, load the network, probe, predict, measure in pairs, check, print, write, draw.
+// - Pairs are interleaved, and every other one runs after first, so that a machine that warms up or slows down favours
+//   neither.
+// - What can go wrong without measuring is looked at first: an unknown lab, an output that can not be written.
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/output.h"
+#include "base/units.h"
+#include "command.h"
+#include "job/job.h"
+#include "kit.h"
+#include "net.h"
+
+enum { PROBES = 3 }; // runs of each probe, of which the median counts
+
+struct session {
+    struct lab_request request;
+    struct lab_conf conf;
+    struct lab_context context;
+    struct clab_machine machine; // as it was before we began
+    struct lab_setting setting;
+    struct lab_results probe, results;
+    struct clab_net *net;
+    const char *net_name; // "none" without one
+    const char *root;
+    char *log, *csv, *figure;
+};
+
+// ---- before measuring ----------------------------------------------------------------------------------------
+
+// The default network, this machine's profile, may be missing: then nothing that needs it is predicted.
+static int has_profile(bool *has_p)
+{
+    char *path;
+    CLAB_TRY(clab_net_profile_path(&path));
+    *has_p = getenv("CLAB_PROFILE") || access(path, R_OK) == 0;
+    free(path);
+    return CLAB_OK;
+}
+
+static int load_net(struct session *s)
+{
+    const char *name = s->request.net ? s->request.net : "machine";
+    bool has = true;
+    if (!s->request.net)
+        CLAB_TRY(has_profile(&has));
+    const char *slash = strrchr(name, '/');
+    s->net_name = has ? slash ? slash + 1 : name : "none";
+    return has ? clab_net_load(name, &s->net) : CLAB_OK;
+}
+
+static int name_files(struct session *s)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/build/labs/%s", s->root, s->conf.folder);
+    CLAB_TRY(kit_make_folder(folder));
+    if (asprintf(&s->log, "%s/run.log", folder) < 0)
+        return CLAB_ENOMEM;
+    if (s->request.results)
+        snprintf(folder, sizeof folder, "%s", s->request.results);
+    else
+        snprintf(folder, sizeof folder, "%s/results", s->root);
+    CLAB_TRY(kit_make_folder(folder));
+    if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->net_name, s->conf.ranks) <
+            0 ||
+        asprintf(&s->figure, "%s/build/plots/%s", s->root, s->conf.folder) < 0)
+        return CLAB_ENOMEM;
+    return clab_output_check(s->csv);
+}
+
+static int prepare(struct session *s, const char *folder)
+{
+    CLAB_TRY(lab_conf_load(s->root, folder, &s->conf));
+    CLAB_TRY(lab_request_apply(&s->request, &s->conf));
+    s->setting.root = s->root;
+    s->setting.conf = &s->conf;
+    s->setting.backend = s->request.backend ? s->request.backend : s->conf.backends.words[0];
+    CLAB_TRY(load_net(s));
+    CLAB_TRY(name_files(s));
+    s->setting.log = s->log;
+    s->context = (struct lab_context){&s->conf, s->net, &s->probe, s->conf.ranks, clab_cores()};
+    clab_machine_read(&s->machine);
+    unlink(s->log);
+    return CLAB_OK;
+}
+
+// ---- measuring -----------------------------------------------------------------------------------------------
+
+static void show_progress(const struct session *s, int ranks, int pair, int pairs)
+{
+    char text[64] = "";
+    if (pair < pairs)
+        snprintf(text, sizeof text, "lab %s: %d ranks, pair %d of %d", s->conf.id, ranks, pair + 1, pairs);
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%-50s%s", text, pair < pairs ? "" : "\r");
+}
+
+static int measure_pairs(struct session *s, int ranks, const struct lab_words *iterations, int pairs)
+{
+    for (int i = 0; i < pairs; i++) {
+        const enum lab_program first = i % 2 ? LAB_AFTER : LAB_BEFORE;
+        show_progress(s, ranks, i, pairs);
+        CLAB_TRY(lab_run(&s->setting, first, ranks, &s->conf.sizes, iterations, &s->results));
+        CLAB_TRY(lab_run(&s->setting, !first, ranks, &s->conf.sizes, iterations, &s->results));
+    }
+    show_progress(s, ranks, pairs, pairs);
+    return CLAB_OK;
+}
+
+static int measure(struct session *s)
+{
+    const struct lab_conf *conf = &s->conf;
+    for (int i = 0; i < PROBES * conf->probe_ranks.count; i++)
+        CLAB_TRY(lab_run(&s->setting, LAB_BEFORE, atoi(conf->probe_ranks.words[i / PROBES]), &conf->sizes,
+                         &conf->probe_iterations, &s->probe));
+    CLAB_TRY(measure_pairs(s, conf->ranks, &conf->iterations, conf->pairs));
+    for (int i = 0; i < conf->sweep.count && !s->request.no_sweep; i++)
+        if (atoi(conf->sweep.words[i]) != conf->ranks)
+            CLAB_TRY(measure_pairs(s, atoi(conf->sweep.words[i]), &conf->sweep_iterations, conf->sweep_pairs));
+    return lab_check_equal(conf, &s->results);
+}
+
+// ---- after measuring -----------------------------------------------------------------------------------------
+
+// The least seconds a byte: each rank writes its result once, at the fastest copy that the network's cores know.
+static double limit_seconds_per_byte(const struct lab_context *context)
+{
+    double least = INFINITY;
+    for (int i = 0; context->net && i < context->net->nlevels; i++)
+        least = fmin(least, context->net->levels[i].copy[CLAB_ALONE]);
+    return least * fmax(1, (double)context->ranks / context->cores);
+}
+
+static int describe(const struct session *s, struct clab_manifest *m)
+{
+    const struct lab_conf *conf = &s->conf;
+    const double limit = limit_seconds_per_byte(&s->context);
+    CLAB_TRY(clab_manifest_add(m, "lab", "%s: %s", conf->id, conf->title));
+    CLAB_TRY(clab_manifest_add(m, "command", "%s", s->request.command));
+    CLAB_TRY(clab_machine_describe(m));
+    CLAB_TRY(clab_manifest_add(m, "pairs", "%d", conf->pairs));
+    for (int i = 0; i < conf->sizes.count; i++)
+        CLAB_TRY(clab_manifest_add(m, "bytes", "%s", conf->sizes.words[i]));
+    CLAB_TRY(clab_manifest_add(m, "net", "%s", s->net_name));
+    if (isfinite(limit))
+        CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
+    if (!s->net)
+        CLAB_TRY(clab_manifest_add(m, "warning",
+                                   "no profile of this machine, so times are not predicted; `commlab fit` writes one"));
+    return clab_machine_warn(&s->machine, conf->ranks, m);
+}
+
+static void print_heading(const struct session *s, const struct clab_manifest *manifest)
+{
+    const struct lab_conf *conf = &s->conf;
+    const char *warning = clab_manifest_get(manifest, "warning");
+    printf("# lab %s: %s\n# %d ranks on %d cores, backend %s, %d pairs of runs; predicted by: %s\n", conf->id,
+           conf->title, conf->ranks, s->context.cores, s->setting.backend, conf->pairs, s->net_name);
+    if (warning)
+        printf("# warning: %s\n", warning);
+}
+
+static int tell(struct session *s)
+{
+    struct clab_manifest manifest = {0};
+    int err = describe(s, &manifest);
+    if (!err) {
+        print_heading(s, &manifest);
+        err = lab_table_print(&s->context, &s->results);
+    }
+    if (!err)
+        err = lab_table_write(&s->context, &s->results, s->setting.backend, s->net_name, &manifest, s->csv);
+    if (!err)
+        printf("# data: %s\n", s->csv);
+    clab_manifest_free(&manifest);
+    return err;
+}
+
+static int draw(const struct session *s)
+{
+    char script[256];
+    snprintf(script, sizeof script, "labs/%s/plot.gp", s->conf.folder);
+    const int err = kit_plot(s->root, script, s->csv, s->figure);
+    if (!err)
+        printf("# figure: %s.svg and .png\n", s->figure);
+    return err == CLAB_EUNSUPPORTED ? CLAB_OK : err; // no gnuplot: it has been said, and the data is there
+}
+
+// ---- all of it -----------------------------------------------------------------------------------------------
+
+static int run_lab(struct session *s, const char *folder)
+{
+    CLAB_TRY(prepare(s, folder));
+    CLAB_TRY(measure(s));
+    CLAB_TRY(tell(s));
+    return s->request.no_plot ? CLAB_OK : draw(s);
+}
+
+static void session_free(struct session *s)
+{
+    lab_results_free(&s->probe);
+    lab_results_free(&s->results);
+    lab_conf_free(&s->conf);
+    clab_net_free(s->net);
+    free(s->log);
+    free(s->csv);
+    free(s->figure);
+}
+
+static int run_labs(const struct lab_request *request, const char *root)
+{
+    struct lab_words folders = {0};
+    CLAB_TRY(lab_select(root, request->lab, &folders));
+    int err = CLAB_OK;
+    for (int i = 0; !err && i < folders.count; i++) {
+        struct session session = {.request = *request, .root = root};
+        err = run_lab(&session, folders.words[i]);
+        session_free(&session);
+    }
+    lab_words_free(&folders);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    struct lab_request request;
+    char *root = NULL;
+    lab_request_parse(argc, argv, &request);
+    int err = request.command ? kit_root(&root) : CLAB_ENOMEM;
+    if (!err)
+        err = run_labs(&request, root);
+    free(root);
+    free(request.command);
+    return err == CLAB_OK ? EXIT_SUCCESS : err == CLAB_EINVAL || err == CLAB_ENOENT ? LAB_STATUS_USAGE : EXIT_FAILURE;
+}
+
+const struct clab_command cmd_lab = {"lab", "run a lab's before and after in pairs, predicted and measured", run};

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// A lab run: two programs, a description, predictions, pairs of measurements, a table and a figure.
+//
+// - lab.c          the subcommand: options, order of events.
+// - lab_request.c  the command line.
+// - lab_find.c     which labs there are.
+// - lab_conf.c     lab.conf, checked.
+// - lab_run.c      starts a lab's programs and collects what they report.
+// - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c is one that is not short.
+// - lab_table.c    pairs, ratios, residuals; the screen's table and the CSV file.
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/manifest.h"
+#include "sim.h"
+
+struct lab_conf;
+struct lab_words;
+
+// ---- lab_request.c -------------------------------------------------------------------------------------------
+
+enum { LAB_STATUS_USAGE = 2 };
+
+struct lab_request {
+    const char *lab, *backend, *net; // net NULL: the machine's profile, if there is one
+    const char *sizes, *iterations;  // NULL: lab.conf's
+    const char *results;             // folder; NULL: results/ of the kit
+    int ranks, pairs;                // 0: lab.conf's
+    bool no_sweep, no_plot;
+    char *command; // the whole line, for the manifest; for the caller to free; NULL: no memory
+};
+
+// The command line; what is wrong with it ends the program with LAB_STATUS_USAGE.
+void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
+
+// What the command line says goes before what lab.conf says.
+//   errors: CLAB_EINVAL (the lab does not run on that backend, has no such list, ...; logged), CLAB_ENOMEM
+int lab_request_apply(const struct lab_request *request, struct lab_conf *conf);
+
+// ---- lab_find.c ----------------------------------------------------------------------------------------------
+
+// The folders of the labs that `id` means: "07", "7" or a whole name is one, "all" are all. Freed by lab_words_free.
+//   errors: CLAB_ENOENT, with a line that lists the labs there are (also when `id` is NULL), CLAB_ENOMEM
+int lab_select(const char *root, const char *id, struct lab_words *folders);
+
+// ---- lab_conf.c ----------------------------------------------------------------------------------------------
+
+enum { LAB_MAX_WORDS = 32, LAB_MAX_QUANTITIES = 16 };
+
+// Words of one setting, in order: "8 64 512".
+struct lab_words {
+    char *words[LAB_MAX_WORDS];
+    int count;
+};
+
+// What a lab measures: `name` is what comes before the first '/' of a reported quantity.
+struct lab_quantity {
+    char *name, *unit;
+    double tolerance; // percent by which a prediction may be off; NAN: it is not predicted
+    bool equal;       // before and after report the same value, or one of them is wrong
+};
+
+struct lab_model;
+
+struct lab_conf {
+    char *folder;              // "07-ring-vs-tree"
+    char *id, *title;          // "07"
+    char *headline;            // what the row `ratio` compares: the last quantity that begins so
+    struct lab_words backends; // that it runs on
+    int ranks, pairs;
+    struct lab_words sizes, iterations; // the programs' arguments, in this order
+    struct lab_words sweep;             // other numbers of ranks, with `sweep_iterations` in place of `iterations`
+    struct lab_words sweep_iterations;
+    int sweep_pairs;
+    struct lab_words
+        probe_ranks; // of short runs of before that feed the model, with `probe_iterations`; none: no probe
+    struct lab_words probe_iterations;
+    const struct lab_model *model;
+    struct lab_quantity quantities[LAB_MAX_QUANTITIES];
+    int nquantities;
+};
+
+// Set *words to the words of `text` between any of `separators`.
+//   errors: CLAB_ENOMEM, CLAB_EINVAL (more than 32)
+int lab_words_split(const char *text, const char *separators, struct lab_words *words);
+void lab_words_free(struct lab_words *words);
+
+// Read labs/FOLDER/lab.conf below `root`.  errors: CLAB_ENOENT, CLAB_EPARSE, CLAB_ENOMEM, CLAB_EUNSUPPORTED
+int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p);
+void lab_conf_free(struct lab_conf *conf);
+
+// What lab.conf says of the reported `quantity` ("time/ring/8": of "time"), or NULL.
+const struct lab_quantity *lab_conf_quantity(const struct lab_conf *conf, const char *quantity);
+
+// ---- lab_run.c -----------------------------------------------------------------------------------------------
+
+enum lab_program { LAB_BEFORE, LAB_AFTER };
+extern const char *const lab_program_names[2];
+
+// One quantity of one program at one number of ranks: a sample per run of the program.
+struct lab_series {
+    enum lab_program program;
+    int ranks;
+    char quantity[64], unit[8];
+    double *samples;
+    int n, room;
+};
+
+struct lab_results {
+    struct lab_series *series;
+    int count, room;
+};
+
+// A way to run a lab's programs. Their output goes to `log`, which a failure leaves for the reader.
+struct lab_setting {
+    const char *root, *backend;
+    const struct lab_conf *conf;
+    const char *log;
+};
+
+// Run `program` once with `ranks` and the two lists of arguments, and add what it reports to *results.
+//   errors: CLAB_ENOENT (not built), CLAB_ESYS, CLAB_EIO, CLAB_EPARSE, CLAB_ENOMEM, CLAB_EWRONG (it failed: it, or its
+//           launcher, has said why)
+int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *first,
+            const struct lab_words *second, struct lab_results *results);
+void lab_results_free(struct lab_results *results);
+
+// The series, or NULL.
+const struct lab_series *lab_results_find(const struct lab_results *results, enum lab_program program, int ranks,
+                                          const char *quantity);
+double lab_series_median(const struct lab_series *series);
+
+// ---- lab_model.c ---------------------------------------------------------------------------------------------
+
+struct lab_context {
+    const struct lab_conf *conf;
+    const struct clab_net *net;      // NULL: none was given; what needs one is not predicted
+    const struct lab_results *probe; // empty without a probe
+    int ranks, cores;                // of the run; the sweep has other ranks
+};
+
+struct lab_model {
+    const char *name;
+    // What `program` will report for `quantity` with `ranks`; NAN if the model says nothing.
+    double (*predict)(const struct lab_context *context, enum lab_program program, int ranks, const char *quantity);
+};
+
+const struct lab_model *lab_model_find(const char *name); // or NULL
+
+// Seconds of an allreduce of float32 by `algorithm`, by the simulator; NAN without a network. It gives every rank a core:
+// where they share cores, its time is multiplied by ranks / cores.
+double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
+
+// ---- lab_table.c ---------------------------------------------------------------------------------------------
+
+// The series of the before program that `after` is compared with: of the same quantity, or, where the programs' middle
+// words differ (time/by_hand/8, time/ring/8), of the same first and last one. NULL: there is none.
+const struct lab_series *lab_counterpart(const struct lab_results *results, const struct lab_series *after);
+
+// Whether before and after agree on all that must be equal.  errors: CLAB_EWRONG, with the line that says where
+int lab_check_equal(const struct lab_conf *conf, const struct lab_results *results);
+
+// Print the table for people.  errors: CLAB_ENOMEM
+int lab_table_print(const struct lab_context *context, const struct lab_results *results);
+// Write it for programs.  errors: CLAB_EIO, CLAB_ENOMEM
+int lab_table_write(const struct lab_context *context, const struct lab_results *results, const char *backend,
+                    const char *net, const struct clab_manifest *manifest, const char *path);

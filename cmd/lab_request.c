@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// What the command line asks of a lab run, and how that changes what lab.conf says.
+
+#include "lab.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "job/job.h"
+#include "kit.h"
+
+enum { KEY_BACKEND = 256, KEY_NET, KEY_PAIRS, KEY_SIZES, KEY_ITERATIONS, KEY_RESULTS, KEY_NO_SWEEP, KEY_NO_PLOT };
+
+static const struct argp_option options[] = {
+    {"backend", KEY_BACKEND, "NAME", 0, "what moves the bytes (the lab's first)", 0},
+    {"ranks", 'n', "N", 0, "ranks (the lab's number)", 0},
+    {"net", KEY_NET, "NAME", 0, "predict by this network: a name or a file (machine: what commlab fit wrote)", 0},
+    {"pairs", KEY_PAIRS, "K", 0, "pairs of runs (the lab's number)", 0},
+    {"sizes", KEY_SIZES, "LIST", 0, "other sizes in bytes: 8,4096", 0},
+    {"iterations", KEY_ITERATIONS, "LIST", 0, "other numbers of iterations, for labs that have them: 1,16", 0},
+    {"results", KEY_RESULTS, "DIR", 0, "where the CSV file goes (results/)", 0},
+    {"no-sweep", KEY_NO_SWEEP, NULL, 0, "leave out other numbers of ranks", 0},
+    {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Run the programs before and after of lab NN in pairs, and set beside each measured quantity what was predicted of it.\v"
+    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-name. `all` runs every lab there is, one by one.";
+
+static error_t take_number(const char *option, const char *text, int high, int *value_p)
+{
+    if (clab_parse_int(text, 1, high, value_p) == CLAB_OK)
+        return 0;
+    clab_error("lab: %s '%s' is not a whole number from 1 to %d", option, text, high);
+    exit(LAB_STATUS_USAGE);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct lab_request *r = state->input;
+    switch (key) {
+    case 'n': return take_number("-n", arg, CLAB_MAX_RANKS, &r->ranks);
+    case KEY_PAIRS: return take_number("--pairs", arg, 1000, &r->pairs);
+    case KEY_BACKEND: r->backend = arg; return 0;
+    case KEY_NET: r->net = arg; return 0;
+    case KEY_SIZES: r->sizes = arg; return 0;
+    case KEY_ITERATIONS: r->iterations = arg; return 0;
+    case KEY_RESULTS: r->results = arg; return 0;
+    case KEY_NO_SWEEP: r->no_sweep = true; return 0;
+    case KEY_NO_PLOT: r->no_plot = true; return 0;
+    case ARGP_KEY_ARG:
+        if (r->lab)
+            return ARGP_ERR_UNKNOWN;
+        r->lab = arg;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// A list of numbers from the command line in place of lab.conf's.
+static int override_words(const char *option, const char *list, struct lab_words *words)
+{
+    int number;
+    if (!list)
+        return CLAB_OK;
+    CLAB_TRY(lab_words_split(list, ",", words));
+    for (int i = 0; i < words->count; i++)
+        if (clab_parse_int(words->words[i], 1, 1 << 30, &number) != CLAB_OK)
+            words->count = 0;
+    if (words->count)
+        return CLAB_OK;
+    clab_error("lab: %s '%s': expected whole numbers with commas between, as in 8,4096", option, list);
+    return CLAB_EINVAL;
+}
+
+int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
+{
+    bool known = !r->backend;
+    char names[256] = "";
+    for (int i = 0; i < conf->backends.count; i++) {
+        known |= r->backend && !strcmp(r->backend, conf->backends.words[i]);
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", conf->backends.words[i]);
+    }
+    if (!known) {
+        clab_error("lab: --backend %s: lab %s runs on:%s", r->backend, conf->id, names);
+        return CLAB_EINVAL;
+    }
+    if (r->iterations && !conf->iterations.count) {
+        clab_error("lab: --iterations: lab %s has none", conf->id);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(override_words("--sizes", r->sizes, &conf->sizes));
+    CLAB_TRY(override_words("--iterations", r->iterations, &conf->iterations));
+    conf->pairs = r->pairs ? r->pairs : conf->pairs;
+    conf->ranks = r->ranks ? r->ranks : conf->ranks;
+    return CLAB_OK;
+}
+
+void lab_request_parse(int argc, char **argv, struct lab_request *request_p)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "NN|all", .doc = doc};
+    struct lab_request request = {.command = kit_command_line(argc, argv)};
+    argp_err_exit_status = LAB_STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    *request_p = request;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Runs a lab's program as a student would, and reads what it reported.
+//
+// - The program launches its own ranks (-n). What it prints goes to a log file, what it complains of to our stderr.
+// - Its rows (core/comm/report.c) come through a file of this run alone: one sample, the run's median, a quantity.
+
+#include "lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/stats.h"
+
+extern char **environ;
+
+const char *const lab_program_names[2] = {"before", "after"};
+
+// ---- what was reported ---------------------------------------------------------------------------------------
+
+// Room for one more item of `each` bytes behind `count`.
+static int make_room(void **items, int count, int *room, size_t each)
+{
+    if (count < *room)
+        return CLAB_OK;
+    int more = *room ? 2 * *room : 16;
+    void *bigger = realloc(*items, (size_t)more * each);
+    if (!bigger)
+        return CLAB_ENOMEM;
+    *items = bigger;
+    *room = more;
+    return CLAB_OK;
+}
+
+static int add_sample(struct lab_results *results, const struct lab_series *key, double sample)
+{
+    struct lab_series *series = (struct lab_series *)lab_results_find(results, key->program, key->ranks, key->quantity);
+    if (!series) {
+        CLAB_TRY(make_room((void **)&results->series, results->count, &results->room, sizeof *results->series));
+        series = &results->series[results->count++];
+        *series = *key;
+    }
+    CLAB_TRY(make_room((void **)&series->samples, series->n, &series->room, sizeof *series->samples));
+    series->samples[series->n++] = sample;
+    return CLAB_OK;
+}
+
+// A row is quantity,unit,ranks,n,median,low,high.
+static int read_rows(FILE *file, const char *path, enum lab_program program, int ranks, struct lab_results *results)
+{
+    char line[256];
+    for (int number = 1; fgets(line, sizeof line, file); number++) {
+        struct lab_series key = {.program = program, .ranks = ranks};
+        double median;
+        if (sscanf(line, "%63[^,],%7[^,],%*d,%*d,%lf,", key.quantity, key.unit, &median) != 3) {
+            clab_error("%s:%d: not a row of clab_report", path, number);
+            return CLAB_EPARSE;
+        }
+        CLAB_TRY(add_sample(results, &key, median));
+    }
+    return ferror(file) ? CLAB_EIO : CLAB_OK;
+}
+
+const struct lab_series *lab_results_find(const struct lab_results *results, enum lab_program program, int ranks,
+                                          const char *quantity)
+{
+    for (const struct lab_series *s = results->series; s < results->series + results->count; s++)
+        if (s->program == program && s->ranks == ranks && !strcmp(s->quantity, quantity))
+            return s;
+    return NULL;
+}
+
+double lab_series_median(const struct lab_series *series)
+{
+    return series && series->n ? clab_quantile(series->samples, series->n, 0.5) : NAN;
+}
+
+void lab_results_free(struct lab_results *results)
+{
+    for (int i = 0; i < results->count; i++)
+        free(results->series[i].samples);
+    free(results->series);
+    memset(results, 0, sizeof *results);
+}
+
+// ---- the program ---------------------------------------------------------------------------------------------
+
+// Start argv[0] with its output in `log`; wait for it.  *status_p is as of waitpid.
+static int spawn(char **argv, const char *log, int *status_p)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return CLAB_ENOMEM;
+    int err = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (!err)
+        err = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (err) {
+        clab_error("%s can not be started: %s", argv[0], strerror(err));
+        return CLAB_ESYS;
+    }
+    while (waitpid(pid, status_p, 0) < 0)
+        if (errno != EINTR)
+            return CLAB_ESYS;
+    return CLAB_OK;
+}
+
+static int run_to_end(char **argv, const char *log, const char *rows)
+{
+    int status = 0;
+    if (access(argv[0], X_OK) != 0) {
+        clab_error("%s is not there: build it first, with make", argv[0]);
+        return CLAB_ENOENT;
+    }
+    if (setenv("CLAB_RESULTS", rows, 1) != 0)
+        return CLAB_ENOMEM;
+    int err = spawn(argv, log, &status);
+    unsetenv("CLAB_RESULTS");
+    CLAB_TRY(err);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return CLAB_OK;
+    clab_error("%s -n %s failed; its output is in %s", argv[0], argv[2], log);
+    return CLAB_EWRONG;
+}
+
+static int run_and_read(char **argv, const char *log, enum lab_program program, int ranks, struct lab_results *results)
+{
+    char rows[] = "/tmp/commlab-rows-XXXXXX";
+    int fd = mkstemp(rows);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        clab_error("%s: %s", rows, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return CLAB_EIO;
+    }
+    int err = run_to_end(argv, log, rows);
+    if (!err)
+        err = read_rows(file, rows, program, ranks, results);
+    fclose(file);
+    unlink(rows);
+    return err;
+}
+
+int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *first,
+            const struct lab_words *second, struct lab_results *results)
+{
+    char path[4096], number[16], *argv[6 + 2 * LAB_MAX_WORDS];
+    int argc = 0;
+    snprintf(path, sizeof path, "%s/build/labs/%s/%s", setting->root, setting->conf->folder,
+             lab_program_names[program]);
+    snprintf(number, sizeof number, "%d", ranks);
+    argv[argc++] = path;
+    argv[argc++] = "-n";
+    argv[argc++] = number;
+    argv[argc++] = "--backend";
+    argv[argc++] = (char *)setting->backend;
+    for (int i = 0; i < first->count; i++)
+        argv[argc++] = first->words[i];
+    for (int i = 0; second && i < second->count; i++)
+        argv[argc++] = second->words[i];
+    argv[argc] = NULL;
+    return run_and_read(argv, setting->log, program, ranks, results);
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// What a lab run found: before and after side by side, their ratio, and what was predicted of each.
+//
+// - A ratio is the time of before over the time of after, so that above 1 after is faster: the median of the ratios of
+//   pairs that ran one after the other, with its interval.
+// - residual_pct is 100 (measured - predicted) / measured, as in the bench: above 0, it was more than foreseen.
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "base/table.h"
+#include "base/units.h"
+
+// ---- pairs ---------------------------------------------------------------------------------------------------
+
+static bool is_counterpart(const struct lab_series *before, const struct lab_series *after)
+{
+    const size_t first = strcspn(after->quantity, "/");
+    const char *last = strrchr(after->quantity, '/'), *before_last = strrchr(before->quantity, '/');
+    return last && before_last && last != after->quantity + first && !strcmp(last, before_last) &&
+           first == strcspn(before->quantity, "/") && !strncmp(before->quantity, after->quantity, first);
+}
+
+const struct lab_series *lab_counterpart(const struct lab_results *results, const struct lab_series *after)
+{
+    const struct lab_series *same = lab_results_find(results, LAB_BEFORE, after->ranks, after->quantity);
+    if (same)
+        return same;
+    for (const struct lab_series *s = results->series; s < results->series + results->count; s++)
+        if (s->program == LAB_BEFORE && s->ranks == after->ranks && is_counterpart(s, after))
+            return s;
+    return NULL;
+}
+
+int lab_check_equal(const struct lab_conf *conf, const struct lab_results *results)
+{
+    for (const struct lab_series *after = results->series; after < results->series + results->count; after++) {
+        const struct lab_quantity *q = lab_conf_quantity(conf, after->quantity);
+        const struct lab_series *before = lab_counterpart(results, after);
+        if (after->program != LAB_AFTER || !q || !q->equal || !before)
+            continue;
+        for (int i = 0; i < after->n + before->n; i++) {
+            const double sample = i < after->n ? after->samples[i] : before->samples[i - after->n];
+            if (sample == before->samples[0])
+                continue;
+            clab_error("lab %s: %s differs: before has %.17g, %s has %.17g", conf->id, after->quantity,
+                       before->samples[0], i < after->n ? "after" : "a later before", sample);
+            return CLAB_EWRONG;
+        }
+    }
+    return CLAB_OK;
+}
+
+// ---- a finding: one row ---------------------------------------------------------------------------------------
+
+struct finding {
+    const char *program, *unit;
+    char quantity[80];
+    int ranks;
+    struct clab_summary measured;
+    double predicted; // NAN: not
+};
+
+static double residual_pct(const struct finding *f)
+{
+    return f->measured.median > 0 ? 100 * (f->measured.median - f->predicted) / f->measured.median : NAN;
+}
+
+static double predict(const struct lab_context *context, const struct lab_series *s)
+{
+    const struct lab_quantity *q = lab_conf_quantity(context->conf, s->quantity);
+    return q && !isnan(q->tolerance) ? context->conf->model->predict(context, s->program, s->ranks, s->quantity) : NAN;
+}
+
+static int find_value(const struct lab_context *context, const struct lab_series *s, struct finding *f_p)
+{
+    struct finding f = {.program = lab_program_names[s->program], .unit = s->unit, .ranks = s->ranks};
+    snprintf(f.quantity, sizeof f.quantity, "%s", s->quantity);
+    CLAB_TRY(clab_summarize(s->samples, s->n, &f.measured));
+    f.predicted = predict(context, s);
+    *f_p = f;
+    return CLAB_OK;
+}
+
+// Whether `after` is a time that before has, too.
+static bool has_ratio(const struct lab_series *before, const struct lab_series *after)
+{
+    if (!before || strcmp(after->unit, "s") || before->n != after->n)
+        return false;
+    for (int i = 0; i < after->n; i++)
+        if (!(before->samples[i] > 0 && after->samples[i] > 0))
+            return false;
+    return true;
+}
+
+static int find_ratio(const struct lab_context *context, const struct lab_series *before,
+                      const struct lab_series *after, struct finding *f_p)
+{
+    struct finding f = {.program = "after/before", .unit = "1", .ranks = after->ranks};
+    snprintf(f.quantity, sizeof f.quantity, "ratio/%s", after->quantity);
+    CLAB_TRY(clab_summarize_ratios(before->samples, after->samples, after->n, &f.measured));
+    f.predicted = predict(context, before) / predict(context, after);
+    *f_p = f;
+    return CLAB_OK;
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------
+
+static const struct clab_column file_columns[] = {
+    {.name = "lab", .kind = CLAB_KIND_TEXT},       {.name = "program", .kind = CLAB_KIND_TEXT},
+    {.name = "backend", .kind = CLAB_KIND_TEXT},   {.name = "net", .kind = CLAB_KIND_TEXT},
+    {.name = "ranks", .kind = CLAB_KIND_INTEGER},  {.name = "quantity", .kind = CLAB_KIND_TEXT},
+    {.name = "unit", .kind = CLAB_KIND_TEXT},      {.name = "value", .kind = CLAB_KIND_REAL},
+    {.name = "low", .kind = CLAB_KIND_REAL},       {.name = "high", .kind = CLAB_KIND_REAL},
+    {.name = "predicted", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
+};
+enum { NCOLUMNS = sizeof file_columns / sizeof *file_columns };
+
+struct writer {
+    const struct lab_context *context;
+    const char *backend, *net;
+    struct clab_table table;
+};
+
+static int write_row(struct writer *w, const struct finding *f)
+{
+    const struct clab_cell cells[NCOLUMNS] = {
+        clab_cell_text(w->context->conf->id),
+        clab_cell_text(f->program),
+        clab_cell_text(w->backend),
+        clab_cell_text(w->net),
+        clab_cell_integer(f->ranks),
+        clab_cell_text(f->quantity),
+        clab_cell_text(f->unit),
+        clab_cell_real(f->measured.median),
+        clab_cell_real(f->measured.low),
+        clab_cell_real(f->measured.high),
+        clab_cell_real(f->predicted),
+        clab_cell_real(residual_pct(f)),
+    };
+    return clab_table_add_row(&w->table, cells);
+}
+
+// The series that `headline` means: the last of the run's own ranks that begins so.
+static const struct lab_series *find_headline(const struct lab_context *context, const struct lab_results *results)
+{
+    const char *headline = context->conf->headline;
+    for (const struct lab_series *s = results->series + results->count; s-- > results->series;)
+        if (s->program == LAB_AFTER && s->ranks == context->ranks && !strncmp(s->quantity, headline, strlen(headline)))
+            return s;
+    return NULL;
+}
+
+static int write_series(struct writer *w, const struct lab_results *results, const struct lab_series *s)
+{
+    struct finding f;
+    CLAB_TRY(find_value(w->context, s, &f));
+    CLAB_TRY(write_row(w, &f));
+    if (s->program != LAB_AFTER || !has_ratio(lab_counterpart(results, s), s))
+        return CLAB_OK;
+    CLAB_TRY(find_ratio(w->context, lab_counterpart(results, s), s, &f));
+    CLAB_TRY(write_row(w, &f));
+    if (s != find_headline(w->context, results))
+        return CLAB_OK;
+    snprintf(f.quantity, sizeof f.quantity, "ratio");
+    return write_row(w, &f);
+}
+
+int lab_table_write(const struct lab_context *context, const struct lab_results *results, const char *backend,
+                    const char *net, const struct clab_manifest *manifest, const char *path)
+{
+    struct writer writer = {.context = context, .backend = backend, .net = net};
+    int err = CLAB_OK;
+    clab_table_init(&writer.table, file_columns, NCOLUMNS);
+    for (int i = 0; !err && i < results->count; i++)
+        err = write_series(&writer, results, &results->series[i]);
+    if (!err)
+        err = clab_table_write_csv(&writer.table, manifest, path);
+    clab_table_free(&writer.table);
+    return err;
+}
+
+// ---- the screen ----------------------------------------------------------------------------------------------
+
+enum screen {
+    QUANTITY,
+    RANKS,
+    B_TIME,
+    B_FORESEEN,
+    B_RESIDUAL,
+    A_TIME,
+    A_SPREAD,
+    A_FORESEEN,
+    A_RESIDUAL,
+    RATIO,
+    R_SPREAD,
+    R_FORESEEN,
+    NSCREEN
+};
+
+static const struct clab_column screen_columns[NSCREEN] = {
+    [QUANTITY] = {.name = "quantity", .kind = CLAB_KIND_TEXT, .width = -29},
+    [RANKS] = {.name = "ranks", .kind = CLAB_KIND_INTEGER, .width = 5},
+    [B_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before"},
+    [B_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before"},
+    [B_RESIDUAL] = {.name = "off", .unit = "%", .kind = CLAB_KIND_REAL, .width = 5, .group = "before"},
+    [A_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
+    [A_SPREAD] = {.name = "interval", .unit = "%", .kind = CLAB_KIND_TEXT, .width = 10, .group = "after"},
+    [A_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
+    [A_RESIDUAL] = {.name = "off", .unit = "%", .kind = CLAB_KIND_REAL, .width = 5, .group = "after"},
+    [RATIO] = {.name = "median", .kind = CLAB_KIND_REAL, .width = 6, .digits = 2, .group = "before / after"},
+    [R_SPREAD] = {.name = "interval", .kind = CLAB_KIND_TEXT, .width = 12, .group = "before / after"},
+    [R_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_REAL, .width = 9, .digits = 2, .group = "before / after"},
+};
+
+static struct clab_cell value_cell(double value, const char *unit, char text[CLAB_TEXT])
+{
+    if (isnan(value))
+        return clab_cell_none();
+    if (!strcmp(unit, "s"))
+        return clab_cell_text(clab_seconds_text(value, text));
+    snprintf(text, CLAB_TEXT, strcmp(unit, "1") ? "%.6g %s" : "%.6g", value, unit);
+    return clab_cell_text(text);
+}
+
+// The ends of the interval, as percent of the median.
+static struct clab_cell spread_cell(const struct clab_summary *s, char text[CLAB_TEXT])
+{
+    if (!(s->median > 0) || s->n < 2)
+        return clab_cell_none();
+    snprintf(text, CLAB_TEXT, "%+.0f..%+.0f", 100 * (s->low / s->median - 1), 100 * (s->high / s->median - 1));
+    return clab_cell_text(text);
+}
+
+// One line for a quantity of after, with its counterpart and their ratio where there are such.
+static int add_line(struct clab_table *table, const struct lab_context *context, const struct lab_series *before,
+                    const struct lab_series *after)
+{
+    struct finding b, a, r;
+    char texts[NSCREEN][CLAB_TEXT];
+    struct clab_cell cells[NSCREEN] = {
+        [QUANTITY] = clab_cell_text(after->quantity), [RANKS] = clab_cell_integer(after->ranks)};
+    if (before) {
+        CLAB_TRY(find_value(context, before, &b));
+        cells[B_TIME] = value_cell(b.measured.median, b.unit, texts[B_TIME]);
+        cells[B_FORESEEN] = value_cell(b.predicted, b.unit, texts[B_FORESEEN]);
+        cells[B_RESIDUAL] = clab_cell_real(residual_pct(&b));
+    }
+    CLAB_TRY(find_value(context, after, &a));
+    cells[A_TIME] = value_cell(a.measured.median, a.unit, texts[A_TIME]);
+    cells[A_SPREAD] = spread_cell(&a.measured, texts[A_SPREAD]);
+    cells[A_FORESEEN] = value_cell(a.predicted, a.unit, texts[A_FORESEEN]);
+    cells[A_RESIDUAL] = clab_cell_real(residual_pct(&a));
+    if (has_ratio(before, after)) {
+        CLAB_TRY(find_ratio(context, before, after, &r));
+        snprintf(texts[R_SPREAD], CLAB_TEXT, "%.2f..%.2f", r.measured.low, r.measured.high);
+        cells[RATIO] = clab_cell_real(r.measured.median);
+        cells[R_SPREAD] = clab_cell_text(texts[R_SPREAD]);
+        cells[R_FORESEEN] = clab_cell_real(r.predicted);
+    }
+    return clab_table_add_row(table, cells);
+}
+
+// How many values of `q` were predicted, and how many of them within its tolerance.
+static int print_verdict(const struct lab_context *context, const struct lab_results *results,
+                         const struct lab_quantity *q)
+{
+    int predicted = 0, within = 0;
+    for (const struct lab_series *s = results->series; s < results->series + results->count; s++) {
+        struct finding f;
+        if (lab_conf_quantity(context->conf, s->quantity) != q)
+            continue;
+        CLAB_TRY(find_value(context, s, &f));
+        predicted += !isnan(residual_pct(&f));
+        within += fabs(residual_pct(&f)) <= q->tolerance;
+    }
+    if (predicted && q->tolerance == 0)
+        printf("# %s: %d of %d exactly as predicted\n", q->name, within, predicted);
+    else if (predicted)
+        printf("# %s: %d of %d within %g %% of the prediction\n", q->name, within, predicted, q->tolerance);
+    return CLAB_OK;
+}
+
+// Counts have a line, not rows: they are as predicted, or the schedule is not what ran.
+int lab_table_print(const struct lab_context *context, const struct lab_results *results)
+{
+    const struct lab_conf *conf = context->conf;
+    struct clab_table table;
+    int err = CLAB_OK;
+    clab_table_init(&table, screen_columns, NSCREEN);
+    for (const struct lab_series *s = results->series; !err && s < results->series + results->count; s++) {
+        const struct lab_quantity *q = lab_conf_quantity(conf, s->quantity);
+        if (s->program == LAB_AFTER && q && q->tolerance > 0)
+            err = add_line(&table, context, lab_counterpart(results, s), s);
+    }
+    if (!err)
+        clab_table_print(&table, stdout);
+    clab_table_free(&table);
+    for (int i = 0; !err && i < conf->nquantities; i++)
+        if (!isnan(conf->quantities[i].tolerance))
+            err = print_verdict(context, results, &conf->quantities[i]);
+    return err;
+}
