@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Builds commlab into build/: libcommlab.a, the program commlab (linked to ./commlab), the labs, and on request the tests.
+# Builds commlab into build/: libcommlab.a, the program commlab (linked to ./commlab), the labs; the tests on request.
 #
 # - A new file needs no line here: wildcards find core/, backends/, sim/, cmd/, labs/ and tests/.
-# - What the machine has is probed once by probe.sh and kept in build/probes.mk, until flags or installed packages change.
+# - probe.sh asks once what the machine has; build/probes.mk keeps it until flags or installed packages change.
 # - Objects depend on the flags they were made with, the library on the list of its objects: what changed is remade.
 # - SAN=... builds into a directory of its own, so that objects of two kinds never mix.
 
@@ -18,8 +18,8 @@ comma := ,
 B := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 # ---- flags ----------------------------------------------------------------------------------------------------
-# CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's; what the code needs is added to them. No -march: the result runs
-# on any machine of its kind, and the files that gain from newer instructions choose among their versions at run time.
+# CC, CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's; what the code needs is added to them. No -march: the result
+# runs on any machine of its kind, and files that gain from newer instructions choose among versions at run time.
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -43,7 +43,7 @@ library := $(B)/libcommlab.a
 labs    := $(patsubst %.c,$(B)/%,$(lab_c))
 tests   := $(patsubst %.c,$(B)/%,$(test_c))
 
-# Make's text as is; with V=1 the command, else one line an object.
+# With V=1 commands are shown as they are, else one line an object.
 Q := $(if $(filter-out 0,$(V)),,@)
 say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
@@ -53,14 +53,11 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build everything but the tests (the default)
+all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
-tests: $(tests) ## build the tests
-ifeq ($(MAKECMDGOALS),tests)
-tests: all
-endif
+tests: all $(tests) ## build the tests
 
-test: all tests ## build and run the tests; T=NAME runs those whose name has it
+test: tests ## build and run the tests; T=NAME runs those whose name has it
 	$(Q)tests/run.sh $(B) $(T)
 
 fit: all ## measure this machine for the predictions (a minute at most)

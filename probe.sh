@@ -6,7 +6,8 @@
 #   probe.sh MK TXT    write the answers for make to MK, the lines to TXT and the screen
 #   probe.sh --list    the names of all
 #
-# From the environment: CC, FLAGS, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off; WITH_X=1 makes its absence an error.
+# From the environment: CC, FLAGS, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off; WITH_X=1 makes its absence an
+# error.
 set -u
 
 failed=0
@@ -15,13 +16,13 @@ trap 'rm -rf "$work"' EXIT
 : >"$work/mk"
 : >"$work/txt"
 
-# Whether the C program on standard input compiles and links with the libraries $@. A function that no header declares is
-# an error: a library of the same name that lacks it would link all the same.
+# Whether the C program on standard input compiles and links with the libraries $@. A function that no header declares
+# is an error: with another header of that name the program would link all the same.
 links() {
     cat >"$work/try.c"
     # Unquoted: each of these is a list of words.
-    ${CC:-gcc} -Werror=implicit-function-declaration ${FLAGS-} -o "$work/try" "$work/try.c" ${LDFLAGS-} "$@" ${LDLIBS-} \
-        >"$work/log" 2>&1
+    ${CC:-gcc} -Werror=implicit-function-declaration ${FLAGS-} -o "$work/try" "$work/try.c" \
+        ${LDFLAGS-} "$@" ${LDLIBS-} >"$work/log" 2>&1
 }
 
 # The command that installs $1 (Debian's name) or $2 (Fedora's) here.
@@ -48,7 +49,10 @@ probe() {
     else
         say "✗ $name: $lost; $(install_hint "$debian" "$fedora")"
     fi
-    [ "${!with:-0}" = 0 ] || { echo "probe.sh: $name is missing, and $with=${!with} asks for it" >&2; failed=1; }
+    if [ "${!with:-0}" != 0 ]; then
+        echo "probe.sh: $name is missing, and $with=${!with} asks for it" >&2
+        failed=1
+    fi
 }
 
 # library NAME GIVES LOST DEBIAN FEDORA, and a program on standard input: HAVE_NAME and -lNAME for the whole build.
@@ -59,7 +63,8 @@ probed_ldlibs += -l$1" links "-l$1"
 
 # One call a probe; `all` is also what --list reads.
 all() {
-    library jansson 'JSON: --json, profiles' 'no JSON is written or read: --json and profiles' libjansson-dev jansson-devel <<'C'
+    library jansson 'JSON: --json, profiles' 'no JSON is written or read: --json and profiles' \
+        libjansson-dev jansson-devel <<'C'
 #include <jansson.h>
 int main(void) { json_t *json = json_object(); json_decref(json); return !json; }
 C
@@ -69,7 +74,8 @@ static int take(void *user, const char *section, const char *name, const char *v
 { (void)user; (void)section; (void)name; (void)value; return 1; }
 int main(void) { return ini_parse("", take, 0) == 0; }
 C
-    library hwloc 'cores, caches and NUMA nodes by name' 'ranks are pinned by number, caches are not named' libhwloc-dev hwloc-devel <<'C'
+    library hwloc 'cores, caches and NUMA nodes by name' 'ranks are pinned by number, caches are not named' \
+        libhwloc-dev hwloc-devel <<'C'
 #include <hwloc.h>
 int main(void) { hwloc_topology_t topology; return hwloc_topology_init(&topology); }
 C
@@ -80,9 +86,11 @@ C
 #include <stdint.h>
 #include <cmocka.h>
 static void nothing(void **state) { (void)state; }
-int main(void) { const struct CMUnitTest tests[] = {cmocka_unit_test(nothing)}; return cmocka_run_group_tests(tests, 0, 0); }
+static const struct CMUnitTest tests[] = {cmocka_unit_test(nothing)};
+int main(void) { return cmocka_run_group_tests(tests, 0, 0); }
 C
-    probe gnuplot 'figures as SVG and PNG' 'no figures' 'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
+    probe gnuplot 'figures as SVG and PNG' 'no figures' \
+        'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
 }
 
 # gnuplot may be there without the terminals that the figures are drawn with.

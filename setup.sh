@@ -5,10 +5,9 @@
 #   ./setup.sh              install it
 #   ./setup.sh --dry-run    only say what is missing and what would be run
 #
-# - By apt-get (Debian, Ubuntu) or dnf (Fedora), as root or through a sudo that asks no password. Else it prints the command
-#   to run and exits with 1.
-# - It asks the package system what is there, leaves that as it is, and is done if nothing is missing: the network is not
-#   asked then.
+# - By apt-get (Debian, Ubuntu) or dnf (Fedora), as root or through a sudo that asks no password. Else it prints the
+#   command to run and exits with 1.
+# - It asks the package system what is there, and leaves that as it is. If nothing is missing, the network is not asked.
 set -u
 
 # The package in Debian, in Fedora; `a|b`: either will do, the first is installed; `-`: comes with another.

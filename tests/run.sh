@@ -5,10 +5,10 @@
 #   tests/run.sh BUILD [NAME]    all of BUILD/tests/test_* and tests/test_*.sh, or those with NAME in their name
 #
 # - A test is a program that speaks TAP on its standard output: cmocka's do when asked; scripts print `ok NAME` or
-#   `not ok NAME: WHY` themselves. What says nothing, crashes, runs into the limit or stops short of its plan has failed.
+#   `not ok NAME: WHY` themselves. What says nothing, crashes, hits the limit or stops short of its plan has failed.
 # - A case that cannot run here prints `skip: REASON` and skips. A skip without a reason is a failure.
-# - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it started
-#   is killed when they are over.
+# - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it
+#   started is killed when they are over.
 # - Prints a line a test, then what failed and why things were skipped; the last line is `N passed, N failed`, and
 #   `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
 set -u
@@ -77,8 +77,10 @@ run() {
     local ms=$(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))
     {
         read -r p f s
-        printf '%s %-28s %4d passed%s%s %6d.%03d s\n' "$([ "$f" = 0 ] && echo ✓ || echo ✗)" "$(basename "$1")" "$p" \
-            "$([ "$f" = 0 ] || echo ", $f failed")" "$([ "$s" = 0 ] || echo ", $s skipped")" $((ms / 1000)) $((ms % 1000))
+        local mark=✓ more=
+        [ "$f" = 0 ] || mark=✗ more=", $f failed"
+        [ "$s" = 0 ] || more="$more, $s skipped"
+        printf '%s %-28s %4d passed%s %6d.%03d s\n' $mark "$(basename "$1")" "$p" "$more" $((ms / 1000)) $((ms % 1000))
         sed 's/^/    /'
     } < <(count "$status" <"$log")
     [ "$f" = 0 ] || echo "    its output is in $log"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The build's own promises: each probe says yes where its thing is and no where it is not, switches are obeyed, and the code
-# builds with none of it. Usage: test_build.sh [BUILD].
+# The build's own promises: each probe says yes where its thing is and no where it is not, switches are obeyed, and the
+# code builds with none of it. Usage: test_build.sh [BUILD].
 #
-# A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the functions;
-# gnuplot is not on the path.
+# A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the
+# functions; gnuplot is not on the path.
 
 if [[ ${1-} == *san-* ]]; then
     echo 'skip: it is about the Makefile, and the plain build has said it'
@@ -72,10 +72,13 @@ misses_without_functions() {
 
 misses_from_path() { probes PATH="$scratch/bin" && missed_only $1; }
 
-is_turned_off() { probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! grep -q "= -l$1\$" "$scratch/mk"; }
+is_turned_off() {
+    probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! grep -q "= -l$1\$" "$scratch/mk"
+}
 
 must_be_there_if_asked_for() {
-    ! probes NO_${1^^}=1 WITH_${1^^}=1 && said "WITH_${1^^}=1 asks for it" && [ ! -e "$scratch/mk" ] && probes WITH_${1^^}=1
+    ! probes NO_${1^^}=1 WITH_${1^^}=1 && said "WITH_${1^^}=1 asks for it" && [ ! -e "$scratch/mk" ] &&
+        probes WITH_${1^^}=1
 }
 
 names_a_missing_compiler() { ! probes CC=no-such-compiler && said 'no-such-compiler: nothing can be built'; }
@@ -84,11 +87,12 @@ bare=$(for name in $(./probe.sh --list); do printf 'NO_%s=1 ' "$name"; done)
 build_bare() { why=$(make B="$scratch/build" CFLAGS=-O0 WERROR=1 $bare "$@" 2>&1); }
 
 builds_with_nothing() {
-    build_bare && "$scratch/build/commlab" --help >/dev/null && ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih|hwloc'
+    build_bare && "$scratch/build/commlab" --help >/dev/null &&
+        ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih|hwloc'
 }
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
 remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }
-remakes_all_when_flags_change() { build_bare -n CPPFLAGS=-DANOTHER && said ' core/base/err.c' && said ' core/base/units.c'; }
+remakes_all_when_flags_change() { build_bare -n CPPFLAGS=-DANOTHER && said ' cmd/run.c' && said ' core/base/err.c'; }
 
 link_machine
 probes

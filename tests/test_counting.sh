@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Whether tests/run.sh counts what tests say, and counts as failed what they leave unsaid. Usage: test_counting.sh [BUILD].
+# Whether tests/run.sh counts what tests say, and counts as failed what they leave unsaid. Usage: test_counting.sh.
 
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -32,7 +32,9 @@ gone() { ! state=$(grep '^State:' "/proc/$1/status" 2>/dev/null) || [[ $state ==
 counts_cases_not_programs() { sums 0 '2 passed, 0 failed' 'printf "1..2\nok 1 - a\nok 2 - b\n"'; }
 counts_cases_without_numbers() { sums 0 '2 passed, 0 failed' 'printf "ok a\nnoise\nok b\n"'; }
 counts_failures() { sums 1 '1 passed, 1 failed' 'printf "1..2\nok 1 - a\nnot ok 2 - b\n"; exit 1'; }
-counts_skips_with_a_reason() { sums 0 '1 passed, 0 failed, 1 skipped' 'printf "1..2\nok 1 - a\nskip: no\nnot ok 2 # SKIP b\n"'; }
+counts_skips_with_a_reason() {
+    sums 0 '1 passed, 0 failed, 1 skipped' 'printf "1..2\nok 1 - a\nskip: no\nnot ok 2 # SKIP b\n"'
+}
 fails_skips_without_one() { sums 1 '1 passed, 1 failed' 'printf "1..2\nok 1 - a\nnot ok 2 # SKIP b\n"'; }
 does_not_carry_a_reason_over() {
     sums 1 '1 passed, 1 failed' 'printf "1..2\nskip: no\nok 1 - a\nnot ok 2 # SKIP b\n"'
@@ -44,7 +46,8 @@ fails_bad_statuses() { sums 1 '1 passed, 1 failed' 'echo ok a; exit 3'; }
 fails_crashes() { sums 1 '1 passed, 1 failed' 'echo ok a; kill -SEGV $$'; }
 counts_copies_of_output_once() { sums 0 '1 passed, 0 failed' 'printf "1..1\nok 1 - a\nok 1 - a\n"'; }
 tells_the_reasons() {
-    sums 1 '0 passed, 1 failed, 1 skipped' 'printf "skip: no such wire\nok 1 # SKIP a\nnot ok 2 - b\n# 1 != 2\n"; exit 1' &&
+    sums 1 '0 passed, 1 failed, 1 skipped' \
+        'printf "skip: no such wire\nok 1 # SKIP a\nnot ok 2 - b\n# 1 != 2\n"; exit 1' &&
         grep -q 'a: skipped, no such wire' <<<"$said" && grep -q '# 1 != 2' <<<"$said"
 }
 ends_what_hangs_and_its_children() {
@@ -57,9 +60,9 @@ fails_if_there_is_nothing() {
 }
 
 for test in counts_cases_not_programs counts_cases_without_numbers counts_failures counts_skips_with_a_reason \
-    fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans fails_silence \
-    fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons ends_what_hangs_and_its_children \
-    fails_if_there_is_nothing; do
+    fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans \
+    fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
+    ends_what_hangs_and_its_children fails_if_there_is_nothing; do
     check $test
 done
 exit $failed
