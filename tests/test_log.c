@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Log lines: which levels are written, how they are signed, and that a message is one line whatever it quotes.
+
+#include "capture.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+
+// What `body` writes to stderr in a process of its own where CLAB_LOG is `level` (NULL: not set). The level is read once.
+static const char *logged(const char *level, void (*body)(void))
+{
+    const struct capture log = capture_begin(STDERR_FILENO);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (level)
+            setenv("CLAB_LOG", level, 1);
+        else
+            unsetenv("CLAB_LOG");
+        body();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    return capture_end(log);
+}
+
+static void say_all(void)
+{
+    clab_error("e %d", 1);
+    clab_warn("w");
+    clab_info("i");
+    clab_debug("d");
+}
+
+static void test_the_level_chooses_the_lines(void **state)
+{
+    (void)state;
+    static const char *const lines = "commlab: error: e 1\ncommlab: warn: w\ncommlab: info: i\ncommlab: debug: d\n";
+    static const struct {
+        const char *level, *last;
+    } cases[] = {{"error", "commlab: warn"}, {"warn", "commlab: info"}, {NULL, "commlab: info"},
+                 {"loud", "commlab: info"},  {"", "commlab: info"},     {"info", "commlab: debug"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = logged(cases[i].level, say_all);
+        assert_int_equal(strlen(text), strstr(lines, cases[i].last) - lines);
+        assert_memory_equal(text, lines, strlen(text));
+    }
+    assert_string_equal(logged("debug", say_all), lines);
+}
+
+static void say_as_rank(void)
+{
+    clab_log_set_rank(3);
+    clab_error("peer 1 is gone");
+    clab_log_set_rank(-1);
+    clab_error("nobody");
+}
+
+static void test_lines_are_signed_with_the_rank(void **state)
+{
+    (void)state;
+    assert_string_equal(logged(NULL, say_as_rank), "commlab: error: rank 3: peer 1 is gone\ncommlab: error: nobody\n");
+}
+
+static void quote_lines(void)
+{
+    clab_error("no algorithm `%s`", "ri\nng\r\n");
+}
+
+static void test_a_message_is_one_line_whatever_it_quotes(void **state)
+{
+    (void)state;
+    assert_string_equal(logged(NULL, quote_lines), "commlab: error: no algorithm `ri ng  `\n");
+}
+
+static void say_long(void)
+{
+    static char text[10000];
+    memset(text, 'x', sizeof text - 1);
+    clab_error("%s", text);
+    clab_error("next");
+}
+
+static void test_a_long_message_is_cut_and_the_next_is_whole(void **state)
+{
+    (void)state;
+    const char *text = logged(NULL, say_long), *end = strchr(text, '\n');
+    assert_int_equal(end + 1 - text, 4095); // fits PIPE_BUF
+    assert_string_equal(end + 1, "commlab: error: next\n");
+}
+
+static void say_errno(void)
+{
+    errno = ENOENT;
+    clab_debug("not shown");
+    clab_error("net.conf: %m");
+    _exit(errno == ENOENT ? 0 : 1);
+}
+
+static void test_errno_is_told_and_kept(void **state)
+{
+    (void)state;
+    assert_string_equal(logged(NULL, say_errno), "commlab: error: net.conf: No such file or directory\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_level_chooses_the_lines),
+        cmocka_unit_test(test_lines_are_signed_with_the_rank),
+        cmocka_unit_test(test_a_message_is_one_line_whatever_it_quotes),
+        cmocka_unit_test(test_a_long_message_is_cut_and_the_next_is_whole),
+        cmocka_unit_test(test_errno_is_told_and_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
