@@ -24,6 +24,7 @@ struct clab_segment {
     char name[CLAB_NET_NAME];
     size_t up_to;              // bytes; SIZE_MAX: all that are larger
     double o_send, o_recv;     // s a message
+    double o_both;             // s more for the receiver, in a stage that sends, too
     double latency;            // s
     double gap_send, gap_recv; // s/B
     size_t fragment;           // bytes
@@ -85,6 +86,8 @@ const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b);
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes);
 
 // The costs of a core that touches `footprint` bytes: between two levels, linear in the logarithm of the footprint.
+// Fresh data lies where its writer's caches left it, which depends on the message that was written, not on all that is
+// touched: what a message of m bytes costs is that of level 2 m, m bytes read and m written.
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The text format of networks (README.md describes it), read through base/conf.h into struct clab_net.
 //
-// - One table says which keys a section has, of what kind, and whether they must be there.
+// - net_keys.c says which keys a section has, of what kind, and whether they must be there.
 // - Every mistake is one line: file, line, what was expected. A section's missing keys are reported at its first key.
 // - A unit is compulsory: `alpha = 5` is a mistake, `alpha = 5 us` is not.
 
@@ -14,64 +14,20 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "net.h"
+#include "net_keys.h"
 #include "sim.h"
 
-enum kind { COUNT, SECONDS, PER_BYTE, SIZE, YES_NO, PORT, PERCENT, TEXT, NAME };
-
 static const char *const expected[] = {
-    [COUNT] = "a whole number of at least 1",
-    [SECONDS] = "a time with its unit, such as `1.5 us`",
-    [PER_BYTE] = "a cost or rate with its unit, such as `0.08 ns/B` or `100 Gb/s`",
-    [SIZE] = "a size with its unit, such as `48 B` or `64 KiB`, or `any`",
-    [YES_NO] = "`yes` or `no`",
-    [PORT] = "`duplex` or `core`",
-    [PERCENT] = "a percentage, such as `1.5 %`",
-    [TEXT] = "a text of at most 127 characters",
-    [NAME] = "a text of at most 31 characters",
+    [NET_COUNT] = "a whole number of at least 1",
+    [NET_SECONDS] = "a time with its unit, such as `1.5 us`",
+    [NET_PER_BYTE] = "a cost or rate with its unit, such as `0.08 ns/B` or `100 Gb/s`",
+    [NET_SIZE] = "a size with its unit, such as `48 B` or `64 KiB`, or `any`",
+    [NET_YES_NO] = "`yes` or `no`",
+    [NET_PORT] = "`duplex` or `core`",
+    [NET_PERCENT] = "a percentage, such as `1.5 %`",
+    [NET_TEXT] = "a text of at most 127 characters",
+    [NET_NAME] = "a text of at most 31 characters",
 };
-
-struct key {
-    const char *section, *name;
-    enum kind kind;
-    bool required;
-    size_t offset; // in the section's struct
-};
-
-#define LEVEL_KEYS(what, member)                                                      \
-    {"level", what, PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE])}, \
-    {"level", what "_both", PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH])}
-
-static const struct key keys[] = {
-    {"net", "title", TEXT, true, offsetof(struct clab_net, title)},
-    {"net", "nodes", COUNT, false, offsetof(struct clab_net, nodes)},
-    {"net", "ranks", COUNT, false, offsetof(struct clab_net, ranks_per_node)},
-    {"net", "cores", COUNT, false, offsetof(struct clab_net, cores_per_node)},
-    {"net", "gamma", PER_BYTE, true, offsetof(struct clab_net, gamma)},
-    {"net", "call", SECONDS, false, offsetof(struct clab_net, call)},
-    {"net", "stage", SECONDS, false, offsetof(struct clab_net, stage)},
-    {"profile", "machine", TEXT, true, offsetof(struct clab_net, machine)},
-    {"profile", "date", NAME, true, offsetof(struct clab_net, date)},
-    {"profile", "noise", PERCENT, true, offsetof(struct clab_net, noise)},
-    {"link", "alpha", SECONDS, true, offsetof(struct clab_link, alpha)},
-    {"link", "beta", PER_BYTE, true, offsetof(struct clab_link, beta)},
-    {"link", "port", PORT, false, offsetof(struct clab_link, port)},
-    {"segment", "up_to", SIZE, true, offsetof(struct clab_segment, up_to)},
-    {"segment", "o_send", SECONDS, true, offsetof(struct clab_segment, o_send)},
-    {"segment", "o_recv", SECONDS, true, offsetof(struct clab_segment, o_recv)},
-    {"segment", "latency", SECONDS, true, offsetof(struct clab_segment, latency)},
-    {"segment", "gap_send", PER_BYTE, false, offsetof(struct clab_segment, gap_send)},
-    {"segment", "gap_recv", PER_BYTE, false, offsetof(struct clab_segment, gap_recv)},
-    {"segment", "fragment", SIZE, false, offsetof(struct clab_segment, fragment)},
-    {"segment", "waits", YES_NO, false, offsetof(struct clab_segment, waits)},
-    {"segment", "memory", YES_NO, false, offsetof(struct clab_segment, memory)},
-    LEVEL_KEYS("copy", copy),
-    LEVEL_KEYS("pull", pull[CLAB_KEPT]),
-    LEVEL_KEYS("pull_fresh", pull[CLAB_FRESH]),
-    LEVEL_KEYS("reduce", reduce[CLAB_KEPT]),
-    LEVEL_KEYS("reduce_fresh", reduce[CLAB_FRESH]),
-};
-
-enum { NKEYS = sizeof keys / sizeof *keys };
 
 struct reader {
     struct clab_net *net;
@@ -80,7 +36,7 @@ struct reader {
     char kind[16];    // its first word
     void *target;     // its struct
     int line;         // of its first key
-    bool seen[NKEYS]; // keys given in it
+    bool seen[NET_KEYS_AT_MOST]; // keys given in it
     char done[CLAB_NET_SEGMENTS * 2 + CLAB_NET_LEVELS + 8][64]; // sections that were, to find repetitions
     int ndone;
 };
@@ -138,21 +94,21 @@ static void without_spaces(const char *text, char *out, size_t room)
     out[n] = 0;
 }
 
-static int parse_value(enum kind kind, const char *text, void *target)
+static int parse_value(enum net_kind kind, const char *text, void *target)
 {
     char packed[CLAB_NET_TITLE];
     bool yes;
     without_spaces(text, packed, sizeof packed);
     switch (kind) {
-    case COUNT: return clab_parse_int(packed, 1, 1 << 30, target);
-    case SECONDS: return clab_parse_seconds(packed, target);
-    case PER_BYTE: return clab_parse_seconds_per_byte(packed, target);
-    case SIZE: return parse_bytes(packed, target);
-    case YES_NO: return parse_choice(packed, "no", "yes", target);
-    case PERCENT: return parse_percent(packed, target);
-    case TEXT: return parse_text(text, CLAB_NET_TITLE, target);
-    case NAME: return parse_text(text, CLAB_NET_NAME, target);
-    case PORT:
+    case NET_COUNT: return clab_parse_int(packed, 1, 1 << 30, target);
+    case NET_SECONDS: return clab_parse_seconds(packed, target);
+    case NET_PER_BYTE: return clab_parse_seconds_per_byte(packed, target);
+    case NET_SIZE: return parse_bytes(packed, target);
+    case NET_YES_NO: return parse_choice(packed, "no", "yes", target);
+    case NET_PERCENT: return parse_percent(packed, target);
+    case NET_TEXT: return parse_text(text, CLAB_NET_TITLE, target);
+    case NET_NAME: return parse_text(text, CLAB_NET_NAME, target);
+    case NET_PORT:
         CLAB_TRY(parse_choice(packed, "duplex", "core", &yes));
         *(enum clab_port *)target = yes ? CLAB_PORT_CORE : CLAB_PORT_DUPLEX;
     }
@@ -163,9 +119,9 @@ static int parse_value(enum kind kind, const char *text, void *target)
 
 static int close_section(const struct reader *r)
 {
-    for (int i = 0; i < NKEYS && *r->section; i++)
-        if (keys[i].required && !r->seen[i] && strcmp(keys[i].section, r->kind) == 0)
-            return refuse(r, r->line, "a required key is missing: ", keys[i].name);
+    for (int i = 0; net_keys[i].section && *r->section; i++)
+        if (net_keys[i].required && !r->seen[i] && strcmp(net_keys[i].section, r->kind) == 0)
+            return refuse(r, r->line, "a required key is missing: ", net_keys[i].name);
     return CLAB_OK;
 }
 
@@ -212,7 +168,7 @@ static int open_level(struct reader *r, const char *rest)
 {
     struct clab_net *net = r->net;
     size_t bytes;
-    if (parse_value(SIZE, rest, &bytes))
+    if (parse_value(NET_SIZE, rest, &bytes))
         return refuse(r, r->line, "expected [level SIZE], as [level 64 KiB]", "");
     if (net->nlevels == CLAB_NET_LEVELS)
         return refuse(r, r->line, "there are at most 24 levels", "");
@@ -260,8 +216,8 @@ static int use_setting(void *context, const struct clab_setting *s)
     struct reader *r = context;
     if (strcmp(s->section, r->section) || !r->target)
         CLAB_TRY(open_section(r, s));
-    for (int i = 0; i < NKEYS; i++) {
-        const struct key *key = &keys[i];
+    for (int i = 0; net_keys[i].section; i++) {
+        const struct net_key *key = &net_keys[i];
         if (strcmp(key->section, r->kind) || strcmp(key->name, s->name))
             continue;
         if (r->seen[i])

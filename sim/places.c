@@ -38,7 +38,8 @@ static bool is_written(const uint64_t *bits, int chunk)
 
 void places_reset(struct places *places, int rank)
 {
-    memset(bits_of(places, rank, 0), 0, (size_t)places->lanes * (size_t)places->words * sizeof *places->bits);
+    if (!places->in_place)
+        memset(bits_of(places, rank, 0), 0, (size_t)places->lanes * (size_t)places->words * sizeof *places->bits);
 }
 
 void places_write(struct places *places, int rank, int lane, struct clab_span span)
@@ -56,7 +57,7 @@ bool places_is_fresh(const struct places *places, int rank, int lane, struct cla
     for (int c = span.first; c < span.first + span.count; c++)
         if (is_written(bits, c))
             return true;
-    return places->in_place;
+    return false;
 }
 
 size_t places_bring(struct places *places, const struct slices *slices, int rank, int lane, struct clab_span span)

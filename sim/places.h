@@ -2,7 +2,7 @@
 // Which chunks of a rank still lie in the caller's `in`, and which have been written: one bit a chunk.
 // - What still lies in `in` at the end, and is wanted in `out`, must be copied there (the executor does; so does the clock).
 // - What has just been written lies in its writer's cache, which is what a peer that reads it pays for.
-// In place there is nothing to copy, and all data counts as written.
+// In place there is nothing to copy, and what a call has written is still fresh in the next.
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ int places_init(struct places *places, int nranks, int lanes, int nchunks, bool 
 void places_free(struct places *places);
 size_t places_bytes(const struct places *places, int nranks);
 
-// A collective begins: all of the rank's chunks lie in `in`.
+// A collective begins: out of place, all of the rank's chunks lie in `in`.
 void places_reset(struct places *places, int rank);
 
 void places_write(struct places *places, int rank, int lane, struct clab_span span);

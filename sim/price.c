@@ -106,6 +106,27 @@ void price_entry(struct full *s, int rank, int lane)
 
 // ---- receiving -----------------------------------------------------------------------------------------------
 
+// What a received byte costs the core that takes it, and a reduced byte more than that.
+struct rates {
+    double pull, reduce;
+};
+
+static struct rates rates_of(struct full *s, size_t bytes, bool fresh)
+{
+    const struct clab_level *kept = &s->level;
+    struct rates r = {kept->pull[CLAB_KEPT][s->load], kept->reduce[CLAB_KEPT][s->load]};
+    if (fresh && s->fresh_bytes != bytes) {
+        s->fresh = clab_net_level(s->net, 2 * bytes);
+        s->fresh_bytes = bytes;
+    }
+    if (fresh) { // but it must be written somewhere, which is no cheaper
+        r.pull = later(r.pull, s->fresh.pull[CLAB_FRESH][s->load]);
+        r.reduce = later(r.reduce, s->fresh.reduce[CLAB_FRESH][s->load]);
+    }
+    r.reduce = later(0, r.reduce - r.pull);
+    return r;
+}
+
 static void acknowledge(struct full *s, int src, int lane, double when)
 {
     struct lane_state *l = full_lane(s, src, lane);
@@ -122,22 +143,22 @@ double price_landing(struct full *s, int rank, int lane, const struct clab_step 
     const struct clab_link *link = clab_net_link(s->net, message->src, rank);
     size_t bytes = span_bytes(s, lane, step->dst);
     const struct clab_segment *segment = clab_link_segment(link, bytes);
-    enum clab_load load = s->load;
+    struct rates rates = rates_of(s, bytes, message->fresh && segment->memory);
     double *port = port_of(s, link, &r->core, r->rx);
     double begin = later(later(message->head, *port), full_lane(s, rank, lane)->clock);
-    double pull = segment->memory ? s->level.pull[message->fresh][load] : segment->gap_recv;
-    double end = begin + segment->o_recv + (double)bytes * pull;
+    double ready = begin + segment->o_recv + (s->load == CLAB_BOTH ? segment->o_both : 0);
+    double pull = segment->memory ? rates.pull : segment->gap_recv;
+    double end = ready + (double)bytes * pull;
     if (bytes > segment->fragment) // the last fragment can not land before it was sent
         end = later(end, message->head + (double)(bytes - segment->fragment) * segment->gap_send +
                              (double)segment->fragment * pull);
     *port = end;
-    spend(r, PART_LATENCY, begin, begin + segment->o_recv);
+    spend(r, PART_LATENCY, begin, ready);
     spend(r, PART_BANDWIDTH, end - (double)bytes * pull, end);
-    double extra = s->level.reduce[message->fresh][load] - s->level.pull[message->fresh][load];
-    if (step->op == CLAB_RECV_REDUCE && extra > 0)
-        end = price_core(r, end, (double)bytes * extra, PART_REDUCE);
+    if (step->op == CLAB_RECV_REDUCE && rates.reduce > 0)
+        end = price_core(r, end, (double)bytes * rates.reduce, PART_REDUCE);
     if (s->has_places && must_pack(s, step->dst))
-        end = price_core(r, end, (double)bytes * s->level.copy[load], PART_BANDWIDTH);
+        end = price_core(r, end, (double)bytes * s->level.copy[s->load], PART_BANDWIDTH);
     if (s->has_places)
         places_write(&s->places, rank, lane, step->dst);
     if (segment->waits)

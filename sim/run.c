@@ -10,8 +10,8 @@
 // Above this many messages the dataflow engine would take more than some ten seconds.
 #define MESSAGES_AT_MOST 5e7
 
-// Bytes of the caller's buffers, at the rank that has most.
-static size_t buffers_of(const struct clab_problem *p, const struct clab_sim_options *options)
+// Bytes of the caller's buffers, at the rank that has most, and of the algorithm's scratch memory.
+static size_t buffers_of(const struct clab_problem *p, const struct clab_algorithm *algorithm, const struct clab_sim_options *options)
 {
     size_t block = p->count * options->element_bytes, blocks = (size_t)clab_problem_blocks(p), most = 0;
     for (int rank = 0; rank < p->nranks && (rank < 2 || rank == p->root); rank++) {
@@ -25,7 +25,7 @@ static size_t buffers_of(const struct clab_problem *p, const struct clab_sim_opt
         size_t touched = options->in_place ? (in > out ? in : out) : in + out;
         most = touched > most ? touched : most;
     }
-    return most * block;
+    return (most + (size_t)algorithm->scratch(p)) * block;
 }
 
 static double messages_of(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
@@ -58,7 +58,7 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
                   (o.engine == CLAB_ENGINE_AUTO && messages_of(problem, algorithm, o.calls) > MESSAGES_AT_MOST);
     double begin = clab_now();
     if (o.footprint == 0)
-        o.footprint = buffers_of(problem, &o);
+        o.footprint = buffers_of(problem, algorithm, &o);
     CLAB_TRY((closed ? clab_engine_closed : clab_engine_full)(problem, algorithm, net, &o, &result));
     result.engine = closed ? "closed" : "full";
     result.engine_seconds = clab_now() - begin;

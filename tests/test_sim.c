@@ -147,10 +147,10 @@ static void test_sim_prices_each_protocol(void **state)
     // the sender had ended at 810, so that the last fragment was no later than 810 + 30 + 300.
     problem.count = 400;
     assert_true(seconds_of("flat", problem, net, options) == 1460);
-    // There at 40, pulled (fresh, since in place; one direction) by 40 + 20 + 3 * 500 = 1560; the sender hears of it at 1590.
+    // There at 40, pulled (kept data, one direction) by 40 + 20 + 500 = 560; the sender hears of it at 590.
     problem.count = 500;
-    assert_true(seconds_of("flat", problem, net, options) == 1590);
-    // Out of place: kept data is pulled by 40 + 20 + 500 = 560, the root hears at 590, and copies its own: 5 * 500.
+    assert_true(seconds_of("flat", problem, net, options) == 590);
+    // Out of place the root copies its own, too: 5 * 500.
     options.in_place = false;
     assert_true(seconds_of("flat", problem, net, options) == 590 + 2500);
     clab_net_free(net);
@@ -170,6 +170,38 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
     assert_true(r.reduce == 3000);
     assert_true(r.latency == 30);
     assert_true(r.wait == 60);
+    clab_net_free(net);
+}
+
+static void test_sim_fresh_data_costs_more_by_its_message(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600; by 3600 + 20 + 3 * 500 = 5120.
+    assert_true(seconds_of("star", problem, net, options) == 5120 + 30);
+    // The answer is priced by level 2 * 500, whatever the footprint; it costs no less than kept data.
+    net->nlevels = 2;
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 1000;
+    net->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 11;
+    assert_true(seconds_of("star", problem, net, options) == 3620 + 11 * 500 + 30);
+    net->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 0.5;
+    assert_true(seconds_of("star", problem, net, options) == 3620 + 1 * 500 + 30);
+    clab_net_free(net);
+}
+
+static void test_sim_in_place_what_was_written_stays_fresh(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // From the second call on both pull what the other wrote in the call before: 10 a byte, where kept data takes 8.
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 10 * 500 + 30);
+    options.in_place = false;
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
     clab_net_free(net);
 }
 
@@ -274,8 +306,8 @@ static void test_sim_receives_of_a_stage_do_not_wait_for_each_other(void **state
     const struct clab_algorithm algorithm = odd(circle);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 500};
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
-    // 1 to 0: 1560, heard at 1590. 1 to 2: posted 1600, there 1630, pulled by 3150. 2 to 0: posted 3160, there 3190, by 4710.
-    assert_true(run(&problem, &algorithm, net, options).seconds == 4710 + 30);
+    // 1 to 0: by 560, heard at 590. 1 to 2: posted 600, there 630, by 1150. 2 to 0, fresh: posted 1160, there 1190, by 2710.
+    assert_true(run(&problem, &algorithm, net, options).seconds == 2710 + 30);
     clab_net_free(net);
 }
 
@@ -354,6 +386,8 @@ int main(void)
         cmocka_unit_test(test_sim_dataflow_equals_the_closed_form),
         cmocka_unit_test(test_sim_prices_each_protocol),
         cmocka_unit_test(test_sim_charges_both_directions_of_an_exchange),
+        cmocka_unit_test(test_sim_fresh_data_costs_more_by_its_message),
+        cmocka_unit_test(test_sim_in_place_what_was_written_stays_fresh),
         cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
         cmocka_unit_test(test_sim_two_levels_of_links),
         cmocka_unit_test(test_sim_finds_a_deadlock),

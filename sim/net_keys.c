@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The table of keys.
+
+#include "net_keys.h"
+
+#include "net.h"
+
+#define NET(name, kind, required, member) {"net", name, kind, required, offsetof(struct clab_net, member)}
+#define PROFILE(name, kind, member) {"profile", name, kind, true, offsetof(struct clab_net, member)}
+#define LINK(name, kind, required) {"link", #name, kind, required, offsetof(struct clab_link, name)}
+#define SEGMENT(name, kind, required) {"segment", #name, kind, required, offsetof(struct clab_segment, name)}
+#define LEVEL(name, member)                                                                    \
+    {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE])},      \
+    {"level", name "_both", NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH])}
+
+const struct net_key net_keys[] = {
+    NET("title", NET_TEXT, true, title),
+    NET("nodes", NET_COUNT, false, nodes),
+    NET("ranks", NET_COUNT, false, ranks_per_node),
+    NET("cores", NET_COUNT, false, cores_per_node),
+    NET("gamma", NET_PER_BYTE, true, gamma),
+    NET("call", NET_SECONDS, false, call),
+    NET("stage", NET_SECONDS, false, stage),
+    PROFILE("machine", NET_TEXT, machine),
+    PROFILE("date", NET_NAME, date),
+    PROFILE("noise", NET_PERCENT, noise),
+    LINK(alpha, NET_SECONDS, true),
+    LINK(beta, NET_PER_BYTE, true),
+    LINK(port, NET_PORT, false),
+    SEGMENT(up_to, NET_SIZE, true),
+    SEGMENT(o_send, NET_SECONDS, true),
+    SEGMENT(o_recv, NET_SECONDS, true),
+    SEGMENT(o_both, NET_SECONDS, false),
+    SEGMENT(latency, NET_SECONDS, true),
+    SEGMENT(gap_send, NET_PER_BYTE, false),
+    SEGMENT(gap_recv, NET_PER_BYTE, false),
+    SEGMENT(fragment, NET_SIZE, false),
+    SEGMENT(waits, NET_YES_NO, false),
+    SEGMENT(memory, NET_YES_NO, false),
+    LEVEL("copy", copy),
+    LEVEL("pull", pull[CLAB_KEPT]),
+    LEVEL("pull_fresh", pull[CLAB_FRESH]),
+    LEVEL("reduce", reduce[CLAB_KEPT]),
+    LEVEL("reduce_fresh", reduce[CLAB_FRESH]),
+    {0},
+};

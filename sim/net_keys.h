@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The keys of the text format, and where their values lie in struct clab_net's parts: reader and writer share this table.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum net_kind { NET_COUNT, NET_SECONDS, NET_PER_BYTE, NET_SIZE, NET_YES_NO, NET_PORT, NET_PERCENT, NET_TEXT, NET_NAME };
+
+struct net_key {
+    const char *section, *name; // section: its first word
+    enum net_kind kind;
+    bool required;
+    size_t offset; // in the section's struct: clab_net, clab_link, clab_segment or clab_level
+};
+
+extern const struct net_key net_keys[]; // ended by a NULL section
+enum { NET_KEYS_AT_MOST = 64 };
