@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "needs.h"
 #include "net.h"
 #include "sim.h"
 
@@ -62,6 +63,7 @@ static int load(const char *name, struct clab_net **net_p, char logged[1024])
 static void test_net_reads_every_field(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_net *net;
     char logged[1024];
     write_net(GOOD "[segment intra small]\n"
@@ -142,6 +144,7 @@ static const struct {
 static void test_net_refuses_each_mistake_with_its_line(void **state)
 {
     (void)state;
+    needs_inih();
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct clab_net *net = NULL;
         char logged[1024];
@@ -157,6 +160,7 @@ static void test_net_refuses_each_mistake_with_its_line(void **state)
 static void test_net_shipped_descriptions_are_well_formed(void **state)
 {
     (void)state;
+    needs_inih();
     static const char *const names[] = {"100mbit", "1gbe",   "10gbe",    "25gbe",    "100gbe",
                                         "ib-hdr",  "ib-ndr", "dgx-a100", "dgx-h100", "pcie4"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -170,6 +174,7 @@ static void test_net_shipped_descriptions_are_well_formed(void **state)
 static void test_net_says_what_is_not_there(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_net *net = NULL;
     char logged[1024];
     assert_int_equal(load("tin-cans", &net, logged), CLAB_ENOENT);
@@ -209,6 +214,7 @@ static void test_net_levels_are_linear_in_the_logarithm(void **state)
 static void test_net_refuses_more_ranks_than_it_has(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_net *net;
     char logged[1024];
     write_net(GOOD);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What a test needs that a build may lack: called first in it, `needs_inih()` skips it there, and says why.
+#pragma once
+
+// after cmocka.h
+
+#define SKIP_WITHOUT(library)                               \
+    do {                                                    \
+        print_message("skip: built without " library "\n"); \
+        skip();                                             \
+    } while (0)
+
+#ifdef HAVE_INIH
+#define needs_inih() ((void)0)
+#else
+#define needs_inih() SKIP_WITHOUT("inih")
+#endif
+
+#ifdef HAVE_JANSSON
+#define needs_jansson() ((void)0)
+#else
+#define needs_jansson() SKIP_WITHOUT("jansson")
+#endif
