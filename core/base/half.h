@@ -47,7 +47,7 @@ static inline float f16_widen(uint16_t half)
     const uint32_t rebias = (127 - 15) << 23, infinite = 0x1f << 23;
     uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
     uint32_t normal = magnitude + rebias;
-    uint32_t special = (normal + rebias) | (magnitude > infinite ? 0x400000 : 0); // exponent 31 becomes 255
+    uint32_t special = normal + rebias; // exponent 31 becomes 255
     // A subnormal is fraction * 2^-24: put the exponent of 2^-14 before the fraction, and subtract 2^-14.
     uint32_t small = float_bits(float_from_bits(normal + (1 << 23)) - 0x1p-14f);
     uint32_t bits = magnitude < 1 << 23 ? small : magnitude >= infinite ? special : normal;

@@ -15,7 +15,7 @@ void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, c
 // result that clab_streams, and is not in place, needs no telling.
 void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
 
-// data[i] = data[i] / divisor; integers divide and truncate towards zero. divisor > 0.
+// data[i] = data[i] / divisor; integers truncate towards zero. 0 < divisor <= 2^24, exact as a float.
 void clab_elements_scale(enum clab_type type, void *data, size_t count, int divisor);
 
 // The instruction set in use: "avx2" or "portable", the best that this CPU runs.

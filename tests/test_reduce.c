@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: MIT
+// Reductions of every type, operation, instruction set, length, alignment and aliasing, against scalar references written
+// for the test; conversions of 16-bit floats against a search among all of their values.
+
+#include "capture.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/copy.h"
+#include "base/err.h"
+#include "base/reduce.h"
+
+// ---- 16-bit floats, told by their values ------------------------------------------------------------------------
+
+struct format {
+    enum clab_type type;
+    int fraction_bits, bias;
+    uint16_t infinity;
+    double values[0x7f81]; // by pattern; that of infinity is what would come next, so that rounding to it is rounding
+};
+
+static struct format f16 = {.type = CLAB_F16, .fraction_bits = 10, .bias = 15, .infinity = 0x7c00};
+static struct format bf16 = {.type = CLAB_BF16, .fraction_bits = 7, .bias = 127, .infinity = 0x7f80};
+
+static double value_of(const struct format *f, uint16_t magnitude)
+{
+    const int exponent = magnitude >> f->fraction_bits, fraction = magnitude & ((1 << f->fraction_bits) - 1);
+    return exponent == 0 ? ldexp(fraction, 1 - f->bias - f->fraction_bits)
+                         : ldexp(fraction + (1 << f->fraction_bits), exponent - f->bias - f->fraction_bits);
+}
+
+static int fill_formats(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= f16.infinity; i++)
+        f16.values[i] = value_of(&f16, (uint16_t)i);
+    for (int i = 0; i <= bf16.infinity; i++)
+        bf16.values[i] = value_of(&bf16, (uint16_t)i);
+    return 0;
+}
+
+static double widened(const struct format *f, uint16_t bits)
+{
+    const uint16_t magnitude = bits & 0x7fff;
+    const double value = magnitude > f->infinity ? NAN : magnitude == f->infinity ? INFINITY : f->values[magnitude];
+    return bits & 0x8000 ? -value : value;
+}
+
+// The pattern nearest to a number, of two that are as near the even one, found by halving.
+static uint16_t narrowed(const struct format *f, double value)
+{
+    const double magnitude = fabs(value);
+    int low = 0, high = f->infinity; // values[low] <= magnitude < values[high], or magnitude is beyond
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        *(f->values[middle] <= magnitude ? &low : &high) = middle;
+    }
+    const double below = magnitude - f->values[low], above = f->values[high] - magnitude;
+    const int nearest = below < above || (below == above && low % 2 == 0) ? low : high;
+    return (uint16_t)(nearest | (signbit(value) ? 0x8000 : 0));
+}
+
+static bool is_nan16(const struct format *f, uint16_t bits)
+{
+    return (bits & 0x7fff) > f->infinity;
+}
+
+static float widen_by_library(const struct format *f, uint16_t bits)
+{
+    return f->type == CLAB_F16 ? clab_f16_to_f32(bits) : clab_bf16_to_f32(bits);
+}
+
+static uint16_t narrow_by_library(const struct format *f, float value)
+{
+    return f->type == CLAB_F16 ? clab_f32_to_f16(value) : clab_f32_to_bf16(value);
+}
+
+static void check_widening(const struct format *f)
+{
+    for (int i = 0; i < 0x10000; i++) {
+        const double expected = widened(f, (uint16_t)i);
+        const float got = widen_by_library(f, (uint16_t)i);
+        if (isnan(expected) ? !isnan(got) : got != expected || !signbit(got) != !signbit(expected))
+            fail_msg("%s %04x is %g, not %g", clab_type_name(f->type), i, (double)got, expected);
+    }
+}
+
+static void check_narrowing(const struct format *f, float value)
+{
+    const uint16_t got = narrow_by_library(f, value), expected = narrowed(f, value);
+    if (isnan(value) ? !is_nan16(f, got) : got != expected)
+        fail_msg("%s of %a is %04x, not %04x", clab_type_name(f->type), (double)value, got, expected);
+}
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t next_random(void) // Vigna's splitmix64
+{
+    static uint64_t state = 42;
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+// Every value, every middle between neighbours, and the floats next to both; then any floats.
+static void check_all_narrowing(const struct format *f)
+{
+    for (int i = 0; i < f->infinity; i++) {
+        const double points[] = {f->values[i], (f->values[i] + f->values[i + 1]) / 2};
+        for (int k = 0; k < 2; k++) {
+            const float point = (float)points[k];
+            for (int sign = -1; sign <= 1; sign += 2) {
+                check_narrowing(f, (float)sign * point);
+                check_narrowing(f, (float)sign * nextafterf(point, INFINITY));
+                check_narrowing(f, (float)sign * nextafterf(point, -INFINITY));
+            }
+        }
+    }
+    for (int i = 0; i < 1000000; i++)
+        check_narrowing(f, float_of((uint32_t)next_random()));
+    const float ends[] = {INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, FLT_MIN, FLT_TRUE_MIN, 0.0f, -0.0f};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        check_narrowing(f, ends[i]);
+}
+
+static void test_every_half_is_widened_to_its_value(void **state)
+{
+    (void)state;
+    check_widening(&f16);
+    check_widening(&bf16);
+}
+
+static void test_floats_are_narrowed_to_the_nearest_half(void **state)
+{
+    (void)state;
+    check_all_narrowing(&f16);
+    check_all_narrowing(&bf16);
+}
+
+static void test_halves_have_their_well_known_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        float value;
+        uint16_t f16, bf16;
+    } cases[] = {{1, 0x3c00, 0x3f80},          {-2, 0xc000, 0xc000},           {65504, 0x7bff, 0x4780},
+                 {65520, 0x7c00, 0x4780},      {0x1p-24f, 0x0001, 0x3380},     {0x1p-25f, 0x0000, 0x3300},
+                 {1 + 0x1p-11f, 0x3c00, 0x3f80}, {1 + 0x3p-11f, 0x3c02, 0x3f80}, {1 + 0x3p-8f, 0x3c0c, 0x3f82},
+                 {-0.0f, 0x8000, 0x8000},      {INFINITY, 0x7c00, 0x7f80},     {FLT_MAX, 0x7c00, 0x7f80}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(clab_f32_to_f16(cases[i].value), cases[i].f16);
+        assert_int_equal(clab_f32_to_bf16(cases[i].value), cases[i].bf16);
+    }
+}
+
+// A payload that is all in the bits that are cut must not turn a NaN into infinity, nor a full one into zero.
+static void test_a_nan_stays_a_nan_whatever_its_payload(void **state)
+{
+    (void)state;
+    static const uint32_t nans[] = {0x7f800001, 0xff800001, 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7f80ffff, 0x7fbfffff};
+    for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
+        const uint16_t a = clab_f32_to_f16(float_of(nans[i])), b = clab_f32_to_bf16(float_of(nans[i]));
+        assert_true(is_nan16(&f16, a) && is_nan16(&bf16, b));
+        assert_int_equal(a >> 15, nans[i] >> 31);
+        assert_int_equal(b >> 15, nans[i] >> 31);
+    }
+}
+
+// ---- one element, told by the definition ------------------------------------------------------------------------
+
+static double reduce_reals(enum clab_op op, double a, double b)
+{
+    if (op == CLAB_SUM || op == CLAB_AVG)
+        return a + b;
+    if (op == CLAB_PROD)
+        return a * b;
+    if (isnan(a) || isnan(b))
+        return NAN;
+    if (a == b) // of two zeros the negative one is less
+        return (op == CLAB_MIN) == (bool)signbit(a) ? a : b;
+    return (op == CLAB_MIN) == (a < b) ? a : b;
+}
+
+static __int128 reduce_integers(enum clab_op op, __int128 a, __int128 b)
+{
+    switch (op) {
+    case CLAB_PROD:
+        return a * b;
+    case CLAB_MIN:
+        return a < b ? a : b;
+    case CLAB_MAX:
+        return a > b ? a : b;
+    default:
+        return a + b;
+    }
+}
+
+static __int128 load_integer(enum clab_type type, const void *at)
+{
+    int64_t i64;
+    int32_t i32;
+    switch (type) {
+    case CLAB_I8:
+        return *(const int8_t *)at;
+    case CLAB_U8:
+        return *(const uint8_t *)at;
+    case CLAB_I32:
+        memcpy(&i32, at, sizeof i32);
+        return i32;
+    default:
+        memcpy(&i64, at, sizeof i64);
+        return i64;
+    }
+}
+
+static const struct format *format_of(enum clab_type type)
+{
+    return type == CLAB_F16 ? &f16 : type == CLAB_BF16 ? &bf16 : NULL;
+}
+
+// A float operation that is done in double and then rounded to float is the float operation (Figueroa 1995).
+static double load_real(enum clab_type type, const void *at)
+{
+    uint16_t bits;
+    float f;
+    double d;
+    if (format_of(type)) {
+        memcpy(&bits, at, sizeof bits);
+        return widened(format_of(type), bits);
+    }
+    if (type == CLAB_F32) {
+        memcpy(&f, at, sizeof f);
+        return f;
+    }
+    memcpy(&d, at, sizeof d);
+    return d;
+}
+
+static void store_real(enum clab_type type, double value, void *at)
+{
+    const float f = (float)value;
+    if (type == CLAB_F64) {
+        memcpy(at, &value, sizeof value);
+    } else if (type == CLAB_F32) {
+        memcpy(at, &f, sizeof f);
+    } else {
+        const uint16_t bits = isnan(f) ? 0x7fff : narrowed(format_of(type), f);
+        memcpy(at, &bits, sizeof bits);
+    }
+}
+
+static bool is_real(enum clab_type type)
+{
+    return type == CLAB_F32 || type == CLAB_F64 || format_of(type);
+}
+
+static void expect_reduced(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out)
+{
+    if (is_real(type)) {
+        store_real(type, reduce_reals(op, load_real(type, a), load_real(type, b)), out);
+    } else {
+        const __int128 value = reduce_integers(op, load_integer(type, a), load_integer(type, b));
+        memcpy(out, &value, clab_type_bytes(type)); // the low bytes: two's complement
+    }
+}
+
+static void expect_scaled(enum clab_type type, const void *in, int divisor, void *out)
+{
+    if (is_real(type)) {
+        store_real(type, load_real(type, in) / divisor, out);
+    } else {
+        const __int128 value = load_integer(type, in) / divisor;
+        memcpy(out, &value, clab_type_bytes(type));
+    }
+}
+
+static void assert_elements_equal(enum clab_type type, const char *got, const char *expected, size_t count, const char *what)
+{
+    const size_t bytes = clab_type_bytes(type);
+    for (size_t i = 0; i < count; i++, got += bytes, expected += bytes) {
+        if (memcmp(got, expected, bytes) == 0)
+            continue;
+        if (is_real(type) && isnan(load_real(type, got)) && isnan(load_real(type, expected)))
+            continue;
+        fail_msg("%s %s, %s: element %zu of %zu differs", clab_type_name(type), what, clab_elements_isa(), i, count);
+    }
+}
+
+// ---- buffers ----------------------------------------------------------------------------------------------------
+
+enum { LONGEST = 1100, GUARD = 64, ROOM = GUARD + 8 * LONGEST + GUARD };
+
+struct buffer {
+    _Alignas(64) char memory[ROOM];
+};
+
+static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 65504, -65504, 65520, 0x1p-24, 0x1p-25, 0x1p-149, 0x1p-133,
+                                 FLT_MAX, -FLT_MAX, FLT_MIN, DBL_MAX, DBL_MIN, 0x1p-1074, 3.5, 2048, 2049};
+
+// Any bits for integers; for floats any bits, moderate numbers, and those where mistakes live.
+static void fill(enum clab_type type, char *at, size_t count)
+{
+    const size_t bytes = clab_type_bytes(type);
+    for (size_t i = 0; i < count; i++, at += bytes) {
+        const uint64_t random = next_random();
+        if (!is_real(type) || random % 3 == 0)
+            memcpy(at, (uint64_t[]){next_random()}, bytes);
+        else if (random % 3 == 1)
+            store_real(type, special[random / 3 % (sizeof special / sizeof *special)], at);
+        else
+            store_real(type, ldexp((double)(int64_t)next_random(), -60), at);
+    }
+}
+
+static void assert_guards(const struct buffer *buffer, size_t start, size_t bytes)
+{
+    for (size_t i = 0; i < ROOM; i++)
+        if ((i < start || i >= start + bytes) && buffer->memory[i] != 'g')
+            fail_msg("byte %zu before or after the output was written", i);
+}
+
+static const char *const isas[] = {"portable", "avx2"};
+static const size_t counts[] = {0, 1, 2, 7, 8, 9, 16, 31, 33, 65, 200, 513, LONGEST};
+static const size_t shifts[] = {0, 1, 3, 8}; // in elements: no vector's alignment is assumed
+
+typedef void reduce_fn(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
+
+// `reduce` of `count` elements; alias says where the output is: 0 apart, 1 in a, 2 in b, 3 all three are one.
+static void check_reduce(reduce_fn *reduce, enum clab_type type, enum clab_op op, size_t count, size_t shift, int alias)
+{
+    static struct buffer a, b, out, expected;
+    const size_t bytes = clab_type_bytes(type), start = GUARD + shift * bytes;
+    char *x = a.memory + GUARD + (alias ? shift : 0) * bytes, *y = b.memory + start;
+    struct buffer *const target = (struct buffer *[]){&out, &a, &b, &a}[alias];
+    memset(target, 'g', sizeof *target);
+    if (alias == 3)
+        y = x;
+    fill(type, x, count);
+    if (y != x)
+        fill(type, y, count);
+    for (size_t i = 0; i < count; i++)
+        expect_reduced(type, op, x + i * bytes, y + i * bytes, expected.memory + i * bytes);
+    reduce(type, op, x, y, target->memory + start, count);
+    assert_elements_equal(type, target->memory + start, expected.memory, count, clab_op_name(op));
+    assert_guards(target, start, count * bytes);
+}
+
+static void check_all_reductions(reduce_fn *reduce, enum clab_type type)
+{
+    for (enum clab_op op = 0; op < CLAB_OP_COUNT; op++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (size_t s = 0; s < sizeof shifts / sizeof *shifts && shifts[s] + counts[c] <= LONGEST; s++)
+                for (int alias = 0; alias < 4; alias++)
+                    check_reduce(reduce, type, op, counts[c], shifts[s], alias);
+}
+
+// Returns whether this CPU has it; else cmocka is told to skip, which does not return.
+static void use_isa(const char *name)
+{
+    const int err = clab_elements_set_isa(name);
+    if (err == CLAB_OK)
+        return;
+    printf("skip: this processor or build has no %s\n", name);
+    skip();
+}
+
+static void check_isa(const char *name)
+{
+    use_isa(name);
+    for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
+        check_all_reductions(clab_elements_reduce, type);
+}
+
+static void test_plain_loops_reduce_all_types_and_operations(void **state)
+{
+    (void)state;
+    check_isa("portable");
+}
+
+static void test_avx2_loops_reduce_all_types_and_operations(void **state)
+{
+    (void)state;
+    check_isa("avx2");
+}
+
+static void test_streamed_reductions_are_the_same(void **state)
+{
+    (void)state;
+    for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
+        check_all_reductions(clab_elements_reduce_stream, type);
+}
+
+// Each pair of a bf16 and f16 pattern with each that matters, by all instruction sets.
+static void test_halves_of_every_pattern_are_reduced_as_floats(void **state)
+{
+    (void)state;
+    static const uint16_t partners[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x3c00, 0xbc00, 0x3f80, 0x7bff, 0xfbff, 0x7c00,
+                                        0xfc00, 0x7c01, 0x7e00, 0x7f7f, 0x7f80, 0xff80, 0x7f81, 0xffff, 0x1234, 0x9abc};
+    static uint16_t a[0x10000], b[0x10000], out[0x10000], expected[0x10000];
+    for (int i = 0; i < 0x10000; i++)
+        a[i] = (uint16_t)i;
+    for (size_t p = 0; p < sizeof partners / sizeof *partners; p++) {
+        for (int i = 0; i < 0x10000; i++)
+            b[i] = partners[p];
+        for (int t = 0; t < 2; t++)
+            for (enum clab_op op = 0; op < CLAB_AVG; op++) {
+                const enum clab_type type = t ? CLAB_BF16 : CLAB_F16;
+                for (int i = 0; i < 0x10000; i++)
+                    expect_reduced(type, op, &a[i], &b[i], &expected[i]);
+                for (size_t s = 0; s < sizeof isas / sizeof *isas; s++) {
+                    if (clab_elements_set_isa(isas[s]) != CLAB_OK)
+                        continue;
+                    clab_elements_reduce(type, op, a, b, out, 0x10000);
+                    assert_elements_equal(type, (char *)out, (char *)expected, 0x10000, clab_op_name(op));
+                }
+            }
+    }
+}
+
+static void test_integers_wrap_and_extremes_hold(void **state)
+{
+    (void)state;
+    const int32_t a = INT32_MAX, b = 1;
+    int32_t out;
+    clab_elements_reduce(CLAB_I32, CLAB_SUM, &a, &b, &out, 1);
+    assert_int_equal(out, INT32_MIN);
+    const uint8_t x = 200, y = 100;
+    uint8_t small;
+    clab_elements_reduce(CLAB_U8, CLAB_SUM, &x, &y, &small, 1);
+    assert_int_equal(small, 44);
+    clab_elements_reduce(CLAB_U8, CLAB_MAX, &x, &y, &small, 1);
+    assert_int_equal(small, 200);
+    const int64_t low = INT64_MIN, minus = -1;
+    int64_t large;
+    clab_elements_reduce(CLAB_I64, CLAB_PROD, &low, &minus, &large, 1);
+    assert_true(large == INT64_MIN);
+    clab_elements_reduce(CLAB_I64, CLAB_MIN, &low, &minus, &large, 1);
+    assert_true(large == INT64_MIN);
+}
+
+// ---- scale ------------------------------------------------------------------------------------------------------
+
+static void check_scale(enum clab_type type, size_t count, size_t shift, int divisor)
+{
+    static struct buffer data, expected;
+    const size_t bytes = clab_type_bytes(type), start = GUARD + shift * bytes;
+    memset(&data, 'g', sizeof data);
+    fill(type, data.memory + start, count);
+    for (size_t i = 0; i < count; i++)
+        expect_scaled(type, data.memory + start + i * bytes, divisor, expected.memory + i * bytes);
+    clab_elements_scale(type, data.memory + start, count, divisor);
+    assert_elements_equal(type, data.memory + start, expected.memory, count, "scale");
+    assert_guards(&data, start, count * bytes);
+}
+
+static void test_scaling_divides_and_integers_truncate(void **state)
+{
+    (void)state;
+    static const int divisors[] = {1, 2, 3, 7, 64, 127, 128, 255, 256, 1000, 65537, 1 << 24};
+    for (size_t s = 0; s < sizeof isas / sizeof *isas; s++) {
+        if (clab_elements_set_isa(isas[s]) != CLAB_OK)
+            continue;
+        for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
+            for (size_t d = 0; d < sizeof divisors / sizeof *divisors; d++)
+                for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+                    check_scale(type, counts[c], c % 4, divisors[d]);
+    }
+    int32_t values[] = {7, -7, INT32_MIN, INT32_MAX};
+    clab_elements_scale(CLAB_I32, values, 4, 2);
+    assert_true(values[0] == 3 && values[1] == -3 && values[2] == -1073741824 && values[3] == 1073741823);
+}
+
+// ---- choice and copies ------------------------------------------------------------------------------------------
+
+static void test_an_unknown_instruction_set_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(clab_elements_set_isa("portable"), CLAB_OK);
+    assert_int_equal(clab_elements_set_isa("avx3"), CLAB_ENOENT);
+    assert_int_equal(clab_elements_set_isa(""), CLAB_ENOENT);
+    assert_string_equal(clab_elements_isa(), "portable");
+}
+
+typedef void copy_fn(void *out, const void *in, size_t bytes);
+
+static void check_copy(copy_fn *copy, size_t bytes, size_t from, size_t to)
+{
+    static struct buffer in, out;
+    memset(&out, 'g', sizeof out);
+    fill(CLAB_U8, in.memory + from, bytes);
+    copy(out.memory + GUARD + to, in.memory + from, bytes);
+    assert_memory_equal(out.memory + GUARD + to, in.memory + from, bytes);
+    assert_guards(&out, GUARD + to, bytes);
+}
+
+static void test_copies_copy_from_any_to_any_alignment(void **state)
+{
+    (void)state;
+    copy_fn *const copies[] = {clab_copy, clab_copy_stream};
+    for (int k = 0; k < 2; k++)
+        for (size_t bytes = 0; bytes < 400; bytes += bytes < 70 ? 1 : 13)
+            for (size_t to = 0; to < 64; to += 5)
+                check_copy(copies[k], bytes, (to * 3) % 64, to);
+}
+
+// A whole output above the size from which it is streamed, and one that is in place.
+static void test_large_outputs_are_right_on_either_side_of_streaming(void **state)
+{
+    (void)state;
+    const size_t count = clab_stream_bytes() / 4 + 12345;
+    int32_t *a = malloc((count + 1) * 4), *b = malloc((count + 1) * 4), *out = malloc((count + 1) * 4);
+    assert_true(a && b && out && clab_streams(count * 4) && !clab_streams(CLAB_STREAM_LEAST - 1));
+    for (size_t i = 0; i <= count; i++) {
+        a[i] = (int32_t)i;
+        b[i] = (int32_t)(7 * i);
+    }
+    clab_elements_reduce(CLAB_I32, CLAB_SUM, a, b, out + 1, count);
+    for (size_t i = 0; i < count; i++)
+        if (out[i + 1] != (int32_t)(8 * i))
+            fail_msg("element %zu of the sum", i);
+    clab_copy(out, a + 1, count * 4);
+    assert_memory_equal(out, a + 1, count * 4);
+    clab_elements_reduce(CLAB_I32, CLAB_MAX, a, b, b, count);
+    for (size_t i = 0; i < count; i++)
+        if (b[i] != (int32_t)(7 * i))
+            fail_msg("element %zu of the maximum", i);
+    free(a);
+    free(b);
+    free(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_half_is_widened_to_its_value),
+        cmocka_unit_test(test_floats_are_narrowed_to_the_nearest_half),
+        cmocka_unit_test(test_halves_have_their_well_known_patterns),
+        cmocka_unit_test(test_a_nan_stays_a_nan_whatever_its_payload),
+        cmocka_unit_test(test_plain_loops_reduce_all_types_and_operations),
+        cmocka_unit_test(test_avx2_loops_reduce_all_types_and_operations),
+        cmocka_unit_test(test_streamed_reductions_are_the_same),
+        cmocka_unit_test(test_halves_of_every_pattern_are_reduced_as_floats),
+        cmocka_unit_test(test_integers_wrap_and_extremes_hold),
+        cmocka_unit_test(test_scaling_divides_and_integers_truncate),
+        cmocka_unit_test(test_an_unknown_instruction_set_is_refused),
+        cmocka_unit_test(test_copies_copy_from_any_to_any_alignment),
+        cmocka_unit_test(test_large_outputs_are_right_on_either_side_of_streaming),
+    };
+    return cmocka_run_group_tests(tests, fill_formats, NULL);
+}
