@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+// The bench: what collectives cost, against what they should, and whether their results are right.
+//
+// - bench.c          the subcommand: the order of events in the launcher and in its ranks.
+// - bench_options.c  the command line, checked before anything is started.
+// - bench_values.c   what flags take.
+// - bench_plan.c     the rows: every collective, type, operation, root, algorithm and size that was asked for.
+// - bench_call.c     a collective from outside: its buffers, its bytes, the call itself.
+// - bench_bits.c     elements as bit patterns, and as numbers.
+// - bench_data.c     what ranks give, and whether what they got is right.
+// - bench_limits.c   what the machine can do at most.
+// - bench_time.c     batches of calls until their median is known.
+// - bench_sweep.c    the rows, measured one by one on all ranks.
+// - bench_predict.c  the simulator's time for a row, and how far all of them were off.
+// - bench_table.c    the screen.
+// - bench_files.c    the manifest, CSV, JSON.
+#pragma once
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/manifest.h"
+#include "base/stats.h"
+#include "base/table.h"
+#include "clab.h"
+#include "sim.h"
+
+// What a time means; measurement.md's three.
+enum bench_mode {
+    BENCH_THROUGHPUT, // calls back to back: total / calls, of the slowest rank
+    BENCH_LATENCY,    // one call from a common start: last exit - last entry
+    BENCH_LOCAL,      // each rank's own mean: mean, least and most over ranks
+    BENCH_MODES
+};
+const char *bench_mode_name(enum bench_mode mode);
+
+enum bench_placement { BENCH_OUT_OF_PLACE, BENCH_IN_PLACE, BENCH_PLACEMENTS };
+
+// ---- bench_options.c -----------------------------------------------------------------------------------------
+
+enum { BENCH_ALL_ROOTS = -1 };
+
+struct bench_options {
+    enum clab_collective collectives[CLAB_COLLECTIVE_COUNT]; // in the order they were named
+    int ncollectives;
+    const char *algorithms; // as given: "auto", "all", or names with commas
+    bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
+    int nranks, cores;   // cores: that the ranks share
+    const char *backend; // NULL: the job's
+    int lanes;           // 0: each algorithm's own
+    int root;            // or BENCH_ALL_ROOTS
+    size_t first, last;  // bytes
+    size_t step;         // bytes; 0: sizes grow by `factor`
+    int factor;
+    enum bench_mode mode;
+    bool placements[BENCH_PLACEMENTS];
+    int warmup, iterations; // calls; -1: as many as are needed
+    bool check;
+    double budget;      // seconds a row and placement
+    bool shared_memory; // buffers of clab_alloc
+    const char *net, *csv, *json;
+    uint64_t seed;
+    bool joined;   // the job was there before us
+    char *command; // the whole line, for the manifest
+};
+
+// The options of `argv`, complete and possible on this machine as far as can be known before ranks are started.
+//   errors: CLAB_EINVAL and others, with one line each; wrong syntax exits with 2
+int bench_options_parse(int argc, char **argv, struct bench_options *options_p);
+
+// ---- bench_values.c ------------------------------------------------------------------------------------------
+// errors of all: CLAB_EINVAL, with the line
+
+// A kind of names: how many, and each.
+struct bench_names {
+    int count;
+    const char *(*name)(int);
+};
+// The number of the name that is the first `length` characters of `text`; -1 after one line that lists those there are.
+int bench_find_name(struct bench_names names, const char *flag, const char *text, size_t length);
+// Names with commas between them, or "all".  out: chosen (names.count)
+int bench_take_list(struct bench_names names, const char *flag, const char *text, bool chosen[]);
+// One of two or more words, ended by NULL: its number.
+int bench_take_word(const char *flag, const char *text, const char *const words[], int *number_p);
+int bench_take_int(const char *flag, const char *text, int low, int high, int *value_p);
+int bench_take_size(const char *flag, const char *text, size_t *bytes_p); // above 0
+int bench_take_seconds(const char *text, double *seconds_p);              // with or without a unit
+int bench_take_seed(const char *text, uint64_t *seed_p);
+
+// ---- bench_plan.c --------------------------------------------------------------------------------------------
+
+enum { BENCH_NAME = 64 }; // room for an algorithm's
+
+// One row of the table: all but what is measured.
+struct bench_row {
+    struct clab_problem problem;            // lanes as they are run
+    const struct clab_algorithm *algorithm; // that runs
+    bool automatic;                         // it is the library's own choice
+    enum clab_type type;
+    enum clab_op op;
+};
+
+// An algorithm that was asked for and can not run, and why.
+struct bench_skip {
+    enum clab_collective collective;
+    char algorithm[BENCH_NAME];
+    const char *reason;
+};
+
+struct bench_plan {
+    struct bench_row *rows;
+    struct bench_skip *skips;
+    int nrows, nskips, row_room, skip_room;
+    size_t buffer_bytes; // that each of a rank's two buffers must hold
+};
+
+//   errors: CLAB_ENOENT (an algorithm nobody has), CLAB_EINVAL (nothing to do, larger than memory), CLAB_ENOMEM
+int bench_plan_make(const struct bench_options *options, struct bench_plan *plan_p);
+void bench_plan_free(struct bench_plan *plan);
+
+// ---- bench_call.c --------------------------------------------------------------------------------------------
+
+// Blocks of `rank`'s in and out buffers: 0, 1 or P.
+int bench_in_blocks(const struct clab_problem *problem, int rank);
+int bench_out_blocks(const struct clab_problem *problem, int rank);
+bool bench_has_data(enum clab_collective collective); // a barrier has none
+bool bench_has_in_place(enum clab_collective collective);
+
+// The size of the problem as nccl-tests counts it: all blocks.
+size_t bench_bytes(const struct bench_row *row);
+// busbw = algbw * this: what a link must carry, whatever the number of ranks.
+double bench_bus_factor(enum clab_collective collective, int nranks);
+
+// Where a rank's data lies: in and out are parts of two buffers, or of one.
+struct bench_buffers {
+    char *in, *out;
+};
+struct bench_buffers bench_place(const struct bench_row *row, int rank, enum bench_placement placement,
+                                 struct bench_buffers whole);
+
+// One call.  errors: the collective's
+int bench_call(struct clab_comm *comm, const struct bench_row *row, struct bench_buffers buffers);
+
+// ---- bench_bits.c --------------------------------------------------------------------------------------------
+
+struct bench_format {
+    int mantissa, exponent; // stored bits; 0: an integer
+    bool is_signed;
+};
+extern const struct bench_format bench_formats[CLAB_TYPE_COUNT];
+bool bench_is_float(enum clab_type type);
+
+// `n` elements of 1, 2, 4 or 8 bytes as patterns, unused bits 0, and back.
+void bench_widen(const void *from, size_t n, size_t bytes, uint64_t bits[]);
+void bench_narrow(const uint64_t bits[], size_t n, size_t bytes, void *to);
+
+// Clear what is above the type's width.
+void bench_cut(uint64_t bits[], size_t n, enum clab_type type);
+// What patterns mean: of an integer type, of a float type.
+void bench_as_integers(const uint64_t bits[], size_t n, enum clab_type type, int64_t values[]);
+void bench_as_doubles(const uint64_t bits[], size_t n, enum clab_type type, double values[]);
+
+// ---- bench_data.c --------------------------------------------------------------------------------------------
+
+// Elements [first, first + count) of what `rank` gives, from `seed` alone.  out: (count)
+void bench_data_fill(uint64_t seed, const struct bench_row *row, int rank, size_t first, size_t count, void *out);
+
+// Windows of 512 elements out of which one is looked at, for a check to stay cheap. 1: every element is checked.
+size_t bench_data_stride(const struct bench_row *row, int rank);
+
+// How many elements of `out`, of those that are looked at, are not what the collective promises to `rank`.
+//   out: (bench_out_blocks, count). Integers and moved data are held exactly, float sums and products within bounds.
+size_t bench_data_check(uint64_t seed, const struct bench_row *row, int rank, const void *out, size_t stride);
+
+// Likewise of `in`, which no call may have written.  in: (bench_in_blocks, count)
+size_t bench_data_check_input(uint64_t seed, const struct bench_row *row, int rank, const void *in, size_t stride);
+
+// ---- bench_limits.c ------------------------------------------------------------------------------------------
+
+// What no collective can beat.
+struct bench_limits {
+    double copy_one, copy_all; // B/s from memory to memory: rank 0 alone; the sum of all ranks at once
+    double copy_peak;          // B/s within the first-level cache of the fastest rank
+    double line;               // s of a cache line from rank 0 to rank 1 and back, at best; NAN: not measured
+};
+
+struct bench;
+
+// Measure them, in well under a second; collective. Meaningful at rank 0.  errors: CLAB_ENOMEM, CLAB_EPEER, ...
+int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p);
+
+// The least seconds that a call can take; *why_p says what sets them.
+double bench_limits_floor(const struct bench_limits *limits, const struct bench_row *row,
+                          enum bench_placement placement, int cores, const char **why_p);
+
+// ---- bench_time.c --------------------------------------------------------------------------------------------
+
+struct bench_time {
+    double seconds, low, high; // a call: median and its 95 % interval; in local mode mean, least and most over ranks
+    double half_width;         // of the median's interval, as a fraction of the median
+    bool noisy;                // the interval is wider than was wanted
+    int calls;                 // a batch
+};
+
+// Time calls of `row` on all ranks; collective. *time_p is set at rank 0.  errors: the collective's, CLAB_ENOMEM
+int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
+                     struct bench_time *time_p);
+
+// ---- bench_sweep.c -------------------------------------------------------------------------------------------
+
+// What a row's placement came to.
+struct bench_result {
+    bool measured; // this placement was asked for, and there is one
+    struct bench_time time;
+    long long wrong;     // elements over all ranks; -1: not checked
+    long long sent;      // bytes by the busiest rank, a call
+    double predicted;    // seconds; NAN: not predicted
+    const char *refused; // why the time can not be; NULL: it can
+    double floor;        // s, that refused it
+};
+
+// A rank's part of a bench.
+struct bench {
+    const struct bench_options *options;
+    const struct bench_plan *plan;
+    const struct clab_net *net; // NULL: no predictions
+    struct clab_manifest *manifest;
+    struct clab_job *job;
+    struct clab_comm *comm;    // that is measured
+    struct clab_comm *control; // by which ranks agree: its calls are not counted as the other's
+    int rank, nranks;
+    uint64_t seed;
+    struct bench_buffers whole; // (plan->buffer_bytes) each
+    struct bench_limits limits;
+    struct bench_result (*results)[BENCH_PLACEMENTS]; // (plan->nrows)
+    double *latencies;                                // bench_time.c's room
+    int verdict;                                      // what rank 0 says of a bench that ran to its end
+};
+
+// Measure all rows, and print them as they come; collective.  errors: the collectives', CLAB_ENOMEM
+int bench_sweep(struct bench *bench);
+
+// Time row `index` once more, without checks, for the noise of a repeat; collective.
+int bench_sweep_repeat(struct bench *bench, int index, enum bench_placement placement, struct bench_time *time_p);
+
+// ---- bench_predict.c -----------------------------------------------------------------------------------------
+
+// The network that predicts, or NULL with CLAB_OK where the machine has no profile yet.
+//   errors: clab_net_load's
+int bench_predict_open(const struct bench_options *options, struct clab_net **net_p);
+
+// Seconds of a call by the simulator, NAN if it can not say.
+double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls);
+
+// (measured - predicted) / measured
+double bench_residual(const struct bench_result *result);
+
+// The last lines: how far predictions were off, beside how far a repeat is off; collective.
+int bench_predict_report(struct bench *bench);
+
+// ---- bench_table.c -------------------------------------------------------------------------------------------
+
+// To stdout, by rank 0.
+void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest);
+int bench_table_print_row(const struct bench *bench, int index);
+// A line on a terminal that says what is under way; nothing where there is no terminal.
+void bench_progress_show(const struct bench *bench, int index, const char *what);
+void bench_progress_clear(void);
+
+// The words for what a row has: "none" and -1 where it has none.
+const char *bench_type_name(const struct bench_row *row);
+const char *bench_op_name(const struct bench_row *row);
+int bench_root(const struct bench_row *row);
+
+// ---- bench_files.c -------------------------------------------------------------------------------------------
+
+// What a reader must know, as far as it is known before there are ranks; then what they measured.  errors: CLAB_ENOMEM
+int bench_manifest_make(const struct bench_options *options, const struct bench_plan *plan, const struct clab_net *net,
+                        struct clab_manifest *manifest_p);
+int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest);
+
+// The files that were asked for: a row a placement.  errors: CLAB_EIO, CLAB_ENOMEM
+int bench_files_write(const struct bench *bench, const struct clab_manifest *manifest);
