@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// Batches of calls until their median is known.
+//
+// - A batch is long enough for the clock (1 ms), begins at a barrier, and gives one sample. How it becomes one is the
+//   mode.
+// - First the number of calls a batch is found, then batches are thrown away until a dozen show no drift, then they are
+//   kept until the interval of their median is within 1 %, or the time is up: then the row is noisy.
+// - Rank 0 decides, the others follow: after each batch all learn its decision.
+//
+// Timers are compared across ranks, which the one monotonic clock of a host allows. Nothing but calls is inside of
+// them. Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
+
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+    WINDOW = 12,         // batches in which a drift is looked for
+    ENOUGH = 6,          // batches below which there is no 95 % interval
+    FEW = 3,             // batches of calls that take longer than all that is allowed
+    MOST = 4096,         // batches
+    TRIES = 6,           // to find the number of calls
+    SINGLE_CALLS = 1024, // most calls of a batch whose calls are timed one by one
+    CALLS = 1 << 22,     // most of any other
+};
+static const double batch_seconds = 1e-3, wanted_width = 0.01;
+
+static const char *const mode_names[BENCH_MODES] = {"throughput", "latency", "local"};
+
+const char *bench_mode_name(enum bench_mode mode)
+{
+    return mode_names[mode];
+}
+
+// The samples of a row, at rank 0. In local mode `value` is the mean over ranks, else least and most are the same as
+// value.
+struct sampling {
+    struct bench *bench;
+    const struct bench_row *row;
+    struct bench_buffers buffers;
+    int calls;                     // a batch
+    double *values, *least, *most; // (MOST); seconds a call
+    int n;
+    double start; // of the row
+};
+
+// ---- one batch -----------------------------------------------------------------------------------------------
+
+static int make_calls(const struct sampling *s, int calls, double *seconds_p)
+{
+    CLAB_TRY(clab_barrier(s->bench->control));
+    const double start = clab_now();
+    for (int i = 0; i < calls; i++)
+        CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+    *seconds_p = clab_now() - start;
+    return CLAB_OK;
+}
+
+static void keep(struct sampling *s, double value, double least, double most)
+{
+    if (s->n == MOST)
+        return;
+    s->values[s->n] = value;
+    s->least[s->n] = least;
+    s->most[s->n++] = most;
+}
+
+// Calls back to back: the slowest rank's mean, or each rank's.
+static int batch_of_many(struct sampling *s)
+{
+    const int nranks = s->bench->nranks;
+    double seconds;
+    CLAB_TRY(make_calls(s, s->calls, &seconds));
+    double sum = seconds / s->calls, extremes[2] = {sum, -sum};
+    CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 2, CLAB_F64, CLAB_MAX));
+    CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
+    if (s->bench->options->mode == BENCH_LOCAL)
+        keep(s, sum / nranks, -extremes[1], extremes[0]);
+    else
+        keep(s, extremes[0], extremes[0], extremes[0]);
+    return CLAB_OK;
+}
+
+// Calls one by one, each from a barrier: from the last rank's entry to the last one's exit; the batch's is their
+// median.
+static int batch_of_single(struct sampling *s)
+{
+    double *exits = s->bench->latencies, *entries = exits + s->calls;
+    for (int i = 0; i < s->calls; i++) {
+        CLAB_TRY(clab_barrier(s->bench->control));
+        entries[i] = clab_now();
+        CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+        exits[i] = clab_now();
+    }
+    CLAB_TRY(clab_allreduce(s->bench->control, exits, exits, 2 * (size_t)s->calls, CLAB_F64, CLAB_MAX));
+    for (int i = 0; i < s->calls; i++)
+        exits[i] -= entries[i];
+    const double median = clab_quantile(exits, s->calls, 0.5);
+    keep(s, median, median, median);
+    return CLAB_OK;
+}
+
+static int batch(struct sampling *s)
+{
+    return s->bench->options->mode == BENCH_LATENCY ? batch_of_single(s) : batch_of_many(s);
+}
+
+// ---- how many ------------------------------------------------------------------------------------------------
+
+// Rank 0's decision becomes everyone's.
+static int agree(const struct sampling *s, int *decision)
+{
+    return clab_broadcast(s->bench->control, decision, decision, 1, CLAB_I32, 0);
+}
+
+static int most_calls(const struct sampling *s)
+{
+    return s->bench->options->mode == BENCH_LATENCY ? SINGLE_CALLS : CALLS;
+}
+
+static int calls_for(const struct sampling *s, double seconds_a_call)
+{
+    const double calls = ceil(1.2 * batch_seconds / seconds_a_call);
+    return calls < 1 ? 1 : calls < most_calls(s) ? (int)calls : most_calls(s);
+}
+
+// Raise the number of calls until a batch is long enough. The first batches are slow, and would promise too much.
+static int find_calls(struct sampling *s)
+{
+    const int fixed = s->bench->options->iterations;
+    s->calls = fixed > 0 && fixed < most_calls(s) ? fixed : fixed > 0 ? most_calls(s) : 1;
+    for (int try = 0; try < TRIES && fixed <= 0; try++) {
+        CLAB_TRY(batch(s));
+        const double seconds = s->values[s->n - 1];
+        int calls = s->calls;
+        if (seconds * calls < batch_seconds)
+            calls = calls_for(s, seconds);
+        CLAB_TRY(agree(s, &calls));
+        if (calls <= s->calls && try > 0)
+            break;
+        s->calls = calls > s->calls ? calls : s->calls;
+    }
+    s->n = 0;
+    return CLAB_OK;
+}
+
+// ---- until when ----------------------------------------------------------------------------------------------
+
+static double spent(const struct sampling *s)
+{
+    return clab_now() - s->start;
+}
+
+static double half_width(const struct clab_summary *summary)
+{
+    return (summary->high - summary->low) / 2 / summary->median;
+}
+
+// Throw batches away while they drift, for at most half of the time; the last window is kept.
+static int warm_up(struct sampling *s)
+{
+    const double allowed = s->bench->options->budget / 2;
+    const int calls = s->bench->options->warmup;
+    double seconds;
+    if (calls >= 0)
+        return make_calls(s, calls, &seconds);
+    for (int drifts = 1; drifts;) {
+        s->n = 0;
+        for (int more = 1; more;) {
+            CLAB_TRY(batch(s));
+            more = s->n < WINDOW && spent(s) < allowed;
+            CLAB_TRY(agree(s, &more));
+        }
+        drifts = clab_has_drift(s->values, s->n) && spent(s) < allowed;
+        CLAB_TRY(agree(s, &drifts));
+    }
+    return CLAB_OK;
+}
+
+// Whether rank 0 wants another batch.
+static int wants_more(const struct sampling *s)
+{
+    const double budget = s->bench->options->budget, seconds = spent(s);
+    struct clab_summary summary;
+    if (s->n < FEW)
+        return 1;
+    if (s->n >= MOST || seconds > 4 * budget)
+        return 0;
+    if (s->n < ENOUGH)
+        return 1;
+    if (seconds > budget || clab_summarize(s->values, s->n, &summary) != CLAB_OK)
+        return 0;
+    return s->n < WINDOW || half_width(&summary) > wanted_width;
+}
+
+static int collect(struct sampling *s)
+{
+    for (int more = 1; more;) {
+        more = s->bench->rank == 0 ? wants_more(s) : 0;
+        CLAB_TRY(agree(s, &more));
+        if (more)
+            CLAB_TRY(batch(s));
+    }
+    return CLAB_OK;
+}
+
+// ---- interface -----------------------------------------------------------------------------------------------
+
+static int conclude(const struct sampling *s, struct bench_time *time_p)
+{
+    struct clab_summary middle, least, most;
+    CLAB_TRY(clab_summarize(s->values, s->n, &middle));
+    CLAB_TRY(clab_summarize(s->least, s->n, &least));
+    CLAB_TRY(clab_summarize(s->most, s->n, &most));
+    const bool local = s->bench->options->mode == BENCH_LOCAL;
+    *time_p = (struct bench_time){
+        .seconds = middle.median,
+        .low = local ? least.median : middle.low,
+        .high = local ? most.median : middle.high,
+        .half_width = half_width(&middle),
+        .noisy = half_width(&middle) > wanted_width,
+        .calls = s->calls,
+    };
+    return CLAB_OK;
+}
+
+static int measure(struct sampling *s, struct bench_time *time_p)
+{
+    CLAB_TRY(find_calls(s));
+    CLAB_TRY(warm_up(s));
+    CLAB_TRY(collect(s));
+    return conclude(s, time_p);
+}
+
+int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
+                     struct bench_time *time_p)
+{
+    double *room = malloc(3 * MOST * sizeof *room);
+    if (!bench->latencies)
+        bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
+    struct sampling s = {.bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
+    int err = CLAB_ENOMEM;
+    if (room && bench->latencies) {
+        s.least = room + MOST;
+        s.most = room + 2 * MOST;
+        err = measure(&s, time_p);
+    }
+    free(room);
+    return err;
+}

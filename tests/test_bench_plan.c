@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// What the bench is going to do before it does it: rows and sizes, what is skipped or refused, bytes, factors, floors.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "bench.h"
+
+static struct bench_options options_for(enum clab_collective collective, const char *algorithms, int nranks)
+{
+    return (struct bench_options){.collectives = {collective},
+                                  .ncollectives = 1,
+                                  .algorithms = algorithms,
+                                  .types[CLAB_F32] = true,
+                                  .ops[CLAB_SUM] = true,
+                                  .nranks = nranks,
+                                  .cores = 2,
+                                  .first = 8,
+                                  .last = 2048,
+                                  .factor = 4,
+                                  .placements = {true, true}};
+}
+
+// The bytes of all rows, in order.
+static void assert_sizes(const struct bench_options *options, const size_t expected[], int n)
+{
+    struct bench_plan plan;
+    assert_int_equal(bench_plan_make(options, &plan), CLAB_OK);
+    assert_int_equal(plan.nrows, n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(bench_bytes(&plan.rows[i]), expected[i]);
+    assert_int_equal(plan.buffer_bytes, expected[n - 1]);
+    bench_plan_free(&plan);
+}
+
+static void test_sizes_grow_by_a_factor_or_by_bytes(void **state)
+{
+    (void)state;
+    struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 2);
+    assert_sizes(&options, (const size_t[]){8, 32, 128, 512, 2048}, 5);
+    options.last = 2047;
+    assert_sizes(&options, (const size_t[]){8, 32, 128, 512}, 4);
+    options.step = 1000;
+    assert_sizes(&options, (const size_t[]){8, 1008, 2008}, 3);
+    options.first = options.last = SIZE_MAX / 8; // no overflow on the way, and no such memory
+    struct bench_plan plan;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_EINVAL);
+}
+
+static void test_sizes_count_all_blocks_and_hold_an_element_a_block(void **state)
+{
+    (void)state;
+    const struct bench_options options = options_for(CLAB_ALLGATHER, "ring", 3);
+    assert_sizes(&options, (const size_t[]){12, 24, 120, 504, 2040}, 5); // multiples of three floats
+    const struct bench_options many = options_for(CLAB_ALLTOALL, "pairwise", 32);
+    assert_sizes(&many, (const size_t[]){128, 512, 2048}, 3); // 8, 32 and 128 become the same
+}
+
+static void test_a_barrier_is_one_row_without_data(void **state)
+{
+    (void)state;
+    struct bench_options options = options_for(CLAB_BARRIER, "dissemination", 4);
+    options.types[CLAB_I8] = true;
+    assert_sizes(&options, (const size_t[]){0}, 1);
+}
+
+static void test_all_means_types_ops_roots_and_algorithms(void **state)
+{
+    (void)state;
+    struct bench_options options = options_for(CLAB_REDUCE, "flat,binomial", 3);
+    struct bench_plan plan;
+    options.root = BENCH_ALL_ROOTS;
+    options.last = 8;
+    for (int i = 0; i < CLAB_TYPE_COUNT; i++)
+        options.types[i] = true;
+    for (int i = 0; i < CLAB_OP_COUNT; i++)
+        options.ops[i] = true;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    assert_int_equal(plan.nrows, 2 * 3 * CLAB_TYPE_COUNT * CLAB_OP_COUNT);
+    bench_plan_free(&plan);
+}
+
+static void test_what_a_collective_lacks_is_skipped_with_a_reason(void **state)
+{
+    (void)state;
+    struct bench_options options = options_for(CLAB_ALLREDUCE, "ring,chain", 2);
+    struct bench_plan plan;
+    options.collectives[options.ncollectives++] = CLAB_BROADCAST;
+    options.last = 8;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    assert_int_equal(plan.nrows, 2);
+    assert_int_equal(plan.nskips, 2);
+    assert_string_equal(plan.skips[0].algorithm, "chain");
+    assert_int_equal(plan.skips[0].collective, CLAB_ALLREDUCE);
+    assert_non_null(plan.skips[0].reason);
+    bench_plan_free(&plan);
+    options.algorithms = "ring,chains";
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_ENOENT);
+}
+
+static void test_the_automatic_choice_is_known_before(void **state)
+{
+    (void)state;
+    const struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 4);
+    struct bench_plan plan;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    for (int i = 0; i < plan.nrows; i++) {
+        assert_true(plan.rows[i].automatic);
+        assert_true(plan.rows[i].algorithm && plan.rows[i].problem.lanes >= 1);
+    }
+    bench_plan_free(&plan);
+}
+
+static void test_bus_factors_are_those_of_nccl_tests(void **state)
+{
+    (void)state;
+    assert_true(bench_bus_factor(CLAB_ALLREDUCE, 4) == 1.5);
+    assert_true(bench_bus_factor(CLAB_ALLGATHER, 4) == 0.75);
+    assert_true(bench_bus_factor(CLAB_REDUCE_SCATTER, 4) == 0.75);
+    assert_true(bench_bus_factor(CLAB_ALLTOALL, 4) == 0.75);
+    assert_true(bench_bus_factor(CLAB_BROADCAST, 4) == 1);
+    assert_true(bench_bus_factor(CLAB_REDUCE, 4) == 1);
+    assert_true(bench_bus_factor(CLAB_SENDRECV, 4) == 1);
+}
+
+static void test_a_block_lies_in_place_where_it_belongs(void **state)
+{
+    (void)state;
+    char in[256], out[256];
+    const struct bench_buffers whole = {in, out};
+    struct bench_row row = {.problem = {.collective = CLAB_ALLGATHER, .nranks = 4, .count = 2}, .type = CLAB_F64};
+    assert_ptr_equal(bench_place(&row, 3, BENCH_IN_PLACE, whole).in, out + 48);
+    row.problem.collective = CLAB_REDUCE_SCATTER;
+    assert_ptr_equal(bench_place(&row, 3, BENCH_IN_PLACE, whole).out, in + 48);
+    row.problem.collective = CLAB_ALLREDUCE;
+    assert_ptr_equal(bench_place(&row, 3, BENCH_IN_PLACE, whole).in, out);
+    assert_ptr_equal(bench_place(&row, 3, BENCH_OUT_OF_PLACE, whole).in, in);
+}
+
+static void test_no_time_is_under_what_must_be_written_and_heard(void **state)
+{
+    (void)state;
+    const struct bench_limits limits = {.copy_peak = 1e11, .line = 200e-9};
+    const char *why;
+    struct bench_row row = {.problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .count = 250000}, .type = CLAB_F32};
+    const double floor = bench_limits_floor(&limits, &row, BENCH_OUT_OF_PLACE, 2, &why);
+    assert_true(fabs(floor - 10e-6) < 1e-12); // 1 MB at 100 GB/s
+    row.problem.count = 2;
+    assert_true(bench_limits_floor(&limits, &row, BENCH_OUT_OF_PLACE, 2, &why) == 50e-9);
+    assert_true(bench_limits_floor(&limits, &row, BENCH_OUT_OF_PLACE, 1, &why) < 1e-9); // ranks share a core
+    row.problem.collective = CLAB_BROADCAST;                                            // the root need not wait
+    assert_true(bench_limits_floor(&limits, &row, BENCH_OUT_OF_PLACE, 2, &why) < 1e-9);
+    row.problem.collective = CLAB_ALLGATHER;
+    row.problem.count = 250000;
+    const double in_place = bench_limits_floor(&limits, &row, BENCH_IN_PLACE, 2, &why);
+    assert_true(fabs(in_place - 10e-6) < 1e-12); // one of two blocks is there
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes_grow_by_a_factor_or_by_bytes),
+        cmocka_unit_test(test_sizes_count_all_blocks_and_hold_an_element_a_block),
+        cmocka_unit_test(test_a_barrier_is_one_row_without_data),
+        cmocka_unit_test(test_all_means_types_ops_roots_and_algorithms),
+        cmocka_unit_test(test_what_a_collective_lacks_is_skipped_with_a_reason),
+        cmocka_unit_test(test_the_automatic_choice_is_known_before),
+        cmocka_unit_test(test_bus_factors_are_those_of_nccl_tests),
+        cmocka_unit_test(test_a_block_lies_in_place_where_it_belongs),
+        cmocka_unit_test(test_no_time_is_under_what_must_be_written_and_heard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
