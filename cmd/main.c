@@ -8,8 +8,10 @@
 
 static const struct clab_command *const commands[] = {
     &cmd_run,
+    &cmd_bench,
     &cmd_verify,
     &cmd_sim,
+    &cmd_lab,
     &cmd_nets,
     NULL,
 };

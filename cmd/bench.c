@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// commlab bench: time collectives, check their results, and hold them against the prediction.
+//
+// - The launcher reads the command line, makes the plan and loads the network, so that what is wrong is said before
+//   there are ranks; these are its copies, and have it all. Under `commlab run` every rank does so by itself.
+// - Rank 0 prints and writes. Nothing is left when a rank fails: the launcher ends the job.
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "command.h"
+
+enum { STATUS_USAGE = 2 };
+
+static int status_of(int err)
+{
+    switch (err) {
+    case CLAB_OK: return EXIT_SUCCESS;
+    case CLAB_EINVAL:
+    case CLAB_ENOENT:
+    case CLAB_EPARSE: return STATUS_USAGE;
+    default: return EXIT_FAILURE;
+    }
+}
+
+// ---- a rank --------------------------------------------------------------------------------------------------
+
+// Both buffers in one piece, the second at a cache line of its own.
+static int open_buffers(struct bench *bench, void **memory_p)
+{
+    const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64;
+    void *memory = NULL;
+    if (bench->options->shared_memory)
+        CLAB_TRY(clab_alloc(bench->job, 2 * each, &memory));
+    else if (!(memory = aligned_alloc(64, 2 * each)))
+        clab_error("rank %d: no memory for two buffers of %zu bytes", bench->rank, each);
+    if (!memory)
+        return CLAB_ENOMEM;
+    bench->whole = (struct bench_buffers){memory, (char *)memory + each};
+    *memory_p = memory;
+    return CLAB_OK;
+}
+
+static void close_buffers(struct bench *bench, void *memory)
+{
+    if (bench->options->shared_memory)
+        clab_free(bench->job, memory);
+    else
+        free(memory);
+}
+
+// Elements that were wrong, and times that can not be, fail the bench.
+static int judge(const struct bench *bench)
+{
+    long long wrong = 0, refused = 0;
+    for (int row = 0; row < bench->plan->nrows; row++)
+        for (int p = 0; p < BENCH_PLACEMENTS; p++) {
+            wrong += bench->results[row][p].wrong > 0 ? bench->results[row][p].wrong : 0;
+            refused += bench->results[row][p].refused != NULL;
+        }
+    if (wrong)
+        clab_error("%lld elements are wrong; the column #wrong says where, --seed %llu repeats the data", wrong,
+                   (unsigned long long)bench->seed);
+    if (refused)
+        clab_error("%lld times were refused", refused);
+    return wrong || refused ? CLAB_EWRONG : CLAB_OK;
+}
+
+static int run_and_report(struct bench *bench)
+{
+    CLAB_TRY(bench_limits_measure(bench, &bench->limits));
+    if (bench->rank == 0) {
+        CLAB_TRY(bench_manifest_add_limits(bench, bench->manifest));
+        bench_table_print_header(bench, bench->manifest);
+    }
+    CLAB_TRY(bench_sweep(bench));
+    if (bench->rank == 0)
+        bench->verdict = bench_files_write(bench, bench->manifest);
+    CLAB_TRY(bench_predict_report(bench));
+    if (bench->rank == 0 && bench->verdict == CLAB_OK)
+        bench->verdict = judge(bench);
+    return CLAB_OK;
+}
+
+static int run_with_memory(struct bench *bench)
+{
+    void *memory;
+    CLAB_TRY(clab_broadcast(bench->control, &bench->seed, &bench->seed, 1, CLAB_I64,
+                            0)); // joined ranks have drawn their own
+    CLAB_TRY(open_buffers(bench, &memory));
+    bench->results = calloc((size_t)bench->plan->nrows, sizeof *bench->results);
+    const int err = bench->results ? run_and_report(bench) : CLAB_ENOMEM;
+    free(bench->results);
+    free(bench->latencies);
+    close_buffers(bench, memory);
+    return err;
+}
+
+static int run_rank(struct bench *bench)
+{
+    bench->rank = clab_job_rank(bench->job);
+    bench->nranks = clab_job_ranks(bench->job);
+    CLAB_TRY(clab_comm_create(bench->job, &bench->comm));
+    int err = clab_comm_create(bench->job, &bench->control);
+    if (err == CLAB_OK)
+        err = run_with_memory(bench);
+    if (err == CLAB_OK)
+        err = clab_barrier(bench->control); // no rank leaves while others still need it
+    clab_comm_destroy(bench->control);
+    clab_comm_destroy(bench->comm);
+    return err == CLAB_OK ? bench->verdict : err;
+}
+
+// ---- the launcher --------------------------------------------------------------------------------------------
+
+static int open_job(const struct bench_options *options, struct clab_job **job_p)
+{
+    char ranks[16];
+    snprintf(ranks, sizeof ranks, "%d", options->nranks);
+    char *words[] = {"commlab bench",          "-n", ranks, options->backend ? "--backend" : NULL,
+                     (char *)options->backend, NULL};
+    int count = options->backend ? 5 : 3;
+    return clab_job_open(&count, words, job_p);
+}
+
+// In a launcher, this does not return: its copies do.
+static int run_job(struct bench *bench)
+{
+    const int err = open_job(bench->options, &bench->job);
+    if (err != CLAB_OK)
+        return status_of(err);
+    const int status = run_rank(bench) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    clab_job_close(bench->job);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct bench_options options = {0};
+    struct bench_plan plan = {0};
+    struct clab_manifest manifest = {0};
+    struct clab_net *net = NULL;
+    int err = bench_options_parse(argc, argv, &options);
+    if (err == CLAB_OK)
+        err = bench_plan_make(&options, &plan);
+    if (err == CLAB_OK)
+        err = bench_predict_open(&options, &net);
+    if (err == CLAB_OK)
+        err = bench_manifest_make(&options, &plan, net, &manifest);
+    struct bench bench = {.options = &options, .plan = &plan, .net = net, .manifest = &manifest, .seed = options.seed};
+    const int status = err == CLAB_OK ? run_job(&bench) : status_of(err);
+    clab_manifest_free(&manifest);
+    clab_net_free(net);
+    bench_plan_free(&plan);
+    free(options.command);
+    return status;
+}
+
+const struct clab_command cmd_bench = {"bench", "time collectives, check their results, compare with the prediction",
+                                       run};

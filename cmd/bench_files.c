@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// What the bench leaves: CSV and JSON with a row for each tuple of collective, algorithm, size, ... and placement, and
+// the manifest without which no number can be judged.
+//
+// - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
+// - What was refused has no time; what was not checked, or not predicted, has no such cell.
+
+#include "bench.h"
+
+#include "base/machine.h"
+#include "base/units.h"
+#include "net.h"
+
+// ---- the manifest --------------------------------------------------------------------------------------------
+
+static const char *mode_text(enum bench_mode mode)
+{
+    switch (mode) {
+    case BENCH_LATENCY: return "latency: one call from a common start, last exit - last entry";
+    case BENCH_LOCAL: return "local: each rank's own mean; mean, least and most over ranks";
+    default: return "throughput: calls back to back, total / calls, of the slowest rank";
+    }
+}
+
+// Of how many windows one is looked at in the largest check of all.
+static size_t largest_stride(const struct bench_plan *plan)
+{
+    size_t largest = 1;
+    for (int i = 0; i < plan->nrows; i++) {
+        const size_t stride = bench_data_stride(&plan->rows[i], plan->rows[i].problem.root);
+        largest = stride > largest ? stride : largest;
+    }
+    return largest;
+}
+
+static int add_run(const struct bench_options *o, const struct bench_plan *plan, struct clab_manifest *m)
+{
+    const size_t stride = largest_stride(plan);
+    CLAB_TRY(clab_manifest_add(m, "command", "%s", o->command));
+    CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
+    CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
+                               o->shared_memory ? "clab_alloc" : "malloc"));
+    if (!o->check)
+        return clab_manifest_add(m, "check", "none");
+    if (stride == 1)
+        return clab_manifest_add(m, "check", "every element, before and after the timed calls");
+    return clab_manifest_add(
+        m, "check",
+        "before and after the timed calls, every element; of the largest sizes one window of 512 in "
+        "%zu, and both ends of each block",
+        stride);
+}
+
+static int add_network(const struct clab_net *net, struct clab_manifest *m)
+{
+    if (!net)
+        return clab_manifest_add(m, "network", "none, so nothing is predicted");
+    CLAB_TRY(clab_manifest_add(m, "network", "%s predicts (%s)", net->name, net->title));
+    return net->date[0] ? clab_manifest_add(m, "network", "of %s, %s", net->date, net->machine) : CLAB_OK;
+}
+
+int bench_manifest_make(const struct bench_options *options, const struct bench_plan *plan, const struct clab_net *net,
+                        struct clab_manifest *manifest_p)
+{
+    struct clab_machine machine;
+    struct clab_manifest m = {0};
+    clab_machine_read(&machine);
+    int err = add_run(options, plan, &m);
+    if (err == CLAB_OK)
+        err = add_network(net, &m);
+    if (err == CLAB_OK)
+        err = clab_machine_describe(&m);
+    if (err == CLAB_OK)
+        err = clab_machine_warn(&machine, options->nranks, &m);
+    if (err == CLAB_OK)
+        *manifest_p = m;
+    else
+        clab_manifest_free(&m);
+    return err;
+}
+
+int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest)
+{
+    const struct bench_limits *limits = &bench->limits;
+    char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT], line[CLAB_TEXT];
+    CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s", bench->nranks, bench->options->cores,
+                               clab_job_backend(bench->job)));
+    CLAB_TRY(clab_manifest_add(manifest, "memory copy",
+                               "%s by one core, %s by all ranks at once, %s within a core's cache",
+                               clab_rate_text(limits->copy_one, one), clab_rate_text(limits->copy_all, all),
+                               clab_rate_text(limits->copy_peak, peak)));
+    if (isnan(limits->line))
+        return clab_manifest_add(manifest, "cache line", "not measured: ranks 0 and 1 have no quiet core each");
+    return clab_manifest_add(manifest, "cache line", "%s from rank 0 to rank 1 and back",
+                             clab_seconds_text(limits->line, line));
+}
+
+// ---- the files -----------------------------------------------------------------------------------------------
+
+static const struct clab_column columns[] = {
+    {.name = "collective", .kind = CLAB_KIND_TEXT},     {.name = "algorithm", .kind = CLAB_KIND_TEXT},
+    {.name = "backend", .kind = CLAB_KIND_TEXT},        {.name = "ranks", .kind = CLAB_KIND_INTEGER},
+    {.name = "bytes", .kind = CLAB_KIND_INTEGER},       {.name = "count", .kind = CLAB_KIND_INTEGER},
+    {.name = "type", .kind = CLAB_KIND_TEXT},           {.name = "op", .kind = CLAB_KIND_TEXT},
+    {.name = "root", .kind = CLAB_KIND_INTEGER},        {.name = "inplace", .kind = CLAB_KIND_INTEGER},
+    {.name = "mode", .kind = CLAB_KIND_TEXT},           {.name = "usec", .kind = CLAB_KIND_REAL},
+    {.name = "usec_low", .kind = CLAB_KIND_REAL},       {.name = "usec_high", .kind = CLAB_KIND_REAL},
+    {.name = "algbw_GBps", .kind = CLAB_KIND_REAL},     {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
+    {.name = "wrong", .kind = CLAB_KIND_INTEGER},       {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
+    {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+// What is timed and how, then what came of it; a refused time is NaN, and so is all that follows from it.
+static int add_result(const struct bench *bench, const struct bench_row *row, enum bench_placement placement,
+                      const struct bench_result *result, struct clab_table *table)
+{
+    const struct clab_problem *p = &row->problem;
+    const double valid = result->refused ? NAN : 1, us = 1e6 * valid;
+    const double rate =
+        bench_has_data(p->collective) ? valid * (double)bench_bytes(row) / result->time.seconds / 1e9 : NAN;
+    const struct clab_cell cells[COLUMNS] = {
+        clab_cell_text(clab_collective_name(p->collective)),
+        clab_cell_text(row->algorithm->name),
+        clab_cell_text(clab_job_backend(bench->job)),
+        clab_cell_integer(p->nranks),
+        clab_cell_integer((long long)bench_bytes(row)),
+        clab_cell_integer((long long)p->count),
+        clab_cell_text(bench_type_name(row)),
+        clab_cell_text(bench_op_name(row)),
+        clab_cell_integer(bench_root(row)),
+        clab_cell_integer(placement == BENCH_IN_PLACE),
+        clab_cell_text(bench_mode_name(bench->options->mode)),
+        clab_cell_real(us * result->time.seconds),
+        clab_cell_real(us * result->time.low),
+        clab_cell_real(us * result->time.high),
+        clab_cell_real(rate),
+        clab_cell_real(rate * bench_bus_factor(p->collective, p->nranks)),
+        result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong),
+        clab_cell_integer(result->sent),
+        clab_cell_real(1e6 * result->predicted),
+        clab_cell_real(100 * valid * bench_residual(result)),
+    };
+    return clab_table_add_row(table, cells);
+}
+
+static int fill(const struct bench *bench, struct clab_table *table)
+{
+    for (int row = 0; row < bench->plan->nrows; row++)
+        for (int p = 0; p < BENCH_PLACEMENTS; p++)
+            if (bench->results[row][p].measured)
+                CLAB_TRY(add_result(bench, &bench->plan->rows[row], (enum bench_placement)p, &bench->results[row][p],
+                                    table));
+    return CLAB_OK;
+}
+
+int bench_files_write(const struct bench *bench, const struct clab_manifest *manifest)
+{
+    const struct bench_options *o = bench->options;
+    struct clab_table table;
+    clab_table_init(&table, columns, COLUMNS);
+    int err = o->csv || o->json ? fill(bench, &table) : CLAB_OK;
+    if (err == CLAB_OK && o->csv)
+        err = clab_table_write_csv(&table, manifest, o->csv);
+    if (err == CLAB_OK && o->json)
+        err = clab_table_write_json(&table, manifest, o->json);
+    clab_table_free(&table);
+    return err;
+}

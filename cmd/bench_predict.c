@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Prediction beside measurement: the simulator's time for each row, and how far all of them were off.
+//
+// - Parameters come from a network description, by default the machine's profile; none of them was fitted to a
+//   collective.
+// - The residual is (measured - predicted) / measured: its size is the error, above 0 means slower than predicted.
+// - The noise floor is what no prediction can be better than: the median over rows of their interval's half width, or,
+//   if that is more, the median by which some rows differ from themselves when they are measured once more (A/A).
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net.h"
+
+enum { FEWEST_REPEATS = 3, MOST_REPEATS = 12, ROWS_A_REPEAT = 10 };
+enum { CALLS = 16 }; // back to back, after which a pipeline of calls is steady
+
+static const char own_profile[] = "machine";
+
+// Whether the machine has a profile, without a word about it.
+static int has_profile(bool *has_p)
+{
+    char *path;
+    CLAB_TRY(clab_net_profile_path(&path));
+    *has_p = access(path, F_OK) == 0;
+    free(path);
+    return CLAB_OK;
+}
+
+int bench_predict_open(const struct bench_options *options, struct clab_net **net_p)
+{
+    struct clab_net *net;
+    bool has = true;
+    if (!options->net)
+        CLAB_TRY(has_profile(&has));
+    if (!has) {
+        *net_p = NULL;
+        return CLAB_OK;
+    }
+    CLAB_TRY(clab_net_load(options->net ? options->net : own_profile, &net));
+    const int err = clab_net_check_ranks(net, options->nranks);
+    if (err == CLAB_OK)
+        *net_p = net;
+    else
+        clab_net_free(net);
+    return err;
+}
+
+double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls)
+{
+    struct clab_sim_result result;
+    const struct clab_sim_options options = {
+        .element_bytes = clab_type_bytes(row->type),
+        .in_place = placement == BENCH_IN_PLACE,
+        .calls = bench->options->mode == BENCH_LATENCY ? 1
+                 : calls < CALLS                       ? calls
+                                                       : CALLS,
+    };
+    if (!bench->net || clab_sim_run(&row->problem, row->algorithm, bench->net, &options, &result) != CLAB_OK)
+        return NAN;
+    return result.seconds;
+}
+
+double bench_residual(const struct bench_result *result)
+{
+    return (result->time.seconds - result->predicted) / result->time.seconds;
+}
+
+// ---- the last lines ------------------------------------------------------------------------------------------
+
+// All results that were measured, in the order of the table: the same on all ranks.
+struct sample {
+    int row;
+    enum bench_placement placement;
+    const struct bench_result *result;
+};
+
+static int list_samples(const struct bench *bench, struct sample samples[])
+{
+    int n = 0;
+    for (int row = 0; row < bench->plan->nrows; row++)
+        for (int p = 0; p < BENCH_PLACEMENTS; p++)
+            if (bench->results[row][p].measured)
+                samples[n++] = (struct sample){row, (enum bench_placement)p, &bench->results[row][p]};
+    return n;
+}
+
+// Measure some rows once more: how far each is from itself, as a fraction; collective.
+static int repeat(struct bench *bench, const struct sample samples[], int n, double *median_p)
+{
+    int repeats = n / ROWS_A_REPEAT;
+    repeats = repeats < FEWEST_REPEATS ? FEWEST_REPEATS : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
+    repeats = repeats > n ? n : repeats;
+    double differences[MOST_REPEATS];
+    for (int i = 0; i < repeats; i++) {
+        const struct sample *sample = &samples[i * n / repeats];
+        struct bench_time again;
+        CLAB_TRY(bench_sweep_repeat(bench, sample->row, sample->placement, &again));
+        differences[i] = fabs(again.seconds / sample->result->time.seconds - 1);
+    }
+    *median_p = clab_quantile(differences, repeats, 0.5);
+    return CLAB_OK;
+}
+
+static void print_errors(const struct bench *bench, const struct sample samples[], int n, double room[],
+                         double repeated)
+{
+    for (int i = 0; i < n; i++)
+        room[i] = samples[i].result->time.half_width;
+    const double interval = clab_quantile(room, n, 0.5);
+    int predicted = 0;
+    for (int i = 0; i < n; i++)
+        if (!isnan(samples[i].result->predicted) && !samples[i].result->refused)
+            room[predicted++] = fabs(bench_residual(samples[i].result));
+    if (!predicted) {
+        printf("no prediction: this network has none for these rows\n");
+        return;
+    }
+    if (bench->nranks > bench->options->cores)
+        printf("with %d ranks on %d cores, times are also the scheduler's, which is not predicted\n", bench->nranks,
+               bench->options->cores);
+    printf("prediction: median |error| %.1f %%, p95 %.1f %%, noise floor %.1f %%\n",
+           100 * clab_quantile(room, predicted, 0.5), 100 * clab_quantile(room, predicted, 0.95),
+           100 * (interval > repeated ? interval : repeated));
+}
+
+int bench_predict_report(struct bench *bench)
+{
+    const size_t most = (size_t)bench->plan->nrows * BENCH_PLACEMENTS;
+    if (!bench->net) {
+        if (bench->rank == 0)
+            printf("no prediction: run ./commlab fit first\n");
+        return CLAB_OK;
+    }
+    struct sample *samples = malloc(most * sizeof *samples);
+    double *room = malloc(most * sizeof *room), repeated;
+    int err = samples && room ? CLAB_OK : CLAB_ENOMEM;
+    const int n = err ? 0 : list_samples(bench, samples);
+    if (n)
+        err = repeat(bench, samples, n, &repeated);
+    if (n && !err && bench->rank == 0)
+        print_errors(bench, samples, n, room, repeated);
+    free(samples);
+    free(room);
+    return err;
+}
