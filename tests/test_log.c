@@ -8,7 +8,8 @@
 
 #include "base/log.h"
 
-// What `body` writes to stderr in a process of its own where CLAB_LOG is `level` (NULL: not set). The level is read once.
+// What `body` writes to stderr in a process of its own where CLAB_LOG is `level` (NULL: not set). The level is read
+// once.
 static const char *logged(const char *level, void (*body)(void))
 {
     const struct capture log = capture_begin(STDERR_FILENO);

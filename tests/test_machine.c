@@ -49,7 +49,8 @@ static void test_a_manifest_holds_what_a_reader_needs(void **state)
     clab_manifest_free(&manifest);
 }
 
-static const struct clab_machine quiet = {.cores = 8, .physical_cores = 4, .memory_bytes = (size_t)16 << 30, .governor = "performance"};
+static const struct clab_machine quiet = {
+    .cores = 8, .physical_cores = 4, .memory_bytes = (size_t)16 << 30, .governor = "performance"};
 
 static void assert_warning(struct clab_machine machine, int nranks, const char *part)
 {
@@ -90,8 +91,8 @@ static void test_what_spoils_a_measurement_is_warned_of(void **state)
     assert_warning(m, 1, "512 MiB");
 }
 
-// In a process of its own: pin as rank `rank` of `nranks`, and tell where that led.  0: to one core, the count of usable
-// ones as before; 1: refused, nothing changed; 2: neither.  *cpu_p is the core.
+// In a process of its own: pin as rank `rank` of `nranks`, and tell where that led.  0: to one core, the count of
+// usable ones as before; 1: refused, nothing changed; 2: neither.  *cpu_p is the core.
 static int pin_in_child(int rank, int nranks, int *cpu_p)
 {
     int ends[2];

@@ -90,7 +90,8 @@ static void test_what_can_not_be_written_is_said_before_and_touches_nothing(void
     snprintf(beside, sizeof beside, "%s/none/t.csv", test_folder);
     snprintf(slash, sizeof slash, "%s/new/", test_folder);
     const char *const paths[] = {"", below, beside, slash, test_folder, "/"};
-    static const char *const reasons[] = {"empty", "Not a directory", "No such file", "directory", "directory", "directory"};
+    static const char *const reasons[] = {"empty",     "Not a directory", "No such file",
+                                          "directory", "directory",       "directory"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct clab_output output = {0};
         struct capture log = capture_begin(STDERR_FILENO);

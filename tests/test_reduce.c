@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reductions of every type, operation, instruction set, length, alignment and aliasing, against scalar references written
-// for the test; conversions of 16-bit floats against a search among all of their values.
+// Reductions of every type, operation, instruction set, length, alignment and aliasing, against scalar references
+// written for the test; conversions of 16-bit floats against a search among all of their values.
 
 #include "capture.h"
 
@@ -282,7 +282,8 @@ static void expect_scaled(enum clab_type type, const void *in, int divisor, void
     }
 }
 
-static void assert_elements_equal(enum clab_type type, const char *got, const char *expected, size_t count, const char *what)
+static void assert_elements_equal(enum clab_type type, const char *got, const char *expected, size_t count,
+                                  const char *what)
 {
     const size_t bytes = clab_type_bytes(type);
     for (size_t i = 0; i < count; i++, got += bytes, expected += bytes) {
@@ -302,7 +303,8 @@ struct buffer {
     _Alignas(64) char memory[ROOM];
 };
 
-static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 65504, -65504, 65520, 0x1p-24, 0x1p-25, 0x1p-149, 0x1p-133,
+static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 65504, -65504, 65520, 0x1p-24, 0x1p-25,
+                                 0x1p-149, 0x1p-133,
                                  FLT_MAX, -FLT_MAX, FLT_MIN, DBL_MAX, DBL_MIN, 0x1p-1074, 3.5, 2048, 2049};
 
 // Any bits for integers; for floats any bits, moderate numbers, and those where mistakes live.
@@ -402,7 +404,8 @@ static void test_streamed_reductions_are_the_same(void **state)
 static void test_halves_of_every_pattern_are_reduced_as_floats(void **state)
 {
     (void)state;
-    static const uint16_t partners[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x3c00, 0xbc00, 0x3f80, 0x7bff, 0xfbff, 0x7c00,
+    static const uint16_t partners[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x3c00, 0xbc00, 0x3f80, 0x7bff, 0xfbff,
+                                        0x7c00,
                                         0xfc00, 0x7c01, 0x7e00, 0x7f7f, 0x7f80, 0xff80, 0x7f81, 0xffff, 0x1234, 0x9abc};
     static uint16_t a[0x10000], b[0x10000], out[0x10000], expected[0x10000];
     for (int i = 0; i < 0x10000; i++)

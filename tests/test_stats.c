@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Order statistics against published intervals, an exact binomial by Pascal's triangle, and a rank sum by counting pairs.
+// Order statistics against published intervals, an exact binomial by Pascal's triangle, and a rank sum by counting
+// pairs.
 
 #include "capture.h"
 

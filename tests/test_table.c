@@ -13,7 +13,8 @@
 static const struct clab_column columns[] = {
     {.name = "bytes", .heading = "size", .unit = "B", .kind = CLAB_KIND_INTEGER, .width = 8},
     {.name = "algorithm", .kind = CLAB_KIND_TEXT, .width = -9},
-    {.name = "usec", .heading = "time", .unit = "us", .kind = CLAB_KIND_REAL, .width = 7, .digits = 2, .group = "out-of-place"},
+    {.name = "usec", .heading = "time", .unit = "us", .kind = CLAB_KIND_REAL, .width = 7, .digits = 2,
+     .group = "out-of-place"},
     {.name = "wrong", .heading = "#wrong", .kind = CLAB_KIND_INTEGER, .width = 6, .group = "out-of-place"},
     {.name = "note", .kind = CLAB_KIND_TEXT},
 };
@@ -24,7 +25,8 @@ static struct clab_table three_rows(void)
     struct clab_table table;
     clab_table_init(&table, columns, COLUMNS);
     const struct clab_cell rows[3][COLUMNS] = {
-        {clab_cell_integer(8), clab_cell_text("ring"), clab_cell_real(0.125), clab_cell_integer(0), clab_cell_text("plain")},
+        {clab_cell_integer(8), clab_cell_text("ring"), clab_cell_real(0.125), clab_cell_integer(0),
+         clab_cell_text("plain")},
         {clab_cell_integer(1048576), clab_cell_none(), clab_cell_real(NAN), clab_cell_none(), clab_cell_text(NULL)},
         {clab_cell_integer(-1), clab_cell_text("a,b"), clab_cell_real(1e6 / 3), clab_cell_integer(2),
          clab_cell_text("say \"hi\"\nagain")},
@@ -110,7 +112,8 @@ static void test_a_row_after_an_incomplete_one_is_refused(void **state)
 static void test_many_rows_are_kept_and_their_text_is_copied(void **state)
 {
     (void)state;
-    static const struct clab_column two[] = {{.name = "n", .kind = CLAB_KIND_INTEGER}, {.name = "t", .kind = CLAB_KIND_TEXT}};
+    static const struct clab_column two[] = {{.name = "n", .kind = CLAB_KIND_INTEGER},
+                                             {.name = "t", .kind = CLAB_KIND_TEXT}};
     struct clab_table table;
     char text[16];
     clab_table_init(&table, two, 2);
@@ -191,7 +194,8 @@ static void test_json_says_the_same(void **state)
     clab_manifest_free(&manifest);
     clab_table_free(&table);
 
-    json_t *read = json_load_file(path, 0, NULL), *about = json_object_get(read, "manifest"), *rows = json_object_get(read, "rows");
+    json_t *read = json_load_file(path, 0, NULL);
+    json_t *about = json_object_get(read, "manifest"), *rows = json_object_get(read, "rows");
     assert_string_equal(json_string_value(json_object_get(about, "warning")), "one two; three");
     assert_int_equal(json_array_size(rows), 3);
     json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1), *third = json_array_get(rows, 2);
@@ -222,7 +226,8 @@ static void test_json_nests_objects_and_lists(void **state)
     const char *text = capture_end(screen);
     clab_json_destroy(json);
     assert_int_equal(err, CLAB_OK);
-    json_t *read = json_loads(text, 0, NULL), *expected = json_pack("{s:f, s:[i, {s:s}]}", "seconds", 1.5, "parts", 7, "name", "wire");
+    json_t *read = json_loads(text, 0, NULL);
+    json_t *expected = json_pack("{s:f, s:[i, {s:s}]}", "seconds", 1.5, "parts", 7, "name", "wire");
     assert_true(json_equal(read, expected));
     json_decref(read);
     json_decref(expected);

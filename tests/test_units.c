@@ -32,7 +32,8 @@ static void test_sizes_are_read_with_binary_and_decimal_units(void **state)
 static void test_malformed_sizes_are_refused_and_touch_nothing(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",    " ",    "8x",   "-1",  "+1",   "K",    " 8",  "8 ",  "8 K",  "1.5K", "1e3",
+    static const char *const texts[] = {"",    " ",    "8x",   "-1",  "+1",   "K",    " 8",  "8 ",  "8 K",  "1.5K",
+                                        "1e3",
                                         "0x8", "8KK",  "8Kb",  "8Gb", "64KIB", "1T ", "nan", "inf", "8\n",
                                         "18446744073709551616", "17179869184G", "99999999999999999999999999"};
     for (size_t i = 0; i < COUNT(texts); i++) {
@@ -85,7 +86,8 @@ static void test_durations_are_read_to_the_nearest_double(void **state)
 static void test_durations_without_unit_or_sense_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "1", "s", "us", "-1s", "+1s", "1 s", " 1s", "1s ", "1m", "1min", "1S", "1US", "nans",
+    static const char *const texts[] = {"", "1", "s", "us", "-1s", "+1s", "1 s", " 1s", "1s ", "1m", "1min", "1S", "1US",
+                                        "nans",
                                         "infs", "0x1s", "1e999s", "1..5s", "1.2.3s", ".s", "1us1us", "1e", "1e5"};
     for (size_t i = 0; i < COUNT(texts); i++) {
         double seconds = 12345;
@@ -115,8 +117,10 @@ static void test_rates_are_read_as_seconds_a_byte(void **state)
 static void test_rates_without_unit_or_sense_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",      "1",     "10GB", "10G",    "GB/s",  "0GB/s",  "0Gb/s", "-1GB/s", "1 GB/s", "1GB/S",
-                                        "1gb/s", "1GB/s ", "1s",  "1B/ns",  "1/s",   "1e999GB/s", "1e999s/B", "infGB/s", "1GBps"};
+    static const char *const texts[] = {"",      "1",     "10GB", "10G",    "GB/s",  "0GB/s",  "0Gb/s", "-1GB/s", "1 GB/s",
+                                        "1GB/S",
+                                        "1gb/s", "1GB/s ", "1s",  "1B/ns",  "1/s",   "1e999GB/s", "1e999s/B", "infGB/s",
+                                        "1GBps"};
     for (size_t i = 0; i < COUNT(texts); i++) {
         double seconds = 12345;
         if (clab_parse_seconds_per_byte(texts[i], &seconds) != CLAB_EPARSE || seconds != 12345)

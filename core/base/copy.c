@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copying (copy.h). Up to the caches' size the C library's memcpy is as fast as any; above, some choose ordinary stores.
+// Copying (copy.h). Up to the caches' size the C library's memcpy is as fast as any; above, some choose ordinary
+// stores.
 
 #include "base/copy.h"
 

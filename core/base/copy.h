@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copying, with or without the caches.
-// - An ordinary store reads the line that it overwrites. Where the output is too large to be found in a cache later, stores
-//   around the caches save that read: a third of the traffic of a copy.
+// - An ordinary store reads the line that it overwrites. Where the output is too large to be found in a cache later,
+//   stores around the caches save that read: a third of the traffic of a copy.
 // - clab_copy decides by the size of the copy. Who copies a large thing in pieces knows better, and says _stream.
 // - Not for overlapping memory. Complete on return, also in the eyes of other processes.
 #pragma once
@@ -11,7 +11,8 @@
 
 enum { CLAB_STREAM_LEAST = 1 << 20 }; // no smaller output is ever streamed, so that small ones need not ask
 
-// The size from which outputs are streamed: half of the last cache (16 MiB where its size is unknown). Asks the system once.
+// The size from which outputs are streamed: half of the last cache (16 MiB where its size is unknown). Asks the system
+// once.
 size_t clab_stream_bytes(void);
 
 static inline bool clab_streams(size_t bytes)

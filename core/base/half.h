@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The 16-bit floats, one value at a time: f16 is IEEE 754 binary16, bf16 is the upper half of a binary32.
 // - Inline and without branches, so that loops over them become vectors (reduce.c); everyone else calls reduce.h.
-// - Narrowing rounds to nearest even; a NaN stays one, quiet, with the payload that fits. Minimum and maximum of a NaN is one.
+// - Narrowing rounds to nearest even; a NaN stays one, quiet, with the payload that fits. Minimum and maximum of a NaN
+//   is one.
 // - Correct where the caller's program flushes subnormals to zero: no subnormal float is an operand that matters.
 #pragma once
 
@@ -59,15 +60,16 @@ static inline uint16_t f16_narrow(float value)
     const uint32_t rebias = (127 - 15) << 23, infinite = 0xff << 23;
     uint32_t bits = float_bits(value), magnitude = bits & 0x7fffffff;
     uint32_t normal = (magnitude - rebias + 0xfff + (magnitude >> 13 & 1)) >> 13; // carries into infinity from 65520 on
-    // Below 2^-14: the last bit of a float at 0.5 weighs 2^-24 as that of a subnormal half does, so the addition rounds.
+    // Below 2^-14: the last bit of a float at 0.5 weighs 2^-24 as that of a subnormal half does, so the addition
+    // rounds.
     uint32_t small = float_bits(float_from_bits(magnitude) + 0.5f) - float_bits(0.5f);
     uint32_t special = magnitude > infinite ? 0x7e00 | (magnitude >> 13 & 0x3ff) : 0x7c00;
     uint32_t half = magnitude < float_bits(0x1p-14f) ? small : magnitude >= float_bits(0x1p16f) ? special : normal;
     return (uint16_t)(half | (bits >> 16 & 0x8000));
 }
 
-// The lesser of two halves of either format, whose infinity is given, without widening: the bits of a float below its sign
-// order like integers, turned around where the sign is set. A NaN is less than all.
+// The lesser of two halves of either format, whose infinity is given, without widening: the bits of a float below its
+// sign order like integers, turned around where the sign is set. A NaN is less than all.
 static inline uint16_t half_minimum(uint16_t a, uint16_t b, uint16_t infinity)
 {
     int16_t a_order = (int16_t)(a & 0x8000 ? a ^ 0x7fff : a), b_order = (int16_t)(b & 0x8000 ? b ^ 0x7fff : b);

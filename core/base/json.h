@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // JSON, written: objects and lists built piece by piece, by the jansson library.
-// - json.c is the only file that knows jansson. Built without it, clab_json_create answers CLAB_EUNSUPPORTED with one line
-//   that names the package; call it, or clab_json_check, before a long run.
+// - json.c is the only file that knows jansson. Built without it, clab_json_create answers CLAB_EUNSUPPORTED with one
+//   line that names the package; call it, or clab_json_check, before a long run.
 // - A child belongs to its parent and goes with it. Adding to NULL does nothing and gives NULL; what could not be added
 //   (no memory, text that is not UTF-8) is found by clab_json_write, so that builders need no error plumbing.
 // - Reals are written with 12 digits; one that is not finite is null.

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 4095 }; // longer messages are cut: with its line's end a message fits PIPE_BUF, so a pipe takes it whole
+enum { LINE_BYTES = 4095 }; // longer messages are cut: what fits PIPE_BUF with its line's end, a pipe takes whole
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 

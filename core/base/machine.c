@@ -202,7 +202,8 @@ int clab_machine_warn(const struct clab_machine *m, int nranks, struct clab_mani
     static const char *const key = "warning";
     char memory[CLAB_TEXT];
     if (nranks > m->cores)
-        CLAB_TRY(clab_manifest_add(manifest, key, "%d ranks share %d cores, times include the scheduler", nranks, m->cores));
+        CLAB_TRY(clab_manifest_add(manifest, key, "%d ranks share %d cores, times include the scheduler", nranks,
+                                   m->cores));
     else if (nranks > m->physical_cores)
         CLAB_TRY(clab_manifest_add(manifest, key, "%d ranks on %d physical cores, hardware threads share them", nranks,
                                    m->physical_cores));
@@ -210,7 +211,8 @@ int clab_machine_warn(const struct clab_machine *m, int nranks, struct clab_mani
     if (m->load > idle + 0.5)
         CLAB_TRY(clab_manifest_add(manifest, key, "the machine was busy in the last minute (load %.2f)", m->load));
     if (strcmp(m->governor, "powersave") == 0)
-        CLAB_TRY(clab_manifest_add(manifest, key, "the powersave governor, cpupower frequency-set -g performance ends it"));
+        CLAB_TRY(clab_manifest_add(manifest, key,
+                                   "the powersave governor, cpupower frequency-set -g performance ends it"));
     if (m->memory_bytes < LITTLE_MEMORY)
         CLAB_TRY(clab_manifest_add(manifest, key, "little memory (%s)", clab_size_text(m->memory_bytes, memory)));
     return CLAB_OK;

@@ -24,8 +24,8 @@ void clab_machine_read(struct clab_machine *machine_p);
 // Add the machine, and how this library was built, to the manifest.  errors: CLAB_ENOMEM
 int clab_machine_describe(struct clab_manifest *manifest);
 
-// Add what will spoil a measurement of `nranks` ranks here, under the key "warning": too few cores, hardware threads, other
-// work, a slow clock, little memory.  errors: CLAB_ENOMEM
+// Add what will spoil a measurement of `nranks` ranks here, under the key "warning": too few cores, hardware threads,
+// other work, a slow clock, little memory.  errors: CLAB_ENOMEM
 int clab_machine_warn(const struct clab_machine *machine, int nranks, struct clab_manifest *manifest);
 
 // The last-level cache, 0 where unknown.

@@ -125,8 +125,8 @@ static double late_rank_sum(const struct ranked *sorted, int n, double *ties_p)
     return sum;
 }
 
-// Mann and Whitney 1947, by the normal approximation with corrections for ties and continuity; below eleven samples it can
-// not reach 1 %.
+// Mann and Whitney 1947, by the normal approximation with corrections for ties and continuity; below eleven samples it
+// can not reach 1 %.
 bool clab_has_drift(const double *samples, int n)
 {
     int early = n / 2, late = n - early;

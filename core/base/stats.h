@@ -26,7 +26,7 @@ int clab_summarize_ratios(const double *a, const double *b, int n, struct clab_s
 // The q-quantile, 0 <= q <= 1, of n >= 1 samples in any order, by linear interpolation; NaN without memory.
 double clab_quantile(const double *samples, int n, double q);
 
-// Whether the second half of the samples is shifted against the first: a rank-sum test at 1 %, which below eleven samples
-// always says no.
+// Whether the second half of the samples is shifted against the first: a rank-sum test at 1 %, which below eleven
+// samples always says no.
 //   source: Mann and Whitney 1947
 bool clab_has_drift(const double *samples, int n);

@@ -63,7 +63,8 @@ int clab_parse_int(const char *text, int low, int high, int *value_p)
     return CLAB_OK;
 }
 
-// A number without sign, as 12, 1.5, 2e-6, at the start of `text`; no hexadecimal, infinity or blank, which strtod takes.
+// A number without sign, as 12, 1.5, 2e-6, at the start of `text`; no hexadecimal, infinity or blank, which strtod
+// takes.
 static int parse_number(const char *text, double *number_p, const char **rest_p)
 {
     size_t digits = strspn(text, "0123456789.");
@@ -110,7 +111,8 @@ int clab_parse_seconds(const char *text, double *seconds_p)
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p)
 {
     static const struct unit times[] = {{"s/B", 1}, {"us/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}};
-    static const struct unit rates[] = {{"B/s", 1},     {"KB/s", 1e3},   {"MB/s", 1e6},    {"GB/s", 1e9}, {"TB/s", 1e12},
+    static const struct unit rates[] = {{"B/s", 1},     {"KB/s", 1e3},   {"MB/s", 1e6},    {"GB/s", 1e9},
+                                        {"TB/s", 1e12},
                                         {"Kb/s", 125},  {"Mb/s", 125e3}, {"Gb/s", 125e6}, {"Tb/s", 125e9}};
     double number;
     const char *rest;
