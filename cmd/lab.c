@@ -76,7 +76,8 @@ static int name_files(struct session *s)
     CLAB_TRY(kit_make_folder(folder));
     if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->net_name, s->conf.ranks) <
             0 ||
-        asprintf(&s->figure, "%s/build/plots/%s", s->root, s->conf.folder) < 0)
+        asprintf(&s->figure, "%s/build/plots/%s-%s-%s-%d", s->root, s->conf.id, s->setting.backend, s->net_name,
+                 s->conf.ranks) < 0)
         return CLAB_ENOMEM;
     return clab_output_check(s->csv);
 }

@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Run the programs before and after of lab NN in pairs, and set beside each measured quantity what was predicted of it.\v"
-    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-name. `all` runs every lab there is, one by one.";
+    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-BACKEND-NET-RANKS. `all` runs every lab there is, one by one.";
 
 static error_t take_number(const char *option, const char *text, int high, int *value_p)
 {

@@ -12,6 +12,7 @@ static const struct clab_command *const commands[] = {
     &cmd_verify,
     &cmd_sim,
     &cmd_lab,
+    &cmd_report,
     &cmd_nets,
     NULL,
 };

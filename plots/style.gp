@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The common look of all figures. A script sets `csv` and `out` (commlab does), loads this, and draws in both terminals:
 #
-#   do for [terminal in terminals] { eval begin(terminal, "") ; plot ... }
+#   do for [terminal in terminals] { eval begin(terminal) ; plot ... }
 #
 # - measured: a marker with an interval bar; predicted: a line of the same colour; a physical limit: dashed and grey.
 # - Colours are Okabe and Ito's, told apart by most colour-blind readers; markers and dashes differ, too, so that
@@ -14,24 +14,27 @@ set datafile separator comma
 set datafile missing NaN
 set datafile commentschars "#"
 
-width = 960
+width = 1000
 height = 600
 terminals = "svg png"
-begin(terminal, part) = sprintf(terminal eq "svg" \
-    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,14' background '#ffffff'; set output '%s%s.svg'" \
-    : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 background '#ffffff'; set output '%s%s.png'", \
-    width, height, out, part)
+begin(terminal) = sprintf(terminal eq "svg" \
+    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 1.8; set output '%s.svg'" \
+    : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 background '#ffffff'; label_offset = 0.5; set output '%s.png'", \
+    width, height, out)
 
 # ---- one look for each series --------------------------------------------------------------------------------------
-array colours[7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
-array markers[7] = [7, 5, 9, 13, 11, 15, 6]
-do for [i = 1:7] {
+# Series 8 to 10 share a colour with 1 to 3, and differ in their markers. Line styles 1 to 10 are dashed apart, for what is
+# predicted; 11 to 20 are solid, for what was measured.
+array colours[10] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#0072b2", "#d55e00", "#009e73"]
+array markers[10] = [7, 5, 9, 13, 11, 15, 6, 4, 2, 8]
+do for [i = 1:10] {
     eval sprintf("set style line %d linecolor rgb '%s' pointtype %d pointsize 0.9 linewidth 1.6 dashtype %d", \
-                 i, colours[i], markers[i], i == 1 ? 1 : i)
+                 i, colours[i], markers[i], 1 + (i - 1) % 5)
     eval sprintf("set style line %d linecolor rgb '%s' pointtype %d pointsize 0.9 linewidth 1.4 dashtype 1", \
                  10 + i, colours[i], markers[i])
 }
 set style line 98 linecolor rgb "#707070" linewidth 1.6 dashtype (2, 3) # a physical limit
+set style line 97 linecolor rgb "#707070" linewidth 1.6 dashtype (8, 4) # another one
 set style line 99 linecolor rgb "#d8d8d8" linewidth 0.8                 # the grid
 
 # ---- axes ----------------------------------------------------------------------------------------------------------
@@ -56,16 +59,22 @@ do for [i = -9:2] {
     do for [j = 2:9] { time_axis = time_axis.sprintf(", '' %de%d 1", j, i) }
 }
 time_axis = time_axis.")"
+# The same for the other axis, and without labels, for panels side by side.
+time_axis_x = "set logscale x 10; set xtics (".substr(time_axis, strstrt(time_axis, "(") + 1, strlen(time_axis))
+unlabelled_time_axis = "set logscale y 10; set ytics ("
+do for [i = -9:2] { unlabelled_time_axis = unlabelled_time_axis.sprintf("%s'' 1e%d", i > -9 ? ", " : "", i) }
+unlabelled_time_axis = unlabelled_time_axis.")"
 
 # ---- what the data says of itself ------------------------------------------------------------------------------------
 # The value of `key` in the manifest, "" if there is none.
 manifest(key) = system(sprintf("sed -n 's/^# %s: //p' '%s' | head -n 1", key, csv))
 small_print(text) = sprintf("set label 99 \"%s\" at screen 0.012, screen 0.02 left noenhanced font ',10' textcolor rgb '#606060'", text)
+number(text) = text eq "" ? 0 : real(text)
 # At the top: the headline, and below it what is drawn.
 headline(finding, subject) = sprintf("set label 97 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',17'; ", finding, 1 - 26.0 / height) \
     .sprintf("set label 98 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',12' textcolor rgb '#404040'", subject, 1 - 50.0 / height)
 # For those who can not see the figure, and for the report: OUT.txt.
-describe(part, finding, alt) = sprintf("set print '%s%s.txt'; print \"title: %s\"; print \"alt: %s\"; print \"data: %s\"; set print", out, part, finding, alt, csv)
+describe(finding, alt) = sprintf("set print '%s.txt'; print \"title: %s\"; print \"alt: %s\"; set print", out, finding, alt)
 
 # ---- rows of a lab's CSV ---------------------------------------------------------------------------------------------
 # lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct

@@ -5,7 +5,7 @@ load "plots/style.gp"
 height = 860
 lab_column(n) = system(sprintf("sed -n '/^01,/{p;q}' '%s' | cut -d, -f%d", csv, n))
 ranks = int(lab_column(5))
-cores = int("0".system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'"))
+cores = int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
 iterations(program) = x(program, "iteration/")
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity
 here(program, quantity) = is_row(program, quantity) && int($5) == ranks
@@ -20,7 +20,7 @@ stats csv using (here("after", "op") ? $8 * K_max / (K_max - 1) : NaN) nooutput 
 finding = sprintf("Made once, a communicator is paid off after %.0f operations; over %d the loop is %s times faster", EVEN_max, K_max, factor_text(R_max))
 subject = sprintf("allreduce of %s, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", \
                   size_text(real(manifest("bytes"))), ranks, lab_column(3))
-eval describe("", finding, "Three panels. Above: time of an iteration against the number of iterations, for a communicator made in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a communicator costs against the number of ranks.")
+eval describe(finding, "Three panels. Above: time of an iteration against the number of iterations, for a communicator made in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a communicator costs against the number of ranks.")
 
 array phases[5] = ["rendezvous", "connect", "first_op", "op", "destroy"]
 array phase_titles[5] = ["rendezvous", "connect", "first operation", "later operations", "destroy"]
@@ -37,7 +37,7 @@ do for [p = 1:2] {
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
-    eval begin(terminal, "")
+    eval begin(terminal)
     eval headline(finding, subject)
     eval small_print(manifest("machine"))
     set multiplot
@@ -53,7 +53,7 @@ do for [terminal in terminals] {
     set xlabel "iterations of the loop" offset 0, 0.4
     eval time_axis
     set yrange [0.5 * OP_max : *]
-    set ylabel "time of an iteration" offset 0.5
+    set ylabel "time of an iteration" offset label_offset
     set key at screen 0.715, screen 0.91 left top
     plot csv using (iterations("before") * 1.05):8:9:10 with yerrorbars linestyle 12 title "before: one in every iteration", \
          csv using (iterations("after") / 1.05):8:9:10 with yerrorbars linestyle 11 title "after: one for all", \
@@ -72,7 +72,7 @@ do for [terminal in terminals] {
     set yrange [0 : *]
     set xtics ("before" 1, "after" 2)
     set xlabel sprintf("where an iteration goes, of %d", K_max) offset 0, 0.4
-    set ylabel "µs an iteration"
+    set ylabel "µs an iteration" offset label_offset
     set ytics auto
     set key at screen 0.39, screen 0.40 left top
     set style fill solid 0.85 border rgb "#ffffff"
@@ -85,7 +85,7 @@ do for [terminal in terminals] {
     set xtics auto
     set xtics 1
     set xrange [1.5 : 8.5]
-    set ylabel "time of an iteration, before"
+    set ylabel "time of an iteration, before" offset label_offset
     eval time_axis
     set yrange [*:*]
     set key at screen 0.69, screen 0.455 left top

@@ -25,8 +25,8 @@ finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone her
     : sprintf("%s: %s times faster than everyone-to-everyone at %s%s", name(best), factor_text(best_ratio), size_text(SIZE_max), \
               SLOWER_records ? ", slower up to ".size_text(SLOWER_max) : "")
 subject = sprintf("allreduce of float32, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", ranks, lab_column(3))
-cost = real("0".manifest("limit_seconds_per_byte"))
-eval describe("", finding, "Two panels against the size of the buffer. Above: the time of an allreduce by hand and by four algorithms, measured and predicted. Below: the time by hand divided by the time of each algorithm.")
+cost = number(manifest("limit_seconds_per_byte"))
+eval describe(finding, "Two panels against the size of the buffer. Above: the time of an allreduce by hand and by four algorithms, measured and predicted. Below: the time by hand divided by the time of each algorithm.")
 
 # Without a profile of the machine there are no predictions, and no limit.
 predicted_times = predicted_ratios = ""
@@ -39,21 +39,21 @@ if (manifest("net") ne "none") {
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
-    eval begin(terminal, "")
+    eval begin(terminal)
     eval headline(finding, subject)
     eval small_print(manifest("machine"))
     eval size_axis
     eval time_axis
     set multiplot
     set lmargin at screen 0.1
-    set rmargin at screen 0.775
+    set rmargin at screen 0.765
     set xrange [SIZE_min / 1.6 : SIZE_max * 1.6]
 
     set tmargin at screen 0.91
     set bmargin at screen 0.47
     set yrange [0.5 * TIME_min : *]
-    set ylabel "time of a call" offset 0.5
-    set key at screen 0.79, screen 0.91 left top
+    set ylabel "time of a call" offset label_offset
+    set key at screen 0.78, screen 0.91 left top
     plot csv using (size_by_hand(2 ** 0.48)):8:9:10 with yerrorbars linestyle 17 title "by hand (before)", \
          for [i = 1:N] csv using (size(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
          @predicted_times
@@ -64,9 +64,9 @@ do for [terminal in terminals] {
     set logscale y 2
     set yrange [*:*]
     set ytics ("1/16" 0.0625, "1/8" 0.125, "1/4" 0.25, "1/2" 0.5, "1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32, "64" 64)
-    set ylabel "time by hand / time" offset 0.5
+    set ylabel "time by hand / time" offset label_offset
     set xlabel "bytes a rank contributes"
-    set key at screen 0.79, screen 0.41 left top
+    set key at screen 0.78, screen 0.41 left top
     plot 1 with lines linestyle 98 title "above: faster", \
          for [i = 1:N] csv using (size_of_ratio(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
          @predicted_ratios

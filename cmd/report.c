@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// commlab report: draws what lies in results/, and puts it on one page, build/report/index.html.
+//
+// - results/bench-*.csv get the figures of plots/, labs' files (results/NN-*.csv) that of labs/NN-name/plot.gp.
+// - A figure is build/plots/NAME-WHAT or build/plots/NAME, after its CSV file NAME.
+// - Without gnuplot the page has the data alone, and one line says which package draws.
+
+#include "report.h"
+
+#include <argp.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "command.h"
+#include "kit.h"
+#include "lab.h"
+
+enum { STATUS_USAGE = 2 };
+enum { KEY_RESULTS = 256, KEY_OUTPUT };
+
+struct request {
+    const char *results, *output; // folders; NULL: the kit's
+};
+
+struct session {
+    char *root, *results, *output, *plots; // folders
+    struct report_section *sections;
+    int nsections;
+    bool cannot_draw; // there is no gnuplot: it has been said
+};
+
+static const struct argp_option options[] = {
+    {"results", KEY_RESULTS, "DIR", 0, "where the CSV files are (results/)", 0},
+    {"output", KEY_OUTPUT, "DIR", 0, "where the page goes (build/report/)", 0},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case KEY_RESULTS: r->results = arg; return 0;
+    case KEY_OUTPUT: r->output = arg; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// ---- figures -------------------------------------------------------------------------------------------------
+
+static int add_figure(struct report_section *s, char *figure)
+{
+    char **figures = realloc(s->figures, (size_t)(s->nfigures + 1) * sizeof *figures);
+    if (!figures)
+        return CLAB_ENOMEM;
+    s->figures = figures;
+    s->figures[s->nfigures++] = figure;
+    return CLAB_OK;
+}
+
+// Draw one figure; where that can not be, go on without.
+static int draw(struct session *session, struct report_section *s, const char *script, const char *what)
+{
+    char *figure;
+    if (session->cannot_draw)
+        return CLAB_OK;
+    if (asprintf(&figure, "%s/%s%s%s", session->plots, s->name, *what ? "-" : "", what) < 0)
+        return CLAB_ENOMEM;
+    int err = kit_plot(session->root, script, s->csv, figure);
+    session->cannot_draw = err == CLAB_EUNSUPPORTED;
+    if (err == CLAB_OK)
+        return add_figure(s, figure);
+    free(figure);
+    return err == CLAB_ENOMEM ? err : CLAB_OK; // it has been said what failed
+}
+
+static int draw_bench(struct session *session, struct report_section *s)
+{
+    bool allreduce = false, predicted = false, several = false;
+    for (int row = 0; row < s->data.nrows; row++) {
+        const bool same = !strcmp(report_data_cell(&s->data, row, "collective"), "allreduce");
+        allreduce |= same;
+        several |= !same;
+        predicted |= *report_data_cell(&s->data, row, "predicted_usec") != 0;
+    }
+    if (allreduce)
+        CLAB_TRY(draw(session, s, "plots/allreduce.gp", "allreduce"));
+    if (several)
+        CLAB_TRY(draw(session, s, "plots/collectives.gp", "collectives"));
+    return predicted ? draw(session, s, "plots/prediction.gp", "prediction") : CLAB_OK;
+}
+
+static int draw_lab(struct session *session, struct report_section *s)
+{
+    struct lab_words folders;
+    char script[256];
+    CLAB_TRY(lab_select(session->root, report_data_cell(&s->data, 0, "lab"), &folders));
+    snprintf(script, sizeof script, "labs/%s/plot.gp", folders.words[0]);
+    lab_words_free(&folders);
+    return draw(session, s, script, "");
+}
+
+// ---- sections ------------------------------------------------------------------------------------------------
+
+static void section_free(struct report_section *s)
+{
+    for (int i = 0; i < s->nfigures; i++)
+        free(s->figures[i]);
+    free(s->figures);
+    free(s->csv);
+    free(s->name);
+    report_data_free(&s->data);
+}
+
+static int add_section(struct session *session, const char *file)
+{
+    struct report_section s = {0};
+    struct report_section *all = realloc(session->sections, (size_t)(session->nsections + 1) * sizeof *all);
+    if (!all)
+        return CLAB_ENOMEM;
+    session->sections = all;
+    if (asprintf(&s.csv, "%s/%s", session->results, file) < 0)
+        return CLAB_ENOMEM;
+    s.name = strndup(file, strlen(file) - strlen(".csv"));
+    int err = s.name ? report_data_read(s.csv, &s.data) : CLAB_ENOMEM;
+    if (!err && *report_data_cell(&s.data, 0, "collective"))
+        err = draw_bench(session, &s);
+    else if (!err && *report_data_cell(&s.data, 0, "lab"))
+        err = draw_lab(session, &s);
+    if (err)
+        section_free(&s);
+    else
+        session->sections[session->nsections++] = s;
+    return err == CLAB_ENOMEM ? err : CLAB_OK; // what can not be read has been named, and is left out
+}
+
+static int is_csv(const struct dirent *entry)
+{
+    const size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 4 && !strcmp(entry->d_name + length - 4, ".csv");
+}
+
+// The bench comes first, then labs by number.
+static int by_kind(const struct dirent **a, const struct dirent **b)
+{
+    const bool lab_a = (*a)->d_name[0] <= '9', lab_b = (*b)->d_name[0] <= '9';
+    return lab_a != lab_b ? lab_a - lab_b : strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int add_sections(struct session *session)
+{
+    struct dirent **files;
+    int err = CLAB_OK;
+    const int n = scandir(session->results, &files, is_csv, by_kind);
+    for (int i = 0; i < n; i++) {
+        if (!err)
+            err = add_section(session, files[i]->d_name);
+        free(files[i]);
+    }
+    if (n >= 0)
+        free(files);
+    if (err || session->nsections)
+        return err;
+    clab_error("report: no CSV files in %s: measure something first, with `make plot`", session->results);
+    return CLAB_ENOENT;
+}
+
+// ---- the page ------------------------------------------------------------------------------------------------
+
+// The whole path of `told`, or of `folder` below the kit's; made if `make`. Freed by the caller.
+static int find_folder(const char *root, const char *told, const char *folder, char **path_p)
+{
+    char *path;
+    if (asprintf(&path, told ? "%s%s" : "%s/%s", told ? told : root, told ? "" : folder) < 0)
+        return CLAB_ENOMEM;
+    int err = kit_make_folder(path);
+    if (!err && !(*path_p = realpath(path, NULL)))
+        err = CLAB_EIO;
+    free(path);
+    return err;
+}
+
+static int write_page(const struct session *session)
+{
+    char *path;
+    struct clab_output output;
+    if (asprintf(&path, "%s/index.html", session->output) < 0)
+        return CLAB_ENOMEM;
+    int err = clab_output_open(path, &output);
+    if (!err) {
+        report_html_page(output.file, session->output, session->sections, session->nsections);
+        err = clab_output_close(&output);
+    }
+    if (!err)
+        printf("report: %s\n", path);
+    free(path);
+    return err;
+}
+
+static int make_report(const struct request *request, struct session *session)
+{
+    CLAB_TRY(kit_root(&session->root));
+    CLAB_TRY(find_folder(session->root, request->results, "results", &session->results));
+    CLAB_TRY(find_folder(session->root, request->output, "build/report", &session->output));
+    CLAB_TRY(find_folder(session->root, NULL, "build/plots", &session->plots));
+    CLAB_TRY(add_sections(session));
+    return write_page(session);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse,
+                                     .doc = "Draw what was measured, and put it on one page: build/report/index.html."};
+    struct request request = {0};
+    struct session session = {0};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    const int err = make_report(&request, &session);
+    for (int i = 0; i < session.nsections; i++)
+        section_free(&session.sections[i]);
+    free(session.sections);
+    free(session.root);
+    free(session.results);
+    free(session.output);
+    free(session.plots);
+    return err == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+const struct clab_command cmd_report = {"report", "draw what was measured, on one page", run};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The report: one page of all that was measured, with its figures, their data, and how each was made.
+//
+// - report.c       the subcommand: finds the results, has their figures drawn, writes the page.
+// - report_data.c  reads a result file: manifest, columns, rows.
+// - report_html.c  the pieces of the page.
+#pragma once
+
+#include <stdio.h>
+
+#include "base/manifest.h"
+
+// ---- report_data.c -------------------------------------------------------------------------------------------
+
+// A CSV file as commlab writes it (base/table.h): `# key: value` lines, column names, rows.
+struct report_data {
+    struct clab_manifest manifest;
+    char **cells; // (nrows + 1, ncolumns); row 0 holds the names
+    int nrows, ncolumns;
+};
+
+//   errors: CLAB_ENOENT, CLAB_EPARSE (logged with the line), CLAB_ENOMEM
+int report_data_read(const char *path, struct report_data *data_p);
+void report_data_free(struct report_data *data);
+
+// The cell of `row` (from 0) in the column called `name`, or "".
+const char *report_data_cell(const struct report_data *data, int row, const char *name);
+
+// ---- report_html.c -------------------------------------------------------------------------------------------
+
+// What one section of the page is about.
+struct report_section {
+    char *csv;      // a result file
+    char *name;     // "07-shm-machine-4": the file's, without suffix
+    char **figures; // paths without suffix, of those that were drawn
+    int nfigures;
+    struct report_data data;
+};
+
+// The whole page. Links are relative to `folder`, where it will lie.
+void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections);

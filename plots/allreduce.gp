@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+# Allreduce by algorithm: time and bus bandwidth against size, measured and predicted.
+load "plots/bench.gp"
+height = 860
+algorithms = "ring tree doubling halving_doubling naive"
+N = words(algorithms)
+name(i) = word(algorithms, i) eq "halving_doubling" ? "halving-doubling" : word(algorithms, i)
+of(i) = rows(sprintf("$1 == \"allreduce\" && $2 == \"%s\"", word(algorithms, i)))
+style(i) = i == N ? 7 : i
+dodge(i) = 2 ** (0.16 * (i - (N + 1) / 2.0))
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+best = fastest("allreduce")
+first = best." | head -n 1"
+last = best." | tail -n 1"
+finding = sprintf("Allreduce of %d ranks: %s wins at %s (%s), %s at %s (%s GB/s)", ranks, field(first, 2), size_text(number(field(first, 5))), \
+    time_text(1e-6 * number(field(first, 12))), field(last, 2), size_text(number(field(last, 5))), sprintf("%.3g", number(field(last, 16))))
+subject = sprintf("%s, float32 sum, out of place; medians with 95 %% intervals", backend)
+eval describe(finding, "Two panels against the size of the buffer, for five algorithms: above the time of a call, below the bus bandwidth, measured and predicted.")
+
+predicted_times = predicted_rates = ""
+if (is_predicted) {
+    predicted_times = ", for [i = 1:N] of(i) using 5:($19 * 1e-6) with lines linestyle style(i) notitle"
+    predicted_rates = ", for [i = 1:N] of(i) using 5:($16 * $12 / $19) with lines linestyle style(i) notitle"
+}
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    eval size_axis
+    eval time_axis
+    set multiplot
+    set lmargin at screen 0.1
+    set rmargin at screen 0.765
+    set xrange [number(field(first, 5)) / 1.6 : number(field(last, 5)) * 1.6]
+
+    set tmargin at screen 0.91
+    set bmargin at screen 0.51
+    set ylabel "time of a call" offset label_offset
+    set yrange [0.5e-6 * number(field(first, 12)) : *]
+    set key at screen 0.78, screen 0.91 left top
+    plot for [i = 1:N] of(i) using ($5 * dodge(i)):($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 10 + style(i) title name(i), \
+         1 / 0 with lines linestyle 7 dashtype 1 title is_predicted ? "lines: predicted" : "not predicted", \
+         x / (copy_cache * 1e9) with lines linestyle 98 title "limit: copy in cache" @predicted_times
+
+    unset label
+    set tmargin at screen 0.45
+    set bmargin at screen 0.10
+    unset logscale y
+    set yrange [0 : 1.1 * copy_cache]
+    set ytics auto
+    set ylabel "bus bandwidth, GB/s" offset label_offset
+    set xlabel "bytes of the buffer"
+    set key at screen 0.78, screen 0.45 left top
+    plot for [i = 1:N] of(i) using ($5 * dodge(i)):16:($16 * $12 / $14):($16 * $12 / $13) with yerrorbars linestyle 10 + style(i) title name(i), \
+         copy_cache with lines linestyle 98 title "limit: copy in cache", \
+         copy_memory with lines linestyle 97 title "limit: copy in memory" @predicted_rates
+    unset multiplot
+    unset xlabel
+    set output
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# What figures of a bench share: rows of `commlab bench --csv`, by column.
+#
+# collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,
+# wrong,bytes_sent_per_rank,predicted_usec,residual_pct
+#
+# - rows(filter): the out-of-place rows for which the awk expression `filter` holds, sorted by size.
+# - fastest(collective): at each size the row of its fastest algorithm.
+load "plots/style.gp"
+
+awk(program) = sprintf("< awk -F, '!/^#/ && $1 != \"collective\" && $10 == 0 && $12 != \"\" %s' '%s' | sort -t, -k5,5n", program, csv)
+rows(filter) = awk("&& (".filter.")")
+fastest(collective) = awk(sprintf("&& $1 == \"%s\" { if (!($5 in best) || $12 + 0 < best[$5]) { best[$5] = $12; row[$5] = $0 } } END { for (b in row) print row[b] }", collective))
+field(command, n) = system(sprintf("%s | cut -d, -f%d", substr(command, 3, strlen(command)), n))
+
+ranks = int(field(awk("{ print; exit }"), 4))
+backend = field(awk("{ print; exit }"), 3)
+is_predicted = field(awk("&& $19 != \"\" { print; exit }"), 19) ne ""
+# "16.2 GB/s by one core, 19.7 GB/s by all ranks at once, 102 GB/s within a core's cache", in GB/s
+copy_memory = number(word(manifest("memory copy"), 1))
+copy_cache = number(word(manifest("memory copy"), 13))

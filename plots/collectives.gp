@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# Each collective by its fastest algorithm: time against size, measured and predicted, a panel a collective.
+load "plots/bench.gp"
+height = 860
+collectives = "allreduce broadcast reduce allgather reduce_scatter alltoall gather scatter sendrecv"
+name(i) = word(collectives, i) eq "reduce_scatter" ? "reduce-scatter" : word(collectives, i) eq "sendrecv" ? "send and receive" : word(collectives, i)
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+slowest = fastest_one = ""
+slowest_time = 0; fastest_time = least = 1e9 # µs
+do for [c in collectives] {
+    t = number(field(fastest(c)." | tail -n 1", 12))
+    if (t > slowest_time) { slowest_time = t; slowest = c }
+    if (t > 0 && t < fastest_time) { fastest_time = t; fastest_one = c }
+    t = number(field(fastest(c)." | head -n 1", 12))
+    if (t > 0 && t < least) { least = t }
+}
+largest = number(field(fastest(slowest)." | tail -n 1", 5))
+smallest = number(field(fastest(slowest)." | head -n 1", 5))
+nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c eq "sendrecv" ? "send and receive" : c
+finding = sprintf("At %s, %s takes %s times as long as %s", size_text(largest), nice(slowest), factor_text(slowest_time / fastest_time), nice(fastest_one))
+subject = sprintf("%d ranks, backend %s, the fastest algorithm at each size", ranks, backend)
+eval describe(finding, "Nine panels, one a collective: the time of a call by its fastest algorithm against the size, measured and predicted, with the time of a copy in cache as the limit.")
+predicted_times = ""
+if (is_predicted) { predicted_times = ", fastest(word(collectives, i)) using 5:($19 * 1e-6) with lines linestyle 1 notitle" }
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    eval size_axis
+    set xtics ("8 B" 8, "4 KiB" 4096, "2 MiB" 2097152)
+    set xrange [smallest / 2 : largest * 2]
+    set yrange [0.5e-6 * least : 3e-6 * slowest_time]
+    set multiplot
+    do for [i = 1:9] {
+        column = (i - 1) % 3
+        row = (i - 1) / 3
+        set lmargin at screen 0.1 + 0.305 * column
+        set rmargin at screen 0.1 + 0.305 * column + 0.27
+        set tmargin at screen 0.88 - 0.265 * row
+        set bmargin at screen 0.88 - 0.265 * row - 0.182
+        set title name(i) offset 0, -0.4
+        set ylabel column == 0 ? "time of a call" : "" offset label_offset
+        set xlabel row == 2 ? "bytes" : "" offset 0, 0.4
+        eval column == 0 ? time_axis : unlabelled_time_axis
+        if (i == 1) { set key at screen 0.98, screen 0.078 right top } else { unset key }
+        plot fastest(word(collectives, i)) using 5:($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 11 title "measured", \
+             1 / 0 with lines linestyle 1 title is_predicted ? "predicted" : "not predicted", \
+             fastest(word(collectives, i)) using 5:(1e-6 * $12 * $16 / copy_cache) with lines linestyle 98 title "limit: copy in cache" @predicted_times
+        unset label
+    }
+    unset multiplot
+    unset title
+    unset xlabel
+    unset ylabel
+    set output
+}
