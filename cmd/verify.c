@@ -39,10 +39,12 @@ struct proof {
 
 // ---- proving -------------------------------------------------------------------------------------------------
 
-static void report_flaw(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_verdict *verdict)
+static void report_flaw(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                        const struct clab_verdict *verdict)
 {
-    printf("%s %s, %d ranks, root %d, lanes %d, group %d: %s: %s\n", clab_collective_name(problem->collective), algorithm->name,
-           problem->nranks, problem->root, problem->lanes, problem->group, clab_flaw_text(verdict->flaw), verdict->text);
+    printf("%s %s, %d ranks, root %d, lanes %d, group %d: %s: %s\n", clab_collective_name(problem->collective),
+           algorithm->name, problem->nranks, problem->root, problem->lanes, problem->group,
+           clab_flaw_text(verdict->flaw), verdict->text);
 }
 
 static int prove_problem(struct clab_verifier *verifier, const struct clab_problem *problem, struct proof *proof)
@@ -122,7 +124,8 @@ static void ranges_text(const struct proof *proof, char *text, size_t room)
             continue;
         while (last < MAX_RANKS && proof->proved[last + 1])
             last++;
-        used += (size_t)snprintf(text + used, room - used, first == last ? "%s%d" : "%s%d-%d", used ? "," : "", first, last);
+        used += (size_t)snprintf(text + used, room - used, first == last ? "%s%d" : "%s%d-%d", used ? "," : "", first,
+                                 last);
     }
 }
 
@@ -168,7 +171,8 @@ struct summary {
     long problems, flaws;
 };
 
-static int prove_all(struct clab_verifier *verifier, const struct arguments *arguments, struct clab_table *table, struct summary *sum)
+static int prove_all(struct clab_verifier *verifier, const struct arguments *arguments, struct clab_table *table,
+                     struct summary *sum)
 {
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         struct proof proof = {.algorithm = *a};
@@ -186,7 +190,8 @@ static int prove_all(struct clab_verifier *verifier, const struct arguments *arg
 
 static void print_summary(const struct summary *sum, double seconds)
 {
-    printf("# %d algorithm%s, %ld problems, %.2f s: ", sum->algorithms, sum->algorithms == 1 ? "" : "s", sum->problems, seconds);
+    printf("# %d algorithm%s, %ld problems, %.2f s: ", sum->algorithms, sum->algorithms == 1 ? "" : "s", sum->problems,
+           seconds);
     if (sum->flaws)
         printf("%ld FLAWED\n", sum->flaws);
     else if (sum->problems == 0)
@@ -262,16 +267,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
-    case 'c':
-        return parse_collective(arg, arguments);
-    case 'n':
-        return parse_ranks(arg, arguments);
+    case 'c': return parse_collective(arg, arguments);
+    case 'n': return parse_ranks(arg, arguments);
     case ARGP_KEY_ARGS:
         arguments->names = state->argv + state->next;
         arguments->nnames = state->argc - state->next;
         return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -287,7 +289,8 @@ static bool names_are_known(const struct arguments *arguments)
             known = known || is_asked_for(&one, *a);
         if (!known) {
             clab_error("verify: there is no algorithm '%s'%s%s; `commlab verify --ranks 1` lists them", one.names[0],
-                       one.one_collective ? " of " : "", one.one_collective ? clab_collective_name(one.collective) : "");
+                       one.one_collective ? " of " : "",
+                       one.one_collective ? clab_collective_name(one.collective) : "");
             return false;
         }
     }

@@ -186,8 +186,9 @@ static bool advance(struct machine *m, int lane, int rank)
 static void set_up(struct machine *m)
 {
     const struct clab_problem *p = &m->problem;
-    int blocks = p->collective == CLAB_ALLTOALL || p->collective == CLAB_ALLGATHER || p->collective == CLAB_REDUCE_SCATTER ||
-                         p->collective == CLAB_GATHER || p->collective == CLAB_SCATTER
+    int blocks = p->collective == CLAB_ALLTOALL || p->collective == CLAB_ALLGATHER ||
+                         p->collective == CLAB_REDUCE_SCATTER || p->collective == CLAB_GATHER ||
+                         p->collective == CLAB_SCATTER
                      ? p->nranks
                      : 1;
     assert_true(m->algorithm->scratch(p) <= MAX_BLOCKS && p->lanes <= MAX_LANES);
@@ -211,8 +212,9 @@ static void check_result(const struct machine *m, int rank, int block)
         int64_t wanted, got = m->memory[rank][CLAB_DATA][(size_t)block * m->problem.count + i];
         if (result_value(&m->problem, rank, block, i, &wanted) && got != wanted)
             fail_msg("%s %s: P %d, root %d, lanes %d, count %zu: rank %d, block %d, element %zu is %lld, not %lld",
-                     clab_collective_name(m->problem.collective), m->algorithm->name, m->problem.nranks, m->problem.root,
-                     m->problem.lanes, m->problem.count, rank, block, i, (long long)got, (long long)wanted);
+                     clab_collective_name(m->problem.collective), m->algorithm->name, m->problem.nranks,
+                     m->problem.root, m->problem.lanes, m->problem.count, rank, block, i, (long long)got,
+                     (long long)wanted);
     }
 }
 
@@ -354,13 +356,20 @@ static void test_collectives_hold_and_want_what_they_should(void **state)
         int root, blocks;
         const char *holds, *wants, *in, *out; // a character a block; '-' is none
     } rows[] = {
-        {CLAB_ALLREDUCE, 0, 1, "1", "1", "0", "0"},          {CLAB_BROADCAST, 1, 1, "1", "1", "0", "0"},
-        {CLAB_BROADCAST, 2, 1, "0", "1", "-", "0"},          {CLAB_REDUCE, 1, 1, "1", "1", "0", "0"},
-        {CLAB_REDUCE, 2, 1, "1", "0", "0", "-"},             {CLAB_ALLGATHER, 0, 3, "010", "111", "-0-", "012"},
-        {CLAB_REDUCE_SCATTER, 0, 3, "111", "010", "012", "-0-"}, {CLAB_ALLTOALL, 0, 3, "000", "111", "012", "012"},
-        {CLAB_GATHER, 1, 3, "010", "111", "-0-", "012"},     {CLAB_GATHER, 2, 3, "010", "000", "-0-", "---"},
-        {CLAB_SCATTER, 1, 3, "111", "010", "012", "-0-"},    {CLAB_SCATTER, 2, 3, "000", "010", "---", "-0-"},
-        {CLAB_BARRIER, 0, 1, "1", "1", "0", "0"},            {CLAB_SENDRECV, 0, 1, "1", "1", "0", "0"},
+        {CLAB_ALLREDUCE, 0, 1, "1", "1", "0", "0"},
+        {CLAB_BROADCAST, 1, 1, "1", "1", "0", "0"},
+        {CLAB_BROADCAST, 2, 1, "0", "1", "-", "0"},
+        {CLAB_REDUCE, 1, 1, "1", "1", "0", "0"},
+        {CLAB_REDUCE, 2, 1, "1", "0", "0", "-"},
+        {CLAB_ALLGATHER, 0, 3, "010", "111", "-0-", "012"},
+        {CLAB_REDUCE_SCATTER, 0, 3, "111", "010", "012", "-0-"},
+        {CLAB_ALLTOALL, 0, 3, "000", "111", "012", "012"},
+        {CLAB_GATHER, 1, 3, "010", "111", "-0-", "012"},
+        {CLAB_GATHER, 2, 3, "010", "000", "-0-", "---"},
+        {CLAB_SCATTER, 1, 3, "111", "010", "012", "-0-"},
+        {CLAB_SCATTER, 2, 3, "000", "010", "---", "-0-"},
+        {CLAB_BARRIER, 0, 1, "1", "1", "0", "0"},
+        {CLAB_SENDRECV, 0, 1, "1", "1", "0", "0"},
     };
     for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
         const struct clab_problem problem = {row->collective, 3, row->root, 1, 0, 4};
@@ -368,8 +377,10 @@ static void test_collectives_hold_and_want_what_they_should(void **state)
         for (int block = 0; block < row->blocks; block++) {
             assert_int_equal(clab_problem_holds(&problem, 1, block), row->holds[block] == '1');
             assert_int_equal(clab_problem_wants(&problem, 1, block), row->wants[block] == '1');
-            assert_int_equal(clab_problem_in_block(&problem, 1, block), row->in[block] == '-' ? -1 : row->in[block] - '0');
-            assert_int_equal(clab_problem_out_block(&problem, 1, block), row->out[block] == '-' ? -1 : row->out[block] - '0');
+            assert_int_equal(clab_problem_in_block(&problem, 1, block),
+                             row->in[block] == '-' ? -1 : row->in[block] - '0');
+            assert_int_equal(clab_problem_out_block(&problem, 1, block),
+                             row->out[block] == '-' ? -1 : row->out[block] - '0');
         }
     }
 }
@@ -424,7 +435,8 @@ static void test_collectives_have_the_algorithms_they_should(void **state)
 {
     (void)state;
     static const char *const names[CLAB_COLLECTIVE_COUNT][9] = {
-        [CLAB_ALLREDUCE] = {"naive", "star", "ring", "tree", "double_tree", "doubling", "halving_doubling", "hierarchical"},
+        [CLAB_ALLREDUCE] = {"naive", "star", "ring", "tree", "double_tree", "doubling", "halving_doubling",
+                            "hierarchical"},
         [CLAB_BROADCAST] = {"flat", "chain", "binomial", "scatter_allgather"},
         [CLAB_REDUCE] = {"flat", "binomial", "rs_gather"},
         [CLAB_ALLGATHER] = {"ring", "doubling", "bruck"},
@@ -460,7 +472,8 @@ int main(void)
     size_t n = 0;
     for (; clab_algorithms[n] && n < MAX_ALGORITHMS; n++) {
         const struct clab_algorithm *a = clab_algorithms[n];
-        snprintf(names[n], sizeof names[n], "test_%s_%s_gives_right_data", clab_collective_name(a->collective), a->name);
+        snprintf(names[n], sizeof names[n], "test_%s_%s_gives_right_data", clab_collective_name(a->collective),
+                 a->name);
         each[n] = (struct CMUnitTest){names[n], test_algorithm, NULL, NULL, (void *)(uintptr_t)a};
     }
     int failed = _cmocka_run_group_tests("algorithms on data", each, n, NULL, NULL);

@@ -30,7 +30,8 @@ static struct part other_half(struct part all)
 
 static struct part without(struct part all, struct part other)
 {
-    return (struct part){other.first == all.first ? all.first + other.count : all.first, all.count - other.count, all.head};
+    int first = other.first == all.first ? all.first + other.count : all.first;
+    return (struct part){first, all.count - other.count, all.head};
 }
 
 // An edge of the tree: `above` tells `below`, which stands for all the ranks in `under`.
@@ -179,7 +180,7 @@ CLAIM(claim_scatter_allgather)
 const struct clab_algorithm clab_broadcast_binomial = {
     .name = "binomial",
     .title = "who has it tells the other half of those it stands for",
-    .source = "Thakur, Rabenseifner and Gropp 2005, section 4 (broadcast, binomial tree)",
+    .source = "Thakur et al. 2005, section 4 (broadcast, binomial tree)",
     .collective = CLAB_BROADCAST,
     .default_lanes = 1,
     .supports = any,
@@ -193,7 +194,7 @@ const struct clab_algorithm clab_broadcast_binomial = {
 const struct clab_algorithm clab_broadcast_scatter_allgather = {
     .name = "scatter_allgather",
     .title = "scatter the chunks by a binomial tree, then send them around a ring",
-    .source = "Barnett et al. 1994; Thakur, Rabenseifner and Gropp 2005, section 4 (broadcast, van de Geijn)",
+    .source = "Barnett et al. 1994; Thakur et al. 2005, section 4 (broadcast, van de Geijn)",
     .collective = CLAB_BROADCAST,
     .default_lanes = 1,
     .supports = any,
@@ -207,7 +208,7 @@ const struct clab_algorithm clab_broadcast_scatter_allgather = {
 const struct clab_algorithm clab_reduce_binomial = {
     .name = "binomial",
     .title = "sums climb a binomial tree to the root",
-    .source = "Thakur, Rabenseifner and Gropp 2005, section 4 (reduce, binomial tree)",
+    .source = "Thakur et al. 2005, section 4 (reduce, binomial tree)",
     .collective = CLAB_REDUCE,
     .default_lanes = 1,
     .supports = any,

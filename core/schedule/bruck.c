@@ -14,7 +14,7 @@
 #include "schedule/build.h"
 
 // Steps for the blocks first, first + 1 ... (modulo P), `count` of them.
-static int wrapped(struct clab_step (*step)(int, struct clab_span), int peer, int first, int count, int P, struct clab_step out[])
+static int wrapped(transfer *step, int peer, int first, int count, int P, struct clab_step out[])
 {
     int before_end = min(count, P - first);
     out[0] = step(peer, chunks(first, before_end));
@@ -75,10 +75,11 @@ static int sort_blocks(int P, int rank, int round, struct clab_step out[])
     int n = 0;
     for (int offset = 0; offset < P; offset++) {
         bool leaves = offset >> round & 1, just_arrived = round > 0 && offset >> (round - 1) & 1;
+        bool is_own = offset == 0 && round == 0, is_there = offset >> round == 0;
         if (leaves)
             out[n++] = copy(leaving(P, offset, round), place(P, rank, offset, round));
-        else if (just_arrived || (offset == 0 && round == 0))
-            out[n++] = copy(offset >> round ? resting(offset) : chunk(mod(rank - offset, P)), place(P, rank, offset, round));
+        else if (just_arrived || is_own)
+            out[n++] = copy(is_there ? chunk(mod(rank - offset, P)) : resting(offset), place(P, rank, offset, round));
     }
     return n;
 }
@@ -125,8 +126,11 @@ CLAIM(claim_alltoall)
     long rounds = ceil_log2((int)P), blocks = 0;
     for (int round = 0; round < rounds; round++)
         blocks += packed_size((int)P, round);
-    return (struct clab_claim){
-        .rounds = rounds, .serial = blocks, .messages_max = L * rounds, .sent_max = L * blocks, .sent_total = L * P * blocks};
+    return (struct clab_claim){.rounds = rounds,
+                               .serial = blocks,
+                               .messages_max = L * rounds,
+                               .sent_max = L * blocks,
+                               .sent_total = L * P * blocks};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ CLAIM(claim_alltoall)
 const struct clab_algorithm clab_allgather_bruck = {
     .name = "bruck",
     .title = "ranges of blocks double around the ring",
-    .source = "Bruck et al. 1997, section 4 (concatenation)",
+    .source = "Bruck et al. 1997 (concatenation)",
     .collective = CLAB_ALLGATHER,
     .default_lanes = 1,
     .supports = any,
@@ -148,7 +152,7 @@ const struct clab_algorithm clab_allgather_bruck = {
 const struct clab_algorithm clab_alltoall_bruck = {
     .name = "bruck",
     .title = "blocks travel by the binary digits of their distance",
-    .source = "Bruck et al. 1997, section 3 (index)",
+    .source = "Bruck et al. 1997 (index)",
     .collective = CLAB_ALLTOALL,
     .default_lanes = 1,
     .supports = any,

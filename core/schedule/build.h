@@ -17,22 +17,22 @@
 
 // Heads a stage function: it sees the problem, P = its ranks, rank, lane, and s, the number of the stage; it fills out[]
 // and returns how many steps that makes, or CLAB_DONE.
-#define STAGE(name)                                                                                            \
-    static int name##_of(const struct clab_problem *, int, int, int, int, struct clab_step[]);                 \
-    static int name(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[]) \
-    {                                                                                                          \
-        return name##_of(problem, problem->nranks, rank, lane, stage, out);                                    \
-    }                                                                                                          \
-    static int name##_of(UNUSED const struct clab_problem *problem, UNUSED int P, UNUSED int rank,             \
-                         UNUSED int lane, UNUSED int s, UNUSED struct clab_step out[])
+#define STAGE(name)                                                                                                 \
+    static int name##_of(const struct clab_problem *, int, int, int, int, struct clab_step[]);                      \
+    static int name(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])      \
+    {                                                                                                               \
+        return name##_of(problem, problem->nranks, rank, lane, stage, out);                                         \
+    }                                                                                                               \
+    static int name##_of(UNUSED const struct clab_problem *problem, UNUSED int P, UNUSED int rank, UNUSED int lane, \
+                         UNUSED int s, UNUSED struct clab_step out[])
 
 // Heads a claim function: it sees the problem, P = its ranks and L = its lanes.
-#define CLAIM(name)                                                                          \
-    static struct clab_claim name##_of(const struct clab_problem *, long, long);             \
-    static struct clab_claim name(const struct clab_problem *problem)                        \
-    {                                                                                        \
-        return name##_of(problem, problem->nranks, problem->lanes);                          \
-    }                                                                                        \
+#define CLAIM(name)                                                              \
+    static struct clab_claim name##_of(const struct clab_problem *, long, long); \
+    static struct clab_claim name(const struct clab_problem *problem)            \
+    {                                                                            \
+        return name##_of(problem, problem->nranks, problem->lanes);              \
+    }                                                                            \
     static struct clab_claim name##_of(UNUSED const struct clab_problem *problem, UNUSED long P, UNUSED long L)
 
 // ---- spans ---------------------------------------------------------------------------------------------------
@@ -58,6 +58,9 @@ static inline struct clab_span scratch(int first, int count)
 }
 
 // ---- steps ---------------------------------------------------------------------------------------------------
+
+// send, recv or recv_reduce, as an argument.
+typedef struct clab_step transfer(int peer, struct clab_span span);
 
 static inline struct clab_step send(int peer, struct clab_span src)
 {

@@ -6,7 +6,8 @@
 //     round 1: 0 ─lane 1→ 1 ─lane 0→ 2
 //     round 2: 0 ─lane 2→ 1 ─lane 1→ 2 ─lane 0→ 3
 //
-// Source: van de Geijn and Watts 1995 (pipelined broadcast); Pjesivac-Grbovic et al. 2007, section 3.
+// Source: van de Geijn and Watts 1995 (pipelined broadcast); Pjesivac-Grbovic et al. 2007, "Performance analysis of MPI collective
+// operations".
 
 #include "schedule/build.h"
 
@@ -30,7 +31,7 @@ CLAIM(claim_broadcast)
 const struct clab_algorithm clab_broadcast_chain = {
     .name = "chain",
     .title = "each rank hands on to the next, lane after lane",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (pipeline)",
+    .source = "Pjesivac-Grbovic et al. 2007 (pipeline)",
     .collective = CLAB_BROADCAST,
     .default_lanes = 8,
     .supports = any,

@@ -76,8 +76,11 @@ CLAIM(claim_allgather)
 CLAIM(claim_dissemination)
 {
     long rounds = ceil_log2((int)P);
-    return (struct clab_claim){
-        .rounds = rounds, .serial = rounds, .messages_max = L * rounds, .sent_max = L * rounds, .sent_total = L * P * rounds};
+    return (struct clab_claim){.rounds = rounds,
+                               .serial = rounds,
+                               .messages_max = L * rounds,
+                               .sent_max = L * rounds,
+                               .sent_total = L * P * rounds};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -85,7 +88,7 @@ CLAIM(claim_dissemination)
 const struct clab_algorithm clab_allreduce_doubling = {
     .name = "doubling",
     .title = "partners at doubling distance exchange their sums",
-    .source = "Thakur, Rabenseifner and Gropp 2005, section 4 (allreduce, recursive doubling)",
+    .source = "Thakur et al. 2005, section 4 (allreduce, recursive doubling)",
     .collective = CLAB_ALLREDUCE,
     .default_lanes = 1,
     .supports = any,
@@ -99,7 +102,7 @@ const struct clab_algorithm clab_allreduce_doubling = {
 const struct clab_algorithm clab_allgather_doubling = {
     .name = "doubling",
     .title = "partners at doubling distance exchange all that they have",
-    .source = "Thakur, Rabenseifner and Gropp 2005, section 4 (allgather, recursive doubling)",
+    .source = "Thakur et al. 2005, section 4 (allgather, recursive doubling)",
     .collective = CLAB_ALLGATHER,
     .default_lanes = 1,
     .supports = any,

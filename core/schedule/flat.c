@@ -7,7 +7,7 @@
 //
 // The ranks of a rooted collective are counted from the root, which is 0 here (from_root).
 // Source: folklore; the linear algorithms of Pjesivac-Grbovic et al. 2007, "Performance analysis of MPI collective
-// operations", section 3.
+// operations".
 
 #include "schedule/build.h"
 
@@ -29,7 +29,7 @@ static int spread(int P, int v, struct clab_step out[])
 }
 
 // 0 hears the others one after another, since all go into the same chunk, and then answers all at once.
-static int gather_and_spread(int P, int rank, int s, struct clab_step (*take)(int, struct clab_span), struct clab_step out[])
+static int gather_and_spread(int P, int rank, int s, transfer *take, struct clab_step out[])
 {
     int answer = rank == 0 ? P - 1 : 1;
     if (s > answer)
@@ -66,8 +66,8 @@ STAGE(reduce)
 }
 
 // The root's steps with all others, each about its own block; the others' one step with the root.
-static int each_its_block(const struct clab_problem *problem, int rank, int s, struct clab_step (*at_root)(int, struct clab_span),
-                          struct clab_step (*elsewhere)(int, struct clab_span), struct clab_step out[])
+static int each_its_block(const struct clab_problem *problem, int rank, int s, transfer *at_root, transfer *elsewhere,
+                          struct clab_step out[])
 {
     if (s > 0)
         return CLAB_DONE;
@@ -123,11 +123,8 @@ CLAIM(claim_outward)
 CLAIM(claim_inward)
 {
     long sends = P > 1 ? L : 0;
-    return (struct clab_claim){.rounds = P - 1,
-                               .serial = P - 1,
-                               .messages_max = sends,
-                               .sent_max = sends,
-                               .sent_total = L * (P - 1)};
+    return (struct clab_claim){
+        .rounds = P - 1, .serial = P - 1, .messages_max = sends, .sent_max = sends, .sent_total = L * (P - 1)};
 }
 
 CLAIM(claim_reduce)
@@ -143,7 +140,7 @@ CLAIM(claim_reduce)
 const struct clab_algorithm clab_allreduce_star = {
     .name = "star",
     .title = "everyone sends to rank 0, which sends the sum back to everyone",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (linear algorithms)",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_ALLREDUCE,
     .default_lanes = 1,
     .supports = any,
@@ -157,7 +154,7 @@ const struct clab_algorithm clab_allreduce_star = {
 const struct clab_algorithm clab_barrier_central = {
     .name = "central",
     .title = "everyone reports to rank 0, which then lets all go",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (linear algorithms)",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_BARRIER,
     .default_lanes = 1,
     .supports = any,
@@ -171,7 +168,7 @@ const struct clab_algorithm clab_barrier_central = {
 const struct clab_algorithm clab_broadcast_flat = {
     .name = "flat",
     .title = "the root sends to everyone",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (linear algorithms)",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_BROADCAST,
     .default_lanes = 1,
     .supports = any,
@@ -185,7 +182,7 @@ const struct clab_algorithm clab_broadcast_flat = {
 const struct clab_algorithm clab_reduce_flat = {
     .name = "flat",
     .title = "everyone sends to the root",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (linear algorithms)",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_REDUCE,
     .default_lanes = 1,
     .supports = any,
@@ -199,7 +196,7 @@ const struct clab_algorithm clab_reduce_flat = {
 const struct clab_algorithm clab_gather_flat = {
     .name = "flat",
     .title = "everyone sends its block to the root",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (linear algorithms)",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_GATHER,
     .default_lanes = 1,
     .supports = any,
@@ -213,7 +210,7 @@ const struct clab_algorithm clab_gather_flat = {
 const struct clab_algorithm clab_scatter_flat = {
     .name = "flat",
     .title = "the root sends everyone its block",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (linear algorithms)",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_SCATTER,
     .default_lanes = 1,
     .supports = any,

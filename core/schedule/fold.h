@@ -46,8 +46,7 @@ static inline struct clab_span fold_blocks(int P, int place, int size)
 }
 
 // The stage in which extra ranks hand `span` to their twins, who `take` it: one step, or none.
-static inline int fold_in(int P, int rank, struct clab_step (*take)(int, struct clab_span), struct clab_span span,
-                          struct clab_step out[])
+static inline int fold_in(int P, int rank, transfer *take, struct clab_span span, struct clab_step out[])
 {
     if (rank >= 2 * fold_extra(P))
         return 0;

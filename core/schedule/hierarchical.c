@@ -34,8 +34,7 @@ static int chunks_per_block(const struct clab_problem *problem)
 }
 
 // Between an extra rank and the rank of node 0 that works for it: one step, or none.
-static int fold(struct shape shape, int rank, struct clab_step (*extra)(int, struct clab_span),
-                struct clab_step (*helper)(int, struct clab_span), struct clab_step out[])
+static int fold(struct shape shape, int rank, transfer *extra, transfer *helper, struct clab_step out[])
 {
     int full = shape.group * shape.nodes;
     if (rank >= shape.extra && rank < full)
@@ -45,8 +44,7 @@ static int fold(struct shape shape, int rank, struct clab_step (*extra)(int, str
 }
 
 // A stage of the ring in the node; segments are numbered by the place that is to sum them.
-static int ring_inside(struct shape shape, int rank, int segment, struct clab_step (*take)(int, struct clab_span),
-                       struct clab_step out[])
+static int ring_inside(struct shape shape, int rank, int segment, transfer *take, struct clab_step out[])
 {
     int first = rank - rank % shape.group, place = rank % shape.group;
     int given = mod(place - segment, shape.group), taken = mod(place - segment - 1, shape.group);
@@ -58,10 +56,11 @@ static int ring_inside(struct shape shape, int rank, int segment, struct clab_st
 // A stage of the ring allreduce between nodes, of the segment that is mine.
 static int ring_across(struct shape shape, int rank, int s, struct clab_step out[])
 {
-    int place = rank % shape.group, node = rank / shape.group, segment = place * shape.nodes;
-    int next = mod(node + 1, shape.nodes) * shape.group + place, prev = mod(node - 1, shape.nodes) * shape.group + place;
-    out[0] = send(next, chunk(segment + mod(node - s, shape.nodes)));
-    out[1] = (s < shape.nodes - 1 ? recv_reduce : recv)(prev, chunk(segment + mod(node - s - 1, shape.nodes)));
+    int place = rank % shape.group, node = rank / shape.group, nodes = shape.nodes, segment = place * nodes;
+    int next = mod(node + 1, nodes) * shape.group + place;
+    int prev = mod(node - 1, nodes) * shape.group + place;
+    out[0] = send(next, chunk(segment + mod(node - s, nodes)));
+    out[1] = (s < nodes - 1 ? recv_reduce : recv)(prev, chunk(segment + mod(node - s - 1, nodes)));
     return 2;
 }
 
@@ -86,8 +85,9 @@ STAGE(allreduce)
 CLAIM(claim_allreduce)
 {
     struct shape shape = shape_of(problem);
-    long inside = shape.group - 1, across = shape.nodes - 1, full = (long)shape.group * shape.nodes, folds = shape.extra > 0;
-    long moved = inside * shape.nodes + across; // chunks, in each of the two halves
+    long inside = shape.group - 1, across = shape.nodes - 1, folds = shape.extra > 0;
+    long full = (long)shape.group * shape.nodes; // ranks of full nodes, and chunks of a block
+    long moved = inside * shape.nodes + across;  // chunks, in each of the two halves
     return (struct clab_claim){.rounds = 2 * (inside + across + folds),
                                .serial = 2 * (moved + full * folds),
                                .reduced = moved + full * folds,

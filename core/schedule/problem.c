@@ -91,6 +91,20 @@ bool clab_problem_wants(const struct clab_problem *problem, int rank, int block)
     return clab_problem_out_block(problem, rank, block) >= 0;
 }
 
+int clab_problem_origin(const struct clab_problem *problem, int rank, int block, int *input_block_p)
+{
+    *input_block_p = block;
+    switch (problem->collective) {
+    case CLAB_BROADCAST:
+    case CLAB_SCATTER: return problem->root;
+    case CLAB_ALLGATHER:
+    case CLAB_GATHER: return block;
+    case CLAB_ALLTOALL: *input_block_p = rank; return block;
+    case CLAB_SENDRECV: return (rank + problem->nranks - 1) % problem->nranks;
+    default: return CLAB_EVERYONE;
+    }
+}
+
 size_t clab_problem_elements(const struct clab_problem *problem, int chunks, int lane, int chunk, size_t *start_p)
 {
     size_t slice = clab_part_size(problem->count, problem->lanes, lane);
@@ -120,7 +134,8 @@ int clab_problem_check(const struct clab_problem *problem, const struct clab_alg
     CLAB_TRY(check_fields(problem));
     const char *name = shapes[problem->collective].name;
     if (algorithm && algorithm->collective != problem->collective) {
-        clab_error("%s: '%s' is an algorithm of %s", name, algorithm->name, clab_collective_name(algorithm->collective));
+        clab_error("%s: '%s' is an algorithm of %s", name, algorithm->name,
+                   clab_collective_name(algorithm->collective));
         return CLAB_EINVAL;
     }
     if (algorithm && !algorithm->supports(problem)) {

@@ -17,7 +17,8 @@ const char *clab_flaw_text(enum clab_flaw flaw)
     return texts[flaw];
 }
 
-bool clab_replay_fail(struct clab_replay *r, enum clab_flaw flaw, int rank, int stage, int chunk, const char *format, ...)
+bool clab_replay_fail(struct clab_replay *r, enum clab_flaw flaw, int rank, int stage, int chunk, const char *format,
+                      ...)
 {
     struct clab_verdict *verdict = r->verdict;
     if (verdict->flaw != CLAB_SOUND)
@@ -105,8 +106,8 @@ static bool check_step(struct clab_replay *r, int rank, const struct clab_step *
     if (step->op > CLAB_COPY || (reduces && !clab_collective_reduces(r->problem->collective)))
         return fail_step(r, CLAB_FLAW_STEP, rank, step->dst.first, "a step that this collective does not know");
     if (!local && (step->peer < 0 || step->peer >= r->problem->nranks || step->peer == rank))
-        return clab_replay_fail(r, CLAB_FLAW_PEER, rank, r->actors[rank].stage, -1, "its peer is %d, of %d ranks", step->peer,
-                                r->problem->nranks);
+        return clab_replay_fail(r, CLAB_FLAW_PEER, rank, r->actors[rank].stage, -1, "its peer is %d, of %d ranks",
+                                step->peer, r->problem->nranks);
     if ((local || step->op == CLAB_SEND) && !check_read(r, rank, step->src))
         return false;
     if (local && step->src.count != step->dst.count)
@@ -124,7 +125,8 @@ static bool check_copies(struct clab_replay *r, int rank, int n)
             continue;
         for (int c = 0; c < dst.count; c++)
             if (r->used[clab_replay_index(r, rank, dst.buffer, dst.first + c)] == stamp)
-                return fail_step(r, CLAB_FLAW_OVERLAP, rank, dst.first + c, "copies to a chunk that the same stage reads");
+                return fail_step(r, CLAB_FLAW_OVERLAP, rank, dst.first + c,
+                                 "copies to a chunk that the same stage reads");
     }
     return true;
 }
@@ -197,7 +199,8 @@ static bool take_up(struct clab_replay *r, int rank, int n)
             leaves.alpha++;
             leaves.beta += step->src.count;
         }
-        r->posts[rank * r->width + i] = (struct clab_post){.step = *step, .next = NOTHING, .room = (int)room, .leaves = leaves};
+        r->posts[rank * r->width + i] =
+            (struct clab_post){.step = *step, .next = NOTHING, .room = (int)room, .leaves = leaves};
         if (step->op == CLAB_COPY)
             put_aside(r, clab_replay_index(r, rank, step->src.buffer, step->src.first), room, step->src.count);
         if (step->op != CLAB_SEND)
@@ -217,7 +220,8 @@ static bool enter(struct clab_replay *r, int rank)
 {
     struct clab_actor *actor = &r->actors[rank];
     int n;
-    while ((n = r->algorithm->stage(r->problem, rank, r->lane, actor->stage, r->steps)) == 0 && actor->stage < stage_limit(r))
+    while ((n = r->algorithm->stage(r->problem, rank, r->lane, actor->stage, r->steps)) == 0 &&
+           actor->stage < stage_limit(r))
         actor->stage++;
     actor->done = n == CLAB_DONE;
     if (actor->done)
@@ -225,7 +229,8 @@ static bool enter(struct clab_replay *r, int rank)
     if (actor->stage >= stage_limit(r))
         return clab_replay_fail(r, CLAB_FLAW_ENDLESS, rank, actor->stage, -1, "no end is in sight");
     if (n < 0 || n > r->width)
-        return clab_replay_fail(r, CLAB_FLAW_WIDTH, rank, actor->stage, -1, "%d steps, with a width of %d", n, r->width);
+        return clab_replay_fail(r, CLAB_FLAW_WIDTH, rank, actor->stage, -1, "%d steps, with a width of %d", n,
+                                r->width);
     actor->busy_stages++;
     if (!take_up(r, rank, n))
         return false;
@@ -294,30 +299,44 @@ static void advance_clocks(struct clab_replay *r, int rank)
     actor->now.gamma = later(end.gamma, landed.gamma) + reduced;
 }
 
+static void show_message(const struct clab_replay *r, int rank, const struct clab_post *post)
+{
+    const struct clab_message message = {
+        .lane = r->lane,
+        .src = post->step.peer,
+        .src_stage = post->sender_stage,
+        .dst = rank,
+        .dst_stage = r->actors[rank].stage,
+        .reduces = post->step.op == CLAB_RECV_REDUCE,
+        .src_span = post->sent,
+        .dst_span = post->step.dst,
+        .leaves = post->leaves.alpha - 1,
+        .lands = post->landed,
+    };
+    r->observer->message(r->observer->context, &message);
+}
+
+static void show_write(const struct clab_replay *r, int rank, enum clab_buffer buffer, int chunk)
+{
+    const struct clab_write write = {
+        .lane = r->lane,
+        .rank = rank,
+        .stage = r->actors[rank].stage,
+        .buffer = buffer,
+        .chunk = chunk,
+        .time = r->actors[rank].now.alpha,
+        .set = set_at(r->set, r, clab_replay_index(r, rank, buffer, chunk)),
+    };
+    r->observer->write(r->observer->context, &write);
+}
+
 static void show(const struct clab_replay *r, int rank, const struct clab_post *post)
 {
     const struct clab_step *step = &post->step;
     if (step->op != CLAB_COPY && r->observer->message)
-        r->observer->message(r->observer->context,
-                             &(struct clab_message){.lane = r->lane,
-                                                    .src = step->peer,
-                                                    .src_stage = post->sender_stage,
-                                                    .dst = rank,
-                                                    .dst_stage = r->actors[rank].stage,
-                                                    .reduces = step->op == CLAB_RECV_REDUCE,
-                                                    .src_span = post->sent,
-                                                    .dst_span = step->dst,
-                                                    .leaves = post->leaves.alpha - 1,
-                                                    .lands = post->landed});
+        show_message(r, rank, post);
     for (int i = 0; i < step->dst.count && r->observer->write; i++)
-        r->observer->write(r->observer->context,
-                           &(struct clab_write){.lane = r->lane,
-                                                .rank = rank,
-                                                .stage = r->actors[rank].stage,
-                                                .buffer = step->dst.buffer,
-                                                .chunk = step->dst.first + i,
-                                                .time = r->actors[rank].now.alpha,
-                                                .set = set_at(r->set, r, clab_replay_index(r, rank, step->dst.buffer, step->dst.first + i))});
+        show_write(r, rank, step->dst.buffer, step->dst.first + i);
 }
 
 // All steps are matched: what was received or copied lands, and the next stage begins.
@@ -368,8 +387,8 @@ static bool explain_standstill(struct clab_replay *r)
     int stage = r->actors[rank].stage, peer = post->step.peer;
     int chunk = post->step.op == CLAB_SEND ? post->step.src.first : post->step.dst.first;
     if (r->actors[peer].done)
-        return clab_replay_fail(r, CLAB_FLAW_UNMATCHED, rank, stage, chunk, "%s rank %d, which has ended (chunk %d)", doing(post),
-                                peer, chunk);
+        return clab_replay_fail(r, CLAB_FLAW_UNMATCHED, rank, stage, chunk, "%s rank %d, which has ended (chunk %d)",
+                                doing(post), peer, chunk);
     const struct clab_post *answer = first_pending(r, peer);
     return clab_replay_fail(r, CLAB_FLAW_DEADLOCK, rank, stage, chunk,
                             "%s rank %d, which in its stage %d %s rank %d, and so on in a circle", doing(post), peer,

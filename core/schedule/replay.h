@@ -10,25 +10,25 @@
 
 #include "schedule/schedule.h"
 
-#define CLAB_FLAWS(X)                                                        \
-    X(CLAB_SOUND, "sound")                                                   \
-    X(CLAB_FLAW_SHAPE, "chunks, scratch or width out of range")              \
-    X(CLAB_FLAW_WIDTH, "more steps in a stage than the width")               \
-    X(CLAB_FLAW_STEP, "not a step")                                          \
-    X(CLAB_FLAW_PEER, "peer out of range, or the rank itself")               \
-    X(CLAB_FLAW_SPAN, "span outside its buffer")                             \
+#define CLAB_FLAWS(X)                                                                 \
+    X(CLAB_SOUND, "sound")                                                            \
+    X(CLAB_FLAW_SHAPE, "chunks, scratch or width out of range")                       \
+    X(CLAB_FLAW_WIDTH, "more steps in a stage than the width")                        \
+    X(CLAB_FLAW_STEP, "not a step")                                                   \
+    X(CLAB_FLAW_PEER, "peer out of range, or the rank itself")                        \
+    X(CLAB_FLAW_SPAN, "span outside its buffer")                                      \
     X(CLAB_FLAW_OVERLAP, "chunk written twice in a stage, or copied to while in use") \
-    X(CLAB_FLAW_UNDEFINED, "chunk used that the rank does not have")         \
-    X(CLAB_FLAW_LENGTH, "message longer or shorter than expected")           \
-    X(CLAB_FLAW_SIZE, "chunk moved to a place of another size")              \
-    X(CLAB_FLAW_MIXED, "different chunks reduced into one")                  \
-    X(CLAB_FLAW_DOUBLE_COUNT, "contribution counted twice")                  \
-    X(CLAB_FLAW_DEADLOCK, "ranks wait for each other")                       \
-    X(CLAB_FLAW_UNMATCHED, "message that is never matched")                  \
-    X(CLAB_FLAW_ENDLESS, "stages without end")                               \
-    X(CLAB_FLAW_MISSING_CHUNK, "chunk missing at the end")                   \
-    X(CLAB_FLAW_WRONG_CHUNK, "another chunk at the end")                     \
-    X(CLAB_FLAW_MISSING_CONTRIBUTOR, "contribution missing at the end")      \
+    X(CLAB_FLAW_UNDEFINED, "chunk used that the rank does not have")                  \
+    X(CLAB_FLAW_LENGTH, "message longer or shorter than expected")                    \
+    X(CLAB_FLAW_SIZE, "chunk moved to a place of another size")                       \
+    X(CLAB_FLAW_MIXED, "different chunks reduced into one")                           \
+    X(CLAB_FLAW_DOUBLE_COUNT, "contribution counted twice")                           \
+    X(CLAB_FLAW_DEADLOCK, "ranks wait for each other")                                \
+    X(CLAB_FLAW_UNMATCHED, "message that is never matched")                           \
+    X(CLAB_FLAW_ENDLESS, "stages without end")                                        \
+    X(CLAB_FLAW_MISSING_CHUNK, "chunk missing at the end")                            \
+    X(CLAB_FLAW_WRONG_CHUNK, "another chunk at the end")                              \
+    X(CLAB_FLAW_MISSING_CONTRIBUTOR, "contribution missing at the end")               \
     X(CLAB_FLAW_CLAIM, "claim not exact")
 
 #define X(name, text) name,
@@ -78,7 +78,7 @@ struct clab_clocks {
 // A step of the stage that a rank is in.
 struct clab_post {
     struct clab_step step;
-    int next;                  // behind it in its channel, or -1
+    int next; // behind it in its channel, or -1
     bool matched;
     int room;                  // where its values wait for the end of the stage
     int sender_stage;          // a receive's, once matched
@@ -105,9 +105,10 @@ struct clab_replay {
     const struct clab_observer *observer;
     struct clab_verdict *verdict;
     int lane;
-    int chunks, width;                // of the algorithm
-    int words;                        // of a set
-    int base[CLAB_BUFFER_COUNT + 1];  // where each buffer's chunks begin among a rank's; the last: how many chunks a rank has
+    int chunks, width; // of the algorithm
+    int words;         // of a set
+    int base[CLAB_BUFFER_COUNT +
+             1]; // where each buffer's chunks begin among a rank's; the last: how many chunks a rank has
 
     struct clab_actor *actors;        // (P)
     struct clab_channel *channels;    // (P, P): source, destination
@@ -124,8 +125,9 @@ struct clab_replay {
 };
 
 // Make room for a problem, and take it up.  errors: CLAB_EWRONG (the verdict says how), CLAB_ENOMEM
-int clab_replay_begin(struct clab_replay *replay, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                      const struct clab_observer *observer, struct clab_verdict *verdict);
+int clab_replay_begin(struct clab_replay *replay, const struct clab_problem *problem,
+                      const struct clab_algorithm *algorithm, const struct clab_observer *observer,
+                      struct clab_verdict *verdict);
 void clab_replay_free(struct clab_replay *replay);
 
 // Back to the collective's entry state, for the next lane.
@@ -141,5 +143,5 @@ static inline size_t clab_replay_index(const struct clab_replay *replay, int ran
 }
 
 // Put a flaw into the verdict, unless there is one; returns false. The sentence is preceded by rank, lane and stage.
-bool clab_replay_fail(struct clab_replay *replay, enum clab_flaw flaw, int rank, int stage, int chunk, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
+bool clab_replay_fail(struct clab_replay *replay, enum clab_flaw flaw, int rank, int stage, int chunk,
+                      const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -92,7 +92,8 @@ static bool reserve_chunks(struct clab_replay *r, size_t n)
 static int reserve(struct clab_replay *r)
 {
     size_t ranks = (size_t)r->problem->nranks, chunks = ranks * (size_t)r->base[CLAB_BUFFER_COUNT];
-    if (reserve_ranks(r, ranks) && reserve_posts(r, ranks * (size_t)r->width) && reserve_chunks(r, chunks * (size_t)r->words))
+    if (reserve_ranks(r, ranks) && reserve_posts(r, ranks * (size_t)r->width) &&
+        reserve_chunks(r, chunks * (size_t)r->words))
         return CLAB_OK;
     memset(&r->room, 0, sizeof r->room);
     return CLAB_ENOMEM;
@@ -110,7 +111,8 @@ int clab_replay_begin(struct clab_replay *r, const struct clab_problem *problem,
     r->chunks = algorithm->chunks(problem);
     r->width = algorithm->width(problem);
     if (r->chunks < 1 || scratch < 0 || r->width < 1) {
-        clab_replay_fail(r, CLAB_FLAW_SHAPE, -1, -1, -1, "chunks %d, scratch %d, width %d", r->chunks, scratch, r->width);
+        clab_replay_fail(r, CLAB_FLAW_SHAPE, -1, -1, -1, "chunks %d, scratch %d, width %d", r->chunks, scratch,
+                         r->width);
         return CLAB_EWRONG;
     }
     r->words = (problem->nranks + 63) / 64;

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CLAB_COLLECTIVES(X)                \
+#define CLAB_COLLECTIVES(X)                  \
     X(CLAB_ALLREDUCE, "allreduce")           \
     X(CLAB_BROADCAST, "broadcast")           \
     X(CLAB_REDUCE, "reduce")                 \
@@ -103,12 +103,13 @@ struct clab_algorithm {
     const char *title;  // one line for people
     const char *source; // the paper and section
     enum clab_collective collective;
-    int default_lanes;                                                   // 1, or 2 for double trees, more for pipelines
+    int default_lanes; // 1, or 2 for double trees, more for pipelines
     bool (*supports)(const struct clab_problem *);
-    int (*chunks)(const struct clab_problem *);                          // per block and lane, >= 1
-    int (*scratch)(const struct clab_problem *);                         // blocks of CLAB_SCRATCH
-    int (*width)(const struct clab_problem *);                           // most steps of any stage
-    int (*stage)(const struct clab_problem *, int rank, int lane, int stage, struct clab_step out[]); // steps, or CLAB_DONE
+    int (*chunks)(const struct clab_problem *);  // per block and lane, >= 1
+    int (*scratch)(const struct clab_problem *); // blocks of CLAB_SCRATCH
+    int (*width)(const struct clab_problem *);   // most steps of any stage
+    int (*stage)(const struct clab_problem *, int rank, int lane, int stage,
+                 struct clab_step out[]); // steps, or CLAB_DONE
     struct clab_claim (*claim)(const struct clab_problem *);
 };
 
@@ -136,6 +137,11 @@ int clab_problem_blocks(const struct clab_problem *problem);
 // (Reduce-scatter: every rank holds all blocks on entry and wants its own. Allgather: the reverse.)
 bool clab_problem_holds(const struct clab_problem *problem, int rank, int block);
 bool clab_problem_wants(const struct clab_problem *problem, int rank, int block);
+
+// Whose input a rank's `block` must hold at the end, and, in *input_block_p, which block of it: a rank's, or
+// CLAB_EVERYONE's, reduced. (A barrier, too, is everyone's.)
+enum { CLAB_EVERYONE = -1 };
+int clab_problem_origin(const struct clab_problem *problem, int rank, int block, int *input_block_p);
 
 // Where `block` lies in the caller's `in` and `out` arrays, in blocks; -1 if it does not.
 // (An allgather's `in` is one block long: the rank's own.)

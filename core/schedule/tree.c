@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Binary trees: sums climb to the root, the result comes down. Few rounds for small messages; lanes make it a pipeline.
 //
-// - A tree is three pure functions of (P, rank): who is above me, and who is below me on either side.
+// - A tree is a pure function of (P, rank): who is above me, and who is below me on either side.
 // - The side that reaches deeper is left: it is heard last and told first.
 // Source: Sanders, Speck and Traeff 2009, "Two-tree algorithms for full bandwidth broadcast, reduction and scan".
 
@@ -35,7 +35,8 @@ static struct node inorder_node(int P, int v)
     int height = v & -v, below = height / 2, above = (v ^ height) | 2 * height, right = v + below;
     while (below > 0 && right >= P)
         right = v + (below /= 2);
-    return (struct node){above < P ? above : v ^ height, height > 1 ? v - height / 2 : NOBODY, below > 0 ? right : NOBODY};
+    return (struct node){above < P ? above : v ^ height, height > 1 ? v - height / 2 : NOBODY,
+                         below > 0 ? right : NOBODY};
 }
 
 static int mirrored(int P, int v)
@@ -57,10 +58,10 @@ static struct node second_node(int P, int rank)
 }
 
 // Up, then down: the right child's part, the left child's, mine to the parent; the result from there, on to both children.
-static int up_and_down(struct node me, int s, struct clab_step (*take)(int, struct clab_span), struct clab_step out[])
+static int up_and_down(struct node me, int s, transfer *take, struct clab_step out[])
 {
     const struct clab_step steps[] = {
-        take(me.right, chunk(0)), take(me.left, chunk(0)), send(me.parent, chunk(0)),
+        take(me.right, chunk(0)),  take(me.left, chunk(0)), send(me.parent, chunk(0)),
         recv(me.parent, chunk(0)), send(me.left, chunk(0)), send(me.right, chunk(0)),
     };
     if (s >= 6)
@@ -148,7 +149,7 @@ CLAIM(claim_double)
 const struct clab_algorithm clab_allreduce_tree = {
     .name = "tree",
     .title = "binary tree: sums climb to the root, the result comes down",
-    .source = "Pjesivac-Grbovic et al. 2007, section 3 (binary tree)",
+    .source = "Pjesivac-Grbovic et al. 2007 (binary tree)",
     .collective = CLAB_ALLREDUCE,
     .default_lanes = 1,
     .supports = any,
@@ -176,7 +177,7 @@ const struct clab_algorithm clab_allreduce_double_tree = {
 const struct clab_algorithm clab_barrier_tree = {
     .name = "tree",
     .title = "binary tree: arrivals climb to the root, the release comes down",
-    .source = "Mellor-Crummey and Scott 1991, section 3 (tree barriers)",
+    .source = "Mellor-Crummey and Scott 1991, section 3 (barriers)",
     .collective = CLAB_BARRIER,
     .default_lanes = 1,
     .supports = any,

@@ -14,30 +14,9 @@ struct clab_verifier {
     int words;          // that there is room for
 };
 
-enum { EVERYONE = -1, NOTHING = -1 };
+enum { NOTHING = -1 };
 
 // ---- the end state -------------------------------------------------------------------------------------------
-
-// Which block of input must be in `block` of a rank's CLAB_DATA, and whose: a rank's, or the sum of everyone's.
-static int wanted_origin(const struct clab_problem *problem, int rank, int block, int *input_block_p)
-{
-    *input_block_p = block;
-    switch (problem->collective) {
-    case CLAB_BROADCAST:
-    case CLAB_SCATTER:
-        return problem->root;
-    case CLAB_ALLGATHER:
-    case CLAB_GATHER:
-        return block;
-    case CLAB_ALLTOALL:
-        *input_block_p = rank;
-        return block;
-    case CLAB_SENDRECV:
-        return (rank + problem->nranks - 1) % problem->nranks;
-    default:
-        return EVERYONE;
-    }
-}
 
 static bool has(const uint64_t *set, int rank)
 {
@@ -47,7 +26,7 @@ static bool has(const uint64_t *set, int rank)
 static bool check_contributors(struct clab_replay *r, int rank, int chunk, const uint64_t *set, int origin)
 {
     for (int i = 0; i < r->problem->nranks; i++) {
-        bool wanted = origin == EVERYONE || i == origin;
+        bool wanted = origin == CLAB_EVERYONE || i == origin;
         if (has(set, i) && !wanted)
             return clab_replay_fail(r, CLAB_FLAW_WRONG_CHUNK, rank, -1, chunk,
                                     "ends with chunk %d from rank %d, instead of from rank %d", chunk, i, origin);
@@ -60,16 +39,17 @@ static bool check_contributors(struct clab_replay *r, int rank, int chunk, const
 
 static bool check_chunk(const struct clab_verifier *v, struct clab_replay *r, int rank, int chunk)
 {
-    int input_block, origin = wanted_origin(r->problem, rank, chunk / r->chunks, &input_block);
+    int input_block, origin = clab_problem_origin(r->problem, rank, chunk / r->chunks, &input_block);
     int wanted = input_block * r->chunks + chunk % r->chunks;
     size_t index = clab_replay_index(r, rank, CLAB_DATA, chunk);
     const uint64_t *set = r->set + index * (size_t)r->words;
     if (r->identity[index] == NOTHING)
         return clab_replay_fail(r, CLAB_FLAW_MISSING_CHUNK, rank, -1, chunk, "ends without chunk %d", chunk);
     if (r->identity[index] != wanted)
-        return clab_replay_fail(r, CLAB_FLAW_WRONG_CHUNK, rank, -1, chunk, "ends with input chunk %d as its chunk %d, instead of %d",
-                                r->identity[index], chunk, wanted);
-    if (origin == EVERYONE && !memcmp(set, v->everyone, (size_t)r->words * sizeof *set))
+        return clab_replay_fail(r, CLAB_FLAW_WRONG_CHUNK, rank, -1, chunk,
+                                "ends with input chunk %d as its chunk %d, instead of %d", r->identity[index], chunk,
+                                wanted);
+    if (origin == CLAB_EVERYONE && !memcmp(set, v->everyone, (size_t)r->words * sizeof *set))
         return true;
     return check_contributors(r, rank, chunk, set, origin);
 }
@@ -192,8 +172,9 @@ static bool is_sound(struct clab_verifier *v, struct clab_verdict *verdict)
     return check_claim(r);
 }
 
-int clab_verify_observed(struct clab_verifier *v, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                         const struct clab_observer *observer, struct clab_verdict *verdict_p)
+int clab_verify_observed(struct clab_verifier *v, const struct clab_problem *problem,
+                         const struct clab_algorithm *algorithm, const struct clab_observer *observer,
+                         struct clab_verdict *verdict_p)
 {
     CLAB_TRY(set_everyone(v, problem->nranks));
     CLAB_TRY(clab_replay_begin(&v->replay, problem, algorithm, observer, verdict_p));
