@@ -10,6 +10,7 @@ static const struct clab_command *const commands[] = {
     &cmd_run,
     &cmd_bench,
     &cmd_verify,
+    &cmd_show,
     &cmd_sim,
     &cmd_lab,
     &cmd_report,
