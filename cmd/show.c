@@ -16,7 +16,7 @@
 #include "schedule/draw.h"
 #include "schedule/export.h"
 
-enum { STATUS_USAGE = 2, MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64 };
+enum { STATUS_USAGE = 2, MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
 enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP };
 
 enum format { TEXT, SVG, GOAL };
@@ -85,6 +85,11 @@ static const struct clab_algorithm *choose(const struct arguments *arguments)
 static int draw(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
 {
     struct clab_trace trace;
+    long moves = algorithm->claim(&arguments->problem).sent_total;
+    if (moves > MAX_MOVES) {
+        clab_error("show: %ld chunks are sent, too many to draw; take fewer ranks or lanes", moves);
+        return CLAB_EINVAL;
+    }
     CLAB_TRY(clab_trace_record(&arguments->problem, algorithm, &trace));
     int err = arguments->format == SVG ? clab_draw_svg(&trace, out) : clab_draw_text(&trace, out);
     clab_trace_free(&trace);

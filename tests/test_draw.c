@@ -32,8 +32,8 @@ static struct clab_trace trace_of(const struct clab_algorithm *algorithm, const 
 // What `draw` writes; the caller frees it.
 static char *drawing(int (*draw)(const struct clab_trace *, FILE *), const struct clab_trace *trace)
 {
-    char *text;
-    size_t size;
+    static char *text; // outlives the stream that refers to it
+    static size_t size;
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
     assert_int_equal(draw(trace, file), CLAB_OK);

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `commlab verify` and `commlab show` as their users meet them: what is proved and drawn, and one clear line for each mistake.
+# Usage: test_show.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+
+build=${1:-build}
+commlab=$build/commlab
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+# run STATUS ARGS...: what `commlab ARGS` writes is left in out and err. False: it ended with another status.
+run() {
+    expected=$1
+    shift
+    "$commlab" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    why="status $status, not $expected: $(cat "$scratch/err")"
+    [ $status -eq "$expected" ]
+}
+
+# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, and nothing else.
+refuses() {
+    words=$2
+    expected=$1
+    shift 2
+    run "$expected" "$@" || return 1
+    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
+    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err"
+}
+
+# writes WORDS ARGS...: it succeeds, and its output holds the words.
+writes() {
+    words=$1
+    shift
+    run 0 "$@" || return 1
+    why="no '$words' in: $(head -c 2000 "$scratch/out")"
+    grep -qF -- "$words" "$scratch/out"
+}
+
+check() {
+    name=$1
+    shift
+    if "$@"; then
+        echo "ok $name"
+    else
+        echo "not ok $name: $why"
+        failed=1
+    fi
+}
+
+# ---- verify --------------------------------------------------------------------------------------------------
+
+proves_all_up_to_64_ranks() {
+    writes "all proved" verify || return 1
+    why="rows not proved for 1-64: $(grep -v '^#' "$scratch/out" | grep -v ' 1-64 ')"
+    [ "$(grep -c ' 1-64 ' "$scratch/out")" -eq "$("$commlab" show | wc -l)" ] &&
+        ! grep -v '^#' "$scratch/out" | grep -qv ' 1-64 '
+}
+
+# Sanitizers make it several times slower.
+takes_less_than_5_seconds() {
+    why=$(tail -n 1 "$scratch/out")
+    case $build in
+    *san-*) limit=60 ;;
+    *) limit=5 ;;
+    esac
+    echo "$why" | awk -v limit=$limit '{ for (i = 2; i <= NF; i++) if ($i == "s:") found = $(i - 1) < limit } END { exit !found }'
+}
+
+proves_what_is_named() {
+    writes "all proved" verify bruck ring --collective allgather --ranks 3-9 || return 1
+    why=$(cat "$scratch/out")
+    [ "$(grep -c ' 3-9 ' "$scratch/out")" -eq 2 ]
+}
+
+check proves_all_up_to_64_ranks proves_all_up_to_64_ranks
+check takes_less_than_5_seconds takes_less_than_5_seconds
+check proves_what_is_named proves_what_is_named
+check refuses_to_verify_unknown_algorithm refuses 2 "no algorithm 'rong'" verify rong
+check refuses_to_verify_algorithm_of_another_collective refuses 2 "no algorithm 'ring' of alltoall" verify ring -c alltoall
+check refuses_to_verify_unknown_collective refuses 2 "--collective 'x'" verify -c x
+check refuses_to_verify_no_ranks refuses 2 "--ranks '0'" verify --ranks 0
+check refuses_to_verify_range_backwards refuses 2 "--ranks '9-3'" verify --ranks 9-3
+check refuses_to_verify_half_a_range refuses 2 "--ranks '9-'" verify --ranks 9-
+
+# ---- show ----------------------------------------------------------------------------------------------------
+
+draws_svg_to_a_file() {
+    run 0 show doubling -n 8 -f svg -o "$scratch/a.svg" || return 1
+    why="out: $(cat "$scratch/out"), file: $(head -c 200 "$scratch/a.svg")"
+    [ ! -s "$scratch/out" ] && grep -q '^<svg ' "$scratch/a.svg" && [ "$(tail -n 1 "$scratch/a.svg")" = "</svg>" ]
+}
+
+leaves_a_file_alone_if_refused() {
+    echo precious >"$scratch/kept"
+    refuses 2 "root 7" show binomial -c reduce --root 7 -o "$scratch/kept" || return 1
+    why="the file was touched"
+    [ "$(cat "$scratch/kept")" = precious ]
+}
+
+check lists_algorithms writes "halving_doubling" show
+check draws_allreduce_by_default writes "allreduce ring, 5 ranks: 8 rounds" show ring --ranks 5
+check draws_the_only_one_of_its_name writes "broadcast chain, 4 ranks, root 2, 8 lanes: 10 rounds" show chain -r 2
+check draws_one_rank writes "reduce flat, 1 rank, root 0: 0 rounds" show flat -c reduce -n 1
+check draws_many_ranks writes "allreduce doubling, 200 ranks: 9 rounds" show doubling -n 200
+check draws_svg_to_a_file draws_svg_to_a_file
+check writes_goal writes "l1: send 6b to 1 tag 0" show ring -n 2 -f goal --bytes 12
+check leaves_a_file_alone_if_refused leaves_a_file_alone_if_refused
+check refuses_ambiguous_name refuses 2 "allgather, alltoall: choose one with --collective" show bruck
+check refuses_unknown_algorithm refuses 2 "no algorithm 'rong'" show rong
+check refuses_two_algorithms refuses 2 "one algorithm at a time" show ring tree
+check refuses_algorithm_of_another_collective refuses 2 "allreduce, barrier have" show tree -c allgather
+check refuses_unknown_format refuses 2 "--format 'png'" show ring -f png
+check refuses_no_ranks refuses 2 "--ranks '0'" show ring -n 0
+check refuses_too_many_ranks_for_a_picture refuses 2 "use --format text" show ring -n 65 -f svg
+check refuses_more_than_fits refuses 2 "too many to draw" show ring -n 512 --lanes 64
+check refuses_bad_bytes refuses 2 "--bytes '1x'" show ring --bytes 1x
+check refuses_bad_rate refuses 2 "--reduce '5'" show ring --reduce 5
+check refuses_unwritable_output refuses 1 "$scratch/none/x" show ring -o "$scratch/none/x"
+
+exit $failed
