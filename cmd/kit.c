@@ -27,23 +27,35 @@ static bool is_folder(const char *folder, const char *name)
            S_ISDIR(status.st_mode);
 }
 
+int kit_build(char **path_p)
+{
+    char program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0) {
+        clab_error("/proc/self/exe can not be read: %s", strerror(errno));
+        return CLAB_ESYS;
+    }
+    program[length] = 0;
+    char *path = strndup(program, (size_t)(strrchr(program, '/') - program));
+    if (!path)
+        return CLAB_ENOMEM;
+    *path_p = path;
+    return CLAB_OK;
+}
+
 int kit_root(char **path_p)
 {
-    char folder[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    folder[length < 0 ? 0 : length] = 0;
-    for (char *slash; (slash = strrchr(folder, '/'));) {
-        *slash = 0;
+    char *folder;
+    CLAB_TRY(kit_build(&folder));
+    for (char *slash; (slash = strrchr(folder, '/')); *slash = 0) {
         char style[PATH_MAX + 16];
         snprintf(style, sizeof style, "%s/plots/style.gp", folder); // build/ has folders labs and plots, too
-        if (access(style, R_OK) != 0)
-            continue;
-        char *path = strdup(folder);
-        if (!path)
-            return CLAB_ENOMEM;
-        *path_p = path;
-        return CLAB_OK;
+        if (access(style, R_OK) == 0) {
+            *path_p = folder;
+            return CLAB_OK;
+        }
     }
+    free(folder);
     clab_error("no plots/style.gp above this program: run the one that make built in the kit");
     return CLAB_ENOENT;
 }

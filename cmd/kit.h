@@ -6,6 +6,10 @@
 //   errors: CLAB_ENOENT (logged), CLAB_ENOMEM
 int kit_root(char **path_p);
 
+// The folder of this program, where make built the labs' programs, too. Freed by the caller.
+//   errors: CLAB_ESYS (logged), CLAB_ENOMEM
+int kit_build(char **path_p);
+
 // Make the folder `path` and its parents where they are missing.  errors: CLAB_EIO (logged)
 int kit_make_folder(const char *path);
 

@@ -34,8 +34,8 @@ struct session {
     struct lab_setting setting;
     struct lab_results probe, results;
     struct clab_net *net;
-    const char *net_name; // "none" without one
-    const char *root;
+    const char *net_name;     // "none" without one
+    const char *root, *build; // folders of the kit, and of what was built
     char *log, *csv, *figure;
 };
 
@@ -65,7 +65,7 @@ static int load_net(struct session *s)
 static int name_files(struct session *s)
 {
     char folder[4096];
-    snprintf(folder, sizeof folder, "%s/build/labs/%s", s->root, s->conf.folder);
+    snprintf(folder, sizeof folder, "%s/labs/%s", s->build, s->conf.folder);
     CLAB_TRY(kit_make_folder(folder));
     if (asprintf(&s->log, "%s/run.log", folder) < 0)
         return CLAB_ENOMEM;
@@ -76,7 +76,7 @@ static int name_files(struct session *s)
     CLAB_TRY(kit_make_folder(folder));
     if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->net_name, s->conf.ranks) <
             0 ||
-        asprintf(&s->figure, "%s/build/plots/%s-%s-%s-%d", s->root, s->conf.id, s->setting.backend, s->net_name,
+        asprintf(&s->figure, "%s/plots/%s-%s-%s-%d", s->build, s->conf.id, s->setting.backend, s->net_name,
                  s->conf.ranks) < 0)
         return CLAB_ENOMEM;
     return clab_output_check(s->csv);
@@ -86,7 +86,7 @@ static int prepare(struct session *s, const char *folder)
 {
     CLAB_TRY(lab_conf_load(s->root, folder, &s->conf));
     CLAB_TRY(lab_request_apply(&s->request, &s->conf));
-    s->setting.root = s->root;
+    s->setting.build = s->build;
     s->setting.conf = &s->conf;
     s->setting.backend = s->request.backend ? s->request.backend : s->conf.backends.words[0];
     CLAB_TRY(load_net(s));
@@ -221,13 +221,13 @@ static void session_free(struct session *s)
     free(s->figure);
 }
 
-static int run_labs(const struct lab_request *request, const char *root)
+static int run_labs(const struct lab_request *request, const char *root, const char *build)
 {
     struct lab_words folders = {0};
     CLAB_TRY(lab_select(root, request->lab, &folders));
     int err = CLAB_OK;
     for (int i = 0; !err && i < folders.count; i++) {
-        struct session session = {.request = *request, .root = root};
+        struct session session = {.request = *request, .root = root, .build = build};
         err = run_lab(&session, folders.words[i]);
         session_free(&session);
     }
@@ -238,12 +238,15 @@ static int run_labs(const struct lab_request *request, const char *root)
 static int run(int argc, char **argv)
 {
     struct lab_request request;
-    char *root = NULL;
+    char *root = NULL, *build = NULL;
     lab_request_parse(argc, argv, &request);
     int err = request.command ? kit_root(&root) : CLAB_ENOMEM;
     if (!err)
-        err = run_labs(&request, root);
+        err = kit_build(&build);
+    if (!err)
+        err = run_labs(&request, root, build);
     free(root);
+    free(build);
     free(request.command);
     return err == CLAB_OK ? EXIT_SUCCESS : err == CLAB_EINVAL || err == CLAB_ENOENT ? LAB_STATUS_USAGE : EXIT_FAILURE;
 }

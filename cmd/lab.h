@@ -114,7 +114,7 @@ struct lab_results {
 
 // A way to run a lab's programs. Their output goes to `log`, which a failure leaves for the reader.
 struct lab_setting {
-    const char *root, *backend;
+    const char *build, *backend; // build: where the labs' programs are
     const struct lab_conf *conf;
     const char *log;
 };

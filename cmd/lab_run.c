@@ -156,8 +156,7 @@ int lab_run(const struct lab_setting *setting, enum lab_program program, int ran
 {
     char path[4096], number[16], *argv[6 + 2 * LAB_MAX_WORDS];
     int argc = 0;
-    snprintf(path, sizeof path, "%s/build/labs/%s/%s", setting->root, setting->conf->folder,
-             lab_program_names[program]);
+    snprintf(path, sizeof path, "%s/labs/%s/%s", setting->build, setting->conf->folder, lab_program_names[program]);
     snprintf(number, sizeof number, "%d", ranks);
     argv[argc++] = path;
     argv[argc++] = "-n";

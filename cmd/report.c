@@ -28,7 +28,7 @@ struct request {
 };
 
 struct session {
-    char *root, *results, *output, *plots; // folders
+    char *root, *build, *results, *output, *plots; // folders
     struct report_section *sections;
     int nsections;
     bool cannot_draw; // there is no gnuplot: it has been said
@@ -171,11 +171,12 @@ static int add_sections(struct session *session)
 
 // ---- the page ------------------------------------------------------------------------------------------------
 
-// The whole path of `told`, or of `folder` below the kit's; made if `make`. Freed by the caller.
-static int find_folder(const char *root, const char *told, const char *folder, char **path_p)
+// The whole path of the folder `told`, or if that is NULL of `name` below `parent`; made where it is missing. Freed by the
+// caller.
+static int find_folder(const char *told, const char *parent, const char *name, char **path_p)
 {
     char *path;
-    if (asprintf(&path, told ? "%s%s" : "%s/%s", told ? told : root, told ? "" : folder) < 0)
+    if (asprintf(&path, "%s%s%s", told ? told : parent, told ? "" : "/", told ? "" : name) < 0)
         return CLAB_ENOMEM;
     int err = kit_make_folder(path);
     if (!err && !(*path_p = realpath(path, NULL)))
@@ -204,9 +205,10 @@ static int write_page(const struct session *session)
 static int make_report(const struct request *request, struct session *session)
 {
     CLAB_TRY(kit_root(&session->root));
-    CLAB_TRY(find_folder(session->root, request->results, "results", &session->results));
-    CLAB_TRY(find_folder(session->root, request->output, "build/report", &session->output));
-    CLAB_TRY(find_folder(session->root, NULL, "build/plots", &session->plots));
+    CLAB_TRY(kit_build(&session->build));
+    CLAB_TRY(find_folder(request->results, session->root, "results", &session->results));
+    CLAB_TRY(find_folder(request->output, session->build, "report", &session->output));
+    CLAB_TRY(find_folder(NULL, session->build, "plots", &session->plots));
     CLAB_TRY(add_sections(session));
     return write_page(session);
 }
@@ -225,6 +227,7 @@ static int run(int argc, char **argv)
         section_free(&session.sections[i]);
     free(session.sections);
     free(session.root);
+    free(session.build);
     free(session.results);
     free(session.output);
     free(session.plots);

@@ -1,0 +1,207 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab lab` and `commlab report` on tiny settings: what they write, what they check, and one clear line for each mistake.
+# Usage: test_lab.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+
+build=${1:-build}
+commlab=$build/commlab
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
+lab01=$scratch/results/01-shm-10gbe-2.csv
+lab07=$scratch/results/07-shm-10gbe-3.csv
+
+# run STATUS COMMAND...: what it writes is left in out and err. False: it ended with another status.
+run() {
+    local expected=$1 status
+    shift
+    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    why="status $status, not $expected: $(tail -n 3 "$scratch/out" "$scratch/err")"
+    [ $status -eq "$expected" ]
+}
+
+lab() {
+    local expected=$1
+    shift
+    run "$expected" "$commlab" lab --results "$scratch/results" "$@"
+}
+
+# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, and no file.
+refuses() {
+    local expected=$1 words=$2
+    shift 2
+    run "$expected" "$commlab" lab --results "$scratch/refused" "$@" || return 1
+    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
+    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err" || return 1
+    why="it wrote $(find "$scratch" -path '*/refused/*')"
+    [ "$why" = 'it wrote ' ]
+}
+
+# counts N FILE CONDITION: how many data rows of a lab's CSV the awk condition holds for; $1 to $12 are the columns.
+counts() {
+    local n
+    n=$(awk -F, "!/^#/ && \$1 != \"lab\" && ($3)" "$2" | wc -l)
+    why="$n rows of $2 have $3, not $1"
+    [ "$n" -eq "$1" ]
+}
+
+check() {
+    if "$1"; then
+        echo "ok $1"
+    else
+        echo "not ok $1: $why"
+        failed=1
+    fi
+}
+
+# ---- lab runs ------------------------------------------------------------------------------------------------------
+
+runs_lab_01() { lab 0 01 --net 10gbe --pairs 2 --sizes 4096 --iterations 1,8 --no-sweep --no-plot && [ -s "$lab01" ]; }
+runs_lab_07() { lab 0 7 --net 10gbe -n 3 --pairs 2 --sizes 8,4096 --no-plot && [ -s "$lab07" ]; }
+
+has_the_columns() {
+    why="other columns: $(grep -v '^#' "$lab01" | head -n 1)"
+    [ "$(grep -v '^#' "$lab01" | head -n 1)" = "$columns" ] && counts 0 "$lab01" 'NF != 12' &&
+        counts 0 "$lab07" '$1 != "07" || $3 != "shm" || $4 != "10gbe" || $5 != 3'
+}
+
+has_a_manifest() {
+    for key in lab command machine kernel commit bytes pairs net; do
+        why="no '# $key: ' in $lab07"
+        grep -q "^# $key: ." "$lab07" || return 1
+    done
+}
+
+has_intervals_around_values() {
+    counts 0 "$lab01" '!($9 <= $8 && $8 <= $10)' && counts 0 "$lab07" '!($9 <= $8 && $8 <= $10)'
+}
+
+# Lab 07: time, messages, bytes_sent and checksum of one by hand and four algorithms at two sizes.
+reports_each_quantity_of_both() {
+    counts 8 "$lab07" '$2 == "before"' && counts 26 "$lab07" '$2 == "after"' &&
+        counts 10 "$lab07" '$6 ~ "^time/" && $7 == "s" && $8 > 0' && counts 5 "$lab01" '$2 == "before" && $6 !~ "/|checksum"'
+}
+
+has_ratio_rows() {
+    counts 1 "$lab01" '$2 == "after/before" && $6 == "ratio" && $7 == 1 && $8 > 0' &&
+        counts 1 "$lab07" '$6 == "ratio"' && counts 8 "$lab07" '$2 == "after/before" && $6 ~ "^ratio/time/"'
+}
+
+# A ratio is a time of before over one of after: with two pairs its interval spans what the medians' quotient can be.
+ratios_are_of_before_over_after() {
+    why=$(awk -F, '$6 == "iteration/8" && $2 == "before" { b = $8 } $6 == "iteration/8" && $2 == "after" { a = $8 }
+        $6 == "ratio" { low = $9; high = $10 } END { if (b / a < 0.5 * low || b / a > 2 * high) print b / a " is not " low " to " high }' "$lab01")
+    [ -z "$why" ]
+}
+
+# A ring of three sends four messages, of a third each of 1024 floats: 342 at most.
+counts_what_is_sent() {
+    counts 1 "$lab07" '$6 == "messages/ring/4096" && $8 == 4 && $11 == 4' &&
+        counts 1 "$lab07" '$6 == "bytes_sent/by_hand/4096" && $8 == 8192 && $11 == 8192' &&
+        counts 0 "$lab07" '($6 ~ "^messages/" || $6 ~ "^bytes_sent/") && $8 != $11'
+}
+
+predicts_by_the_network() {
+    counts 0 "$lab07" '$6 ~ "^time/" && !($11 > 0)' &&
+        counts 0 "$lab07" '$6 ~ "^time/" && ($12 - 100 * ($8 - $11) / $8) ^ 2 > 0.01'
+}
+
+# ---- a lab that is wrong --------------------------------------------------------------------------------------------
+
+# A kit of our own, in which `after` is another program.
+other_kit() {
+    rm -rf "$scratch/kit"
+    mkdir -p "$scratch/kit/build/labs/07-ring-vs-tree" "$scratch/kit/plots" "$scratch/kit/labs"
+    cp "$commlab" "$scratch/kit/build/" && cp plots/*.gp "$scratch/kit/plots/" && cp -r labs/07-ring-vs-tree "$scratch/kit/labs/" &&
+        cp "$build/labs/07-ring-vs-tree/before" "$scratch/kit/build/labs/07-ring-vs-tree/" &&
+        printf '#!/bin/sh\n%s\n' "$1" >"$scratch/kit/build/labs/07-ring-vs-tree/after" && chmod +x "$scratch/kit/build/labs/07-ring-vs-tree/after"
+}
+
+kit_lab() { run 1 "$scratch/kit/build/commlab" lab 07 --pairs 1 --sizes 8 --results "$scratch/kit/results"; }
+
+says_which_result_differs() {
+    other_kit 'echo "checksum/sum/8,1,4,1,-1,-1,-1" >>"$CLAB_RESULTS"' && kit_lab || return 1
+    why="$(cat "$scratch/err")"
+    grep -q 'checksum/sum/8 differs: before has' "$scratch/err" && [ ! -e "$scratch/kit/results/07-shm-none-4.csv" ]
+}
+
+says_which_program_failed() {
+    other_kit 'exit 3' && kit_lab || return 1
+    why="$(cat "$scratch/err")"
+    grep -q '07-ring-vs-tree/after -n 4 failed; its output is in ' "$scratch/err"
+}
+
+says_which_row_is_malformed() {
+    other_kit 'echo nonsense >>"$CLAB_RESULTS"' && kit_lab || return 1
+    why="$(cat "$scratch/err")"
+    grep -q ':1: not a row of clab_report' "$scratch/err"
+}
+
+says_which_setting_is_wrong() {
+    other_kit : && sed -i 's/^ranks .*/ranks = many/' "$scratch/kit/labs/07-ring-vs-tree/lab.conf" &&
+        run 1 "$scratch/kit/build/commlab" lab 07 || return 1
+    why="$(cat "$scratch/err")"
+    grep -q "lab.conf:8: ranks = 'many': expected" "$scratch/err"
+}
+
+# ---- a figure and the page ------------------------------------------------------------------------------------------
+
+draws_and_reports() {
+    if ! command -v gnuplot >/dev/null; then
+        echo 'skip: there is no gnuplot'
+        echo 'ok draws_and_reports # SKIP'
+        return 0
+    fi
+    run 0 "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
+    why="gnuplot said: $(cat "$scratch/err")"
+    [ ! -s "$scratch/err" ] || return 1
+    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' 'alt="Two panels' '07-shm-10gbe-3.csv</a>'; do
+        why="no $text in the page"
+        grep -qF "$text" "$scratch/page/index.html" || return 1
+    done
+    why="$(cat "$build/plots/07-shm-10gbe-3.txt")"
+    [ -s "$build/plots/07-shm-10gbe-3.svg" ] && [ -s "$build/plots/07-shm-10gbe-3.png" ]
+}
+
+says_which_package_draws() {
+    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
+    why="not one line: $(cat "$scratch/err")"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q 'install gnuplot-nox' "$scratch/err" && grep -q 'residual_pct' "$scratch/page/index.html"
+}
+
+reports_nothing_without_results() {
+    run 1 "$commlab" report --results "$scratch/empty" --output "$scratch/page2" && why="$(cat "$scratch/err")" &&
+        grep -q 'make plot' "$scratch/err" && [ ! -e "$scratch/page2/index.html" ]
+}
+
+# ---- mistakes -------------------------------------------------------------------------------------------------------
+
+lists_the_labs() { refuses 2 '01-reinit-comm 07-ring-vs-tree' 99 && refuses 2 '01-reinit-comm' && refuses 2 "'x'" x; }
+refuses_no_ranks() { refuses 2 "-n '0'" 07 -n 0; }
+refuses_no_pairs() { refuses 2 "--pairs '0'" 07 --pairs 0; }
+refuses_bad_sizes() { refuses 2 "--sizes '8,x'" 07 --sizes 8,x && refuses 2 "--sizes ''" 07 --sizes ''; }
+refuses_iterations_of_a_lab_without() { refuses 2 'lab 07 has none' 07 --iterations 1; }
+refuses_unknown_backends() { refuses 2 '--backend pigeon: lab 07 runs on: shm' 07 --backend pigeon; }
+refuses_unknown_networks() { refuses 2 "'moon'" 07 --net moon; }
+refuses_unknown_options() { run 2 "$commlab" lab --no-such-option; }
+refuses_unwritable_results() { run 1 "$commlab" lab 07 --results /proc/none && [ "$(wc -l <"$scratch/err")" -eq 1 ]; }
+
+lab 0 01 --pairs 1 --sizes 64 --iterations 1 --no-sweep --no-plot
+if grep -q 'without inih' "$scratch/err"; then
+    echo 'skip: built without inih, so lab.conf can not be read'
+    echo 'ok - # SKIP all'
+    exit 0
+fi
+rm -rf "$scratch/results"
+
+for test in runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_around_values reports_each_quantity_of_both \
+    has_ratio_rows ratios_are_of_before_over_after counts_what_is_sent predicts_by_the_network \
+    says_which_result_differs says_which_program_failed says_which_row_is_malformed says_which_setting_is_wrong \
+    draws_and_reports says_which_package_draws reports_nothing_without_results \
+    lists_the_labs refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
+    refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results; do
+    check $test
+done
+exit $failed
