@@ -15,6 +15,7 @@ static const struct clab_command *const commands[] = {
     &cmd_lab,
     &cmd_report,
     &cmd_nets,
+    &cmd_fit,
     NULL,
 };
 

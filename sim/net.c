@@ -14,6 +14,8 @@
 
 void clab_net_free(struct clab_net *net)
 {
+    if (net)
+        free(net->other);
     free(net);
 }
 
@@ -81,6 +83,20 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
         }
     }
     return out;
+}
+
+// How many times one is the other, at least 1.
+static double factor_between(double a, double b)
+{
+    return a > b ? a / b : b / a;
+}
+
+const struct clab_net *clab_net_placed(const struct clab_net *net, double line)
+{
+    const struct clab_net *other = net->other;
+    if (!other || !(line > 0) || !(net->line > 0) || !(other->line > 0))
+        return net;
+    return factor_between(line, other->line) < factor_between(line, net->line) ? other : net;
 }
 
 int clab_net_check_ranks(const struct clab_net *net, int nranks)

@@ -70,7 +70,10 @@ struct clab_net {
     int nlevels;
     // Of a profile only.
     char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
-    double noise; // the spread of repeated probes, as a fraction
+    double noise;                    // the spread of repeated probes, as a fraction
+    double line;                     // s: half a round trip of 8 bytes while it was measured; 0: not said
+    char other_name[CLAB_NET_NAME];  // the file, beside this one, of `other`; "": there is none
+    struct clab_net *other;          // the same machine with its cores elsewhere
 };
 
 // A network without nodes or protocols: every pair of ranks `alpha` and `beta` apart.  alpha, beta, gamma >= 0
@@ -90,6 +93,11 @@ const struct clab_segment *clab_link_segment(const struct clab_link *link, size_
 // touched: what a message of m bytes costs is that of level 2 m, m bytes read and m written.
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
+
+// A virtual machine's cores are moved about by its host: near each other, or so far that a line takes three times as long.
+// A profile may describe two such placements: this is the one, `net` or net->other, whose line is nearest to `line`.
+// line: seconds; 0: `net`
+const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
 
 // Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
 int clab_net_check_ranks(const struct clab_net *net, int nranks);

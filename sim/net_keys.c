@@ -6,7 +6,7 @@
 #include "net.h"
 
 #define NET(name, kind, required, member) {"net", name, kind, required, offsetof(struct clab_net, member)}
-#define PROFILE(name, kind, member) {"profile", name, kind, true, offsetof(struct clab_net, member)}
+#define PROFILE(name, kind, required, member) {"profile", name, kind, required, offsetof(struct clab_net, member)}
 #define LINK(name, kind, required) {"link", #name, kind, required, offsetof(struct clab_link, name)}
 #define SEGMENT(name, kind, required) {"segment", #name, kind, required, offsetof(struct clab_segment, name)}
 #define LEVEL(name, member)                                                                    \
@@ -21,9 +21,11 @@ const struct net_key net_keys[] = {
     NET("gamma", NET_PER_BYTE, true, gamma),
     NET("call", NET_SECONDS, false, call),
     NET("stage", NET_SECONDS, false, stage),
-    PROFILE("machine", NET_TEXT, machine),
-    PROFILE("date", NET_NAME, date),
-    PROFILE("noise", NET_PERCENT, noise),
+    PROFILE("machine", NET_TEXT, true, machine),
+    PROFILE("date", NET_NAME, true, date),
+    PROFILE("noise", NET_PERCENT, true, noise),
+    PROFILE("line", NET_SECONDS, false, line),
+    PROFILE("other", NET_NAME, false, other_name),
     LINK(alpha, NET_SECONDS, true),
     LINK(beta, NET_PER_BYTE, true),
     LINK(port, NET_PORT, false),

@@ -6,6 +6,7 @@
 // - A unit is compulsory: `alpha = 5` is a mistake, `alpha = 5 us` is not.
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,16 +301,47 @@ static int read_file(const char *path, struct clab_net *net)
     return err;
 }
 
+static int read_new(const char *path, struct clab_net **net_p)
+{
+    struct clab_net *net = calloc(1, sizeof *net);
+    int err = net ? read_file(path, net) : CLAB_ENOMEM;
+    if (err)
+        clab_net_free(net);
+    else
+        *net_p = net;
+    return err;
+}
+
+// The other placement of a profile lies beside it.
+static int read_other(const char *path, struct clab_net *net)
+{
+    const char *slash = strrchr(path, '/');
+    char *other;
+    if (!*net->other_name)
+        return CLAB_OK;
+    if (asprintf(&other, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, net->other_name) < 0)
+        return CLAB_ENOMEM;
+    int err = read_new(other, &net->other);
+    if (!err && *net->other->other_name) {
+        clab_error("%s: the other placement of %s can not name another one", other, path);
+        err = CLAB_EPARSE;
+    }
+    free(other);
+    return err;
+}
+
 int clab_net_load(const char *name, struct clab_net **net_p)
 {
+    struct clab_net *net = NULL;
     char *path;
     if (strcmp(name, "flat") == 0) {
         clab_error("network 'flat' has its alpha, beta and gamma from the command line; name another for this");
         return CLAB_ENOENT;
     }
     CLAB_TRY(clab_net_find(name, &path));
-    struct clab_net *net = calloc(1, sizeof *net);
-    int err = net ? read_file(path, net) : CLAB_ENOMEM;
+    int err = read_new(path, &net);
+    if (!err)
+        err = read_other(path, net);
     free(path);
     if (err) {
         clab_net_free(net);

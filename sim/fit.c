@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// The estimation. Every formula is a line of arithmetic that turns around one of price.c's:
+//
+//     half a round trip       o_send + latency + o_recv            + m * (gaps)
+//     a message in a stream   max of o_send + m * gap_send, o_recv + m * gap_recv
+//     an exchange             half a round trip + o_both           (+ latency, where the sender waits to be told)
+//     a pull                  half a round trip + latency          + m * pull
+
+#include "fit.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "net_keys.h"
+
+static const char *const probe_names[CLAB_PROBES] = {"call", "post", "stream", "pingpong", "exchange", "copy", "pull", "reduce"};
+
+struct round {
+    const struct clab_sample *samples;
+    int n;
+    int err;
+};
+
+static double at_least_0(double x)
+{
+    return x > 0 ? x : 0;
+}
+
+// The sample of exactly these conditions; without it the round is of no use.
+static double time_of(struct round *r, enum clab_probe probe, size_t bytes, enum clab_touch touch, enum clab_load load)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct clab_sample *s = &r->samples[i];
+        if (s->probe == probe && s->bytes == bytes && s->touch == touch && s->load == load)
+            return s->seconds;
+    }
+    if (!r->err)
+        clab_error("fit: the probe %s of %zu bytes (%s, %s) is missing", probe_names[probe], bytes,
+                   touch == CLAB_FRESH ? "fresh" : "kept", load == CLAB_BOTH ? "both" : "alone");
+    r->err = CLAB_EINVAL;
+    return 0;
+}
+
+// A line through the samples of a probe whose sizes are in [low, high]: seconds = start + slope * bytes.
+// Each residual counts by its share of the sample, since small messages matter as much as large ones.
+struct line {
+    double start, slope;
+};
+
+static struct line line_through(struct round *r, enum clab_probe probe, size_t low, size_t high)
+{
+    double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
+    for (int i = 0; i < r->n; i++) {
+        const struct clab_sample *s = &r->samples[i];
+        if (s->probe != probe || s->bytes < low || s->bytes > high || s->seconds <= 0)
+            continue;
+        double x = (double)s->bytes, weight = 1 / (s->seconds * s->seconds);
+        w += weight;
+        wx += weight * x;
+        wxx += weight * x * x;
+        wy += weight * s->seconds;
+        wxy += weight * x * s->seconds;
+    }
+    double spread = w * wxx - wx * wx;
+    if (w == 0 || !(spread > 1e-12 * w * wxx)) { // no sample, or all of one size
+        if (w == 0 && !r->err)
+            clab_error("fit: the probe %s has no sample from %zu to %zu bytes", probe_names[probe], low, high);
+        r->err = w == 0 ? CLAB_EINVAL : r->err;
+        return (struct line){w == 0 ? 0 : wy / w, 0};
+    }
+    double slope = at_least_0((w * wxy - wx * wy) / spread);
+    return (struct line){(wy - slope * wx) / w, slope};
+}
+
+// ---- segments ------------------------------------------------------------------------------------------------
+
+// Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, and the rest of half a
+// round trip is the way between them.
+static void fit_buffered(struct round *r, struct clab_segment *segment, size_t low, size_t high)
+{
+    struct line post = line_through(r, CLAB_PROBE_POST, low, high), stream = line_through(r, CLAB_PROBE_STREAM, low, high);
+    struct line way = line_through(r, CLAB_PROBE_PINGPONG, low, high), both = line_through(r, CLAB_PROBE_EXCHANGE, low, high);
+    double middle = (double)(low + high) / 2;
+    segment->o_send = at_least_0(post.start);
+    segment->gap_send = fmin(post.slope, way.slope);
+    segment->gap_recv = way.slope - segment->gap_send;
+    segment->o_recv = at_least_0(fmin(stream.start, way.start - segment->o_send));
+    segment->latency = at_least_0(way.start - segment->o_send - segment->o_recv);
+    segment->o_both = at_least_0(both.start - way.start + (both.slope - way.slope) * middle);
+}
+
+// Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not.
+static void fit_pulled(struct round *r, struct clab_segment *segment, const struct clab_segment *small, size_t pull_bytes)
+{
+    struct line way = line_through(r, CLAB_PROBE_PINGPONG, pull_bytes, 8 * pull_bytes);
+    struct line stream = line_through(r, CLAB_PROBE_STREAM, pull_bytes, 8 * pull_bytes);
+    struct line both = line_through(r, CLAB_PROBE_EXCHANGE, pull_bytes, 8 * pull_bytes);
+    double middle = 4.5 * (double)pull_bytes;
+    segment->o_send = small->o_send;
+    segment->latency = at_least_0(stream.start - way.start + (stream.slope - way.slope) * middle);
+    segment->o_recv = at_least_0(way.start - segment->o_send - segment->latency);
+    segment->o_both = at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
+}
+
+static void fit_segments(struct round *r, const struct clab_protocols *p, struct clab_link *link)
+{
+    struct clab_segment *s = link->segments;
+    link->nsegments = 3;
+    s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
+    s[1] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
+    s[2] = (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
+    fit_buffered(r, &s[0], 0, p->inline_bytes);
+    fit_buffered(r, &s[1], p->inline_bytes + 1, p->pull_bytes - 1);
+    fit_pulled(r, &s[2], &s[0], p->pull_bytes);
+}
+
+// ---- levels --------------------------------------------------------------------------------------------------
+
+// What is left of a pull's time for its bytes.
+static double per_byte(const struct clab_segment *s, double seconds, size_t bytes, enum clab_touch touch, enum clab_load load)
+{
+    double fixed = s->o_send + s->latency + s->o_recv;
+    if (touch == CLAB_KEPT || load == CLAB_BOTH) // not a round trip: the sender waits to be told
+        fixed += s->latency;
+    if (load == CLAB_BOTH)
+        fixed += s->o_both;
+    return at_least_0(seconds - fixed) / (double)bytes;
+}
+
+static void fit_level(struct round *r, const struct clab_segment *segment, size_t bytes, struct clab_level *level)
+{
+    level->bytes = 2 * bytes;
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        level->copy[load] = time_of(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load) / (double)bytes;
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            double pull = time_of(r, CLAB_PROBE_PULL, bytes, touch, load), reduce = time_of(r, CLAB_PROBE_REDUCE, bytes, touch, load);
+            level->pull[touch][load] = per_byte(segment, pull, bytes, touch, load);
+            level->reduce[touch][load] = per_byte(segment, reduce, bytes, touch, load);
+        }
+    }
+}
+
+// The least size of COPY above `bytes`; 0: there is none.
+static size_t next_size(const struct round *r, size_t bytes)
+{
+    size_t next = 0;
+    for (int i = 0; i < r->n; i++)
+        if (r->samples[i].probe == CLAB_PROBE_COPY && r->samples[i].bytes > bytes && (!next || r->samples[i].bytes < next))
+            next = r->samples[i].bytes;
+    return next;
+}
+
+static void fit_levels(struct round *r, struct clab_net *net)
+{
+    const struct clab_segment *pull = &net->intra.segments[2];
+    for (size_t bytes = 0; (bytes = next_size(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;)
+        fit_level(r, pull, bytes, &net->levels[net->nlevels++]);
+}
+
+// Hockney's two numbers, for the closed form: the least message, and the level whose footprint is nearest to 2 MiB.
+static void fit_hockney(struct clab_net *net)
+{
+    const struct clab_segment *s = &net->intra.segments[0];
+    struct clab_level level = clab_net_level(net, 2 << 20);
+    net->intra.alpha = s->o_send + s->latency + s->o_recv;
+    net->intra.beta = fmax(level.pull[CLAB_KEPT][CLAB_ALONE], 1e-15);
+    net->gamma = at_least_0(level.reduce[CLAB_KEPT][CLAB_ALONE] - level.pull[CLAB_KEPT][CLAB_ALONE]);
+}
+
+int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols, struct clab_net *net_p)
+{
+    struct round r = {.samples = samples, .n = n};
+    struct clab_net net = {.nodes = 1, .ranks_per_node = 1};
+    strcpy(net.name, "machine");
+    net.intra = (struct clab_link){.name = "intra", .present = true, .port = CLAB_PORT_CORE};
+    net.call = time_of(&r, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE);
+    fit_segments(&r, protocols, &net.intra);
+    fit_levels(&r, &net);
+    if (net.nlevels == 0 && !r.err) {
+        clab_error("fit: there is no copy probe, and so no level");
+        r.err = CLAB_EINVAL;
+    }
+    if (r.err)
+        return r.err;
+    fit_hockney(&net);
+    *net_p = net;
+    return CLAB_OK;
+}
+
+// ---- over rounds ---------------------------------------------------------------------------------------------
+
+// Summarize the double that lies `offset` bytes into each round.
+static int combine_one(const struct clab_net *rounds, int nrounds, size_t offset, double *values, struct clab_fit *fit)
+{
+    struct clab_summary summary;
+    for (int i = 0; i < nrounds; i++)
+        values[i] = *(const double *)((const char *)&rounds[i] + offset);
+    CLAB_TRY(clab_summarize(values, nrounds, &summary));
+    *(double *)((char *)&fit->median + offset) = summary.median;
+    *(double *)((char *)&fit->low + offset) = summary.low;
+    *(double *)((char *)&fit->high + offset) = summary.high;
+    return CLAB_OK;
+}
+
+// All keys of a section that are times or costs, in the struct that lies `base` bytes into the net.
+static int combine_section(const struct clab_net *rounds, int nrounds, const char *section, size_t base, double *values,
+                           struct clab_fit *fit)
+{
+    for (const struct net_key *key = net_keys; key->section; key++)
+        if (strcmp(key->section, section) == 0 && (key->kind == NET_SECONDS || key->kind == NET_PER_BYTE))
+            CLAB_TRY(combine_one(rounds, nrounds, base + key->offset, values, fit));
+    return CLAB_OK;
+}
+
+static int combine_all(const struct clab_net *rounds, int nrounds, double *values, struct clab_fit *fit)
+{
+    CLAB_TRY(combine_section(rounds, nrounds, "net", 0, values, fit));
+    CLAB_TRY(combine_section(rounds, nrounds, "link", offsetof(struct clab_net, intra), values, fit));
+    for (int i = 0; i < rounds->intra.nsegments; i++) {
+        size_t base = offsetof(struct clab_net, intra.segments) + (size_t)i * sizeof(struct clab_segment);
+        CLAB_TRY(combine_section(rounds, nrounds, "segment", base, values, fit));
+    }
+    for (int i = 0; i < rounds->nlevels; i++) {
+        size_t base = offsetof(struct clab_net, levels) + (size_t)i * sizeof(struct clab_level);
+        CLAB_TRY(combine_section(rounds, nrounds, "level", base, values, fit));
+    }
+    return CLAB_OK;
+}
+
+int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit *fit_p)
+{
+    if (nrounds < 1)
+        return CLAB_EINVAL;
+    double *values = malloc((size_t)nrounds * sizeof *values);
+    if (!values)
+        return CLAB_ENOMEM;
+    struct clab_fit fit = {rounds[0], rounds[0], rounds[0]};
+    int err = combine_all(rounds, nrounds, values, &fit);
+    free(values);
+    if (!err)
+        *fit_p = fit;
+    return err;
+}
+
+// Half the distance of the quartiles of every nprobes-th of `seconds`, as a fraction of the median.
+static double spread_of(const double *seconds, int nrounds, int nprobes, double *room)
+{
+    for (int i = 0; i < nrounds; i++)
+        room[i] = seconds[i * nprobes];
+    return (clab_quantile(room, nrounds, 0.75) - clab_quantile(room, nrounds, 0.25)) / 2 / clab_quantile(room, nrounds, 0.5);
+}
+
+int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p)
+{
+    if (nrounds < 2 || nprobes < 1)
+        return CLAB_EINVAL;
+    double *spreads = malloc((size_t)(nprobes + nrounds) * sizeof *spreads);
+    if (!spreads)
+        return CLAB_ENOMEM;
+    for (int p = 0; p < nprobes; p++)
+        spreads[p] = spread_of(seconds + p, nrounds, nprobes, spreads + nprobes);
+    *noise_p = clab_quantile(spreads, nprobes, 0.5);
+    free(spreads);
+    return CLAB_OK;
+}

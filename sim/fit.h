@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// From probes to a profile: which parameter of a network comes from which measurement. Pure functions, no ranks.
+//
+// - Probes are point-to-point messages, local copies and reductions; collectives are predicted by the result, never fitted.
+// - A round is all probes once. Every round gives a network of its own; a parameter is the median over rounds, and its
+//   interval is that of the median.
+// - By convention a message of m bytes stands for a footprint of 2 m: m bytes read, m written.
+//
+// Source: Culler et al. 1996 and Kielmann et al. 2000 for taking LogP's parameters apart with few probes.
+#pragma once
+
+#include "net.h"
+
+// What is timed, in seconds a message or copy.
+enum clab_probe {
+    CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, no message
+    CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
+    CLAB_PROBE_STREAM,   // messages one way, many in a row
+    CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
+    CLAB_PROBE_EXCHANGE, // both ranks send, then receive: kept data
+    CLAB_PROBE_COPY,     // a rank's own memory to its own memory
+    CLAB_PROBE_PULL,     // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
+                         // data that each rank has just received. Both: an exchange
+    CLAB_PROBE_REDUCE,   // as PULL, but received by out = in + message
+    CLAB_PROBES
+};
+
+struct clab_sample {
+    enum clab_probe probe;
+    size_t bytes; // of the message or copy
+    enum clab_touch touch;
+    enum clab_load load;
+    double seconds;
+};
+
+// Where the transport changes its protocol.
+struct clab_protocols {
+    size_t inline_bytes; // at most these are inline
+    size_t pull_bytes;   // from these on, the receiver pulls
+};
+
+// The network that one round's samples describe: one link, intra, with segments inline, slots and pull; a level for every
+// size of COPY, which needs all of PULL's and REDUCE's, too.
+//   samples: in any order; sizes of levels are found in them
+//   errors:  CLAB_EINVAL (a probe is missing; the line names it)
+int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols, struct clab_net *net_p);
+
+// A parameter's median over rounds, and the interval of that median.
+struct clab_fit {
+    struct clab_net median, low, high; // all three have the first round's names, sizes and counts
+};
+
+//   errors: CLAB_EINVAL (nrounds < 1), CLAB_ENOMEM
+int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit *fit_p);
+
+// How far a probe is from itself: over all probes, the median of half the distance of its quartiles, divided by its median.
+//   seconds: (nrounds, nprobes), > 0.  errors: CLAB_EINVAL (nrounds < 2, nprobes < 1), CLAB_ENOMEM
+int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p);
+
+// Where the cores were while samples were taken: the lines of at most two placements, the commoner first.
+struct clab_placements {
+    int n;
+    double line[2]; // s, the median of their samples
+};
+
+// Tell placements apart by the lines that were measured beside samples, all > 0: those within half as much again of the
+// nearest twentieth are one, and of the others, if they are at least a tenth, those about their median are another.
+//   errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
+int clab_fit_placements(const double *lines, int n, struct clab_placements *placements_p);
+
+// Which placement `line` belongs to; -1: to neither, it was disturbed.
+int clab_fit_placement_of(const struct clab_placements *placements, double line);
+
+// Write the fit as a network description (README.md has the format), each interval in a comment beside its value.
+// `remarks` are lines for its head, without the comment sign; NULL ends them.
+//   errors: CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
+int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// A fit as text: the keys of net_keys.c that are not at their default, with units, and intervals as comments.
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/output.h"
+#include "fit.h"
+#include "net_keys.h"
+
+enum { COMMENT_COLUMN = 34 };
+
+// The same part of the three networks of a fit.
+struct parts {
+    const char *median, *low, *high;
+};
+
+static struct parts part_at(const struct clab_fit *fit, size_t base)
+{
+    return (struct parts){(const char *)&fit->median + base, (const char *)&fit->low + base, (const char *)&fit->high + base};
+}
+
+// A double with its unit, and the interval in the same unit behind it.
+static void write_real(FILE *file, const struct net_key *key, struct parts parts, double unit, const char *unit_name)
+{
+    double value = *(const double *)(parts.median + key->offset) / unit;
+    double low = *(const double *)(parts.low + key->offset) / unit, high = *(const double *)(parts.high + key->offset) / unit;
+    int length = fprintf(file, "%s = %.4g %s", key->name, value, unit_name);
+    fprintf(file, "%*s; %.4g .. %.4g\n", length < COMMENT_COLUMN ? COMMENT_COLUMN - length : 1, "", low, high);
+}
+
+static void write_size(FILE *file, const struct net_key *key, size_t bytes)
+{
+    if (bytes == SIZE_MAX)
+        fprintf(file, "%s = any\n", key->name);
+    else
+        fprintf(file, "%s = %zu B\n", key->name, bytes);
+}
+
+static bool is_set(const struct net_key *key, const char *value)
+{
+    static const double nothing;
+    switch (key->kind) {
+    case NET_COUNT: return *(const int *)value != 0;
+    case NET_YES_NO: return *(const bool *)value;
+    case NET_PORT: return *(const enum clab_port *)value != CLAB_PORT_DUPLEX;
+    case NET_SIZE: return strcmp(key->name, "fragment") || *(const size_t *)value != SIZE_MAX;
+    case NET_TEXT:
+    case NET_NAME: return *value;
+    default: return memcmp(value, &nothing, sizeof nothing) != 0;
+    }
+}
+
+static void write_key(FILE *file, const struct net_key *key, struct parts parts)
+{
+    const char *value = parts.median + key->offset;
+    if (!key->required && !is_set(key, value))
+        return;
+    switch (key->kind) {
+    case NET_COUNT: fprintf(file, "%s = %d\n", key->name, *(const int *)value); break;
+    case NET_SECONDS: write_real(file, key, parts, 1e-9, "ns"); break;
+    case NET_PER_BYTE: write_real(file, key, parts, 1e-12, "ps/B"); break;
+    case NET_SIZE: write_size(file, key, *(const size_t *)value); break;
+    case NET_YES_NO: fprintf(file, "%s = %s\n", key->name, *(const bool *)value ? "yes" : "no"); break;
+    case NET_PORT: fprintf(file, "%s = %s\n", key->name, *(const enum clab_port *)value == CLAB_PORT_CORE ? "core" : "duplex"); break;
+    case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, 100 * *(const double *)value); break;
+    case NET_TEXT:
+    case NET_NAME: fprintf(file, "%s = %s\n", key->name, value); break;
+    }
+}
+
+static void write_section(FILE *file, const char *kind, const char *name, struct parts parts)
+{
+    fprintf(file, "\n[%s%s%s]\n", kind, *name ? " " : "", name);
+    for (const struct net_key *key = net_keys; key->section; key++)
+        if (strcmp(key->section, kind) == 0)
+            write_key(file, key, parts);
+}
+
+static void write_all(FILE *file, const struct clab_fit *fit, const char *const *remarks)
+{
+    const struct clab_net *net = &fit->median;
+    char name[2 * CLAB_NET_NAME];
+    for (; *remarks; remarks++)
+        fprintf(file, "# %s\n", *remarks);
+    write_section(file, "net", "", part_at(fit, 0));
+    write_section(file, "profile", "", part_at(fit, 0));
+    write_section(file, "link", net->intra.name, part_at(fit, offsetof(struct clab_net, intra)));
+    for (int i = 0; i < net->intra.nsegments; i++) {
+        snprintf(name, sizeof name, "%s %s", net->intra.name, net->intra.segments[i].name);
+        write_section(file, "segment", name,
+                      part_at(fit, offsetof(struct clab_net, intra.segments) + (size_t)i * sizeof(struct clab_segment)));
+    }
+    for (int i = 0; i < net->nlevels; i++) {
+        snprintf(name, sizeof name, "%zu B", net->levels[i].bytes);
+        write_section(file, "level", name,
+                      part_at(fit, offsetof(struct clab_net, levels) + (size_t)i * sizeof(struct clab_level)));
+    }
+}
+
+int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    write_all(output.file, fit, remarks);
+    return clab_output_close(&output);
+}
