@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/log.h"
 
 enum { WINDOWS = 4, ROUNDS = 100 };
@@ -44,7 +45,7 @@ static struct rates copy_for_a_window(struct pair pair)
     double now = start, least = INFINITY, copied = 0;
     while (now - start < window_seconds) {
         for (int i = 0; i < repeats; i++) {
-            memcpy(pair.to, pair.from, pair.bytes);
+            clab_copy(pair.to, pair.from, pair.bytes);
             atomic_signal_fence(memory_order_seq_cst); // each copy is made
         }
         const double before = now;
@@ -74,11 +75,9 @@ static int measure_copies(struct bench *bench, struct bench_limits *limits)
 {
     size_t bytes = TOGETHER / (size_t)bench->nranks;
     bytes = bytes < SMALL ? SMALL : bytes > LARGE ? LARGE : bytes;
-    char *memory = malloc(2 * bytes);
-    if (!memory) {
-        clab_error("rank %d: no memory for two buffers of %zu bytes to copy between", bench->rank, bytes);
-        return CLAB_ENOMEM;
-    }
+    void *allocated; // the memory that is measured later: its pages may be larger than malloc's
+    CLAB_TRY(clab_alloc(bench->job, 2 * bytes, &allocated));
+    char *memory = allocated;
     memset(memory, 1, 2 * bytes); // pages of its own
     const struct pair far = {memory, memory + bytes, bytes}, near = {memory, memory + CACHED / 2, CACHED / 2};
     int err = copy_rate(bench, far, bench->rank == 0, false, &limits->copy_one);
@@ -86,7 +85,7 @@ static int measure_copies(struct bench *bench, struct bench_limits *limits)
         err = copy_rate(bench, far, true, true, &limits->copy_all);
     if (err == CLAB_OK)
         err = copy_rate(bench, near, true, false, &limits->copy_peak);
-    free(memory);
+    clab_free(bench->job, memory);
     return err;
 }
 

@@ -203,7 +203,7 @@ static int resolve_ranks(struct bench_options *o)
     const char *world = getenv("WORLD_SIZE");
     const int asked = o->nranks;
     o->joined = getenv("CLAB_JOB_FD") != NULL;
-    o->cores = o->joined ? (int)sysconf(_SC_NPROCESSORS_ONLN) : clab_machine_cores(NULL); // a rank is pinned to its own
+    o->cores = clab_cores();
     o->nranks = asked ? asked : 2;
     if (o->joined && (!world || clab_parse_int(world, 1, CLAB_MAX_RANKS, &o->nranks) != CLAB_OK)) {
         clab_error("WORLD_SIZE is '%s', not a number of ranks: leave it as the launcher set it", world ? world : "");

@@ -78,7 +78,8 @@ static int add_size(const struct bench_options *options, struct bench_row row, s
         return CLAB_OK;
     row.problem.count = bench_has_data(row.problem.collective) ? count : 0;
     if (row.automatic)
-        row.algorithm = clab_select(&row.problem, clab_type_bytes(row.type), &row.problem.lanes);
+        row.algorithm = clab_select(&row.problem, clab_type_bytes(row.type), row.problem.nranks > options->cores,
+                                    &row.problem.lanes);
     if (options->lanes)
         row.problem.lanes = options->lanes;
     return row.algorithm ? add_row(plan, &row)

@@ -60,7 +60,7 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     }
     if (w->algorithm)
         return refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
-    w->algorithm = clab_select(p, clab_type_bytes(w->type), &p->lanes);
+    w->algorithm = clab_select(p, clab_type_bytes(w->type), comm->crowded, &p->lanes);
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 

@@ -28,6 +28,7 @@ static int open_comm(struct clab_job *job, const struct clab_group *group, doubl
     comm->backend = job->backend;
     comm->rank = group->rank;
     comm->nranks = group->nranks;
+    comm->crowded = job->ranks > clab_cores();
     comm->collectives_end = &comm->collectives;
     comm->traffic.algorithm = "none";
     comm->setup.rendezvous = rendezvous;

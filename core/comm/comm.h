@@ -60,6 +60,7 @@ struct clab_comm {
     struct clab_endpoint *endpoint;
     int rank, nranks;
     int *job_ranks; // (nranks)
+    bool crowded;   // more ranks in the job than cores
     struct clab_comm_setup setup;
     int err; // once set, the communicator is poisoned
 
@@ -100,5 +101,6 @@ void clab_work_free_all(struct clab_comm *comm);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 
-// The algorithm and number of lanes for `problem` (its lanes are ignored), of `element_bytes` an element.
-const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, int *lanes_p);
+// The algorithm and number of lanes for `problem` (its lanes are ignored), of `element_bytes` an element, where ranks are
+// crowded (more than cores) or not. NULL: there is none.
+const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded, int *lanes_p);

@@ -1,43 +1,81 @@
 // SPDX-License-Identifier: MIT
 // The automatic choice: a table that was measured, not a tree of magic sizes.
-// A row holds up to `bytes` (the whole buffer, as bench counts it) and `ranks`; the first that fits is taken.
+// - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it); the first that fits is
+//   taken. Crowded ranks (more than cores) pay for every change of the rank that runs, so they want few waits, not few bytes.
+// - Measured 2026-11-21 on 2 cores of an AMD EPYC (Zen 5, 32 MiB of L3), shm: roomy with 2 ranks, crowded with 4, by
+//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the claims, and wait for a machine
+//   with more cores.
 
 #include <string.h>
 
 #include "comm/comm.h"
 
+enum load { ROOMY, CROWDED };
+
 struct choice {
     enum clab_collective collective;
+    enum load load;
     int ranks;
     size_t bytes;
     const char *algorithm;
     int lanes; // 0: the algorithm's own
 };
 
-#define ANY_RANKS 1 << 30
-#define ANY_BYTES (size_t)-1
+#define ANY_RANKS (1 << 30)
+#define ANY_BYTES ((size_t)-1)
+#define KIB(n) ((size_t)(n) << 10)
 
 static const struct choice choices[] = {
-    {CLAB_ALLREDUCE, 2, 4 << 20, "doubling", 1},
-    {CLAB_ALLREDUCE, ANY_RANKS, 64 << 10, "doubling", 1},
-    {CLAB_ALLREDUCE, ANY_RANKS, ANY_BYTES, "ring", 1},
-    {CLAB_BROADCAST, ANY_RANKS, ANY_BYTES, "binomial", 1},
-    {CLAB_REDUCE, ANY_RANKS, ANY_BYTES, "binomial", 1},
-    {CLAB_ALLGATHER, ANY_RANKS, ANY_BYTES, "ring", 1},
-    {CLAB_REDUCE_SCATTER, ANY_RANKS, ANY_BYTES, "ring", 1},
-    {CLAB_ALLTOALL, ANY_RANKS, ANY_BYTES, "pairwise", 1},
-    {CLAB_GATHER, ANY_RANKS, ANY_BYTES, "flat", 1},
-    {CLAB_SCATTER, ANY_RANKS, ANY_BYTES, "flat", 1},
-    {CLAB_BARRIER, ANY_RANKS, ANY_BYTES, "dissemination", 1},
-    {CLAB_SENDRECV, ANY_RANKS, ANY_BYTES, "shift", 1},
+    {CLAB_ALLREDUCE, ROOMY, 2, KIB(1024), "doubling", 1},
+    {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, KIB(64), "doubling", 1},
+    {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, ANY_BYTES, "ring", 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(64), "star", 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(256), "halving_doubling", 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(4096), "ring", 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, ANY_BYTES, "double_tree", 0},
+
+    {CLAB_BROADCAST, ROOMY, ANY_RANKS, ANY_BYTES, "binomial", 1},
+    {CLAB_BROADCAST, CROWDED, ANY_RANKS, ANY_BYTES, "flat", 1},
+
+    {CLAB_REDUCE, ROOMY, ANY_RANKS, ANY_BYTES, "binomial", 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(1024), "flat", 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, ANY_BYTES, "binomial", 1},
+
+    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, KIB(64), "bruck", 1},
+    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, KIB(64), "doubling", 1},
+    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, ANY_BYTES, "ring", 1},
+    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, ANY_BYTES, "ring", 1},
+
+    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, KIB(64), "halving", 1},
+    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, KIB(256), "halving", 1},
+    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, "pairwise", 1},
+    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, "pairwise", 1},
+
+    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, KIB(4), "bruck", 1},
+    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, "pairwise", 1},
+    {CLAB_ALLTOALL, ROOMY, ANY_RANKS, ANY_BYTES, "pairwise", 1},
+
+    {CLAB_GATHER, ROOMY, ANY_RANKS, KIB(4), "binomial", 1},
+    {CLAB_GATHER, ROOMY, ANY_RANKS, ANY_BYTES, "flat", 1},
+    {CLAB_GATHER, CROWDED, ANY_RANKS, ANY_BYTES, "flat", 1},
+
+    {CLAB_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, "flat", 1},
+    {CLAB_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, "flat", 1},
+
+    {CLAB_BARRIER, ROOMY, ANY_RANKS, ANY_BYTES, "dissemination", 1},
+    {CLAB_BARRIER, CROWDED, ANY_RANKS, ANY_BYTES, "dissemination", 1},
+
+    {CLAB_SENDRECV, ROOMY, ANY_RANKS, ANY_BYTES, "shift", 1},
+    {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, "shift", 1},
 };
 
-const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, int *lanes_p)
+const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded, int *lanes_p)
 {
     size_t bytes = problem->count * element_bytes * (size_t)clab_problem_blocks(problem);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *c = &choices[i];
-        if (c->collective != problem->collective || problem->nranks > c->ranks || bytes > c->bytes)
+        if (c->collective != problem->collective || c->load != (crowded ? CROWDED : ROOMY) || problem->nranks > c->ranks ||
+            bytes > c->bytes)
             continue;
         const struct clab_algorithm *algorithm = clab_algorithm_find(c->collective, c->algorithm);
         if (!algorithm || !algorithm->supports(problem))
