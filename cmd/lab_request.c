@@ -69,13 +69,16 @@ static int override_words(const char *option, const char *list, struct lab_words
     int number;
     if (!list)
         return CLAB_OK;
-    CLAB_TRY(lab_words_split(list, ",", words));
+    const int err = lab_words_split(list, ",", words);
+    if (err == CLAB_ENOMEM)
+        return err;
+    bool numbers = !err && words->count;
     for (int i = 0; i < words->count; i++)
-        if (clab_parse_int(words->words[i], 1, 1 << 30, &number) != CLAB_OK)
-            words->count = 0;
-    if (words->count)
+        numbers &= clab_parse_int(words->words[i], 1, 1 << 30, &number) == CLAB_OK;
+    if (numbers)
         return CLAB_OK;
-    clab_error("lab: %s '%s': expected whole numbers with commas between, as in 8,4096", option, list);
+    clab_error("lab: %s '%s': expected at most %d whole numbers with commas between, as in 8,4096", option, list,
+               LAB_MAX_WORDS);
     return CLAB_EINVAL;
 }
 
