@@ -43,6 +43,7 @@ count() {
             title = $0
             sub(/^(not )?ok ([0-9]+ )?/, "", title)
             sub(/^(- )?(# SKIP )?/, "", title)
+            sub(/ # SKIP.*/, "", title)
             if (/# SKIP/ && reason != "") { skipped++; shown[++lines] = "- " title ": skipped, " reason }
             else if (/# SKIP/) fail(title ": skipped without a reason")
             else if ($1 == "not") { fail(title); last = 1 }
