@@ -18,10 +18,12 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/output.h"
+#include "base/stats.h"
 #include "base/units.h"
 #include "command.h"
 #include "job/job.h"
 #include "kit.h"
+#include "line.h"
 #include "net.h"
 
 enum { PROBES = 3 }; // runs of each probe, of which the median counts
@@ -114,6 +116,7 @@ static int measure_pairs(struct session *s, int ranks, const struct lab_words *i
     for (int i = 0; i < pairs; i++) {
         const enum lab_program first = i % 2 ? LAB_AFTER : LAB_BEFORE;
         show_progress(s, ranks, i, pairs);
+        CLAB_TRY(lab_line_measure(s->setting.backend, ranks, &s->probe));
         CLAB_TRY(lab_run(&s->setting, first, ranks, &s->conf.sizes, iterations, &s->results));
         CLAB_TRY(lab_run(&s->setting, !first, ranks, &s->conf.sizes, iterations, &s->results));
     }
@@ -145,6 +148,19 @@ static double limit_seconds_per_byte(const struct lab_context *context)
     return least * fmax(1, (double)context->ranks / context->cores);
 }
 
+// Where the cores were, and whether they stayed there.
+static int describe_line(const struct session *s, struct clab_manifest *m)
+{
+    const struct lab_series *line = lab_results_find(&s->probe, LAB_BEFORE, s->conf.ranks, "line");
+    struct clab_summary summary;
+    CLAB_TRY(clab_summarize(line->samples, line->n, &summary));
+    CLAB_TRY(clab_manifest_add(m, "line", "%.3g ns between two cores, %.3g to %.3g ns meanwhile", 1e9 * summary.median,
+                               1e9 * summary.min, 1e9 * summary.max));
+    return line_is_same(clab_quantile(line->samples, line->n, 0.25), clab_quantile(line->samples, line->n, 0.75))
+               ? CLAB_OK
+               : clab_manifest_add(m, "warning", "the host moved the cores about while this was measured");
+}
+
 static int describe(const struct session *s, struct clab_manifest *m)
 {
     const struct lab_conf *conf = &s->conf;
@@ -156,6 +172,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
     for (int i = 0; i < conf->sizes.count; i++)
         CLAB_TRY(clab_manifest_add(m, "bytes", "%s", conf->sizes.words[i]));
     CLAB_TRY(clab_manifest_add(m, "net", "%s", s->net_name));
+    CLAB_TRY(describe_line(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
     if (!s->net)

@@ -7,6 +7,8 @@
 // - lab_conf.c     lab.conf, checked.
 // - lab_run.c      starts a lab's programs and collects what they report.
 // - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c is one that is not short.
+// - lab_crowd.c    predicts times where more ranks than cores share them.
+// - lab_line.c     how far apart the cores are, meanwhile.
 // - lab_table.c    pairs, ratios, residuals; the screen's table and the CSV file.
 #pragma once
 
@@ -126,6 +128,9 @@ int lab_run(const struct lab_setting *setting, enum lab_program program, int ran
             const struct lab_words *second, struct lab_results *results);
 void lab_results_free(struct lab_results *results);
 
+// Add one more sample to the series of that program, number of ranks and quantity.  errors: CLAB_ENOMEM
+int lab_results_add(struct lab_results *results, const struct lab_series *key, double sample);
+
 // The series, or NULL.
 const struct lab_series *lab_results_find(const struct lab_results *results, enum lab_program program, int ranks,
                                           const char *quantity);
@@ -136,7 +141,7 @@ double lab_series_median(const struct lab_series *series);
 struct lab_context {
     const struct lab_conf *conf;
     const struct clab_net *net;      // NULL: none was given; what needs one is not predicted
-    const struct lab_results *probe; // empty without a probe
+    const struct lab_results *probe; // what probes reported, and `line` (lab_line.c) between runs
     int ranks, cores;                // of the run; the sweep has other ranks
 };
 
@@ -148,9 +153,35 @@ struct lab_model {
 
 const struct lab_model *lab_model_find(const char *name); // or NULL
 
-// Seconds of an allreduce of float32 by `algorithm`, by the simulator; NAN without a network. It gives every rank a core:
-// where they share cores, its time is multiplied by ranks / cores.
+// Seconds of an allreduce of float32 by `algorithm`; NAN without a network. It is the simulator's, or where ranks share the
+// cores of one machine lab_crowd.c's.
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
+
+// ---- lab_line.c ----------------------------------------------------------------------------------------------
+
+// Measure it, and add it to *results as quantity `line` of `ranks`. With one thread only: it forks.
+//   errors: the launcher's, CLAB_EWRONG (a rank failed, and has said why), CLAB_ENOMEM
+int lab_line_measure(const char *backend, int ranks, struct lab_results *results);
+
+// What it was while runs of `ranks` were measured: half a round trip of 8 bytes between two ranks, in seconds; 0: not known.
+double lab_line(const struct lab_results *results, int ranks);
+
+// ---- lab_crowd.c ---------------------------------------------------------------------------------------------
+
+// What a schedule does in one call of float32, in bytes.
+struct lab_counts {
+    double messages, bytes_sent, stages; // of the busiest rank
+    double copied, reduced[2];           // by all ranks together; reduced: inputs, and what has just been written
+};
+struct lab_counts lab_count(const struct clab_problem *problem, const struct clab_algorithm *algorithm);
+
+// Whether the network is this machine's profile, and `ranks` are more than it has cores.
+bool lab_crowded(const struct lab_context *context, int ranks);
+
+// Seconds of `problem` where ranks are crowded, and of the exchange by hand.
+double lab_crowd_predict(const struct lab_context *context, const struct clab_problem *problem,
+                         const struct clab_algorithm *algorithm);
+double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, size_t bytes);
 
 // ---- lab_table.c ---------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ static int make_room(void **items, int count, int *room, size_t each)
     return CLAB_OK;
 }
 
-static int add_sample(struct lab_results *results, const struct lab_series *key, double sample)
+int lab_results_add(struct lab_results *results, const struct lab_series *key, double sample)
 {
     struct lab_series *series = (struct lab_series *)lab_results_find(results, key->program, key->ranks, key->quantity);
     if (!series) {
@@ -64,7 +64,7 @@ static int read_rows(FILE *file, const char *path, enum lab_program program, int
             clab_error("%s:%d: not a row of clab_report", path, number);
             return CLAB_EPARSE;
         }
-        CLAB_TRY(add_sample(results, &key, median));
+        CLAB_TRY(lab_results_add(results, &key, median));
     }
     return ferror(file) ? CLAB_EIO : CLAB_OK;
 }
