@@ -59,7 +59,7 @@ check() {
 # ---- lab runs ------------------------------------------------------------------------------------------------------
 
 runs_lab_01() { lab 0 01 --net 10gbe --pairs 2 --sizes 4096 --iterations 1,8 --no-sweep --no-plot && [ -s "$lab01" ]; }
-runs_lab_07() { lab 0 7 --net 10gbe -n 3 --pairs 2 --sizes 8,4096 --no-plot && [ -s "$lab07" ]; }
+runs_lab_07() { lab 0 7 --net 10gbe -n 3 --pairs 2 --sizes 8,4096 --no-sweep --no-plot && [ -s "$lab07" ]; }
 
 has_the_columns() {
     why="other columns: $(grep -v '^#' "$lab01" | head -n 1)"
@@ -96,7 +96,12 @@ ratios_are_of_before_over_after() {
     [ -z "$why" ]
 }
 
-# A ring of three sends four messages, of a third each of 1024 floats: 342 at most.
+sweeps_other_numbers_of_ranks() {
+    lab 0 07 -n 3 --pairs 1 --sizes 8 --no-plot --net 1gbe || return 1
+    counts 4 "$scratch/results/07-shm-1gbe-3.csv" '$2 == "before" && $5 == 2' && rm "$scratch/results/07-shm-1gbe-3.csv"
+}
+
+# A ring of three sends four messages; by hand, two of the whole buffer.
 counts_what_is_sent() {
     counts 1 "$lab07" '$6 == "messages/ring/4096" && $8 == 4 && $11 == 4' &&
         counts 1 "$lab07" '$6 == "bytes_sent/by_hand/4096" && $8 == 8192 && $11 == 8192' &&
@@ -157,7 +162,7 @@ draws_and_reports() {
     run 0 "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
     why="gnuplot said: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] || return 1
-    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' 'alt="Two panels' '07-shm-10gbe-3.csv</a>'; do
+    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' 'alt="For each number' '07-shm-10gbe-3.csv</a>'; do
         why="no $text in the page"
         grep -qF "$text" "$scratch/page/index.html" || return 1
     done
@@ -197,7 +202,7 @@ fi
 rm -rf "$scratch/results"
 
 for test in runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_around_values reports_each_quantity_of_both \
-    has_ratio_rows ratios_are_of_before_over_after counts_what_is_sent predicts_by_the_network \
+    has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks counts_what_is_sent predicts_by_the_network \
     says_which_result_differs says_which_program_failed says_which_row_is_malformed says_which_setting_is_wrong \
     draws_and_reports says_which_package_draws reports_nothing_without_results \
     lists_the_labs refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
