@@ -74,11 +74,6 @@ static int take(void *user, const char *section, const char *name, const char *v
 { (void)user; (void)section; (void)name; (void)value; return 1; }
 int main(void) { return ini_parse("", take, 0) == 0; }
 C
-    library hwloc 'cores, caches and NUMA nodes by name' 'ranks are pinned by number, caches are not named' \
-        libhwloc-dev hwloc-devel <<'C'
-#include <hwloc.h>
-int main(void) { hwloc_topology_t topology; return hwloc_topology_init(&topology); }
-C
     probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links -lcmocka <<'C'
 #include <setjmp.h>
 #include <stdarg.h>

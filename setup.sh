@@ -18,7 +18,6 @@ libc6-dev                         glibc-devel
 make                              make
 libjansson-dev                    jansson-devel
 libinih-dev                       inih-devel
-libhwloc-dev                      hwloc-devel
 libcmocka-dev                     libcmocka-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot
 fonts-dejavu-core                 dejavu-sans-fonts

@@ -16,7 +16,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!NO_*} ${!WITH_*}
 failed=0
-libraries='jansson inih hwloc cmocka'
+libraries='jansson inih cmocka'
 
 check() {
     local name=$*
@@ -88,7 +88,7 @@ build_bare() { why=$(make B="$scratch/build" CFLAGS=-O0 WERROR=1 $bare "$@" 2>&1
 
 builds_with_nothing() {
     build_bare && "$scratch/build/commlab" --help >/dev/null &&
-        ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih|hwloc'
+        ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih'
 }
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
 remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }
