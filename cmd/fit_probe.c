@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The probes, as a table: what one turn is, of which sizes, and how many messages follow each other in it.
 //
-// Each is timed in a few batches of turns, whose median counts, between two looks at where the cores are: if they were moved
+// Each is timed in a few batches of turns, between two looks at where the cores are: if they were moved
 // meanwhile, once more. All data is zeros: sums stay zeros, and no value is slow.
 
 #include "fit_probe.h"
@@ -17,7 +17,7 @@
 #include "base/stats.h"
 #include "line.h"
 
-enum { BATCHES = 5, FEW = 3, TRIES = 3, BURST = 4, MOST_TURNS = 1 << 20, LANE = 0 };
+enum { BATCHES = 7, TRIES = 3, BURST = 4, MOST_TURNS = 1 << 20, LANES = 8 };
 
 // ---- messages ------------------------------------------------------------------------------------------------
 
@@ -38,14 +38,14 @@ static void run_transfers(struct fit_ranks *r, struct clab_transfer *transfers, 
 
 static struct clab_transfer sending(const struct fit_ranks *r, const char *from, size_t bytes)
 {
-    return (struct clab_transfer){.op = CLAB_SEND, .peer = !r->rank, .lane = LANE, .src = from,
+    return (struct clab_transfer){.op = CLAB_SEND, .peer = !r->rank, .lane = r->lane, .src = from,
                                   .count = bytes / sizeof(float), .type = CLAB_F32, .redop = CLAB_SUM};
 }
 
-// to = what comes, or x + what comes
-static struct clab_transfer receiving(const struct fit_ranks *r, char *to, size_t bytes, bool reduce)
+// to = what comes, or `with` + what comes
+static struct clab_transfer receiving(const struct fit_ranks *r, char *to, size_t bytes, const char *with)
 {
-    return (struct clab_transfer){.op = reduce ? CLAB_RECV_REDUCE : CLAB_RECV, .peer = !r->rank, .lane = LANE, .src = r->x, .dst = to,
+    return (struct clab_transfer){.op = with ? CLAB_RECV_REDUCE : CLAB_RECV, .peer = !r->rank, .lane = r->lane, .src = with, .dst = to,
                                   .count = bytes / sizeof(float), .type = CLAB_F32, .redop = CLAB_SUM};
 }
 
@@ -54,20 +54,20 @@ static void send(struct fit_ranks *r, const char *from, size_t bytes)
     run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes)}, 1);
 }
 
-static void receive(struct fit_ranks *r, char *to, size_t bytes, bool reduce)
+static void receive(struct fit_ranks *r, char *to, size_t bytes, const char *with)
 {
-    run_transfers(r, (struct clab_transfer[]){receiving(r, to, bytes, reduce)}, 1);
+    run_transfers(r, (struct clab_transfer[]){receiving(r, to, bytes, with)}, 1);
 }
 
-static void exchange(struct fit_ranks *r, const char *from, char *to, size_t bytes, bool reduce)
+static void exchange(struct fit_ranks *r, const char *from, char *to, size_t bytes, const char *with)
 {
-    run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes), receiving(r, to, bytes, reduce)}, 2);
+    run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes), receiving(r, to, bytes, with)}, 2);
 }
 
 static void meet(struct fit_ranks *r)
 {
     float token = 0;
-    exchange(r, (char *)&token, r->z, sizeof token, false);
+    exchange(r, (char *)&token, r->z, sizeof token, NULL);
 }
 
 // ---- turns ---------------------------------------------------------------------------------------------------
@@ -79,50 +79,61 @@ static void turn_call(struct fit_ranks *r, size_t bytes)
         r->err = clab_broadcast(r->alone, r->x, r->y, 1, CLAB_F32, 0);
 }
 
-static void turn_one_way(struct fit_ranks *r, size_t bytes)
+static void turn_stages(struct fit_ranks *r, size_t bytes)
 {
-    if (r->rank == 0)
-        send(r, r->x, bytes);
-    else
-        receive(r, r->y, bytes, false);
+    (void)bytes;
+    if (!r->err)
+        r->err = clab_barrier(r->alone);
 }
 
-static void turn_one_way_reduce(struct fit_ranks *r, size_t bytes)
+// Rank 0 to rank 1.
+static void one_way(struct fit_ranks *r, size_t bytes, const char *with)
 {
     if (r->rank == 0)
         send(r, r->x, bytes);
     else
-        receive(r, r->y, bytes, true);
+        receive(r, r->y, bytes, with);
+}
+
+static void turn_one_way(struct fit_ranks *r, size_t bytes) { one_way(r, bytes, NULL); }
+static void turn_one_way_reduce(struct fit_ranks *r, size_t bytes) { one_way(r, bytes, r->x); }
+static void turn_one_way_add(struct fit_ranks *r, size_t bytes) { one_way(r, bytes, r->y); }
+
+static void turn_lanes(struct fit_ranks *r, size_t bytes)
+{
+    for (r->lane = 0; r->lane < LANES; r->lane++)
+        one_way(r, bytes, NULL);
+    r->lane = 0;
 }
 
 // `from` is x for data that nobody writes, or y for what has just been received.
-static void round_trip(struct fit_ranks *r, const char *from, size_t bytes, bool reduce)
+static void round_trip(struct fit_ranks *r, const char *from, size_t bytes, const char *with)
 {
     if (r->rank == 0)
         send(r, from, bytes);
-    receive(r, r->y, bytes, reduce);
+    receive(r, r->y, bytes, with);
     if (r->rank == 1)
         send(r, from, bytes);
 }
 
-static void turn_round_trip(struct fit_ranks *r, size_t bytes) { round_trip(r, r->x, bytes, false); }
-static void turn_round_trip_fresh(struct fit_ranks *r, size_t bytes) { round_trip(r, r->y, bytes, false); }
-static void turn_round_trip_fresh_reduce(struct fit_ranks *r, size_t bytes) { round_trip(r, r->y, bytes, true); }
-
-static void turn_exchange(struct fit_ranks *r, size_t bytes) { exchange(r, r->x, r->y, bytes, false); }
+static void turn_round_trip(struct fit_ranks *r, size_t bytes) { round_trip(r, r->x, bytes, NULL); }
+static void turn_round_trip_fresh(struct fit_ranks *r, size_t bytes) { round_trip(r, r->y, bytes, NULL); }
+static void turn_round_trip_fresh_reduce(struct fit_ranks *r, size_t bytes) { round_trip(r, r->y, bytes, r->x); }
 
 // Rank 1 reduces while rank 0 copies: both directions are busy, and yet it is no allreduce.
-static void turn_exchange_reduce(struct fit_ranks *r, size_t bytes) { exchange(r, r->x, r->y, bytes, r->rank == 1); }
+static void turn_exchange(struct fit_ranks *r, size_t bytes) { exchange(r, r->x, r->y, bytes, NULL); }
+static void turn_exchange_reduce(struct fit_ranks *r, size_t bytes) { exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->x : NULL); }
+static void turn_exchange_add(struct fit_ranks *r, size_t bytes) { exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->y : NULL); }
 
 // What was received in the turn before is sent in this one.
-static void exchange_fresh(struct fit_ranks *r, size_t bytes, bool reduce)
+static void exchange_fresh(struct fit_ranks *r, size_t bytes, const char *with)
 {
     r->turned = !r->turned;
-    exchange(r, r->turned ? r->y : r->z, r->turned ? r->z : r->y, bytes, reduce);
+    exchange(r, r->turned ? r->y : r->z, r->turned ? r->z : r->y, bytes, with);
 }
 
-static void turn_exchange_fresh(struct fit_ranks *r, size_t bytes) { exchange_fresh(r, bytes, false); }
-static void turn_exchange_fresh_reduce(struct fit_ranks *r, size_t bytes) { exchange_fresh(r, bytes, r->rank == 1); }
+static void turn_exchange_fresh(struct fit_ranks *r, size_t bytes) { exchange_fresh(r, bytes, NULL); }
+static void turn_exchange_fresh_reduce(struct fit_ranks *r, size_t bytes) { exchange_fresh(r, bytes, r->rank == 1 ? r->x : NULL); }
 
 static void turn_copy(struct fit_ranks *r, size_t bytes)
 {
@@ -134,7 +145,7 @@ static void turn_copy_both(struct fit_ranks *r, size_t bytes) { r->comm->backend
 
 // ---- the table -----------------------------------------------------------------------------------------------
 
-enum sizes { SIZE_NONE, SIZES_BUFFERED, SIZES_SMALL, SIZES_LEVELS }; // small: buffered, and the least that are pulled
+enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_BUFFERED, SIZES_SMALL, SIZES_LEVELS }; // small: buffered, and the least that are pulled
 
 static const struct fit_probe {
     enum clab_probe probe;
@@ -145,7 +156,9 @@ static const struct fit_probe {
     void (*turn)(struct fit_ranks *, size_t bytes);
 } probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 1, turn_call},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 1, turn_stages},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 1, turn_one_way}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, LANES, turn_lanes},
     {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 1, turn_one_way},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 2, turn_round_trip},
     {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 1, turn_exchange},
@@ -159,6 +172,8 @@ static const struct fit_probe {
     {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, turn_exchange_reduce},
     {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, turn_round_trip_fresh_reduce},
     {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 1, turn_exchange_fresh_reduce},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, turn_one_way_add},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, turn_exchange_add},
 };
 
 enum { NPROBES = sizeof probes / sizeof *probes, SIZES_AT_MOST = 32 };
@@ -170,6 +185,9 @@ static int sizes_of(enum sizes sizes, const struct clab_protocols *p, size_t lar
     switch (sizes) {
     case SIZE_NONE:
         out[n++] = 0;
+        break;
+    case SIZE_LEAST:
+        out[n++] = 8;
         break;
     case SIZES_BUFFERED:
     case SIZES_SMALL:
@@ -206,6 +224,9 @@ int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struc
 }
 
 // ---- timing --------------------------------------------------------------------------------------------------
+
+// Of a few batches the lower quartile: on a quiet machine it is the median, and on a busy one nearer to it.
+#define QUIET 0.25
 
 static double time_turns(struct fit_ranks *r, const struct fit_task *task, int turns)
 {
@@ -247,18 +268,18 @@ static void agree(struct fit_ranks *r, int *turns)
     *turns = (int)word;
 }
 
-// The median of a few batches; where one turn takes longer than there is time, the mean of few turns must do.
+// The quiet ones of a few batches, of one turn at least.
 static double time_task(struct fit_ranks *r, const struct fit_task *task, double seconds)
 {
     double batches[BATCHES], once;
     time_batch(r, task, 1); // the first touch
-    once = time_batch(r, task, FEW);
+    once = time_batch(r, task, 1);
     double wanted = seconds / BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
-    int turns = wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
+    int turns = wanted < 1 ? 1 : wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
     agree(r, &turns);
-    for (int i = 0; i < BATCHES && turns > 0; i++)
+    for (int i = 0; i < BATCHES; i++)
         batches[i] = time_batch(r, task, turns);
-    return turns > 0 ? clab_quantile(batches, BATCHES, 0.5) : once;
+    return clab_quantile(batches, BATCHES, QUIET);
 }
 
 int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, struct clab_sample *sample_p, double *line_p)
@@ -303,6 +324,8 @@ int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, st
     int err = clab_comm_split(comm, r.rank, 0, &r.alone);
     if (!err)
         err = clab_comm_set_algorithm(r.alone, CLAB_BROADCAST, "flat", 1);
+    if (!err)
+        err = clab_comm_set_algorithm(r.alone, CLAB_BARRIER, "tree", 1);
     if (!err)
         err = alloc_zeros(job, room, &r.x);
     if (!err)

@@ -13,6 +13,7 @@ struct fit_ranks {
     size_t room;       // of each buffer
     char *x, *y, *z;   // x is never written; y and z take turns
     bool turned;       // whose turn it is
+    int lane;          // of all messages
     double clock_cost; // s that reading the clock takes
     int err;
 };

@@ -5,6 +5,7 @@
 //     a message in a stream   max of o_send + m * gap_send, o_recv + m * gap_recv
 //     an exchange             half a round trip + o_both           (+ latency, where the sender waits to be told)
 //     a pull                  half a round trip + latency          + m * pull
+//     a message on lanes      a message in a stream + lane
 
 #include "fit.h"
 
@@ -18,8 +19,11 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "net_keys.h"
+#include "schedule/schedule.h"
 
-static const char *const probe_names[CLAB_PROBES] = {"call", "post", "stream", "pingpong", "exchange", "copy", "pull", "reduce"};
+static const char *const probe_names[CLAB_PROBES] = {"call", "stages", "post", "stream", "pingpong", "exchange", "copy", "pull", "reduce", "add", "lanes"};
+
+enum { LANE_BYTES = 8 }; // of LANES' messages
 
 struct round {
     const struct clab_sample *samples;
@@ -108,6 +112,19 @@ static void fit_pulled(struct round *r, struct clab_segment *segment, const stru
     segment->o_both = at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
 }
 
+// A call whose stages have nothing to do takes longer than one that has none.
+static double fit_stage(struct round *r, double call)
+{
+    const struct clab_algorithm *tree = clab_algorithm_find(CLAB_BARRIER, "tree");
+    const struct clab_problem alone = {.collective = CLAB_BARRIER, .nranks = 1, .lanes = 1};
+    double seconds = time_of(r, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE);
+    struct clab_step steps[8];
+    int stages = 0;
+    while (tree->width(&alone) < 8 && tree->stage(&alone, 0, 0, stages, steps) != CLAB_DONE)
+        stages++;
+    return stages > 0 ? at_least_0(seconds - call) / stages : 0;
+}
+
 static void fit_segments(struct round *r, const struct clab_protocols *p, struct clab_link *link)
 {
     struct clab_segment *s = link->segments;
@@ -138,6 +155,7 @@ static void fit_level(struct round *r, const struct clab_segment *segment, size_
     level->bytes = 2 * bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
         level->copy[load] = time_of(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load) / (double)bytes;
+        level->add[load] = per_byte(segment, time_of(r, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load), bytes, CLAB_KEPT, load);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             double pull = time_of(r, CLAB_PROBE_PULL, bytes, touch, load), reduce = time_of(r, CLAB_PROBE_REDUCE, bytes, touch, load);
             level->pull[touch][load] = per_byte(segment, pull, bytes, touch, load);
@@ -180,7 +198,10 @@ int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_p
     strcpy(net.name, "machine");
     net.intra = (struct clab_link){.name = "intra", .present = true, .port = CLAB_PORT_CORE};
     net.call = time_of(&r, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE);
+    net.stage = fit_stage(&r, net.call);
     fit_segments(&r, protocols, &net.intra);
+    net.lane = at_least_0(time_of(&r, CLAB_PROBE_LANES, LANE_BYTES, CLAB_KEPT, CLAB_ALONE) -
+                          time_of(&r, CLAB_PROBE_STREAM, LANE_BYTES, CLAB_KEPT, CLAB_ALONE));
     fit_levels(&r, &net);
     if (net.nlevels == 0 && !r.err) {
         clab_error("fit: there is no copy probe, and so no level");

@@ -14,6 +14,7 @@
 // What is timed, in seconds a message or copy.
 enum clab_probe {
     CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, no message
+    CLAB_PROBE_STAGES,   // another one, whose stages are there, but have nothing to do: a barrier by tree
     CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
     CLAB_PROBE_STREAM,   // messages one way, many in a row
     CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
@@ -22,6 +23,8 @@ enum clab_probe {
     CLAB_PROBE_PULL,     // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
                          // data that each rank has just received. Both: an exchange
     CLAB_PROBE_REDUCE,   // as PULL, but received by out = in + message
+    CLAB_PROBE_ADD,      // as REDUCE of kept data, but received by out = out + message
+    CLAB_PROBE_LANES,    // STREAM, each message on the next lane
     CLAB_PROBES
 };
 

@@ -37,6 +37,9 @@ static void begin_call(struct full *s, int rank, double when)
     double begin = s->net->call > 0 ? price_core(r, when, s->net->call, PART_LATENCY) : when;
     r->lanes_left = s->problem->lanes;
     r->call_end = begin;
+    r->sends = r->receives = false;
+    for (int lane = 0; lane < s->problem->lanes && s->aside && r->call == 0; lane++)
+        s->aside[rank * s->problem->lanes + lane] = price_aside(s, rank, lane);
     if (s->has_places)
         places_reset(&s->places, rank);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
@@ -61,13 +64,21 @@ static void end_lane(struct full *s, int rank, int lane)
 
 // ---- stages --------------------------------------------------------------------------------------------------
 
+// The steps of a stage. Both directions are busy if it has both, or if lanes that run beside each other have.
 static bool compute_stage(struct full *s, int rank, int lane, int stage)
 {
+    struct rank_state *r = &s->ranks[rank];
     bool sends = false, receives = false;
     s->nsteps = s->algorithm->stage(s->problem, rank, lane, stage, s->steps);
     for (int i = 0; i < s->nsteps; i++) {
         sends |= s->steps[i].op == CLAB_SEND;
         receives |= is_receive(&s->steps[i]);
+    }
+    r->sends |= sends;
+    r->receives |= receives;
+    if (s->problem->lanes > 1) {
+        sends = r->sends;
+        receives = r->receives;
     }
     s->load = sends && receives ? CLAB_BOTH : CLAB_ALONE;
     return s->nsteps != CLAB_DONE;
@@ -275,6 +286,8 @@ static int start(struct full *s, const struct clab_sim_options *options)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
     CLAB_TRY(agenda_init(&s->agenda, (int)lanes, p->lanes > 1));
+    if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
+        return CLAB_ENOMEM;
     if (s->has_places)
         return places_init(&s->places, p->nranks, p->lanes, clab_problem_blocks(p) * chunks, options->in_place);
     return CLAB_OK;
@@ -293,6 +306,7 @@ static void stop(struct full *s)
     places_free(&s->places);
     agenda_free(&s->agenda);
     inflight_free(&s->inflight);
+    free(s->aside);
     free(s->arrivals);
     free(s->steps);
     free(s->lanes);

@@ -19,6 +19,7 @@ struct rank_state {
     double seen;               // until here, time has been counted
     double call_end;           // of the lanes that have ended
     int call, lanes_left;
+    bool sends, receives;      // in this call, so far
 };
 
 enum phase {
@@ -52,13 +53,14 @@ struct full {
     struct slices slices;
     struct places places;
     bool has_places;         // copies cost something
+    size_t *aside;           // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
     struct rank_state *ranks; // (nranks)
     struct lane_state *lanes; // (nranks, lanes)
     struct inflight inflight;
     struct agenda agenda;
     struct clab_step *steps; // (width) of the stage at hand
     int nsteps;
-    enum clab_load load;     // whether it sends and receives
+    enum clab_load load;     // whether its rank sends and receives at once
     struct arrival *arrivals; // (width)
     long messages;
     int err;
@@ -83,9 +85,11 @@ void full_wake(struct full *s, int rank, int lane);
 
 // `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
 double price_core(struct rank_state *rank, double from, double seconds, enum part part);
+// Bytes of `lane` that no stage brings to `out`: the executor copies them aside. Walks all stages, before the first call.
+size_t price_aside(struct full *s, int rank, int lane);
 // The copies and sends of the stage at hand, s->steps; messages are posted.
 void price_entry(struct full *s, int rank, int lane);
 // Receive what `step` gets; returns when it has landed. A sender that waits for it is told.
 double price_landing(struct full *s, int rank, int lane, const struct clab_step *step, const struct message *message);
-// Copies to `out` at the end of a lane.
+// What is copied home at the end of a lane, in place.
 void price_finish(struct full *s, int rank, int lane);

@@ -68,7 +68,7 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     int n = net->nlevels, above = 0;
     if (n == 0) {
         for (int i = 0; i < CLAB_TOUCHES * CLAB_LOADS; i++)
-            out.reduce[i / CLAB_LOADS][i % CLAB_LOADS] = net->gamma;
+            out.reduce[i / CLAB_LOADS][i % CLAB_LOADS] = out.add[i % CLAB_LOADS] = net->gamma;
         return out;
     }
     while (above < n && net->levels[above].bytes < footprint)
@@ -77,6 +77,7 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     double share = a->bytes == b->bytes ? 0 : log((double)footprint / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
     for (int load = 0; load < CLAB_LOADS; load++) {
         out.copy[load] = between(a->copy[load], b->copy[load], share);
+        out.add[load] = between(a->add[load], b->add[load], share);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             out.pull[touch][load] = between(a->pull[touch][load], b->pull[touch][load], share);
             out.reduce[touch][load] = between(a->reduce[touch][load], b->reduce[touch][load], share);

@@ -55,6 +55,7 @@ struct clab_level {
     double copy[CLAB_LOADS];                       // s/B: memory to memory, one rank's own
     double pull[CLAB_TOUCHES][CLAB_LOADS];         // s/B: a peer's memory to one's own
     double reduce[CLAB_TOUCHES][CLAB_LOADS];       // s/B: out = in + a peer's memory, float sum
+    double add[CLAB_LOADS];                        // s/B: out = out + a peer's memory, kept
 };
 
 struct clab_net {
@@ -64,7 +65,8 @@ struct clab_net {
     int cores_per_node;    // 0: not said. More ranks than cores share them, which is not modelled yet
     double gamma;          // s/B reduced, where there are no levels
     double call;           // s of a core to begin and end a collective
-    double stage;          // s of a core for a stage
+    double stage;          // s of a core for a stage that has no message
+    double lane;           // s more of the receiving core for a message, where a rank's lanes take turns
     struct clab_link intra, inter; // present or not; inter is needed if there can be two nodes
     struct clab_level levels[CLAB_NET_LEVELS]; // by rising bytes
     int nlevels;

@@ -21,6 +21,7 @@ const struct net_key net_keys[] = {
     NET("gamma", NET_PER_BYTE, true, gamma),
     NET("call", NET_SECONDS, false, call),
     NET("stage", NET_SECONDS, false, stage),
+    NET("lane", NET_SECONDS, false, lane),
     PROFILE("machine", NET_TEXT, true, machine),
     PROFILE("date", NET_NAME, true, date),
     PROFILE("noise", NET_PERCENT, true, noise),
@@ -44,5 +45,6 @@ const struct net_key net_keys[] = {
     LEVEL("pull_fresh", pull[CLAB_FRESH]),
     LEVEL("reduce", reduce[CLAB_KEPT]),
     LEVEL("reduce_fresh", reduce[CLAB_FRESH]),
+    LEVEL("add", add),
     {0},
 };

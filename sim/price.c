@@ -47,7 +47,7 @@ static size_t bytes_copied(struct full *s, int rank, int lane, const struct clab
 {
     if (step->op == CLAB_COPY || (step->op == CLAB_SEND && must_pack(s, step->src)))
         return span_bytes(s, lane, step->src);
-    if (step->op == CLAB_SEND && places_is_fresh(&s->places, rank, lane, step->src))
+    if (step->op == CLAB_SEND && !s->places.in_place && places_is_fresh(&s->places, rank, lane, step->src))
         return places_bring(&s->places, &s->slices, rank, lane, step->src);
     return 0;
 }
@@ -91,10 +91,29 @@ static void send(struct full *s, int rank, int lane, const struct clab_step *ste
     }
 }
 
+// Whether the stage at hand has no message. (What a stage takes beside its messages is part of theirs.)
+static bool is_silent(const struct full *s)
+{
+    for (int i = 0; i < s->nsteps; i++)
+        if (s->steps[i].op != CLAB_COPY)
+            return false;
+    return true;
+}
+
+// What is copied while the first messages travel.
+static void copy_aside(struct full *s, int rank, int lane)
+{
+    struct lane_state *l = full_lane(s, rank, lane);
+    size_t bytes = s->aside ? s->aside[l - s->lanes] : 0;
+    if (bytes)
+        l->end = later(l->end, price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[s->problem->nranks > 1],
+                                          PART_BANDWIDTH));
+}
+
 void price_entry(struct full *s, int rank, int lane)
 {
     struct lane_state *l = full_lane(s, rank, lane);
-    if (s->net->stage > 0)
+    if (s->net->stage > 0 && is_silent(s))
         l->clock = price_core(&s->ranks[rank], l->clock, s->net->stage, PART_LATENCY);
     for (int i = 0; i < s->nsteps && s->has_places; i++)
         copy(s, rank, lane, &s->steps[i]);
@@ -102,6 +121,8 @@ void price_entry(struct full *s, int rank, int lane)
     for (int i = 0; i < s->nsteps && !s->err; i++)
         if (s->steps[i].op == CLAB_SEND)
             send(s, rank, lane, &s->steps[i]);
+    if (l->stage == 0)
+        copy_aside(s, rank, lane);
 }
 
 // ---- receiving -----------------------------------------------------------------------------------------------
@@ -111,10 +132,10 @@ struct rates {
     double pull, reduce;
 };
 
-static struct rates rates_of(struct full *s, size_t bytes, bool fresh)
+static struct rates rates_of(struct full *s, size_t bytes, bool fresh, bool adds)
 {
     const struct clab_level *kept = &s->level;
-    struct rates r = {kept->pull[CLAB_KEPT][s->load], kept->reduce[CLAB_KEPT][s->load]};
+    struct rates r = {kept->pull[CLAB_KEPT][s->load], adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load]};
     if (fresh && s->fresh_bytes != bytes) {
         s->fresh = clab_net_level(s->net, 2 * bytes);
         s->fresh_bytes = bytes;
@@ -125,6 +146,34 @@ static struct rates rates_of(struct full *s, size_t bytes, bool fresh)
     }
     r.reduce = later(0, r.reduce - r.pull);
     return r;
+}
+
+// Whether a receive's place is being read by a send of its stage.
+static bool is_sent_too(const struct full *s, struct clab_span dst)
+{
+    for (int i = 0; i < s->nsteps; i++) {
+        struct clab_span src = s->steps[i].src;
+        if (s->steps[i].op == CLAB_SEND && src.buffer == dst.buffer && src.first < dst.first + dst.count &&
+            dst.first < src.first + src.count)
+            return true;
+    }
+    return false;
+}
+
+// Whether a receive-reduce adds to what lies in its place, rather than writing the sum of two others to a third.
+static bool adds(const struct full *s, int rank, int lane, struct clab_span dst)
+{
+    if (!s->has_places || dst.buffer != CLAB_DATA)
+        return s->has_places;
+    return s->places.in_place ? !is_sent_too(s, dst) : places_is_fresh(&s->places, rank, lane, dst);
+}
+
+// What has landed lies in the place of `dst`, or beside it.
+static void settle(struct full *s, int rank, int lane, struct clab_span dst)
+{
+    if (s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst))
+        places_swap(&s->places, rank, lane, dst);
+    places_write(&s->places, rank, lane, dst);
 }
 
 static void acknowledge(struct full *s, int src, int lane, double when)
@@ -143,10 +192,10 @@ double price_landing(struct full *s, int rank, int lane, const struct clab_step 
     const struct clab_link *link = clab_net_link(s->net, message->src, rank);
     size_t bytes = span_bytes(s, lane, step->dst);
     const struct clab_segment *segment = clab_link_segment(link, bytes);
-    struct rates rates = rates_of(s, bytes, message->fresh && segment->memory);
+    struct rates rates = rates_of(s, bytes, message->fresh && segment->memory, adds(s, rank, lane, step->dst));
     double *port = port_of(s, link, &r->core, r->rx);
     double begin = later(later(message->head, *port), full_lane(s, rank, lane)->clock);
-    double ready = begin + segment->o_recv + (s->load == CLAB_BOTH ? segment->o_both : 0);
+    double ready = begin + segment->o_recv + (s->load == CLAB_BOTH ? segment->o_both : 0) + (s->problem->lanes > 1 ? s->net->lane : 0);
     double pull = segment->memory ? rates.pull : segment->gap_recv;
     double end = ready + (double)bytes * pull;
     if (bytes > segment->fragment) // the last fragment can not land before it was sent
@@ -160,21 +209,47 @@ double price_landing(struct full *s, int rank, int lane, const struct clab_step 
     if (s->has_places && must_pack(s, step->dst))
         end = price_core(r, end, (double)bytes * s->level.copy[s->load], PART_BANDWIDTH);
     if (s->has_places)
-        places_write(&s->places, rank, lane, step->dst);
+        settle(s, rank, lane, step->dst);
     if (segment->waits)
         acknowledge(s, message->src, lane, end + segment->latency);
     return end;
 }
 
+// All blocks that `rank` wants, as far as they are not home.
+static size_t bring_wanted(struct full *s, int rank, int lane)
+{
+    size_t bytes = 0;
+    for (int b = 0; b < clab_problem_blocks(s->problem); b++)
+        if (clab_problem_wants(s->problem, rank, b))
+            bytes += places_bring(&s->places, &s->slices, rank, lane,
+                                  (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
+    return bytes;
+}
+
+size_t price_aside(struct full *s, int rank, int lane)
+{
+    int n;
+    for (int stage = 0; (n = s->algorithm->stage(s->problem, rank, lane, stage, s->steps)) != CLAB_DONE; stage++)
+        for (int i = 0; i < n; i++) {
+            const struct clab_step *step = &s->steps[i];
+            if (step->op != CLAB_SEND)
+                places_write(&s->places, rank, lane, step->dst);
+            else if (places_is_fresh(&s->places, rank, lane, step->src))
+                places_bring(&s->places, &s->slices, rank, lane, step->src);
+        }
+    size_t bytes = bring_wanted(s, rank, lane);
+    places_reset_lane(&s->places, rank, lane);
+    return bytes;
+}
+
 void price_finish(struct full *s, int rank, int lane)
 {
     struct lane_state *l = full_lane(s, rank, lane);
-    const struct clab_problem *p = s->problem;
-    size_t bytes = 0;
-    for (int b = 0; s->has_places && b < clab_problem_blocks(p); b++)
-        if (clab_problem_wants(p, rank, b))
-            bytes += places_bring(&s->places, &s->slices, rank, lane,
-                                  (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
+    size_t bytes = s->places.in_place ? bring_wanted(s, rank, lane) : 0;
+    if (l->stage == 0 && s->aside) { // there was no stage
+        copy_aside(s, rank, lane);
+        l->clock = later(l->clock, l->end);
+    }
     if (bytes)
-        l->clock = price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[p->nranks > 1], PART_BANDWIDTH);
+        l->clock = price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[s->problem->nranks > 1], PART_BANDWIDTH);
 }
