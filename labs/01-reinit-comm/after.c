@@ -119,12 +119,6 @@ static void measure(struct loop *loop, int k, bool last)
         must(clab_report(loop->clock, "break_even", "1", even, REPEATS));
 }
 
-static int number(const char *text)
-{
-    must(atoi(text) > 0 ? CLAB_OK : CLAB_EINVAL);
-    return atoi(text);
-}
-
 int main(int argc, char **argv)
 {
     struct loop loop = {0};
@@ -133,15 +127,16 @@ int main(int argc, char **argv)
     static char *standard[] = {"after", "65536", "1", "4", "16", "64", "256"};
     if (argc == 1)
         argv = standard, argc = sizeof standard / sizeof *standard;
-    must(argc > 2 ? CLAB_OK : CLAB_EINVAL); // BYTES and at least one number of ITERATIONS
-    loop.count = (size_t)number(argv[1]) / sizeof(float);
+    for (int i = 1; i < argc; i++) // BYTES, and at least one number of ITERATIONS
+        must(argc > 2 && atoi(argv[i]) > 0 ? CLAB_OK : CLAB_EINVAL);
+    loop.count = (size_t)atoi(argv[1]) / sizeof(float);
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
     for (size_t i = 0; i < loop.count; i++)
         loop.in[i] = value(clab_job_rank(loop.job), i);
     train(&loop, 2); // warm
     for (int i = 2; i < argc; i++)
-        measure(&loop, number(argv[i]), i == argc - 1);
+        measure(&loop, atoi(argv[i]), i == argc - 1);
     const double sum = check(&loop);
     must(clab_report(loop.clock, "checksum", "1", &sum, 1));
     clab_free(loop.job, loop.out);

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The README says what is: its picture, its files, its commands, and the algorithm that it shows how to add.
+# Usage: test_readme.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+
+build=${1:-build}
+commlab=$build/commlab
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+check() {
+    if "$1"; then
+        echo "ok $1"
+    else
+        echo "not ok $1: $why"
+        failed=1
+    fi
+}
+
+has_the_picture_that_the_kit_draws() {
+    why="slides/ring.svg is not what \`commlab show ring --ranks 4 --format svg\` draws"
+    "$commlab" show ring --ranks 4 --format svg | cmp -s - slides/ring.svg
+}
+
+links_to_files_that_exist() {
+    for file in $(grep -o '](\([^):]*\))' README.md labs/*/*.md | sed 's/.*(\(.*\))/\1/'); do
+        why="there is no $file"
+        [ -e "$file" ] || return 1
+    done
+}
+
+names_every_lab_that_is_here() {
+    for folder in labs/[0-9][0-9]-*; do
+        why="no row for $folder that says it is here"
+        grep -F "[$(basename "$folder")]($folder/lab.md)" README.md | grep -q '| here |$' || return 1
+    done
+}
+
+names_subcommands_that_exist() {
+    for name in $(grep -oh '\./commlab [a-z]*' README.md labs/*/*.md labs/*/hints/*.md | sed 's/.* //' | sort -u); do
+        why="there is no \`commlab $name\`"
+        "$commlab" "$name" --help >/dev/null 2>&1 || return 1
+    done
+}
+
+names_options_that_exist() {
+    while read -r name rest; do
+        for option in $(grep -o -- ' --[a-z-]*' <<<"$rest"); do
+            why="commlab $name has no option $option"
+            "$commlab" "$name" --help | grep -q -- "$option" || return 1
+        done
+    done < <(grep -oh '\./commlab [a-z]* [^`|#]*' README.md labs/*/*.md | sed 's/^\.\/commlab //')
+}
+
+every_lab_is_whole() {
+    for folder in labs/[0-9][0-9]-*; do
+        for file in lab.md lab.conf before.c after.c predict.txt plot.gp hints/1.md hints/2.md hints/3.md; do
+            why="there is no $folder/$file"
+            [ -s "$folder/$file" ] || return 1
+        done
+        for program in before after; do
+            why="$folder/$program.c has $(wc -l <"$folder/$program.c") lines, not 60 to 150"
+            [ "$(wc -l <"$folder/$program.c")" -ge 60 ] && [ "$(wc -l <"$folder/$program.c")" -le 150 ] || return 1
+            why="$folder/$program.c includes more of the kit than clab.h"
+            [ "$(grep -c '^#include "' "$folder/$program.c")" -eq 1 ] && grep -q '^#include "clab.h"' "$folder/$program.c" || return 1
+        done
+    done
+}
+
+for test in has_the_picture_that_the_kit_draws links_to_files_that_exist names_every_lab_that_is_here \
+    names_subcommands_that_exist names_options_that_exist every_lab_is_whole; do
+    check $test
+done
+exit $failed
