@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Settings are handed over with their lines; what is malformed is named by file and line.
+
+#include "capture.h"
+
+#include "base/conf.h"
+#include "base/err.h"
+#include "needs.h"
+
+struct seen {
+    char text[512];
+    int stop_at; // refuse the setting of this line
+};
+
+static int note(void *context, const struct clab_setting *s)
+{
+    struct seen *seen = context;
+    char one[128];
+    if (s->line == seen->stop_at)
+        return CLAB_EINVAL;
+    snprintf(one, sizeof one, "%d[%s]%s=%s;", s->line, s->section, s->name, s->value);
+    strncat(seen->text, one, sizeof seen->text - strlen(seen->text) - 1);
+    return CLAB_OK;
+}
+
+static int read_text(const char *text, struct seen *seen)
+{
+    const char *path = folder_path("a.conf");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return clab_conf_read(path, note, seen);
+}
+
+static void test_settings_come_in_order_with_section_and_line(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    assert_int_equal(read_text("; a remark\nx = 1\n[one]\n# another\ny = a b ; remark\n\n[two]\nz=3", &seen), CLAB_OK);
+    assert_string_equal(seen.text, "2[]x=1;5[one]y=a b;8[two]z=3;");
+}
+
+static void test_an_empty_file_has_no_settings(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    assert_int_equal(read_text("", &seen), CLAB_OK);
+    assert_string_equal(seen.text, "");
+}
+
+static void test_a_malformed_line_is_named(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = read_text("[one]\nx = 1\nnonsense\n", &seen);
+    assert_one_line_with(capture_end(capture), "a.conf:3: expected '[section]' or 'name = value'");
+    assert_int_equal(err, CLAB_EPARSE);
+}
+
+static void test_a_line_is_never_cut(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    char longest[256] = "x = ", longer[256];
+    memset(longest + 4, 'a', 194); // 198 in all
+    snprintf(longer, sizeof longer, "%sa\n", longest);
+    assert_int_equal(read_text(longest, &seen), CLAB_OK);
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = read_text(longer, &seen);
+    assert_one_line_with(capture_end(capture), "a.conf:1: a line has at most 198 characters");
+    assert_int_equal(err, CLAB_EPARSE);
+}
+
+static void test_a_refused_setting_ends_the_reading(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {.stop_at = 2};
+    assert_int_equal(read_text("a = 1\nb = 2\nc = 3\n", &seen), CLAB_EINVAL);
+    assert_string_equal(seen.text, "1[]a=1;");
+}
+
+static void test_what_can_not_be_read_is_named(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    struct capture capture = capture_begin(STDERR_FILENO);
+    int err = clab_conf_read(folder_path("none"), note, &seen);
+    assert_one_line_with(capture_end(capture), "/none: No such file or directory");
+    assert_int_equal(err, CLAB_ENOENT);
+    capture = capture_begin(STDERR_FILENO);
+    err = clab_conf_read(test_folder, note, &seen);
+    assert_one_line_with(capture_end(capture), test_folder);
+    assert_int_equal(err, CLAB_EIO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings_come_in_order_with_section_and_line),
+        cmocka_unit_test(test_an_empty_file_has_no_settings),
+        cmocka_unit_test(test_a_malformed_line_is_named),
+        cmocka_unit_test(test_a_line_is_never_cut),
+        cmocka_unit_test(test_a_refused_setting_ends_the_reading),
+        cmocka_unit_test(test_what_can_not_be_read_is_named),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
