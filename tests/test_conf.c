@@ -67,7 +67,7 @@ static void test_a_line_is_never_cut(void **state)
     (void)state;
     needs_inih();
     struct seen seen = {0};
-    char longest[256] = "x = ", longer[256];
+    char longest[256] = "x = ", longer[300];
     memset(longest + 4, 'a', 194); // 198 in all
     snprintf(longer, sizeof longer, "%sa\n", longest);
     assert_int_equal(read_text(longest, &seen), CLAB_OK);
