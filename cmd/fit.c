@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: MIT
-// commlab fit: measure what a message, a copy and a reduction cost between two ranks of this machine, and write it down as
-// the network `machine`, by which `sim` and `bench` predict collectives.
+// SPDX-License-Identifier: MIT commlab fit: measure what a message, a copy and a reduction cost between two ranks of
+// this machine, and write it down as the network `machine`, by which `sim` and `bench` predict collectives.
 //
-// - Rounds of all probes follow each other, so that what disturbs the machine for a while disturbs one round; parameters are
-//   medians over rounds. fit_probe.c has the probes, sim/fit.c the estimation.
-// - A virtual machine's cores are moved about (line.h). Samples are sorted by where the cores were; if there were two places,
-//   and every probe was made in either, there are two profiles, of which the first names the second.
+// - Rounds of all probes follow each other, so that what disturbs the machine for a while disturbs one round;
+//   parameters are medians over rounds. fit_probe.c has the probes, sim/fit.c the estimation.
+// - A virtual machine's cores are moved about (line.h). Samples are sorted by where the cores were; if there were two
+//   places, and every probe was made in either, there are two profiles, of which the first names the second.
 
 #include "command.h"
 
@@ -39,8 +38,8 @@ static const struct argp_option argp_options[] = {
 
 static const char doc[] =
     "Measure this machine, and write its profile: the network `machine` of `commlab sim` and `commlab bench`.\v"
-    "Two ranks time messages to each other, one way, to and fro, and both ways at once, and copies and reductions of their own "
-    "memory. Collectives are not run: they are what the profile predicts. Let nothing else run meanwhile.";
+    "Two ranks time messages to each other, one way, to and fro, and both ways at once, and copies and reductions of "
+    "their own memory. Collectives are not run: they are what the profile predicts. Let nothing else run meanwhile.";
 
 struct request {
     const char *backend;
@@ -117,7 +116,7 @@ static int prepare(struct request *r)
 // All samples that were taken, and the lines that were measured beside them.
 struct record {
     struct fit_task *tasks;
-    int ntasks, nrounds; // rounds that are complete
+    int ntasks, nrounds;         // rounds that are complete
     struct clab_sample *samples; // (ROUNDS_AT_MOST, ntasks)
     double *lines;               // (ROUNDS_AT_MOST, ntasks) s
 };
@@ -140,8 +139,8 @@ static int run_round(const struct request *r, struct fit_ranks *ranks, struct re
     for (int i = 0; i < record->ntasks; i++) {
         if (ranks->rank == 0 && i % 8 == 0)
             show_progress((clab_now() - begin) / r->seconds);
-        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], 0.5 * r->seconds / ROUNDS / record->ntasks, &record->samples[first + i],
-                              &record->lines[first + i]));
+        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], 0.5 * r->seconds / ROUNDS / record->ntasks,
+                              &record->samples[first + i], &record->lines[first + i]));
     }
     record->nrounds++;
     return CLAB_OK;
@@ -165,8 +164,8 @@ static int run_rounds(const struct request *r, struct fit_ranks *ranks, struct r
 // What was measured while the cores were at one of their placements.
 struct placement {
     double line;
-    int nrounds;        // most samples of a task
-    bool complete;      // every task has one
+    int nrounds;                 // most samples of a task
+    bool complete;               // every task has one
     struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
     struct clab_fit fit;
     double noise;
@@ -237,7 +236,8 @@ static void describe(const struct request *r, struct placement *p, struct clab_n
     struct tm date;
     gmtime_r(&now, &date);
     strftime(net->date, sizeof net->date, "%Y-%m-%dT%H:%M:%SZ", &date);
-    snprintf(net->machine, sizeof net->machine, "%.80s, %d cores, %.32s", r->machine.cpu, r->machine.cores, r->machine.kernel);
+    snprintf(net->machine, sizeof net->machine, "%.80s, %d cores, %.32s", r->machine.cpu, r->machine.cores,
+             r->machine.kernel);
     snprintf(net->title, sizeof net->title, "this machine, shared memory, by %d rounds of probes", p->nrounds);
     net->ranks_per_node = RANKS_PER_NODE;
     net->cores_per_node = r->machine.cores;
@@ -255,15 +255,17 @@ static int write_placement(const struct request *r, struct placement *p, const c
         snprintf(net->other_name, sizeof net->other_name, "%s", other);
     CLAB_TRY(clab_machine_warn(&r->machine, RANKS, &manifest));
     const char *warning = clab_manifest_get(&manifest, "warning");
-    const char *const remarks[] = {"SPDX-License-Identifier: MIT",
-                                   "Written by `commlab fit`: medians over rounds of probes; behind each the interval of its median.",
-                                   warning ? "Measured while there was reason to doubt it:" : NULL, warning, NULL};
+    const char *const remarks[] = {
+        "SPDX-License-Identifier: MIT",
+        "Written by `commlab fit`: medians over rounds of probes; behind each the interval of its median.",
+        warning ? "Measured while there was reason to doubt it:" : NULL, warning, NULL};
     int err = clab_fit_write(&p->fit, remarks, path);
     if (!err && warning)
         clab_warn("fit: %s", warning);
     if (!err)
-        printf("%s: line %s, alpha %s, beta %s, %d rounds, noise floor %.1f %%\n", path, clab_seconds_text(net->line, line),
-               clab_seconds_text(net->intra.alpha, alpha), clab_rate_text(1 / net->intra.beta, beta), p->nrounds, 100 * p->noise);
+        printf("%s: line %s, alpha %s, beta %s, %d rounds, noise floor %.1f %%\n", path,
+               clab_seconds_text(net->line, line), clab_seconds_text(net->intra.alpha, alpha),
+               clab_rate_text(1 / net->intra.beta, beta), p->nrounds, 100 * p->noise);
     clab_manifest_free(&manifest);
     return err;
 }

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The probes of `commlab fit`: what two ranks time, and how. fit.h says what each is good for.
-// - Messages go through the backend's start and test, as the executor's do, one message a rank and turn.
 // - Rank 0 times; it tells rank 1 how many turns there are.
 #pragma once
 
-#include "comm/comm.h"
 #include "fit.h"
-
-struct fit_ranks {
-    struct clab_comm *comm, *alone; // of both ranks; of this one
-    int rank;
-    size_t room;       // of each buffer
-    char *x, *y, *z;   // x is never written; y and z take turns
-    bool turned;       // whose turn it is
-    int lane;          // of all messages
-    double clock_cost; // s that reading the clock takes
-    int err;
-};
+#include "fit_turns.h"
 
 // A probe with its size, as it is timed.
 struct fit_task {
@@ -28,10 +16,11 @@ struct fit_task {
 //   errors: CLAB_ENOMEM
 int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struct fit_task **tasks_p, int *n_p);
 
-// Buffers and the clock.  errors: CLAB_ENOMEM, the communicator's
+// Three buffers of `room` bytes, and the clock.  errors: CLAB_ENOMEM, the communicator's
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
 void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
-// Time one task for about `seconds`; collective. *sample_p holds at rank 0; *line_p is the line of where the cores were.
+// Time one task for about `seconds`; collective. *sample_p holds at rank 0; *line_p says where the cores were.
 //   errors: the backend's
-int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, struct clab_sample *sample_p, double *line_p);
+int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
+                 double *line_p);

@@ -20,10 +20,10 @@
 enum { STATUS_USAGE = 2 };
 
 static const char doc[] =
-    "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), and `machine`, this machine, "
-    "once `commlab fit` has measured it.\v"
-    "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has those "
-    "of both its links. Every figure's source is in its file.";
+    "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), and `machine`, this "
+    "machine, once `commlab fit` has measured it.\v"
+    "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has "
+    "those of both its links. Every figure's source is in its file.";
 
 static const struct clab_column columns[] = {
     {"net", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},

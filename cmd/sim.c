@@ -20,17 +20,31 @@
 #include "sim.h"
 
 enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
-enum { KEY_NET = 256, KEY_ENGINE, KEY_LANES, KEY_ROOT, KEY_TYPE, KEY_ALPHA, KEY_BETA, KEY_GAMMA, KEY_CALLS, KEY_IN_PLACE, KEY_JSON };
+enum {
+    KEY_NET = 256,
+    KEY_ENGINE,
+    KEY_LANES,
+    KEY_ROOT,
+    KEY_TYPE,
+    KEY_ALPHA,
+    KEY_BETA,
+    KEY_GAMMA,
+    KEY_CALLS,
+    KEY_IN_PLACE,
+    KEY_JSON
+};
 
 static const struct argp_option argp_options[] = {
     {"algo", 'a', "NAME", 0, "the algorithm, or all for a table, fastest first (all)", 0},
     {"ranks", 'r', "P", 0, "ranks (2)", 0},
-    {"bytes", 'b', "SIZE", 0, "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
+    {"bytes", 'b', "SIZE", 0,
+     "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
     {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 0},
     {"alpha", KEY_ALPHA, "TIME", 0, "of --net flat: what a message costs, as 5us (0s)", 1},
     {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
     {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
-    {"engine", KEY_ENGINE, "NAME", 0, "auto, closed (claim times alpha, beta, gamma) or full (a clock a rank) (auto)", 2},
+    {"engine", KEY_ENGINE, "NAME", 0, "auto, closed (claim times alpha, beta, gamma) or full (a clock a rank) (auto)",
+     2},
     {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
     {"root", KEY_ROOT, "R", 0, "root (0)", 2},
     {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
@@ -40,9 +54,10 @@ static const struct argp_option argp_options[] = {
     {0},
 };
 
-static const char doc[] = "Predict the time of COLLECTIVE on a described network.\v"
-                          "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of the "
-                          "rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait.";
+static const char doc[] =
+    "Predict the time of COLLECTIVE on a described network.\v"
+    "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
+    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait.";
 
 struct request {
     const char *collective, *algorithm, *net_name;
@@ -224,7 +239,8 @@ static int answer_all(const struct request *r, struct answer *answers, int *n_p)
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         struct clab_problem problem = r->problem;
         problem.lanes = r->lanes ? r->lanes : (*a)->default_lanes;
-        if ((*a)->collective != problem.collective || (all ? !(*a)->supports(&problem) : strcmp((*a)->name, r->algorithm) != 0))
+        if ((*a)->collective != problem.collective ||
+            (all ? !(*a)->supports(&problem) : strcmp((*a)->name, r->algorithm) != 0))
             continue;
         CLAB_TRY(answer_one(r, *a, &answers[n]));
         n++;
@@ -239,17 +255,19 @@ static int answer_all(const struct request *r, struct answer *answers, int *n_p)
 static void print_question(const struct request *r)
 {
     char size[CLAB_TEXT];
-    printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size), clab_type_name(r->type),
-           r->problem.nranks, r->net->name, r->net->title);
+    printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
+           clab_type_name(r->type), r->problem.nranks, r->net->name, r->net->title);
     int cores = r->net->cores_per_node;
     if (cores && r->problem.nranks > cores && r->net->nodes == 1)
-        printf("# %d ranks share %d cores there; that is not modelled, and the time will be longer\n", r->problem.nranks, cores);
+        printf("# %d ranks share %d cores there; that is not modelled, and the time will be longer\n",
+               r->problem.nranks, cores);
 }
 
 static void print_part(const char *name, double seconds, double whole, const char *what)
 {
     char text[CLAB_TEXT];
-    printf("  %-10s %12s %4.0f %%  %s\n", name, clab_seconds_text(seconds, text), whole > 0 ? 100 * seconds / whole : 0, what);
+    printf("  %-10s %12s %4.0f %%  %s\n", name, clab_seconds_text(seconds, text), whole > 0 ? 100 * seconds / whole : 0,
+           what);
 }
 
 static void print_answer(const struct request *r, const struct answer *a)
@@ -282,10 +300,14 @@ static void print_table(const struct answer *answers, int n)
     for (int i = 0; i < n; i++) {
         const struct clab_sim_result *s = &answers[i].result;
         const struct clab_cell row[] = {
-            clab_cell_text(answers[i].algorithm->name), clab_cell_integer(answers[i].lanes),
-            clab_cell_real(1e6 * s->seconds),           clab_cell_real(1e6 * s->latency),
-            clab_cell_real(1e6 * s->bandwidth),         clab_cell_real(1e6 * s->reduce),
-            clab_cell_real(1e6 * s->wait),              clab_cell_text(s->engine),
+            clab_cell_text(answers[i].algorithm->name),
+            clab_cell_integer(answers[i].lanes),
+            clab_cell_real(1e6 * s->seconds),
+            clab_cell_real(1e6 * s->latency),
+            clab_cell_real(1e6 * s->bandwidth),
+            clab_cell_real(1e6 * s->reduce),
+            clab_cell_real(1e6 * s->wait),
+            clab_cell_text(s->engine),
             clab_cell_integer(s->messages),
         };
         if (clab_table_add_row(&table, row) != CLAB_OK)
@@ -351,7 +373,8 @@ static int answer(struct request *r)
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {.options = argp_options, .parser = parse, .args_doc = "COLLECTIVE", .doc = doc};
-    struct request request = {.algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.nranks = 2, .lanes = 1}};
+    struct request request = {
+        .algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.nranks = 2, .lanes = 1}};
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
     complete(&request);

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: MIT
-// The closed form: what a student derives on paper. An algorithm's claim says how many messages, chunks and reduced chunks
-// follow each other; alpha, beta and gamma price them.
+// SPDX-License-Identifier: MIT The closed form: what a student derives on paper. An algorithm's claim says how many
+// messages, chunks and reduced chunks follow each other; alpha, beta and gamma price them.
 //
 // - A chunk is the largest one: it is what the others wait for.
-// - L lanes are a pipeline: the last one ends when the first has, and the busiest rank has then done its part of L - 1 more.
+// - L lanes are a pipeline: the last one ends when the first has, and the busiest rank has then done its part of L - 1
+//   more.
 // - One link for all: that between nodes, if the ranks need several. It knows no protocols, no caches, one call only.
 //
 // Source: Hockney 1994; Thakur, Rabenseifner and Gropp 2005, section 4.
@@ -17,8 +17,9 @@ static const struct clab_link *link_of(const struct clab_net *net, int nranks)
     return nranks > net->ranks_per_node || !net->intra.present ? &net->inter : &net->intra;
 }
 
-int clab_engine_closed(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
-                       const struct clab_sim_options *options, struct clab_sim_result *result_p)
+int clab_engine_closed(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                       const struct clab_net *net, const struct clab_sim_options *options,
+                       struct clab_sim_result *result_p)
 {
     struct clab_claim claim = algorithm->claim(problem);
     const struct clab_link *link = link_of(net, problem->nranks);

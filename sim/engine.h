@@ -8,10 +8,12 @@
 
 // The claim times alpha, beta and gamma.
 //   source: Hockney 1994; Thakur, Rabenseifner and Gropp 2005, section 4
-int clab_engine_closed(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
-                       const struct clab_sim_options *options, struct clab_sim_result *result_p);
+int clab_engine_closed(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                       const struct clab_net *net, const struct clab_sim_options *options,
+                       struct clab_sim_result *result_p);
 
 // A clock per rank, over the stages.
 //   errors: CLAB_ENOMEM, CLAB_EDEADLOCK (logged: which rank waits for what)
-int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
-                     const struct clab_sim_options *options, struct clab_sim_result *result_p);
+int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                     const struct clab_net *net, const struct clab_sim_options *options,
+                     struct clab_sim_result *result_p);

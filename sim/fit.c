@@ -21,7 +21,8 @@
 #include "net_keys.h"
 #include "schedule/schedule.h"
 
-static const char *const probe_names[CLAB_PROBES] = {"call", "stages", "post", "stream", "pingpong", "exchange", "copy", "pull", "reduce", "add", "lanes"};
+static const char *const probe_names[CLAB_PROBES] = {"call", "stages", "post",   "stream", "pingpong", "exchange",
+                                                     "copy", "pull",   "reduce", "add",    "lanes"};
 
 enum { LANE_BYTES = 8 }; // of LANES' messages
 
@@ -84,12 +85,14 @@ static struct line line_through(struct round *r, enum clab_probe probe, size_t l
 
 // ---- segments ------------------------------------------------------------------------------------------------
 
-// Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, and the rest of half a
-// round trip is the way between them.
+// Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, and the rest of half
+// a round trip is the way between them.
 static void fit_buffered(struct round *r, struct clab_segment *segment, size_t low, size_t high)
 {
-    struct line post = line_through(r, CLAB_PROBE_POST, low, high), stream = line_through(r, CLAB_PROBE_STREAM, low, high);
-    struct line way = line_through(r, CLAB_PROBE_PINGPONG, low, high), both = line_through(r, CLAB_PROBE_EXCHANGE, low, high);
+    struct line post = line_through(r, CLAB_PROBE_POST, low, high),
+                stream = line_through(r, CLAB_PROBE_STREAM, low, high);
+    struct line way = line_through(r, CLAB_PROBE_PINGPONG, low, high),
+                both = line_through(r, CLAB_PROBE_EXCHANGE, low, high);
     double middle = (double)(low + high) / 2;
     segment->o_send = at_least_0(post.start);
     segment->gap_send = fmin(post.slope, way.slope);
@@ -100,7 +103,8 @@ static void fit_buffered(struct round *r, struct clab_segment *segment, size_t l
 }
 
 // Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not.
-static void fit_pulled(struct round *r, struct clab_segment *segment, const struct clab_segment *small, size_t pull_bytes)
+static void fit_pulled(struct round *r, struct clab_segment *segment, const struct clab_segment *small,
+                       size_t pull_bytes)
 {
     struct line way = line_through(r, CLAB_PROBE_PINGPONG, pull_bytes, 8 * pull_bytes);
     struct line stream = line_through(r, CLAB_PROBE_STREAM, pull_bytes, 8 * pull_bytes);
@@ -131,7 +135,8 @@ static void fit_segments(struct round *r, const struct clab_protocols *p, struct
     link->nsegments = 3;
     s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
     s[1] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
-    s[2] = (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
+    s[2] =
+        (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
     fit_buffered(r, &s[0], 0, p->inline_bytes);
     fit_buffered(r, &s[1], p->inline_bytes + 1, p->pull_bytes - 1);
     fit_pulled(r, &s[2], &s[0], p->pull_bytes);
@@ -140,7 +145,8 @@ static void fit_segments(struct round *r, const struct clab_protocols *p, struct
 // ---- levels --------------------------------------------------------------------------------------------------
 
 // What is left of a pull's time for its bytes.
-static double per_byte(const struct clab_segment *s, double seconds, size_t bytes, enum clab_touch touch, enum clab_load load)
+static double per_byte(const struct clab_segment *s, double seconds, size_t bytes, enum clab_touch touch,
+                       enum clab_load load)
 {
     double fixed = s->o_send + s->latency + s->o_recv;
     if (touch == CLAB_KEPT || load == CLAB_BOTH) // not a round trip: the sender waits to be told
@@ -155,9 +161,11 @@ static void fit_level(struct round *r, const struct clab_segment *segment, size_
     level->bytes = 2 * bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
         level->copy[load] = time_of(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load) / (double)bytes;
-        level->add[load] = per_byte(segment, time_of(r, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load), bytes, CLAB_KEPT, load);
+        level->add[load] =
+            per_byte(segment, time_of(r, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load), bytes, CLAB_KEPT, load);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
-            double pull = time_of(r, CLAB_PROBE_PULL, bytes, touch, load), reduce = time_of(r, CLAB_PROBE_REDUCE, bytes, touch, load);
+            double pull = time_of(r, CLAB_PROBE_PULL, bytes, touch, load),
+                   reduce = time_of(r, CLAB_PROBE_REDUCE, bytes, touch, load);
             level->pull[touch][load] = per_byte(segment, pull, bytes, touch, load);
             level->reduce[touch][load] = per_byte(segment, reduce, bytes, touch, load);
         }
@@ -169,7 +177,8 @@ static size_t next_size(const struct round *r, size_t bytes)
 {
     size_t next = 0;
     for (int i = 0; i < r->n; i++)
-        if (r->samples[i].probe == CLAB_PROBE_COPY && r->samples[i].bytes > bytes && (!next || r->samples[i].bytes < next))
+        if (r->samples[i].probe == CLAB_PROBE_COPY && r->samples[i].bytes > bytes &&
+            (!next || r->samples[i].bytes < next))
             next = r->samples[i].bytes;
     return next;
 }
@@ -191,7 +200,8 @@ static void fit_hockney(struct clab_net *net)
     net->gamma = at_least_0(level.reduce[CLAB_KEPT][CLAB_ALONE] - level.pull[CLAB_KEPT][CLAB_ALONE]);
 }
 
-int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols, struct clab_net *net_p)
+int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols,
+                   struct clab_net *net_p)
 {
     struct round r = {.samples = samples, .n = n};
     struct clab_net net = {.nodes = 1, .ranks_per_node = 1};
@@ -274,7 +284,8 @@ static double spread_of(const double *seconds, int nrounds, int nprobes, double 
 {
     for (int i = 0; i < nrounds; i++)
         room[i] = seconds[i * nprobes];
-    return (clab_quantile(room, nrounds, 0.75) - clab_quantile(room, nrounds, 0.25)) / 2 / clab_quantile(room, nrounds, 0.5);
+    return (clab_quantile(room, nrounds, 0.75) - clab_quantile(room, nrounds, 0.25)) / 2 /
+           clab_quantile(room, nrounds, 0.5);
 }
 
 int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From probes to a profile: which parameter of a network comes from which measurement. Pure functions, no ranks.
 //
-// - Probes are point-to-point messages, local copies and reductions; collectives are predicted by the result, never fitted.
+// - Probes are point-to-point messages, local copies and reductions; collectives are predicted by the result, never
+//   fitted.
 // - A round is all probes once. Every round gives a network of its own; a parameter is the median over rounds, and its
 //   interval is that of the median.
 // - By convention a message of m bytes stands for a footprint of 2 m: m bytes read, m written.
@@ -20,11 +21,11 @@ enum clab_probe {
     CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
     CLAB_PROBE_EXCHANGE, // both ranks send, then receive: kept data
     CLAB_PROBE_COPY,     // a rank's own memory to its own memory
-    CLAB_PROBE_PULL,     // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
-                         // data that each rank has just received. Both: an exchange
-    CLAB_PROBE_REDUCE,   // as PULL, but received by out = in + message
-    CLAB_PROBE_ADD,      // as REDUCE of kept data, but received by out = out + message
-    CLAB_PROBE_LANES,    // STREAM, each message on the next lane
+    CLAB_PROBE_PULL, // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
+                     // data that each rank has just received. Both: an exchange
+    CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
+    CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
+    CLAB_PROBE_LANES,  // STREAM, each message on the next lane
     CLAB_PROBES
 };
 
@@ -42,11 +43,12 @@ struct clab_protocols {
     size_t pull_bytes;   // from these on, the receiver pulls
 };
 
-// The network that one round's samples describe: one link, intra, with segments inline, slots and pull; a level for every
-// size of COPY, which needs all of PULL's and REDUCE's, too.
+// The network that one round's samples describe: one link, intra, with segments inline, slots and pull; a level for
+// every size of COPY, which needs all of PULL's and REDUCE's, too.
 //   samples: in any order; sizes of levels are found in them
 //   errors:  CLAB_EINVAL (a probe is missing; the line names it)
-int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols, struct clab_net *net_p);
+int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols,
+                   struct clab_net *net_p);
 
 // A parameter's median over rounds, and the interval of that median.
 struct clab_fit {
@@ -56,7 +58,8 @@ struct clab_fit {
 //   errors: CLAB_EINVAL (nrounds < 1), CLAB_ENOMEM
 int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit *fit_p);
 
-// How far a probe is from itself: over all probes, the median of half the distance of its quartiles, divided by its median.
+// How far a probe is from itself: over all probes, the median of half the distance of its quartiles, divided by its
+// median.
 //   seconds: (nrounds, nprobes), > 0.  errors: CLAB_EINVAL (nrounds < 2, nprobes < 1), CLAB_ENOMEM
 int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p);
 

@@ -7,7 +7,7 @@
 #include "base/stats.h"
 #include "fit.h"
 
-static const double same = 1.5;  // the factor within which lines are of one placement
+static const double same = 1.5; // the factor within which lines are of one placement
 static const double first = 0.05, fewest = 0.1;
 
 static bool is_near(double line, double middle)
@@ -40,7 +40,8 @@ int clab_fit_placements(const double *lines, int n, struct clab_placements *plac
     p.line[0] = near;
     if (nfar > 0 && nboth >= fewest * n && !is_near(far, near)) {
         bool far_first = nboth > nnear;
-        p = (struct clab_placements){.n = nnear >= fewest * n ? 2 : 1, .line = {far_first ? far : near, far_first ? near : far}};
+        p = (struct clab_placements){.n = nnear >= fewest * n ? 2 : 1,
+                                     .line = {far_first ? far : near, far_first ? near : far}};
     }
     free(room);
     *placements_p = p;

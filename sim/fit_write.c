@@ -19,14 +19,16 @@ struct parts {
 
 static struct parts part_at(const struct clab_fit *fit, size_t base)
 {
-    return (struct parts){(const char *)&fit->median + base, (const char *)&fit->low + base, (const char *)&fit->high + base};
+    return (struct parts){(const char *)&fit->median + base, (const char *)&fit->low + base,
+                          (const char *)&fit->high + base};
 }
 
 // A double with its unit, and the interval in the same unit behind it.
 static void write_real(FILE *file, const struct net_key *key, struct parts parts, double unit, const char *unit_name)
 {
     double value = *(const double *)(parts.median + key->offset) / unit;
-    double low = *(const double *)(parts.low + key->offset) / unit, high = *(const double *)(parts.high + key->offset) / unit;
+    double low = *(const double *)(parts.low + key->offset) / unit,
+           high = *(const double *)(parts.high + key->offset) / unit;
     int length = fprintf(file, "%s = %.4g %s", key->name, value, unit_name);
     fprintf(file, "%*s; %.4g .. %.4g\n", length < COMMENT_COLUMN ? COMMENT_COLUMN - length : 1, "", low, high);
 }
@@ -64,7 +66,9 @@ static void write_key(FILE *file, const struct net_key *key, struct parts parts)
     case NET_PER_BYTE: write_real(file, key, parts, 1e-12, "ps/B"); break;
     case NET_SIZE: write_size(file, key, *(const size_t *)value); break;
     case NET_YES_NO: fprintf(file, "%s = %s\n", key->name, *(const bool *)value ? "yes" : "no"); break;
-    case NET_PORT: fprintf(file, "%s = %s\n", key->name, *(const enum clab_port *)value == CLAB_PORT_CORE ? "core" : "duplex"); break;
+    case NET_PORT:
+        fprintf(file, "%s = %s\n", key->name, *(const enum clab_port *)value == CLAB_PORT_CORE ? "core" : "duplex");
+        break;
     case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, 100 * *(const double *)value); break;
     case NET_TEXT:
     case NET_NAME: fprintf(file, "%s = %s\n", key->name, value); break;
@@ -90,8 +94,9 @@ static void write_all(FILE *file, const struct clab_fit *fit, const char *const 
     write_section(file, "link", net->intra.name, part_at(fit, offsetof(struct clab_net, intra)));
     for (int i = 0; i < net->intra.nsegments; i++) {
         snprintf(name, sizeof name, "%s %s", net->intra.name, net->intra.segments[i].name);
-        write_section(file, "segment", name,
-                      part_at(fit, offsetof(struct clab_net, intra.segments) + (size_t)i * sizeof(struct clab_segment)));
+        write_section(
+            file, "segment", name,
+            part_at(fit, offsetof(struct clab_net, intra.segments) + (size_t)i * sizeof(struct clab_segment)));
     }
     for (int i = 0; i < net->nlevels; i++) {
         snprintf(name, sizeof name, "%zu B", net->levels[i].bytes);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The dataflow engine: every rank runs through its stages until a message is missing; who sends it wakes it.
 //
-// - A stage begins with its copies and sends; then it waits until all of its messages have been sent, receives them in the
-//   order of their arrival, and ends when its own sends have left (or have been fetched, where senders wait).
+// - A stage begins with its copies and sends; then it waits until all of its messages have been sent, receives them in
+//   the order of their arrival, and ends when its own sends have left (or have been fetched, where senders wait).
 // - One lane: ranks run in any order, since a clock depends on messages only. Several: the earliest goes first, since
 //   lanes share the rank's core and ports.
 // - Where senders wait, collecting a whole stage may close a circle that real ranks, which receive one by one, would
-//   not close. When all are stuck, what has arrived is received out of turn (release); if there is nothing, it is a deadlock.
+//   not close. When all are stuck, what has arrived is received out of turn (release); if there is nothing, it is a
+//   deadlock.
 //
 // It does not know links that more than two ranks share, nor ranks that share a core.
 
@@ -143,8 +144,8 @@ static void land_all(struct full *s, int rank, int lane)
     sort_arrivals(s, l, &n);
     for (int i = 0; i < n; i++) {
         struct message message = s->inflight.messages[s->arrivals[i].message];
-        double end = message.landed ? message.head
-                                    : price_landing(s, rank, lane, &s->steps[s->arrivals[i].step], &message);
+        double end =
+            message.landed ? message.head : price_landing(s, rank, lane, &s->steps[s->arrivals[i].step], &message);
         l->end = fmax(l->end, end);
         inflight_drop(&s->inflight, s->arrivals[i].message);
     }
@@ -240,8 +241,8 @@ static int report_deadlock(const struct full *s)
                 clab_error("%s: rank %d, lane %d, stage %d waits for a message of rank %d that is never sent",
                            s->algorithm->name, rank, lane, l->stage, l->awaited);
             else if (l->phase == PHASE_ACKS)
-                clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name, rank,
-                           lane, l->stage);
+                clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name,
+                           rank, lane, l->stage);
             else
                 continue;
             return CLAB_EDEADLOCK;
@@ -298,7 +299,8 @@ static size_t bytes_held(const struct full *s)
     size_t ranks = (size_t)s->problem->nranks, lanes = ranks * (size_t)s->problem->lanes;
     size_t width = (size_t)s->algorithm->width(s->problem) + 1;
     return ranks * sizeof *s->ranks + lanes * sizeof *s->lanes + width * (sizeof *s->steps + sizeof *s->arrivals) +
-           lanes * sizeof *s->agenda.items + inflight_bytes(&s->inflight) + places_bytes(&s->places, s->problem->nranks);
+           lanes * sizeof *s->agenda.items + inflight_bytes(&s->inflight) +
+           places_bytes(&s->places, s->problem->nranks);
 }
 
 static void stop(struct full *s)
@@ -335,13 +337,15 @@ static void fill(const struct full *s, struct clab_sim_result *result)
     result->latency = slowest->spent[PART_LATENCY] * share;
     result->bandwidth = slowest->spent[PART_BANDWIDTH] * share;
     result->reduce = slowest->spent[PART_REDUCE] * share;
-    result->wait = fmax(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
+    result->wait =
+        fmax(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
     result->messages = s->messages;
     result->peak_bytes = bytes_held(s);
 }
 
-int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
-                     const struct clab_sim_options *options, struct clab_sim_result *result_p)
+int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                     const struct clab_net *net, const struct clab_sim_options *options,
+                     struct clab_sim_result *result_p)
 {
     struct full s = {.problem = problem, .algorithm = algorithm, .net = net};
     s.level = clab_net_level(net, options->footprint);

@@ -19,7 +19,7 @@ struct rank_state {
     double seen;               // until here, time has been counted
     double call_end;           // of the lanes that have ended
     int call, lanes_left;
-    bool sends, receives;      // in this call, so far
+    bool sends, receives; // in this call, so far
 };
 
 enum phase {
@@ -49,18 +49,18 @@ struct full {
     struct clab_level fresh; // and of fresh data in messages of `fresh_bytes`
     size_t fresh_bytes;
     int calls;
-    double *finish;          // (calls) when the slowest rank ended it
+    double *finish; // (calls) when the slowest rank ended it
     struct slices slices;
     struct places places;
-    bool has_places;         // copies cost something
-    size_t *aside;           // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
+    bool has_places; // copies cost something
+    size_t *aside;   // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
     struct rank_state *ranks; // (nranks)
     struct lane_state *lanes; // (nranks, lanes)
     struct inflight inflight;
     struct agenda agenda;
     struct clab_step *steps; // (width) of the stage at hand
     int nsteps;
-    enum clab_load load;     // whether its rank sends and receives at once
+    enum clab_load load;      // whether its rank sends and receives at once
     struct arrival *arrivals; // (width)
     long messages;
     int err;
@@ -85,7 +85,8 @@ void full_wake(struct full *s, int rank, int lane);
 
 // `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
 double price_core(struct rank_state *rank, double from, double seconds, enum part part);
-// Bytes of `lane` that no stage brings to `out`: the executor copies them aside. Walks all stages, before the first call.
+// Bytes of `lane` that no stage brings to `out`: the executor copies them aside. Walks all stages, before the first
+// call.
 size_t price_aside(struct full *s, int rank, int lane);
 // The copies and sends of the stage at hand, s->steps; messages are posted.
 void price_entry(struct full *s, int rank, int lane);

@@ -40,8 +40,13 @@ int clab_net_create_flat(double alpha, double beta, double gamma, struct clab_ne
 
 struct clab_segment clab_segment_hockney(double alpha, double beta)
 {
-    return (struct clab_segment){.name = "hockney", .up_to = SIZE_MAX, .o_send = alpha, .o_recv = alpha, .latency = -alpha,
-                                 .gap_send = beta, .gap_recv = beta};
+    return (struct clab_segment){.name = "hockney",
+                                 .up_to = SIZE_MAX,
+                                 .o_send = alpha,
+                                 .o_recv = alpha,
+                                 .latency = -alpha,
+                                 .gap_send = beta,
+                                 .gap_recv = beta};
 }
 
 const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b)
@@ -73,8 +78,10 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     }
     while (above < n && net->levels[above].bytes < footprint)
         above++;
-    const struct clab_level *a = &net->levels[above == 0 ? 0 : above - 1], *b = &net->levels[above == n ? n - 1 : above];
-    double share = a->bytes == b->bytes ? 0 : log((double)footprint / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
+    const struct clab_level *a = &net->levels[above == 0 ? 0 : above - 1],
+                            *b = &net->levels[above == n ? n - 1 : above];
+    double share =
+        a->bytes == b->bytes ? 0 : log((double)footprint / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
     for (int load = 0; load < CLAB_LOADS; load++) {
         out.copy[load] = between(a->copy[load], b->copy[load], share);
         out.add[load] = between(a->add[load], b->add[load], share);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT
-// A network: what a message costs between two ranks, and what a core costs. All fields are visible: students inspect them.
+// SPDX-License-Identifier: MIT A network: what a message costs between two ranks, and what a core costs. All fields are
+// visible: students inspect them.
 //
 // - A *link* joins two ranks of a node (intra) or of different nodes (inter). It has Hockney's alpha and beta, and
 //   segments by message size: a piecewise LogGP. Without segments it has one that is Hockney's model.
@@ -47,43 +47,43 @@ struct clab_link {
 };
 
 // How a core's work on memory is priced.
-enum clab_touch { CLAB_KEPT, CLAB_FRESH, CLAB_TOUCHES };  // the data read was there before, or has just been written
-enum clab_load { CLAB_ALONE, CLAB_BOTH, CLAB_LOADS };     // one core is at it, or its peer is as well
+enum clab_touch { CLAB_KEPT, CLAB_FRESH, CLAB_TOUCHES }; // the data read was there before, or has just been written
+enum clab_load { CLAB_ALONE, CLAB_BOTH, CLAB_LOADS };    // one core is at it, or its peer is as well
 
 struct clab_level {
-    size_t bytes;                                  // that a rank touches in all, over and over
-    double copy[CLAB_LOADS];                       // s/B: memory to memory, one rank's own
-    double pull[CLAB_TOUCHES][CLAB_LOADS];         // s/B: a peer's memory to one's own
-    double reduce[CLAB_TOUCHES][CLAB_LOADS];       // s/B: out = in + a peer's memory, float sum
-    double add[CLAB_LOADS];                        // s/B: out = out + a peer's memory, kept
+    size_t bytes;                            // that a rank touches in all, over and over
+    double copy[CLAB_LOADS];                 // s/B: memory to memory, one rank's own
+    double pull[CLAB_TOUCHES][CLAB_LOADS];   // s/B: a peer's memory to one's own
+    double reduce[CLAB_TOUCHES][CLAB_LOADS]; // s/B: out = in + a peer's memory, float sum
+    double add[CLAB_LOADS];                  // s/B: out = out + a peer's memory, kept
 };
 
 struct clab_net {
     char name[CLAB_NET_NAME], title[CLAB_NET_TITLE];
-    int nodes;             // 0: as many as are wanted
-    int ranks_per_node;    // at most
-    int cores_per_node;    // 0: not said. More ranks than cores share them, which is not modelled yet
-    double gamma;          // s/B reduced, where there are no levels
-    double call;           // s of a core to begin and end a collective
-    double stage;          // s of a core for a stage that has no message
-    double lane;           // s more of the receiving core for a message, where a rank's lanes take turns
+    int nodes;                     // 0: as many as are wanted
+    int ranks_per_node;            // at most
+    int cores_per_node;            // 0: not said. More ranks than cores share them, which is not modelled yet
+    double gamma;                  // s/B reduced, where there are no levels
+    double call;                   // s of a core to begin and end a collective
+    double stage;                  // s of a core for a stage that has no message
+    double lane;                   // s more of the receiving core for a message, where a rank's lanes take turns
     struct clab_link intra, inter; // present or not; inter is needed if there can be two nodes
     struct clab_level levels[CLAB_NET_LEVELS]; // by rising bytes
     int nlevels;
     // Of a profile only.
     char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
-    double noise;                    // the spread of repeated probes, as a fraction
-    double line;                     // s: half a round trip of 8 bytes while it was measured; 0: not said
-    char other_name[CLAB_NET_NAME];  // the file, beside this one, of `other`; "": there is none
-    struct clab_net *other;          // the same machine with its cores elsewhere
+    double noise;                   // the spread of repeated probes, as a fraction
+    double line;                    // s: half a round trip of 8 bytes while it was measured; 0: not said
+    char other_name[CLAB_NET_NAME]; // the file, beside this one, of `other`; "": there is none
+    struct clab_net *other;         // the same machine with its cores elsewhere
 };
 
 // A network without nodes or protocols: every pair of ranks `alpha` and `beta` apart.  alpha, beta, gamma >= 0
 //   errors: CLAB_ENOMEM, CLAB_EINVAL (logged)
 int clab_net_create_flat(double alpha, double beta, double gamma, struct clab_net **net_p);
 
-// Hockney's model as a segment: both ports are busy for alpha + bytes * beta at the same time. (So the latency from the end
-// of the sender's alpha to the beginning of the receiver's is -alpha.)
+// Hockney's model as a segment: both ports are busy for alpha + bytes * beta at the same time. (So the latency from the
+// end of the sender's alpha to the beginning of the receiver's is -alpha.)
 struct clab_segment clab_segment_hockney(double alpha, double beta);
 
 // The link between two ranks, and what a message of `bytes` meets on it.
@@ -96,9 +96,9 @@ const struct clab_segment *clab_link_segment(const struct clab_link *link, size_
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 
-// A virtual machine's cores are moved about by its host: near each other, or so far that a line takes three times as long.
-// A profile may describe two such placements: this is the one, `net` or net->other, whose line is nearest to `line`.
-// line: seconds; 0: `net`
+// A virtual machine's cores are moved about by its host: near each other, or so far that a line takes three times as
+// long. A profile may describe two such placements: this is the one, `net` or net->other, whose line is nearest to
+// `line`. line: seconds; 0: `net`
 const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
 
 // Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
@@ -108,7 +108,8 @@ int clab_net_check_ranks(const struct clab_net *net, int nranks);
 //   errors: CLAB_ENOENT (logged: where was looked, and the remedy), CLAB_ENOMEM
 int clab_net_find(const char *name, char **path_p);
 
-// Where `commlab fit` writes the machine's profile: CLAB_PROFILE, or machine.net beside the program. Freed by the caller.
+// Where `commlab fit` writes the machine's profile: CLAB_PROFILE, or machine.net beside the program. Freed by the
+// caller.
 //   errors: CLAB_ENOMEM
 int clab_net_profile_path(char **path_p);
 

@@ -5,13 +5,15 @@
 
 #include "net.h"
 
-#define NET(name, kind, required, member) {"net", name, kind, required, offsetof(struct clab_net, member)}
+// clang-format off
+#define NET(name, kind, required, member)     {"net", name, kind, required, offsetof(struct clab_net, member)}
 #define PROFILE(name, kind, required, member) {"profile", name, kind, required, offsetof(struct clab_net, member)}
-#define LINK(name, kind, required) {"link", #name, kind, required, offsetof(struct clab_link, name)}
-#define SEGMENT(name, kind, required) {"segment", #name, kind, required, offsetof(struct clab_segment, name)}
-#define LEVEL(name, member)                                                                    \
-    {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE])},      \
+#define LINK(name, kind, required)            {"link", #name, kind, required, offsetof(struct clab_link, name)}
+#define SEGMENT(name, kind, required)         {"segment", #name, kind, required, offsetof(struct clab_segment, name)}
+#define LEVEL(name, member)                                                               \
+    {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE])}, \
     {"level", name "_both", NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH])}
+// clang-format on
 
 const struct net_key net_keys[] = {
     NET("title", NET_TEXT, true, title),

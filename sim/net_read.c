@@ -33,11 +33,11 @@ static const char *const expected[] = {
 struct reader {
     struct clab_net *net;
     const char *path;
-    char section[64]; // at hand, as written; "" before the first
-    char kind[16];    // its first word
-    void *target;     // its struct
-    int line;         // of its first key
-    bool seen[NET_KEYS_AT_MOST]; // keys given in it
+    char section[64];                                           // at hand, as written; "" before the first
+    char kind[16];                                              // its first word
+    void *target;                                               // its struct
+    int line;                                                   // of its first key
+    bool seen[NET_KEYS_AT_MOST];                                // keys given in it
     char done[CLAB_NET_SEGMENTS * 2 + CLAB_NET_LEVELS + 8][64]; // sections that were, to find repetitions
     int ndone;
 };
@@ -128,7 +128,9 @@ static int close_section(const struct reader *r)
 
 static struct clab_link *find_link(struct reader *r, const char *name)
 {
-    struct clab_link *link = strcmp(name, "intra") == 0 ? &r->net->intra : strcmp(name, "inter") == 0 ? &r->net->inter : NULL;
+    struct clab_link *link = strcmp(name, "intra") == 0   ? &r->net->intra
+                             : strcmp(name, "inter") == 0 ? &r->net->inter
+                                                          : NULL;
     if (link)
         strcpy(link->name, name);
     return link;
@@ -259,7 +261,7 @@ static int check_link(const struct reader *r, struct clab_link *link)
 static int check_whole(struct reader *r)
 {
     struct clab_net *net = r->net;
-    const char *missing = !*net->title                                    ? "net"
+    const char *missing = !*net->title                                     ? "net"
                           : net->ranks_per_node > 1 && !net->intra.present ? "link intra"
                           : net->nodes != 1 && !net->inter.present         ? "link inter"
                                                                            : NULL;

@@ -26,7 +26,8 @@ void places_free(struct places *places)
 
 size_t places_bytes(const struct places *places, int nranks)
 {
-    return (size_t)nranks * (size_t)places->lanes * (size_t)places->words * sizeof *places->bits * (places->in_place ? 2 : 1);
+    return (size_t)nranks * (size_t)places->lanes * (size_t)places->words * sizeof *places->bits *
+           (places->in_place ? 2 : 1);
 }
 
 static size_t word_of(const struct places *places, int rank, int lane)

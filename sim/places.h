@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: MIT
-// Where the chunks of a rank lie, as far as it costs something: a bit or two a chunk, kept as the executor's compiler does.
+// SPDX-License-Identifier: MIT Where the chunks of a rank lie, as far as it costs something: a bit or two a chunk, kept
+// as the executor's compiler does.
 // - Out of place, what still lies in `in` at the end, and is wanted in `out`, must be copied there.
 // - What has just been written lies in its writer's cache, which is what a peer that reads it pays for.
-// - In place, what is sent and received in one stage lands beside, and back again at the next such stage. After an odd number
-//   of them it must be copied home at the end. What a call has written is still fresh in the next.
+// - In place, what is sent and received in one stage lands beside, and back again at the next such stage. After an odd
+//   number of them it must be copied home at the end. What a call has written is still fresh in the next.
 #pragma once
 
 #include <stdbool.h>

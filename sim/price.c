@@ -42,6 +42,18 @@ static bool must_pack(const struct full *s, struct clab_span span)
     return s->problem->lanes > 1 && span.first % s->slices.chunks + span.count > s->slices.chunks;
 }
 
+// `bytes` of the rank's own memory, from `from` on; returns the end.
+static double copy_bytes(struct full *s, int rank, double from, size_t bytes, enum clab_load load)
+{
+    return bytes ? price_core(&s->ranks[rank], from, (double)bytes * s->level.copy[load], PART_BANDWIDTH) : from;
+}
+
+// Where nothing is said of the other ranks, they copy, too.
+static double copy_home(struct full *s, int rank, double from, size_t bytes)
+{
+    return copy_bytes(s, rank, from, bytes, s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE);
+}
+
 // Bytes that the executor copies before this step's message leaves.
 static size_t bytes_copied(struct full *s, int rank, int lane, const struct clab_step *step)
 {
@@ -55,9 +67,7 @@ static size_t bytes_copied(struct full *s, int rank, int lane, const struct clab
 static void copy(struct full *s, int rank, int lane, const struct clab_step *step)
 {
     struct lane_state *l = full_lane(s, rank, lane);
-    size_t bytes = bytes_copied(s, rank, lane, step);
-    if (bytes)
-        l->clock = price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[s->load], PART_BANDWIDTH);
+    l->clock = copy_bytes(s, rank, l->clock, bytes_copied(s, rank, lane, step), s->load);
     if (step->op == CLAB_COPY)
         places_write(&s->places, rank, lane, step->dst);
 }
@@ -79,9 +89,13 @@ static void send(struct full *s, int rank, int lane, const struct clab_step *ste
     spend(r, PART_BANDWIDTH, posted, *port);
     l->end = later(l->end, *port);
     l->acks += segment->waits;
-    struct message message = {.head = posted + first * segment->gap_send + segment->latency,
-                              .src = rank, .dst = step->peer, .lane = (uint16_t)lane,
-                              .fresh = s->has_places && places_is_fresh(&s->places, rank, lane, step->src)};
+    struct message message = {
+        .head = posted + first * segment->gap_send + segment->latency,
+        .src = rank,
+        .dst = step->peer,
+        .lane = (uint16_t)lane,
+        .fresh = s->has_places && places_is_fresh(&s->places, rank, lane, step->src),
+    };
     s->err = inflight_post(&s->inflight, message);
     s->messages++;
     struct lane_state *to = full_lane(s, step->peer, lane);
@@ -104,10 +118,8 @@ static bool is_silent(const struct full *s)
 static void copy_aside(struct full *s, int rank, int lane)
 {
     struct lane_state *l = full_lane(s, rank, lane);
-    size_t bytes = s->aside ? s->aside[l - s->lanes] : 0;
-    if (bytes)
-        l->end = later(l->end, price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[s->problem->nranks > 1],
-                                          PART_BANDWIDTH));
+    if (s->aside)
+        l->end = later(l->end, copy_home(s, rank, l->clock, s->aside[l - s->lanes]));
 }
 
 void price_entry(struct full *s, int rank, int lane)
@@ -195,7 +207,8 @@ double price_landing(struct full *s, int rank, int lane, const struct clab_step 
     struct rates rates = rates_of(s, bytes, message->fresh && segment->memory, adds(s, rank, lane, step->dst));
     double *port = port_of(s, link, &r->core, r->rx);
     double begin = later(later(message->head, *port), full_lane(s, rank, lane)->clock);
-    double ready = begin + segment->o_recv + (s->load == CLAB_BOTH ? segment->o_both : 0) + (s->problem->lanes > 1 ? s->net->lane : 0);
+    double ready = begin + segment->o_recv + (s->load == CLAB_BOTH ? segment->o_both : 0) +
+                   (s->problem->lanes > 1 ? s->net->lane : 0);
     double pull = segment->memory ? rates.pull : segment->gap_recv;
     double end = ready + (double)bytes * pull;
     if (bytes > segment->fragment) // the last fragment can not land before it was sent
@@ -207,7 +220,7 @@ double price_landing(struct full *s, int rank, int lane, const struct clab_step 
     if (step->op == CLAB_RECV_REDUCE && rates.reduce > 0)
         end = price_core(r, end, (double)bytes * rates.reduce, PART_REDUCE);
     if (s->has_places && must_pack(s, step->dst))
-        end = price_core(r, end, (double)bytes * s->level.copy[s->load], PART_BANDWIDTH);
+        end = copy_bytes(s, rank, end, bytes, s->load);
     if (s->has_places)
         settle(s, rank, lane, step->dst);
     if (segment->waits)
@@ -250,6 +263,5 @@ void price_finish(struct full *s, int rank, int lane)
         copy_aside(s, rank, lane);
         l->clock = later(l->clock, l->end);
     }
-    if (bytes)
-        l->clock = price_core(&s->ranks[rank], l->clock, (double)bytes * s->level.copy[s->problem->nranks > 1], PART_BANDWIDTH);
+    l->clock = copy_home(s, rank, l->clock, bytes);
 }

@@ -10,9 +10,10 @@
 // Above this many messages the dataflow engine would take more than some ten seconds.
 #define MESSAGES_AT_MOST 5e7
 
-// Bytes of the caller's two buffers, at the rank that has most, and of the algorithm's scratch memory. In place, too: what a
-// rank saves it still reads of its peers.
-static size_t buffers_of(const struct clab_problem *p, const struct clab_algorithm *algorithm, const struct clab_sim_options *options)
+// Bytes of the caller's two buffers, at the rank that has most, and of the algorithm's scratch memory. In place, too:
+// what a rank saves it still reads of its peers.
+static size_t buffers_of(const struct clab_problem *p, const struct clab_algorithm *algorithm,
+                         const struct clab_sim_options *options)
 {
     size_t block = p->count * options->element_bytes, blocks = (size_t)clab_problem_blocks(p), most = 0;
     for (int rank = 0; rank < p->nranks && (rank < 2 || rank == p->root); rank++) {

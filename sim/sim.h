@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT
-// The simulator: what a schedule costs on a described network. Prices the very stage() functions that the executor runs.
+// SPDX-License-Identifier: MIT The simulator: what a schedule costs on a described network. Prices the very stage()
+// functions that the executor runs.
 //
 // - closed form: claim() times alpha, beta, gamma. What a student derives on paper.
 // - dataflow: a clock per rank, run to block, over a piecewise LogGP network; sees skew, protocols, contention.
@@ -21,20 +21,20 @@ enum clab_sim_engine { CLAB_ENGINE_AUTO, CLAB_ENGINE_CLOSED, CLAB_ENGINE_FULL };
 // What is priced besides the problem itself.
 struct clab_sim_options {
     enum clab_sim_engine engine;
-    size_t element_bytes;  // of the problem's count
-    bool in_place;         // out-of-place runs touch `in` first, and may copy it
-    int calls;             // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
-    size_t footprint;      // bytes a rank touches in all; 0: in, out and scratch memory of this problem
-    double line;           // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
+    size_t element_bytes; // of the problem's count
+    bool in_place;        // out-of-place runs touch `in` first, and may copy it
+    int calls;            // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
+    size_t footprint;     // bytes a rank touches in all; 0: in, out and scratch memory of this problem
+    double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
 };
 
 struct clab_sim_result {
-    double seconds;                         // predicted time of one call, the slowest rank's
+    double seconds;                          // predicted time of one call, the slowest rank's
     double latency, bandwidth, reduce, wait; // where it goes, on the critical rank; they add up to seconds
-    const char *engine;                     // "closed" or "full"
-    double engine_seconds;                  // what the prediction itself cost
-    long messages;                          // that were simulated
-    size_t peak_bytes;                      // memory of the engine
+    const char *engine;                      // "closed" or "full"
+    double engine_seconds;                   // what the prediction itself cost
+    long messages;                           // that were simulated
+    size_t peak_bytes;                       // memory of the engine
 };
 
 //   errors: CLAB_EINVAL, CLAB_EDEADLOCK, CLAB_ENOMEM

@@ -46,18 +46,18 @@ static int load(const char *name, struct clab_net **net_p, char logged[1024])
     return err;
 }
 
-#define GOOD                \
-    "[net]\n"               \
-    "title = two nodes\n"   \
-    "nodes = 2\n"           \
-    "ranks = 4\n"           \
-    "gamma = 0.5 ns/B\n"    \
-    "[link intra]\n"        \
-    "alpha = 1 us\n"        \
-    "beta = 100 GB/s\n"     \
-    "port = core\n"         \
-    "[link inter]\n"        \
-    "alpha = 5us\n"         \
+#define GOOD              \
+    "[net]\n"             \
+    "title = two nodes\n" \
+    "nodes = 2\n"         \
+    "ranks = 4\n"         \
+    "gamma = 0.5 ns/B\n"  \
+    "[link intra]\n"      \
+    "alpha = 1 us\n"      \
+    "beta = 100 GB/s\n"   \
+    "port = core\n"       \
+    "[link inter]\n"      \
+    "alpha = 5us\n"       \
     "beta = 100 Gb/s   ; 12.5 GB/s\n"
 
 static void test_net_reads_every_field(void **state)
@@ -66,12 +66,13 @@ static void test_net_reads_every_field(void **state)
     needs_inih();
     struct clab_net *net;
     char logged[1024];
-    write_net(GOOD "[segment intra small]\n"
-                   "up_to = 48 B\no_send = 10 ns\no_recv = 20 ns\nlatency = 30 ns\n"
-                   "[segment intra large]\n"
-                   "up_to = any\no_send = 11 ns\no_recv = 21 ns\nlatency = 31 ns\ngap_send = 1 ns/B\ngap_recv = 2 ns/B\n"
-                   "fragment = 8 KiB\nwaits = yes\nmemory = yes\n"
-                   "[profile]\nmachine = this one\ndate = 2024-01-01\nnoise = 1.5 %\n");
+    write_net(GOOD
+              "[segment intra small]\n"
+              "up_to = 48 B\no_send = 10 ns\no_recv = 20 ns\nlatency = 30 ns\n"
+              "[segment intra large]\n"
+              "up_to = any\no_send = 11 ns\no_recv = 21 ns\nlatency = 31 ns\ngap_send = 1 ns/B\ngap_recv = 2 ns/B\n"
+              "fragment = 8 KiB\nwaits = yes\nmemory = yes\n"
+              "[profile]\nmachine = this one\ndate = 2024-01-01\nnoise = 1.5 %\n");
     assert_int_equal(load(path, &net, logged), CLAB_OK);
     assert_string_equal(logged, "");
     assert_string_equal(net->name, "test");
@@ -117,9 +118,12 @@ static const struct {
     {"[net]\ntitle = x\n", "test.net:2: [net]: a required key is missing: gamma"},
     {GOOD "[link intra]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
     {GOOD "[link side]\nalpha = 1 us\n", "test.net:14: [link side]: expected [link intra] or [link inter]"},
-    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1\n", "test.net:5: alpha = 1: expected a time with its unit"},
-    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\n", "test.net:5: [link inter]: a required key is missing: beta"},
-    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 0 GB/s\n", "test.net:6: beta = 0 GB/s: expected a cost"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1\n",
+     "test.net:5: alpha = 1: expected a time with its unit"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\n",
+     "test.net:5: [link inter]: a required key is missing: beta"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 0 GB/s\n",
+     "test.net:6: beta = 0 GB/s: expected a cost"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 1 GB/s\nport = both\n",
      "test.net:7: port = both: expected `duplex` or `core`"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n", "test.net: section [link inter] is missing"},

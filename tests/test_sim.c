@@ -24,8 +24,8 @@ static struct clab_net *flat(double alpha, double beta, double gamma)
     return net;
 }
 
-static struct clab_sim_result run(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
-                                  struct clab_sim_options options)
+static struct clab_sim_result run(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                                  const struct clab_net *net, struct clab_sim_options options)
 {
     struct clab_sim_result result;
     if (options.element_bytes == 0)
@@ -36,7 +36,8 @@ static struct clab_sim_result run(const struct clab_problem *problem, const stru
     return result;
 }
 
-static double seconds_of(const char *name, struct clab_problem problem, const struct clab_net *net, struct clab_sim_options options)
+static double seconds_of(const char *name, struct clab_problem problem, const struct clab_net *net,
+                         struct clab_sim_options options)
 {
     const struct clab_algorithm *algorithm = clab_algorithm_find(problem.collective, name);
     assert_non_null(algorithm);
@@ -104,13 +105,14 @@ static void test_sim_dataflow_equals_the_closed_form(void **state)
                     clab_net_free(net);
                     continue;
                 }
-                problem.root = (*a)->collective != CLAB_BARRIER && clab_collective_rooted((*a)->collective) ? nranks / 2 : 0;
+                problem.root =
+                    (*a)->collective != CLAB_BARRIER && clab_collective_rooted((*a)->collective) ? nranks / 2 : 0;
                 problem.count = (*a)->collective == CLAB_BARRIER ? 0 : 64 * (size_t)(*a)->chunks(&problem);
                 double full = run(&problem, *a, net, (struct clab_sim_options){.engine = CLAB_ENGINE_FULL}).seconds;
                 double closed = run(&problem, *a, net, (struct clab_sim_options){.engine = CLAB_ENGINE_CLOSED}).seconds;
                 if (!is_close(full, closed))
-                    fail_msg("%s %s, %d ranks, cost %d: dataflow %g, closed form %g", clab_collective_name((*a)->collective),
-                             (*a)->name, nranks, i, full, closed);
+                    fail_msg("%s %s, %d ranks, cost %d: dataflow %g, closed form %g",
+                             clab_collective_name((*a)->collective), (*a)->name, nranks, i, full, closed);
                 clab_net_free(net);
             }
 }
@@ -124,14 +126,27 @@ static struct clab_net *two_cores(void)
     net->nodes = 1;
     net->ranks_per_node = 1024;
     net->intra = (struct clab_link){.name = "intra", .present = true, .port = CLAB_PORT_CORE, .nsegments = 3};
-    net->intra.segments[0] = (struct clab_segment){.name = "inline", .up_to = 48, .o_send = 10, .o_recv = 20, .latency = 30,
-                                                   .fragment = SIZE_MAX};
-    net->intra.segments[1] = (struct clab_segment){.name = "slots", .up_to = 400, .o_send = 10, .o_recv = 20, .latency = 30,
-                                                   .gap_send = 2, .gap_recv = 3, .fragment = 100};
-    net->intra.segments[2] = (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .o_send = 10, .o_recv = 20, .latency = 30,
-                                                   .fragment = SIZE_MAX, .waits = true, .memory = true};
+    net->intra.segments[0] = (struct clab_segment){
+        .name = "inline", .up_to = 48, .o_send = 10, .o_recv = 20, .latency = 30, .fragment = SIZE_MAX};
+    net->intra.segments[1] = (struct clab_segment){.name = "slots",
+                                                   .up_to = 400,
+                                                   .o_send = 10,
+                                                   .o_recv = 20,
+                                                   .latency = 30,
+                                                   .gap_send = 2,
+                                                   .gap_recv = 3,
+                                                   .fragment = 100};
+    net->intra.segments[2] = (struct clab_segment){.name = "pull",
+                                                   .up_to = SIZE_MAX,
+                                                   .o_send = 10,
+                                                   .o_recv = 20,
+                                                   .latency = 30,
+                                                   .fragment = SIZE_MAX,
+                                                   .waits = true,
+                                                   .memory = true};
     net->nlevels = 1;
-    net->levels[0] = (struct clab_level){.bytes = 1, .copy = {4, 5}, .pull = {{1, 2}, {3, 6}}, .reduce = {{7, 8}, {9, 10}}, .add = {4, 5}};
+    net->levels[0] = (struct clab_level){
+        .bytes = 1, .copy = {4, 5}, .pull = {{1, 2}, {3, 6}}, .reduce = {{7, 8}, {9, 10}}, .add = {4, 5}};
     return net;
 }
 
@@ -179,7 +194,8 @@ static void test_sim_fresh_data_costs_more_by_its_message(void **state)
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600; by 3600 + 20 + 3 * 500 = 5120.
+    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600; by 3600 + 20 + 3 * 500
+    // = 5120.
     assert_true(seconds_of("star", problem, net, options) == 5120 + 30);
     // The answer is priced by level 2 * 500, whatever the footprint; it costs no less than kept data.
     net->nlevels = 2;
@@ -198,8 +214,8 @@ static void test_sim_in_place_what_was_written_stays_fresh(void **state)
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // From the second call on both pull what the other wrote in the call before: 10 a byte, where kept data takes 8. Since it
-    // is sent meanwhile, the sum lands beside, and is copied home: 5 a byte.
+    // From the second call on both pull what the other wrote in the call before: 10 a byte, where kept data takes 8.
+    // Since it is sent meanwhile, the sum lands beside, and is copied home: 5 a byte.
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 10 * 500 + 30 + 5 * 500);
     options.in_place = false;
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
@@ -237,11 +253,30 @@ static void test_sim_two_levels_of_links(void **state)
 
 // ---- odd schedules -------------------------------------------------------------------------------------------
 
-static bool always(const struct clab_problem *p) { return p->nranks == 3; }
-static int one(const struct clab_problem *p) { (void)p; return 1; }
-static int none(const struct clab_problem *p) { (void)p; return 0; }
-static int four(const struct clab_problem *p) { (void)p; return 4; }
-static struct clab_claim no_claim(const struct clab_problem *p) { (void)p; return (struct clab_claim){.rounds = 1}; }
+static bool always(const struct clab_problem *p)
+{
+    return p->nranks == 3;
+}
+static int one(const struct clab_problem *p)
+{
+    (void)p;
+    return 1;
+}
+static int none(const struct clab_problem *p)
+{
+    (void)p;
+    return 0;
+}
+static int four(const struct clab_problem *p)
+{
+    (void)p;
+    return 4;
+}
+static struct clab_claim no_claim(const struct clab_problem *p)
+{
+    (void)p;
+    return (struct clab_claim){.rounds = 1};
+}
 
 static const struct clab_span whole = {CLAB_DATA, 0, 1};
 
@@ -282,9 +317,17 @@ static int circle(const struct clab_problem *p, int rank, int lane, int stage, s
 
 static struct clab_algorithm odd(int (*stage)(const struct clab_problem *, int, int, int, struct clab_step[]))
 {
-    return (struct clab_algorithm){.name = "odd", .title = "odd", .source = "this test", .collective = CLAB_BROADCAST,
-                                   .default_lanes = 1, .supports = always, .chunks = one, .scratch = none, .width = four,
-                                   .stage = stage, .claim = no_claim};
+    return (struct clab_algorithm){.name = "odd",
+                                   .title = "odd",
+                                   .source = "this test",
+                                   .collective = CLAB_BROADCAST,
+                                   .default_lanes = 1,
+                                   .supports = always,
+                                   .chunks = one,
+                                   .scratch = none,
+                                   .width = four,
+                                   .stage = stage,
+                                   .claim = no_claim};
 }
 
 static void test_sim_finds_a_deadlock(void **state)
@@ -307,7 +350,8 @@ static void test_sim_receives_of_a_stage_do_not_wait_for_each_other(void **state
     const struct clab_algorithm algorithm = odd(circle);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 500};
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
-    // 1 to 0: by 560, heard at 590. 1 to 2: posted 600, there 630, by 1150. 2 to 0, fresh: posted 1160, there 1190, by 2710.
+    // 1 to 0: by 560, heard at 590. 1 to 2: posted 600, there 630, by 1150. 2 to 0, fresh: posted 1160, there 1190, by
+    // 2710.
     assert_true(run(&problem, &algorithm, net, options).seconds == 2710 + 30);
     clab_net_free(net);
 }

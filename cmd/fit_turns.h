@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What one turn of a probe is: a few lines each, on both ranks, between three buffers of zeros.
+// - An error stays in ranks->err, and later turns do nothing.
+// - Buffers: x is never written. y receives. z and y take turns where what was received is sent on.
+#pragma once
+
+#include "comm/comm.h"
+
+enum { FIT_LANES = 8 }; // that turn_lanes goes round
+
+struct fit_ranks {
+    struct clab_comm *comm, *alone; // of both ranks; of this one
+    int rank;
+    char *x, *y, *z;   // zeros
+    bool turned;       // whose turn it is of y and z
+    int lane;          // of all messages
+    double clock_cost; // s that reading the clock takes
+    int err;
+};
+
+typedef void fit_turn(struct fit_ranks *ranks, size_t bytes);
+
+// Without messages: a call that has no stage, one whose stages are empty; a copy by rank 0, by both.
+fit_turn fit_turn_call, fit_turn_stages, fit_turn_copy, fit_turn_copy_both;
+// Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; and a message on each lane.
+fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes;
+// To rank 1 and back: of x; of what was just received; of that, and x is added to it on the way.
+fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
+// Both at once. Where one reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, and yet it is no
+// allreduce.
+fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;
+fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_reduce;
+
+// Both ranks have come here.
+void fit_meet(struct fit_ranks *ranks);

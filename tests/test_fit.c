@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// The estimation: from samples of a known machine its parameters come back; rounds, placements and files.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "fit.h"
+#include "needs.h"
+#include "sim.h"
+
+static const struct clab_protocols protocols = {.inline_bytes = 48, .pull_bytes = 2048};
+
+// A machine that is made up, in seconds and seconds a byte.
+static const double call = 70e-9, stage = 9e-9, lane = 15e-9;
+static const struct clab_segment known[3] = {
+    {.o_send = 25e-9, .o_recv = 27e-9, .latency = 12e-9, .o_both = 8e-9},
+    {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
+    {.o_send = 25e-9, .o_recv = 45e-9, .latency = 20e-9, .o_both = 16e-9},
+};
+static const double pull_small = 0.01e-9; // s/B of kept data in messages of 2 to 16 KiB
+
+struct samples {
+    struct clab_sample all[512];
+    int n;
+};
+
+static void add(struct samples *s, enum clab_probe probe, size_t bytes, enum clab_touch touch, enum clab_load load,
+                double seconds)
+{
+    s->all[s->n++] = (struct clab_sample){probe, bytes, touch, load, seconds};
+}
+
+static double fixed(const struct clab_segment *k)
+{
+    return k->o_send + k->latency + k->o_recv;
+}
+
+static void add_small(struct samples *s, size_t bytes)
+{
+    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes < 2048 ? 1 : 2];
+    double m = (double)bytes, way = fixed(k) + m * (k->gap_send + k->gap_recv);
+    bool pulled = bytes >= 2048;
+    if (pulled)
+        way += m * pull_small;
+    else
+        add(s, CLAB_PROBE_POST, bytes, CLAB_KEPT, CLAB_ALONE, k->o_send + m * k->gap_send);
+    double stream = pulled ? way + k->latency : k->o_recv + m * k->gap_recv;
+    add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream);
+    add(s, CLAB_PROBE_PINGPONG, bytes, CLAB_KEPT, CLAB_ALONE, way);
+    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0));
+}
+
+// The costs of the level of messages of `bytes`: any that differ.
+static double cost(size_t bytes, int what, int touch, int load)
+{
+    return 1e-12 * (double)(10 + 7 * what + 50 * touch + 3 * load) * (bytes > 1 << 20 ? 2 : 1);
+}
+
+static void add_level(struct samples *s, size_t bytes)
+{
+    const struct clab_segment *k = &known[2];
+    double m = (double)bytes;
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        double both = load == CLAB_BOTH ? k->o_both : 0;
+        add(s, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load, m * cost(bytes, 0, 0, load));
+        add(s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load, fixed(k) + k->latency + both + m * cost(bytes, 3, 0, load));
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            // A round trip of fresh data is not told that it was fetched.
+            double told = touch == CLAB_FRESH && load == CLAB_ALONE ? 0 : k->latency;
+            add(s, CLAB_PROBE_PULL, bytes, touch, load, fixed(k) + told + both + m * cost(bytes, 1, touch, load));
+            add(s, CLAB_PROBE_REDUCE, bytes, touch, load, fixed(k) + told + both + m * cost(bytes, 2, touch, load));
+        }
+    }
+}
+
+static const size_t small_sizes[] = {8, 24, 48, 64, 256, 1024, 2044, 2048, 4096, 8192, 16384};
+static const size_t level_sizes[] = {2048, 32768, 1 << 20, 1 << 24};
+
+static struct samples make_samples(void)
+{
+    struct samples s = {.n = 0};
+    add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
+    add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
+    add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane);
+    for (size_t i = 0; i < sizeof small_sizes / sizeof *small_sizes; i++)
+        add_small(&s, small_sizes[i]);
+    for (size_t i = 0; i < sizeof level_sizes / sizeof *level_sizes; i++)
+        add_level(&s, level_sizes[i]);
+    return s;
+}
+
+#define assert_close(value, expected) assert_true(fabs((value) - (expected)) <= 1e-9 * fabs(expected) + 1e-18)
+
+static void test_fit_recovers_the_segments(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    assert_int_equal(clab_fit_round(s.all, s.n, &protocols, &net), CLAB_OK);
+    assert_close(net.call, call);
+    assert_close(net.stage, stage);
+    assert_close(net.lane, lane);
+    assert_int_equal(net.intra.nsegments, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct clab_segment *found = &net.intra.segments[i];
+        assert_close(found->o_send, known[i].o_send);
+        assert_close(found->o_recv, known[i].o_recv);
+        assert_close(found->o_both, known[i].o_both);
+        assert_close(found->latency, known[i].latency);
+        assert_close(found->gap_send, known[i].gap_send);
+        assert_close(found->gap_recv, known[i].gap_recv);
+    }
+    assert_int_equal(net.intra.segments[0].up_to, 48);
+    assert_int_equal(net.intra.segments[1].up_to, 2047);
+    assert_true(net.intra.segments[2].up_to == SIZE_MAX && net.intra.segments[2].waits && net.intra.segments[2].memory);
+}
+
+static void test_fit_recovers_the_levels(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    assert_int_equal(clab_fit_round(s.all, s.n, &protocols, &net), CLAB_OK);
+    assert_int_equal(net.nlevels, sizeof level_sizes / sizeof *level_sizes);
+    for (int i = 0; i < net.nlevels; i++) {
+        const struct clab_level *level = &net.levels[i];
+        assert_int_equal(level->bytes, 2 * level_sizes[i]);
+        for (int load = 0; load < CLAB_LOADS; load++) {
+            assert_close(level->copy[load], cost(level_sizes[i], 0, 0, load));
+            assert_close(level->add[load], cost(level_sizes[i], 3, 0, load));
+            for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+                assert_close(level->pull[touch][load], cost(level_sizes[i], 1, touch, load));
+                assert_close(level->reduce[touch][load], cost(level_sizes[i], 2, touch, load));
+            }
+        }
+    }
+    assert_close(net.intra.alpha, 64e-9);
+    assert_close(net.gamma, 7e-12); // at 2 MiB: 24 - 17
+}
+
+// The engine turns the fit around: a probe's own pattern takes the probe's time.
+static void test_fit_predicts_its_own_probes(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    struct clab_sim_result result;
+    assert_int_equal(clab_fit_round(s.all, s.n, &protocols, &net), CLAB_OK);
+    net.ranks_per_node = 2;
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .element_bytes = 1};
+    struct clab_problem shift = {.collective = CLAB_SENDRECV, .nranks = 2, .lanes = 1, .count = 8};
+    const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_SENDRECV, "shift");
+    assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
+    assert_close(result.seconds, call + 72e-9); // EXCHANGE of 8 bytes
+    shift.count = 32768;
+    options.footprint = 65536;
+    assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
+    assert_close(result.seconds, call + fixed(&known[2]) + 20e-9 + 16e-9 + 32768 * 20e-12);
+}
+
+static void test_fit_names_the_probe_that_is_missing(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    for (int drop = 0; drop < s.n; drop++) {
+        struct samples less = s;
+        struct clab_net net = {.nodes = -1};
+        less.all[drop] = less.all[--less.n];
+        bool one_of_many = s.all[drop].probe >= CLAB_PROBE_POST && s.all[drop].probe <= CLAB_PROBE_EXCHANGE;
+        if (one_of_many)
+            continue; // a line through the others is there
+        int err = clab_fit_round(less.all, less.n, &protocols, &net);
+        if (s.all[drop].probe == CLAB_PROBE_COPY && s.all[drop].load == CLAB_ALONE && err == CLAB_OK)
+            fail_msg("no copy of %zu bytes alone, and no error", s.all[drop].bytes);
+        assert_int_equal(err, CLAB_EINVAL);
+        assert_int_equal(net.nodes, -1); // written only on success
+    }
+}
+
+static void test_fit_combines_rounds_by_their_median(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net rounds[9];
+    struct clab_fit fit;
+    for (int i = 0; i < 9; i++) {
+        assert_int_equal(clab_fit_round(s.all, s.n, &protocols, &rounds[i]), CLAB_OK);
+        rounds[i].call = (i + 1) * 1e-9;
+        rounds[i].levels[2].pull[CLAB_FRESH][CLAB_BOTH] = i == 4 ? 1 : 2;
+    }
+    assert_int_equal(clab_fit_combine(rounds, 9, &fit), CLAB_OK);
+    assert_close(fit.median.call, 5e-9);
+    assert_true(fit.low.call >= 1e-9 && fit.low.call <= 3e-9 && fit.high.call >= 7e-9 && fit.high.call <= 9e-9);
+    assert_close(fit.median.levels[2].pull[CLAB_FRESH][CLAB_BOTH], 2.0);
+    assert_int_equal(fit.median.nlevels, rounds[0].nlevels);
+    assert_int_equal(clab_fit_combine(rounds, 0, &fit), CLAB_EINVAL);
+}
+
+static void test_fit_noise_is_the_median_spread(void **state)
+{
+    (void)state;
+    // Quartiles of 1 2 3 4 5 are 2 and 4: a spread of 1 / 3. The second probe has none, the third 10 times the first's.
+    const double seconds[] = {1, 7, 10, 2, 7, 20, 3, 7, 30, 4, 7, 40, 5, 7, 50};
+    double noise;
+    assert_int_equal(clab_fit_noise(seconds, 5, 3, &noise), CLAB_OK);
+    assert_close(noise, 1.0 / 3);
+    assert_int_equal(clab_fit_noise(seconds, 1, 3, &noise), CLAB_EINVAL);
+}
+
+static void test_fit_tells_placements_apart(void **state)
+{
+    (void)state;
+    double lines[40];
+    struct clab_placements p;
+    for (int i = 0; i < 40; i++) // a quarter near, the others far, two of them disturbed
+        lines[i] = i % 4 == 0 ? 90e-9 + i * 0.2e-9 : i == 1 || i == 2 ? 2e-6 : 270e-9 + i * 1e-9;
+    assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
+    assert_int_equal(p.n, 2);
+    assert_true(p.line[0] > 270e-9 && p.line[0] < 310e-9); // the commoner
+    assert_true(p.line[1] > 90e-9 && p.line[1] < 98e-9);
+    assert_int_equal(clab_fit_placement_of(&p, 300e-9), 0);
+    assert_int_equal(clab_fit_placement_of(&p, 88e-9), 1);
+    assert_int_equal(clab_fit_placement_of(&p, 2e-6), -1);
+    for (int i = 0; i < 40; i++)
+        lines[i] = i < 3 ? 1e-6 : 95e-9;
+    assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
+    assert_int_equal(p.n, 1);
+    assert_close(p.line[0], 95e-9);
+    assert_int_equal(clab_fit_placements(lines, 0, &p), CLAB_EINVAL);
+}
+
+static void test_fit_writes_what_the_simulator_reads(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct samples s = make_samples();
+    struct clab_net round, *net;
+    struct clab_fit fit;
+    char folder[] = "/tmp/clab-fit-XXXXXX", path[64], other[64];
+    const char *const remarks[] = {"made up", NULL};
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.net", folder);
+    snprintf(other, sizeof other, "%s/b.net", folder);
+    assert_int_equal(clab_fit_round(s.all, s.n, &protocols, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "a made-up machine");
+    strcpy(fit.median.machine, "none");
+    strcpy(fit.median.date, "never");
+    fit.median.line = 280e-9;
+    assert_int_equal(clab_fit_write(&fit, remarks, other), CLAB_OK);
+    fit.median.line = 95e-9;
+    fit.median.noise = 0.0125;
+    strcpy(fit.median.other_name, "b.net");
+    assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_OK);
+    assert_int_equal(clab_net_load(path, &net), CLAB_OK);
+    assert_string_equal(net->title, "a made-up machine");
+    assert_true(net->noise == 0.0125);
+    assert_int_equal(net->nlevels, fit.median.nlevels);
+    assert_true(fabs(net->call / call - 1) < 1e-3);
+    assert_true(fabs(net->intra.segments[1].gap_recv / known[1].gap_recv - 1) < 1e-3);
+    assert_true(net->intra.segments[2].waits && net->intra.segments[2].memory && net->intra.port == CLAB_PORT_CORE);
+    assert_true(fabs(net->levels[3].add[CLAB_BOTH] / fit.median.levels[3].add[CLAB_BOTH] - 1) < 1e-3);
+    // The placement is chosen by the line.
+    assert_non_null(net->other);
+    assert_ptr_equal(clab_net_placed(net, 0), net);
+    assert_ptr_equal(clab_net_placed(net, 110e-9), net);
+    assert_ptr_equal(clab_net_placed(net, 250e-9), net->other);
+    clab_net_free(net);
+    unlink(path);
+    unlink(other);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fit_recovers_the_segments),
+        cmocka_unit_test(test_fit_recovers_the_levels),
+        cmocka_unit_test(test_fit_predicts_its_own_probes),
+        cmocka_unit_test(test_fit_names_the_probe_that_is_missing),
+        cmocka_unit_test(test_fit_combines_rounds_by_their_median),
+        cmocka_unit_test(test_fit_noise_is_the_median_spread),
+        cmocka_unit_test(test_fit_tells_placements_apart),
+        cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
