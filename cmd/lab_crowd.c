@@ -3,8 +3,8 @@
 //
 // - Work: the copying and adding of all ranks goes through the cores that there are. What counts is the sum over ranks,
 //   not the busiest one: W / cores.
-// - Turns: in each stage a rank waits for another that may have to be scheduled first, which takes a turn of the P / cores ranks
-//   of a core. So much is (stages + 1) P / cores turns; the one more is the call's own.
+// - Turns: in each stage a rank waits for another that may have to be scheduled first, which takes a turn of each of the
+//   P / cores ranks of a core. So much is (stages + 2) P / cores turns; two are the call's own, to enter and to leave.
 // - A turn can not be derived from the network: one probe of the exchange by hand at the smallest size measures it.
 //
 // It does not see that a rank may find several messages when its turn comes, as in a ring: there it foresees too much.
@@ -83,7 +83,7 @@ bool lab_crowded(const struct lab_context *context, int ranks)
     return context->net && context->net->nlevels && ranks > context->cores;
 }
 
-// Seconds of one rank's turn on a core, by the probe: it makes two, its work aside.
+// Seconds of one rank's turn on a core, by the probe: its one stage and its call's own two, its work aside.
 static double probed_turn(const struct lab_context *context)
 {
     const struct lab_conf *conf = context->conf;
@@ -93,12 +93,12 @@ static double probed_turn(const struct lab_context *context)
     const int ranks = atoi(conf->probe_ranks.words[0]);
     snprintf(quantity, sizeof quantity, "time/by_hand/%s", conf->sizes.words[0]);
     const struct lab_series *probe = lab_results_find(context->probe, LAB_BEFORE, ranks, quantity);
-    return probe && ranks > context->cores ? lab_series_median(probe) / (2.0 * ranks / context->cores) : 0;
+    return probe && ranks > context->cores ? lab_series_median(probe) / (3.0 * ranks / context->cores) : 0;
 }
 
 static double crowd_time(const struct lab_context *context, int ranks, double work, double stages)
 {
-    return work / context->cores + (stages + 1) * ranks / context->cores * probed_turn(context);
+    return work / context->cores + (stages + 2) * ranks / context->cores * probed_turn(context);
 }
 
 // The memory that the ranks of a core touch, `buffers` each, and what its bytes then cost.

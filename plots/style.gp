@@ -59,6 +59,13 @@ do for [i = -9:2] {
     do for [j = 2:9] { time_axis = time_axis.sprintf(", '' %de%d 1", j, i) }
 }
 time_axis = time_axis.")"
+# The same with more labels, for a decade or two: "2 µs", "5 µs", "10 µs".
+fine_time_axis = "set logscale y 10; set ytics ("
+do for [i = -9:2] {
+    do for [j = 1:9] { fine_time_axis = fine_time_axis.sprintf("%s'%s' %de%d %d", i > -9 || j > 1 ? ", " : "", \
+        j == 1 || j == 2 || j == 5 ? time_text(j * 10.0**i * 1.000001) : "", j, i, !(j == 1 || j == 2 || j == 5)) }
+}
+fine_time_axis = fine_time_axis.")"
 # The same for the other axis, and without labels, for panels side by side.
 time_axis_x = "set logscale x 10; set xtics (".substr(time_axis, strstrt(time_axis, "(") + 1, strlen(time_axis))
 unlabelled_time_axis = "set logscale y 10; set ytics ("

@@ -89,10 +89,10 @@ static double check(const struct loop *loop)
 }
 
 // After how many operations they have cost as much as the communicator: only a loop that keeps it knows.
-static double break_even(int k, const double spent[PHASES])
+static double break_even(int k, double seconds[][REPEATS], int i)
 {
-    const double op = spent[OP] / (k - 1), once = spent[RENDEZVOUS] + spent[CONNECT] + spent[FIRST_OP] + spent[DESTROY];
-    return (once - op) / op;
+    const double op = seconds[OP][i] * k / (k - 1);
+    return k * (seconds[PHASES][i] - seconds[OP][i]) / op - 1; // the first operation is one of them
 }
 
 // Seconds an iteration with k of them, in total and by phase; by phase is reported when `last`.
@@ -108,13 +108,14 @@ static void measure(struct loop *loop, int k, bool last)
         seconds[PHASES][i] = 0;
         for (int p = 0; p < PHASES; p++)
             seconds[PHASES][i] += seconds[p][i] = loop->spent[p] / k;
-        even[i] = break_even(k, loop->spent);
     }
     must(clab_allreduce(loop->clock, seconds, seconds, sizeof seconds / sizeof(double), CLAB_F64, CLAB_MAX));
     snprintf(name, sizeof name, "iteration/%d", k);
     must(clab_report(loop->clock, name, "s", seconds[PHASES], REPEATS));
     for (int p = 0; last && p < PHASES; p++)
         must(clab_report(loop->clock, phase_names[p], "s", seconds[p], REPEATS));
+    for (int i = 0; last && i < REPEATS; i++)
+        even[i] = break_even(k, seconds, i);
     if (last && k > 1)
         must(clab_report(loop->clock, "break_even", "1", even, REPEATS));
 }

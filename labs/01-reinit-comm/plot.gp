@@ -55,14 +55,15 @@ do for [terminal in terminals] {
     set xtics 4
     set xrange [K_min / 1.5 : K_max * 1.5]
     set xlabel "iterations of the loop" offset 0, 0.4
-    eval time_axis
+    eval fine_time_axis
     set yrange [0.5 * OP_max : *]
     set ylabel "time of an iteration" offset label_offset
     set key at screen 0.715, screen 0.91 left top
     plot csv using (iterations("before") * 1.05):8:9:10 with yerrorbars linestyle 12 title "before: one in every iteration", \
          csv using (iterations("after") / 1.05):8:9:10 with yerrorbars linestyle 11 title "after: one for all", \
-         csv using (iterations("before")):11 with lines linestyle 2 title "predicted: before", \
-         OP_max with lines linestyle 98 title "limit: the operation alone" @predicted_after
+         csv using (iterations("before")):11 with lines linestyle 2 title "predicted: before" \
+         @predicted_after, \
+         OP_max with lines linestyle 98 title "limit: the operation alone"
     unset label
 
     # where the time goes
