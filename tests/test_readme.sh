@@ -20,7 +20,7 @@ check() {
 
 has_the_picture_that_the_kit_draws() {
     why="slides/ring.svg is not what \`commlab show ring --ranks 4 --format svg\` draws"
-    "$commlab" show ring --ranks 4 --format svg | cmp -s - slides/ring.svg
+    "$commlab" show ring --ranks 4 --format svg | cmp -s - <(grep -v SPDX slides/ring.svg)
 }
 
 links_to_files_that_exist() {
