@@ -111,14 +111,19 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
         fprintf(stderr, "\r%-50s%s", text, pair < pairs ? "" : "\r");
 }
 
+static int measure_program(struct session *s, enum lab_program program, int ranks, const struct lab_words *iterations)
+{
+    CLAB_TRY(lab_line_measure(s->setting.backend, program, ranks, &s->probe));
+    return lab_run(&s->setting, program, ranks, &s->conf.sizes, iterations, &s->results);
+}
+
 static int measure_pairs(struct session *s, int ranks, const struct lab_words *iterations, int pairs)
 {
     for (int i = 0; i < pairs; i++) {
         const enum lab_program first = i % 2 ? LAB_AFTER : LAB_BEFORE;
         show_progress(s, ranks, i, pairs);
-        CLAB_TRY(lab_line_measure(s->setting.backend, ranks, &s->probe));
-        CLAB_TRY(lab_run(&s->setting, first, ranks, &s->conf.sizes, iterations, &s->results));
-        CLAB_TRY(lab_run(&s->setting, !first, ranks, &s->conf.sizes, iterations, &s->results));
+        CLAB_TRY(measure_program(s, first, ranks, iterations));
+        CLAB_TRY(measure_program(s, !first, ranks, iterations));
     }
     show_progress(s, ranks, pairs, pairs);
     return CLAB_OK;
@@ -151,7 +156,7 @@ static double limit_seconds_per_byte(const struct lab_context *context)
 // Where the cores were, and whether they stayed there.
 static int describe_line(const struct session *s, struct clab_manifest *m)
 {
-    const struct lab_series *line = lab_results_find(&s->probe, LAB_BEFORE, s->conf.ranks, "line");
+    const struct lab_series *line = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "line");
     struct clab_summary summary;
     CLAB_TRY(clab_summarize(line->samples, line->n, &summary));
     CLAB_TRY(clab_manifest_add(m, "line", "%.3g ns between two cores, %.3g to %.3g ns meanwhile", 1e9 * summary.median,

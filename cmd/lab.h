@@ -153,18 +153,18 @@ struct lab_model {
 
 const struct lab_model *lab_model_find(const char *name); // or NULL
 
-// Seconds of an allreduce of float32 by `algorithm`; NAN without a network. It is the simulator's, or where ranks share the
-// cores of one machine lab_crowd.c's.
+// Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's, or where
+// ranks share the cores of one machine lab_crowd.c's.
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
 
 // ---- lab_line.c ----------------------------------------------------------------------------------------------
 
-// Measure it, and add it to *results as quantity `line` of `ranks`. With one thread only: it forks.
+// Measure it, and add it to *results as quantity `line` of that program and number of ranks. With one thread only: it forks.
 //   errors: the launcher's, CLAB_EWRONG (a rank failed, and has said why), CLAB_ENOMEM
-int lab_line_measure(const char *backend, int ranks, struct lab_results *results);
+int lab_line_measure(const char *backend, enum lab_program program, int ranks, struct lab_results *results);
 
-// What it was while runs of `ranks` were measured: half a round trip of 8 bytes between two ranks, in seconds; 0: not known.
-double lab_line(const struct lab_results *results, int ranks);
+// What it was at the median before runs of `program`: half a round trip of 8 bytes between two ranks, in seconds; 0: not known.
+double lab_line(const struct lab_results *results, enum lab_program program, int ranks);
 
 // ---- lab_crowd.c ---------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ struct lab_counts lab_count(const struct clab_problem *problem, const struct cla
 // Whether the network is this machine's profile, and `ranks` are more than it has cores.
 bool lab_crowded(const struct lab_context *context, int ranks);
 
-// Seconds of `problem` where ranks are crowded, and of the exchange by hand.
+// Seconds of `problem` in an after program where ranks are crowded, and of the exchange by hand of a before program.
 double lab_crowd_predict(const struct lab_context *context, const struct clab_problem *problem,
                          const struct clab_algorithm *algorithm);
 double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, size_t bytes);

@@ -102,9 +102,10 @@ static double crowd_time(const struct lab_context *context, int ranks, double wo
 }
 
 // The memory that the ranks of a core touch, `buffers` each, and what its bytes then cost.
-static struct clab_level crowd_level(const struct lab_context *context, int ranks, int buffers, size_t bytes)
+static struct clab_level crowd_level(const struct lab_context *context, enum lab_program program, int ranks,
+                                     int buffers, size_t bytes)
 {
-    return clab_net_level(clab_net_placed(context->net, lab_line(context->probe, ranks)),
+    return clab_net_level(clab_net_placed(context->net, lab_line(context->probe, program, ranks)),
                           (size_t)buffers * bytes * (size_t)ranks / (size_t)context->cores);
 }
 
@@ -113,7 +114,7 @@ double lab_crowd_predict(const struct lab_context *context, const struct clab_pr
 {
     const struct lab_counts c = lab_count(problem, algorithm);
     const struct clab_level level =
-        crowd_level(context, problem->nranks, 2, problem->count * clab_type_bytes(CLAB_F32));
+        crowd_level(context, LAB_AFTER, problem->nranks, 2, problem->count * clab_type_bytes(CLAB_F32));
     const double work = c.copied * level.pull[CLAB_FRESH][CLAB_BOTH] +
                         c.reduced[CLAB_KEPT] * level.reduce[CLAB_KEPT][CLAB_BOTH] +
                         c.reduced[CLAB_FRESH] * level.reduce[CLAB_FRESH][CLAB_BOTH];
@@ -122,7 +123,7 @@ double lab_crowd_predict(const struct lab_context *context, const struct clab_pr
 
 double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, size_t bytes)
 {
-    const struct clab_level level = crowd_level(context, ranks, ranks + 2, bytes);
+    const struct clab_level level = crowd_level(context, LAB_BEFORE, ranks, ranks + 2, bytes);
     const double moved = (double)ranks * (ranks - 1) * (double)bytes;
     return crowd_time(context, ranks, moved * (level.pull[CLAB_KEPT][CLAB_BOTH] + level.reduce[CLAB_KEPT][CLAB_BOTH]),
                       1);

@@ -43,9 +43,9 @@ static int measure(const char *backend, double *shared)
     return status == 0 ? CLAB_OK : CLAB_EWRONG; // the rank has said why
 }
 
-int lab_line_measure(const char *backend, int ranks, struct lab_results *results)
+int lab_line_measure(const char *backend, enum lab_program program, int ranks, struct lab_results *results)
 {
-    const struct lab_series key = {.program = LAB_BEFORE, .ranks = ranks, .quantity = "line", .unit = "s"};
+    const struct lab_series key = {.program = program, .ranks = ranks, .quantity = "line", .unit = "s"};
     double *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return CLAB_ENOMEM;
@@ -56,8 +56,8 @@ int lab_line_measure(const char *backend, int ranks, struct lab_results *results
     return err;
 }
 
-double lab_line(const struct lab_results *results, int ranks)
+double lab_line(const struct lab_results *results, enum lab_program program, int ranks)
 {
-    const struct lab_series *series = lab_results_find(results, LAB_BEFORE, ranks, "line");
+    const struct lab_series *series = lab_results_find(results, program, ranks, "line");
     return series ? lab_series_median(series) : 0;
 }

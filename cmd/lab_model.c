@@ -19,13 +19,21 @@
 
 extern const struct lab_model lab_model_reinit;
 
-static double simulate(const struct lab_context *context, const struct clab_problem *problem,
+static struct clab_problem problem_of(const struct clab_algorithm *algorithm, int ranks, size_t bytes)
+{
+    return (struct clab_problem){.collective = algorithm->collective,
+                                 .nranks = ranks,
+                                 .lanes = algorithm->default_lanes,
+                                 .count = bytes / clab_type_bytes(CLAB_F32)};
+}
+
+// line: between the cores, in seconds (lab_line.c)
+static double simulate(const struct clab_net *net, double line, const struct clab_problem *problem,
                        const struct clab_algorithm *algorithm)
 {
-    const struct clab_sim_options options = {
-        .element_bytes = clab_type_bytes(CLAB_F32), .calls = 16, .line = lab_line(context->probe, problem->nranks)};
+    const struct clab_sim_options options = {.element_bytes = clab_type_bytes(CLAB_F32), .calls = 16, .line = line};
     struct clab_sim_result result;
-    return clab_sim_run(problem, algorithm, context->net, &options, &result) == CLAB_OK ? result.seconds : NAN;
+    return clab_sim_run(problem, algorithm, net, &options, &result) == CLAB_OK ? result.seconds : NAN;
 }
 
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *name, size_t bytes)
@@ -33,24 +41,25 @@ double lab_predict_allreduce(const struct lab_context *context, int ranks, const
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, name);
     if (!algorithm || !context->net)
         return NAN;
-    const struct clab_problem problem = {CLAB_ALLREDUCE,           ranks, 0,
-                                         algorithm->default_lanes, 0,     bytes / clab_type_bytes(CLAB_F32)};
-    return lab_crowded(context, ranks) ? lab_crowd_predict(context, &problem, algorithm)
-                                       : simulate(context, &problem, algorithm);
+    const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
+    if (lab_crowded(context, ranks))
+        return lab_crowd_predict(context, &problem, algorithm);
+    return simulate(context->net, lab_line(context->probe, LAB_AFTER, ranks), &problem, algorithm);
 }
 
 // Everyone's buffer to everyone, then P - 1 additions out of one's own memory.
 static double predict_by_hand(const struct lab_context *context, int ranks, size_t bytes)
 {
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLTOALL, "pairwise");
-    const struct clab_problem problem = {CLAB_ALLTOALL, ranks, 0, 1, 0, bytes / clab_type_bytes(CLAB_F32)};
     if (!algorithm || !context->net)
         return NAN;
     if (lab_crowded(context, ranks))
         return lab_crowd_predict_by_hand(context, ranks, bytes);
-    const struct clab_level level =
-        clab_net_level(clab_net_placed(context->net, lab_line(context->probe, ranks)), (size_t)(ranks + 2) * bytes);
-    return simulate(context, &problem, algorithm) + (ranks - 1.0) * (double)bytes * level.reduce[CLAB_KEPT][CLAB_BOTH];
+    const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
+    const double line = lab_line(context->probe, LAB_BEFORE, ranks);
+    const struct clab_level level = clab_net_level(clab_net_placed(context->net, line), (size_t)(ranks + 2) * bytes);
+    return simulate(context->net, line, &problem, algorithm) +
+           (ranks - 1.0) * (double)bytes * level.reduce[CLAB_KEPT][CLAB_BOTH];
 }
 
 static double predict_algorithms(const struct lab_context *context, enum lab_program program, int ranks,
@@ -64,8 +73,7 @@ static double predict_algorithms(const struct lab_context *context, enum lab_pro
         clab_algorithm_find(CLAB_ALLREDUCE, program == LAB_BEFORE ? "naive" : word);
     if (!algorithm)
         return NAN;
-    const struct clab_problem problem = {CLAB_ALLREDUCE,           ranks, 0,
-                                         algorithm->default_lanes, 0,     bytes / clab_type_bytes(CLAB_F32)};
+    const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
     if (!strcmp(name, "time"))
         return program == LAB_BEFORE ? predict_by_hand(context, ranks, bytes)
                                      : lab_predict_allreduce(context, ranks, word, bytes);
