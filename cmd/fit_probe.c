@@ -48,6 +48,10 @@ static const struct fit_probe {
     {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_fresh_reduce},
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_one_way_add},
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_add},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_sum},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_sum_both},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_one_way_summed},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_summed},
 };
 
 enum { NPROBES = sizeof probes / sizeof *probes, SIZES_AT_MOST = 32 };

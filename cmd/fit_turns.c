@@ -172,3 +172,29 @@ void fit_turn_copy_both(struct fit_ranks *r, size_t bytes)
 {
     r->comm->backend->device->copy(r->y, r->x, bytes);
 }
+
+void fit_turn_sum_both(struct fit_ranks *r, size_t bytes)
+{
+    r->comm->backend->device->reduce(CLAB_F32, CLAB_SUM, r->x, r->x, r->z, bytes / sizeof(float));
+}
+
+void fit_turn_sum(struct fit_ranks *r, size_t bytes)
+{
+    if (r->rank == 0)
+        fit_turn_sum_both(r, bytes);
+}
+
+void fit_turn_one_way_summed(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_sum(r, bytes);
+    if (r->rank == 0)
+        send(r, r->z, bytes);
+    else
+        receive(r, r->y, bytes, NULL);
+}
+
+void fit_turn_exchange_summed(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_sum_both(r, bytes);
+    exchange(r, r->z, r->y, bytes, NULL);
+}

@@ -21,8 +21,10 @@
 #include "net_keys.h"
 #include "schedule/schedule.h"
 
-static const char *const probe_names[CLAB_PROBES] = {"call", "stages", "post",   "stream", "pingpong", "exchange",
-                                                     "copy", "pull",   "reduce", "add",    "lanes"};
+static const char *const probe_names[CLAB_PROBES] = {
+    "call", "stages", "post", "stream", "pingpong", "exchange", "copy",
+    "pull", "reduce", "add",  "lanes",  "sum",      "summed",
+};
 
 enum { LANE_BYTES = 8 }; // of LANES' messages
 
@@ -156,6 +158,15 @@ static double per_byte(const struct clab_segment *s, double seconds, size_t byte
     return at_least_0(seconds - fixed) / (double)bytes;
 }
 
+// A peer's sums. What a core has copied leaves its caches by itself where it is large, sums do not: fresh data is
+// priced as the dearer of both.
+static double per_byte_summed(struct round *r, const struct clab_segment *s, size_t bytes, enum clab_load load)
+{
+    double sum = time_of(r, CLAB_PROBE_SUM, bytes, CLAB_KEPT, load);
+    double summed = time_of(r, CLAB_PROBE_SUMMED, bytes, CLAB_FRESH, load);
+    return per_byte(s, summed - sum, bytes, CLAB_KEPT, load);
+}
+
 static void fit_level(struct round *r, const struct clab_segment *segment, size_t bytes, struct clab_level *level)
 {
     level->bytes = 2 * bytes;
@@ -169,6 +180,7 @@ static void fit_level(struct round *r, const struct clab_segment *segment, size_
             level->pull[touch][load] = per_byte(segment, pull, bytes, touch, load);
             level->reduce[touch][load] = per_byte(segment, reduce, bytes, touch, load);
         }
+        level->pull[CLAB_FRESH][load] = fmax(level->pull[CLAB_FRESH][load], per_byte_summed(r, segment, bytes, load));
     }
 }
 

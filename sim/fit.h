@@ -26,6 +26,8 @@ enum clab_probe {
     CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
     CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
     CLAB_PROBE_LANES,  // STREAM, each message on the next lane
+    CLAB_PROBE_SUM,    // a rank's own memory: z = x + x
+    CLAB_PROBE_SUMMED, // SUM, and then z as a message, until the sender is told; both: an exchange
     CLAB_PROBES
 };
 
