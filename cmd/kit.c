@@ -60,6 +60,12 @@ int kit_root(char **path_p)
     return CLAB_ENOENT;
 }
 
+const char *kit_relative(const char *root, const char *path)
+{
+    const size_t length = strlen(root);
+    return !strncmp(path, root, length) && path[length] == '/' ? path + length + 1 : path;
+}
+
 int kit_make_folder(const char *path)
 {
     char part[PATH_MAX];

@@ -207,7 +207,7 @@ static int tell(struct session *s)
     if (!err)
         err = lab_table_write(&s->context, &s->results, s->setting.backend, s->net_name, &manifest, s->csv);
     if (!err)
-        printf("# data: %s\n", s->csv);
+        printf("# data: %s\n", kit_relative(s->root, s->csv));
     clab_manifest_free(&manifest);
     return err;
 }
@@ -218,7 +218,7 @@ static int draw(const struct session *s)
     snprintf(script, sizeof script, "labs/%s/plot.gp", s->conf.folder);
     const int err = kit_plot(s->root, script, s->csv, s->figure);
     if (!err)
-        printf("# figure: %s.svg and .png\n", s->figure);
+        printf("# figure: %s.svg and .png\n", kit_relative(s->root, s->figure));
     return err == CLAB_EUNSUPPORTED ? CLAB_OK : err; // no gnuplot: it has been said, and the data is there
 }
 

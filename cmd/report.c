@@ -197,7 +197,7 @@ static int write_page(const struct session *session)
         err = clab_output_close(&output);
     }
     if (!err)
-        printf("report: %s\n", path);
+        printf("report: %s\n", kit_relative(session->root, path));
     free(path);
     return err;
 }
