@@ -153,7 +153,7 @@ static double limit_seconds_per_byte(const struct lab_context *context)
     return least * fmax(1, (double)context->ranks / context->cores);
 }
 
-// Where the cores were, and whether they stayed there.
+// Where the cores were, whether they stayed there, and whether the profile knows that place.
 static int describe_line(const struct session *s, struct clab_manifest *m)
 {
     const struct lab_series *line = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "line");
@@ -161,9 +161,16 @@ static int describe_line(const struct session *s, struct clab_manifest *m)
     CLAB_TRY(clab_summarize(line->samples, line->n, &summary));
     CLAB_TRY(clab_manifest_add(m, "line", "%.3g ns between two cores, %.3g to %.3g ns meanwhile", 1e9 * summary.median,
                                1e9 * summary.min, 1e9 * summary.max));
-    return line_is_same(clab_quantile(line->samples, line->n, 0.25), clab_quantile(line->samples, line->n, 0.75))
-               ? CLAB_OK
-               : clab_manifest_add(m, "warning", "the host moved the cores about while this was measured");
+    if (!line_is_same(clab_quantile(line->samples, line->n, 0.25), clab_quantile(line->samples, line->n, 0.75)))
+        return clab_manifest_add(m, "warning", "the host moved the cores about while this was measured");
+    const double known = s->net ? clab_net_placed(s->net, summary.median)->line : 0;
+    if (known > 0 && !line_is_same(summary.median, known))
+        return clab_manifest_add(
+            m, "warning",
+            "the cores lie elsewhere than when the profile was measured (a line takes %.3g ns, not "
+            "%.3g), so times are off; `commlab fit` measures it anew",
+            1e9 * summary.median, 1e9 * known);
+    return CLAB_OK;
 }
 
 static int describe(const struct session *s, struct clab_manifest *m)
