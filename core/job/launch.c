@@ -80,15 +80,26 @@ static int check(const struct clab_launch *launch, struct run *run)
 
 // ---- the job's memory ----------------------------------------------------------------------------------------
 
-// Addresses only: pages come when they are touched, and any rank may need most of the machine.
-static size_t segment_bytes(void)
+// Addresses only: pages come when they are touched. Any rank may need most of the machine, and each has queues from all.
+static size_t segment_bytes(int nranks)
 {
-    return 2 * (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    return 2 * (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) + (size_t)nranks * ((size_t)4 << 30);
+}
+
+// Where the caller's standard streams are closed, files opened next would take their places, and ranks would write into them.
+static void fill_standard_streams(void)
+{
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
+        ;
+    if (fd > STDERR_FILENO)
+        close(fd);
 }
 
 static int make_memory(struct run *run)
 {
-    const size_t control = clab_control_bytes(run->launch->nranks), segment = segment_bytes();
+    fill_standard_streams();
+    const size_t control = clab_control_bytes(run->launch->nranks), segment = segment_bytes(run->launch->nranks);
     run->memory_fd = memfd_create("commlab", 0); // inherited by ranks
     if (run->memory_fd < 0 || ftruncate(run->memory_fd, (off_t)(control + segment)) != 0)
         goto refused;

@@ -30,8 +30,8 @@ static const char *value_of(const char *name, int argc, char **argv, int *i)
         return NULL;
     if (arg[length] == '\0')
         return *i + 1 < argc ? argv[++*i] : "";
-    if (name[1] != '-')
-        return arg + length;
+    if (name[1] != '-') // -n4, but not -nodes
+        return arg[length] >= '0' && arg[length] <= '9' ? arg + length : NULL;
     return arg[length] == '=' ? arg + length + 1 : NULL;
 }
 
