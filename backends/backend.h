@@ -20,14 +20,14 @@
 struct clab_bootstrap {
     int rank, nranks;
     double timeout; // seconds any wait may last
+    int cores;      // that the ranks of this host share
     int segment_fd; // a sparse memory file that all ranks of this host inherited, or -1
     size_t segment_bytes, segment_offset; // the part of it that is the backend's
     // Every rank gives `bytes` and gets all ranks' in rank order. Collective over the job.
     // errors: CLAB_EPEER (a rank has ended), CLAB_ETIMEOUT
     int (*exchange)(struct clab_bootstrap *, const void *mine, size_t bytes, void *all);
-    // The first rank that is known to have ended, or -1. Cheap: it reads one word.
+    // A rank that has failed, or has ended without leaving the job, or -1. Cheap: it reads one word.
     int (*dead)(struct clab_bootstrap *);
-    void *context;
 };
 
 // The members of a communicator: member i of it is rank `ranks[i]` of the job. `exchange` is over the members.
@@ -41,7 +41,8 @@ struct clab_group {
 struct clab_domain;   // a backend's own
 struct clab_endpoint; // a backend's own
 
-enum { CLAB_MAX_LANES = 16, CLAB_P2P_LANE = CLAB_MAX_LANES }; // collectives use lanes below; send/recv have their own
+// Collectives use the first lanes; sends and receives have their own, and so has the making of communicators.
+enum { CLAB_MAX_LANES = 16, CLAB_P2P_LANE = CLAB_MAX_LANES, CLAB_SETUP_LANE, CLAB_LANES };
 
 // One message of a stage, with addresses. The first part is the caller's and stays as it is until done; the second is
 // the backend's. Order between a pair within a lane is the order of start().
@@ -53,6 +54,7 @@ struct clab_transfer {
     size_t count;         // elements of `type`; 0 is a message, too
     enum clab_type type;
     enum clab_op redop;
+    uint16_t call;        // what is being called, as a number that both ends must agree on
 
     bool done;       // set by start or test
     size_t moved;    // bytes so far
@@ -90,7 +92,7 @@ struct clab_backend {
     void (*close)(struct clab_endpoint *endpoint);
 
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
-    //   errors: CLAB_EPEER, CLAB_EMISMATCH (sizes differ)
+    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_ESYS
     int (*start)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
     // Move what can be moved now; *done_p says whether all `n` are done. Never waits.
     //   errors: as start
@@ -98,10 +100,6 @@ struct clab_backend {
     // Nothing could be moved for the `fruitless`-th time in a row (0, 1, ...): spin, yield or sleep, as suits, and at most 1 ms.
     //   errors: CLAB_EPEER, with *peer_p the member that has ended
     int (*idle)(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p);
-
-    // The library's own collective, when the algorithm asked for is "native".  errors: CLAB_EUNSUPPORTED
-    int (*collective)(struct clab_endpoint *endpoint, const struct clab_problem *problem, const void *in, void *out,
-                      enum clab_type type, enum clab_op op);
 
     const struct clab_device *device;
 };

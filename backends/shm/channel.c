@@ -4,6 +4,7 @@
 
 #include "shm/channel.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -62,16 +63,26 @@ static size_t write_line(const struct clab_domain *domain, struct shm_channel *c
     size_t bytes = message_bytes(t), moved = bytes - t->moved;
     struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
     const char *src = (const char *)t->src + t->moved;
-    line->way = choose_way(domain, t->src, bytes);
+    line->way = (uint16_t)choose_way(domain, t->src, bytes);
+    line->call = t->call;
     line->message_bytes = bytes;
     switch ((enum shm_way)line->way) {
-    case SHM_INLINE: memcpy(line->payload, src, moved); break;
+    case SHM_INLINE:
+        if (moved)
+            memcpy(line->payload, src, moved);
+        break;
     case SHM_SLOTS:
         moved = least(moved, SHM_SLOT_BYTES);
         memcpy(channel->queue->slots[channel->lines % SHM_LINES], src, moved);
         break;
-    case SHM_PULL: line->address = (uint64_t)(src - domain->base); break;
-    case SHM_READV: line->address = (uint64_t)(uintptr_t)src; break;
+    case SHM_PULL:
+        moved = least(moved, SHM_PULL_BYTES);
+        line->address = (uint64_t)(src - domain->base);
+        break;
+    case SHM_READV:
+        moved = least(moved, SHM_PULL_BYTES);
+        line->address = (uint64_t)(uintptr_t)src;
+        break;
     }
     atomic_store_explicit(&line->number, ++channel->lines, memory_order_release);
     return moved;
@@ -104,54 +115,69 @@ int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel
 // ---- receiving -----------------------------------------------------------------------------------------------
 
 // Land `bytes` of the message, which lie at `from`, behind what has landed already.
-static void land(const struct clab_transfer *t, const void *from, size_t bytes)
+static void land(struct clab_transfer *t, const void *from, size_t bytes)
 {
     char *dst = (char *)t->dst + t->moved;
     if (t->op == CLAB_RECV)
         clab_copy(dst, from, bytes);
     else
-        clab_elements_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
+        clab_elements_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst,
+                             bytes / clab_type_bytes(t->type));
+    t->moved += bytes;
 }
 
-// Read the peer's private memory: straight to its place, or by blocks that the cache holds until they are reduced.
+// Read `bytes` of a process's memory.
+static int read_remote(pid_t pid, int peer, uint64_t address, void *to, size_t bytes)
+{
+    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
+    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes)
+        return CLAB_OK;
+    int err = errno == ESRCH ? CLAB_EPEER : CLAB_ESYS;
+    clab_error("%zu bytes of rank %d's memory can not be read: %m", bytes, peer);
+    return err;
+}
+
+// A fragment in the peer's private memory: straight to its place, or by blocks that the cache holds until they are reduced.
 static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
 {
     pid_t pid = endpoint->domain->pids[endpoint->job_ranks[t->peer]];
-    while (t->moved < bytes) {
-        size_t block = t->op == CLAB_RECV ? bytes : least(bytes - t->moved, SHM_READV_BLOCK);
-        char *place = t->op == CLAB_RECV ? t->dst : endpoint->bounce;
-        struct iovec local = {place, block}, remote = {(char *)(uintptr_t)address + t->moved, block};
-        ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-        if (got != (ssize_t)block) {
-            clab_error("reading %zu bytes of rank %d's memory gave %zd: has it ended?", block, t->peer, got);
-            return CLAB_EPEER;
-        }
-        if (t->op == CLAB_RECV_REDUCE)
-            land(t, place, block);
-        t->moved += block;
+    if (t->op == CLAB_RECV) {
+        CLAB_TRY(read_remote(pid, t->peer, address, (char *)t->dst + t->moved, bytes));
+        t->moved += bytes;
+        return CLAB_OK;
+    }
+    for (size_t start = 0; start < bytes; start += SHM_READV_BLOCK) {
+        size_t block = least(bytes - start, SHM_READV_BLOCK);
+        CLAB_TRY(read_remote(pid, t->peer, address + start, endpoint->bounce, block));
+        land(t, endpoint->bounce, block);
     }
     return CLAB_OK;
+}
+
+static int check_line(const struct clab_transfer *t, const struct shm_line *line)
+{
+    size_t bytes = message_bytes(t);
+    if (line->message_bytes == bytes && line->call == t->call)
+        return CLAB_OK;
+    clab_error("rank %d sent %zu bytes where %zu were expected%s: do all ranks make the same calls in the same order?",
+               t->peer, (size_t)line->message_bytes, bytes, line->call == t->call ? "" : ", of another call");
+    return CLAB_EMISMATCH;
 }
 
 static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t,
                      const struct shm_line *line)
 {
-    size_t bytes = message_bytes(t), fragment = bytes - t->moved;
-    if (line->message_bytes != bytes) {
-        clab_error("rank %d sent %zu bytes where %zu were expected: do all ranks call the same collective with the same count?",
-                   t->peer, (size_t)line->message_bytes, bytes);
-        return CLAB_EMISMATCH;
-    }
+    CLAB_TRY(check_line(t, line));
+    size_t rest = message_bytes(t) - t->moved;
     switch ((enum shm_way)line->way) {
-    case SHM_INLINE: land(t, line->payload, fragment); break;
-    case SHM_SLOTS:
-        fragment = least(fragment, SHM_SLOT_BYTES);
-        land(t, channel->queue->slots[channel->lines % SHM_LINES], fragment);
+    case SHM_INLINE:
+        if (rest)
+            land(t, line->payload, rest);
         break;
-    case SHM_PULL: land(t, endpoint->domain->base + line->address, fragment); break;
-    case SHM_READV: return land_remote(endpoint, t, line->address, bytes);
+    case SHM_SLOTS: land(t, channel->queue->slots[channel->lines % SHM_LINES], least(rest, SHM_SLOT_BYTES)); break;
+    case SHM_PULL: land(t, endpoint->domain->base + line->address, least(rest, SHM_PULL_BYTES)); break;
+    case SHM_READV: return land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES));
     }
-    t->moved += fragment;
     return CLAB_OK;
 }
 

@@ -12,7 +12,8 @@ enum shm_way { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
 
 struct shm_line {
     _Atomic uint32_t number; // 1, 2, ...: the line's content is message fragment `number`
-    uint32_t way;
+    uint16_t way;
+    uint16_t call; // clab_transfer.call
     uint64_t message_bytes;
     union {
         char payload[SHM_INLINE_BYTES];
@@ -48,6 +49,6 @@ struct clab_endpoint {
 };
 
 // Move what can be moved of `t` through its channel; sets t->done.
-//   errors: CLAB_EMISMATCH (the sizes at both ends differ), CLAB_ESYS (process_vm_readv)
+//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone), CLAB_ESYS (its memory can not be read)
 int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
 int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);

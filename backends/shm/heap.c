@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
@@ -117,8 +118,9 @@ void shm_heap_free(struct shm_heap *heap, void *memory)
     for (struct block *block = heap->first; block; block = block->next)
         if (block->used && block->start == start) {
             block->used = false;
-            fallocate(heap->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(heap->file_offset + block->start),
-                      (off_t)block->bytes);
+            if (fallocate(heap->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(heap->file_offset + start),
+                          (off_t)block->bytes))
+                memset(memory, 0, block->bytes); // a kernel that can not punch: zero it by hand
             merge_free(heap);
             return;
         }

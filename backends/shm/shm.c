@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "shm/channel.h"
 
-enum { LANES = CLAB_P2P_LANE + 1, HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
+enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
 
 // What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
 // for `consumed` must find it.
@@ -25,7 +25,7 @@ struct shm_area {
     _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed; // members that have
     uint32_t members;
     struct shm_area *next; // in the owner's list of closed areas
-    struct shm_queue queues[]; // (members, LANES): what member m sends to the owner on a lane
+    struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
 };
 
 // ---- domain --------------------------------------------------------------------------------------------------
@@ -34,7 +34,6 @@ struct shm_area {
 struct hello {
     pid_t pid;
     const uint64_t *probe; // a word that the others try to read
-    cpu_set_t cores;
 };
 
 static bool can_read(pid_t pid, const uint64_t *probe, uint64_t expected)
@@ -44,7 +43,7 @@ static bool can_read(pid_t pid, const uint64_t *probe, uint64_t expected)
     return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof word && word == expected;
 }
 
-// Learn pids, whether all may read each other's memory, and how many cores there are for how many ranks.
+// Learn pids, and whether all may read each other's memory.
 static int greet(struct clab_domain *domain)
 {
     static const uint64_t probe = 0x636f6d6d6c616221; // the same address need not hold it in another program
@@ -55,16 +54,10 @@ static int greet(struct clab_domain *domain)
     if (err)
         goto done;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
-    sched_getaffinity(0, sizeof mine.cores, &mine.cores);
     if ((err = boot->exchange(boot, &mine, sizeof mine, all)))
         goto done;
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    for (int r = 0; r < boot->nranks; r++) {
+    for (int r = 0; r < boot->nranks; r++)
         domain->pids[r] = all[r].pid;
-        CPU_OR(&cores, &cores, &all[r].cores);
-    }
-    domain->crowded = boot->nranks > CPU_COUNT(&cores);
     const struct hello *next = &all[(boot->rank + 1) % boot->nranks];
     readable = can_read(next->pid, next->probe, probe) && !getenv("CLAB_SHM_NO_READV");
     if ((err = boot->exchange(boot, &readable, sizeof readable, every)))
@@ -115,6 +108,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
+    domain->crowded = boot->nranks > boot->cores;
     domain->pids = calloc((size_t)boot->nranks, sizeof *domain->pids);
     int err = domain->pids ? map_file(domain) : CLAB_ENOMEM;
     if (!err) {
@@ -132,22 +126,6 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     return CLAB_OK;
 }
 
-static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
-{
-    int err = shm_heap_alloc(domain->heap, bytes, memory_p);
-    if (err)
-        clab_error("shm: no block of %zu bytes is left; the largest has %zu", bytes, shm_heap_left(domain->heap));
-    return err;
-}
-
-static void release(struct clab_domain *domain, void *memory)
-{
-    if (memory)
-        shm_heap_free(domain->heap, memory);
-}
-
-// ---- endpoint ------------------------------------------------------------------------------------------------
-
 // Free the areas that no member uses any more.
 static void reap(struct clab_domain *domain)
 {
@@ -161,6 +139,23 @@ static void reap(struct clab_domain *domain)
         shm_heap_free(domain->heap, area);
     }
 }
+
+static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+{
+    reap(domain);
+    int err = shm_heap_alloc(domain->heap, bytes, memory_p);
+    if (err)
+        clab_error("shm: no block of %zu bytes is left; the largest has %zu", bytes, shm_heap_left(domain->heap));
+    return err;
+}
+
+static void release(struct clab_domain *domain, void *memory)
+{
+    if (memory)
+        shm_heap_free(domain->heap, memory);
+}
+
+// ---- endpoint ------------------------------------------------------------------------------------------------
 
 static void release_endpoint(struct clab_endpoint *endpoint)
 {
@@ -182,8 +177,8 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     endpoint->rank = group->rank;
     endpoint->nranks = group->nranks;
     endpoint->job_ranks = malloc(n * sizeof *endpoint->job_ranks);
-    endpoint->send = calloc(n * LANES, sizeof *endpoint->send);
-    endpoint->receive = calloc(n * LANES, sizeof *endpoint->receive);
+    endpoint->send = calloc(n * CLAB_LANES, sizeof *endpoint->send);
+    endpoint->receive = calloc(n * CLAB_LANES, sizeof *endpoint->receive);
     endpoint->peer_areas = calloc(n, sizeof(struct shm_area *));
     endpoint->bounce = malloc(SHM_READV_BLOCK);
     if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->bounce) {
@@ -196,34 +191,31 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
 
 static int open_endpoint(struct clab_domain *domain, const struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
-    size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * LANES * sizeof(struct shm_queue);
+    size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * CLAB_LANES * sizeof(struct shm_queue);
     struct clab_endpoint *endpoint = create_endpoint(domain, group);
     uint64_t mine = 0, *all = calloc(n, sizeof *all);
     void *memory = NULL;
     int err = endpoint && all ? CLAB_OK : CLAB_ENOMEM;
     if (err)
         goto fail;
-    reap(domain);
     if ((err = alloc(domain, area_bytes, &memory)))
         goto fail;
     endpoint->area = memory;
     endpoint->area->members = (uint32_t)group->nranks;
     mine = (uint64_t)((char *)memory - domain->base);
     if ((err = group->exchange(group->context, &mine, sizeof mine, all)))
-        goto fail_area;
+        goto fail; // the area stays: a member may have learnt where it lies
     for (size_t r = 0; r < n; r++) {
         endpoint->peer_areas[r] = (struct shm_area *)(domain->base + all[r]);
-        for (size_t lane = 0; lane < LANES; lane++) {
-            endpoint->send[r * LANES + lane].queue = &endpoint->peer_areas[r]->queues[(size_t)group->rank * LANES + lane];
-            endpoint->receive[r * LANES + lane].queue = &endpoint->area->queues[r * LANES + lane];
+        for (size_t lane = 0; lane < CLAB_LANES; lane++) {
+            endpoint->send[r * CLAB_LANES + lane].queue = &endpoint->peer_areas[r]->queues[(size_t)group->rank * CLAB_LANES + lane];
+            endpoint->receive[r * CLAB_LANES + lane].queue = &endpoint->area->queues[r * CLAB_LANES + lane];
         }
     }
     free(all);
     *endpoint_p = endpoint;
     return CLAB_OK;
 
-fail_area:
-    release(domain, memory);
 fail:
     free(all);
     if (endpoint)
@@ -247,7 +239,7 @@ static void close_endpoint(struct clab_endpoint *endpoint)
 static struct shm_channel *channel_of(struct clab_endpoint *endpoint, const struct clab_transfer *t)
 {
     struct shm_channel *channels = t->op == CLAB_SEND ? endpoint->send : endpoint->receive;
-    return &channels[t->peer * LANES + t->lane];
+    return &channels[t->peer * CLAB_LANES + t->lane];
 }
 
 static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
@@ -329,13 +321,6 @@ static int idle(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p)
     return find_dead(endpoint, peer_p);
 }
 
-static int collective(struct clab_endpoint *endpoint, const struct clab_problem *problem, const void *in, void *out,
-                      enum clab_type type, enum clab_op op)
-{
-    (void)endpoint, (void)problem, (void)in, (void)out, (void)type, (void)op;
-    return CLAB_EUNSUPPORTED; // shared memory has no collectives of its own
-}
-
 const struct clab_backend clab_backend_shm = {
     .name = "shm",
     .title = "shared memory between processes of one host",
@@ -348,6 +333,5 @@ const struct clab_backend clab_backend_shm = {
     .start = start,
     .test = test,
     .idle = idle,
-    .collective = collective,
     .device = &clab_device_cpu,
 };

@@ -48,6 +48,11 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
     return CLAB_OK;
 }
 
+static bool is_crowded(const struct clab_comm *comm)
+{
+    return comm->job->ranks > comm->job->bootstrap->cores;
+}
+
 static int choose(struct clab_comm *comm, struct clab_work *w)
 {
     struct clab_problem *p = &w->problem;
@@ -60,7 +65,7 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     }
     if (w->algorithm)
         return refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
-    w->algorithm = clab_select(p, clab_type_bytes(w->type), comm->crowded, &p->lanes);
+    w->algorithm = clab_select(p, clab_type_bytes(w->type), is_crowded(comm), &p->lanes);
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 
@@ -134,31 +139,43 @@ int clab_barrier_start(struct clab_comm *comm, struct clab_work **work_p)
     return start(comm, CALL(CLAB_BARRIER, 0, CLAB_SUM, CLAB_U8), work_p);
 }
 
+// A send or receive of the caller's.
 static int start_message(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p)
 {
     transfer.lane = CLAB_P2P_LANE;
-    if (transfer.peer < 0 || transfer.peer >= comm->nranks || (unsigned)transfer.type >= CLAB_TYPE_COUNT ||
-        (transfer.count && !transfer.src && !transfer.dst)) {
-        clab_error("send or receive: peer %d of %d ranks, or a NULL buffer", transfer.peer, comm->nranks);
-        return CLAB_EINVAL;
-    }
+    CLAB_TRY(clab_message_start(comm, transfer, work_p));
     if (transfer.op == CLAB_SEND) {
         comm->traffic.messages++;
         comm->traffic.bytes_sent += transfer.count * clab_type_bytes(transfer.type);
     }
+    return CLAB_OK;
+}
+
+int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p)
+{
+    if (transfer.peer < 0 || transfer.peer >= comm->nranks || (unsigned)transfer.type >= CLAB_TYPE_COUNT ||
+        (transfer.count && !transfer.src && !transfer.dst) ||
+        transfer.count > (size_t)-1 / 2 / clab_type_bytes(transfer.type)) {
+        clab_error("send or receive: peer %d of %d ranks, %zu elements: the peer, type, count or buffer is impossible",
+                   transfer.peer, comm->nranks, transfer.count);
+        return CLAB_EINVAL;
+    }
+    transfer.call = (uint16_t)transfer.type;
     return clab_work_start(comm, &(struct clab_work){.transfer = transfer}, work_p);
 }
 
-int clab_send_start(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer, struct clab_work **work_p)
+int clab_send_start(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer,
+                    struct clab_work **work_p)
 {
-    return start_message(comm, (struct clab_transfer){.op = CLAB_SEND, .peer = peer, .src = in, .count = count, .type = type},
-                         work_p);
+    struct clab_transfer t = {.op = CLAB_SEND, .peer = peer, .src = in, .count = count, .type = type};
+    return start_message(comm, t, work_p);
 }
 
-int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer, struct clab_work **work_p)
+int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer,
+                    struct clab_work **work_p)
 {
-    return start_message(comm, (struct clab_transfer){.op = CLAB_RECV, .peer = peer, .dst = out, .count = count, .type = type},
-                         work_p);
+    struct clab_transfer t = {.op = CLAB_RECV, .peer = peer, .dst = out, .count = count, .type = type};
+    return start_message(comm, t, work_p);
 }
 
 // ---- the same, waiting ---------------------------------------------------------------------------------------

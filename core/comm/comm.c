@@ -10,6 +10,11 @@
 
 static void release(struct clab_comm *comm)
 {
+    for (struct clab_comm **link = &comm->job->comms; *link; link = &(*link)->next)
+        if (*link == comm) {
+            *link = comm->next;
+            break;
+        }
     if (comm->endpoint)
         comm->backend->close(comm->endpoint);
     clab_work_free_all(comm);
@@ -28,7 +33,6 @@ static int open_comm(struct clab_job *job, const struct clab_group *group, doubl
     comm->backend = job->backend;
     comm->rank = group->rank;
     comm->nranks = group->nranks;
-    comm->crowded = job->ranks > clab_cores();
     comm->collectives_end = &comm->collectives;
     comm->traffic.algorithm = "none";
     comm->setup.rendezvous = rendezvous;
@@ -42,6 +46,8 @@ static int open_comm(struct clab_job *job, const struct clab_group *group, doubl
     }
     memcpy(comm->job_ranks, group->ranks, bytes);
     comm->setup.connect = clab_now() - start;
+    comm->next = job->comms;
+    job->comms = comm;
     *comm_p = comm;
     return CLAB_OK;
 }
@@ -93,11 +99,15 @@ static int exchange_over_parent(void *context, const void *mine, size_t bytes, v
     memcpy((char *)all + (size_t)m->me * bytes, mine, bytes);
     for (int shift = 1; shift < m->n; shift++) {
         int to = (m->me + shift) % m->n, from = (m->me - shift + m->n) % m->n;
-        struct clab_work *send;
-        CLAB_TRY(clab_send_start(m->parent, mine, bytes, CLAB_U8, m->members[to].rank, &send));
-        int err = clab_recv(m->parent, (char *)all + (size_t)from * bytes, bytes, CLAB_U8, m->members[from].rank);
-        int send_err = clab_work_wait(send);
-        CLAB_TRY(err ? err : send_err);
+        struct clab_transfer give = {.op = CLAB_SEND, .peer = m->members[to].rank, .lane = CLAB_SETUP_LANE,
+                                     .src = mine, .count = bytes, .type = CLAB_U8};
+        struct clab_transfer get = {.op = CLAB_RECV, .peer = m->members[from].rank, .lane = CLAB_SETUP_LANE,
+                                    .dst = (char *)all + (size_t)from * bytes, .count = bytes, .type = CLAB_U8};
+        struct clab_work *gives, *gets;
+        CLAB_TRY(clab_message_start(m->parent, give, &gives));
+        CLAB_TRY(clab_message_start(m->parent, get, &gets));
+        CLAB_TRY(clab_work_wait(gives));
+        CLAB_TRY(clab_work_wait(gets));
     }
     return CLAB_OK;
 }
@@ -160,11 +170,12 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
 {
     const struct clab_algorithm *found = NULL;
     char names[512];
-    if ((unsigned)collective >= CLAB_COLLECTIVE_COUNT || lanes < 0 || lanes > CLAB_MAX_LANES) {
-        clab_error("lanes are 0 (the algorithm's own) to %d, not %d", CLAB_MAX_LANES, lanes);
+    bool automatic = !strcmp(algorithm, "auto");
+    if ((unsigned)collective >= CLAB_COLLECTIVE_COUNT || lanes < 0 || lanes > (automatic ? 0 : CLAB_MAX_LANES)) {
+        clab_error("lanes are 0 (the algorithm's own, or automatic) to %d, not %d", CLAB_MAX_LANES, lanes);
         return CLAB_EINVAL;
     }
-    if (strcmp(algorithm, "auto") && !(found = clab_algorithm_find(collective, algorithm))) {
+    if (!automatic && !(found = clab_algorithm_find(collective, algorithm))) {
         list_algorithms(collective, names, sizeof names);
         clab_error("%s has no algorithm '%s'; it has: auto%s", clab_collective_name(collective), algorithm, names);
         return CLAB_ENOENT;

@@ -27,6 +27,7 @@ struct clab_run {
     enum clab_type type;
     enum clab_op op;
     size_t element_bytes;
+    uint16_t call; // a number for (collective, algorithm, type, op, root): all ranks must have the same
     struct clab_run_lane lanes[CLAB_MAX_LANES];
     int lanes_left;
     struct clab_transfer *transfers; // (lanes, width)
@@ -35,7 +36,7 @@ struct clab_run {
 
 struct clab_work {
     struct clab_comm *comm;
-    unsigned long sequence; // of the communicator's works
+    unsigned long sequence; // of the communicator's collectives
     bool done;
     int err;
     struct clab_work *next;
@@ -52,6 +53,13 @@ struct clab_work {
     struct clab_transfer transfer; // send or receive
 };
 
+// How long a communicator has been looked at in vain.
+struct clab_patience {
+    unsigned fruitless; // looks since something happened
+    double since;       // when the clock was first read after that; 0: not yet
+    size_t moved;       // bytes under way then
+};
+
 enum { CLAB_PROGRAM_CACHE = 128 };
 
 struct clab_comm {
@@ -60,7 +68,7 @@ struct clab_comm {
     struct clab_endpoint *endpoint;
     int rank, nranks;
     int *job_ranks; // (nranks)
-    bool crowded;   // more ranks in the job than cores
+    struct clab_comm *next; // of the job
     struct clab_comm_setup setup;
     int err; // once set, the communicator is poisoned
 
@@ -79,7 +87,8 @@ struct clab_comm {
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;   // sends and receives under way, in order
     struct clab_work *spare;      // works to use again
-    unsigned long sequence;
+    unsigned long sequence;       // of the next collective
+    struct clab_patience patience;
 };
 
 // ---- run.c ---------------------------------------------------------------------------------------------------
@@ -90,14 +99,20 @@ int clab_run_begin(struct clab_comm *comm, const struct clab_work *work);
 int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p);
 // The first transfer that is not done, for messages: its peer and stage; false if there is none.
 bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p);
+// Bytes that the transfers under way have moved: for telling slow from stuck.
+size_t clab_run_moved(const struct clab_comm *comm);
 void clab_run_free(struct clab_comm *comm);
 
 // ---- work.c --------------------------------------------------------------------------------------------------
 
-// Queue a work that is filled in but for comm and sequence, and make a first step.  errors: CLAB_ENOMEM, CLAB_EPOISONED
+// Queue a work that is filled in but for comm and sequence, and make a first step.
+//   errors: CLAB_ENOMEM, CLAB_EPOISONED, the backend's
 int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p);
-// Free the spare works.
+// Free all works, also those under way.
 void clab_work_free_all(struct clab_comm *comm);
+
+// Start a send or receive on a lane of its own kind.  errors: as clab_send_start
+int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 

@@ -263,13 +263,26 @@ void clab_program_free(struct clab_program *program)
     free(program);
 }
 
+// FNV-1a over what must be the same on all ranks.
+static unsigned fingerprint(const struct clab_problem *problem, const struct clab_algorithm *algorithm)
+{
+    unsigned hash = 2166136261u;
+    const int numbers[] = {(int)problem->collective, problem->root, problem->lanes, problem->group};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash = (hash ^ (unsigned)numbers[i]) * 16777619u;
+    for (const char *c = algorithm->name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    return hash;
+}
+
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank, bool in_place,
                          struct clab_program **program_p)
 {
     struct clab_program *program = calloc(1, sizeof *program);
     if (!program)
         return CLAB_ENOMEM;
-    *program = (struct clab_program){.problem = *problem, .algorithm = algorithm, .rank = rank, .in_place = in_place};
+    *program = (struct clab_program){.problem = *problem, .algorithm = algorithm, .rank = rank, .in_place = in_place,
+                                     .fingerprint = fingerprint(problem, algorithm)};
     struct compiler c = {.program = program};
     c.err = layout_create(program, &c.layout);
     if (!c.err && !(c.plans = calloc((size_t)algorithm->width(problem) + 1, sizeof *c.plans)))

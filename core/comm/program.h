@@ -51,6 +51,7 @@ struct clab_program {
     const struct clab_algorithm *algorithm;
     bool in_place;
     int rank;
+    unsigned fingerprint; // of what all ranks must agree on: algorithm, lanes, root
 
     struct clab_lane lanes[CLAB_MAX_LANES]; // problem.lanes of them
     struct clab_stage *stages;
@@ -61,7 +62,7 @@ struct clab_program {
 };
 
 // Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).
-//   errors: CLAB_ENOMEM, CLAB_EINVAL
+//   errors: CLAB_ENOMEM
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank, bool in_place,
                          struct clab_program **program_p);
 void clab_program_free(struct clab_program *program);

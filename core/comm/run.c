@@ -98,6 +98,8 @@ int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
     run->op = work->op;
     run->element_bytes = clab_type_bytes(work->type);
     run->lanes_left = run->program->problem.lanes;
+    unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
+    run->call = (uint16_t)(call ^ call >> 16);
     CLAB_TRY(reserve_transfers(run));
     CLAB_TRY(place_regions(comm, work));
     comm->traffic.algorithm = work->algorithm->name;
@@ -148,6 +150,7 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
         t->count = moves[i].count;
         t->type = run->type;
         t->redop = run->op;
+        t->call = run->call;
     }
     lane->ntransfers = stage->transfers;
     lane->under_way = true;
@@ -183,6 +186,14 @@ static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
     return CLAB_OK;
 }
 
+// Whether this rank ends with a sum in `out`: one block in all collectives that reduce.
+static bool wants_sum(const struct clab_program *program)
+{
+    const struct clab_problem *p = &program->problem;
+    int block = p->collective == CLAB_REDUCE_SCATTER ? program->rank : 0;
+    return clab_collective_reduces(p->collective) && clab_problem_wants(p, program->rank, block);
+}
+
 int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
 {
     struct clab_run *run = &comm->run;
@@ -191,10 +202,18 @@ int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
         if (run->lanes[i].stage <= program->lanes[i].nstages)
             CLAB_TRY(advance_lane(comm, i, progress_p));
     *done_p = run->lanes_left == 0;
-    if (*done_p && run->op == CLAB_AVG && clab_collective_reduces(program->problem.collective) &&
-        clab_problem_out_block(&program->problem, comm->rank, program->problem.collective == CLAB_REDUCE_SCATTER ? comm->rank : 0) >= 0)
+    if (*done_p && run->op == CLAB_AVG && wants_sum(program))
         comm->backend->device->scale(run->type, run->bases[CLAB_OUT], program->problem.count, comm->nranks);
     return CLAB_OK;
+}
+
+size_t clab_run_moved(const struct clab_comm *comm)
+{
+    size_t moved = 0;
+    for (int i = 0; i < comm->run.program->problem.lanes; i++)
+        for (int t = 0; t < comm->run.lanes[i].ntransfers; t++)
+            moved += comm->run.lanes[i].transfers[t].moved;
+    return moved;
 }
 
 bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)

@@ -6,9 +6,8 @@
 //   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the claims, and wait for a machine
 //   with more cores.
 
-#include <string.h>
-
 #include "comm/comm.h"
+#include "schedule/algorithms.h"
 
 enum load { ROOMY, CROWDED };
 
@@ -17,7 +16,7 @@ struct choice {
     enum load load;
     int ranks;
     size_t bytes;
-    const char *algorithm;
+    const struct clab_algorithm *algorithm;
     int lanes; // 0: the algorithm's own
 };
 
@@ -26,47 +25,47 @@ struct choice {
 #define KIB(n) ((size_t)(n) << 10)
 
 static const struct choice choices[] = {
-    {CLAB_ALLREDUCE, ROOMY, 2, KIB(1024), "doubling", 1},
-    {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, KIB(64), "doubling", 1},
-    {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, ANY_BYTES, "ring", 1},
-    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(64), "star", 1},
-    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(256), "halving_doubling", 1},
-    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(4096), "ring", 1},
-    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, ANY_BYTES, "double_tree", 0},
+    {CLAB_ALLREDUCE, ROOMY, 2, KIB(1024), &clab_allreduce_doubling, 1},
+    {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, KIB(64), &clab_allreduce_doubling, 1},
+    {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, ANY_BYTES, &clab_allreduce_ring, 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(64), &clab_allreduce_star, 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(256), &clab_allreduce_halving_doubling, 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(4096), &clab_allreduce_ring, 1},
+    {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, ANY_BYTES, &clab_allreduce_double_tree, 0},
 
-    {CLAB_BROADCAST, ROOMY, ANY_RANKS, ANY_BYTES, "binomial", 1},
-    {CLAB_BROADCAST, CROWDED, ANY_RANKS, ANY_BYTES, "flat", 1},
+    {CLAB_BROADCAST, ROOMY, ANY_RANKS, ANY_BYTES, &clab_broadcast_binomial, 1},
+    {CLAB_BROADCAST, CROWDED, ANY_RANKS, ANY_BYTES, &clab_broadcast_flat, 1},
 
-    {CLAB_REDUCE, ROOMY, ANY_RANKS, ANY_BYTES, "binomial", 1},
-    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(1024), "flat", 1},
-    {CLAB_REDUCE, CROWDED, ANY_RANKS, ANY_BYTES, "binomial", 1},
+    {CLAB_REDUCE, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(1024), &clab_reduce_flat, 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
 
-    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, KIB(64), "bruck", 1},
-    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, KIB(64), "doubling", 1},
-    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, ANY_BYTES, "ring", 1},
-    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, ANY_BYTES, "ring", 1},
+    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, KIB(64), &clab_allgather_bruck, 1},
+    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, KIB(64), &clab_allgather_doubling, 1},
+    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_allgather_ring, 1},
+    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_allgather_ring, 1},
 
-    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, KIB(64), "halving", 1},
-    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, KIB(256), "halving", 1},
-    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, "pairwise", 1},
-    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, "pairwise", 1},
+    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, KIB(64), &clab_reduce_scatter_halving, 1},
+    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, KIB(256), &clab_reduce_scatter_halving, 1},
+    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
+    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
 
-    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, KIB(4), "bruck", 1},
-    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, "pairwise", 1},
-    {CLAB_ALLTOALL, ROOMY, ANY_RANKS, ANY_BYTES, "pairwise", 1},
+    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, KIB(4), &clab_alltoall_bruck, 1},
+    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, &clab_alltoall_pairwise, 1},
+    {CLAB_ALLTOALL, ROOMY, ANY_RANKS, ANY_BYTES, &clab_alltoall_pairwise, 1},
 
-    {CLAB_GATHER, ROOMY, ANY_RANKS, KIB(4), "binomial", 1},
-    {CLAB_GATHER, ROOMY, ANY_RANKS, ANY_BYTES, "flat", 1},
-    {CLAB_GATHER, CROWDED, ANY_RANKS, ANY_BYTES, "flat", 1},
+    {CLAB_GATHER, ROOMY, ANY_RANKS, KIB(4), &clab_gather_binomial, 1},
+    {CLAB_GATHER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
+    {CLAB_GATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
 
-    {CLAB_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, "flat", 1},
-    {CLAB_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, "flat", 1},
+    {CLAB_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},
+    {CLAB_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},
 
-    {CLAB_BARRIER, ROOMY, ANY_RANKS, ANY_BYTES, "dissemination", 1},
-    {CLAB_BARRIER, CROWDED, ANY_RANKS, ANY_BYTES, "dissemination", 1},
+    {CLAB_BARRIER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_barrier_dissemination, 1},
+    {CLAB_BARRIER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_barrier_dissemination, 1},
 
-    {CLAB_SENDRECV, ROOMY, ANY_RANKS, ANY_BYTES, "shift", 1},
-    {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, "shift", 1},
+    {CLAB_SENDRECV, ROOMY, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
+    {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
 const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded, int *lanes_p)
@@ -77,11 +76,10 @@ const struct clab_algorithm *clab_select(const struct clab_problem *problem, siz
         if (c->collective != problem->collective || c->load != (crowded ? CROWDED : ROOMY) || problem->nranks > c->ranks ||
             bytes > c->bytes)
             continue;
-        const struct clab_algorithm *algorithm = clab_algorithm_find(c->collective, c->algorithm);
-        if (!algorithm || !algorithm->supports(problem))
+        if (!c->algorithm->supports(problem))
             continue;
-        *lanes_p = c->lanes ? c->lanes : algorithm->default_lanes;
-        return algorithm;
+        *lanes_p = c->lanes ? c->lanes : c->algorithm->default_lanes;
+        return c->algorithm;
     }
     return NULL;
 }

@@ -18,15 +18,18 @@ static const char *what(const struct clab_work *work)
     return work->transfer.op == CLAB_SEND ? "send" : "receive";
 }
 
-// Say once what failed where, and poison the communicator.
+// Say what failed where, and poison the communicator.
 static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
 {
     int peer = work->transfer.peer, stage = 0;
-    if (work->algorithm && comm->running)
-        clab_run_waits_for(comm, &peer, &stage);
-    clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work),
-               work->algorithm ? work->algorithm->name : "direct", work->sequence, stage, peer, clab_strerror(err));
     comm->err = err;
+    if (!work->algorithm)
+        clab_error("%s, peer %d: %s", what(work), peer, clab_strerror(err));
+    else if (work == comm->collectives && comm->running && clab_run_waits_for(comm, &peer, &stage))
+        clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work), work->algorithm->name, work->sequence, stage,
+                   peer, clab_strerror(err));
+    else
+        clab_error("%s (%s) number %lu: %s", what(work), work->algorithm->name, work->sequence, clab_strerror(err));
     return err;
 }
 
@@ -75,11 +78,18 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
 
 static int advance(struct clab_comm *comm, bool *progress_p)
 {
-    *progress_p = false;
     if (comm->err)
         return comm->err;
     CLAB_TRY(advance_collectives(comm, progress_p));
     return comm->messages ? advance_messages(comm, progress_p) : CLAB_OK;
+}
+
+// A peer may wait for us on another communicator. What fails there is that communicator's.
+static void advance_others(struct clab_comm *comm, bool *progress_p)
+{
+    for (struct clab_comm *other = comm->job->comms; other; other = other->next)
+        if (other != comm && (other->collectives || other->messages))
+            advance(other, progress_p);
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------
@@ -107,7 +117,7 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
 
 int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p)
 {
-    bool progress;
+    bool progress = false;
     if (comm->err)
         return CLAB_EPOISONED;
     struct clab_work *work = take_spare(comm);
@@ -115,8 +125,8 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
         return CLAB_ENOMEM;
     *work = *filled;
     work->comm = comm;
-    work->sequence = comm->sequence++;
     if (work->algorithm) {
+        work->sequence = comm->sequence++;
         *comm->collectives_end = work;
         comm->collectives_end = &work->next;
     } else {
@@ -143,50 +153,71 @@ void clab_work_free_all(struct clab_comm *comm)
 
 // ---- test and wait -------------------------------------------------------------------------------------------
 
+static size_t bytes_moved(const struct clab_comm *comm)
+{
+    size_t moved = comm->running ? clab_run_moved(comm) : 0;
+    for (const struct clab_work *work = comm->messages; work; work = work->next)
+        moved += work->transfer.moved;
+    return moved;
+}
+
+// Now and then look at the clock: a long message moves although no stage ends, and what does not move has a deadline.
+static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
+{
+    struct clab_patience *p = &comm->patience;
+    if (++p->fruitless % 256)
+        return CLAB_OK;
+    double now = clab_now();
+    size_t moved = bytes_moved(comm);
+    if (p->since == 0 || moved != p->moved)
+        p->since = now;
+    p->moved = moved;
+    return now - p->since < comm->job->bootstrap->timeout ? CLAB_OK : fail(comm, work, CLAB_ETIMEOUT);
+}
+
+// Make what progress there is, on all communicators.
+static int look(struct clab_work *work, bool *progress_p)
+{
+    struct clab_comm *comm = work->comm;
+    *progress_p = false;
+    CLAB_TRY(advance(comm, progress_p));
+    if (!*progress_p && comm->job->comms->next)
+        advance_others(comm, progress_p);
+    if (!*progress_p)
+        return work->done ? CLAB_OK : check_deadline(comm, work);
+    comm->patience = (struct clab_patience){0};
+    return CLAB_OK;
+}
+
 int clab_work_test(struct clab_work *work, bool *done_p)
 {
     bool progress;
-    int err = work->done ? CLAB_OK : advance(work->comm, &progress);
+    int err = work->done ? CLAB_OK : look(work, &progress);
     *done_p = work->done || err;
     return err;
 }
 
-struct patience {
-    unsigned fruitless; // looks since something moved
-    double since;       // when the clock was first read after that; 0: not yet
-};
-
-// Nothing moved: give the backend its way of waiting, and now and then look at the clock.
-static int be_patient(struct clab_comm *comm, const struct clab_work *work, struct patience *patience)
+// Nothing moved: give the backend its way of waiting.
+static int idle(struct clab_comm *comm, const struct clab_work *work)
 {
-    int peer = -1, err = comm->backend->idle(comm->endpoint, patience->fruitless++, &peer);
+    int peer = -1, err = comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1, &peer);
     if (err) {
-        clab_error("rank %d has ended during %s number %lu", peer, what(work), work->sequence);
+        clab_error("rank %d has ended during %s", peer, what(work));
         comm->err = err;
-        return err;
     }
-    if (patience->fruitless % 256)
-        return CLAB_OK;
-    double now = clab_now();
-    if (patience->since == 0)
-        patience->since = now;
-    return now - patience->since < comm->job->bootstrap->timeout ? CLAB_OK : fail(comm, work, CLAB_ETIMEOUT);
+    return err;
 }
 
 int clab_work_wait(struct clab_work *work)
 {
     struct clab_comm *comm = work->comm;
-    struct patience patience = {0};
     int err = CLAB_OK;
+    comm->patience = (struct clab_patience){0};
     while (!work->done && !err) {
         bool progress;
-        err = advance(comm, &progress);
-        if (err || work->done)
-            break;
-        if (progress)
-            patience = (struct patience){0};
-        else
-            err = be_patient(comm, work, &patience);
+        err = look(work, &progress);
+        if (!err && !progress)
+            err = idle(comm, work);
     }
     if (work->done) {
         work->next = comm->spare;

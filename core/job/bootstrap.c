@@ -86,12 +86,12 @@ static int take_seat(struct membership *member, int rank, int nranks, int fd)
         .rank = rank,
         .nranks = nranks,
         .timeout = timeout,
+        .cores = clab_cores(),
         .segment_fd = fd,
         .segment_bytes = control->segment_bytes,
         .segment_offset = control->bytes,
         .exchange = exchange,
         .dead = dead,
-        .context = &member->seat,
     };
     return CLAB_OK;
 }

@@ -17,7 +17,7 @@ enum { CLAB_MAX_RANKS = 1024 };   // of a job
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
 
-struct clab_domain;
+struct clab_comm;
 
 // This process's membership, as clab_job_open makes it.
 struct clab_job {
@@ -25,6 +25,7 @@ struct clab_job {
     const struct clab_backend *backend;
     struct clab_domain *domain; // the backend's attachment
     int rank, ranks;
+    struct clab_comm *comms; // that are open: a wait on one makes progress on all
 };
 
 struct clab_launch {
