@@ -19,9 +19,9 @@
 // How processes find each other before there is a backend. Provided by the job (core/job), used by attach.
 struct clab_bootstrap {
     int rank, nranks;
-    double timeout; // seconds any wait may last
-    int cores;      // that the ranks of this host share
-    int segment_fd; // a sparse memory file that all ranks of this host inherited, or -1
+    double timeout;                       // seconds any wait may last
+    int cores;                            // that the ranks of this host share
+    int segment_fd;                       // a sparse memory file that all ranks of this host inherited, or -1
     size_t segment_bytes, segment_offset; // the part of it that is the backend's
     // Every rank gives `bytes` and gets all ranks' in rank order. Collective over the job.
     // errors: CLAB_EPEER (a rank has ended), CLAB_ETIMEOUT
@@ -54,12 +54,12 @@ struct clab_transfer {
     size_t count;         // elements of `type`; 0 is a message, too
     enum clab_type type;
     enum clab_op redop;
-    uint16_t call;        // what is being called, as a number that both ends must agree on
+    uint16_t call; // what is being called, as a number that both ends must agree on
 
-    bool done;       // set by start or test
-    size_t moved;    // bytes so far
-    uint64_t turn;   // its place in the order of its channel
-    uint64_t mark;   // when it is delivered, in the backend's own count
+    bool done;     // set by start or test
+    size_t moved;  // bytes so far
+    uint64_t turn; // its place in the order of its channel
+    uint64_t mark; // when it is delivered, in the backend's own count
 };
 
 // Compute where the data lives. The CPU's is clab_device_cpu.
@@ -76,7 +76,8 @@ struct clab_backend {
     const char *title; // one line for `commlab doctor` and --help
 
     // Attach this process to the job; collective over the job. *domain_p is set on success only.
-    //   errors: CLAB_EUNSUPPORTED (this machine or build lacks it, logged with the remedy), CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
+    //   errors: CLAB_EUNSUPPORTED (this machine or build lacks it, logged with the remedy), CLAB_ESYS, CLAB_EPEER,
+    //   CLAB_ETIMEOUT
     int (*attach)(struct clab_bootstrap *boot, struct clab_domain **domain_p);
     // Not collective. Endpoints are closed and allocations freed before.
     void (*detach)(struct clab_domain *domain);
@@ -97,8 +98,8 @@ struct clab_backend {
     // Move what can be moved now; *done_p says whether all `n` are done. Never waits.
     //   errors: as start
     int (*test)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
-    // Nothing could be moved for the `fruitless`-th time in a row (0, 1, ...): spin, yield or sleep, as suits, and at most 1 ms.
-    //   errors: CLAB_EPEER, with *peer_p the member that has ended
+    // Nothing could be moved for the `fruitless`-th time in a row (0, 1, ...): spin, yield or sleep, as suits, and at
+    // most 1 ms. errors: CLAB_EPEER, with *peer_p the member that has ended
     int (*idle)(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p);
 
     const struct clab_device *device;

@@ -4,8 +4,10 @@
 // Life of a program: clab_job_open, clab_comm_create, collectives, clab_comm_destroy, clab_job_close.
 // - Started by hand with `-n 4`, clab_job_open launches four copies of the calling process and returns once in each;
 //   under `commlab run` it joins the job that is there. The program's other options stay in argv.
-// - Every call returns CLAB_OK or a clab_err; the library has then logged one line, never exits, and never hangs:
-//   each wait has a deadline (CLAB_TIMEOUT, 30s unless told) and sees a dead peer.
+// - Every call returns CLAB_OK or a clab_err. Who first found the error has logged a line with rank, peer and remedy.
+//   The library never exits, and never hangs: a wait in which nothing moves for CLAB_TIMEOUT (30s unless told) ends,
+//   and so does one for a rank that has died.
+// - After an error in a collective, a send or a receive its communicator answers CLAB_EPOISONED to all later calls.
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.
@@ -26,8 +28,9 @@ struct clab_work; // a collective under way
 // ---- job -----------------------------------------------------------------------------------------------------
 
 // Join the job, launching it first when started by hand. Takes -n N (ranks, 2 unless told) and --backend B out of argv.
-//   out:    *job_p, on success only. The launching parent never returns: it waits for its ranks and exits with their status.
-//   errors: CLAB_EINVAL (bad -n or backend), CLAB_EUNSUPPORTED, CLAB_ESYS, CLAB_ETIMEOUT
+//   out:    *job_p, on success only. The launching parent never returns: it waits for its ranks and exits with their
+//   status. errors: CLAB_EINVAL (bad -n or backend), CLAB_EPARSE (the environment), CLAB_EUNSUPPORTED, CLAB_ENOMEM,
+//   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p);
 
 // Leave. Communicators are destroyed and memory freed before. NULL is fine.
@@ -48,7 +51,9 @@ void clab_free(struct clab_job *job, void *memory); // NULL is fine
 //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT
 int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p);
 
-// One communicator per color, ranks ordered by key, then by old rank; collective over comm. color < 0: no member, *comm_p = NULL.
+// One communicator per color, ranks ordered by key, then by old rank; collective over comm. color < 0: no member,
+// *comm_p = NULL.
+//   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_EPOISONED
 int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p);
 
 // Not collective; all its work is done. NULL is fine.
@@ -64,34 +69,39 @@ struct clab_comm_setup {
 };
 struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm);
 
-// Use `algorithm` ("ring", ...; "auto": by the measured table) with `lanes` (0: the algorithm's own) for `collective` from now on.
+// Use `algorithm` ("ring", ...; "auto": by the measured table) with `lanes` (0: the algorithm's own, and with "auto")
+// for `collective` from now on. All ranks must say the same (else their next call answers CLAB_EMISMATCH).
 //   errors: CLAB_ENOENT (unknown; the line lists those there are), CLAB_EINVAL (lanes)
 int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collective, const char *algorithm, int lanes);
 
-// What the last collective on this communicator sent and how: counted, not computed.
+// What this rank has been told to send on a communicator since it was made, counted move by move.
 struct clab_comm_traffic {
-    const char *algorithm;
-    size_t messages, bytes_sent; // by this rank, since the communicator was made
+    const char *algorithm; // of the last collective
+    size_t messages, bytes_sent;
 };
 struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm);
 
 // ---- collectives ---------------------------------------------------------------------------------------------
-// errors of all: CLAB_EINVAL (type, op, root, NULL), CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_EMISMATCH, CLAB_EPOISONED
+// errors of all: CLAB_EINVAL (type, op, root, NULL), CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_EMISMATCH,
+// CLAB_EPOISONED
 
 // out[i] = sum (or op) over all ranks of in[i].  in, out: (count)
-int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op);
+int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                   enum clab_op op);
 
 // out = root's in.  in: (count), read at the root only; out: (count)
 int clab_broadcast(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root);
 
 // root's out[i] = sum over all ranks of in[i].  in: (count); out: (count), written at the root only
-int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op, int root);
+int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
+                int root);
 
 // out = all ranks' in, in rank order.  in: (count); out: (P, count)
 int clab_allgather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type);
 
 // out = block `rank` of the sum of in.  in: (P, count); out: (count)
-int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op);
+int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                        enum clab_op op);
 
 // block i of out = block `rank` of rank i's in.  in, out: (P, count); in place is not supported (CLAB_EINVAL)
 int clab_alltoall(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type);
@@ -105,7 +115,8 @@ int clab_scatter(struct clab_comm *comm, const void *in, void *out, size_t count
 // Returns once every rank has called it.
 int clab_barrier(struct clab_comm *comm);
 
-// To and from `peer`, in order between a pair. count at both ends is equal (CLAB_EMISMATCH).
+// To and from `peer`, in order between a pair. Count and type at both ends are equal (CLAB_EMISMATCH). A send may
+// wait for its receive: two ranks that send to each other use the _start calls.
 int clab_send(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer);
 int clab_recv(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer);
 
@@ -113,17 +124,27 @@ int clab_recv(struct clab_comm *comm, void *out, size_t count, enum clab_type ty
 // Begin, and return; buffers are the library's until the work is done. Each *work_p ends in exactly one clab_work_wait.
 // Collectives of a communicator proceed in the order they were started; progress is made in wait and test.
 
-int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op, struct clab_work **work_p);
-int clab_broadcast_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root, struct clab_work **work_p);
-int clab_reduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op, int root, struct clab_work **work_p);
-int clab_allgather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, struct clab_work **work_p);
-int clab_reduce_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op, struct clab_work **work_p);
-int clab_alltoall_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, struct clab_work **work_p);
-int clab_gather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root, struct clab_work **work_p);
-int clab_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root, struct clab_work **work_p);
+int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                         enum clab_op op, struct clab_work **work_p);
+int clab_broadcast_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
+                         struct clab_work **work_p);
+int clab_reduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                      enum clab_op op, int root, struct clab_work **work_p);
+int clab_allgather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                         struct clab_work **work_p);
+int clab_reduce_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                              enum clab_op op, struct clab_work **work_p);
+int clab_alltoall_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                        struct clab_work **work_p);
+int clab_gather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
+                      struct clab_work **work_p);
+int clab_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
+                       struct clab_work **work_p);
 int clab_barrier_start(struct clab_comm *comm, struct clab_work **work_p);
-int clab_send_start(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer, struct clab_work **work_p);
-int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer, struct clab_work **work_p);
+int clab_send_start(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer,
+                    struct clab_work **work_p);
+int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer,
+                    struct clab_work **work_p);
 
 // Wait for `work`, and free it.  errors: the collective's
 int clab_work_wait(struct clab_work *work);
@@ -135,8 +156,8 @@ int clab_work_test(struct clab_work *work, bool *done_p);
 // Seconds, monotonic, the same clock on all ranks of a host.
 double clab_seconds(void);
 
-// Report `n` samples of `quantity` in `unit` ("s", "B", "1"): rank 0 prints median and interval, and appends a row to the
-// results file when a lab run asked for one (CLAB_RESULTS). Other ranks' calls do nothing.
+// Report `n` samples of `quantity` in `unit` ("s", "B", "1"): rank 0 prints median and interval, and appends a row to
+// the results file when a lab run asked for one (CLAB_RESULTS). Other ranks' calls do nothing.
 //   errors: CLAB_EINVAL (n < 1), CLAB_EIO
 int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, const double *samples, int n);
 

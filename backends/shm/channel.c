@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two ends of a channel. Source: the single-producer single-consumer ring of Lamport 1983, with the full/empty test in
-// the line itself (as FastForward, Giacomoni et al. 2008, section 3).
+// The two ends of a channel. Source: the single-producer single-consumer ring of Lamport 1983, with the full/empty
+// test in the line itself (as FastForward, Giacomoni et al. 2008, section 3).
 
 #include "shm/channel.h"
 
@@ -137,7 +137,8 @@ static int read_remote(pid_t pid, int peer, uint64_t address, void *to, size_t b
     return err;
 }
 
-// A fragment in the peer's private memory: straight to its place, or by blocks that the cache holds until they are reduced.
+// A fragment in the peer's private memory: straight to its place, or by blocks that the cache holds until they are
+// reduced.
 static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
 {
     pid_t pid = endpoint->domain->pids[endpoint->job_ranks[t->peer]];

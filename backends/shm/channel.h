@@ -49,6 +49,7 @@ struct clab_endpoint {
 };
 
 // Move what can be moved of `t` through its channel; sets t->done.
-//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone), CLAB_ESYS (its memory can not be read)
+//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone), CLAB_ESYS (its memory can not be
+//   read)
 int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
 int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);

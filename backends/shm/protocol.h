@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sizes at which a message changes its way, and how long a waiter spins. The simulator's profile has one segment per
-// way, so these numbers are its boundaries, too.
+// The sizes at which a message changes its way, and how long a waiter spins. The simulator's profile has one segment
+// per way, so these numbers are its boundaries, too.
 #pragma once
 
 enum {

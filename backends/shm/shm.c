@@ -24,7 +24,7 @@ enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
 struct shm_area {
     _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed; // members that have
     uint32_t members;
-    struct shm_area *next; // in the owner's list of closed areas
+    struct shm_area *next;     // in the owner's list of closed areas
     struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
 };
 
@@ -87,7 +87,8 @@ static int map_file(struct clab_domain *domain)
     domain->base = mmap(NULL, domain->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->segment_fd,
                         (off_t)boot->segment_offset);
     if (domain->base == MAP_FAILED) {
-        clab_error("shm: mapping %zu bytes: %s; is the address space limited (ulimit -v)?", domain->bytes, strerror(errno));
+        clab_error("shm: mapping %zu bytes: %s; is the address space limited (ulimit -v)?", domain->bytes,
+                   strerror(errno));
         return CLAB_ENOMEM;
     }
     return CLAB_OK;
@@ -208,7 +209,8 @@ static int open_endpoint(struct clab_domain *domain, const struct clab_group *gr
     for (size_t r = 0; r < n; r++) {
         endpoint->peer_areas[r] = (struct shm_area *)(domain->base + all[r]);
         for (size_t lane = 0; lane < CLAB_LANES; lane++) {
-            endpoint->send[r * CLAB_LANES + lane].queue = &endpoint->peer_areas[r]->queues[(size_t)group->rank * CLAB_LANES + lane];
+            endpoint->send[r * CLAB_LANES + lane].queue =
+                &endpoint->peer_areas[r]->queues[(size_t)group->rank * CLAB_LANES + lane];
             endpoint->receive[r * CLAB_LANES + lane].queue = &endpoint->area->queues[r * CLAB_LANES + lane];
         }
     }

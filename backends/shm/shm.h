@@ -34,9 +34,9 @@ struct clab_domain {
     size_t bytes;       // mapped
     size_t share_bytes; // each rank's
     struct shm_heap *heap;
-    pid_t *pids;        // (nranks), for process_vm_readv
-    bool may_readv;     // every rank can read every other
-    bool crowded;       // more ranks than cores: give the core away at once
+    pid_t *pids;             // (nranks), for process_vm_readv
+    bool may_readv;          // every rank can read every other
+    bool crowded;            // more ranks than cores: give the core away at once
     struct shm_area *closed; // areas of closed endpoints that a peer may still touch
 };
 

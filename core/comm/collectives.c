@@ -79,12 +79,15 @@ static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work *
     return clab_work_start(comm, w, work_p);
 }
 
-#define CALL(COLLECTIVE, ROOT, OP, TYPE)                                                                                     \
-    &(struct clab_work){.problem = {.collective = (COLLECTIVE), .root = (ROOT), .count = count}, .in = in, .out = out,       \
-                        .type = (TYPE), .op = (OP)}
+#define CALL(COLLECTIVE, ROOT, OP, TYPE)                                                                               \
+    &(struct clab_work)                                                                                                \
+    {                                                                                                                  \
+        .problem = {.collective = (COLLECTIVE), .root = (ROOT), .count = count}, .in = in, .out = out, .type = (TYPE), \
+        .op = (OP)                                                                                                     \
+    }
 
-int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
-                         struct clab_work **work_p)
+int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                         enum clab_op op, struct clab_work **work_p)
 {
     return start(comm, CALL(CLAB_ALLREDUCE, 0, op, type), work_p);
 }
@@ -95,8 +98,8 @@ int clab_broadcast_start(struct clab_comm *comm, const void *in, void *out, size
     return start(comm, CALL(CLAB_BROADCAST, root, CLAB_SUM, type), work_p);
 }
 
-int clab_reduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
-                      int root, struct clab_work **work_p)
+int clab_reduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                      enum clab_op op, int root, struct clab_work **work_p)
 {
     return start(comm, CALL(CLAB_REDUCE, root, op, type), work_p);
 }
@@ -180,14 +183,15 @@ int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_t
 
 // ---- the same, waiting ---------------------------------------------------------------------------------------
 
-#define START_AND_WAIT(call)     \
-    do {                         \
-        struct clab_work *work;  \
-        CLAB_TRY(call);          \
+#define START_AND_WAIT(call)         \
+    do {                             \
+        struct clab_work *work;      \
+        CLAB_TRY(call);              \
         return clab_work_wait(work); \
     } while (0)
 
-int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op)
+int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                   enum clab_op op)
 {
     START_AND_WAIT(clab_allreduce_start(comm, in, out, count, type, op, &work));
 }
@@ -197,7 +201,8 @@ int clab_broadcast(struct clab_comm *comm, const void *in, void *out, size_t cou
     START_AND_WAIT(clab_broadcast_start(comm, in, out, count, type, root, &work));
 }
 
-int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op, int root)
+int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
+                int root)
 {
     START_AND_WAIT(clab_reduce_start(comm, in, out, count, type, op, root, &work));
 }
@@ -207,7 +212,8 @@ int clab_allgather(struct clab_comm *comm, const void *in, void *out, size_t cou
     START_AND_WAIT(clab_allgather_start(comm, in, out, count, type, &work));
 }
 
-int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op)
+int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
+                        enum clab_op op)
 {
     START_AND_WAIT(clab_reduce_scatter_start(comm, in, out, count, type, op, &work));
 }

@@ -99,10 +99,18 @@ static int exchange_over_parent(void *context, const void *mine, size_t bytes, v
     memcpy((char *)all + (size_t)m->me * bytes, mine, bytes);
     for (int shift = 1; shift < m->n; shift++) {
         int to = (m->me + shift) % m->n, from = (m->me - shift + m->n) % m->n;
-        struct clab_transfer give = {.op = CLAB_SEND, .peer = m->members[to].rank, .lane = CLAB_SETUP_LANE,
-                                     .src = mine, .count = bytes, .type = CLAB_U8};
-        struct clab_transfer get = {.op = CLAB_RECV, .peer = m->members[from].rank, .lane = CLAB_SETUP_LANE,
-                                    .dst = (char *)all + (size_t)from * bytes, .count = bytes, .type = CLAB_U8};
+        struct clab_transfer give = {.op = CLAB_SEND,
+                                     .peer = m->members[to].rank,
+                                     .lane = CLAB_SETUP_LANE,
+                                     .src = mine,
+                                     .count = bytes,
+                                     .type = CLAB_U8};
+        struct clab_transfer get = {.op = CLAB_RECV,
+                                    .peer = m->members[from].rank,
+                                    .lane = CLAB_SETUP_LANE,
+                                    .dst = (char *)all + (size_t)from * bytes,
+                                    .count = bytes,
+                                    .type = CLAB_U8};
         struct clab_work *gives, *gets;
         CLAB_TRY(clab_message_start(m->parent, give, &gives));
         CLAB_TRY(clab_message_start(m->parent, get, &gets));
@@ -112,7 +120,8 @@ static int exchange_over_parent(void *context, const void *mine, size_t bytes, v
     return CLAB_OK;
 }
 
-static int open_members(struct clab_comm *parent, struct membership *members, int n, double start, struct clab_comm **comm_p)
+static int open_members(struct clab_comm *parent, struct membership *members, int n, double start,
+                        struct clab_comm **comm_p)
 {
     int *ranks = malloc((size_t)n * sizeof *ranks);
     struct meeting meeting = {.parent = parent, .members = members, .n = n};

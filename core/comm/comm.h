@@ -15,8 +15,8 @@
 
 // The collective that is being run: a program, its memory, and where each lane stands.
 struct clab_run_lane {
-    int stage;                       // of the lane
-    bool under_way;                  // its transfers have been started
+    int stage;      // of the lane
+    bool under_way; // its transfers have been started
     int ntransfers;
     struct clab_transfer *transfers; // room for the program's widest stage
 };
@@ -67,7 +67,7 @@ struct clab_comm {
     const struct clab_backend *backend;
     struct clab_endpoint *endpoint;
     int rank, nranks;
-    int *job_ranks; // (nranks)
+    int *job_ranks;         // (nranks)
     struct clab_comm *next; // of the job
     struct clab_comm_setup setup;
     int err; // once set, the communicator is poisoned
@@ -82,12 +82,12 @@ struct clab_comm {
     char *scratch; // of clab_alloc
     size_t scratch_bytes;
 
-    struct clab_run run;          // of the first collective
+    struct clab_run run; // of the first collective
     bool running;
     struct clab_work *collectives, **collectives_end; // in the order they were started
-    struct clab_work *messages;   // sends and receives under way, in order
-    struct clab_work *spare;      // works to use again
-    unsigned long sequence;       // of the next collective
+    struct clab_work *messages;                       // sends and receives under way, in order
+    struct clab_work *spare;                          // works to use again
+    unsigned long sequence;                           // of the next collective
     struct clab_patience patience;
 };
 
@@ -116,6 +116,7 @@ int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, st
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 
-// The algorithm and number of lanes for `problem` (its lanes are ignored), of `element_bytes` an element, where ranks are
-// crowded (more than cores) or not. NULL: there is none.
-const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded, int *lanes_p);
+// The algorithm and number of lanes for `problem` (its lanes are ignored), of `element_bytes` an element, where ranks
+// are crowded (more than cores) or not. NULL: there is none.
+const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded,
+                                         int *lanes_p);

@@ -12,7 +12,10 @@ int layout_create(struct clab_program *program, struct layout *layout_p)
 {
     const struct clab_problem *problem = &program->problem;
     const struct clab_algorithm *algorithm = program->algorithm;
-    struct layout l = {.problem = problem, .algorithm = algorithm, .rank = program->rank, .in_place = program->in_place,
+    struct layout l = {.problem = problem,
+                       .algorithm = algorithm,
+                       .rank = program->rank,
+                       .in_place = program->in_place,
                        .region_elements = program->region_elements};
     l.per_block = algorithm->chunks(problem);
     l.nchunks[CLAB_DATA] = clab_problem_blocks(problem) * l.per_block;
@@ -41,7 +44,8 @@ void layout_use(struct layout *l, struct clab_place place, size_t count)
         *elements = place.start + count;
 }
 
-struct clab_place layout_place_in(struct layout *l, enum clab_buffer buffer, int index, enum clab_region region, size_t *count_p)
+struct clab_place layout_place_in(struct layout *l, enum clab_buffer buffer, int index, enum clab_region region,
+                                  size_t *count_p)
 {
     size_t start, n = l->problem->count;
     int block = index / l->per_block;

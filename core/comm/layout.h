@@ -13,12 +13,12 @@
 #include "comm/program.h"
 
 struct chunk {
-    bool located;            // its value lies in `region`; false: there is none yet
+    bool located; // its value lies in `region`; false: there is none yet
     enum clab_region region;
-    bool wanted;             // in `out` at the end
-    bool early;              // moved out of `in` at the start
-    int read_stage;          // the last stage that sends or copies it; -1: none
-    int conflicts;           // stages to come that both read and receive it, and so change its place
+    bool wanted;    // in `out` at the end
+    bool early;     // moved out of `in` at the start
+    int read_stage; // the last stage that sends or copies it; -1: none
+    int conflicts;  // stages to come that both read and receive it, and so change its place
 };
 
 struct layout {
@@ -26,12 +26,12 @@ struct layout {
     const struct clab_algorithm *algorithm;
     int rank, lane;
     bool in_place;
-    int per_block;                          // chunks of a block
+    int per_block; // chunks of a block
     int nchunks[CLAB_BUFFER_COUNT];
     struct chunk *chunks[CLAB_BUFFER_COUNT];
-    int stage, nsteps;                      // at hand
-    struct clab_step *steps;                // (width)
-    size_t *region_elements;                // the program's: grows as places are used
+    int stage, nsteps;       // at hand
+    struct clab_step *steps; // (width)
+    size_t *region_elements; // the program's: grows as places are used
 };
 
 // errors: CLAB_ENOMEM; layout_free is right after an error, too
@@ -52,10 +52,11 @@ static inline struct chunk *layout_chunk(struct layout *layout, enum clab_buffer
 size_t layout_elements(const struct layout *layout, struct clab_span span);
 // The place of chunk `index`: now, or if it lay in `region`. *count_p: its elements.
 struct clab_place layout_place(struct layout *layout, enum clab_buffer buffer, int index, size_t *count_p);
-struct clab_place layout_place_in(struct layout *layout, enum clab_buffer buffer, int index, enum clab_region region, size_t *count_p);
+struct clab_place layout_place_in(struct layout *layout, enum clab_buffer buffer, int index, enum clab_region region,
+                                  size_t *count_p);
 // Whether the span's chunks lie one behind the other: now (region = CLAB_REGION_COUNT), or if they lay in `region`.
-bool layout_is_contiguous(struct layout *layout, struct clab_span span, enum clab_region region, struct clab_place *first_p,
-                          size_t *count_p);
+bool layout_is_contiguous(struct layout *layout, struct clab_span span, enum clab_region region,
+                          struct clab_place *first_p, size_t *count_p);
 
 // Where a receive or copy into `span` lands; it lies there once settled.
 enum clab_region layout_choose(struct layout *layout, struct clab_span span);

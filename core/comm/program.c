@@ -125,7 +125,8 @@ static void compile_receive(struct compiler *c, const struct clab_step *step, st
     size_t total;
     plan->region = layout_choose(&c->layout, step->dst);
     plan->unpacks = !layout_is_contiguous(&c->layout, step->dst, plan->region, &move.dst, &move.count);
-    if (step->op == CLAB_RECV_REDUCE && !layout_is_contiguous(&c->layout, step->dst, CLAB_REGION_COUNT, &move.src, &total))
+    if (step->op == CLAB_RECV_REDUCE &&
+        !layout_is_contiguous(&c->layout, step->dst, CLAB_REGION_COUNT, &move.src, &total))
         plan->unpacks = true;
     if (plan->unpacks) {
         move.op = CLAB_RECV;
@@ -146,7 +147,8 @@ static void compile_unpacking(struct compiler *c, const struct clab_step *step, 
         if (step->op == CLAB_RECV)
             emit_copy(c, pack, dst, count);
         else if (count)
-            emit(c, (struct clab_move){.op = CLAB_COPY, .combines = true, .src = old, .other = pack, .dst = dst, .count = count});
+            emit(c, (struct clab_move){
+                        .op = CLAB_COPY, .combines = true, .src = old, .other = pack, .dst = dst, .count = count});
         pack.start += count;
     }
 }
@@ -275,13 +277,16 @@ static unsigned fingerprint(const struct clab_problem *problem, const struct cla
     return hash;
 }
 
-int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank, bool in_place,
-                         struct clab_program **program_p)
+int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
+                         bool in_place, struct clab_program **program_p)
 {
     struct clab_program *program = calloc(1, sizeof *program);
     if (!program)
         return CLAB_ENOMEM;
-    *program = (struct clab_program){.problem = *problem, .algorithm = algorithm, .rank = rank, .in_place = in_place,
+    *program = (struct clab_program){.problem = *problem,
+                                     .algorithm = algorithm,
+                                     .rank = rank,
+                                     .in_place = in_place,
                                      .fingerprint = fingerprint(problem, algorithm)};
     struct compiler c = {.program = program};
     c.err = layout_create(program, &c.layout);

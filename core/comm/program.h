@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A program: one rank's schedule of one problem, compiled once and replayed.
 //
-// The compiler is the only place where chunks become places in memory (layout.h says which). A message is one contiguous
-// piece: a span whose chunks lie apart is packed before it is sent, and unpacked after. What does not lie in `out` at the
-// end is copied there: `finish`.
+// The compiler is the only place where chunks become places in memory (layout.h says which). A message is one
+// contiguous piece: a span whose chunks lie apart is packed before it is sent, and unpacked after. What does not lie
+// in `out` at the end is copied there: `finish`.
 #pragma once
 
 #include "backend.h"
@@ -12,11 +12,11 @@
 enum clab_region {
     CLAB_IN,
     CLAB_OUT,
-    CLAB_TEMP,          // chunks that this rank does not want
-    CLAB_ALT,           // the other place of a chunk that is sent while it is received
-    CLAB_SCRATCH_TEMP,  // CLAB_SCRATCH chunks
+    CLAB_TEMP,         // chunks that this rank does not want
+    CLAB_ALT,          // the other place of a chunk that is sent while it is received
+    CLAB_SCRATCH_TEMP, // CLAB_SCRATCH chunks
     CLAB_SCRATCH_ALT,
-    CLAB_PACK,          // messages whose chunks lie apart
+    CLAB_PACK, // messages whose chunks lie apart
     CLAB_REGION_COUNT
 };
 
@@ -56,13 +56,13 @@ struct clab_program {
     struct clab_lane lanes[CLAB_MAX_LANES]; // problem.lanes of them
     struct clab_stage *stages;
     struct clab_move *moves;
-    int nstages, nmoves, width;               // width: most transfers of a stage
+    int nstages, nmoves, width;                // width: most transfers of a stage
     size_t region_elements[CLAB_REGION_COUNT]; // scratch memory this program needs; 0 for IN and OUT
-    size_t messages, elements_sent;           // by this rank, a run
+    size_t messages, elements_sent;            // by this rank, a run
 };
 
 // Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).
 //   errors: CLAB_ENOMEM
-int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank, bool in_place,
-                         struct clab_program **program_p);
+int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
+                         bool in_place, struct clab_program **program_p);
 void clab_program_free(struct clab_program *program);

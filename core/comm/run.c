@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The executor: replays a program over a backend. Each lane has its own program counter; a lane's stage is local copies,
-// then transfers together, then local unpacking.
+// The executor: replays a program over a backend. Each lane has its own program counter; a lane's stage is local
+// copies, then transfers together, then local unpacking.
 // - It never waits: what can not proceed is left, and taken up again by the next call.
 // - Programs are compiled at their first use and kept by the communicator, one per (algorithm, problem, placement).
 
@@ -129,7 +129,8 @@ static void do_local(const struct clab_comm *comm, const struct clab_move *moves
     const struct clab_device *device = comm->backend->device;
     for (const struct clab_move *m = moves; m < moves + n; m++)
         if (m->combines)
-            device->reduce(run->type, run->op, address(run, m->src), address(run, m->other), address(run, m->dst), m->count);
+            device->reduce(run->type, run->op, address(run, m->src), address(run, m->other), address(run, m->dst),
+                           m->count);
         else
             device->copy(address(run, m->dst), address(run, m->src), m->count * run->element_bytes);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The automatic choice: a table that was measured, not a tree of magic sizes.
-// - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it); the first that fits is
-//   taken. Crowded ranks (more than cores) pay for every change of the rank that runs, so they want few waits, not few bytes.
+// - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it); the first that
+//   fits is taken. Crowded ranks (more than cores) pay for every change of the rank that runs, so they want few
+//   waits, not few bytes.
 // - Measured 2026-11-21 on 2 cores of an AMD EPYC (Zen 5, 32 MiB of L3), shm: roomy with 2 ranks, crowded with 4, by
-//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the claims, and wait for a machine
-//   with more cores.
+//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the claims, and wait for a
+//   machine with more cores.
 
 #include "comm/comm.h"
 #include "schedule/algorithms.h"
@@ -22,7 +23,7 @@ struct choice {
 
 #define ANY_RANKS (1 << 30)
 #define ANY_BYTES ((size_t)-1)
-#define KIB(n) ((size_t)(n) << 10)
+#define KIB(n)    ((size_t)(n) << 10)
 
 static const struct choice choices[] = {
     {CLAB_ALLREDUCE, ROOMY, 2, KIB(1024), &clab_allreduce_doubling, 1},
@@ -68,13 +69,14 @@ static const struct choice choices[] = {
     {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
-const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded, int *lanes_p)
+const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded,
+                                         int *lanes_p)
 {
     size_t bytes = problem->count * element_bytes * (size_t)clab_problem_blocks(problem);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *c = &choices[i];
-        if (c->collective != problem->collective || c->load != (crowded ? CROWDED : ROOMY) || problem->nranks > c->ranks ||
-            bytes > c->bytes)
+        if (c->collective != problem->collective || c->load != (crowded ? CROWDED : ROOMY) ||
+            problem->nranks > c->ranks || bytes > c->bytes)
             continue;
         if (!c->algorithm->supports(problem))
             continue;

@@ -26,8 +26,8 @@ static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
     if (!work->algorithm)
         clab_error("%s, peer %d: %s", what(work), peer, clab_strerror(err));
     else if (work == comm->collectives && comm->running && clab_run_waits_for(comm, &peer, &stage))
-        clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work), work->algorithm->name, work->sequence, stage,
-                   peer, clab_strerror(err));
+        clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work), work->algorithm->name, work->sequence,
+                   stage, peer, clab_strerror(err));
     else
         clab_error("%s (%s) number %lu: %s", what(work), work->algorithm->name, work->sequence, clab_strerror(err));
     return err;
