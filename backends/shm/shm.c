@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/relax.h"
 #include "shm/channel.h"
 
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
@@ -299,21 +300,11 @@ static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round)
         atomic_store(&bell->sleeping, 1);
 }
 
-// Tell the core that this is a waiting loop.
-static void relax(void)
-{
-#if defined __x86_64__ || defined __i386__
-    __builtin_ia32_pause();
-#elif defined __aarch64__
-    __asm__ volatile("yield");
-#endif
-}
-
 static int idle(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p)
 {
     unsigned spins = endpoint->domain->crowded ? 0 : SHM_SPINS;
     if (fruitless < spins) {
-        relax();
+        clab_relax();
         return CLAB_OK;
     }
     if (fruitless < spins + SHM_YIELDS)

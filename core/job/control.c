@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/relax.h"
 
 enum {
     CONTROL_ALIGNMENT = 2 << 20, // a huge page, so that what follows may be in huge pages
@@ -148,15 +149,6 @@ int clab_control_dead(struct clab_control *control)
 
 // ---- exchange ------------------------------------------------------------------------------------------------
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static bool is_over(const struct clab_seat *seat)
 {
     return atomic_load_explicit(&seat->control->round, memory_order_acquire) != seat->round << CONTROL_ERR_BITS;
@@ -230,7 +222,7 @@ static void sleep_out_round(struct clab_seat *seat)
 static void await_round(struct clab_seat *seat)
 {
     const int spins = seat->control->nranks <= seat->control->cores ? CONTROL_SPINS : 0;
-    for (int i = 0; i < spins; i++, relax())
+    for (int i = 0; i < spins; i++, clab_relax())
         if (is_over(seat))
             return;
     for (int i = 0; i < CONTROL_YIELDS; i++, sched_yield())

@@ -16,8 +16,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct clab_seat;
-
 struct clab_control {
     uint64_t magic;
     uint32_t nranks, cores; // cores that the launcher could use: a pinned rank sees only its own
