@@ -26,37 +26,38 @@ static const struct fit_probe {
     enum clab_touch touch;
     enum clab_load load;
     enum sizes sizes;
+    int part;     // of a level: the message is so much of its footprint; fit.h says why
     int messages; // one after another in a turn
     fit_turn *turn;
 } probes[] = {
-    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 1, fit_turn_call},
-    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 1, fit_turn_stages},
-    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 1, fit_turn_one_way}, // in bursts: time_post
-    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, FIT_LANES, fit_turn_lanes},
-    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 1, fit_turn_one_way},
-    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 2, fit_turn_round_trip},
-    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 1, fit_turn_exchange},
-    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_copy},
-    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_copy_both},
-    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_one_way},
-    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange},
-    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, fit_turn_round_trip_fresh},
-    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_fresh},
-    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_one_way_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, fit_turn_round_trip_fresh_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_fresh_reduce},
-    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_one_way_add},
-    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_add},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_sum},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_sum_both},
-    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 1, fit_turn_one_way_summed},
-    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 1, fit_turn_exchange_summed},
+    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
+    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way},
+    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
+    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way},
+    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange},
+    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh},
+    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 3, 1, fit_turn_one_way_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh_reduce},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_add},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_summed},
 };
 
-enum { NPROBES = sizeof probes / sizeof *probes, SIZES_AT_MOST = 32 };
+enum { NPROBES = sizeof probes / sizeof *probes, SIZES_AT_MOST = 32, CACHE_LINE = 64 };
 
-// Sizes in bytes, each a multiple of a float's; returns how many.
+// Sizes of messages in bytes, or of levels; returns how many.
 static int sizes_of(enum sizes sizes, const struct clab_protocols *p, size_t largest, size_t out[SIZES_AT_MOST])
 {
     int n = 0;
@@ -74,10 +75,16 @@ static int sizes_of(enum sizes sizes, const struct clab_protocols *p, size_t lar
             out[n++] = bytes;
         break;
     case SIZES_LEVELS: // by four while they fit a core's own caches, by two where cores share them
-        for (size_t bytes = p->pull_bytes; bytes <= largest; bytes *= bytes < 128 << 10 ? 4 : 2)
+        for (size_t bytes = 4 * p->pull_bytes; bytes <= 4 * largest; bytes *= bytes < 512 << 10 ? 4 : 2)
             out[n++] = bytes;
     }
     return n;
+}
+
+static struct fit_task task_of(const struct fit_probe *probe, size_t size, size_t largest)
+{
+    size_t message = probe->part ? size / (size_t)probe->part / CACHE_LINE * CACHE_LINE : size;
+    return (struct fit_task){probe, message < largest ? message : largest, probe->part ? size : 0};
 }
 
 int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struct fit_task **tasks_p, int *n_p)
@@ -90,7 +97,7 @@ int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struc
         size_t sizes[SIZES_AT_MOST];
         int nsizes = sizes_of(probes[i].sizes, protocols, largest, sizes);
         for (int k = 0; k < nsizes; k++)
-            tasks[n++] = (struct fit_task){&probes[i], sizes[k]};
+            tasks[n++] = task_of(&probes[i], sizes[k], largest);
     }
     *tasks_p = tasks;
     *n_p = n;
@@ -158,7 +165,14 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double second
         if (line_is_same(before, after) || tries == TRIES)
             break;
     }
-    *sample_p = (struct clab_sample){task->how->probe, task->bytes, task->how->touch, task->how->load, took};
+    *sample_p = (struct clab_sample){
+        .probe = task->how->probe,
+        .bytes = task->bytes,
+        .level = task->level,
+        .touch = task->how->touch,
+        .load = task->how->load,
+        .seconds = took,
+    };
     *line_p = sqrt(before * after);
     return CLAB_OK;
 }

@@ -9,7 +9,8 @@
 // A probe with its size, as it is timed.
 struct fit_task {
     const struct fit_probe *how;
-    size_t bytes;
+    size_t bytes; // of a message or copy
+    size_t level; // the footprint that it is for; 0: none
 };
 
 // All probes of a round: sizes up to `largest` bytes a message. Freed by the caller.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engines behind clab_sim_run. Each fills seconds, the parts, messages and peak_bytes of a result.
-// The problem has been checked; options->footprint is set.
+// The problem has been checked; options->footprint is set where the network has levels.
 #pragma once
 
 #include "net.h"

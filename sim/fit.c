@@ -40,18 +40,25 @@ static double at_least_0(double x)
 }
 
 // The sample of exactly these conditions; without it the round is of no use.
-static double time_of(struct round *r, enum clab_probe probe, size_t bytes, enum clab_touch touch, enum clab_load load)
+static const struct clab_sample *find(struct round *r, enum clab_probe probe, size_t level, enum clab_touch touch,
+                                      enum clab_load load)
 {
+    static const struct clab_sample nothing = {.bytes = 1};
     for (int i = 0; i < r->n; i++) {
         const struct clab_sample *s = &r->samples[i];
-        if (s->probe == probe && s->bytes == bytes && s->touch == touch && s->load == load)
-            return s->seconds;
+        if (s->probe == probe && s->level == level && s->touch == touch && s->load == load)
+            return s;
     }
     if (!r->err)
-        clab_error("fit: the probe %s of %zu bytes (%s, %s) is missing", probe_names[probe], bytes,
+        clab_error("fit: the probe %s of level %zu (%s, %s) is missing", probe_names[probe], level,
                    touch == CLAB_FRESH ? "fresh" : "kept", load == CLAB_BOTH ? "both" : "alone");
     r->err = CLAB_EINVAL;
-    return 0;
+    return &nothing;
+}
+
+static double time_alone(struct round *r, enum clab_probe probe)
+{
+    return find(r, probe, 0, CLAB_KEPT, CLAB_ALONE)->seconds;
 }
 
 // A line through the samples of a probe whose sizes are in [low, high]: seconds = start + slope * bytes.
@@ -65,7 +72,7 @@ static struct line line_through(struct round *r, enum clab_probe probe, size_t l
     double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
     for (int i = 0; i < r->n; i++) {
         const struct clab_sample *s = &r->samples[i];
-        if (s->probe != probe || s->bytes < low || s->bytes > high || s->seconds <= 0)
+        if (s->probe != probe || s->level || s->bytes < low || s->bytes > high || s->seconds <= 0)
             continue;
         double x = (double)s->bytes, weight = 1 / (s->seconds * s->seconds);
         w += weight;
@@ -83,6 +90,12 @@ static struct line line_through(struct round *r, enum clab_probe probe, size_t l
     }
     double slope = at_least_0((w * wxy - wx * wy) / spread);
     return (struct line){(wy - slope * wx) / w, slope};
+}
+
+// The time of STREAM at `bytes`.
+static double stream_at(struct round *r, size_t bytes)
+{
+    return line_through(r, CLAB_PROBE_STREAM, bytes, bytes).start;
 }
 
 // ---- segments ------------------------------------------------------------------------------------------------
@@ -123,7 +136,7 @@ static double fit_stage(struct round *r, double call)
 {
     const struct clab_algorithm *tree = clab_algorithm_find(CLAB_BARRIER, "tree");
     const struct clab_problem alone = {.collective = CLAB_BARRIER, .nranks = 1, .lanes = 1};
-    double seconds = time_of(r, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE);
+    double seconds = time_alone(r, CLAB_PROBE_STAGES);
     struct clab_step steps[8];
     int stages = 0;
     while (tree->width(&alone) < 8 && tree->stage(&alone, 0, 0, stages, steps) != CLAB_DONE)
@@ -147,66 +160,71 @@ static void fit_segments(struct round *r, const struct clab_protocols *p, struct
 // ---- levels --------------------------------------------------------------------------------------------------
 
 // What is left of a pull's time for its bytes.
-static double per_byte(const struct clab_segment *s, double seconds, size_t bytes, enum clab_touch touch,
-                       enum clab_load load)
+static double per_byte(const struct clab_segment *s, const struct clab_sample *sample, double seconds, bool round_trip)
 {
     double fixed = s->o_send + s->latency + s->o_recv;
-    if (touch == CLAB_KEPT || load == CLAB_BOTH) // not a round trip: the sender waits to be told
+    if (!round_trip) // the sender waits to be told
         fixed += s->latency;
-    if (load == CLAB_BOTH)
+    if (sample->load == CLAB_BOTH)
         fixed += s->o_both;
-    return at_least_0(seconds - fixed) / (double)bytes;
+    return at_least_0(seconds - fixed) / (double)sample->bytes;
+}
+
+static double pull_of(struct round *r, const struct clab_segment *s, enum clab_probe probe, size_t level,
+                      enum clab_touch touch, enum clab_load load)
+{
+    const struct clab_sample *sample = find(r, probe, level, touch, load);
+    return per_byte(s, sample, sample->seconds, touch == CLAB_FRESH && load == CLAB_ALONE);
 }
 
 // A peer's sums. What a core has copied leaves its caches by itself where it is large, sums do not: fresh data is
 // priced as the dearer of both.
-static double per_byte_summed(struct round *r, const struct clab_segment *s, size_t bytes, enum clab_load load)
+static double pull_of_sums(struct round *r, const struct clab_segment *s, size_t level, enum clab_load load)
 {
-    double sum = time_of(r, CLAB_PROBE_SUM, bytes, CLAB_KEPT, load);
-    double summed = time_of(r, CLAB_PROBE_SUMMED, bytes, CLAB_FRESH, load);
-    return per_byte(s, summed - sum, bytes, CLAB_KEPT, load);
+    const struct clab_sample *sum = find(r, CLAB_PROBE_SUM, level, CLAB_KEPT, load);
+    const struct clab_sample *summed = find(r, CLAB_PROBE_SUMMED, level, CLAB_FRESH, load);
+    return per_byte(s, summed, summed->seconds - sum->seconds, false);
 }
 
-static void fit_level(struct round *r, const struct clab_segment *segment, size_t bytes, struct clab_level *level)
+static void fit_level(struct round *r, const struct clab_segment *s, size_t bytes, struct clab_level *level)
 {
-    level->bytes = 2 * bytes;
+    level->bytes = bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
-        level->copy[load] = time_of(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load) / (double)bytes;
-        level->add[load] =
-            per_byte(segment, time_of(r, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load), bytes, CLAB_KEPT, load);
+        const struct clab_sample *copy = find(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load);
+        level->copy[load] = copy->seconds / (double)copy->bytes;
+        level->add[load] = pull_of(r, s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
-            double pull = time_of(r, CLAB_PROBE_PULL, bytes, touch, load),
-                   reduce = time_of(r, CLAB_PROBE_REDUCE, bytes, touch, load);
-            level->pull[touch][load] = per_byte(segment, pull, bytes, touch, load);
-            level->reduce[touch][load] = per_byte(segment, reduce, bytes, touch, load);
+            level->pull[touch][load] = pull_of(r, s, CLAB_PROBE_PULL, bytes, touch, load);
+            level->reduce[touch][load] = pull_of(r, s, CLAB_PROBE_REDUCE, bytes, touch, load);
         }
-        level->pull[CLAB_FRESH][load] = fmax(level->pull[CLAB_FRESH][load], per_byte_summed(r, segment, bytes, load));
+        level->pull[CLAB_FRESH][load] = fmax(level->pull[CLAB_FRESH][load], pull_of_sums(r, s, bytes, load));
     }
 }
 
-// The least size of COPY above `bytes`; 0: there is none.
-static size_t next_size(const struct round *r, size_t bytes)
+// The least level of a COPY above `bytes`; 0: there is none.
+static size_t next_level(const struct round *r, size_t bytes)
 {
     size_t next = 0;
-    for (int i = 0; i < r->n; i++)
-        if (r->samples[i].probe == CLAB_PROBE_COPY && r->samples[i].bytes > bytes &&
-            (!next || r->samples[i].bytes < next))
-            next = r->samples[i].bytes;
+    for (int i = 0; i < r->n; i++) {
+        const struct clab_sample *s = &r->samples[i];
+        if (s->probe == CLAB_PROBE_COPY && s->level > bytes && (!next || s->level < next))
+            next = s->level;
+    }
     return next;
 }
 
 static void fit_levels(struct round *r, struct clab_net *net)
 {
     const struct clab_segment *pull = &net->intra.segments[2];
-    for (size_t bytes = 0; (bytes = next_size(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;)
+    for (size_t bytes = 0; (bytes = next_level(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;)
         fit_level(r, pull, bytes, &net->levels[net->nlevels++]);
 }
 
-// Hockney's two numbers, for the closed form: the least message, and the level whose footprint is nearest to 2 MiB.
+// Hockney's two numbers, for the closed form: the least message, and the level of 4 MiB.
 static void fit_hockney(struct clab_net *net)
 {
     const struct clab_segment *s = &net->intra.segments[0];
-    struct clab_level level = clab_net_level(net, 2 << 20);
+    struct clab_level level = clab_net_level(net, 4 << 20);
     net->intra.alpha = s->o_send + s->latency + s->o_recv;
     net->intra.beta = fmax(level.pull[CLAB_KEPT][CLAB_ALONE], 1e-15);
     net->gamma = at_least_0(level.reduce[CLAB_KEPT][CLAB_ALONE] - level.pull[CLAB_KEPT][CLAB_ALONE]);
@@ -219,11 +237,10 @@ int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_p
     struct clab_net net = {.nodes = 1, .ranks_per_node = 1};
     strcpy(net.name, "machine");
     net.intra = (struct clab_link){.name = "intra", .present = true, .port = CLAB_PORT_CORE};
-    net.call = time_of(&r, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE);
+    net.call = time_alone(&r, CLAB_PROBE_CALL);
     net.stage = fit_stage(&r, net.call);
     fit_segments(&r, protocols, &net.intra);
-    net.lane = at_least_0(time_of(&r, CLAB_PROBE_LANES, LANE_BYTES, CLAB_KEPT, CLAB_ALONE) -
-                          time_of(&r, CLAB_PROBE_STREAM, LANE_BYTES, CLAB_KEPT, CLAB_ALONE));
+    net.lane = at_least_0(time_alone(&r, CLAB_PROBE_LANES) - stream_at(&r, LANE_BYTES));
     fit_levels(&r, &net);
     if (net.nlevels == 0 && !r.err) {
         clab_error("fit: there is no copy probe, and so no level");

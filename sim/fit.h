@@ -5,7 +5,9 @@
 //   fitted.
 // - A round is all probes once. Every round gives a network of its own; a parameter is the median over rounds, and its
 //   interval is that of the median.
-// - By convention a message of m bytes stands for a footprint of 2 m: m bytes read, m written.
+// - A level's footprint is what both ranks touch together. Its probes' messages are a half, a third or a quarter of it,
+//   by how many buffers of that size they touch; of fresh data a half one way and a quarter both ways, since it is
+//   looked up by the message.
 //
 // Source: Culler et al. 1996 and Kielmann et al. 2000 for taking LogP's parameters apart with few probes.
 #pragma once
@@ -34,6 +36,7 @@ enum clab_probe {
 struct clab_sample {
     enum clab_probe probe;
     size_t bytes; // of the message or copy
+    size_t level; // the footprint of the level that it is for; 0: none
     enum clab_touch touch;
     enum clab_load load;
     double seconds;
@@ -45,9 +48,9 @@ struct clab_protocols {
     size_t pull_bytes;   // from these on, the receiver pulls
 };
 
-// The network that one round's samples describe: one link, intra, with segments inline, slots and pull; a level for
-// every size of COPY, which needs all of PULL's and REDUCE's, too.
-//   samples: in any order; sizes of levels are found in them
+// The network that one round's samples describe: one link, intra, with segments inline, slots and pull; and a level for
+// every one that a COPY is for, of which all other probes must be there.
+//   samples: in any order
 //   errors:  CLAB_EINVAL (a probe is missing; the line names it)
 int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols,
                    struct clab_net *net_p);

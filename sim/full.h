@@ -46,8 +46,8 @@ struct full {
     const struct clab_algorithm *algorithm;
     const struct clab_net *net;
     struct clab_level level; // costs of a core at this footprint
-    struct clab_level fresh; // and of fresh data in messages of `fresh_bytes`
-    size_t fresh_bytes;
+    struct clab_level fresh; // and of fresh data at `fresh_footprint`
+    size_t fresh_footprint;
     int calls;
     double *finish; // (calls) when the slowest rank ended it
     struct slices slices;

@@ -51,7 +51,7 @@ enum clab_touch { CLAB_KEPT, CLAB_FRESH, CLAB_TOUCHES }; // the data read was th
 enum clab_load { CLAB_ALONE, CLAB_BOTH, CLAB_LOADS };    // one core is at it, or its peer is as well
 
 struct clab_level {
-    size_t bytes;                            // that a rank touches in all, over and over
+    size_t bytes;                            // that two ranks touch together, over and over
     double copy[CLAB_LOADS];                 // s/B: memory to memory, one rank's own
     double pull[CLAB_TOUCHES][CLAB_LOADS];   // s/B: a peer's memory to one's own
     double reduce[CLAB_TOUCHES][CLAB_LOADS]; // s/B: out = in + a peer's memory, float sum
@@ -90,9 +90,7 @@ struct clab_segment clab_segment_hockney(double alpha, double beta);
 const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b);
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes);
 
-// The costs of a core that touches `footprint` bytes: between two levels, linear in the logarithm of the footprint.
-// Fresh data lies where its writer's caches left it, which depends on the message that was written, not on all that is
-// touched: what a message of m bytes costs is that of level 2 m, m bytes read and m written.
+// The costs of a core where ranks touch `footprint` bytes together: between two levels, linear in the logarithm.
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 

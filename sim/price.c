@@ -144,13 +144,16 @@ struct rates {
     double pull, reduce;
 };
 
+// Fresh data lies where its writer's caches left it. That depends on the message that was written, not on all that is
+// touched, so it is looked up by the message.
 static struct rates rates_of(struct full *s, size_t bytes, bool fresh, bool adds)
 {
     const struct clab_level *kept = &s->level;
     struct rates r = {kept->pull[CLAB_KEPT][s->load], adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load]};
-    if (fresh && s->fresh_bytes != bytes) {
-        s->fresh = clab_net_level(s->net, 2 * bytes);
-        s->fresh_bytes = bytes;
+    size_t footprint = bytes * (s->load == CLAB_BOTH ? 4 : 2); // what is read and what is written, one way or both
+    if (fresh && s->fresh_footprint != footprint) {
+        s->fresh = clab_net_level(s->net, footprint);
+        s->fresh_footprint = footprint;
     }
     if (fresh) { // but it must be written somewhere, which is no cheaper
         r.pull = later(r.pull, s->fresh.pull[CLAB_FRESH][s->load]);

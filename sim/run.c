@@ -10,23 +10,27 @@
 // Above this many messages the dataflow engine would take more than some ten seconds.
 #define MESSAGES_AT_MOST 5e7
 
-// Bytes of the caller's two buffers, at the rank that has most, and of the algorithm's scratch memory. In place, too:
-// what a rank saves it still reads of its peers.
-static size_t buffers_of(const struct clab_problem *p, const struct clab_algorithm *algorithm,
-                         const struct clab_sim_options *options)
+// Blocks that `rank` has in its two buffers; in place, one of them lies in the other.
+static size_t blocks_at(const struct clab_problem *p, int rank, bool in_place)
 {
-    size_t block = p->count * options->element_bytes, blocks = (size_t)clab_problem_blocks(p), most = 0;
-    for (int rank = 0; rank < p->nranks && (rank < 2 || rank == p->root); rank++) {
-        size_t in = 0, out = 0;
-        for (size_t b = 0; b < blocks; b++) {
-            in += clab_problem_holds(p, rank, (int)b);
-            out += clab_problem_wants(p, rank, (int)b);
-        }
-        if (p->collective == CLAB_ALLTOALL)
-            in = blocks;
-        most = in + out > most ? in + out : most;
+    size_t in = 0, out = 0;
+    for (int b = 0; b < clab_problem_blocks(p); b++) {
+        in += clab_problem_in_block(p, rank, b) >= 0;
+        out += clab_problem_out_block(p, rank, b) >= 0;
     }
-    return (most + (size_t)algorithm->scratch(p)) * block;
+    if (in_place)
+        return in > out ? in : out;
+    return in + out;
+}
+
+// Bytes of all ranks' buffers, and of the algorithm's scratch memory.
+static size_t footprint_of(const struct clab_problem *p, const struct clab_algorithm *algorithm,
+                           const struct clab_sim_options *options)
+{
+    size_t blocks = (size_t)p->nranks * (size_t)algorithm->scratch(p);
+    for (int rank = 0; rank < p->nranks; rank++)
+        blocks += blocks_at(p, rank, options->in_place);
+    return blocks * p->count * options->element_bytes;
 }
 
 static double messages_of(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
@@ -59,8 +63,8 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
     bool closed = o.engine == CLAB_ENGINE_CLOSED ||
                   (o.engine == CLAB_ENGINE_AUTO && messages_of(problem, algorithm, o.calls) > MESSAGES_AT_MOST);
     double begin = clab_now();
-    if (o.footprint == 0)
-        o.footprint = buffers_of(problem, algorithm, &o);
+    if (o.footprint == 0 && placed->nlevels > 0)
+        o.footprint = footprint_of(problem, algorithm, &o);
     CLAB_TRY((closed ? clab_engine_closed : clab_engine_full)(problem, algorithm, placed, &o, &result));
     result.engine = closed ? "closed" : "full";
     result.engine_seconds = clab_now() - begin;

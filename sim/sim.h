@@ -24,7 +24,7 @@ struct clab_sim_options {
     size_t element_bytes; // of the problem's count
     bool in_place;        // out-of-place runs touch `in` first, and may copy it
     int calls;            // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
-    size_t footprint;     // bytes a rank touches in all; 0: in, out and scratch memory of this problem
+    size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
 };
 

@@ -197,7 +197,8 @@ static void test_sim_fresh_data_costs_more_by_its_message(void **state)
     // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600; by 3600 + 20 + 3 * 500
     // = 5120.
     assert_true(seconds_of("star", problem, net, options) == 5120 + 30);
-    // The answer is priced by level 2 * 500, whatever the footprint; it costs no less than kept data.
+    // The answer is priced by level 2 * 500 (read and written), whatever the footprint; it costs no less than kept
+    // data.
     net->nlevels = 2;
     net->levels[1] = net->levels[0];
     net->levels[1].bytes = 1000;
