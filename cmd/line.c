@@ -35,5 +35,5 @@ int line_measure(struct clab_comm *comm, double *seconds_p)
 
 bool line_is_same(double a, double b)
 {
-    return (a > b ? a / b : b / a) < LINE_FACTOR;
+    return a <= b * LINE_FACTOR && b <= a * LINE_FACTOR;
 }

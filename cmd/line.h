@@ -14,5 +14,5 @@
 //   errors: the communicator's
 int line_measure(struct clab_comm *comm, double *seconds_p);
 
-// Whether two figures are of the same placement. Both > 0
+// Whether two figures are of the same placement. Both > 0, or both 0
 bool line_is_same(double a, double b);
