@@ -16,6 +16,11 @@ field(command, n) = system(sprintf("%s | cut -d, -f%d", substr(command, 3, strle
 ranks = int(field(awk("{ print; exit }"), 4))
 backend = field(awk("{ print; exit }"), 3)
 is_predicted = field(awk("&& $19 != \"\" { print; exit }"), 19) ne ""
-# "16.2 GB/s by one core, 19.7 GB/s by all ranks at once, 102 GB/s within a core's cache", in GB/s
-copy_memory = number(word(manifest("memory copy"), 1))
-copy_cache = number(word(manifest("memory copy"), 13))
+# "16.2 GB/s by one core, 19.7 GB/s by all ranks at once, 102 GB/s within a core's cache", in GB/s; 0: not said
+rate(where) = number(system(sprintf("sed -n 's|^# memory copy:.*[ :]\\([0-9.]*\\) GB/s %s.*|\\1|p' '%s'", where, csv)))
+copy_memory = rate("by one core")
+copy_cache = rate("within")
+
+# Those that were measured, in the order of the file; those with a size.
+collectives_of(filter) = system(sprintf("awk -F, '!/^#/ && $1 != \"collective\" && $12 != \"\" && %s && !seen[$1]++ { print $1 }' '%s'", filter, csv))
+nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c eq "sendrecv" ? "send and receive" : c

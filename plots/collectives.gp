@@ -2,8 +2,8 @@
 # Each collective by its fastest algorithm: time against size, measured and predicted, a panel a collective.
 load "plots/bench.gp"
 height = 860
-collectives = "allreduce broadcast reduce allgather reduce_scatter alltoall gather scatter sendrecv"
-name(i) = word(collectives, i) eq "reduce_scatter" ? "reduce-scatter" : word(collectives, i) eq "sendrecv" ? "send and receive" : word(collectives, i)
+collectives = collectives_of("$5 > 0")
+N = words(collectives) > 9 ? 9 : words(collectives)
 
 # ---- what was found --------------------------------------------------------------------------------------------------
 slowest = fastest_one = ""
@@ -17,10 +17,9 @@ do for [c in collectives] {
 }
 largest = number(field(fastest(slowest)." | tail -n 1", 5))
 smallest = number(field(fastest(slowest)." | head -n 1", 5))
-nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c eq "sendrecv" ? "send and receive" : c
 finding = sprintf("At %s, %s takes %s times as long as %s", size_text(largest), nice(slowest), factor_text(slowest_time / fastest_time), nice(fastest_one))
 subject = sprintf("%d ranks, backend %s, the fastest algorithm at each size", ranks, backend)
-eval describe(finding, "Nine panels, one a collective: the time of a call by its fastest algorithm against the size, measured and predicted, with the time of a copy in cache as the limit.")
+eval describe(finding, "A panel for each collective: the time of a call by its fastest algorithm against the size, measured and predicted, with the time of a copy in cache as the limit.")
 predicted_times = ""
 if (is_predicted) { predicted_times = ", fastest(word(collectives, i)) using 5:($19 * 1e-6) with lines linestyle 1 notitle" }
 
@@ -34,16 +33,16 @@ do for [terminal in terminals] {
     set xrange [smallest / 2 : largest * 2]
     set yrange [0.5e-6 * least : 3e-6 * slowest_time]
     set multiplot
-    do for [i = 1:9] {
+    do for [i = 1:N] {
         column = (i - 1) % 3
         row = (i - 1) / 3
         set lmargin at screen 0.1 + 0.305 * column
         set rmargin at screen 0.1 + 0.305 * column + 0.27
         set tmargin at screen 0.88 - 0.265 * row
         set bmargin at screen 0.88 - 0.265 * row - 0.182
-        set title name(i) offset 0, -0.4
-        set ylabel column == 0 ? "time of a call" : "" offset label_offset
-        set xlabel row == 2 ? "bytes" : "" offset 0, 0.4
+        set title nice(word(collectives, i)) offset 0, -0.4
+        set ylabel (column == 0 ? "time of a call" : "") offset label_offset
+        set xlabel (i + 3 > N ? "bytes" : "") offset 0, 0.4
         eval column == 0 ? time_axis : unlabelled_time_axis
         if (i == 1) { set key at screen 0.98, screen 0.078 right top } else { unset key }
         plot fastest(word(collectives, i)) using 5:($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 11 title "measured", \

@@ -2,9 +2,8 @@
 # How good the predictions were: measured against predicted, all rows; and the error by collective.
 load "plots/bench.gp"
 height = 860
-collectives = "allreduce broadcast reduce allgather reduce_scatter alltoall gather scatter barrier sendrecv"
+collectives = collectives_of("$19 != \"\"")
 N = words(collectives)
-nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c
 of(i) = rows(sprintf("$19 != \"\" && $1 == \"%s\"", word(collectives, i)))
 style(i) = i
 
@@ -12,7 +11,7 @@ style(i) = i
 array medians_of[N]
 do for [i = 1:N] {
     stats of(i) using (abs($20)) nooutput name "E"
-    medians_of[i] = E_records ? E_median : NaN
+    medians_of[i] = E_median
 }
 everything = rows("$19 != \"\"")
 stats everything using (abs($20)) nooutput name "ERROR"

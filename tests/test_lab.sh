@@ -170,6 +170,25 @@ draws_and_reports() {
     [ -s "$build/plots/07-shm-10gbe-3.svg" ] && [ -s "$build/plots/07-shm-10gbe-3.png" ]
 }
 
+draws_what_a_bench_measured() {
+    if ! command -v gnuplot >/dev/null; then
+        echo 'skip: there is no gnuplot'
+        echo 'ok draws_what_a_bench_measured # SKIP'
+        return 0
+    fi
+    mkdir -p "$scratch/bench"
+    run 0 "$commlab" bench allreduce -n 2 -b 8 -e 64 -f 8 --algo doubling --seconds 0.01s --net 10gbe --csv "$scratch/bench/bench-a.csv" &&
+        run 0 "$commlab" bench barrier gather -n 2 -b 8 -e 64 -f 8 --seconds 0.01s --net 10gbe --csv "$scratch/bench/bench-b.csv" &&
+        run 0 "$commlab" report --results "$scratch/bench" --output "$scratch/bench" || return 1
+    why="gnuplot said: $(cat "$scratch/err")"
+    [ ! -s "$scratch/err" ] || return 1
+    for figure in a-allreduce a-prediction b-collectives b-prediction; do
+        why="no figure $figure"
+        [ -s "$build/plots/bench-$figure.svg" ] || return 1
+    done
+    rm -f "$build"/plots/bench-[ab]-*
+}
+
 says_which_package_draws() {
     run 0 env PATH="$scratch/nothing" "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
     why="not one line: $(cat "$scratch/err")"
@@ -204,7 +223,7 @@ rm -rf "$scratch/results"
 for test in runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_around_values reports_each_quantity_of_both \
     has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks counts_what_is_sent predicts_by_the_network \
     says_which_result_differs says_which_program_failed says_which_row_is_malformed says_which_setting_is_wrong \
-    draws_and_reports says_which_package_draws reports_nothing_without_results \
+    draws_and_reports draws_what_a_bench_measured says_which_package_draws reports_nothing_without_results \
     lists_the_labs refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results; do
     check $test

@@ -34,8 +34,8 @@ array phase_titles[5] = ["rendezvous", "connect", "first operation", "later oper
 array values[10]
 do for [p = 1:2] {
     do for [i = 1:5] {
-        stats csv using (here(p == 1 ? "before" : "after", phases[i]) ? $8 : NaN) nooutput name "V"
-        values[5 * (p - 1) + i] = V_records ? V_max : 0
+        stats csv using (here(p == 1 ? "before" : "after", phases[i]) ? $8 : 0) nooutput name "V"
+        values[5 * (p - 1) + i] = V_max
     }
 }
 

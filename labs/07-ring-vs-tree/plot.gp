@@ -28,13 +28,13 @@ if (manifest("net") ne "none") {
 }
 best = 1; best_ratio = 0
 do for [i = 1:N] {
-    stats csv using (size_of_ratio(i) == SIZE_max ? $8 : NaN) nooutput name "R"
-    if (R_records && R_max > best_ratio) { best = i; best_ratio = R_max }
+    stats csv using (size_of_ratio(i) == SIZE_max ? $8 : 0) nooutput name "R"
+    if (R_max > best_ratio) { best = i; best_ratio = R_max }
 }
-stats csv using (size_of_ratio(best) > 0 && $8 < 1 ? size_of_ratio(best) : NaN) nooutput name "SLOWER"
+stats csv using (size_of_ratio(best) > 0 && $8 < 1 ? size_of_ratio(best) : 0) nooutput name "SLOWER" # 0: nowhere
 finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone here, not even at %s", size_text(SIZE_max)) \
     : sprintf("%s: %s times faster than everyone-to-everyone at %s%s", name(best), factor_text(best_ratio), size_text(SIZE_max), \
-              SLOWER_records ? ", slower up to ".size_text(SLOWER_max) : "")
+              SLOWER_max > 0 ? ", slower up to ".size_text(SLOWER_max) : "")
 subject = sprintf("allreduce of float32, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", ranks, list("$3", "$1 == \"07\""))
 cost = number(manifest("limit_seconds_per_byte"))
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
