@@ -16,10 +16,12 @@ const char *kit_relative(const char *root, const char *path);
 // Make the folder `path` and its parents where they are missing.  errors: CLAB_EIO (logged)
 int kit_make_folder(const char *path);
 
-// "./commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no memory.
+// "./commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no
+// memory.
 char *kit_command_line(int argc, char **argv);
 
-// Draw with gnuplot: run `script` in `root` with its variables `csv` (the data) and `out` (the figure: a whole path without suffix).
-// Writes OUT.svg, OUT.png, and OUT.txt, which says what is to be seen. Folders are made.
-//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_EIO (it failed)
+// Draw with gnuplot: run `script` in `root` with its variables `csv` (the data) and `out` (the figure: a whole path
+// without suffix). Writes OUT.svg, OUT.png, and OUT.txt, which says what is to be seen. Folders are made.
+//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_EIO (it
+//           failed)
 int kit_plot(const char *root, const char *script, const char *csv, const char *out);

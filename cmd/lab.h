@@ -153,17 +153,19 @@ struct lab_model {
 
 const struct lab_model *lab_model_find(const char *name); // or NULL
 
-// Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's, or where
-// ranks share the cores of one machine lab_crowd.c's.
+// Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's,
+// or where ranks share the cores of one machine lab_crowd.c's.
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
 
 // ---- lab_line.c ----------------------------------------------------------------------------------------------
 
-// Measure it, and add it to *results as quantity `line` of that program and number of ranks. With one thread only: it forks.
+// Measure it, and add it to *results as quantity `line` of that program and number of ranks. With one thread only: it
+// forks.
 //   errors: the launcher's, CLAB_EWRONG (a rank failed, and has said why), CLAB_ENOMEM
 int lab_line_measure(const char *backend, enum lab_program program, int ranks, struct lab_results *results);
 
-// What it was at the median before runs of `program`: half a round trip of 8 bytes between two ranks, in seconds; 0: not known.
+// What it was at the median before runs of `program`: half a round trip of 8 bytes between two ranks, in seconds; 0:
+// not known.
 double lab_line(const struct lab_results *results, enum lab_program program, int ranks);
 
 // ---- lab_crowd.c ---------------------------------------------------------------------------------------------

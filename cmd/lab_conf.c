@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lab.conf: what a lab is, in text. [lab] describes the run; each further section is a quantity that the programs report.
+// lab.conf: what a lab is, in text. [lab] describes the run; each further section is a quantity that the programs
+// report.
 
 #include "lab.h"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a schedule costs where more ranks than cores share one machine's memory, on paper. The simulator gives every rank a core.
+// What a schedule costs where more ranks than cores share one machine's memory, on paper. The simulator gives every
+// rank a core.
 //
 // - Work: the copying and adding of all ranks goes through the cores that there are. What counts is the sum over ranks,
 //   not the busiest one: W / cores.
-// - Turns: in each stage a rank waits for another that may have to be scheduled first, which takes a turn of each of the
-//   P / cores ranks of a core. So much is (stages + 2) P / cores turns; two are the call's own, to enter and to leave.
+// - Turns: in each stage a rank waits for another that may have to be scheduled first, which takes a turn of each of
+//   the P / cores ranks of a core. So much is (stages + 2) P / cores turns; two are the call's own, to enter and to
+//   leave.
 // - A turn can not be derived from the network: one probe of the exchange by hand at the smallest size measures it.
 //
 // It does not see that a rank may find several messages when its turn comes, as in a ring: there it foresees too much.

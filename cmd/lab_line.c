@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How far apart the cores are that a lab's programs run on: a small job of our own, of two ranks, between theirs.
 //
-// - A virtual machine's host moves its cores about, and a profile may describe both placements (line.h, sim/net.h): what is
-//   predicted must be for the one that is measured.
+// - A virtual machine's host moves its cores about, and a profile may describe both placements (line.h, sim/net.h):
+//   what is predicted must be for the one that is measured.
 // - The ranks are copies of this process; rank 0 leaves its figure in a page that they share with us.
 
 #include "lab.h"

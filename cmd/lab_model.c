@@ -2,8 +2,8 @@
 // The models by which labs are predicted, before anything is measured.
 //
 // - algorithms  an allreduce of each size by each algorithm: time/ALGORITHM/BYTES is the simulator's, messages and
-//               bytes_sent are counted on the schedule. "by_hand" is what lab 07's before writes out: every rank gets every
-//               other's buffer, as in an alltoall, and then adds them up.
+//               bytes_sent are counted on the schedule. "by_hand" is what lab 07's before writes out: every rank gets
+//               every other's buffer, as in an alltoall, and then adds them up.
 // - reinit      a communicator made once, or each iteration (lab_reinit.c).
 //
 // Where ranks share cores, times are lab_crowd.c's.

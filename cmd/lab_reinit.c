@@ -4,8 +4,8 @@
 // - A communicator costs c = rendezvous + connect + first operation + destroy, once; a later operation costs o.
 //   before: T(k) = k c.   after: T(k) = c + (k - 1) o.   Their ratio is at most k, and at most c / o.
 // - o is the simulator's. c can not be derived from the network: short probes of the before program measure it at two
-//   small numbers of ranks, and what is predicted is every other number of iterations, and of ranks: by the straight line
-//   through the probes, since a rank prepares something for each of its peers.
+//   small numbers of ranks, and what is predicted is every other number of iterations, and of ranks: by the straight
+//   line through the probes, since a rank prepares something for each of its peers.
 
 #include "lab.h"
 
@@ -16,7 +16,8 @@
 static const char *const phases[] = {"rendezvous", "connect", "first_op", "destroy"};
 enum { NPHASES = sizeof phases / sizeof *phases };
 
-// What a probe found `phase` of a communicator to cost. (What before reports for an iteration is one whole communicator.)
+// What a probe found `phase` of a communicator to cost. (What before reports for an iteration is one whole
+// communicator.)
 static double probed(const struct lab_context *context, const char *phase, int ranks)
 {
     return lab_series_median(lab_results_find(context->probe, LAB_BEFORE, ranks, phase));

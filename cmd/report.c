@@ -171,8 +171,8 @@ static int add_sections(struct session *session)
 
 // ---- the page ------------------------------------------------------------------------------------------------
 
-// The whole path of the folder `told`, or if that is NULL of `name` below `parent`; made where it is missing. Freed by the
-// caller.
+// The whole path of the folder `told`, or if that is NULL of `name` below `parent`; made where it is missing. Freed by
+// the caller.
 static int find_folder(const char *told, const char *parent, const char *name, char **path_p)
 {
     char *path;

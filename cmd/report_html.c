@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The pieces of the page: plain HTML without scripts, figures within it, so that the file can be sent alone.
 //
-// - A section a result file: its figures, their data as a table, the command and the machine that made it, its warnings.
-// - A figure's heading is its finding, and its text for those who can not see it is what the plot script wrote (OUT.txt).
+// - A section a result file: its figures, their data as a table, the command and the machine that made it, its
+//   warnings.
+// - A figure's heading is its finding, and its text for those who can not see it is what the plot script wrote
+//   (OUT.txt).
 
 #include "report.h"
 

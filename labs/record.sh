@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Records a run of a lab as what is to be expected of one: labs/NN-name/expected/ gets its table and its CSV, which names the
-# machine. For a quiet machine with a fresh profile (make fit).
+# Records a run of a lab as what is to be expected of one: labs/NN-name/expected/ gets its table and its CSV, which
+# names the machine. For a quiet machine with a fresh profile (make fit).
 #
 #   labs/record.sh NN...
 set -eu

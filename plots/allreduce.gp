@@ -21,7 +21,9 @@ last = best." | tail -n 1"
 finding = sprintf("Allreduce of %d ranks: %s wins at %s (%s), %s at %s (%s GB/s)", ranks, field(first, 2), size_text(number(field(first, 5))), \
     time_text(1e-6 * number(field(first, 12))), field(last, 2), size_text(number(field(last, 5))), sprintf("%.3g", number(field(last, 16))))
 subject = sprintf("%s, float32 sum, out of place; medians with 95 %% intervals", backend)
-eval describe(finding, "Two panels against the size of the buffer, for five algorithms: above the time of a call, below the bus bandwidth, measured and predicted.")
+eval describe(finding, \
+    "Two panels against the size of the buffer, for five algorithms: above the time of a call, below the " \
+    ."bus bandwidth, measured and predicted.")
 
 predicted_times = predicted_rates = ""
 if (is_predicted) {

@@ -10,7 +10,9 @@ load "plots/style.gp"
 
 awk(program) = sprintf("< awk -F, '!/^#/ && $1 != \"collective\" && $10 == 0 && $12 != \"\" %s' '%s' | sort -t, -k5,5n", program, csv)
 rows(filter) = awk("&& (".filter.")")
-fastest(collective) = awk(sprintf("&& $1 == \"%s\" { if (!($5 in best) || $12 + 0 < best[$5]) { best[$5] = $12; row[$5] = $0 } } END { for (b in row) print row[b] }", collective))
+fastest(collective) = awk(sprintf( \
+    "&& $1 == \"%s\" { if (!($5 in best) || $12 + 0 < best[$5]) { best[$5] = $12; row[$5] = $0 } }" \
+    ." END { for (b in row) print row[b] }", collective))
 field(command, n) = system(sprintf("%s | cut -d, -f%d", substr(command, 3, strlen(command)), n))
 
 ranks = int(field(awk("{ print; exit }"), 4))

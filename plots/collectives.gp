@@ -19,7 +19,9 @@ largest = number(field(fastest(slowest)." | tail -n 1", 5))
 smallest = number(field(fastest(slowest)." | head -n 1", 5))
 finding = sprintf("At %s, %s takes %s times as long as %s", size_text(largest), nice(slowest), factor_text(slowest_time / fastest_time), nice(fastest_one))
 subject = sprintf("%d ranks, backend %s, the fastest algorithm at each size", ranks, backend)
-eval describe(finding, "A panel for each collective: the time of a call by its fastest algorithm against the size, measured and predicted, with the time of a copy in cache as the limit.")
+eval describe(finding, \
+    "A panel for each collective: the time of a call by its fastest algorithm against the size, measured " \
+    ."and predicted, with the time of a copy in cache as the limit.")
 predicted_times = ""
 if (is_predicted) { predicted_times = ", fastest(word(collectives, i)) using 5:($19 * 1e-6) with lines linestyle 1 notitle" }
 

@@ -17,9 +17,12 @@ everything = rows("$19 != \"\"")
 stats everything using (abs($20)) nooutput name "ERROR"
 stats everything using ($12 * 1e-6) nooutput name "TIME"
 stats everything using (100 * ($14 - $13) / 2 / $12) nooutput name "NOISE"
-finding = sprintf("Half of %d predictions are within %.0f %% of what was measured, three quarters within %.0f %%", ERROR_records, ERROR_median, ERROR_up_quartile)
+finding = sprintf("Half of %d predictions are within %.0f %% of what was measured, three quarters within %.0f %%", \
+                  ERROR_records, ERROR_median, ERROR_up_quartile)
 subject = sprintf("%d ranks, backend %s, all algorithms and sizes; the median measurement is itself known to %.1f %%", ranks, backend, NOISE_median)
-eval describe(finding, "Two panels. Above: measured time against predicted time of every row of the bench, on the diagonal where they agree. Below: the error of each row by collective, and its median.")
+eval describe(finding, \
+    "Two panels. Above: measured time against predicted time of every row of the bench, on the diagonal " \
+    ."where they agree. Below: the error of each row by collective, and its median.")
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -56,7 +59,8 @@ do for [terminal in terminals] {
     set ylabel "|error|, %" offset label_offset
     set key at screen 0.78, screen 0.36 left top
     plot for [i = 1:N] of(i) using (i + 0.5 * (rand(0) - 0.5)):(abs($20)) with points linestyle 10 + style(i) pointsize 0.6 notitle, \
-         '+' using (int($0) + 0.7):(medians_of[int($0) + 1]):(0.6):(0) every ::0::N - 1 with vectors nohead linewidth 2.5 linecolor rgb "#000000" title "median", \
+         '+' using (int($0) + 0.7):(medians_of[int($0) + 1]):(0.6):(0) every ::0::N - 1 with vectors nohead \
+             linewidth 2.5 linecolor rgb "#000000" title "median", \
          15 with lines linestyle 98 title "15 %"
     unset multiplot
     set xtics norotate center

@@ -19,12 +19,13 @@ height = 600
 terminals = "svg png"
 begin(terminal) = sprintf(terminal eq "svg" \
     ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 1.8; set output '%s.svg'" \
-    : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 background '#ffffff'; label_offset = 0.5; set output '%s.png'", \
+    : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 " \
+      ."background '#ffffff'; label_offset = 0.5; set output '%s.png'", \
     width, height, out)
 
 # ---- one look for each series --------------------------------------------------------------------------------------
-# Series 8 to 10 share a colour with 1 to 3, and differ in their markers. Line styles 1 to 10 are dashed apart, for what is
-# predicted; 11 to 20 are solid, for what was measured.
+# Series 8 to 10 share a colour with 1 to 3, and differ in their markers. Line styles 1 to 10 are dashed apart, for what
+# is predicted; 11 to 20 are solid, for what was measured.
 array colours[10] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#0072b2", "#d55e00", "#009e73"]
 array markers[10] = [7, 5, 9, 13, 11, 15, 6, 4, 2, 8]
 do for [i = 1:10] {

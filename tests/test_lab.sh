@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `commlab lab` and `commlab report` on tiny settings: what they write, what they check, and one clear line for each mistake.
+# `commlab lab` and `commlab report` on tiny settings: what they write and check, and one clear line for each mistake.
 # Usage: test_lab.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
 
 build=${1:-build}
@@ -81,7 +81,8 @@ has_intervals_around_values() {
 # Lab 07: time, messages, bytes_sent and checksum of one by hand and four algorithms at two sizes.
 reports_each_quantity_of_both() {
     counts 8 "$lab07" '$2 == "before"' && counts 26 "$lab07" '$2 == "after"' &&
-        counts 10 "$lab07" '$6 ~ "^time/" && $7 == "s" && $8 > 0' && counts 5 "$lab01" '$2 == "before" && $6 !~ "/|checksum"'
+        counts 10 "$lab07" '$6 ~ "^time/" && $7 == "s" && $8 > 0' &&
+        counts 5 "$lab01" '$2 == "before" && $6 !~ "/|checksum"'
 }
 
 has_ratio_rows() {
@@ -92,7 +93,8 @@ has_ratio_rows() {
 # A ratio is a time of before over one of after: with two pairs its interval spans what the medians' quotient can be.
 ratios_are_of_before_over_after() {
     why=$(awk -F, '$6 == "iteration/8" && $2 == "before" { b = $8 } $6 == "iteration/8" && $2 == "after" { a = $8 }
-        $6 == "ratio" { low = $9; high = $10 } END { if (b / a < 0.5 * low || b / a > 2 * high) print b / a " is not " low " to " high }' "$lab01")
+        $6 == "ratio" { low = $9; high = $10 }
+        END { if (b / a < 0.5 * low || b / a > 2 * high) print b / a " is not " low " to " high }' "$lab01")
     [ -z "$why" ]
 }
 
@@ -117,11 +119,12 @@ predicts_by_the_network() {
 
 # A kit of our own, in which `after` is another program.
 other_kit() {
-    rm -rf "$scratch/kit"
-    mkdir -p "$scratch/kit/build/labs/07-ring-vs-tree" "$scratch/kit/plots" "$scratch/kit/labs"
-    cp "$commlab" "$scratch/kit/build/" && cp plots/*.gp "$scratch/kit/plots/" && cp -r labs/07-ring-vs-tree "$scratch/kit/labs/" &&
-        cp "$build/labs/07-ring-vs-tree/before" "$scratch/kit/build/labs/07-ring-vs-tree/" &&
-        printf '#!/bin/sh\n%s\n' "$1" >"$scratch/kit/build/labs/07-ring-vs-tree/after" && chmod +x "$scratch/kit/build/labs/07-ring-vs-tree/after"
+    local kit=$scratch/kit lab=labs/07-ring-vs-tree
+    rm -rf "$kit"
+    mkdir -p "$kit/build/$lab" "$kit/plots" "$kit/labs"
+    cp "$commlab" "$kit/build/" && cp plots/*.gp "$kit/plots/" && cp -r $lab "$kit/labs/" &&
+        cp "$build/$lab/before" "$kit/build/$lab/" && printf '#!/bin/sh\n%s\n' "$1" >"$kit/build/$lab/after" &&
+        chmod +x "$kit/build/$lab/after"
 }
 
 kit_lab() { run 1 "$scratch/kit/build/commlab" lab 07 --pairs 1 --sizes 8 --results "$scratch/kit/results"; }
@@ -162,7 +165,8 @@ draws_and_reports() {
     run 0 "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
     why="gnuplot said: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] || return 1
-    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' 'alt="For each number' '07-shm-10gbe-3.csv</a>'; do
+    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' 'alt="For each number' \
+        '07-shm-10gbe-3.csv</a>'; do
         why="no $text in the page"
         grep -qF "$text" "$scratch/page/index.html" || return 1
     done
@@ -177,8 +181,9 @@ draws_what_a_bench_measured() {
         return 0
     fi
     mkdir -p "$scratch/bench"
-    run 0 "$commlab" bench allreduce -n 2 -b 8 -e 64 -f 8 --algo doubling --seconds 0.01s --net 10gbe --csv "$scratch/bench/bench-a.csv" &&
-        run 0 "$commlab" bench barrier gather -n 2 -b 8 -e 64 -f 8 --seconds 0.01s --net 10gbe --csv "$scratch/bench/bench-b.csv" &&
+    local sizes='-n 2 -b 8 -e 64 -f 8 --seconds 0.01s --net 10gbe'
+    run 0 "$commlab" bench allreduce $sizes --algo doubling --csv "$scratch/bench/bench-a.csv" &&
+        run 0 "$commlab" bench barrier gather $sizes --csv "$scratch/bench/bench-b.csv" &&
         run 0 "$commlab" report --results "$scratch/bench" --output "$scratch/bench" || return 1
     why="gnuplot said: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] || return 1
@@ -190,9 +195,11 @@ draws_what_a_bench_measured() {
 }
 
 says_which_package_draws() {
-    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
+    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$scratch/results" --output "$scratch/page" ||
+        return 1
     why="not one line: $(cat "$scratch/err")"
-    [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q 'install gnuplot-nox' "$scratch/err" && grep -q 'residual_pct' "$scratch/page/index.html"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q 'install gnuplot-nox' "$scratch/err" &&
+        grep -q 'residual_pct' "$scratch/page/index.html"
 }
 
 reports_nothing_without_results() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What labs are predicted by, against numbers worked out by hand; how before and after are paired; how results are read.
+// What labs are predicted by, against numbers worked out by hand; how before and after are paired; how results are
+// read.
 
 #include "capture.h"
 
@@ -64,8 +65,8 @@ static void test_messages_and_bytes_are_counted_on_the_schedule(void **state)
     assert_true(isnan(model->predict(&context, LAB_AFTER, 4, "checksum")));
 }
 
-// Four ranks on two cores: of 12 buffers that arrive by hand each is pulled and added, 1 ns/B each, by two cores; the probe's
-// 12 us are three turns of two ranks each, so a turn is 2 us.
+// Four ranks on two cores: of 12 buffers that arrive by hand each is pulled and added, 1 ns/B each, by two cores; the
+// probe's 12 us are three turns of two ranks each, so a turn is 2 us.
 static void test_crowded_ranks_share_work_and_take_turns(void **state)
 {
     (void)state;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Settings in sections, `name = value`, `;` or `#` before a comment: read by the inih library.
-// - conf.c is the only file that knows inih. Built without it, reading answers CLAB_EUNSUPPORTED with one line that names
-//   the package.
-// - The reader hands over one setting at a time with its line number, so that whoever refuses a value can name the line.
+// - conf.c is the only file that knows inih. Built without it, reading answers CLAB_EUNSUPPORTED with one line that
+//   names the package.
+// - The reader hands over one setting at a time with its line number, so that whoever refuses a value can name the
+//   line.
 // - A line has at most 198 characters; longer ones are refused, never cut.
 #pragma once
 
@@ -15,6 +16,6 @@ struct clab_setting {
 // Called for each setting. Not CLAB_OK: it has logged the line that says why, and reading ends.
 typedef int clab_setting_fn(void *context, const struct clab_setting *setting);
 
-//   errors: CLAB_ENOENT (no such file), CLAB_EPARSE (malformed), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM, and what
-//           `use` answers
+//   errors: CLAB_ENOENT (no such file), CLAB_EPARSE (malformed), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM,
+//           and what `use` answers
 int clab_conf_read(const char *path, clab_setting_fn *use, void *context);

@@ -16,14 +16,18 @@ stats csv using (is_row("after/before", "ratio") ? $8 : NaN) nooutput name "R"
 if (K_max > 1) {
     stats csv using (here("after", "break_even") ? $8 : NaN) nooutput name "EVEN"
     stats csv using (here("after", "op") ? $8 * K_max / (K_max - 1) : NaN) nooutput name "OP"
-    finding = sprintf("Made once, a communicator is paid off after %.0f operations; over %d the loop is %s times faster", EVEN_max, K_max, factor_text(R_max))
+    finding = sprintf("Made once, a communicator is paid off after %.0f operations; over %d the loop is %s times faster", \
+                      EVEN_max, K_max, factor_text(R_max))
 } else {
     stats csv using (here("after", "first_op") ? $8 : NaN) nooutput name "OP"
     finding = "Over one iteration there is nothing to save"
 }
 subject = sprintf("allreduce of %s, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", \
                   size_text(real(manifest("bytes"))), ranks, lab_column(3))
-eval describe(finding, "Three panels. Above: time of an iteration against the number of iterations, for a communicator made in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a communicator costs against the number of ranks.")
+eval describe(finding, \
+    "Three panels. Above: time of an iteration against the number of iterations, for a communicator made " \
+    ."in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a " \
+    ."communicator costs against the number of ranks.")
 
 # The operation's time is the simulator's: without a profile of the machine there is none.
 predicted_after = ""
@@ -80,7 +84,8 @@ do for [terminal in terminals] {
     set ytics auto
     set key at screen 0.39, screen 0.40 left top
     set style fill solid 0.85 border rgb "#ffffff"
-    plot for [i = 5:1:-1] '+' using (int($0) + 1):(sum [j = 1:i] values[5 * int($0) + j] * 1e6):(0.6) every ::0::1 with boxes linecolor rgb colours[i] title phase_titles[i]
+    plot for [i = 5:1:-1] '+' using (int($0) + 1):(sum [j = 1:i] values[5 * int($0) + j] * 1e6):(0.6) every ::0::1 \
+             with boxes linecolor rgb colours[i] title phase_titles[i]
 
     # a communicator against ranks
     set lmargin at screen 0.68
@@ -97,8 +102,9 @@ do for [terminal in terminals] {
         set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98
         set label 1 "more ranks than cores" at cores + 0.6, graph 0.05 left font ",11" textcolor rgb "#606060"
     }
-    plot csv using (strcol(2) eq "before" && starts_with(strcol(6), "iteration/") ? $5 : NaN):8:9:10 with yerrorbars linestyle 12 title "measured", \
-         csv using (strcol(2) eq "before" && starts_with(strcol(6), "iteration/") ? $5 : NaN):11 with lines linestyle 2 title "predicted from 2 and 4"
+    at_ranks(row) = strcol(2) eq "before" && starts_with(strcol(6), "iteration/") ? $5 : NaN
+    plot csv using (at_ranks(0)):8:9:10 with yerrorbars linestyle 12 title "measured", \
+         csv using (at_ranks(0)):11 with lines linestyle 2 title "predicted from 2 and 4"
     unset multiplot
     unset arrow
     unset label

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Lab 07: seconds a call against its size, and how many times faster than by hand each algorithm is. A column of two panels
-# for each number of ranks.
+# Lab 07: seconds a call against its size, and how many times faster than by hand each algorithm is. A column of two
+# panels for each number of ranks.
 load "plots/style.gp"
 height = 860
 list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
@@ -38,7 +38,10 @@ finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone her
 subject = sprintf("allreduce of float32, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", ranks, list("$3", "$1 == \"07\""))
 cost = number(manifest("limit_seconds_per_byte"))
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
-eval describe(finding, "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce by hand and by each algorithm, measured and predicted. Below: the time by hand divided by the time of each algorithm.")
+eval describe(finding, \
+    "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce " \
+    ."by hand and by each algorithm, measured and predicted. Below: the time by hand divided by the time " \
+    ."of each algorithm.")
 
 # Without a profile of the machine there are no predictions, and no limit.
 predicted_times = predicted_ratios = ""
