@@ -68,8 +68,10 @@ static int sizes_of(enum sizes sizes, const struct clab_protocols *p, size_t lar
     case SIZES_SMALL:
         for (size_t bytes = 8; bytes <= p->inline_bytes; bytes += 8)
             out[n++] = bytes;
-        for (size_t bytes = 64; bytes < p->pull_bytes; bytes *= 2)
+        for (size_t bytes = 64; bytes < p->pull_bytes; bytes *= 2) {
             out[n++] = bytes;
+            out[n++] = bytes + bytes / 2;
+        }
         out[n++] = p->pull_bytes - sizeof(float);
         for (size_t bytes = p->pull_bytes; sizes == SIZES_SMALL && bytes <= 8 * p->pull_bytes; bytes *= 2)
             out[n++] = bytes;

@@ -26,7 +26,8 @@ static const char *const probe_names[CLAB_PROBES] = {
     "pull", "reduce", "add",  "lanes",  "sum",      "summed",
 };
 
-enum { LANE_BYTES = 8 }; // of LANES' messages
+// Bytes of LANES' messages; where slots are split, as a part of the least pull; segments of the link.
+enum { LANE_BYTES = 8, SLOTS_SPLIT = 8, FIT_SEGMENTS = 4 };
 
 struct round {
     const struct clab_sample *samples;
@@ -144,17 +145,21 @@ static double fit_stage(struct round *r, double call)
     return stages > 0 ? at_least_0(seconds - call) / stages : 0;
 }
 
+// Slots have two segments: up to a few lines a core fetches ahead, and beyond them the first line's wait is spread.
 static void fit_segments(struct round *r, const struct clab_protocols *p, struct clab_link *link)
 {
     struct clab_segment *s = link->segments;
-    link->nsegments = 3;
+    size_t middle = p->pull_bytes / SLOTS_SPLIT;
+    link->nsegments = FIT_SEGMENTS;
     s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
-    s[1] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
-    s[2] =
+    s[1] = (struct clab_segment){.name = "few-lines", .up_to = middle, .fragment = SIZE_MAX};
+    s[2] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
+    s[3] =
         (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
     fit_buffered(r, &s[0], 0, p->inline_bytes);
-    fit_buffered(r, &s[1], p->inline_bytes + 1, p->pull_bytes - 1);
-    fit_pulled(r, &s[2], &s[0], p->pull_bytes);
+    fit_buffered(r, &s[1], p->inline_bytes + 1, middle);
+    fit_buffered(r, &s[2], middle, p->pull_bytes - 1);
+    fit_pulled(r, &s[3], &s[0], p->pull_bytes);
 }
 
 // ---- levels --------------------------------------------------------------------------------------------------
@@ -215,7 +220,7 @@ static size_t next_level(const struct round *r, size_t bytes)
 
 static void fit_levels(struct round *r, struct clab_net *net)
 {
-    const struct clab_segment *pull = &net->intra.segments[2];
+    const struct clab_segment *pull = &net->intra.segments[FIT_SEGMENTS - 1];
     for (size_t bytes = 0; (bytes = next_level(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;)
         fit_level(r, pull, bytes, &net->levels[net->nlevels++]);
 }

@@ -48,8 +48,8 @@ struct clab_protocols {
     size_t pull_bytes;   // from these on, the receiver pulls
 };
 
-// The network that one round's samples describe: one link, intra, with segments inline, slots and pull; and a level for
-// every one that a COPY is for, of which all other probes must be there.
+// The network that one round's samples describe: one link, intra, with segments for inline messages, slots and pulls;
+// and a level for every one that a COPY is for, of which all other probes must be there.
 //   samples: in any order
 //   errors:  CLAB_EINVAL (a probe is missing; the line names it)
 int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols,

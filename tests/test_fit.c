@@ -21,11 +21,17 @@
 
 static const struct clab_protocols protocols = {.inline_bytes = 48, .pull_bytes = 2048};
 
-// A machine that is made up, in seconds and seconds a byte.
+// A machine that is made up, in seconds and seconds a byte. Its two segments of slots meet at 256 bytes.
 static const double call = 70e-9, stage = 9e-9, lane = 15e-9;
-static const struct clab_segment known[3] = {
+static const struct clab_segment known[4] = {
     {.o_send = 25e-9, .o_recv = 27e-9, .latency = 12e-9, .o_both = 8e-9},
     {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
+    {.o_send = 29e-9,
+     .o_recv = 33e-9,
+     .latency = 11e-9,
+     .o_both = 9e-9,
+     .gap_send = 0.06e-9 - 3e-9 / 256,
+     .gap_recv = 0.07e-9 - 3e-9 / 256},
     {.o_send = 25e-9, .o_recv = 45e-9, .latency = 20e-9, .o_both = 16e-9},
 };
 static const double pull_small = 0.01e-9; // s/B of kept data in messages of 2 to 16 KiB
@@ -55,7 +61,7 @@ static double fixed(const struct clab_segment *k)
 
 static void add_small(struct samples *s, size_t bytes)
 {
-    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes < 2048 ? 1 : 2];
+    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes <= 256 ? 1 : bytes < 2048 ? 2 : 3];
     double m = (double)bytes, way = fixed(k) + m * (k->gap_send + k->gap_recv);
     bool pulled = bytes >= 2048;
     if (pulled)
@@ -82,7 +88,7 @@ static double summed(size_t bytes, int load)
 
 static void add_level(struct samples *s, size_t bytes)
 {
-    const struct clab_segment *k = &known[2];
+    const struct clab_segment *k = &known[3];
     double m = (double)bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
         double both = load == CLAB_BOTH ? k->o_both : 0;
@@ -103,7 +109,7 @@ static void add_level(struct samples *s, size_t bytes)
     }
 }
 
-static const size_t small_sizes[] = {8, 24, 48, 64, 256, 1024, 2044, 2048, 4096, 8192, 16384};
+static const size_t small_sizes[] = {8, 24, 48, 64, 128, 256, 1024, 2044, 2048, 4096, 8192, 16384};
 static const size_t level_sizes[] = {2048, 32768, 1 << 20, 1 << 24};
 
 static struct samples make_samples(void)
@@ -130,8 +136,8 @@ static void test_fit_recovers_the_segments(void **state)
     assert_close(net.call, call);
     assert_close(net.stage, stage);
     assert_close(net.lane, lane);
-    assert_int_equal(net.intra.nsegments, 3);
-    for (int i = 0; i < 3; i++) {
+    assert_int_equal(net.intra.nsegments, 4);
+    for (int i = 0; i < 4; i++) {
         const struct clab_segment *found = &net.intra.segments[i];
         assert_close(found->o_send, known[i].o_send);
         assert_close(found->o_recv, known[i].o_recv);
@@ -141,8 +147,9 @@ static void test_fit_recovers_the_segments(void **state)
         assert_close(found->gap_recv, known[i].gap_recv);
     }
     assert_int_equal(net.intra.segments[0].up_to, 48);
-    assert_int_equal(net.intra.segments[1].up_to, 2047);
-    assert_true(net.intra.segments[2].up_to == SIZE_MAX && net.intra.segments[2].waits && net.intra.segments[2].memory);
+    assert_int_equal(net.intra.segments[1].up_to, 256);
+    assert_int_equal(net.intra.segments[2].up_to, 2047);
+    assert_true(net.intra.segments[3].up_to == SIZE_MAX && net.intra.segments[3].waits && net.intra.segments[3].memory);
 }
 
 static void test_fit_recovers_the_levels(void **state)
@@ -186,7 +193,7 @@ static void test_fit_predicts_its_own_probes(void **state)
     shift.count = 32768;
     options.footprint = 4 * 32768;
     assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
-    assert_close(result.seconds, call + fixed(&known[2]) + 20e-9 + 16e-9 + 32768 * 20e-12);
+    assert_close(result.seconds, call + fixed(&known[3]) + 20e-9 + 16e-9 + 32768 * 20e-12);
 }
 
 static void test_fit_names_the_probe_that_is_missing(void **state)
@@ -289,7 +296,7 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     assert_int_equal(net->nlevels, fit.median.nlevels);
     assert_true(fabs(net->call / call - 1) < 1e-3);
     assert_true(fabs(net->intra.segments[1].gap_recv / known[1].gap_recv - 1) < 1e-3);
-    assert_true(net->intra.segments[2].waits && net->intra.segments[2].memory && net->intra.port == CLAB_PORT_CORE);
+    assert_true(net->intra.segments[3].waits && net->intra.segments[3].memory && net->intra.port == CLAB_PORT_CORE);
     assert_true(fabs(net->levels[3].add[CLAB_BOTH] / fit.median.levels[3].add[CLAB_BOTH] - 1) < 1e-3);
     // The placement is chosen by the line.
     assert_non_null(net->other);
