@@ -241,6 +241,8 @@ static void describe(const struct request *r, struct placement *p, struct clab_n
     snprintf(net->title, sizeof net->title, "this machine, shared memory, by %d rounds of probes", p->nrounds);
     net->ranks_per_node = RANKS_PER_NODE;
     net->cores_per_node = r->machine.cores;
+    net->core_cache = r->machine.l2_bytes;
+    net->shared_cache = r->machine.l3_bytes;
     net->noise = p->noise;
     net->line = p->fit.low.line = p->fit.high.line = p->line;
 }

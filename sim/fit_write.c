@@ -48,7 +48,7 @@ static bool is_set(const struct net_key *key, const char *value)
     case NET_COUNT: return *(const int *)value != 0;
     case NET_YES_NO: return *(const bool *)value;
     case NET_PORT: return *(const enum clab_port *)value != CLAB_PORT_DUPLEX;
-    case NET_SIZE: return strcmp(key->name, "fragment") || *(const size_t *)value != SIZE_MAX;
+    case NET_SIZE: return *(const size_t *)value != 0 && *(const size_t *)value != SIZE_MAX;
     case NET_TEXT:
     case NET_NAME: return *value;
     default: return memcmp(value, &nothing, sizeof nothing) != 0;

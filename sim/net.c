@@ -93,20 +93,6 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     return out;
 }
 
-// How many times one is the other, at least 1.
-static double factor_between(double a, double b)
-{
-    return a > b ? a / b : b / a;
-}
-
-const struct clab_net *clab_net_placed(const struct clab_net *net, double line)
-{
-    const struct clab_net *other = net->other;
-    if (!other || !(line > 0) || !(net->line > 0) || !(other->line > 0))
-        return net;
-    return factor_between(line, other->line) < factor_between(line, net->line) ? other : net;
-}
-
 int clab_net_check_ranks(const struct clab_net *net, int nranks)
 {
     long room = (long)net->nodes * net->ranks_per_node;

@@ -63,6 +63,8 @@ struct clab_net {
     int nodes;                     // 0: as many as are wanted
     int ranks_per_node;            // at most
     int cores_per_node;            // 0: not said. More ranks than cores share them, which is not modelled yet
+    size_t core_cache;             // bytes of a core's own cache; 0: not said
+    size_t shared_cache;           // bytes of the cache that cores share; 0: not said
     double gamma;                  // s/B reduced, where there are no levels
     double call;                   // s of a core to begin and end a collective
     double stage;                  // s of a core for a stage that has no message
@@ -94,10 +96,10 @@ const struct clab_segment *clab_link_segment(const struct clab_link *link, size_
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 
-// A virtual machine's cores are moved about by its host: near each other, or so far that a line takes three times as
-// long. A profile may describe two such placements: this is the one, `net` or net->other, whose line is nearest to
-// `line`. line: seconds; 0: `net`
-const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
+// The network as it is where half a round trip of 8 bytes takes `line` seconds (0: as described): a copy of `net` or of
+// net->other, whichever is nearer, or scaled from it if neither is near (place.c). Frees nothing; placed_p->other is
+// theirs.
+void clab_net_place(const struct clab_net *net, double line, struct clab_net *placed_p);
 
 // Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
 int clab_net_check_ranks(const struct clab_net *net, int nranks);

@@ -20,6 +20,8 @@ const struct net_key net_keys[] = {
     NET("nodes", NET_COUNT, false, nodes),
     NET("ranks", NET_COUNT, false, ranks_per_node),
     NET("cores", NET_COUNT, false, cores_per_node),
+    NET("core_cache", NET_SIZE, false, core_cache),
+    NET("shared_cache", NET_SIZE, false, shared_cache),
     NET("gamma", NET_PER_BYTE, true, gamma),
     NET("call", NET_SECONDS, false, call),
     NET("stage", NET_SECONDS, false, stage),

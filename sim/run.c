@@ -59,13 +59,14 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
     CLAB_TRY(check(problem, algorithm, net, options));
     struct clab_sim_options o = *options;
     struct clab_sim_result result = {0};
-    const struct clab_net *placed = clab_net_placed(net, options->line);
+    struct clab_net placed;
+    clab_net_place(net, options->line, &placed);
     bool closed = o.engine == CLAB_ENGINE_CLOSED ||
                   (o.engine == CLAB_ENGINE_AUTO && messages_of(problem, algorithm, o.calls) > MESSAGES_AT_MOST);
     double begin = clab_now();
-    if (o.footprint == 0 && placed->nlevels > 0)
+    if (o.footprint == 0 && placed.nlevels > 0)
         o.footprint = footprint_of(problem, algorithm, &o);
-    CLAB_TRY((closed ? clab_engine_closed : clab_engine_full)(problem, algorithm, placed, &o, &result));
+    CLAB_TRY((closed ? clab_engine_closed : clab_engine_full)(problem, algorithm, &placed, &o, &result));
     result.engine = closed ? "closed" : "full";
     result.engine_seconds = clab_now() - begin;
     *result_p = result;

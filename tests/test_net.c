@@ -215,6 +215,59 @@ static void test_net_levels_are_linear_in_the_logarithm(void **state)
     clab_net_free(net);
 }
 
+// A machine whose line takes 100: 20 in the calls, and 80 on the way.
+static struct clab_net *near_cores(void)
+{
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(80, 1, 0.25, &net), CLAB_OK);
+    net->line = 100;
+    net->call = 70;
+    net->core_cache = 1 << 20;
+    net->shared_cache = 32 << 20;
+    net->intra = net->inter;
+    net->intra.segments[0] =
+        (struct clab_segment){.o_send = 10, .o_recv = 20, .latency = 30, .gap_send = 4, .up_to = SIZE_MAX};
+    net->nlevels = 3;
+    net->levels[0] = (struct clab_level){.bytes = 64 << 10, .copy = {2, 2}, .pull = {{1, 1}, {9, 9}}};
+    net->levels[1] = (struct clab_level){.bytes = 16 << 20, .copy = {2, 2}, .pull = {{1, 1}, {3, 3}}};
+    net->levels[2] = (struct clab_level){.bytes = 256 << 20, .copy = {2, 2}, .pull = {{5, 5}, {6, 6}}};
+    return net;
+}
+
+static void test_net_scales_what_waits_for_lines(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    clab_net_place(net, 140, &placed); // near enough: as described
+    assert_true(placed.intra.alpha == 80 && placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 9);
+    clab_net_place(net, 260, &placed); // the way takes 240, three times as long
+    assert_true(placed.intra.alpha == 240);
+    assert_true(placed.intra.segments[0].o_send == 30 && placed.intra.segments[0].o_recv == 60);
+    assert_true(placed.intra.segments[0].latency == 90 && placed.intra.segments[0].gap_send == 12);
+    assert_true(placed.call == 70); // a core's own
+    for (int i = 0; i < 3; i++) {
+        assert_true(placed.levels[i].copy[CLAB_ALONE] == net->levels[i].copy[CLAB_ALONE]);
+        assert_true(placed.levels[i].pull[CLAB_KEPT][CLAB_ALONE] == net->levels[i].pull[CLAB_KEPT][CLAB_ALONE]);
+    }
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_ALONE] == 27);
+    assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_ALONE] == 27); // in a cache that is not shared any more
+    assert_true(placed.levels[2].pull[CLAB_FRESH][CLAB_ALONE] == 6);  // in no cache
+    clab_net_free(net);
+}
+
+static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
+    clab_net_place(net, 40, &placed); // the way takes 20, a quarter
+    assert_true(placed.intra.segments[0].latency == 7.5);
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2.25);
+    assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_BOTH] == 1 + 1.25 / 4); // a quarter of 4 MiB is in the writer's
+    assert_true(placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 5);            // and no less than kept data
+    clab_net_free(net);
+}
+
 static void test_net_refuses_more_ranks_than_it_has(void **state)
 {
     (void)state;
@@ -253,6 +306,8 @@ int main(void)
         cmocka_unit_test(test_net_shipped_descriptions_are_well_formed),
         cmocka_unit_test(test_net_says_what_is_not_there),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
+        cmocka_unit_test(test_net_scales_what_waits_for_lines),
+        cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
         cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
