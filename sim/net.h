@@ -96,6 +96,9 @@ const struct clab_segment *clab_link_segment(const struct clab_link *link, size_
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 
+// That of the two placements of a profile, `net` or net->other, whose line is nearest to `line` seconds; 0: `net`.
+const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
+
 // The network as it is where half a round trip of 8 bytes takes `line` seconds (0: as described): a copy of `net` or of
 // net->other, whichever is nearer, or scaled from it if neither is near (place.c). Frees nothing; placed_p->other is
 // theirs.

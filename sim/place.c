@@ -21,10 +21,10 @@ static double factor_between(double a, double b)
     return a > b ? a / b : b / a;
 }
 
-static const struct clab_net *nearest(const struct clab_net *net, double line)
+const struct clab_net *clab_net_placed(const struct clab_net *net, double line)
 {
     const struct clab_net *other = net->other;
-    if (!other || !(other->line > 0))
+    if (!other || !(line > 0) || !(net->line > 0) || !(other->line > 0))
         return net;
     return factor_between(line, other->line) < factor_between(line, net->line) ? other : net;
 }
@@ -84,7 +84,7 @@ void clab_net_place(const struct clab_net *net, double line, struct clab_net *pl
         *placed_p = *net;
         return;
     }
-    *placed_p = *nearest(net, line);
+    *placed_p = *clab_net_placed(net, line);
     double calls =
         placed_p->line - placed_p->intra.alpha; // the part of a line's time that is the calls', not the way's
     if (factor_between(line, placed_p->line) < same || line <= calls || calls < 0)
