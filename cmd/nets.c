@@ -45,7 +45,7 @@ static const char *alpha_of(const struct clab_link *link, char text[CLAB_TEXT])
 
 static const char *beta_of(const struct clab_link *link, char text[CLAB_TEXT])
 {
-    return link->present ? clab_rate_text(1 / link->beta, text) : NULL;
+    return link->present && link->beta > 0 ? clab_rate_text(1 / link->beta, text) : NULL;
 }
 
 static int add_net(struct clab_table *table, const char *name)

@@ -274,7 +274,7 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     struct samples s = make_samples();
     struct clab_net round, *net;
     struct clab_fit fit;
-    char folder[] = "/tmp/clab-fit-XXXXXX", path[64], other[64];
+    char folder[] = "/tmp/commlab-fit-XXXXXX", path[64], other[64];
     const char *const remarks[] = {"made up", NULL};
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.net", folder);

@@ -19,7 +19,7 @@
 #include "net.h"
 #include "sim.h"
 
-static char folder[] = "/tmp/clab-net-XXXXXX";
+static char folder[] = "/tmp/commlab-net-XXXXXX";
 static char path[64], log_path[64];
 
 static void write_net(const char *text)
