@@ -215,6 +215,7 @@ struct bench_result {
     struct bench_time time;
     long long wrong;     // elements over all ranks; -1: not checked
     long long sent;      // bytes by the busiest rank, a call
+    double line;         // s: how near the cores were (line.h); 0: not looked at
     double predicted;    // seconds; NAN: not predicted
     const char *refused; // why the time can not be; NULL: it can
     double floor;        // s, that refused it
@@ -251,7 +252,9 @@ int bench_sweep_repeat(struct bench *bench, int index, enum bench_placement plac
 int bench_predict_open(const struct bench_options *options, struct clab_net **net_p);
 
 // Seconds of a call by the simulator, NAN if it can not say.
-double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls);
+// line: where the cores were, 0 if that is not known.
+double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls,
+                     double line);
 
 // (measured - predicted) / measured
 double bench_residual(const struct bench_result *result);

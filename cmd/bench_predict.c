@@ -50,11 +50,13 @@ int bench_predict_open(const struct bench_options *options, struct clab_net **ne
     return err;
 }
 
-double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls)
+double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls,
+                     double line)
 {
     struct clab_sim_result result;
     const struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(row->type),
+        .line = line,
         .in_place = placement == BENCH_IN_PLACE,
         .calls = bench->options->mode == BENCH_LATENCY ? 1
                  : calls < CALLS                       ? calls

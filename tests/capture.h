@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests of base share: cmocka, what was written to a stream meanwhile, and a folder that goes with the test.
+// What tests share: cmocka, what was written to a stream meanwhile, and a folder that goes with the test.
 #pragma once
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static inline struct capture capture_begin(int stream)
 // What it was; the text is good until the next call.
 static inline const char *capture_end(struct capture capture)
 {
-    static char text[1 << 16];
+    static char text[1 << 20];
     fflush(NULL);
     dup2(capture.original, capture.stream);
     close(capture.original);

@@ -2,19 +2,12 @@
 // What tests of jobs share: jobs of copies of the test, what their ranks tell it, and what they write.
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-// cmocka needs the above
+#include "capture.h"
 
-#include <cmocka.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -126,33 +119,6 @@ static inline void assert_all_end(void)
                 fail_msg("process %d of the job is still there", told->pids[i]);
             usleep(1000);
         }
-}
-
-// What a job writes, and a call that begins to collect it.
-struct capture {
-    FILE *file;
-    int stream, original;
-};
-
-static inline struct capture capture(int stream)
-{
-    struct capture capture = {tmpfile(), stream, dup(stream)};
-    assert_non_null(capture.file);
-    fflush(NULL);
-    dup2(fileno(capture.file), stream);
-    return capture;
-}
-
-static inline char *captured(struct capture capture)
-{
-    static char text[1 << 20];
-    fflush(NULL);
-    dup2(capture.original, capture.stream);
-    close(capture.original);
-    rewind(capture.file);
-    text[fread(text, 1, sizeof text - 1, capture.file)] = '\0';
-    fclose(capture.file);
-    return text;
 }
 
 static inline int occurrences(const char *text, const char *part)

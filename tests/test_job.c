@@ -110,9 +110,9 @@ static void test_status_is_0_when_all_succeed(void **state)
 static void test_status_is_that_of_the_rank_that_fails(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(4), fail_at_2_with_3), 3);
-    const char *text = captured(err);
+    const char *text = capture_end(err);
     assert_int_equal(occurrences(text, "\n"), 1);
     assert_non_null(strstr(text, "rank 2 (pid "));
     assert_non_null(strstr(text, ") exited with status 3\n"));
@@ -122,9 +122,9 @@ static void test_status_is_that_of_the_rank_that_fails(void **state)
 static void test_status_of_a_crash_is_128_and_its_signal(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(3), crash_at_1), 128 + SIGSEGV);
-    const char *text = captured(err);
+    const char *text = capture_end(err);
     assert_int_equal(occurrences(text, "\n"), 1);
     assert_non_null(strstr(text, ") was killed by signal 11 (Segmentation fault)\n"));
     assert_all_end();
@@ -133,9 +133,9 @@ static void test_status_of_a_crash_is_128_and_its_signal(void **state)
 static void test_survivors_learn_of_a_death(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(4), lose_rank_1), 128 + SIGKILL);
-    assert_int_equal(occurrences(captured(err), "was killed by signal 9 (Killed)\n"), 1);
+    assert_int_equal(occurrences(capture_end(err), "was killed by signal 9 (Killed)\n"), 1);
     for (int rank = 0; rank < 4; rank++) {
         assert_int_equal(told->values[rank], rank == 1 ? 0 : CLAB_EPEER * 10 + 1);
         assert_true(told->seconds[rank] < 1);
@@ -146,9 +146,9 @@ static void test_who_does_not_come_is_named(void **state)
 {
     (void)state;
     setenv("CLAB_TIMEOUT", "300ms", 1);
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(3), be_late_at_2), 1);
-    assert_int_equal(occurrences(captured(err), "rank 2 of 3 did not arrive within 0.3 s"), 1);
+    assert_int_equal(occurrences(capture_end(err), "rank 2 of 3 did not arrive within 0.3 s"), 1);
     unsetenv("CLAB_TIMEOUT");
     assert_int_equal(told->values[0], CLAB_ETIMEOUT);
     assert_int_equal(told->values[1], CLAB_ETIMEOUT);
@@ -158,9 +158,9 @@ static void test_who_ignores_sigterm_is_killed_after_the_grace(void **state)
 {
     (void)state;
     const double start = clab_now();
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job((struct clab_launch){.nranks = 2, .grace = 0.3}, ignore_the_end), 5);
-    captured(err);
+    capture_end(err);
     assert_true(clab_now() - start >= 0.3 && clab_now() - start < 3);
     assert_all_end();
 }
@@ -213,9 +213,9 @@ static void test_rank_0_reads_our_input_and_others_none(void **state)
 static void assert_refused(struct clab_launch launch, int err, const char *text)
 {
     int rank = 77, status = 77;
-    const struct capture log = capture(STDERR_FILENO);
+    const struct capture log = capture_begin(STDERR_FILENO);
     const int result = clab_launch_ranks(&launch, &rank, &status);
-    const char *line = captured(log);
+    const char *line = capture_end(log);
     assert_int_equal(result, err);
     assert_non_null(strstr(line, text));
     assert_int_equal(occurrences(line, "\n"), 1);
@@ -302,9 +302,9 @@ static int do_nothing(struct clab_job *job, int argc, char **argv)
 
 static void assert_open_fails(char *argv[], const char *text)
 {
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const int status = open_job(argv, do_nothing);
-    const char *line = captured(err);
+    const char *line = capture_end(err);
     assert_int_equal(status, 100);
     assert_int_equal(told->ready, 0);
     assert_int_equal(occurrences(line, "\n"), 1);
@@ -331,9 +331,9 @@ static int open_again(struct clab_job *job, int argc, char **argv)
 static void test_a_rank_joins_once(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const int status = open_job((char *[]){"program", NULL}, open_again);
-    assert_int_equal(occurrences(captured(err), "has joined this job already"), 2);
+    assert_int_equal(occurrences(capture_end(err), "has joined this job already"), 2);
     assert_int_equal(status, 0);
 }
 
@@ -346,9 +346,9 @@ static int end_without_close(struct clab_job *job, int argc, char **argv)
 static void test_a_rank_that_does_not_close_is_warned_of(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const int status = open_job((char *[]){"program", NULL}, end_without_close);
-    assert_int_equal(occurrences(captured(err), "without clab_job_close"), 2);
+    assert_int_equal(occurrences(capture_end(err), "without clab_job_close"), 2);
     assert_int_equal(status, 0);
 }
 
@@ -370,7 +370,7 @@ static void say_goodbye(void)
 static void test_launcher_repeats_neither_output_nor_exit_handlers(void **state)
 {
     (void)state;
-    const struct capture out = capture(STDOUT_FILENO);
+    const struct capture out = capture_begin(STDOUT_FILENO);
     const pid_t pid = fork();
     if (pid == 0) {
         struct clab_job *job;
@@ -382,7 +382,7 @@ static void test_launcher_repeats_neither_output_nor_exit_handlers(void **state)
         exit(0);
     }
     const int status = end_status(pid);
-    assert_string_equal(captured(out), "once\n");
+    assert_string_equal(capture_end(out), "once\n");
     assert_int_equal(status, 0);
     assert_int_equal(told->ready, 3); // each rank's exit handler, and not the launcher's
 }

@@ -90,12 +90,12 @@ static void test_signals_reach_every_rank_once(void **state)
 static void test_interruption_ends_the_job_without_a_word(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(3), wait_for_ever);
     await(&told->ready, 3);
     kill(job, SIGINT);
     const int status = end_status(job);
-    assert_string_equal(captured(err), "");
+    assert_string_equal(capture_end(err), "");
     assert_int_equal(status, 128 + SIGINT);
     assert_all_end();
 }
@@ -109,7 +109,7 @@ static int ignore_interrupts(int rank)
 static void test_second_interruption_ends_who_ignored_the_first(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(2), ignore_interrupts);
     await(&told->ready, 2);
     kill(job, SIGINT);
@@ -118,7 +118,7 @@ static void test_second_interruption_ends_who_ignored_the_first(void **state)
         assert_false(is_gone(told->pids[i]));
     kill(job, SIGINT);
     const int status = end_status(job);
-    captured(err);
+    capture_end(err);
     assert_int_equal(status, 128 + SIGTERM);
     assert_all_end();
 }
@@ -186,12 +186,12 @@ static void test_nothing_is_left_of_a_killed_launcher(void **state)
 static void test_nothing_is_left_of_a_killed_supervisor(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(2), leave_and_wait);
     await(&told->ready, 2 * 3);
     kill(told->pids[0], SIGKILL);
     const int status = end_status(job);
-    assert_int_equal(occurrences(captured(err), "the supervisor of the job"), 1);
+    assert_int_equal(occurrences(capture_end(err), "the supervisor of the job"), 1);
     assert_int_equal(status, 128 + SIGKILL);
     for (int i = 0; i < told->npids; i++)
         assert_true(is_gone(told->pids[i]));
@@ -214,13 +214,13 @@ static void test_nothing_is_left_of_killed_ranks(void **state)
 {
     (void)state;
     const int files = files_in_dev_shm();
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(3), wait_for_ever);
     await(&told->ready, 3);
     for (int i = 0; i < 3; i++)
         kill(told->pids[i], SIGKILL);
     const int status = end_status(job);
-    assert_int_equal(occurrences(captured(err), "\n"), 1);
+    assert_int_equal(occurrences(capture_end(err), "\n"), 1);
     assert_int_equal(status, 128 + SIGKILL);
     assert_all_end();
     assert_int_equal(files_in_dev_shm(), files);
@@ -233,9 +233,9 @@ static void test_own_children_of_the_caller_are_spared(void **state)
     if (own == 0)
         wait_for_ever(0);
     await(&told->ready, 1);
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_job(ranks(1), kill_supervisor);
-    captured(err);
+    capture_end(err);
     assert_int_equal(status, 128 + SIGKILL);
     assert_false(is_gone(own));
     kill(own, SIGKILL);
