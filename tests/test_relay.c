@@ -13,9 +13,9 @@ static struct clab_launch prefixed(int nranks)
 // What a job with prefixes writes to `stream`.
 static const char *output_of(int nranks, int stream, body_fn body, int expected_status)
 {
-    const struct capture output = capture(stream);
+    const struct capture output = capture_begin(stream);
     const int status = run_job(prefixed(nranks), body);
-    const char *text = captured(output);
+    const char *text = capture_end(output);
     assert_int_equal(status, expected_status);
     return text;
 }
@@ -109,10 +109,10 @@ static int write_and_crash(int rank)
 static void test_last_words_of_a_crash_get_out(void **state)
 {
     (void)state;
-    const struct capture err = capture(STDERR_FILENO);
+    const struct capture err = capture_begin(STDERR_FILENO);
     const char *text = output_of(1, STDOUT_FILENO, write_and_crash, 128 + SIGKILL);
     assert_string_equal(text, "[0] last words\n");
-    captured(err);
+    capture_end(err);
 }
 
 static int write_for_ever(int rank)
