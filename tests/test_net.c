@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Networks in text: what is read, what is refused and with which line, where files are looked for, and levels.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "capture.h"
 
 #include "base/err.h"
 #include "needs.h"
 #include "net.h"
 #include "sim.h"
 
-static char folder[] = "/tmp/commlab-net-XXXXXX";
-static char path[64], log_path[64];
+static char path[256]; // of test.net, in the test's folder
 
 static void write_net(const char *text)
 {
@@ -30,20 +18,13 @@ static void write_net(const char *text)
     fclose(file);
 }
 
-// Load `name`, and return what was logged meanwhile.
-static int load(const char *name, struct clab_net **net_p, char logged[1024])
+// Load `name`; what is logged meanwhile is left in *logged_p, until the next time.
+static int load(const char *name, struct clab_net **net_p, const char **logged_p)
 {
-    fflush(stderr);
-    int saved = dup(2), fd = open(log_path, O_CREAT | O_TRUNC | O_RDWR, 0600);
-    dup2(fd, 2);
-    int err = clab_net_load(name, net_p);
-    fflush(stderr);
-    dup2(saved, 2);
-    ssize_t n = pread(fd, logged, 1023, 0);
-    logged[n < 0 ? 0 : n] = 0;
-    close(fd);
-    close(saved);
-    return err;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = clab_net_load(name, net_p);
+    *logged_p = capture_end(err);
+    return status;
 }
 
 #define GOOD              \
@@ -65,7 +46,7 @@ static void test_net_reads_every_field(void **state)
     (void)state;
     needs_inih();
     struct clab_net *net;
-    char logged[1024];
+    const char *logged;
     write_net(GOOD
               "[segment intra small]\n"
               "up_to = 48 B\no_send = 10 ns\no_recv = 20 ns\nlatency = 30 ns\n"
@@ -73,7 +54,7 @@ static void test_net_reads_every_field(void **state)
               "up_to = any\no_send = 11 ns\no_recv = 21 ns\nlatency = 31 ns\ngap_send = 1 ns/B\ngap_recv = 2 ns/B\n"
               "fragment = 8 KiB\nwaits = yes\nmemory = yes\n"
               "[profile]\nmachine = this one\ndate = 2024-01-01\nnoise = 1.5 %\n");
-    assert_int_equal(load(path, &net, logged), CLAB_OK);
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
     assert_string_equal(logged, "");
     assert_string_equal(net->name, "test");
     assert_string_equal(net->title, "two nodes");
@@ -151,13 +132,11 @@ static void test_net_refuses_each_mistake_with_its_line(void **state)
     needs_inih();
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct clab_net *net = NULL;
-        char logged[1024];
+        const char *logged;
         write_net(mistakes[i].text);
-        assert_int_equal(load(path, &net, logged), CLAB_EPARSE);
+        assert_int_equal(load(path, &net, &logged), CLAB_EPARSE);
         assert_null(net);
-        if (!strstr(logged, mistakes[i].expected))
-            fail_msg("expected '%s', got '%s'", mistakes[i].expected, logged);
-        assert_ptr_equal(strchr(logged, '\n'), logged + strlen(logged) - 1); // one line
+        assert_one_line_with(logged, mistakes[i].expected);
     }
 }
 
@@ -180,18 +159,18 @@ static void test_net_says_what_is_not_there(void **state)
     (void)state;
     needs_inih();
     struct clab_net *net = NULL;
-    char logged[1024];
-    assert_int_equal(load("tin-cans", &net, logged), CLAB_ENOENT);
-    assert_non_null(strstr(logged, "no network 'tin-cans'"));
-    assert_int_equal(load("/nowhere/x.net", &net, logged), CLAB_ENOENT);
-    assert_non_null(strstr(logged, "/nowhere/x.net"));
-    assert_int_equal(load("flat", &net, logged), CLAB_ENOENT);
+    const char *logged;
+    assert_int_equal(load("tin-cans", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "no network 'tin-cans'");
+    assert_int_equal(load("/nowhere/x.net", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "/nowhere/x.net");
+    assert_int_equal(load("flat", &net, &logged), CLAB_ENOENT);
     setenv("CLAB_PROFILE", "/nowhere/machine.net", 1);
-    assert_int_equal(load("machine", &net, logged), CLAB_ENOENT);
-    assert_non_null(strstr(logged, "commlab fit"));
+    assert_int_equal(load("machine", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "commlab fit");
     setenv("CLAB_PROFILE", path, 1);
     write_net(GOOD);
-    assert_int_equal(load("machine", &net, logged), CLAB_OK);
+    assert_int_equal(load("machine", &net, &logged), CLAB_OK);
     clab_net_free(net);
     unsetenv("CLAB_PROFILE");
     assert_null(strstr(logged, "error"));
@@ -273,29 +252,19 @@ static void test_net_refuses_more_ranks_than_it_has(void **state)
     (void)state;
     needs_inih();
     struct clab_net *net;
-    char logged[1024];
+    const char *logged;
     write_net(GOOD);
-    assert_int_equal(load(path, &net, logged), CLAB_OK);
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
     assert_int_equal(clab_net_check_ranks(net, 9), CLAB_EINVAL);
     clab_net_free(net);
 }
 
-static int make_folder(void **state)
+static int name_file(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (folder_make(state))
         return -1;
-    snprintf(path, sizeof path, "%s/test.net", folder);
-    snprintf(log_path, sizeof log_path, "%s/log", folder);
+    snprintf(path, sizeof path, "%s", folder_path("test.net"));
     return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(path);
-    unlink(log_path);
-    return rmdir(folder);
 }
 
 int main(void)
@@ -310,5 +279,5 @@ int main(void)
         cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
         cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, name_file, folder_remove);
 }
