@@ -135,6 +135,7 @@ static int run_gnuplot(const char *root, const char *script, const char *csv, co
     quote(out, figure);
     snprintf(variables, sizeof variables, "csv = '%s'; out = '%s'", data, figure);
     char *argv[] = {"gnuplot", "-e", variables, (char *)script, NULL};
+    setenv("LC_ALL", "C.UTF-8", 1); // in a plain C locale gnuplot complains of every sign beyond ASCII
     int err = run(argv, root, &status);
     if (err == ENOENT) {
         clab_error("no gnuplot here, so nothing is drawn; install gnuplot-nox (Debian) or gnuplot, and run this again");
