@@ -56,7 +56,7 @@ static inline void assert_one_line_with(const char *text, const char *part)
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 }
 
-static char test_folder[] = "/tmp/clab-test-XXXXXX";
+static char test_folder[] = "/tmp/commlab-test-XXXXXX";
 
 static inline int folder_make(void **state)
 {

@@ -1,129 +1,27 @@
 // SPDX-License-Identifier: MIT
 // The conformance suite: what every backend must do, run on each backend of this build with 1 to 8 ranks.
-// - Every collective by every algorithm that supports it, one and three lanes, counts 0, 1, P-1, odd and large, in place and not.
-// - Every type with every operation.
-// - Inputs are random small numbers, so that every result is exact; outputs are poisoned and have guards behind them; expected values
-//   are computed here from all ranks' inputs, which every rank can make.
-// - In memory of clab_alloc and of malloc. Each job is a process of its own; its exit status says how many cases failed.
+// - Every collective by every algorithm that supports it, one and three lanes, counts 0, 1, P-1, odd and large, in
+//   place and not; every type with every operation; in memory of clab_alloc and of malloc.
+// - All memory of a case is poisoned, and compared as a whole: besides the result nothing has changed, neither `in`,
+//   nor what is no result at this rank, nor what lies behind the buffers. expect.h has what is right.
+// - A barrier holds back the fast; messages in both directions at once; more messages than a channel holds; works that
+//   are waited for in another order; communicators used crosswise.
+// - Each job is one of copies of this process; its exit status says how many checks failed.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "capture.h"
 
-#include <cmocka.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "backend.h"
-#include "base/reduce.h"
-#include "clab.h"
+#include "expect.h"
 #include "job/job.h"
 
-enum { MAX_RANKS = 8, GUARD = 16 };
+enum { MAX_RANKS = 8, GUARD = 16, NOT_OPENED = 255, UNSUPPORTED = 254, MANY = 253 };
 static const unsigned char POISON = 0xA5;
-
-// ---- numbers -------------------------------------------------------------------------------------------------
-
-// Element `i` of what `rank` gives: -2, -1, 1 or 2, from a hash (splitmix64's finaliser). No zeros: -0 and 0 differ in bits.
-static int number(int rank, size_t i, unsigned seed)
-{
-    static const int numbers[] = {-2, -1, 1, 2};
-    uint64_t x = (uint64_t)rank * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u + seed;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return numbers[(x ^ x >> 31) % 4];
-}
-
-static void encode(enum clab_type type, void *data, size_t i, int64_t value)
-{
-    switch (type) {
-    case CLAB_F32: ((float *)data)[i] = (float)value; break;
-    case CLAB_F64: ((double *)data)[i] = (double)value; break;
-    case CLAB_F16: ((unsigned short *)data)[i] = clab_f32_to_f16((float)value); break;
-    case CLAB_BF16: ((unsigned short *)data)[i] = clab_f32_to_bf16((float)value); break;
-    case CLAB_I8: ((int8_t *)data)[i] = (int8_t)value; break;
-    case CLAB_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
-    case CLAB_I32: ((int32_t *)data)[i] = (int32_t)value; break;
-    default: ((int64_t *)data)[i] = value; break;
-    }
-}
-
-// The sum's average as the type stores it. Integers truncate.
-static void encode_average(enum clab_type type, void *data, size_t i, int64_t sum, int n)
-{
-    float mean = (float)sum / (float)n;
-    switch (type) {
-    case CLAB_F32: ((float *)data)[i] = mean; break;
-    case CLAB_F64: ((double *)data)[i] = (double)sum / n; break;
-    case CLAB_F16: ((unsigned short *)data)[i] = clab_f32_to_f16(mean); break;
-    case CLAB_BF16: ((unsigned short *)data)[i] = clab_f32_to_bf16(mean); break;
-    case CLAB_U8: encode(type, data, i, (uint8_t)sum / n); break;
-    default: encode(type, data, i, sum / n); break;
-    }
-}
-
-static int64_t input(int rank, size_t i, unsigned seed, enum clab_type type)
-{
-    int64_t value = number(rank, i, seed);
-    return type == CLAB_U8 ? (uint8_t)value : value;
-}
-
-static void expect_reduced(enum clab_type type, enum clab_op op, int n, size_t i, unsigned seed, void *data, size_t at)
-{
-    int64_t acc = input(0, i, seed, type);
-    for (int r = 1; r < n; r++) {
-        int64_t v = input(r, i, seed, type);
-        acc = op == CLAB_PROD ? (int64_t)((uint64_t)acc * (uint64_t)v) : op == CLAB_MIN ? (v < acc ? v : acc) : op == CLAB_MAX ? (v > acc ? v : acc) : acc + v;
-    }
-    if (op == CLAB_AVG)
-        encode_average(type, data, at, acc, n);
-    else
-        encode(type, data, at, acc);
-}
+static _Atomic int *entered; // how often a rank of this job has come to a barrier; all of them see it
 
 // ---- one case ------------------------------------------------------------------------------------------------
-
-struct kase {
-    struct clab_comm *comm;
-    enum clab_collective collective;
-    const char *algorithm;
-    int lanes, root, n, rank;
-    size_t count;
-    enum clab_type type;
-    enum clab_op op;
-    bool in_place;
-    unsigned seed;
-};
-
-// What `k->rank` must find in out: block `b` of it. false: nothing is promised.
-static bool expect_block(const struct kase *k, int b, void *expected)
-{
-    for (size_t i = 0; i < k->count; i++) {
-        size_t at = (size_t)b * k->count + i;
-        switch (k->collective) {
-        case CLAB_ALLREDUCE: expect_reduced(k->type, k->op, k->n, i, k->seed, expected, at); break;
-        case CLAB_REDUCE:
-            if (k->rank != k->root)
-                return false;
-            expect_reduced(k->type, k->op, k->n, i, k->seed, expected, at);
-            break;
-        case CLAB_REDUCE_SCATTER: expect_reduced(k->type, k->op, k->n, (size_t)k->rank * k->count + i, k->seed, expected, at); break;
-        case CLAB_BROADCAST: encode(k->type, expected, at, input(k->root, i, k->seed, k->type)); break;
-        case CLAB_GATHER:
-            if (k->rank != k->root)
-                return false;
-            __attribute__((fallthrough));
-        case CLAB_ALLGATHER: encode(k->type, expected, at, input(b, i, k->seed, k->type)); break;
-        case CLAB_SCATTER: encode(k->type, expected, at, input(k->root, (size_t)k->rank * k->count + i, k->seed, k->type)); break;
-        case CLAB_ALLTOALL: encode(k->type, expected, at, input(b, (size_t)k->rank * k->count + i, k->seed, k->type)); break;
-        default: return false;
-        }
-    }
-    return true;
-}
 
 static int call(const struct kase *k, const void *in, void *out)
 {
@@ -140,21 +38,6 @@ static int call(const struct kase *k, const void *in, void *out)
     }
 }
 
-static bool has_blocks(enum clab_collective c, bool of_input)
-{
-    if (c == CLAB_ALLTOALL)
-        return true;
-    return of_input ? c == CLAB_REDUCE_SCATTER || c == CLAB_SCATTER : c == CLAB_ALLGATHER || c == CLAB_GATHER;
-}
-
-static bool is_guarded(const unsigned char *end)
-{
-    for (int i = 0; i < GUARD; i++)
-        if (end[i] != POISON)
-            return false;
-    return true;
-}
-
 static int report(const struct kase *k, const char *what)
 {
     fprintf(stderr, "rank %d of %d: %s by %s, %d lanes, root %d, %zu x %s %s, %s: %s\n", k->rank, k->n,
@@ -163,49 +46,80 @@ static int report(const struct kase *k, const char *what)
     return 1;
 }
 
-// Run one case in memory at `memory`, which has room for in, out and their guards. Returns 0, or 1 if it failed.
-static int run_case(const struct kase *k, char *memory, char *expected)
+// Where a case's buffers lie: out, guard, in, guard; or, in place, one in the other.
+struct places {
+    char *in, *out, *end;
+    size_t in_bytes, out_bytes;
+};
+
+static struct places lay_out(const struct kase *k, char *memory)
 {
-    size_t each = clab_type_bytes(k->type), block = k->count * each, n = (size_t)k->n;
-    size_t in_bytes = block * (has_blocks(k->collective, true) ? n : 1), out_bytes = block * (has_blocks(k->collective, false) ? n : 1);
-    char *out = memory, *in = memory + out_bytes + GUARD, *target = out;
-    int nblocks = has_blocks(k->collective, false) ? k->n : 1;
-    memset(memory, POISON, in_bytes + out_bytes + 2 * GUARD);
-    if (k->in_place && has_blocks(k->collective, false))
-        in = out + (size_t)k->rank * block;
-    else if (k->in_place && has_blocks(k->collective, true))
-        target = in + (size_t)k->rank * block;
+    const size_t block = k->count * clab_type_bytes(k->type), n = (size_t)k->n, mine = (size_t)k->rank * block;
+    const bool many_in = has_blocks(k->collective, true), many_out = has_blocks(k->collective, false);
+    struct places p = {.in_bytes = many_in ? n * block : block, .out_bytes = many_out ? n * block : block};
+    p.out = memory;
+    p.in = memory + p.out_bytes + GUARD;
+    p.end = p.in + p.in_bytes + GUARD;
+    if (k->in_place && many_out)
+        p.in = p.out + mine;
+    else if (k->in_place && many_in)
+        p.out = p.in + mine;
     else if (k->in_place)
-        in = out;
-    if (k->collective != CLAB_BROADCAST || k->rank == k->root)
-        for (size_t i = 0; i < in_bytes / each; i++)
-            encode(k->type, in, i, input(k->rank, i, k->seed, k->type));
-    if (call(k, in, target) != CLAB_OK)
-        return report(k, "the call failed");
-    for (int b = 0; b < nblocks; b++)
-        if (expect_block(k, b, expected) && memcmp(target + (size_t)b * block, expected + (size_t)b * block, block))
-            return report(k, "the result is wrong");
-    bool inside = is_guarded((unsigned char *)memory + out_bytes) &&
-                  (in != memory + out_bytes + GUARD || is_guarded((unsigned char *)in + in_bytes));
-    return inside ? 0 : report(k, "memory behind the buffer was written");
+        p.in = p.out;
+    return p;
 }
 
-// ---- all cases of a job --------------------------------------------------------------------------------------
+static const char *what_changed(const struct places *p, const char *memory, const char *expected)
+{
+    size_t i = 0;
+    while (memory[i] == expected[i])
+        i++;
+    if (memory + i >= p->out && memory + i < p->out + p->out_bytes)
+        return "out is wrong";
+    return memory + i >= p->in && memory + i < p->in + p->in_bytes ? "in has changed" : "memory beside was written";
+}
+
+// Run one case in memory at `memory`, and compute at `expected` what must be there; both have room for in, out and
+// guards. Returns 0, or 1 if it failed.
+static int run_case(const struct kase *k, char *memory, char *expected)
+{
+    const struct places p = lay_out(k, memory);
+    const size_t bytes = (size_t)(p.end - memory), each = clab_type_bytes(k->type);
+    const bool gives = (k->collective != CLAB_BROADCAST && k->collective != CLAB_SCATTER) || k->rank == k->root;
+    memset(memory, POISON, bytes);
+    for (size_t i = 0; gives && i < p.in_bytes / each; i++)
+        encode(k->type, p.in, i, input(k->rank, i, k->seed, k->type));
+    memcpy(expected, memory, bytes);
+    expect_out(k, expected + (p.out - memory));
+    if (call(k, p.in, p.out) != CLAB_OK)
+        return report(k, "the call failed");
+    return memcmp(memory, expected, bytes) ? report(k, what_changed(&p, memory, expected)) : 0;
+}
+
+// ---- collectives ---------------------------------------------------------------------------------------------
 
 struct sweep {
     struct clab_job *job;
     struct clab_comm *comm;
-    char *memory[2], *expected; // of clab_alloc, of malloc
+    int n, rank;
+    char *memory[2], *expected; // of clab_alloc, of malloc; of malloc
     unsigned seed;
-    int failed;
+    int failed, barriers;
 };
+
+static void check(struct sweep *s, bool right, const char *what)
+{
+    if (!right)
+        fprintf(stderr, "rank %d of %d: %s\n", s->rank, s->n, what);
+    s->failed += !right;
+}
 
 static void run_both(struct sweep *s, struct kase k)
 {
-    int nplaces = k.collective == CLAB_ALLTOALL || k.collective == CLAB_BARRIER ? 1 : 2;
+    const int nplaces = k.collective == CLAB_ALLTOALL ? 1 : 2;
     k.comm = s->comm;
-    k.n = clab_job_ranks(s->job);
-    k.rank = clab_job_rank(s->job);
+    k.n = s->n;
+    k.rank = s->rank;
     for (int m = 0; m < 2; m++)
         for (int place = 0; place < nplaces; place++) {
             k.seed = ++s->seed;
@@ -215,26 +129,59 @@ static void run_both(struct sweep *s, struct kase k)
         }
 }
 
+// Arithmetic for some 0.1 ms a unit.
+static void work(int units)
+{
+    static volatile int sink;
+    for (int i = 0; i < units * 20000; i++)
+        sink += number(units, (size_t)i, 7);
+}
+
+// Each round another rank comes last, by far. Nobody may leave a barrier before all have entered it.
+static void run_barriers(struct sweep *s, const char *algorithm)
+{
+    bool right = true;
+    for (int round = 0; round < s->n; round++) {
+        work((s->rank + round) % s->n);
+        atomic_fetch_add(entered, 1);
+        right &= clab_barrier(s->comm) == CLAB_OK;
+        right &= atomic_load(entered) >= s->n * ++s->barriers;
+    }
+    check(s, right, algorithm);
+}
+
+static void sweep_counts(struct sweep *s, const struct clab_algorithm *algorithm, int lanes, size_t large)
+{
+    const size_t counts[] = {0, 1, (size_t)s->n - 1, 67, 4099, large};
+    if (algorithm->collective == CLAB_BARRIER)
+        run_barriers(s, algorithm->name);
+    else
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            run_both(s, (struct kase){.collective = algorithm->collective,
+                                      .algorithm = algorithm->name,
+                                      .lanes = lanes,
+                                      .count = counts[c],
+                                      .type = CLAB_F32,
+                                      .op = CLAB_SUM});
+}
+
 static void sweep_algorithms(struct sweep *s, size_t large)
 {
-    int n = clab_job_ranks(s->job);
-    const size_t counts[] = {0, 1, (size_t)n - 1, 67, 4099, large};
     for (int a = 0; clab_algorithms[a]; a++) {
         const struct clab_algorithm *algorithm = clab_algorithms[a];
-        struct clab_problem problem = {.collective = algorithm->collective, .nranks = n, .lanes = algorithm->default_lanes};
-        if (algorithm->collective == CLAB_SENDRECV || !algorithm->supports(&problem))
+        struct clab_problem problem = {.collective = algorithm->collective, .nranks = s->n};
+        if (algorithm->collective == CLAB_SENDRECV)
             continue;
         for (int lanes = 0; lanes <= 3; lanes += 3) {
-            clab_comm_set_algorithm(s->comm, algorithm->collective, algorithm->name, lanes);
             problem.lanes = lanes ? lanes : algorithm->default_lanes;
             if (!algorithm->supports(&problem))
                 continue;
-            for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
-                run_both(s, (struct kase){.collective = algorithm->collective, .algorithm = algorithm->name, .lanes = lanes,
-                                          .count = counts[c], .type = CLAB_F32, .op = CLAB_SUM});
+            must(clab_comm_set_algorithm(s->comm, algorithm->collective, algorithm->name, lanes));
+            sweep_counts(s, algorithm, lanes, large);
         }
-        clab_comm_set_algorithm(s->comm, algorithm->collective, "auto", 0);
+        must(clab_comm_set_algorithm(s->comm, algorithm->collective, "auto", 0));
     }
+    run_barriers(s, "auto");
 }
 
 static void sweep_types(struct sweep *s)
@@ -242,94 +189,262 @@ static void sweep_types(struct sweep *s)
     for (int collective = 0; collective < CLAB_BARRIER; collective++)
         for (int type = 0; type < CLAB_TYPE_COUNT; type++)
             for (int op = 0; op < (clab_collective_reduces((enum clab_collective)collective) ? CLAB_OP_COUNT : 1); op++)
-                run_both(s, (struct kase){.collective = (enum clab_collective)collective, .algorithm = "auto", .count = 131,
-                                          .type = (enum clab_type)type, .op = (enum clab_op)op});
+                run_both(s, (struct kase){.collective = (enum clab_collective)collective,
+                                          .algorithm = "auto",
+                                          .count = 131,
+                                          .type = (enum clab_type)type,
+                                          .op = (enum clab_op)op});
 }
 
-// A ring of sends and receives that are all under way at once, and a split by parity, reversed.
-static void sweep_rest(struct sweep *s)
+// ---- messages ------------------------------------------------------------------------------------------------
+
+static void wait_all(struct sweep *s, struct clab_work **works, int nworks, const char *what)
 {
-    int n = clab_job_ranks(s->job), rank = clab_job_rank(s->job), got[4] = {0}, parity_rank;
-    struct clab_work *works[8];
-    struct clab_comm *half = NULL;
-    int sent[4] = {rank, rank + 100, rank + 200, rank + 300}, from = (rank + n - 1) % n;
-    for (int i = 0; i < 4; i++) {
-        must(clab_send_start(s->comm, &sent[i], 1, CLAB_I32, (rank + 1) % n, &works[i]));
-        must(clab_recv_start(s->comm, &got[i], 1, CLAB_I32, from, &works[4 + i]));
-    }
-    for (int i = 0; i < 8; i++)
-        s->failed += clab_work_wait(works[i]) != CLAB_OK;
-    for (int i = 0; i < 4; i++)
-        s->failed += got[i] != from + 100 * i;
-    s->failed += clab_comm_split(s->comm, rank % 2, -rank, &half) != CLAB_OK;
-    if (half) {
-        int sum = 0, expected = 0;
-        s->failed += clab_allreduce(half, &rank, &sum, 1, CLAB_I32, CLAB_SUM) != CLAB_OK;
-        for (int r = rank % 2; r < n; r += 2)
-            expected += r;
-        parity_rank = (n - 1 - rank) / 2;
-        s->failed += sum != expected || clab_comm_rank(half) != parity_rank;
-    }
-    clab_comm_destroy(half);
+    for (int i = 0; i < nworks; i++)
+        check(s, clab_work_wait(works[i]) == CLAB_OK, what);
 }
+
+static void fill(int32_t *data, size_t count, int rank, unsigned seed)
+{
+    for (size_t i = 0; i < count; i++)
+        data[i] = rank * 1000 + number(rank, i, seed);
+}
+
+static bool is_filled(const int32_t *data, size_t count, int rank, unsigned seed)
+{
+    for (size_t i = 0; i < count; i++)
+        if (data[i] != rank * 1000 + number(rank, i, seed))
+            return false;
+    return true;
+}
+
+// 1 MiB to each neighbour and from each, all at once. With two ranks both neighbours are the same; alone, oneself.
+static void exchange_large(struct sweep *s, char *memory)
+{
+    enum { COUNT = (1 << 20) / sizeof(int32_t) };
+    const int left = (s->rank + s->n - 1) % s->n, right = (s->rank + 1) % s->n;
+    int32_t *data = (int32_t *)(void *)memory, *from_left = data + 2 * COUNT, *from_right = data + 3 * COUNT;
+    struct clab_work *works[4];
+    fill(data, COUNT, s->rank, 1);
+    fill(data + COUNT, COUNT, s->rank, 2);
+    must(clab_send_start(s->comm, data, COUNT, CLAB_I32, right, &works[0]));
+    must(clab_send_start(s->comm, data + COUNT, COUNT, CLAB_I32, left, &works[1]));
+    must(clab_recv_start(s->comm, from_left, COUNT, CLAB_I32, left, &works[2]));
+    must(clab_recv_start(s->comm, from_right, COUNT, CLAB_I32, right, &works[3]));
+    wait_all(s, works, 4, "a large message failed");
+    check(s, is_filled(from_left, COUNT, left, 1), "1 MiB from the left is wrong");
+    check(s, is_filled(from_right, COUNT, right, 2), "1 MiB from the right is wrong");
+}
+
+// More messages around a ring than a channel holds, of all kinds of sizes, begun before any is received.
+static void send_many(struct sweep *s, char *memory)
+{
+    enum { MESSAGES = 50, ROOM = 5000 };
+    static const size_t counts[] = {1, 12, 13, 700, ROOM, 0};
+    const int to = (s->rank + 1) % s->n, from = (s->rank + s->n - 1) % s->n;
+    int32_t *sent = (int32_t *)(void *)memory, *got = sent + MESSAGES * ROOM;
+    struct clab_work *works[2 * MESSAGES];
+    for (int i = 0; i < MESSAGES; i++) {
+        fill(sent + i * ROOM, counts[i % 6], s->rank, (unsigned)i);
+        must(clab_send_start(s->comm, sent + i * ROOM, counts[i % 6], CLAB_I32, to, &works[i]));
+    }
+    for (int i = 0; i < MESSAGES; i++)
+        must(clab_recv_start(s->comm, got + i * ROOM, counts[i % 6], CLAB_I32, from, &works[MESSAGES + i]));
+    wait_all(s, works, 2 * MESSAGES, "a message failed");
+    for (int i = 0; i < MESSAGES; i++)
+        check(s, is_filled(got + i * ROOM, counts[i % 6], from, (unsigned)i), "a message is wrong");
+}
+
+// ---- works and communicators ---------------------------------------------------------------------------------
 
 // Three collectives started before any is waited for.
-static void sweep_works(struct sweep *s)
+static void wait_backwards(struct sweep *s)
 {
-    int n = clab_job_ranks(s->job), one[3] = {1, 2, 3}, sum[3] = {0};
+    int one[3] = {1, 2, 3}, sum[3] = {0};
     struct clab_work *works[3];
     for (int i = 0; i < 3; i++)
         must(clab_allreduce_start(s->comm, &one[i], &sum[i], 1, CLAB_I32, CLAB_SUM, &works[i]));
     for (int i = 2; i >= 0; i--)
-        s->failed += clab_work_wait(works[i]) != CLAB_OK || sum[i] != n * one[i];
+        check(s, clab_work_wait(works[i]) == CLAB_OK && sum[i] == s->n * one[i], "a work is wrong");
 }
 
-static int run_job(size_t large)
+// By parity, and reversed.
+static void split(struct sweep *s)
+{
+    struct clab_comm *half = NULL;
+    int sum = 0, expected = 0;
+    for (int r = s->rank % 2; r < s->n; r += 2)
+        expected += r;
+    check(s, clab_comm_split(s->comm, s->rank % 2, -s->rank, &half) == CLAB_OK && half, "no split");
+    if (half) {
+        check(s, clab_allreduce(half, &s->rank, &sum, 1, CLAB_I32, CLAB_SUM) == CLAB_OK && sum == expected,
+              "the sum of a half is wrong");
+        check(s, clab_comm_rank(half) == (s->n - 1 - s->rank) / 2, "a rank of a half is wrong");
+    }
+    clab_comm_destroy(half);
+}
+
+// Rank 0 begins a sum on one communicator and waits on the other first; the others take them the other way around.
+static void cross(struct sweep *s, char *memory, size_t count)
+{
+    struct clab_comm *other = NULL;
+    struct clab_work *begun;
+    int32_t *in = (int32_t *)(void *)memory, *a = in + count, *b = a + count;
+    for (size_t i = 0; i < count; i++)
+        in[i] = s->rank + (int)i;
+    check(s, clab_comm_create(s->job, &other) == CLAB_OK, "no second communicator");
+    if (s->rank == 0) {
+        must(clab_allreduce_start(s->comm, in, a, count, CLAB_I32, CLAB_SUM, &begun));
+        check(s, clab_allreduce(other, in, b, count, CLAB_I32, CLAB_MAX) == CLAB_OK, "crosswise: B failed");
+        check(s, clab_work_wait(begun) == CLAB_OK, "crosswise: A failed");
+    } else {
+        must(clab_allreduce_start(other, in, b, count, CLAB_I32, CLAB_MAX, &begun));
+        check(s, clab_allreduce(s->comm, in, a, count, CLAB_I32, CLAB_SUM) == CLAB_OK, "crosswise: A failed");
+        check(s, clab_work_wait(begun) == CLAB_OK, "crosswise: B failed");
+    }
+    bool right = true;
+    for (int i = 0; i < (int)count; i++)
+        right &= a[i] == s->n * (s->n - 1) / 2 + s->n * i && b[i] == s->n - 1 + i;
+    check(s, right, "crosswise: a result is wrong");
+    clab_comm_destroy(other);
+}
+
+// The others first do B as a whole, then A: what rank 0 has begun on A must not keep it from B.
+static void cross_blocking(struct sweep *s)
+{
+    struct clab_comm *other = NULL;
+    struct clab_work *begun;
+    int a = 0, b = 0;
+    check(s, clab_comm_create(s->job, &other) == CLAB_OK, "no second communicator");
+    if (s->rank == 0)
+        must(clab_allreduce_start(s->comm, &s->rank, &a, 1, CLAB_I32, CLAB_SUM, &begun));
+    check(s, clab_allreduce(other, &s->rank, &b, 1, CLAB_I32, CLAB_MAX) == CLAB_OK, "blocking: B failed");
+    if (s->rank == 0)
+        check(s, clab_work_wait(begun) == CLAB_OK, "blocking: A failed");
+    else
+        check(s, clab_allreduce(s->comm, &s->rank, &a, 1, CLAB_I32, CLAB_SUM) == CLAB_OK, "blocking: A failed");
+    check(s, a == s->n * (s->n - 1) / 2 && b == s->n - 1, "blocking: a result is wrong");
+    clab_comm_destroy(other);
+}
+
+// ---- jobs ----------------------------------------------------------------------------------------------------
+
+static void sweep_all(struct sweep *s, size_t large)
+{
+    sweep_algorithms(s, large);
+    sweep_types(s);
+    for (int m = 0; m < 2; m++) {
+        exchange_large(s, s->memory[m]);
+        send_many(s, s->memory[m]);
+        cross(s, s->memory[m], 1);
+        cross(s, s->memory[m], 100003);
+    }
+    split(s);
+    wait_backwards(s);
+    cross_blocking(s);
+}
+
+static int open_job(struct clab_job **job_p)
 {
     char name[] = "conformance", *argv[] = {name, NULL};
     int argc = 1;
+    return clab_job_open(&argc, argv, job_p);
+}
+
+static int run_rank(size_t large)
+{
     struct sweep s = {.seed = 1};
-    size_t bytes = 2 * MAX_RANKS * (large + 8) * sizeof(double) + 4 * GUARD;
+    const size_t bytes = 2 * MAX_RANKS * (large + 8) * sizeof(double) + 4 * GUARD;
     void *shared;
-    if (clab_job_open(&argc, argv, &s.job) || clab_comm_create(s.job, &s.comm) || clab_alloc(s.job, bytes, &shared))
-        return 255;
+    if (open_job(&s.job) || clab_comm_create(s.job, &s.comm) || clab_alloc(s.job, bytes, &shared))
+        return NOT_OPENED;
+    s.n = clab_job_ranks(s.job);
+    s.rank = clab_job_rank(s.job);
     s.memory[0] = shared;
     s.memory[1] = malloc(bytes);
     s.expected = malloc(bytes);
-    sweep_algorithms(&s, large);
-    sweep_types(&s);
-    sweep_rest(&s);
-    sweep_works(&s);
+    sweep_all(&s, large);
     clab_comm_destroy(s.comm);
     free(s.memory[1]);
     free(s.expected);
     clab_free(s.job, shared);
     clab_job_close(s.job);
-    return s.failed > 254 ? 254 : s.failed;
+    return s.failed > MANY ? MANY : s.failed;
 }
 
-// ---- jobs ----------------------------------------------------------------------------------------------------
+// Whether this machine has what the backend needs.
+static int try_rank(void)
+{
+    struct clab_job *job;
+    const int err = open_job(&job);
+    if (!err)
+        clab_job_close(job);
+    return err == CLAB_EUNSUPPORTED ? UNSUPPORTED : 0;
+}
+
+struct conforming {
+    const char *backend, *variable; // an environment variable that is set for the job, or NULL
+    int nranks;
+    char name[64];
+};
+
+static int run_job(const struct conforming *c, bool only_try)
+{
+    struct clab_launch launch = {.nranks = c->nranks, .backend = c->backend, .pin = true, .grace = CLAB_GRACE_DEFAULT};
+    int rank, status = 0;
+    fflush(NULL);
+    *entered = 0;
+    assert_int_equal(clab_launch_ranks(&launch, &rank, &status), CLAB_OK);
+    if (rank >= 0)
+        _exit(only_try ? try_rank() : run_rank(c->nranks <= 3 ? (1 << 20) / 4 + 3 : 40003));
+    return status;
+}
+
+// Why the backend can not run here is the first line that is written.
+static void skip_if_unsupported(const struct conforming *c)
+{
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = run_job(c, true);
+    const char *text = capture_end(err);
+    if (status != UNSUPPORTED)
+        return;
+    print_message("skip: %.*s\n", (int)strcspn(text, "\n"), text);
+    skip();
+}
 
 static void test_conforms(void **state)
 {
-    const int *n = *state;
-    struct clab_launch launch = {.nranks = *n, .backend = "shm", .pin = true, .grace = CLAB_GRACE_DEFAULT};
-    int rank, status = 0;
-    fflush(NULL);
-    assert_int_equal(clab_launch_ranks(&launch, &rank, &status), CLAB_OK);
-    if (rank >= 0)
-        _exit(run_job(*n <= 3 ? (1 << 20) / 4 + 3 : 40003));
+    const struct conforming *c = *state;
+    if (c->variable)
+        setenv(c->variable, "1", 1);
+    skip_if_unsupported(c);
+    const int status = run_job(c, false);
+    if (c->variable)
+        unsetenv(c->variable);
     assert_int_equal(status, 0);
+}
+
+static struct CMUnitTest test_of(struct conforming *c)
+{
+    snprintf(c->name, sizeof c->name, "%s_conforms_with_%d_ranks%s", c->backend, c->nranks,
+             c->variable ? "_that_can_not_read_each_other" : "");
+    return (struct CMUnitTest){.name = c->name, .test_func = test_conforms, .initial_state = c};
 }
 
 int main(void)
 {
-    static int ranks[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    struct CMUnitTest tests[8];
-    static char names[8][32];
-    for (int i = 0; i < 8; i++) {
-        snprintf(names[i], sizeof names[i], "shm_conforms_with_%d_ranks", ranks[i]);
-        tests[i] = (struct CMUnitTest){.name = names[i], .test_func = test_conforms, .initial_state = &ranks[i]};
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    enum { MAX_BACKENDS = 16, MAX_TESTS = MAX_BACKENDS * MAX_RANKS + 1 };
+    static struct conforming jobs[MAX_TESTS];
+    static struct CMUnitTest tests[MAX_TESTS];
+    int n = 0;
+    entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (entered == MAP_FAILED)
+        return 1;
+    for (int b = 0; clab_backends[b] && b < MAX_BACKENDS; b++)
+        for (int nranks = 1; nranks <= MAX_RANKS; nranks++)
+            jobs[n++] = (struct conforming){.backend = clab_backends[b]->name, .nranks = nranks};
+    jobs[n++] = (struct conforming){.backend = "shm", .nranks = 3, .variable = "CLAB_SHM_NO_READV"};
+    for (int i = 0; i < n; i++)
+        tests[i] = test_of(&jobs[i]);
+    return _cmocka_run_group_tests("conformance", tests, (size_t)n, NULL, NULL);
 }
