@@ -247,6 +247,8 @@ static void describe(const struct request *r, struct placement *p, struct clab_n
     net->line = p->fit.low.line = p->fit.high.line = p->line;
 }
 
+enum { FEW_ROUNDS = 3 };
+
 static int write_placement(const struct request *r, struct placement *p, const char *other, const char *path)
 {
     struct clab_manifest manifest = {0};
@@ -264,6 +266,9 @@ static int write_placement(const struct request *r, struct placement *p, const c
     int err = clab_fit_write(&p->fit, remarks, path);
     if (!err && warning)
         clab_warn("fit: %s", warning);
+    if (!err && p->nrounds < FEW_ROUNDS)
+        clab_warn("fit: %s has %d rounds of probes, too few to know their noise: try again, or with --seconds 60", path,
+                  p->nrounds);
     if (!err)
         printf("%s: line %s, alpha %s, beta %s, %d rounds, noise floor %.1f %%\n", path,
                clab_seconds_text(net->line, line), clab_seconds_text(net->intra.alpha, alpha),
