@@ -2,28 +2,16 @@
 # SPDX-License-Identifier: MIT
 # Whether tests/run.sh counts what tests say, and counts as failed what they leave unsaid. Usage: test_counting.sh.
 
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. tests/cases.sh
 mkdir "$scratch/tests" && cp tests/run.sh "$scratch/tests" || exit 1
-failed=0
 
 # sums STATUS LINE PROGRAM: run.sh ends with that status and last line when PROGRAM, of bash, is the only test.
 sums() {
     printf '#!/bin/bash\n%s\n' "$3" >"$scratch/tests/test_it.sh"
     chmod +x "$scratch/tests/test_it.sh"
-    said=$(CLAB_TEST_LIMIT=1 "$scratch/tests/run.sh" build 2>&1)
+    why=$(CLAB_TEST_LIMIT=1 "$scratch/tests/run.sh" build 2>&1)
     local status=$?
-    [ $status = "$1" ] && [ "$(tail -n 1 <<<"$said")" = "$2" ]
-}
-
-check() {
-    if "$@"; then
-        echo "ok $1"
-    else
-        echo "not ok $1"
-        sed 's/^/# /' <<<"$said"
-        failed=1
-    fi
+    [ $status = "$1" ] && [ "$(tail -n 1 <<<"$why")" = "$2" ]
 }
 
 # No process $1, or one that is dead and has a parent that does not care.
@@ -48,7 +36,7 @@ counts_copies_of_output_once() { sums 0 '1 passed, 0 failed' 'printf "1..1\nok 1
 tells_the_reasons() {
     sums 1 '0 passed, 1 failed, 1 skipped' \
         'printf "skip: no such wire\nok 1 # SKIP a\nnot ok 2 - b\n# 1 != 2\n"; exit 1' &&
-        grep -q 'a: skipped, no such wire' <<<"$said" && grep -q '# 1 != 2' <<<"$said"
+        grep -q 'a: skipped, no such wire' <<<"$why" && grep -q '# 1 != 2' <<<"$why"
 }
 ends_what_hangs_and_its_children() {
     sums 1 '1 passed, 1 failed' 'echo ok a; sleep 60 & echo $! >child; wait' &&
@@ -56,13 +44,11 @@ ends_what_hangs_and_its_children() {
 }
 fails_if_there_is_nothing() {
     rm "$scratch/tests/test_it.sh"
-    ! said=$("$scratch/tests/run.sh" build) && [ "$said" = '0 passed, 0 failed' ]
+    ! why=$("$scratch/tests/run.sh" build) && [ "$why" = '0 passed, 0 failed' ]
 }
 
-for test in counts_cases_not_programs counts_cases_without_numbers counts_failures counts_skips_with_a_reason \
+check_each counts_cases_not_programs counts_cases_without_numbers counts_failures counts_skips_with_a_reason \
     fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans \
     fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
-    ends_what_hangs_and_its_children fails_if_there_is_nothing; do
-    check $test
-done
+    ends_what_hangs_and_its_children fails_if_there_is_nothing
 exit $failed

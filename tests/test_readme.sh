@@ -1,22 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The README says what is: its picture, its files, its commands, and the algorithm that it shows how to add.
-# Usage: test_readme.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+# Usage: test_readme.sh [BUILD].
 
-build=${1:-build}
-commlab=$build/commlab
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failed=0
-
-check() {
-    if "$1"; then
-        echo "ok $1"
-    else
-        echo "not ok $1: $why"
-        failed=1
-    fi
-}
+. tests/cases.sh
 
 has_the_picture_that_the_kit_draws() {
     why="slides/ring.svg is not what \`commlab show ring --ranks 4 --format svg\` draws"
@@ -63,13 +50,12 @@ every_lab_is_whole() {
             why="$folder/$program.c has $(wc -l <"$folder/$program.c") lines, not 60 to 150"
             [ "$(wc -l <"$folder/$program.c")" -ge 60 ] && [ "$(wc -l <"$folder/$program.c")" -le 150 ] || return 1
             why="$folder/$program.c includes more of the kit than clab.h"
-            [ "$(grep -c '^#include "' "$folder/$program.c")" -eq 1 ] && grep -q '^#include "clab.h"' "$folder/$program.c" || return 1
+            [ "$(grep -c '^#include "' "$folder/$program.c")" -eq 1 ] &&
+                grep -q '^#include "clab.h"' "$folder/$program.c" || return 1
         done
     done
 }
 
-for test in has_the_picture_that_the_kit_draws links_to_files_that_exist names_every_lab_that_is_here \
-    names_subcommands_that_exist names_options_that_exist every_lab_is_whole; do
-    check $test
-done
+check_each has_the_picture_that_the_kit_draws links_to_files_that_exist names_every_lab_that_is_here \
+    names_subcommands_that_exist names_options_that_exist every_lab_is_whole
 exit $failed

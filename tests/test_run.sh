@@ -1,49 +1,10 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # `commlab run` as its users meet it: statuses, output, input, and one clear line for each mistake.
-# Usage: test_run.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+# Usage: test_run.sh [BUILD].
 
-commlab=${1:-build}/commlab
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failed=0
-
-# run STATUS ARGS...: what `commlab run ARGS` writes is left in out and err. False: it ended with another status.
-run() {
-    expected=$1
-    shift
-    "$commlab" run "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    status=$?
-    why="status $status, not $expected: $(cat "$scratch/err")"
-    [ $status -eq "$expected" ]
-}
-
-# has FILE TEXT: the file is that text, lines in any order.
-has() {
-    why="$1 is '$(cat "$scratch/$1")'"
-    [ "$(sort "$scratch/$1")" = "$(printf "$2" | sort)" ]
-}
-
-# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, and nothing else.
-refuses() {
-    words=$2
-    expected=$1
-    shift 2
-    run "$expected" "$@" || return 1
-    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
-    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err"
-}
-
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        echo "ok $name"
-    else
-        echo "not ok $name: $why"
-        failed=1
-    fi
-}
+. tests/cases.sh
+subject=("$commlab" run)
 
 runs_two_ranks_unless_told() { run 0 echo hello && has out 'hello\nhello\n'; }
 tells_ranks_who_they_are() { run 0 -n 3 -- sh -c 'echo $RANK of $WORLD_SIZE' && has out '0 of 3\n1 of 3\n2 of 3\n'; }
@@ -71,11 +32,9 @@ refuses_missing_programs() { refuses 127 "'no-such-program'" no-such-program; }
 refuses_files_that_can_not_be_run() { refuses 127 'is not an executable file' "$scratch/err"; }
 refuses_unknown_options() { run 2 --no-such-option true; }
 
-for test in runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by_rank leaves_options_to_the_program \
+check_each runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by_rank leaves_options_to_the_program \
     ends_with_the_status_of_a_rank ends_with_the_signal_of_a_rank names_the_rank_that_failed gives_rank_0_our_input \
     hands_on_timeout refuses_no_program refuses_no_ranks refuses_too_many_ranks refuses_ranks_that_are_no_number \
     refuses_unknown_backends refuses_bad_timeouts refuses_missing_programs refuses_files_that_can_not_be_run \
-    refuses_unknown_options; do
-    check $test $test
-done
+    refuses_unknown_options
 exit $failed

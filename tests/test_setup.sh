@@ -1,11 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What setup.sh does on machines with other package systems, rights and packages than this one. Their programs are doubles
-# that write down how they were called; setup.sh sees no others but grep and env. Usage: test_setup.sh.
+# What setup.sh does on machines with other package systems, rights and packages than this one. Their programs are
+# doubles that write down how they were called; setup.sh sees no others but grep and env. Usage: test_setup.sh.
 
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failed=0
+. tests/cases.sh
 
 # machine UID PROGRAM...: one with these package programs, whose user is UID; $lacking are its missing packages.
 machine() {
@@ -32,19 +30,11 @@ setup() {
     said=$(PATH=$scratch/bin /bin/bash ./setup.sh "$@" 2>&1)
     status=$?
     calls=$(cat "$scratch/calls")
+    why="status $status: $said
+calls: $calls"
     [ $status = "$expected" ]
 }
 said() { grep -qF -- "$1" <<<"$said"; }
-
-check() {
-    if "$@"; then
-        echo "ok $1"
-    else
-        echo "not ok $1"
-        printf '# %s\n# calls: %s\n' "$said" "$calls"
-        failed=1
-    fi
-}
 
 asks_the_network_for_nothing_if_all_is_there() {
     lacking='' machine 0 apt-get
@@ -100,10 +90,8 @@ refuses_unknown_options() {
     setup 2 --force && said 'usage:' && [ -z "$calls" ] && setup 2 --dry-run twice
 }
 
-for test in asks_the_network_for_nothing_if_all_is_there installs_what_apt_lacks takes_any_gnuplot \
+check_each asks_the_network_for_nothing_if_all_is_there installs_what_apt_lacks takes_any_gnuplot \
     installs_the_first_gnuplot installs_what_dnf_lacks only_says_so_when_dry says_the_command_without_rights \
     uses_sudo_that_asks_nothing leaves_sudo_that_asks names_packages_elsewhere stops_when_installing_fails \
-    refuses_unknown_options; do
-    check $test
-done
+    refuses_unknown_options
 exit $failed

@@ -1,53 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
-# `commlab verify` and `commlab show` as their users meet them: what is proved and drawn, and one clear line for each mistake.
-# Usage: test_show.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+# `commlab verify` and `commlab show` as their users meet them: what is proved and drawn, and one clear line
+# for each mistake.
+# Usage: test_show.sh [BUILD].
 
-build=${1:-build}
-commlab=$build/commlab
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failed=0
-
-# run STATUS ARGS...: what `commlab ARGS` writes is left in out and err. False: it ended with another status.
-run() {
-    expected=$1
-    shift
-    "$commlab" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    status=$?
-    why="status $status, not $expected: $(cat "$scratch/err")"
-    [ $status -eq "$expected" ]
-}
-
-# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, and nothing else.
-refuses() {
-    words=$2
-    expected=$1
-    shift 2
-    run "$expected" "$@" || return 1
-    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
-    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err"
-}
-
-# writes WORDS ARGS...: it succeeds, and its output holds the words.
-writes() {
-    words=$1
-    shift
-    run 0 "$@" || return 1
-    why="no '$words' in: $(head -c 2000 "$scratch/out")"
-    grep -qF -- "$words" "$scratch/out"
-}
-
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        echo "ok $name"
-    else
-        echo "not ok $name: $why"
-        failed=1
-    fi
-}
+. tests/cases.sh
+subject=("$commlab")
 
 # ---- verify --------------------------------------------------------------------------------------------------
 
@@ -65,7 +23,8 @@ takes_less_than_5_seconds() {
     *san-*) limit=60 ;;
     *) limit=5 ;;
     esac
-    echo "$why" | awk -v limit=$limit '{ for (i = 2; i <= NF; i++) if ($i == "s:") found = $(i - 1) < limit } END { exit !found }'
+    echo "$why" | awk -v limit=$limit '{ for (i = 2; i <= NF; i++) if ($i == "s:") found = $(i - 1) < limit }
+        END { exit !found }'
 }
 
 proves_what_is_named() {
@@ -74,11 +33,12 @@ proves_what_is_named() {
     [ "$(grep -c ' 3-9 ' "$scratch/out")" -eq 2 ]
 }
 
-check proves_all_up_to_64_ranks proves_all_up_to_64_ranks
-check takes_less_than_5_seconds takes_less_than_5_seconds
-check proves_what_is_named proves_what_is_named
+check proves_all_up_to_64_ranks
+check takes_less_than_5_seconds
+check proves_what_is_named
 check refuses_to_verify_unknown_algorithm refuses 2 "no algorithm 'rong'" verify rong
-check refuses_to_verify_algorithm_of_another_collective refuses 2 "no algorithm 'ring' of alltoall" verify ring -c alltoall
+check refuses_to_verify_algorithm_of_another_collective \
+    refuses 2 "no algorithm 'ring' of alltoall" verify ring -c alltoall
 check refuses_to_verify_unknown_collective refuses 2 "--collective 'x'" verify -c x
 check refuses_to_verify_no_ranks refuses 2 "--ranks '0'" verify --ranks 0
 check refuses_to_verify_range_backwards refuses 2 "--ranks '9-3'" verify --ranks 9-3
@@ -104,9 +64,9 @@ check draws_allreduce_by_default writes "allreduce ring, 5 ranks: 8 rounds" show
 check draws_the_only_one_of_its_name writes "broadcast chain, 4 ranks, root 2, 8 lanes: 10 rounds" show chain -r 2
 check draws_one_rank writes "reduce flat, 1 rank, root 0: 0 rounds" show flat -c reduce -n 1
 check draws_many_ranks writes "allreduce doubling, 200 ranks: 9 rounds" show doubling -n 200
-check draws_svg_to_a_file draws_svg_to_a_file
+check draws_svg_to_a_file
 check writes_goal writes "l1: send 6b to 1 tag 0" show ring -n 2 -f goal --bytes 12
-check leaves_a_file_alone_if_refused leaves_a_file_alone_if_refused
+check leaves_a_file_alone_if_refused
 check refuses_ambiguous_name refuses 2 "allgather, alltoall: choose one with --collective" show bruck
 check refuses_unknown_algorithm refuses 2 "no algorithm 'rong'" show rong
 check refuses_two_algorithms refuses 2 "one algorithm at a time" show ring tree

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+# What test scripts share: they begin with `. tests/cases.sh` (bash, at the top of the kit) and end with `exit $failed`.
+#
+# - A case is a command that is true when the case passes, and leaves in `why` what was seen. check runs it, and prints
+#   a line of TAP, `ok NAME` or `not ok NAME`, with the last lines of `why` below the latter; tests/run.sh counts them.
+# - A case that can not be run here is said by skip, with the reason.
+# - $scratch is a folder that goes with the script; $build is the script's argument, build/ unless told.
+# - run puts the words of `subject` before every command: subject=("$commlab" bench). None unless set.
+
+build=${1:-build}
+commlab=$build/commlab
+scratch=$(mktemp -d /tmp/commlab-test-XXXXXX) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failed=0 why=
+subject=()
+
+# run STATUS ARGS...: what the subject with ARGS writes is left in out and err. False: it ended with another status.
+run() {
+    local expected=$1 status
+    shift
+    "${subject[@]}" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    why="status $status, not $expected: $(tail -n 3 "$scratch/out")
+$(cat "$scratch/err")"
+    [ $status -eq "$expected" ]
+}
+
+# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, nothing else, and nothing at $scratch/refused.
+refuses() {
+    local expected=$1 words=$2
+    shift 2
+    run "$expected" "$@" || return 1
+    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
+    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err" || return 1
+    why="it wrote $(find "$scratch/refused" 2>/dev/null)"
+    [ ! -e "$scratch/refused" ]
+}
+
+# writes WORDS ARGS...: it succeeds, and its output holds the words.
+writes() {
+    local words=$1
+    shift
+    run 0 "$@" || return 1
+    why="no '$words' in: $(head -c 2000 "$scratch/out")"
+    grep -qF -- "$words" "$scratch/out"
+}
+
+# has FILE TEXT: out or err is that text, lines in any order.
+has() {
+    why="$1 is '$(cat "$scratch/$1")'"
+    [ "$(sort "$scratch/$1")" = "$(printf "$2" | sort)" ]
+}
+
+# check NAME [COMMAND...]: the case NAME, which is the command, or else the function NAME.
+check() {
+    local name=$1
+    [ $# -eq 1 ] || shift
+    if "$@"; then
+        echo "ok $name"
+    else
+        echo "not ok $name"
+        tail -n 12 <<<"$why" | sed 's/^/# /'
+        failed=1
+    fi
+}
+
+# check_each NAME...: the cases of these functions.
+check_each() {
+    local case
+    for case; do
+        check "$case"
+    done
+}
+
+# skip REASON NAME...: these cases can not be run.
+skip() {
+    local reason=$1 case
+    shift
+    for case; do
+        echo "skip: $reason"
+        echo "ok $case # SKIP"
+    done
+}
+
+# check_with LIBRARY NAME...: cases that can not be where the build lacks the library.
+check_with() {
+    local library=$1
+    shift
+    if grep -q "^✗ $library: " "$build/probes.txt"; then
+        skip "built without $library" "$@"
+    else
+        check_each "$@"
+    fi
+}
+
+# check_having PROGRAM NAME...: cases that can not be where the machine lacks the program.
+check_having() {
+    local program=$1
+    shift
+    if command -v "$program" >/dev/null; then
+        check_each "$@"
+    else
+        skip "there is no $program" "$@"
+    fi
+}
