@@ -4,7 +4,6 @@
 
 #include "capture.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -53,8 +52,10 @@ static inline int run_job(struct clab_launch launch, body_fn body)
 {
     int rank, status = -1;
     assert_int_equal(clab_launch_ranks(&launch, &rank, &status), CLAB_OK);
-    if (rank >= 0)
+    if (rank >= 0) {
+        crash_as_others_do();
         _exit(body(rank));
+    }
     return status;
 }
 

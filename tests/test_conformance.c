@@ -395,8 +395,10 @@ static int run_job(const struct conforming *c, bool only_try)
     fflush(NULL);
     *entered = 0;
     assert_int_equal(clab_launch_ranks(&launch, &rank, &status), CLAB_OK);
-    if (rank >= 0)
+    if (rank >= 0) {
+        crash_as_others_do();
         _exit(only_try ? try_rank() : run_rank(c->nranks <= 3 ? (1 << 20) / 4 + 3 : 40003));
+    }
     return status;
 }
 
