@@ -1,36 +1,18 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
-# `commlab bench` as its users meet it: the table, the files, right results of all types, and one clear line for each mistake.
-# Usage: test_bench.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+# `commlab bench` as its users meet it: the table, the files, right results of all types, and one clear
+# line for each mistake.
+# Usage: test_bench.sh [BUILD].
 
-commlab=${1:-build}/commlab
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failed=0
+. tests/cases.sh
+subject=("$commlab" bench)
 export CLAB_PROFILE="$scratch/none" # a machine that has none
 quick="--seconds 0 --iters 1 -w 1"
-header=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,wrong,bytes_sent_per_rank,predicted_usec,residual_pct
+header=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,
+header+=busbw_GBps,wrong,bytes_sent_per_rank,predicted_usec,residual_pct
 
-# run STATUS ARGS...: what `commlab bench ARGS` writes is left in out and err. False: it ended with another status.
-run() {
-    expected=$1
-    shift
-    "$commlab" bench "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    status=$?
-    why="status $status, not $expected: $(cat "$scratch/err")"
-    [ $status -eq "$expected" ]
-}
-
-# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, nothing else, and no file.
-refuses() {
-    words=$2
-    expected=$1
-    shift 2
-    run "$expected" "$@" --csv "$scratch/refused.csv" || return 1
-    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
-    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err" &&
-        [ ! -e "$scratch/refused.csv" ]
-}
+# bench_refuses STATUS WORDS ARGS...: also with a file to write, which is not written.
+bench_refuses() { refuses "$@" --csv "$scratch/refused"; }
 
 # rows FILE: its lines without manifest and column names.
 rows() {
@@ -43,27 +25,6 @@ are() {
     [ "$(rows "$scratch/csv" | cut -d, -f"$1" | sort -u)" = "$2" ]
 }
 
-check() {
-    name=$1
-    shift
-    if "$@"; then
-        echo "ok $name"
-    else
-        echo "not ok $name: $why"
-        failed=1
-    fi
-}
-
-# check_with LIBRARY NAME: the case can not be where the build lacks the library.
-check_with() {
-    if grep -q "^✗ $1: " "${commlab%/*}/probes.txt"; then
-        echo "skip: built without $1"
-        echo "ok $2 # SKIP"
-    else
-        check $2 $2
-    fi
-}
-
 has_the_columns_of_the_csv() {
     run 0 -n 2 -b 8 -e 32 $quick --csv "$scratch/csv" || return 1
     why=$(grep -v '^#' "$scratch/csv" | head -n 1)
@@ -71,8 +32,8 @@ has_the_columns_of_the_csv() {
         grep -q '^# machine: ' "$scratch/csv" && grep -q '^# data: random of seed [0-9]' "$scratch/csv"
 }
 has_no_wrong_element_of_any_type_and_op() {
-    run 0 allreduce reduce reduce_scatter -n 3 -d all -o all -b 8 -e 520 -f 64 $quick --csv "$scratch/csv" && are 17 0 &&
-        why="$(rows "$scratch/csv" | wc -l) rows" && [ "$(rows "$scratch/csv" | wc -l)" -ge 480 ]
+    run 0 allreduce reduce reduce_scatter -n 3 -d all -o all -b 8 -e 520 -f 64 $quick --csv "$scratch/csv" &&
+        are 17 0 && why="$(rows "$scratch/csv" | wc -l) rows" && [ "$(rows "$scratch/csv" | wc -l)" -ge 480 ]
 }
 has_no_wrong_element_of_any_algorithm_and_root() {
     run 0 all -n 4 --algo all -r all -b 1000 -e 1000 $quick --csv "$scratch/csv" || return 1
@@ -82,7 +43,8 @@ has_no_wrong_element_of_any_algorithm_and_root() {
 }
 works_in_ordinary_memory_and_in_every_mode() {
     for mode in throughput latency local; do
-        run 0 -n 2 -b 64 -e 64K -f 1024 --memory malloc --mode $mode $quick --csv "$scratch/csv" && are 17 0 && are 11 $mode || return 1
+        run 0 -n 2 -b 64 -e 64K -f 1024 --memory malloc --mode $mode $quick --csv "$scratch/csv" &&
+            are 17 0 && are 11 $mode || return 1
     done
 }
 counts_the_bytes_that_a_rank_sends() { # a ring of four sends 2 (P-1)/P of the buffer
@@ -102,10 +64,12 @@ fits_a_wide_terminal_and_is_silent_in_a_pipe() {
     [ "$(echo "$why" | wc -l)" -eq 1 ] && why=$(cat "$scratch/err") && [ -z "$why" ]
 }
 says_what_a_prediction_needs() {
-    run 0 -n 2 -b 8 -e 8 $quick && why=$(tail -n 1 "$scratch/out") && [ "$why" = 'no prediction: run ./commlab fit first' ]
+    run 0 -n 2 -b 8 -e 8 $quick && why=$(tail -n 1 "$scratch/out") &&
+        [ "$why" = 'no prediction: run ./commlab fit first' ]
 }
 ends_with_how_far_predictions_were_off() {
-    run 0 -n 2 -b 8 -e 2K --algo all --net sim/nets/10gbe.net $quick --csv "$scratch/csv" && why=$(tail -n 1 "$scratch/out") &&
+    run 0 -n 2 -b 8 -e 2K --algo all --net sim/nets/10gbe.net $quick --csv "$scratch/csv" &&
+        why=$(tail -n 1 "$scratch/out") &&
         echo "$why" | grep -qE '^prediction: median \|error\| [0-9.]+ %, p95 [0-9.]+ %, noise floor [0-9.]+ %$' &&
         ! rows "$scratch/csv" | cut -d, -f19 | grep -qvE '^[0-9.]+$'
 }
@@ -120,7 +84,8 @@ END
     )
 }
 joins_a_job_that_is_there() {
-    "$commlab" run -n 3 -- "$commlab" bench -b 8 -e 8 $quick --csv "$scratch/csv" >"$scratch/out" 2>"$scratch/err" </dev/null
+    "$commlab" run -n 3 -- "$commlab" bench -b 8 -e 8 $quick --csv "$scratch/csv" \
+        >"$scratch/out" 2>"$scratch/err" </dev/null
     why="status $?: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] && are 4 3 && are 17 0
 }
@@ -129,43 +94,43 @@ leaves_a_file_as_it_was_when_it_cannot_start() {
     run 2 -n 0 --csv "$scratch/kept" && why=$(cat "$scratch/kept") && [ "$why" = kept ]
 }
 
-refuses_an_unknown_collective() { refuses 2 "there is no 'allreduces'; there are: allreduce broadcast" allreduces; }
-refuses_an_unknown_algorithm() { refuses 2 "there is no algorithm 'rings'; there are auto, all, and: allreduce has naive" --algo rings; }
-refuses_an_unknown_type() { refuses 2 "there is no 'f33'; there are: float double" -d f33; }
-refuses_an_unknown_operation() { refuses 2 "there is no 'xor'; there are: sum prod" -o xor; }
-refuses_an_unknown_mode() { refuses 2 "there is no 'fast'; there are: throughput" --mode fast; }
-refuses_an_unknown_backend() { refuses 2 "no 'smoke'" --backend smoke; }
-refuses_an_unknown_network() { refuses 2 "no network 'smoke'" --net smoke; }
-refuses_no_ranks() { refuses 2 "-n '0' is not a number" -n 0; }
-refuses_no_bytes() { refuses 2 "-b '0' is not a size above 0" -b 0; }
-refuses_more_than_memory() { refuses 2 "memory are available" -e 9000G; }
-refuses_sizes_that_shrink() { refuses 2 "is larger than -e" -b 1M -e 1K; }
-refuses_two_ways_to_grow() { refuses 2 "not by both" -f 2 -i 8; }
-refuses_a_root_that_is_no_rank() { refuses 2 "the ranks are 0 to 1" -r 2 -n 2; }
-refuses_in_place_where_there_is_none() { refuses 2 "alltoall" alltoall --in-place 1; }
-refuses_a_file_it_cannot_write() { refuses 1 "/nonexistent/x" --json /nonexistent/x; }
+refuses_an_unknown_collective() {
+    bench_refuses 2 "there is no 'allreduces'; there are: allreduce broadcast" allreduces
+}
+refuses_an_unknown_algorithm() {
+    bench_refuses 2 "there is no algorithm 'rings'; there are auto, all, and: allreduce has naive" --algo rings
+}
+refuses_an_unknown_type() { bench_refuses 2 "there is no 'f33'; there are: float double" -d f33; }
+refuses_an_unknown_operation() { bench_refuses 2 "there is no 'xor'; there are: sum prod" -o xor; }
+refuses_an_unknown_mode() { bench_refuses 2 "there is no 'fast'; there are: throughput" --mode fast; }
+refuses_an_unknown_backend() { bench_refuses 2 "no 'smoke'" --backend smoke; }
+refuses_an_unknown_network() { bench_refuses 2 "no network 'smoke'" --net smoke; }
+refuses_no_ranks() { bench_refuses 2 "-n '0' is not a number" -n 0; }
+refuses_no_bytes() { bench_refuses 2 "-b '0' is not a size above 0" -b 0; }
+refuses_more_than_memory() { bench_refuses 2 "memory are available" -e 9000G; }
+refuses_sizes_that_shrink() { bench_refuses 2 "is larger than -e" -b 1M -e 1K; }
+refuses_two_ways_to_grow() { bench_refuses 2 "not by both" -f 2 -i 8; }
+refuses_a_root_that_is_no_rank() { bench_refuses 2 "the ranks are 0 to 1" -r 2 -n 2; }
+refuses_in_place_where_there_is_none() { bench_refuses 2 "alltoall" alltoall --in-place 1; }
+refuses_a_file_it_cannot_write() { bench_refuses 1 "/nonexistent/x" --json /nonexistent/x; }
 refuses_a_malformed_network() {
     printf '[net]\nalpha\n\n' >"$scratch/broken.net"
-    refuses 2 "broken.net:2" --net "$scratch/broken.net"
+    bench_refuses 2 "broken.net:2" --net "$scratch/broken.net"
 }
 
-for name in has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op has_no_wrong_element_of_any_algorithm_and_root \
-    works_in_ordinary_memory_and_in_every_mode counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
-    leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe \
-    says_what_a_prediction_needs joins_a_job_that_is_there \
+check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
+    has_no_wrong_element_of_any_algorithm_and_root works_in_ordinary_memory_and_in_every_mode \
+    counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two leaves_unchecked_what_is_not_to_be_checked \
+    repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe says_what_a_prediction_needs joins_a_job_that_is_there \
     leaves_a_file_as_it_was_when_it_cannot_start refuses_an_unknown_collective refuses_an_unknown_algorithm \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
     refuses_an_unknown_network refuses_no_ranks refuses_no_bytes refuses_more_than_memory refuses_sizes_that_shrink \
-    refuses_two_ways_to_grow refuses_a_root_that_is_no_rank refuses_in_place_where_there_is_none; do
-    check $name $name
-done
-check_with inih ends_with_how_far_predictions_were_off
-check_with inih refuses_a_malformed_network
+    refuses_two_ways_to_grow refuses_a_root_that_is_no_rank refuses_in_place_where_there_is_none
+check_with inih ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write
 if command -v python3 >/dev/null; then
     check_with jansson writes_json_that_is_read
 else
-    echo "skip: there is no python3 to read JSON with"
-    echo "ok writes_json_that_is_read # SKIP"
+    skip 'there is no python3 to read JSON with' writes_json_that_is_read
 fi
 exit $failed

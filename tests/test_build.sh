@@ -6,28 +6,14 @@
 # A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the
 # functions; gnuplot is not on the path.
 
-if [ "${1:-build}" != build ]; then
-    echo 'skip: it is about the Makefile, and says it of build/'
-    echo 'ok - # SKIP all'
+. tests/cases.sh
+if [ "$build" != build ]; then
+    skip 'it is about the Makefile, and says it of build/' all
     exit
 fi
 cc=${CC:-gcc}
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!NO_*} ${!WITH_*}
-failed=0
 libraries='jansson inih cmocka'
-
-check() {
-    local name=$*
-    if "$@"; then
-        echo "ok ${name// /_}"
-    else
-        echo "not ok ${name// /_}"
-        tail -n 12 <<<"$why" | sed 's/^/# /'
-        failed=1
-    fi
-}
 
 # probes VARIABLE=VALUE...: run all of them so. Their lines are left in `why`, the answers for make in mk.
 probes() {
@@ -99,19 +85,19 @@ probes
 here=$why
 absent=$(grep -c '✗' <<<"$here")
 for name in $libraries gnuplot; do
-    if grep "✗ $name: " <<<"$here" | sed 's/^✗/skip:/' | grep .; then
-        echo "ok - # SKIP finds_$name"
+    if missed=$(grep "✗ $name: " <<<"$here"); then
+        skip "${missed#✗ }" finds_$name
         continue
     fi
-    check finds $name
+    check finds_$name finds $name
     if [ $name = gnuplot ]; then
-        check misses_from_path $name
+        check misses_from_path_$name misses_from_path $name
     else
-        check misses_without_header $name
-        check misses_without_functions $name
+        check misses_without_header_$name misses_without_header $name
+        check misses_without_functions_$name misses_without_functions $name
     fi
-    check is_turned_off $name
-    check must_be_there_if_asked_for $name
+    check is_turned_off_$name is_turned_off $name
+    check must_be_there_if_asked_for_$name must_be_there_if_asked_for $name
 done
 check names_a_missing_compiler
 check builds_with_nothing
