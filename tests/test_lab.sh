@@ -1,26 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `commlab lab` and `commlab report` on tiny settings: what they write and check, and one clear line for each mistake.
-# Usage: test_lab.sh [BUILD]. One line a test: "ok NAME" or "not ok NAME: WHY"; ends with 1 if one failed.
+# Usage: test_lab.sh [BUILD].
 
-build=${1:-build}
-commlab=$build/commlab
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failed=0
+. tests/cases.sh
 columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 lab01=$scratch/results/01-shm-10gbe-2.csv
 lab07=$scratch/results/07-shm-10gbe-3.csv
-
-# run STATUS COMMAND...: what it writes is left in out and err. False: it ended with another status.
-run() {
-    local expected=$1 status
-    shift
-    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    status=$?
-    why="status $status, not $expected: $(tail -n 3 "$scratch/out" "$scratch/err")"
-    [ $status -eq "$expected" ]
-}
 
 lab() {
     local expected=$1
@@ -28,32 +14,21 @@ lab() {
     run "$expected" "$commlab" lab --results "$scratch/results" "$@"
 }
 
-# refuses STATUS WORDS ARGS...: one line on stderr that holds the words, and no file.
-refuses() {
+# lab_refuses STATUS WORDS ARGS...: also with a folder for results, which is not made.
+lab_refuses() {
     local expected=$1 words=$2
     shift 2
-    run "$expected" "$commlab" lab --results "$scratch/refused" "$@" || return 1
-    why="not one line with '$words': $(cat "$scratch/out" "$scratch/err")"
-    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err" || return 1
-    why="it wrote $(find "$scratch" -path '*/refused/*')"
-    [ "$why" = 'it wrote ' ]
+    refuses "$expected" "$words" "$commlab" lab --results "$scratch/refused" "$@"
 }
 
 # counts N FILE CONDITION: how many data rows of a lab's CSV the awk condition holds for; $1 to $12 are the columns.
 counts() {
     local n
+    why="there is no $2"
+    [ -s "$2" ] || return 1
     n=$(awk -F, "!/^#/ && \$1 != \"lab\" && ($3)" "$2" | wc -l)
     why="$n rows of $2 have $3, not $1"
     [ "$n" -eq "$1" ]
-}
-
-check() {
-    if "$1"; then
-        echo "ok $1"
-    else
-        echo "not ok $1: $why"
-        failed=1
-    fi
 }
 
 # ---- lab runs ------------------------------------------------------------------------------------------------------
@@ -94,7 +69,8 @@ has_ratio_rows() {
 ratios_are_of_before_over_after() {
     why=$(awk -F, '$6 == "iteration/8" && $2 == "before" { b = $8 } $6 == "iteration/8" && $2 == "after" { a = $8 }
         $6 == "ratio" { low = $9; high = $10 }
-        END { if (b / a < 0.5 * low || b / a > 2 * high) print b / a " is not " low " to " high }' "$lab01")
+        END { if (!(a > 0 && low > 0)) print "no rows"
+              else if (b / a < 0.5 * low || b / a > 2 * high) print b / a " is not " low " to " high }' "$lab01" 2>&1)
     [ -z "$why" ]
 }
 
@@ -157,16 +133,11 @@ says_which_setting_is_wrong() {
 # ---- a figure and the page ------------------------------------------------------------------------------------------
 
 draws_and_reports() {
-    if ! command -v gnuplot >/dev/null; then
-        echo 'skip: there is no gnuplot'
-        echo 'ok draws_and_reports # SKIP'
-        return 0
-    fi
     run 0 "$commlab" report --results "$scratch/results" --output "$scratch/page" || return 1
     why="gnuplot said: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] || return 1
-    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' 'alt="For each number' \
-        '07-shm-10gbe-3.csv</a>'; do
+    for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' \
+        'alt="For each number' '07-shm-10gbe-3.csv</a>'; do
         why="no $text in the page"
         grep -qF "$text" "$scratch/page/index.html" || return 1
     done
@@ -175,11 +146,6 @@ draws_and_reports() {
 }
 
 draws_what_a_bench_measured() {
-    if ! command -v gnuplot >/dev/null; then
-        echo 'skip: there is no gnuplot'
-        echo 'ok draws_what_a_bench_measured # SKIP'
-        return 0
-    fi
     mkdir -p "$scratch/bench"
     local sizes='-n 2 -b 8 -e 64 -f 8 --seconds 0.01s --net 10gbe'
     run 0 "$commlab" bench allreduce $sizes --algo doubling --csv "$scratch/bench/bench-a.csv" &&
@@ -209,30 +175,30 @@ reports_nothing_without_results() {
 
 # ---- mistakes -------------------------------------------------------------------------------------------------------
 
-lists_the_labs() { refuses 2 '01-reinit-comm 07-ring-vs-tree' 99 && refuses 2 '01-reinit-comm' && refuses 2 "'x'" x; }
-refuses_no_ranks() { refuses 2 "-n '0'" 07 -n 0; }
-refuses_no_pairs() { refuses 2 "--pairs '0'" 07 --pairs 0; }
-refuses_bad_sizes() { refuses 2 "--sizes '8,x'" 07 --sizes 8,x && refuses 2 "--sizes ''" 07 --sizes ''; }
-refuses_iterations_of_a_lab_without() { refuses 2 'lab 07 has none' 07 --iterations 1; }
-refuses_unknown_backends() { refuses 2 '--backend pigeon: lab 07 runs on: shm' 07 --backend pigeon; }
-refuses_unknown_networks() { refuses 2 "'moon'" 07 --net moon; }
+lists_the_labs() {
+    lab_refuses 2 '01-reinit-comm 07-ring-vs-tree' 99 && lab_refuses 2 '01-reinit-comm' && lab_refuses 2 "'x'" x
+}
+refuses_no_ranks() { lab_refuses 2 "-n '0'" 07 -n 0; }
+refuses_no_pairs() { lab_refuses 2 "--pairs '0'" 07 --pairs 0; }
+refuses_bad_sizes() { lab_refuses 2 "--sizes '8,x'" 07 --sizes 8,x && lab_refuses 2 "--sizes ''" 07 --sizes ''; }
+refuses_iterations_of_a_lab_without() { lab_refuses 2 'lab 07 has none' 07 --iterations 1; }
+refuses_unknown_backends() { lab_refuses 2 '--backend pigeon: lab 07 runs on: shm' 07 --backend pigeon; }
+refuses_unknown_networks() { lab_refuses 2 "'moon'" 07 --net moon; }
 refuses_unknown_options() { run 2 "$commlab" lab --no-such-option; }
 refuses_unwritable_results() { run 1 "$commlab" lab 07 --results /proc/none && [ "$(wc -l <"$scratch/err")" -eq 1 ]; }
 
 lab 0 01 --pairs 1 --sizes 64 --iterations 1 --no-sweep --no-plot
 if grep -q 'without inih' "$scratch/err"; then
-    echo 'skip: built without inih, so lab.conf can not be read'
-    echo 'ok - # SKIP all'
+    skip 'built without inih, so lab.conf can not be read' all
     exit 0
 fi
 rm -rf "$scratch/results"
 
-for test in runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_around_values reports_each_quantity_of_both \
-    has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks counts_what_is_sent predicts_by_the_network \
-    says_which_result_differs says_which_program_failed says_which_row_is_malformed says_which_setting_is_wrong \
-    draws_and_reports draws_what_a_bench_measured says_which_package_draws reports_nothing_without_results \
+check_each runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_around_values \
+    reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
+    counts_what_is_sent predicts_by_the_network says_which_result_differs says_which_program_failed \
+    says_which_row_is_malformed says_which_setting_is_wrong says_which_package_draws reports_nothing_without_results \
     lists_the_labs refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
-    refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results; do
-    check $test
-done
+    refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
+check_having gnuplot draws_and_reports draws_what_a_bench_measured
 exit $failed
