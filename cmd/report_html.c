@@ -36,8 +36,8 @@ static const char head[] =
 
 static const char reading[] =
     "<p>Each figure has measured points with their 95 % intervals, what was predicted as lines, and physical limits dashed in "
-    "grey. Predictions were computed from point-to-point messages, copies and reductions alone, before the collectives were "
-    "run. The rows behind the figures, the command that measured them and the machine stand below each group.</p>\n";
+    "grey. Predictions of collectives were computed from point-to-point messages, copies and reductions alone; what a lab "
+    "adds to that (probes of its own) its lab.md says. The rows behind the figures, the command that measured them and the machine stand below each group.</p>\n";
 
 static const char foot[] =
     "</main>\n<footer class=\"small\"><p>Written by <code>./commlab report</code>. Text and figures: "

@@ -164,3 +164,7 @@ int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, 
 // In a lab's main: print what failed and end this rank (the launcher then ends the job).
 #define must(expr) clab_must((expr), #expr, __FILE__, __LINE__)
 void clab_must(int err, const char *text, const char *file, int line);
+
+// The size that an argument names ("8", "64K"): above 0, at most 1 GiB, a multiple of `unit`. If it does not, rank 0
+// prints `usage`, and every rank ends with status 2.
+size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage);

@@ -29,6 +29,16 @@ void clab_must(int err, const char *text, const char *file, int line)
     exit(EXIT_FAILURE);
 }
 
+size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage)
+{
+    size_t bytes;
+    if (clab_parse_size(text, &bytes) == CLAB_OK && bytes && bytes <= (size_t)1 << 30 && bytes % unit == 0)
+        return bytes;
+    if (clab_job_rank(job) == 0)
+        fprintf(stderr, "'%s': %s\n", text, usage);
+    exit(2);
+}
+
 // ---- a row for people ----------------------------------------------------------------------------------------
 
 static const char *value_text(double value, const char *unit, char out[CLAB_TEXT])

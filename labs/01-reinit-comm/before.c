@@ -17,6 +17,7 @@
 enum phase { RENDEZVOUS, CONNECT, FIRST_OP, OP, DESTROY, PHASES };
 static const char *const phase_names[PHASES] = {"rendezvous", "connect", "first_op", "op", "destroy"};
 enum { REPEATS = 7 };
+static const char usage[] = "give BYTES (a multiple of 4) and ITERATIONS, as in 65536 1 16";
 
 struct loop {
     struct clab_job *job;
@@ -118,16 +119,14 @@ int main(int argc, char **argv)
     static char *standard[] = {"before", "65536", "1", "4", "16", "64", "256"};
     if (argc == 1)
         argv = standard, argc = sizeof standard / sizeof *standard;
-    for (int i = 1; i < argc; i++) // BYTES, and at least one number of ITERATIONS
-        must(argc > 2 && atoi(argv[i]) > 0 ? CLAB_OK : CLAB_EINVAL);
-    loop.count = (size_t)atoi(argv[1]) / sizeof(float);
+    loop.count = clab_must_size(loop.job, argc > 2 ? argv[1] : "", sizeof(float), usage) / sizeof(float);
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
     for (size_t i = 0; i < loop.count; i++)
         loop.in[i] = value(clab_job_rank(loop.job), i);
     train(&loop, 2); // warm
     for (int i = 2; i < argc; i++)
-        measure(&loop, atoi(argv[i]), i == argc - 1);
+        measure(&loop, (int)clab_must_size(loop.job, argv[i], 1, usage), i == argc - 1);
     const double sum = check(&loop);
     must(clab_report(loop.clock, "checksum", "1", &sum, 1));
     clab_free(loop.job, loop.out);

@@ -130,11 +130,7 @@ int main(int argc, char **argv)
     must(clab_job_open(&argc, argv, &job));
     must(clab_comm_create(job, &comm));
     for (int i = 1; i < argc; i++) {
-        const size_t bytes = strtoul(argv[i], NULL, 10);
-        if (!bytes || bytes % sizeof(float)) {
-            fprintf(stderr, "%s: '%s': sizes are multiples of 4 bytes, as in 8 4096\n", argv[0], argv[i]);
-            return 2;
-        }
+        const size_t bytes = clab_must_size(job, argv[i], sizeof(float), "give BYTES, multiples of 4, as in 8 64K");
         measure_size(job, comm, bytes);
     }
     for (size_t bytes = 8; argc == 1 && bytes <= 2 << 20; bytes *= 8)
