@@ -16,33 +16,80 @@
 #include "base/type.h"
 #include "schedule/schedule.h"
 
-// How processes find each other before there is a backend. Provided by the job (core/job), used by attach.
+// ---- what the job gives to backends ----------------------------------------------------------------------------
+
+enum { CLAB_MAX_RANKS = 1024 };       // of a job
+enum { CLAB_FLIGHT_BYTES = 8 << 10 }; // of a rank's flight recorder
+
+// Who meets for an exchange.
+struct clab_meeting {
+    const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
+    int n;
+    uint64_t key; // the same at each of them, and of no other meeting of the job (clab_mix)
+};
+
+// What a rank has heard of another. All from CLAB_LEFT on will say nothing any more.
+enum clab_presence {
+    CLAB_EXPECTED, // has not come yet
+    CLAB_PRESENT,
+    CLAB_LEFT, // has closed its job
+    CLAB_LOST, // its process has ended without that, or has failed; or its host is gone
+};
+
+enum clab_notice_kind { CLAB_NOTICE_LEFT, CLAB_NOTICE_LOST, CLAB_NOTICE_REVOKED };
+
+// What has gone wrong, told to all ranks of the job.
+struct clab_notice {
+    enum clab_notice_kind kind;
+    int teller;    // the rank that has failed, or has found it
+    int culprit;   // the rank that it waited for, or -1
+    int err;       // enum clab_err
+    uint64_t comm; // REVOKED: the communicator on which `teller` has failed
+};
+
+// How processes find each other, and hear of each other, beside any backend. Provided by the job (core/job).
 struct clab_bootstrap {
     int rank, nranks;
-    double timeout;                       // seconds any wait may last
-    int cores;                            // that the ranks of this host share
-    int segment_fd;                       // a sparse memory file that all ranks of this host inherited, or -1
+    double timeout;              // seconds any wait may last
+    int node, nnodes;            // hosts
+    int local_rank, local_ranks; // among the ranks of this host
+    const int *locals;           // (local_ranks) job ranks of this host, ascending
+    int cores;                   // that the ranks of this host share
+
+    int segment_fd;                       // a sparse memory file that all ranks of this host have open, or -1
     size_t segment_bytes, segment_offset; // the part of it that is the backend's
-    // Every rank gives `bytes` and gets all ranks' in rank order. Collective over the job.
-    // errors: CLAB_EPEER (a rank has ended), CLAB_ETIMEOUT
-    int (*exchange)(struct clab_bootstrap *, const void *mine, size_t bytes, void *all);
-    // A rank that has failed, or has ended without leaving the job, or -1. Cheap: it reads one word.
-    int (*dead)(struct clab_bootstrap *);
+    char *flights; // (local_ranks, CLAB_FLIGHT_BYTES), zeroed at first, shared by the ranks of this host
+
+    // While a rank waits in `exchange`, this is called again and again; it says whether there is something under way.
+    bool (*meanwhile)(void *);
+    void *meanwhile_of;
+
+    // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
+    //   mine: (bytes); all: (n, bytes)
+    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT, CLAB_EMISMATCH (of bytes)
+    int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *mine, size_t bytes, void *all);
+    // Tell all ranks, this one included. Never waits.
+    void (*tell)(struct clab_bootstrap *, const struct clab_notice *);
+    // The next notice that this rank has not heard, if there is one. Never waits; a look costs well under 1 us.
+    bool (*hear)(struct clab_bootstrap *, struct clab_notice *notice_p);
+    enum clab_presence (*presence)(struct clab_bootstrap *, int rank);
 };
 
 // The members of a communicator: member i of it is rank `ranks[i]` of the job. `exchange` is over the members.
 struct clab_group {
     int rank, nranks;
     const int *ranks;
-    int (*exchange)(void *context, const void *mine, size_t bytes, void *all);
-    void *context;
+    uint64_t id; // of the communicator: the same at all members, and of no other communicator of the job
+    int (*exchange)(struct clab_group *, const void *mine, size_t bytes, void *all);
 };
+
+// ---- what a backend gives ----------------------------------------------------------------------------------------
 
 struct clab_domain;   // a backend's own
 struct clab_endpoint; // a backend's own
 
-// Collectives use the first lanes; sends and receives have their own, and so has the making of communicators.
-enum { CLAB_MAX_LANES = 16, CLAB_P2P_LANE = CLAB_MAX_LANES, CLAB_SETUP_LANE, CLAB_LANES };
+// Collectives use the first lanes; sends and receives have their own, and so has the monitored barrier.
+enum { CLAB_MAX_LANES = 16, CLAB_P2P_LANE = CLAB_MAX_LANES, CLAB_MONITOR_LANE, CLAB_LANES };
 
 // One message of a stage, with addresses. The first part is the caller's and stays as it is until done; the second is
 // the backend's. Order between a pair within a lane is the order of start().
@@ -61,6 +108,18 @@ struct clab_transfer {
     uint64_t turn; // its place in the order of its channel
     uint64_t mark; // when it is delivered, in the backend's own count
 };
+
+// A collective as a library that has its own takes it.
+struct clab_call {
+    enum clab_collective collective;
+    int root;
+    size_t count; // elements, as in clab.h
+    enum clab_type type;
+    enum clab_op op;
+    const void *in;
+    void *out;
+};
+struct clab_native; // a backend's own: a collective under way
 
 // Compute where the data lives. The CPU's is clab_device_cpu.
 struct clab_device {
@@ -86,11 +145,12 @@ struct clab_backend {
     int (*alloc)(struct clab_domain *domain, size_t bytes, void **memory_p);
     void (*free)(struct clab_domain *domain, void *memory);
 
-    // A communicator's connections; collective over the group, which lives as long as the endpoint.
+    // A communicator's connections; collective over the group, which lives for this call only.
     //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT
-    int (*open)(struct clab_domain *domain, const struct clab_group *group, struct clab_endpoint **endpoint_p);
-    // All transfers are done. Not collective: what peers still read stays valid until they close, too.
-    void (*close)(struct clab_endpoint *endpoint);
+    int (*open)(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
+    // Not collective, never waits: what peers still read or expect stays valid until they close, too. `failed`: the
+    // communicator was poisoned, transfers may be under way, and buffers are the caller's again from now on.
+    void (*close)(struct clab_endpoint *endpoint, bool failed);
 
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
     //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_ESYS
@@ -99,11 +159,22 @@ struct clab_backend {
     //   errors: as start
     int (*test)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
     // Nothing could be moved for the `fruitless`-th time in a row (0, 1, ...): spin, yield or sleep, as suits, and at
-    // most 1 ms. errors: CLAB_EPEER, with *peer_p the member that has ended
-    int (*idle)(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p);
+    // most 1 ms. Whether the core was given away: then it is time to look at clocks and notices.
+    bool (*idle)(struct clab_endpoint *endpoint, unsigned fruitless);
+
+    // Collectives by the library's own means, where it has any; those of an endpoint are started in the same order by
+    // all members, one at a time. Without: clab_no_native_start and clab_no_native_test.
+    bool has_native;
+    //   errors: CLAB_EUNSUPPORTED, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ESYS
+    int (*native_start)(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
+    // Frees `native` when it is done, or has failed. Never waits.  errors: as native_start
+    int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
     const struct clab_device *device;
 };
+
+int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
+int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
 // The backend called `name`, or NULL with one logged line that lists those there are.
 const struct clab_backend *clab_backend_find(const char *name);

@@ -25,3 +25,15 @@ const struct clab_backend *clab_backend_find(const char *name)
     clab_error("--backend: there is no '%s' in this build; there is:%s", name, names);
     return NULL;
 }
+
+int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
+{
+    (void)endpoint, (void)call, (void)native_p;
+    return CLAB_EUNSUPPORTED;
+}
+
+int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p)
+{
+    (void)endpoint, (void)native, (void)done_p;
+    return CLAB_EUNSUPPORTED;
+}

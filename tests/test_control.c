@@ -68,12 +68,17 @@ static unsigned char byte_of(int rank, int round, size_t i)
     return (unsigned char)(rank * 31 + round * 7 + (int)i);
 }
 
+static struct clab_meeting all_at(uint64_t key)
+{
+    return (struct clab_meeting){.key = key};
+}
+
 static int check_round(struct clab_seat *seat, int round, unsigned char *mine, unsigned char *all)
 {
     const size_t bytes = size_of(round);
     for (size_t i = 0; i < bytes; i++)
         mine[i] = byte_of(seat->rank, round, i);
-    CLAB_TRY(clab_seat_exchange(seat, mine, bytes, all));
+    CLAB_TRY(clab_seat_exchange(seat, all_at((uint64_t)round), mine, bytes, all));
     for (int rank = 0; rank < (int)seat->control->nranks; rank++)
         for (size_t i = 0; i < bytes; i++)
             if (all[(size_t)rank * bytes + i] != byte_of(rank, round, i))
@@ -108,16 +113,71 @@ static void test_exchange_gives_every_rank_every_blob(void **state)
     }
 }
 
-static void test_exchange_goes_on_where_a_seat_was_left(void **state)
+// Any ranks may meet, in any order of meetings, while others meet elsewhere.
+static void *play_pairs(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat;
+    const int nranks = (int)player->control->nranks;
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++) {
+        int peer = player->rank ^ (1 + round % (nranks - 1)), all[2] = {-1, -1}; // a tournament
+        int pair[2] = {peer < player->rank ? peer : player->rank, peer < player->rank ? player->rank : peer};
+        struct clab_meeting meeting = {pair, 2, (uint64_t)round * MAX_SEATS + (uint64_t)pair[0]};
+        player->err = clab_seat_exchange(&seat, meeting, &player->rank, sizeof player->rank, all);
+        if (player->err == CLAB_OK && (all[0] != pair[0] || all[1] != pair[1]))
+            player->err = CLAB_EWRONG;
+    }
+    clab_seat_leave(&seat);
+    return NULL;
+}
+
+static void test_pairs_meet_beside_each_other(void **state)
 {
     (void)state;
-    struct clab_control *control = control_new(3);
-    struct player players[3];
-    for (int again = 0; again < 3; again++) {
-        play(3, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 101}, play_rounds);
-        for (int rank = 0; rank < 3; rank++)
-            assert_int_equal(players[rank].err, CLAB_OK);
+    struct clab_control *control = control_new(MAX_SEATS);
+    struct player players[MAX_SEATS];
+    play(MAX_SEATS, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_pairs);
+    for (int rank = 0; rank < MAX_SEATS; rank++)
+        assert_int_equal(players[rank].err, CLAB_OK);
+    free(control);
+}
+
+// ---- the board -----------------------------------------------------------------------------------------------
+
+static void *tell_many(void *argument)
+{
+    struct player *player = argument;
+    for (int i = 0; i < player->rounds; i++)
+        clab_control_tell(player->control, &(struct clab_notice){.kind = CLAB_NOTICE_REVOKED,
+                                                                 .teller = player->rank,
+                                                                 .culprit = -1,
+                                                                 .err = i & 127,
+                                                                 .comm = (uint64_t)i});
+    return NULL;
+}
+
+static void test_notices_are_heard_once_whole_and_in_order(void **state)
+{
+    (void)state;
+    enum { TELLERS = 4, NOTICES = CLAB_BOARD_NOTICES / TELLERS };
+    struct clab_control *control = control_new(TELLERS);
+    struct player players[TELLERS];
+    struct clab_notice notice;
+    uint64_t heard = 0, next[TELLERS] = {0}, count = 0;
+    play(TELLERS, 0, players, (struct player){.control = control, .rounds = NOTICES}, tell_many);
+    for (; clab_control_hear(control, &heard, &notice); count++) {
+        assert_int_equal(notice.kind, CLAB_NOTICE_REVOKED);
+        assert_int_equal(notice.culprit, -1);
+        assert_int_equal(notice.comm, next[notice.teller]++);
+        assert_int_equal(notice.err, notice.comm & 127);
     }
+    assert_int_equal(count, TELLERS * NOTICES);
+    // Who falls behind misses the oldest, and hears the rest.
+    play(TELLERS, 0, players, (struct player){.control = control, .rounds = 10 * NOTICES}, tell_many);
+    for (count = 0; clab_control_hear(control, &heard, &notice); count++)
+        assert_int_equal(notice.err, notice.comm & 127);
+    assert_int_equal(count, CLAB_BOARD_NOTICES);
     free(control);
 }
 
@@ -131,7 +191,7 @@ static void *play_one_word(void *argument)
     player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
     const double start = clab_now();
     if (player->err == CLAB_OK)
-        player->err = clab_seat_exchange(&seat, &mine, sizeof mine, all);
+        player->err = clab_seat_exchange(&seat, all_at(1), &mine, sizeof mine, all);
     player->seconds = clab_now() - start;
     return NULL;
 }
@@ -143,7 +203,7 @@ static void *play_own_size(void *argument)
     char *mine = calloc(1, player->bytes), *all = calloc(MAX_SEATS, player->bytes);
     player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
     if (player->err == CLAB_OK)
-        player->err = clab_seat_exchange(&seat, mine, player->bytes / (player->rank == 0 ? 1 : 2), all);
+        player->err = clab_seat_exchange(&seat, all_at(1), mine, player->bytes / (player->rank == 0 ? 1 : 2), all);
     free(all);
     free(mine);
     return NULL;
@@ -218,13 +278,13 @@ static void test_death_wakes_sleepers(void **state)
     struct clab_control *control = control_new(4);
     struct player players[4];
     pthread_t killer;
-    assert_int_equal(clab_control_dead(control), -1);
+    assert_int_equal(clab_control_presence(control, 0), CLAB_EXPECTED);
     assert_int_equal(pthread_create(&killer, NULL, mark_first_ended, control), 0);
     const char *text = logged(4, 1, players, (struct player){.control = control, .timeout = 60}, play_one_word);
     pthread_join(killer, NULL);
     assert_non_null(strstr(text, "rank 0 has ended"));
     assert_int_equal(lines(text), 1);
-    assert_int_equal(clab_control_dead(control), 0);
+    assert_int_equal(clab_control_presence(control, 0), CLAB_LOST);
     for (int rank = 1; rank < 4; rank++) {
         assert_int_equal(players[rank].err, CLAB_EPEER);
         assert_true(players[rank].seconds < 1);
@@ -257,11 +317,11 @@ static void test_leaving_is_no_death_and_ending_without_it_is(void **state)
     clab_seat_leave(&seat);
     assert_false(clab_control_is_used(control));
     clab_control_mark_ended(control, 0, false);
-    assert_int_equal(clab_control_dead(control), -1);
+    assert_int_equal(clab_control_presence(control, 0), CLAB_LEFT);
     assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_OK);
     assert_true(clab_control_is_used(control));
     clab_control_mark_ended(control, 1, false); // with status 0, but in the midst of the job
-    assert_int_equal(clab_control_dead(control), 1);
+    assert_int_equal(clab_control_presence(control, 1), CLAB_LOST);
     free(control);
 }
 
@@ -276,7 +336,7 @@ static void test_a_seat_is_taken_once(void **state)
     assert_int_equal(clab_seat_take(control, -1, 1, &untouched), CLAB_EINVAL);
     assert_int_equal(untouched.rank, 77);
     clab_seat_leave(&seat);
-    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_OK);
+    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_EINVAL);
     free(control);
 }
 
@@ -284,7 +344,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
-        cmocka_unit_test(test_exchange_goes_on_where_a_seat_was_left),
+        cmocka_unit_test(test_pairs_meet_beside_each_other),
+        cmocka_unit_test(test_notices_are_heard_once_whole_and_in_order),
         cmocka_unit_test(test_timeout_is_kept_and_names_who_is_missing),
         cmocka_unit_test(test_many_missing_ranks_are_counted),
         cmocka_unit_test(test_death_wakes_sleepers),

@@ -23,20 +23,27 @@ static int crash_at_1(int rank)
     return wait_for_ever(rank);
 }
 
+static int meet(struct clab_bootstrap *boot, uint64_t key, const int *mine, int all[])
+{
+    return boot->exchange(boot, (struct clab_meeting){.key = key}, mine, sizeof *mine, all);
+}
+
 // Rank 1 dies once all have met; the others meet until they learn of it.
 static int lose_rank_1(int rank)
 {
     struct clab_bootstrap *boot;
+    struct clab_notice notice = {.culprit = -1};
     int all[8], err;
-    if (clab_bootstrap_open(&boot) != CLAB_OK || boot->exchange(boot, &rank, sizeof rank, all) != CLAB_OK)
+    if (clab_bootstrap_open(&boot) != CLAB_OK || meet(boot, 1, &rank, all) != CLAB_OK)
         return 9;
     if (rank == 1)
         raise(SIGKILL);
     const double start = clab_now();
-    while ((err = boot->exchange(boot, &rank, sizeof rank, all)) == CLAB_OK)
+    for (uint64_t key = 2; (err = meet(boot, key, &rank, all)) == CLAB_OK; key++)
         ;
+    boot->hear(boot, &notice);
     told->seconds[rank] = clab_now() - start;
-    told->values[rank] = err * 10 + boot->dead(boot);
+    told->values[rank] = err * 10 + notice.culprit;
     return 1;
 }
 
@@ -48,7 +55,7 @@ static int be_late_at_2(int rank)
         return 9;
     if (rank == 2)
         wait_for_ever(rank);
-    told->values[rank] = boot->exchange(boot, &rank, sizeof rank, all);
+    told->values[rank] = meet(boot, 1, &rank, all);
     return 1;
 }
 

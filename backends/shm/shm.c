@@ -19,6 +19,7 @@
 #include "shm/channel.h"
 
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
+#define GREET UINT64_C(0x73686d2067726565) // the keys of attach's two meetings
 
 // What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
 // for `consumed` must find it.
@@ -55,13 +56,13 @@ static int greet(struct clab_domain *domain)
     if (err)
         goto done;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
-    if ((err = boot->exchange(boot, &mine, sizeof mine, all)))
+    if ((err = boot->exchange(boot, (struct clab_meeting){.key = GREET}, &mine, sizeof mine, all)))
         goto done;
     for (int r = 0; r < boot->nranks; r++)
         domain->pids[r] = all[r].pid;
     const struct hello *next = &all[(boot->rank + 1) % boot->nranks];
     readable = can_read(next->pid, next->probe, probe) && !getenv("CLAB_SHM_NO_READV");
-    if ((err = boot->exchange(boot, &readable, sizeof readable, every)))
+    if ((err = boot->exchange(boot, (struct clab_meeting){.key = GREET + 1}, &readable, sizeof readable, every)))
         goto done;
     domain->may_readv = true;
     for (int r = 0; r < boot->nranks; r++)
@@ -191,7 +192,7 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     return endpoint;
 }
 
-static int open_endpoint(struct clab_domain *domain, const struct clab_group *group, struct clab_endpoint **endpoint_p)
+static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * CLAB_LANES * sizeof(struct shm_queue);
     struct clab_endpoint *endpoint = create_endpoint(domain, group);
@@ -205,7 +206,7 @@ static int open_endpoint(struct clab_domain *domain, const struct clab_group *gr
     endpoint->area = memory;
     endpoint->area->members = (uint32_t)group->nranks;
     mine = (uint64_t)((char *)memory - domain->base);
-    if ((err = group->exchange(group->context, &mine, sizeof mine, all)))
+    if ((err = group->exchange(group, &mine, sizeof mine, all)))
         goto fail; // the area stays: a member may have learnt where it lies
     for (size_t r = 0; r < n; r++) {
         endpoint->peer_areas[r] = (struct shm_area *)(domain->base + all[r]);
@@ -226,8 +227,9 @@ fail:
     return err;
 }
 
-static void close_endpoint(struct clab_endpoint *endpoint)
+static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
 {
+    (void)failed;
     struct clab_domain *domain = endpoint->domain;
     endpoint->area->next = domain->closed;
     domain->closed = endpoint->area;
@@ -276,17 +278,6 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
     return CLAB_OK;
 }
 
-static int find_dead(struct clab_endpoint *endpoint, int *peer_p)
-{
-    int dead = endpoint->domain->boot->dead(endpoint->domain->boot);
-    for (int r = 0; dead >= 0 && r < endpoint->nranks; r++)
-        if (endpoint->job_ranks[r] == dead) {
-            *peer_p = r;
-            return CLAB_EPEER;
-        }
-    return CLAB_OK;
-}
-
 // First say that we are about to sleep, and return for one more look; then sleep.
 static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round)
 {
@@ -300,18 +291,18 @@ static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round)
         atomic_store(&bell->sleeping, 1);
 }
 
-static int idle(struct clab_endpoint *endpoint, unsigned fruitless, int *peer_p)
+static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
     unsigned spins = endpoint->domain->crowded ? 0 : SHM_SPINS;
     if (fruitless < spins) {
         clab_relax();
-        return CLAB_OK;
+        return false;
     }
     if (fruitless < spins + SHM_YIELDS)
         sched_yield();
     else
         sleep_until_rung(endpoint, fruitless - spins - SHM_YIELDS);
-    return find_dead(endpoint, peer_p);
+    return true;
 }
 
 const struct clab_backend clab_backend_shm = {
@@ -326,5 +317,7 @@ const struct clab_backend clab_backend_shm = {
     .start = start,
     .test = test,
     .idle = idle,
+    .native_start = clab_no_native_start,
+    .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
 };

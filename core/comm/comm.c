@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mix.h"
 #include "comm/comm.h"
 
 static void release(struct clab_comm *comm)
@@ -16,36 +17,56 @@ static void release(struct clab_comm *comm)
             break;
         }
     if (comm->endpoint)
-        comm->backend->close(comm->endpoint);
+        comm->backend->close(comm->endpoint, comm->err != CLAB_OK);
     clab_work_free_all(comm);
     clab_run_free(comm);
     free(comm->job_ranks);
     free(comm);
 }
 
-// A communicator of `group`, whose members call this together.
-static int open_comm(struct clab_job *job, const struct clab_group *group, double rendezvous, struct clab_comm **comm_p)
+// The members meet by way of the job: over no backend, and beside all communicators.
+struct gathering {
+    struct clab_group group; // first, so that a pointer to it is one to all
+    struct clab_bootstrap *boot;
+    uint64_t meetings;
+};
+
+static int exchange(struct clab_group *group, const void *mine, size_t bytes, void *all)
 {
+    struct gathering *g = (struct gathering *)group;
+    struct clab_meeting meeting = {group->ranks, group->nranks, clab_mix(group->id, ++g->meetings)};
+    return g->boot->exchange(g->boot, meeting, mine, bytes, all);
+}
+
+// A communicator of (n) `ranks` of the job, in this order, who call this together.
+static int open_comm(struct clab_job *job, const int *ranks, int n, uint64_t id, double start,
+                     struct clab_comm **comm_p)
+{
+    struct gathering g = {.group = {.nranks = n, .ranks = ranks, .id = id, .exchange = exchange},
+                          .boot = job->bootstrap};
     struct clab_comm *comm = calloc(1, sizeof *comm);
+    size_t bytes = (size_t)n * sizeof *ranks;
+    double opened = clab_now();
     if (!comm)
         return CLAB_ENOMEM;
+    while (ranks[g.group.rank] != job->rank)
+        g.group.rank++;
     comm->job = job;
     comm->backend = job->backend;
-    comm->rank = group->rank;
-    comm->nranks = group->nranks;
+    comm->rank = g.group.rank;
+    comm->nranks = n;
+    comm->id = id;
     comm->collectives_end = &comm->collectives;
     comm->traffic.algorithm = "none";
-    comm->setup.rendezvous = rendezvous;
-    size_t bytes = (size_t)group->nranks * sizeof *comm->job_ranks;
-    double start = clab_now();
+    comm->setup.rendezvous = opened - start;
     comm->job_ranks = malloc(bytes);
-    int err = comm->job_ranks ? comm->backend->open(job->domain, group, &comm->endpoint) : CLAB_ENOMEM;
+    int err = comm->job_ranks ? comm->backend->open(job->domain, &g.group, &comm->endpoint) : CLAB_ENOMEM;
     if (err) {
         release(comm);
         return err;
     }
-    memcpy(comm->job_ranks, group->ranks, bytes);
-    comm->setup.connect = clab_now() - start;
+    memcpy(comm->job_ranks, ranks, bytes);
+    comm->setup.connect = clab_now() - opened;
     comm->next = job->comms;
     job->comms = comm;
     *comm_p = comm;
@@ -54,22 +75,18 @@ static int open_comm(struct clab_job *job, const struct clab_group *group, doubl
 
 // ---- of all ranks --------------------------------------------------------------------------------------------
 
-static int exchange_over_job(void *context, const void *mine, size_t bytes, void *all)
-{
-    struct clab_bootstrap *boot = context;
-    return boot->exchange(boot, mine, bytes, all);
-}
-
 int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
 {
+    static const uint64_t root = UINT64_C(0x616c6c2072616e6b);
     double start = clab_now();
+    struct clab_bootstrap *boot = job->bootstrap;
+    uint64_t id = clab_mix(root, ++job->created);
     int *ranks = malloc((size_t)job->ranks * sizeof *ranks);
-    struct clab_group group = {job->rank, job->ranks, ranks, exchange_over_job, job->bootstrap};
     int err = ranks ? CLAB_OK : CLAB_ENOMEM;
     if (!err) // who is there, in job order
-        err = exchange_over_job(job->bootstrap, &job->rank, sizeof job->rank, ranks);
+        err = boot->exchange(boot, (struct clab_meeting){.key = id}, &job->rank, sizeof job->rank, ranks);
     if (!err)
-        err = open_comm(job, &group, clab_now() - start, comm_p);
+        err = open_comm(job, ranks, job->ranks, id, start, comm_p);
     free(ranks);
     return err;
 }
@@ -86,55 +103,16 @@ static int by_key(const void *a, const void *b)
     return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-// The members of a new communicator meet over their parent.
-struct meeting {
-    struct clab_comm *parent;
-    const struct membership *members;
-    int n, me;
-};
-
-static int exchange_over_parent(void *context, const void *mine, size_t bytes, void *all)
-{
-    struct meeting *m = context;
-    memcpy((char *)all + (size_t)m->me * bytes, mine, bytes);
-    for (int shift = 1; shift < m->n; shift++) {
-        int to = (m->me + shift) % m->n, from = (m->me - shift + m->n) % m->n;
-        struct clab_transfer give = {.op = CLAB_SEND,
-                                     .peer = m->members[to].rank,
-                                     .lane = CLAB_SETUP_LANE,
-                                     .src = mine,
-                                     .count = bytes,
-                                     .type = CLAB_U8};
-        struct clab_transfer get = {.op = CLAB_RECV,
-                                    .peer = m->members[from].rank,
-                                    .lane = CLAB_SETUP_LANE,
-                                    .dst = (char *)all + (size_t)from * bytes,
-                                    .count = bytes,
-                                    .type = CLAB_U8};
-        struct clab_work *gives, *gets;
-        CLAB_TRY(clab_message_start(m->parent, give, &gives));
-        CLAB_TRY(clab_message_start(m->parent, get, &gets));
-        CLAB_TRY(clab_work_wait(gives));
-        CLAB_TRY(clab_work_wait(gets));
-    }
-    return CLAB_OK;
-}
-
-static int open_members(struct clab_comm *parent, struct membership *members, int n, double start,
+static int open_members(struct clab_comm *parent, struct membership *members, int n, uint64_t id, double start,
                         struct clab_comm **comm_p)
 {
     int *ranks = malloc((size_t)n * sizeof *ranks);
-    struct meeting meeting = {.parent = parent, .members = members, .n = n};
     if (!ranks)
         return CLAB_ENOMEM;
     qsort(members, (size_t)n, sizeof *members, by_key);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         ranks[i] = parent->job_ranks[members[i].rank];
-        if (members[i].rank == parent->rank)
-            meeting.me = i;
-    }
-    struct clab_group group = {meeting.me, n, ranks, exchange_over_parent, &meeting};
-    int err = open_comm(parent->job, &group, clab_now() - start, comm_p);
+    int err = open_comm(parent->job, ranks, n, id, start, comm_p);
     free(ranks);
     return err;
 }
@@ -149,10 +127,11 @@ int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm
     for (int r = 0; !err && r < comm->nranks; r++)
         if (all[r].color == color)
             all[n++] = all[r];
+    uint64_t id = clab_mix(clab_mix(comm->id, ++comm->children), (uint64_t)color);
     if (!err && color < 0)
         *comm_p = NULL;
     else if (!err)
-        err = open_members(comm, all, n, start, comm_p);
+        err = open_members(comm, all, n, id, start, comm_p);
     free(all);
     return err;
 }

@@ -68,6 +68,8 @@ struct clab_comm {
     struct clab_endpoint *endpoint;
     int rank, nranks;
     int *job_ranks;         // (nranks)
+    uint64_t id;            // the same at all members, and of no other communicator
+    unsigned children;      // communicators that have been made from it
     struct clab_comm *next; // of the job
     struct clab_comm_setup setup;
     int err; // once set, the communicator is poisoned

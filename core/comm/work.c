@@ -197,15 +197,24 @@ int clab_work_test(struct clab_work *work, bool *done_p)
     return err;
 }
 
+// Hear what has gone wrong elsewhere in the job.
+static int listen(struct clab_comm *comm, const struct clab_work *work)
+{
+    struct clab_bootstrap *boot = comm->job->bootstrap;
+    struct clab_notice notice;
+    while (boot->hear(boot, &notice))
+        for (int r = 0; notice.kind == CLAB_NOTICE_LOST && r < comm->nranks; r++)
+            if (comm->job_ranks[r] == notice.culprit) {
+                clab_error("rank %d has ended during %s", r, what(work));
+                return comm->err = CLAB_EPEER;
+            }
+    return CLAB_OK;
+}
+
 // Nothing moved: give the backend its way of waiting.
 static int idle(struct clab_comm *comm, const struct clab_work *work)
 {
-    int peer = -1, err = comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1, &peer);
-    if (err) {
-        clab_error("rank %d has ended during %s", peer, what(work));
-        comm->err = err;
-    }
-    return err;
+    return comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1) ? listen(comm, work) : CLAB_OK;
 }
 
 int clab_work_wait(struct clab_work *work)

@@ -15,16 +15,36 @@
 struct membership {
     struct clab_bootstrap boot; // first, so that a pointer to it is one to all
     struct clab_seat seat;
+    uint64_t heard;
+    int locals[];
 };
 
-static int exchange(struct clab_bootstrap *boot, const void *mine, size_t bytes, void *all)
+static struct membership *membership_of(struct clab_bootstrap *boot)
 {
-    return clab_seat_exchange(&((struct membership *)boot)->seat, mine, bytes, all);
+    return (struct membership *)boot;
 }
 
-static int dead(struct clab_bootstrap *boot)
+static int exchange(struct clab_bootstrap *boot, struct clab_meeting meeting, const void *mine, size_t bytes, void *all)
 {
-    return clab_control_dead(((struct membership *)boot)->seat.control);
+    struct clab_seat *seat = &membership_of(boot)->seat;
+    seat->meanwhile = boot->meanwhile;
+    seat->meanwhile_of = boot->meanwhile_of;
+    return clab_seat_exchange(seat, meeting, mine, bytes, all);
+}
+
+static void tell(struct clab_bootstrap *boot, const struct clab_notice *notice)
+{
+    clab_control_tell(membership_of(boot)->seat.control, notice);
+}
+
+static bool hear(struct clab_bootstrap *boot, struct clab_notice *notice_p)
+{
+    return clab_control_hear(membership_of(boot)->seat.control, &membership_of(boot)->heard, notice_p);
+}
+
+static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
+{
+    return clab_control_presence(membership_of(boot)->seat.control, rank);
 }
 
 static int read_int(const char *name, int low, int high, int *value_p)
@@ -82,16 +102,25 @@ static int take_seat(struct membership *member, int rank, int nranks, int fd)
         munmap(control, control->bytes);
         return err;
     }
+    for (int i = 0; i < nranks; i++)
+        member->locals[i] = i;
     member->boot = (struct clab_bootstrap){
         .rank = rank,
         .nranks = nranks,
         .timeout = timeout,
+        .nnodes = 1,
+        .local_rank = rank,
+        .local_ranks = nranks,
+        .locals = member->locals,
         .cores = clab_cores(),
         .segment_fd = fd,
         .segment_bytes = control->segment_bytes,
         .segment_offset = control->bytes,
+        .flights = clab_control_flights(control),
         .exchange = exchange,
-        .dead = dead,
+        .tell = tell,
+        .hear = hear,
+        .presence = presence,
     };
     return CLAB_OK;
 }
@@ -104,7 +133,7 @@ int clab_bootstrap_open(struct clab_bootstrap **boot_p)
     CLAB_TRY(read_int("CLAB_JOB_FD", 0, INT32_MAX, &fd));
     CLAB_TRY(read_int("WORLD_SIZE", 1, CLAB_MAX_RANKS, &nranks));
     CLAB_TRY(read_int("RANK", 0, nranks - 1, &rank));
-    struct membership *member = calloc(1, sizeof *member);
+    struct membership *member = calloc(1, sizeof *member + (size_t)nranks * sizeof *member->locals);
     if (!member) {
         clab_error("out of memory");
         return CLAB_ENOMEM;

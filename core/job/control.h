@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The control pages: the little memory that the launcher and its ranks share before there is a backend.
+// The control pages: the little memory that a host's launcher and ranks share before there is a backend, and beside it.
 //
-// - exchange is an allgather over a central barrier: two areas take turns, so that a rank may enter the next round
-//   while others still read this one. The last arriver and a rank that gives up compete for the one word `round`:
-//   either all ranks complete a round or none does, and from then on none completes another.
-// - Deaths: the launcher writes them down and rings the bell; every waiter looks again.
-// - It knows no processes and no environment (launch.c, bootstrap.c), so that threads can test it.
-//
-// Source of the barrier: Mellor-Crummey and Scott 1991, section 3.1 (centralized); futex sleep behind the spin.
+// - control.c   seats: who has come, who has left, who is lost; and the bell that wakes all who wait.
+// - boxes.c     the exchange: each rank posts in boxes of its own, and reads those of the others.
+// - board.c     notices: what has gone wrong, told to all.
+// - Behind each seat is room for the rank's flight recorder (comm/flight.h), which outlives the rank.
+// - They know no processes and no environment (launch.c, bootstrap.c), so that threads can test them.
 #pragma once
 
 #include <stdatomic.h>
@@ -16,27 +14,38 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "backend.h"
+
+enum { CLAB_BOARD_NOTICES = 256 }; // that the board holds; older ones are forgotten
+
+struct clab_board_line {
+    _Atomic uint64_t number;   // 1 + how many were told before; 0: being written
+    _Atomic uint64_t words[2]; // a struct clab_notice
+};
+
 struct clab_control {
     uint64_t magic;
     uint32_t nranks, cores; // cores that the launcher could use: a pinned rank sees only its own
     size_t bytes;           // of the control pages; what is behind them is the backend's
     size_t segment_bytes;   // of the backend's part
 
-    _Alignas(64) _Atomic uint32_t dead; // 1 + the first rank that ended without leaving or in failure; 0: none
-    _Atomic uint32_t ended;             // 1 + the first rank whose process has ended at all; 0: none
-
-    _Alignas(64) _Atomic uint32_t arrivals; // at the round under way
-    _Alignas(64) _Atomic uint64_t round;    // rounds completed << 8 | the error that ended the one under way, or 0
-    _Atomic uint32_t bell;                  // a futex: changes whenever a sleeper must look again
+    _Alignas(64) _Atomic uint32_t bell; // a futex: changes whenever a sleeper must look again
     _Atomic uint32_t sleepers;
+    _Atomic uint64_t complained;        // the key of the round whose failure was logged last
+    _Alignas(64) _Atomic uint64_t told; // notices, ever
+    struct clab_board_line board[CLAB_BOARD_NOTICES];
 };
 
 // One rank's use of the pages.
 struct clab_seat {
     struct clab_control *control;
     int rank;
-    uint64_t round; // completed by this rank
-    double timeout; // seconds that a wait may last
+    double timeout;                           // seconds that a wait may last
+    bool (*meanwhile)(void *), *meanwhile_of; // of struct clab_bootstrap; may be NULL
+    unsigned turn;                            // exchanges' rounds so far
+    struct clab_members {                     // of the last round that used each of the two boxes
+        int *ranks, n, room;
+    } last[2];
 };
 
 // Bytes of the control pages for `nranks`, a multiple of 2 MiB; most of them are never touched.
@@ -45,20 +54,43 @@ size_t clab_control_bytes(int nranks);
 void clab_control_init(struct clab_control *control, int nranks, int cores, size_t segment_bytes);
 // Whether `control` was laid out by clab_control_init for `nranks`.
 bool clab_control_is_valid(const struct clab_control *control, int nranks);
+// Where the flight recorders are: (nranks, CLAB_FLIGHT_BYTES).
+char *clab_control_flights(struct clab_control *control);
 
-// Take seat `rank`, from the round under way on, and give it back.
+// Take seat `rank`, and give it back: who has left it is not waited for.
 //   errors: CLAB_EINVAL (rank out of range, or a living process sits there)
 int clab_seat_take(struct clab_control *control, int rank, double timeout, struct clab_seat *seat_p);
 void clab_seat_leave(struct clab_seat *seat);
 
-// The allgather of struct clab_bootstrap: all ranks give the same number of `bytes`.  mine: (bytes); all: (P, bytes)
-//   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_EMISMATCH (of bytes); after the first error each call returns it
-int clab_seat_exchange(struct clab_seat *seat, const void *mine, size_t bytes, void *all);
+// The exchange of struct clab_bootstrap.  mine: (bytes); all: (n, bytes)
+int clab_seat_exchange(struct clab_seat *seat, struct clab_meeting meeting, const void *mine, size_t bytes, void *all);
 
-// Launcher: the process of `rank` has ended; `failed` when its status was not 0. Wakes all who wait.
+enum clab_presence clab_control_presence(struct clab_control *control, int rank);
+
+// Launcher: the process of `rank` has ended; `failed` when its status was not 0. Tells all, and wakes who waits.
 // Whether it had not left its seat.
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
 // Whether a process sits at any seat: only such can hear of a death.
 bool clab_control_is_used(struct clab_control *control);
-// The first rank that ended in failure or without leaving its seat, or -1.
-int clab_control_dead(struct clab_control *control);
+
+// The board of struct clab_bootstrap.
+void clab_control_tell(struct clab_control *control, const struct clab_notice *notice);
+bool clab_control_hear(struct clab_control *control, uint64_t *heard_p, struct clab_notice *notice_p);
+
+// ---- between control.c and boxes.c ---------------------------------------------------------------------------
+
+enum { CONTROL_BLOB_BYTES = 4096 }; // of a rank in one round; longer ones take several rounds
+
+// What a rank posts in one round. Only it writes them, but for what readers tick off.
+struct control_box {
+    _Alignas(64) _Atomic uint64_t key; // of the round; 0: being written
+    _Atomic uint32_t bytes;            // that the rank gives in all
+    _Atomic int32_t err;               // the rank has given up
+    _Atomic uint8_t taken[CLAB_MAX_RANKS];
+    _Alignas(64) char blob[CONTROL_BLOB_BYTES];
+};
+
+struct control_box *control_box(struct clab_control *control, int rank, unsigned turn);
+void control_ring(struct clab_control *control);
+// Sleep until the bell is no longer at `heard`, or until `deadline` (seconds of clab_now).
+void control_sleep(struct clab_control *control, uint32_t heard, double deadline);

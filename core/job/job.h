@@ -2,7 +2,7 @@
 // The job: the processes of a run, how they were started, and how they find each other.
 //
 // - launch.c, watch.c and ranks.c start ranks and watch over them: the first failure ends the job, no process is left.
-// - control.c is the small shared memory through which ranks of one host meet (exchange) and learn of deaths.
+// - control.h is the small shared memory through which ranks of one host meet (exchange) and hear of each other.
 // - bootstrap.c joins a job, open.c makes it a struct clab_job with a backend.
 // - The launcher passes one sparse memory file by inheritance, so that nothing is left when ranks are killed: the
 //   control pages first, the backend's part behind them (struct clab_bootstrap).
@@ -13,7 +13,6 @@
 
 #include "backend.h"
 
-enum { CLAB_MAX_RANKS = 1024 };   // of a job
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
 
@@ -26,6 +25,7 @@ struct clab_job {
     struct clab_domain *domain; // the backend's attachment
     int rank, ranks;
     struct clab_comm *comms; // that are open: a wait on one makes progress on all
+    unsigned created;        // communicators of all ranks, ever
 };
 
 struct clab_launch {

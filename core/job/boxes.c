@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// The exchange over the control pages: an allgather among any ranks of the host.
+//
+// - A rank posts its blob under the meeting's key in one of its two boxes, then reads those of all members. What was
+//   posted stays posted: a member that dies after it has posted does not spoil the round.
+// - A box is written again once all members of its last round have ticked it off, or are gone.
+// - Who gives up says so in its box, and who still waits for it gives up for the same reason.
+// - Waiting: spin while there are cores for all, lend the core out, then sleep on the bell.
+
+#include "job/control.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mix.h"
+#include "base/relax.h"
+
+enum {
+    SPINS = 2000, // looks before the core is given away: 10 to 100 us, more than a round takes
+    YIELDS = 50,  // and before sleep: a futex wake costs about as much
+    NAMED = 8,    // missing ranks that a message names
+};
+static const double nap = 1e-3; // s, at most, while there is something else to do
+
+// A round under way.
+struct round {
+    struct clab_seat *seat;
+    const int *ranks; // (n); NULL: all
+    int n;
+    uint64_t key;
+    const char *mine; // (bytes)
+    size_t bytes;     // of this part
+    size_t whole;     // that each member gives in all
+    char *all;        // member i's goes to all + i * whole
+    double deadline;
+    bool *have; // (n)
+    int missing;
+};
+
+static int member(const struct round *r, int i)
+{
+    return r->ranks ? r->ranks[i] : i;
+}
+
+static bool is_gone(struct clab_control *control, int rank)
+{
+    return clab_control_presence(control, rank) >= CLAB_LEFT;
+}
+
+// ---- one look ------------------------------------------------------------------------------------------------
+
+static struct control_box *find_box(struct clab_control *control, int rank, uint64_t key)
+{
+    for (unsigned turn = 0; turn < 2; turn++) {
+        struct control_box *box = control_box(control, rank, turn);
+        if (atomic_load_explicit(&box->key, memory_order_acquire) == key)
+            return box;
+    }
+    return NULL;
+}
+
+// Whoever finds an error first says it, the others only fail.
+static bool is_first(const struct round *r)
+{
+    return atomic_exchange(&r->seat->control->complained, r->key) != r->key;
+}
+
+static int refuse_size(const struct round *r, size_t other)
+{
+    if (is_first(r))
+        clab_error("rendezvous: this rank gives %zu bytes, another %zu", r->whole, other);
+    return CLAB_EMISMATCH;
+}
+
+// Take what member i has posted, if it has.
+static int take(struct round *r, int i)
+{
+    struct clab_control *control = r->seat->control;
+    const bool gone = is_gone(control, member(r, i)); // asked first: what it posted before it went is there
+    struct control_box *box = find_box(control, member(r, i), r->key);
+    if (!box && gone) {
+        if (is_first(r))
+            clab_error("rendezvous: rank %d has ended", member(r, i));
+        return CLAB_EPEER;
+    }
+    if (!box)
+        return CLAB_OK;
+    if (atomic_load(&box->err))
+        return atomic_load(&box->err);
+    if (atomic_load(&box->bytes) != (uint32_t)r->whole)
+        return refuse_size(r, atomic_load(&box->bytes));
+    if (r->bytes)
+        memcpy(r->all + (size_t)i * r->whole, box->blob, r->bytes);
+    atomic_store_explicit(&box->taken[r->seat->rank], 1, memory_order_release);
+    r->have[i] = true;
+    r->missing--;
+    return CLAB_OK;
+}
+
+static int take_all(struct round *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (!r->have[i])
+            CLAB_TRY(take(r, i));
+    return CLAB_OK;
+}
+
+// Whether the members of my last round but one have all taken what I posted then.
+static bool is_box_free(const struct round *r)
+{
+    const struct clab_members *last = &r->seat->last[r->seat->turn & 1];
+    struct control_box *box = control_box(r->seat->control, r->seat->rank, r->seat->turn);
+    for (int i = 0; i < last->n; i++)
+        if (!atomic_load_explicit(&box->taken[last->ranks[i]], memory_order_acquire) &&
+            !is_gone(r->seat->control, last->ranks[i]))
+            return false;
+    return true;
+}
+
+// ---- waiting -------------------------------------------------------------------------------------------------
+
+static void log_missing(const struct round *r)
+{
+    char names[NAMED * 12 + 32] = "";
+    int named = 0;
+    size_t used = 0;
+    for (int i = 0; i < r->n; i++)
+        if (!r->have[i] && named++ < NAMED)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%d", named > 1 ? ", " : "", member(r, i));
+    if (named > NAMED)
+        snprintf(names + used, sizeof names - used, " and %d more", named - NAMED);
+    clab_error("rendezvous: rank%s %s of %d did not arrive within %g s (CLAB_TIMEOUT)", named == 1 ? "" : "s", names,
+               r->n, r->seat->timeout);
+}
+
+// Found nothing `fruitless` times: what suits.
+static int pause_a_moment(struct round *r, int fruitless, uint32_t heard)
+{
+    struct clab_seat *seat = r->seat;
+    const int spins = seat->control->nranks <= seat->control->cores ? SPINS : 0;
+    const bool busy = seat->meanwhile && seat->meanwhile(seat->meanwhile_of);
+    if (fruitless < spins) {
+        clab_relax();
+    } else if (fruitless < spins + YIELDS) {
+        sched_yield();
+    } else {
+        const double now = clab_now();
+        if (now >= r->deadline)
+            return CLAB_ETIMEOUT;
+        control_sleep(seat->control, heard, busy && now + nap < r->deadline ? now + nap : r->deadline);
+    }
+    return CLAB_OK;
+}
+
+// Look until `is_done`.
+static int await(struct round *r, int (*look)(struct round *), bool (*is_done)(const struct round *))
+{
+    for (int fruitless = 0;; fruitless++) {
+        const uint32_t heard = atomic_load(&r->seat->control->bell); // before the look: what comes after it rings
+        CLAB_TRY(look(r));
+        if (is_done(r))
+            return CLAB_OK;
+        CLAB_TRY(pause_a_moment(r, fruitless, heard));
+    }
+}
+
+static int look_at_nothing(struct round *r)
+{
+    (void)r;
+    return CLAB_OK;
+}
+
+static bool has_all(const struct round *r)
+{
+    return r->missing == 0;
+}
+
+// ---- a round -------------------------------------------------------------------------------------------------
+
+static int remember(struct round *r, struct clab_members *last)
+{
+    if (r->n > last->room) {
+        int *grown = realloc(last->ranks, (size_t)r->n * sizeof *grown);
+        if (!grown)
+            return CLAB_ENOMEM;
+        last->ranks = grown;
+        last->room = r->n;
+    }
+    last->n = r->n;
+    for (int i = 0; i < r->n; i++)
+        last->ranks[i] = member(r, i);
+    return CLAB_OK;
+}
+
+static struct control_box *post(struct round *r, int err)
+{
+    struct control_box *box = control_box(r->seat->control, r->seat->rank, r->seat->turn);
+    atomic_store(&box->key, 0);
+    atomic_store(&box->bytes, (uint32_t)r->whole);
+    atomic_store(&box->err, err);
+    for (int i = 0; i < r->n; i++)
+        atomic_store_explicit(&box->taken[member(r, i)], 0, memory_order_relaxed);
+    if (r->bytes)
+        memcpy(box->blob, r->mine, r->bytes);
+    atomic_store(&box->key, r->key);
+    control_ring(r->seat->control);
+    return box;
+}
+
+static int run_round(struct round *r)
+{
+    struct clab_seat *seat = r->seat;
+    CLAB_TRY(await(r, look_at_nothing, is_box_free));
+    CLAB_TRY(remember(r, &seat->last[seat->turn & 1]));
+    struct control_box *box = post(r, CLAB_OK);
+    const int err = await(r, take_all, has_all);
+    if (err == CLAB_ETIMEOUT && is_first(r))
+        log_missing(r);
+    atomic_store(&box->err, err);
+    control_ring(seat->control); // who waits for me, or for a free box
+    seat->turn++;
+    return err;
+}
+
+int clab_seat_exchange(struct clab_seat *seat, struct clab_meeting meeting, const void *mine, size_t bytes, void *all)
+{
+    const int n = meeting.ranks ? meeting.n : (int)seat->control->nranks;
+    bool *have = malloc((size_t)n * sizeof *have);
+    size_t done = 0;
+    int err = have ? CLAB_OK : CLAB_ENOMEM;
+    do {
+        const size_t part = bytes - done < CONTROL_BLOB_BYTES ? bytes - done : CONTROL_BLOB_BYTES;
+        struct round round = {
+            .seat = seat,
+            .ranks = meeting.ranks,
+            .n = n,
+            .key = clab_mix(meeting.key, done) | 1, // never 0
+            .mine = (const char *)mine + done,
+            .bytes = part,
+            .whole = bytes,
+            .all = (char *)all + done,
+            .deadline = clab_now() + seat->timeout,
+            .have = have,
+            .missing = n,
+        };
+        if (!err)
+            memset(have, 0, (size_t)n * sizeof *have);
+        err = err ? err : run_round(&round);
+        done += part;
+    } while (done < bytes && !err);
+    free(have);
+    return err;
+}
