@@ -115,7 +115,7 @@ struct clab_call {
     int root;
     size_t count; // elements, as in clab.h
     enum clab_type type;
-    enum clab_op op;
+    enum clab_op op; // never CLAB_AVG: the library sums, and the communicator divides
     const void *in;
     void *out;
 };
@@ -163,9 +163,12 @@ struct clab_backend {
     bool (*idle)(struct clab_endpoint *endpoint, unsigned fruitless);
 
     // Collectives by the library's own means, where it has any; those of an endpoint are started in the same order by
-    // all members, one at a time. Without: clab_no_native_start and clab_no_native_test.
-    bool has_native;
-    //   errors: CLAB_EUNSUPPORTED, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ESYS
+    // all members, one at a time. Without: clab_no_native, clab_no_native_start and clab_no_native_test.
+    // Whether it has this one. The answer is the same on all ranks, and known before any is started.
+    bool (*has_native)(enum clab_collective collective, enum clab_type type, enum clab_op op);
+    // Begin one that has_native promised. The call is copied; buffers are the library's until it is done. What is under
+    // way when its endpoint is closed is freed by close.
+    //   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ENOMEM, CLAB_ESYS
     int (*native_start)(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
     // Frees `native` when it is done, or has failed. Never waits.  errors: as native_start
     int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
@@ -173,6 +176,7 @@ struct clab_backend {
     const struct clab_device *device;
 };
 
+bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
 int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 

@@ -26,6 +26,12 @@ const struct clab_backend *clab_backend_find(const char *name)
     return NULL;
 }
 
+bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op)
+{
+    (void)collective, (void)type, (void)op;
+    return false;
+}
+
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
 {
     (void)endpoint, (void)call, (void)native_p;
