@@ -21,6 +21,7 @@ libinih-dev                       inih-devel
 libcmocka-dev                     libcmocka-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot
 fonts-dejavu-core                 dejavu-sans-fonts
+libpmix-dev                       pmix-devel
 -                                 libasan
 -                                 libubsan
 -                                 libtsan
