@@ -3,7 +3,7 @@
 // the manifest without which no number can be judged.
 //
 // - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
-// - What was refused has no time; what was not checked, or not predicted, has no such cell.
+// - What was refused has no time; what was not checked, not predicted, or is not known has no such cell.
 
 #include "bench.h"
 
@@ -137,7 +137,7 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         clab_cell_real(rate),
         clab_cell_real(rate * bench_bus_factor(p->collective, p->nranks)),
         result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong),
-        clab_cell_integer(result->sent),
+        result->sent < 0 ? clab_cell_none() : clab_cell_integer(result->sent),
         clab_cell_real(1e6 * result->predicted),
         clab_cell_real(100 * valid * bench_residual(result)),
     };
