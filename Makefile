@@ -2,6 +2,7 @@
 # Builds commlab into build/: libcommlab.a, the program commlab (linked to ./commlab), the labs; the tests on request.
 #
 # - A new file needs no line here: wildcards find core/, backends/, sim/, cmd/, labs/ and tests/.
+# - Backends whose libraries a machine may lack are plugins: backends/NAME/ becomes build/backends/NAME.so.
 # - probe.sh asks once what the machine has; build/probes.mk keeps it until flags or installed packages change.
 # - Objects depend on the flags they were made with, the library on the list of its objects: what changed is remade.
 # - SAN=... builds into a directory of its own, so that objects of two kinds never mix.
@@ -24,11 +25,17 @@ B := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
 CFLAGS ?= $(if $(SAN),-O1,-O3) -g
+CXXFLAGS ?= $(CFLAGS)
+MPICC ?= mpicc
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-compile := $(CC) -std=c11 -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) \
-           -Icore -Ibackends -Isim $(CPPFLAGS) $(CFLAGS) -pthread $(sanitize)
-link := $(CC) $(CFLAGS) -pthread $(sanitize) -Wl,--as-needed $(LDFLAGS)
+any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread $(sanitize)
+compile := $(CC) -std=c11 -Isim $(any) $(CFLAGS)
+# Plugins call what is in the program: -rdynamic.
+link := $(CC) $(CFLAGS) -pthread $(sanitize) -rdynamic -Wl,--as-needed $(LDFLAGS)
 libraries := $(LDLIBS) -lm -ldl
 
 # ---- files ----------------------------------------------------------------------------------------------------
@@ -91,7 +98,8 @@ help: ## this list
 	@echo '  SAN=LIST      with sanitizers, into build/san-LIST: address,undefined or thread'
 	@echo '  WERROR=1      warnings are errors'
 	@echo '  V=1           show the commands'
-	@echo '  CC CPPFLAGS CFLAGS LDFLAGS LDLIBS    as usual'
+	@echo '  MPICC=NAME    the MPI that the mpi backend is built with (mpicc), such as mpicc.mpich'
+	@echo '  CC CPPFLAGS CFLAGS CXX CXXFLAGS LDFLAGS LDLIBS    as usual'
 
 # Goals that build need the machine's answers; `make help` and `make clean` do not.
 ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),all)),)
@@ -103,7 +111,7 @@ keep = $(if $(subst x$2,,x$(file <$1))$(subst x$(file <$1),,x$2),$(file >$1,$2))
 
 $(shell mkdir -p $(B))
 switches := $(sort $(filter NO_% WITH_%,$(.VARIABLES)))
-$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(foreach switch,$(switches),$(switch)=$($(switch))))
+$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(CXX) $(CXXFLAGS) $(MPICC) $(foreach switch,$(switches),$(switch)=$($(switch))))
 
 # A package that comes or goes changes one of these directories' time.
 installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin)
@@ -112,6 +120,7 @@ installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin)
 include $(B)/probes.mk
 $(B)/probes.mk: probe.sh $(B)/probes.key $(installed)
 	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS) $(sanitize)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	    CXX='$(CXX)' CXXFLAGS='$(CPPFLAGS) $(CXXFLAGS) $(sanitize)' MPICC='$(MPICC)' \
 	    $(foreach switch,$(switches),$(switch)='$($(switch))') ./probe.sh $@ $(B)/probes.txt
 
 show: $(B)/probes.mk
@@ -119,7 +128,7 @@ show: $(B)/probes.mk
 
 compile += $(probed_cppflags)
 libraries := $(probed_ldlibs) $(libraries)
-$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries))
+$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries) / $(CXX) $(CXXFLAGS) $(probed_mpicc))
 $(call keep,$(B)/objects,$(sort $(library_c) / $(cmd_c)))
 
 # ---- what this build is: for the manifest of every result -----------------------------------------------------
@@ -174,10 +183,39 @@ $(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 commlab: $(B)/commlab
 	$(Q)ln -sf $< $@
 
+# ---- plugins --------------------------------------------------------------------------------------------------
+# Each is built by its library's compiler, and holds nothing of the core. One that is no longer wanted goes.
+
+plugins := $(patsubst %,$(B)/backends/%.so,$(probed_plugins))
+plugin_o = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard backends/$1/*.c backends/$1/*.cc)))
+$(shell rm -f $(filter-out $(plugins),$(wildcard $(B)/backends/*.so)))
+all: $(plugins)
+
+gloo_o := $(call plugin_o,gloo)
+$(gloo_o): compile = $(CXX) -std=c++17 $(any) $(CXXFLAGS) -fPIC -fvisibility=hidden
+$(B)/backends/gloo.so: $(gloo_o)
+$(B)/backends/gloo.so: link_plugin = $(CXX) -shared $(CXXFLAGS) -pthread $(sanitize) $(LDFLAGS)
+$(B)/backends/gloo.so: plugin_libraries = -lgloo
+
+mpi_o := $(call plugin_o,mpi)
+$(mpi_o): compile = $(probed_mpicc) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden -DCLAB_MPIRUN='"$(probed_mpirun)"'
+$(B)/backends/mpi.so: $(mpi_o)
+$(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $(sanitize) $(LDFLAGS)
+
+$(plugins): $(B)/flags
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link_plugin) -o $@ $(filter %.o,$^) $(plugin_libraries) $(LDLIBS)
+
+$(B)/obj/%.o: %.cc $(B)/flags
+	$(call say,CXX)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -MMD -MP -c -o $@ $<
+
 .PHONY: needs-cmocka
 needs-cmocka: $(B)/probes.mk
 	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
--include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c)))
+-include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c)) $(gloo_o) $(mpi_o))
 
 endif

@@ -5,6 +5,7 @@
 // - A *domain* is a process's attachment to a job (mapped segment, opened fabric); an *endpoint* is a communicator's.
 // - Every slot is filled: a stub answers CLAB_EUNSUPPORTED, so nobody tests for NULL.
 // - No call blocks except attach, open and the waits inside `exchange`, and those have a deadline.
+// - Those of libraries that not every machine has are plugins.
 // - Life: attach, then any number of (open ... close) and (alloc ... free), then detach. One thread a domain.
 #pragma once
 
@@ -180,7 +181,11 @@ bool clab_no_native(enum clab_collective collective, enum clab_type type, enum c
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
 int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
-// The backend called `name`, or NULL with one logged line that lists those there are.
+// ---- which there are ---------------------------------------------------------------------------------------------
+
+// The backend called `name`: one that is built in, or a plugin (plugin.h), which is loaded now. NULL with one logged
+// line, which lists those there are, or says what this one needs and how to get it.
 const struct clab_backend *clab_backend_find(const char *name);
-// All that this build holds, ended by NULL.
-extern const struct clab_backend *const clab_backends[];
+// The names of all there are: those built in, then the plugins beside this program; NULL after the last. None is
+// loaded. Good until the next call.
+const char *clab_backend_name(int i);
