@@ -44,11 +44,13 @@ library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c sim/*.c)
 cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
 test_c    := $(wildcard tests/test_*$(T)*.c)
+fuzz_c    := $(wildcard tests/fuzz/*.c)
 objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 library := $(B)/libcommlab.a
 labs    := $(patsubst %.c,$(B)/%,$(lab_c))
 tests   := $(patsubst %.c,$(B)/%,$(test_c))
+targets := $(patsubst %.c,$(B)/%,$(filter-out %/log.c %/drive.c,$(fuzz_c)))
 
 # With V=1 commands are shown as they are, else one line an object.
 Q := $(if $(filter-out 0,$(V)),,@)
@@ -56,16 +58,25 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test plot fit clean help show
+.PHONY: all tests test fuzz targets plot fit clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
-tests: all $(tests) ## build the tests
+# The targets of fuzzing are what test_fuzz.sh runs.
+tests: all $(tests) $(if $(filter tests/test_fuzz.sh,$(wildcard tests/test_*$(T)*.sh)),$(targets)) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
 	$(Q)tests/run.sh $(B) $(T)
+
+# By libFuzzer, or else by tests/fuzz/drive.c.
+FUZZ_SECONDS ?= 60
+fuzz: ## hand random input to all that reads input, for FUZZ_SECONDS in all (60); FUZZ_SEED=N repeats
+	$(Q)$(MAKE) B=build/fuzz $(or $(probed_fuzz),SAN=address$(comma)undefined) targets
+	$(Q)tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+targets: $(targets)
 
 fit: all ## measure this machine for the predictions, anew (a minute at most)
 	$(Q)$(B)/commlab fit
@@ -154,7 +165,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
 # Tests may use what stands behind a subcommand.
-$(call objects,$(test_c)): compile += -Icmd
+$(call objects,$(test_c) $(fuzz_c)): compile += -Icmd
 $(call objects,$(test_c)): | needs-cmocka
 
 $(library): $(call objects,$(library_c)) $(B)/objects
@@ -179,6 +190,13 @@ $(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
+
+# A target has a log of its own, and its input from libFuzzer if that is among the sanitizers, else from drive.c.
+fuzzer := $(findstring fuzzer,$(SAN))
+$(targets): $(B)/%: $(B)/obj/%.o $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o)) $(B)/libcmd.a $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) $(addprefix -fsanitize=,$(fuzzer)) -o $@ $^ $(libraries)
 
 commlab: $(B)/commlab
 	$(Q)ln -sf $< $@
@@ -216,6 +234,6 @@ $(B)/obj/%.o: %.cc $(B)/flags
 needs-cmocka: $(B)/probes.mk
 	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
--include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c)) $(gloo_o) $(mpi_o))
+-include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c)) $(gloo_o) $(mpi_o))
 
 endif
