@@ -27,6 +27,7 @@ struct clab_meeting {
     const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
     int n;
     uint64_t key; // the same at each of them, and of no other meeting of the job (clab_mix)
+    bool quiet;   // who fails is the caller's to say: nothing is logged
 };
 
 // What a rank has heard of another. All from CLAB_LEFT on will say nothing any more.
@@ -37,7 +38,12 @@ enum clab_presence {
     CLAB_LOST, // its process has ended without that, or has failed; or its host is gone
 };
 
-enum clab_notice_kind { CLAB_NOTICE_LEFT, CLAB_NOTICE_LOST, CLAB_NOTICE_REVOKED };
+enum clab_notice_kind {
+    CLAB_NOTICE_LEFT,
+    CLAB_NOTICE_LOST,
+    CLAB_NOTICE_REVOKED,
+    CLAB_NOTICE_EXPELLED, // `culprit` did not answer, and is left out of what comes after `comm` (clab_comm_shrink)
+};
 
 // What has gone wrong, told to all ranks of the job.
 struct clab_notice {
@@ -45,7 +51,7 @@ struct clab_notice {
     int teller;    // the rank that has failed, or has found it
     int culprit;   // the rank that it waited for, or -1
     int err;       // enum clab_err
-    uint64_t comm; // REVOKED: the communicator on which `teller` has failed
+    uint64_t comm; // REVOKED: the communicator on which `teller` has failed; EXPELLED
 };
 
 // How processes find each other, and hear of each other, beside any backend. Provided by the job (core/job).
@@ -61,13 +67,15 @@ struct clab_bootstrap {
     size_t segment_bytes, segment_offset; // the part of it that is the backend's
     char *flights; // (local_ranks, CLAB_FLIGHT_BYTES), zeroed at first, shared by the ranks of this host
 
-    // While a rank waits in `exchange`, this is called again and again; it says whether there is something under way.
-    bool (*meanwhile)(void *);
+    // While a rank waits in `exchange`, this is called again and again. *busy_p: something is under way, so that the
+    // next call should come within 1 ms. Its error ends the exchange, here and at all who wait for this rank there.
+    int (*meanwhile)(void *, bool *busy_p);
     void *meanwhile_of;
 
     // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
     //   mine: (bytes); all: (n, bytes)
-    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT, CLAB_EMISMATCH (of bytes)
+    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as it
+    //   was), CLAB_EMISMATCH (of bytes), those of meanwhile
     int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *mine, size_t bytes, void *all);
     // Tell all ranks, this one included. Never waits.
     void (*tell)(struct clab_bootstrap *, const struct clab_notice *);
@@ -150,11 +158,13 @@ struct clab_backend {
     //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT
     int (*open)(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
     // Not collective, never waits: what peers still read or expect stays valid until they close, too. `failed`: the
-    // communicator was poisoned, transfers may be under way, and buffers are the caller's again from now on.
+    // communicator has just failed; transfers may be under way, and a native collective, and buffers are the caller's
+    // again on return: nothing writes them later, and a peer that still reads them answers with an error.
     void (*close)(struct clab_endpoint *endpoint, bool failed);
 
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
-    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_ESYS
+    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller knows more to
+    //   say; CLAB_ESYS: logged
     int (*start)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
     // Move what can be moved now; *done_p says whether all `n` are done. Never waits.
     //   errors: as start

@@ -35,7 +35,8 @@ struct gathering {
 static int exchange(struct clab_group *group, const void *mine, size_t bytes, void *all)
 {
     struct gathering *g = (struct gathering *)group;
-    struct clab_meeting meeting = {group->ranks, group->nranks, clab_mix(group->id, ++g->meetings)};
+    struct clab_meeting meeting = {
+        .ranks = group->ranks, .n = group->nranks, .key = clab_mix(group->id, ++g->meetings)};
     return g->boot->exchange(g->boot, meeting, mine, bytes, all);
 }
 
