@@ -40,7 +40,7 @@ libraries := $(LDLIBS) -lm -ldl
 
 # ---- files ----------------------------------------------------------------------------------------------------
 
-library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c sim/*.c)
+library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c backends/emulate/*.c sim/*.c)
 cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
 test_c    := $(wildcard tests/test_*$(T)*.c)

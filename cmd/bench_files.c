@@ -7,6 +7,8 @@
 
 #include "bench.h"
 
+#include <stdlib.h>
+
 #include "base/machine.h"
 #include "base/units.h"
 #include "net.h"
@@ -83,8 +85,10 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 {
     const struct bench_limits *limits = &bench->limits;
     char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT], line[CLAB_TEXT];
-    CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s", bench->nranks, bench->options->cores,
-                               clab_job_backend(bench->job)));
+    const char *emulated = getenv("CLAB_EMULATE");
+    CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s%s%s", bench->nranks, bench->options->cores,
+                               clab_job_backend(bench->job), emulated ? ", delayed as on " : "",
+                               emulated ? emulated : ""));
     CLAB_TRY(clab_manifest_add(manifest, "memory copy",
                                "%s by one core, %s by all ranks at once, %s within a core's cache",
                                clab_rate_text(limits->copy_one, one), clab_rate_text(limits->copy_all, all),
