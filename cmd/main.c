@@ -16,7 +16,6 @@ static const struct clab_command *const commands[] = {
     &cmd_report,
     &cmd_nets,
     &cmd_fit,
-    &cmd_nccl,
     NULL,
 };
 

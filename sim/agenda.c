@@ -9,7 +9,7 @@
 
 int agenda_init(struct agenda *agenda, int room, bool by_time)
 {
-    *agenda = (struct agenda){.items = malloc((size_t)room * sizeof *agenda->items), .room = room, .by_time = by_time};
+    *agenda = (struct agenda){.items = malloc((size_t)room * sizeof *agenda->items), .by_time = by_time};
     return agenda->items ? CLAB_OK : CLAB_ENOMEM;
 }
 
@@ -47,12 +47,10 @@ static void sift_down(struct agenda_item *items, int n, struct agenda_item item)
 void agenda_push(struct agenda *agenda, double when, int who)
 {
     struct agenda_item item = {when, who};
-    if (agenda->by_time) {
+    if (agenda->by_time)
         sift_up(agenda->items, agenda->count, item);
-    } else {
-        int end = agenda->first + agenda->count;
-        agenda->items[end < agenda->room ? end : end - agenda->room] = item;
-    }
+    else
+        agenda->items[agenda->count] = item;
     agenda->count++;
 }
 
@@ -65,8 +63,7 @@ bool agenda_pop(struct agenda *agenda, int *who_p)
         *who_p = agenda->items[0].who;
         sift_down(agenda->items, agenda->count, agenda->items[agenda->count]);
     } else {
-        *who_p = agenda->items[agenda->first].who;
-        agenda->first = agenda->first + 1 < agenda->room ? agenda->first + 1 : 0;
+        *who_p = agenda->items[agenda->count].who;
     }
     return true;
 }

@@ -10,6 +10,8 @@
 
 #include "engine.h"
 
+#include <math.h>
+
 #include "base/err.h"
 
 static const struct clab_link *link_of(const struct clab_net *net, int nranks)
@@ -34,4 +36,33 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
     result_p->messages = 0;
     result_p->peak_bytes = 0;
     return CLAB_OK;
+}
+
+// ---- about how long ------------------------------------------------------------------------------------------
+
+static void add_dearest(const struct clab_link *link, double *message, double *byte)
+{
+    for (int i = 0; i < link->nsegments && link->present; i++) {
+        const struct clab_segment *s = &link->segments[i];
+        *message = fmax(*message, s->o_send + s->o_recv + s->o_both + fabs(s->latency));
+        *byte = fmax(*byte, s->gap_send + s->gap_recv);
+    }
+}
+
+double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                         const struct clab_net *net, const struct clab_sim_options *options)
+{
+    struct clab_claim claim = algorithm->claim(problem);
+    double message = 0, byte = 0, gamma = net->gamma, lanes = problem->lanes;
+    size_t slice = clab_part_size(problem->count, problem->lanes, 0);
+    double chunk = (double)(clab_part_size(slice, algorithm->chunks(problem), 0) * options->element_bytes);
+    add_dearest(&net->intra, &message, &byte);
+    add_dearest(&net->inter, &message, &byte);
+    for (int i = 0; i < net->nlevels; i++) {
+        byte = fmax(byte, net->levels[i].pull[CLAB_FRESH][CLAB_BOTH] + net->levels[i].copy[CLAB_BOTH]);
+        gamma = fmax(gamma, net->levels[i].reduce[CLAB_FRESH][CLAB_BOTH]);
+    }
+    double call = net->call + (double)claim.rounds * lanes * (message + net->stage + net->lane) +
+                  (double)claim.serial * lanes * chunk * byte + (double)claim.reduced * lanes * chunk * gamma;
+    return call * (options->calls > 1 ? options->calls : 1);
 }

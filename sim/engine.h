@@ -12,6 +12,10 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
                        const struct clab_net *net, const struct clab_sim_options *options,
                        struct clab_sim_result *result_p);
 
+// How long it may take, in s: the claim times the dearest figures of the network. For the length of a tick only.
+double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                         const struct clab_net *net, const struct clab_sim_options *options);
+
 // A clock per rank, over the stages.
 //   errors: CLAB_ENOMEM, CLAB_EDEADLOCK (logged: which rank waits for what)
 int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm,

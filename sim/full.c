@@ -5,19 +5,24 @@
 //   the order of their arrival, and ends when its own sends have left (or have been fetched, where senders wait).
 // - One lane: ranks run in any order, since a clock depends on messages only. Several: the earliest goes first, since
 //   lanes share the rank's core and ports.
+// - `plain` problems are nearly all: they are compiled by themselves, without what they do not need, and their messages
+//   are delivered a little later, when their receivers are in the caches. They give what the others would.
 // - Where senders wait, collecting a whole stage may close a circle that real ranks, which receive one by one, would
 //   not close. When all are stuck, what has arrived is received out of turn (release); if there is nothing, it is a
 //   deadlock.
 //
 // It does not know links that more than two ranks share, nor ranks that share a core.
 
-#include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "engine.h"
-#include "full.h"
+#include "price.h"
+
+// What a core's own cache surely holds.
+enum { NEAR_BYTES = 1 << 18 };
 
 struct arrival {
     double head;
@@ -25,91 +30,94 @@ struct arrival {
     int32_t message;
 };
 
-void full_wake(struct full *s, int rank, int lane)
-{
-    agenda_push(&s->agenda, full_lane(s, rank, lane)->when, rank * s->problem->lanes + lane);
-}
-
 // ---- calls ---------------------------------------------------------------------------------------------------
 
 static void begin_call(struct full *s, int rank, double when)
 {
-    struct rank_state *r = &s->ranks[rank];
-    double begin = s->net->call > 0 ? price_core(r, when, s->net->call, PART_LATENCY) : when;
-    r->lanes_left = s->problem->lanes;
-    r->call_end = begin;
+    struct rank_state *r = full_rank(s, rank, false);
+    double begin = s->call_cost > 0 ? price_core(r, when, s->call_cost, PART_LATENCY) : when;
+    r->lanes_left = (uint8_t)s->problem->lanes;
     r->sends = r->receives = false;
     for (int lane = 0; lane < s->problem->lanes && s->aside && r->call == 0; lane++)
         s->aside[rank * s->problem->lanes + lane] = price_aside(s, rank, lane);
     if (s->has_places)
         places_reset(&s->places, rank);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
-        *full_lane(s, rank, lane) = (struct lane_state){.clock = begin, .when = begin};
-        full_wake(s, rank, lane);
+        struct lane_state *l = full_lane(s, rank, lane, false);
+        *l = (struct lane_state){.clock = begin, .when = begin};
+        full_wake(s, l, rank, lane, false);
     }
 }
 
-static void end_lane(struct full *s, int rank, int lane)
+// When the last lane of a rank ended, or, while it runs, where it is.
+static double call_end(const struct full *s, int rank)
 {
-    struct rank_state *r = &s->ranks[rank];
-    struct lane_state *l = full_lane(s, rank, lane);
-    price_finish(s, rank, lane);
-    l->phase = PHASE_IDLE;
-    r->call_end = fmax(r->call_end, l->clock);
-    if (--r->lanes_left > 0)
+    double end = 0;
+    for (int lane = 0; lane < s->problem->lanes; lane++)
+        end = later(end, full_lane(s, rank, lane, false)->clock);
+    return end;
+}
+
+static void end_lane(const struct turn *t)
+{
+    struct full *s = t->s;
+    price_finish(t);
+    t->l->phase = PHASE_IDLE;
+    if (--t->r->lanes_left > 0)
         return;
-    s->finish[r->call] = fmax(s->finish[r->call], r->call_end);
-    if (++r->call < s->calls)
-        begin_call(s, rank, r->call_end);
+    double end = call_end(s, t->rank);
+    s->finish[t->r->call] = later(s->finish[t->r->call], end);
+    if (++t->r->call < s->calls)
+        begin_call(s, t->rank, end);
 }
 
 // ---- stages --------------------------------------------------------------------------------------------------
 
 // The steps of a stage. Both directions are busy if it has both, or if lanes that run beside each other have.
-static bool compute_stage(struct full *s, int rank, int lane, int stage)
+FULL_INLINE bool compute_stage(const struct turn *t, bool plain)
 {
-    struct rank_state *r = &s->ranks[rank];
-    bool sends = false, receives = false;
-    s->nsteps = s->algorithm->stage(s->problem, rank, lane, stage, s->steps);
-    for (int i = 0; i < s->nsteps; i++) {
-        sends |= s->steps[i].op == CLAB_SEND;
-        receives |= is_receive(&s->steps[i]);
-    }
-    r->sends |= sends;
-    r->receives |= receives;
-    if (s->problem->lanes > 1) {
-        sends = r->sends;
-        receives = r->receives;
+    struct full *s = t->s;
+    int n = s->algorithm->stage(s->problem, t->rank, t->lane, t->l->stage, s->steps), sends = 0, receives = 0;
+    for (int i = n - 1; i >= 0; i--)
+        if (s->steps[i].op == CLAB_SEND) {
+            s->first_send = i;
+            sends++;
+        } else if (s->steps[i].op != CLAB_COPY) {
+            s->first_receive = i;
+            receives++;
+        }
+    s->nsteps = n;
+    s->sends = sends;
+    s->receives = receives;
+    if (!plain && s->problem->lanes > 1) {
+        sends = t->r->sends |= sends > 0;
+        receives = t->r->receives |= receives > 0;
     }
     s->load = sends && receives ? CLAB_BOTH : CLAB_ALONE;
-    return s->nsteps != CLAB_DONE;
-}
-
-static void hold(struct full *s, struct lane_state *l, int32_t message)
-{
-    s->inflight.messages[message].next = INFLIGHT_NONE;
-    if (l->last == INFLIGHT_NONE)
-        l->first = message;
-    else
-        s->inflight.messages[l->last].next = message;
-    l->last = message;
-    l->when = fmax(l->when, s->inflight.messages[message].head);
+    return n != CLAB_DONE;
 }
 
 // Whether all messages of the stage at hand have been sent.
-static bool collect(struct full *s, int rank, int lane)
+FULL_INLINE bool collect(const struct turn *t, bool plain)
 {
-    struct lane_state *l = full_lane(s, rank, lane);
+    struct full *s = t->s;
+    struct lane_state *l = t->l;
+    if (s->receives == 0)
+        return true;
+    if (l->scanned < s->first_receive)
+        l->scanned = s->first_receive;
     for (; l->scanned < s->nsteps; l->scanned++) {
         const struct clab_step *step = &s->steps[l->scanned];
         if (!is_receive(step))
             continue;
-        int32_t message = inflight_take(&s->inflight, step->peer, rank, lane);
+        int32_t message = take(t, step->peer, plain);
         if (message == INFLIGHT_NONE) {
-            l->awaited = step->peer;
+            t->inbox->awaited = step->peer;
             return false;
         }
-        hold(s, l, message);
+        full_hold(s, l, message);
+        if (!plain)
+            l->when = later(l->when, s->inflight.messages[message].head);
     }
     return true;
 }
@@ -123,12 +131,15 @@ static int by_head(const void *a, const void *b)
 // What was collected, in the order of arrival; *n_p messages.
 static void sort_arrivals(struct full *s, const struct lane_state *l, int *n_p)
 {
-    int n = 0, step = 0;
+    const struct message *messages = s->inflight.messages;
+    int n = 0;
     bool sorted = true;
-    for (int32_t m = l->first; m != INFLIGHT_NONE; m = s->inflight.messages[m].next, step++) {
-        while (!is_receive(&s->steps[step]))
-            step++;
-        s->arrivals[n] = (struct arrival){s->inflight.messages[m].head, step, m};
+    int32_t m = l->last;
+    for (int step = 0; step < s->nsteps && m != INFLIGHT_NONE; step++) {
+        if (!is_receive(&s->steps[step]))
+            continue;
+        m = messages[m].next;
+        s->arrivals[n] = (struct arrival){messages[m].head, step, m};
         sorted &= n == 0 || s->arrivals[n - 1].head <= s->arrivals[n].head;
         n++;
     }
@@ -137,88 +148,144 @@ static void sort_arrivals(struct full *s, const struct lane_state *l, int *n_p)
     *n_p = n;
 }
 
-static void land_all(struct full *s, int rank, int lane)
+FULL_INLINE void land(const struct turn *t, const struct clab_step *step, int32_t index, bool plain)
 {
-    struct lane_state *l = full_lane(s, rank, lane);
-    int n;
-    sort_arrivals(s, l, &n);
-    for (int i = 0; i < n; i++) {
-        struct message message = s->inflight.messages[s->arrivals[i].message];
-        double end =
-            message.landed ? message.head : price_landing(s, rank, lane, &s->steps[s->arrivals[i].step], &message);
-        l->end = fmax(l->end, end);
-        inflight_drop(&s->inflight, s->arrivals[i].message);
-    }
+    const struct message *message = &t->s->inflight.messages[index];
+    double end = message->landed ? message->head : price_landing(t, step, message, plain);
+    t->l->end = later(t->l->end, end);
+    inflight_drop(&t->s->inflight, index);
 }
 
-static void end_stage(struct lane_state *l)
+FULL_INLINE void land_all(const struct turn *t, bool plain)
 {
-    *l = (struct lane_state){.clock = l->end, .when = l->end, .stage = l->stage + 1};
+    struct full *s = t->s;
+    int n;
+    if (s->receives == 1) {
+        land(t, &s->steps[s->first_receive], t->l->last, plain);
+        return;
+    }
+    if (s->receives == 0)
+        return;
+    sort_arrivals(s, t->l, &n);
+    for (int i = 0; i < n; i++)
+        land(t, &s->steps[s->arrivals[i].step], s->arrivals[i].message, plain);
+}
+
+FULL_INLINE void end_stage(struct lane_state *l, bool plain)
+{
+    l->clock = l->end;
+    if (!plain)
+        l->when = l->end;
+    l->stage++;
+    l->scanned = 0;
+    l->phase = PHASE_ENTERS;
 }
 
 // One lane's next action; whether it can go on at once (at l->when).
-static bool advance(struct full *s, int rank, int lane)
+FULL_INLINE bool advance(const struct turn *t, bool plain)
 {
-    struct lane_state *l = full_lane(s, rank, lane);
-    if (l->phase == PHASE_ACKS) {
-        end_stage(l);
+    struct full *s = t->s;
+    struct lane_state *l = t->l;
+    if (!plain && l->phase == PHASE_ACKS) {
+        end_stage(l, plain);
         return true;
     }
-    if (!compute_stage(s, rank, lane, l->stage)) {
-        end_lane(s, rank, lane);
+    if (l->phase == PHASE_ENTERS && l->stage == s->stop)
+        return false;
+    if (!compute_stage(t, plain)) {
+        end_lane(t);
         return false;
     }
     if (l->phase == PHASE_ENTERS) {
-        price_entry(s, rank, lane);
-        l->first = l->last = INFLIGHT_NONE;
+        l->last = INFLIGHT_NONE;
+        price_entry(t, plain);
         l->phase = PHASE_COLLECTS;
     }
     if (l->phase == PHASE_COLLECTS) {
-        if (s->err || !collect(s, rank, lane))
+        if (s->err || !collect(t, plain))
             return false;
         l->phase = PHASE_LANDS;
-        if (s->agenda.by_time)
+        if (!plain && s->agenda.by_time)
             return true;
     }
-    land_all(s, rank, lane);
+    land_all(t, plain);
     l->phase = PHASE_ACKS;
-    if (l->acks > 0)
+    if (!plain && l->acks > 0)
         return false;
-    end_stage(l);
+    end_stage(l, plain);
     return true;
+}
+
+static int drain_plain(struct full *s)
+{
+    while (!s->err && s->agenda.count > 0) {
+        struct turn t = full_turn(s, agenda_unstack(&s->agenda), 0, true);
+        while (advance(&t, true))
+            ;
+    }
+    return s->err;
+}
+
+static int empty_outbox(struct full *s)
+{
+    while (s->outbox.count > 0) {
+        deliver_oldest(s);
+        CLAB_TRY(drain_plain(s));
+    }
+    return s->err;
+}
+
+static int drain_any(struct full *s)
+{
+    int who, lanes = s->problem->lanes;
+    while (!s->err && agenda_pop(&s->agenda, &who)) {
+        struct turn t = full_turn(s, who / lanes, who % lanes, false);
+        bool on = advance(&t, false);
+        while (on && !s->agenda.by_time)
+            on = advance(&t, false);
+        if (on)
+            full_wake(s, t.l, t.rank, t.lane, false);
+    }
+    return s->err;
+}
+
+// Go on until nobody can.
+static int drain(struct full *s)
+{
+    return s->plain ? drain_plain(s) : drain_any(s);
 }
 
 // ---- when all are stuck --------------------------------------------------------------------------------------
 
 // Receive one message out of turn; it stays where it is, marked.
-static bool land_early(struct full *s, int rank, int lane, const struct clab_step *step, int32_t index)
+static bool land_early(const struct turn *t, const struct clab_step *step, int32_t index)
 {
-    struct message *message = &s->inflight.messages[index];
-    const struct clab_link *link = clab_net_link(s->net, message->src, rank);
-    size_t bytes = slices_bytes(&s->slices, lane, step->dst.first, step->dst.count);
+    struct message *message = &t->s->inflight.messages[index];
+    const struct clab_link *link = full_link(t->s, message->src, t->rank);
+    size_t bytes = span_bytes(t->s, t->lane, step->dst);
     if (message->landed || !clab_link_segment(link, bytes)->waits)
         return false;
-    message->head = price_landing(s, rank, lane, step, message);
+    message->head = price_landing(t, step, message, false);
     message->landed = true;
     return true;
 }
 
 static bool release_lane(struct full *s, int rank, int lane)
 {
-    struct lane_state *l = full_lane(s, rank, lane);
+    struct turn t = full_turn(s, rank, lane, false);
     bool any = false;
-    if (l->phase != PHASE_COLLECTS)
+    if (t.l->phase != PHASE_COLLECTS)
         return false;
-    compute_stage(s, rank, lane, l->stage);
-    int32_t held = l->first;
+    compute_stage(&t, false);
+    int32_t held = t.l->last;
     for (int i = 0; i < s->nsteps; i++) {
         const struct clab_step *step = &s->steps[i];
         if (!is_receive(step))
             continue;
-        int32_t message = i < l->scanned ? held : inflight_peek(&s->inflight, step->peer, rank, lane);
-        if (i < l->scanned)
+        if (i < t.l->scanned)
             held = s->inflight.messages[held].next;
-        any |= message != INFLIGHT_NONE && land_early(s, rank, lane, step, message);
+        int32_t message = i < t.l->scanned ? held : inflight_peek(&s->inflight, step->peer, rank, lane);
+        any |= message != INFLIGHT_NONE && land_early(&t, step, message);
     }
     return any;
 }
@@ -226,7 +293,7 @@ static bool release_lane(struct full *s, int rank, int lane)
 static bool release(struct full *s)
 {
     bool any = false;
-    for (int rank = 0; rank < s->problem->nranks; rank++)
+    for (int rank = 0; rank < s->nranks; rank++)
         for (int lane = 0; lane < s->problem->lanes; lane++)
             any |= release_lane(s, rank, lane);
     return any;
@@ -234,12 +301,12 @@ static bool release(struct full *s)
 
 static int report_deadlock(const struct full *s)
 {
-    for (int rank = 0; rank < s->problem->nranks; rank++)
+    for (int rank = 0; rank < s->nranks; rank++)
         for (int lane = 0; lane < s->problem->lanes; lane++) {
-            const struct lane_state *l = full_lane(s, rank, lane);
+            const struct lane_state *l = full_lane(s, rank, lane, false);
             if (l->phase == PHASE_COLLECTS)
                 clab_error("%s: rank %d, lane %d, stage %d waits for a message of rank %d that is never sent",
-                           s->algorithm->name, rank, lane, l->stage, l->awaited);
+                           s->algorithm->name, rank, lane, l->stage, full_inbox(s, rank, lane, false)->awaited);
             else if (l->phase == PHASE_ACKS)
                 clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name,
                            rank, lane, l->stage);
@@ -252,58 +319,127 @@ static int report_deadlock(const struct full *s)
 
 // ---- the whole -----------------------------------------------------------------------------------------------
 
-static int run(struct full *s)
+// Until all are done, or wait at `stop`.
+static int settle_all(struct full *s)
 {
-    int who, lanes = s->problem->lanes;
-    for (int rank = 0; rank < s->problem->nranks; rank++)
-        begin_call(s, rank, 0);
     do {
-        while (!s->err && agenda_pop(&s->agenda, &who)) {
-            int rank = who / lanes, lane = who % lanes;
-            bool on = advance(s, rank, lane);
-            while (on && !s->agenda.by_time)
-                on = advance(s, rank, lane);
-            if (on)
-                full_wake(s, rank, lane);
-        }
-    } while (!s->err && release(s));
+        CLAB_TRY(drain(s));
+        CLAB_TRY(empty_outbox(s));
+    } while (release(s));
     return s->err ? s->err : report_deadlock(s);
 }
 
-static int start(struct full *s, const struct clab_sim_options *options)
+int full_run(struct full *s)
+{
+    for (size_t i = 0; i < (size_t)s->nranks * (size_t)s->problem->lanes; i++)
+        s->inboxes[i].awaited = NOBODY;
+    for (int rank = 0; rank < s->nranks; rank++) {
+        begin_call(s, rank, 0);
+        if (!s->agenda.by_time)
+            CLAB_TRY(drain(s));
+    }
+    return settle_all(s);
+}
+
+int full_go_on(struct full *s, int stop)
+{
+    s->stop = stop;
+    for (int rank = 0; rank < s->nranks; rank++) {
+        struct lane_state *l = full_lane(s, rank, 0, false);
+        if (l->phase == PHASE_ENTERS)
+            full_wake(s, l, rank, 0, false);
+        CLAB_TRY(drain(s));
+    }
+    return settle_all(s);
+}
+
+// Zeroed memory in few large pages, where the system has such: ranks far apart are looked at one after another.
+static char *new_state(size_t bytes)
+{
+    char *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (state == MAP_FAILED)
+        return NULL;
+    madvise(state, bytes, MADV_HUGEPAGE);
+    return state;
+}
+
+static void free_state(void *state, size_t bytes)
+{
+    if (state)
+        munmap(state, bytes);
+}
+
+static int allocate(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_problem *p = s->problem;
-    size_t ranks = (size_t)p->nranks, lanes = ranks * (size_t)p->lanes, width = (size_t)s->algorithm->width(p) + 1;
-    int chunks = s->algorithm->chunks(p);
-    slices_init(&s->slices, p, chunks, options->element_bytes);
-    s->has_places = s->net->nlevels > 0;
-    s->calls = options->calls > 1 ? options->calls : 1;
+    size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)p->lanes, width = (size_t)s->algorithm->width(p) + 1;
     s->finish = calloc((size_t)s->calls, sizeof *s->finish);
-    s->ranks = calloc(ranks, sizeof *s->ranks);
-    s->lanes = calloc(lanes, sizeof *s->lanes);
+    s->stride = sizeof(struct rank_state) + (size_t)p->lanes * sizeof(struct lane_state);
+    s->state = new_state(ranks * s->stride);
+    s->inboxes = (struct inbox *)(void *)new_state(lanes * sizeof *s->inboxes);
     s->steps = calloc(width, sizeof *s->steps);
     s->arrivals = calloc(width, sizeof *s->arrivals);
-    if (!s->finish || !s->ranks || !s->lanes || !s->steps || !s->arrivals)
+    if (!s->finish || !s->state || !s->inboxes || !s->steps || !s->arrivals)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
     CLAB_TRY(agenda_init(&s->agenda, (int)lanes, p->lanes > 1));
     if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
         return CLAB_ENOMEM;
     if (s->has_places)
-        return places_init(&s->places, p->nranks, p->lanes, clab_problem_blocks(p) * chunks, options->in_place);
+        return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
+                           options->in_place);
     return CLAB_OK;
+}
+
+// How many ranks there are to simulate: those that are their own twins come first.
+static int count_orbits(const struct full *s)
+{
+    int n = 1;
+    while (n < s->problem->nranks && full_twin(s, n, n) == n)
+        n++;
+    return n;
+}
+
+static bool any_waits(const struct clab_link *link)
+{
+    for (int i = 0; i < link->nsegments; i++)
+        if (link->segments[i].waits)
+            return true;
+    return false;
+}
+
+int full_init(struct full *s, const struct clab_sim_options *options)
+{
+    const struct clab_net *net = s->net;
+    int per_node = net->ranks_per_node;
+    s->nranks = s->period ? count_orbits(s) : s->problem->nranks;
+    s->stop = -1;
+    s->around = per_node == 1 ? &net->inter : s->problem->nranks <= per_node ? &net->intra : NULL;
+    s->node_shift = per_node & (per_node - 1) ? -1 : __builtin_ctz((unsigned)per_node);
+    s->tolls = (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)),
+                              .gamma = net->gamma};
+    s->level = clab_net_level(net, options->footprint);
+    s->call_cost = ticks_round(s->tolls.ticks, net->call);
+    s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
+    s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
+    s->has_places = net->nlevels > 0;
+    s->plain = s->problem->lanes == 1 && !s->has_places && !any_waits(&net->intra) && !any_waits(&net->inter);
+    s->calls = options->calls > 1 ? options->calls : 1;
+    s->has_outbox = s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
+    slices_init(&s->slices, s->problem, s->algorithm->chunks(s->problem), options->element_bytes);
+    return allocate(s, options);
 }
 
 static size_t bytes_held(const struct full *s)
 {
-    size_t ranks = (size_t)s->problem->nranks, lanes = ranks * (size_t)s->problem->lanes;
+    size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)s->problem->lanes;
     size_t width = (size_t)s->algorithm->width(s->problem) + 1;
-    return ranks * sizeof *s->ranks + lanes * sizeof *s->lanes + width * (sizeof *s->steps + sizeof *s->arrivals) +
-           lanes * sizeof *s->agenda.items + inflight_bytes(&s->inflight) +
-           places_bytes(&s->places, s->problem->nranks);
+    return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
+           lanes * (sizeof *s->agenda.items + sizeof *s->inboxes) + inflight_bytes(&s->inflight) +
+           places_bytes(&s->places, s->nranks);
 }
 
-static void stop(struct full *s)
+void full_free(struct full *s)
 {
     places_free(&s->places);
     agenda_free(&s->agenda);
@@ -311,8 +447,8 @@ static void stop(struct full *s)
     free(s->aside);
     free(s->arrivals);
     free(s->steps);
-    free(s->lanes);
-    free(s->ranks);
+    free_state(s->inboxes, (size_t)s->nranks * (size_t)s->problem->lanes * sizeof *s->inboxes);
+    free_state(s->state, (size_t)s->nranks * s->stride);
     free(s->finish);
 }
 
@@ -326,19 +462,20 @@ static double seconds_of(const struct full *s)
 }
 
 // The parts are the slowest rank's; of several calls, each has its share.
-static void fill(const struct full *s, struct clab_sim_result *result)
+void full_fill(const struct full *s, struct clab_sim_result *result)
 {
-    const struct rank_state *slowest = &s->ranks[0];
-    for (int rank = 1; rank < s->problem->nranks; rank++)
-        if (s->ranks[rank].call_end > slowest->call_end)
-            slowest = &s->ranks[rank];
+    int last = 0;
+    for (int rank = 1; rank < s->nranks; rank++)
+        if (call_end(s, rank) > call_end(s, last))
+            last = rank;
+    const struct rank_state *slowest = full_rank(s, last, false);
     result->seconds = seconds_of(s);
-    double share = slowest->call_end > 0 ? result->seconds / slowest->call_end : 0;
+    double end = call_end(s, last), share = end > 0 ? result->seconds / end : 0;
     result->latency = slowest->spent[PART_LATENCY] * share;
     result->bandwidth = slowest->spent[PART_BANDWIDTH] * share;
     result->reduce = slowest->spent[PART_REDUCE] * share;
     result->wait =
-        fmax(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
+        later(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
     result->messages = s->messages;
     result->peak_bytes = bytes_held(s);
 }
@@ -348,12 +485,11 @@ int clab_engine_full(const struct clab_problem *problem, const struct clab_algor
                      struct clab_sim_result *result_p)
 {
     struct full s = {.problem = problem, .algorithm = algorithm, .net = net};
-    s.level = clab_net_level(net, options->footprint);
-    int err = start(&s, options);
+    int err = full_init(&s, options);
     if (!err)
-        err = run(&s);
+        err = full_run(&s);
     if (!err)
-        fill(&s, result_p);
-    stop(&s);
+        full_fill(&s, result_p);
+    full_free(&s);
     return err;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The state of the dataflow engine, shared by full.c (who runs when) and price.c (what it costs).
+// The state of the dataflow engine, shared by full.c (who runs when), price.h (what it costs) and folded.c.
 // O(ranks) state and the messages in flight; stages are computed, never stored.
 #pragma once
+
+#include <assert.h>
 
 #include "agenda.h"
 #include "inflight.h"
@@ -9,17 +11,19 @@
 #include "places.h"
 #include "sim.h"
 #include "slices.h"
+#include "tolls.h"
 
 enum part { PART_LATENCY, PART_BANDWIDTH, PART_REDUCE, PART_COUNT };
+enum { PORTS = 2, NOBODY = -1 }; // ports of a rank: in its node, to other nodes
 
-// A rank's resources, each busy until a time. With CLAB_PORT_CORE the core does the ports' work.
+// A rank's resources, each busy until a time. Its lanes follow in memory: with one, they are two cache lines together.
 struct rank_state {
-    double core, tx[2], rx[2]; // ports by link: intra, inter
-    double spent[PART_COUNT];  // s; what is counted once is not counted again
-    double seen;               // until here, time has been counted
-    double call_end;           // of the lanes that have ended
-    int call, lanes_left;
-    bool sends, receives; // in this call, so far
+    double core, tx[PORTS], rx[PORTS]; // CLAB_PORT_CORE: the core does the ports' work
+    double spent[PART_COUNT];          // s; what is counted once is not counted again
+    double seen;                       // until here, time has been counted
+    uint16_t call;
+    uint8_t lanes_left;
+    bool sends : 1, receives : 1; // in this call, so far
 };
 
 enum phase {
@@ -31,66 +35,167 @@ enum phase {
 };
 
 struct lane_state {
-    double clock;        // when the stage at hand began
-    double end;          // the stage can not end before
-    double when;         // of its next action
-    int32_t first, last; // messages collected, in the order of steps; a list of inflight
-    int stage, scanned;  // steps that were looked at for receives
-    int awaited;         // rank whose message comes next
-    int acks;            // messages that receivers have still to fetch
+    double clock;           // when the stage at hand began
+    double end;             // the stage can not end before
+    double when;            // of its next action; where their order matters
+    int32_t last;           // of the messages collected, in the order of steps: a ring of inflight
+    int32_t stage, scanned; // steps that were looked at for receives
+    int32_t acks;           // messages that receivers have still to fetch
     enum phase phase;
+};
+
+// What has come for a lane, and was not awaited: a few messages here, which are older than those in the table. (Only
+// where the engine is plain; else all are in the table.) It is a cache line, and all that a sender need look at.
+enum { INBOX_ROOM = 4 };
+struct inbox {
+    double heads[INBOX_ROOM];
+    int32_t srcs[INBOX_ROOM];
+    int32_t count;
+    int32_t tabled;
+    int32_t awaited; // the rank whose message is waited for; NOBODY
+};
+
+// Messages that wait to be delivered, where the order of actions is of no matter, until their receivers have come into
+// the caches.
+enum { OUTBOX_ROOM = 16 };
+struct outbox {
+    struct message messages[OUTBOX_ROOM]; // a ring
+    uint32_t first, count;
 };
 
 struct full {
     const struct clab_problem *problem;
     const struct clab_algorithm *algorithm;
     const struct clab_net *net;
+    int nranks;                     // that are simulated: all, or the first of each orbit
+    int period;                     // folded: the network looks the same from so many ranks further on; 0: not folded
+    int stop;                       // lanes wait before this stage (folded.c); -1: nowhere
+    int node_shift;                 // ranks a node as a power of two; -1: it is none
+    const struct clab_link *around; // the link of all pairs, if they have the same; or NULL
+    struct tolls tolls;
     struct clab_level level; // costs of a core at this footprint
     struct clab_level fresh; // and of fresh data at `fresh_footprint`
     size_t fresh_footprint;
+    double call_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
     int calls;
     double *finish; // (calls) when the slowest rank ended it
     struct slices slices;
     struct places places;
     bool has_places; // copies cost something
+    bool plain;      // one lane, nothing has a place, no sender waits
     size_t *aside;   // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
-    struct rank_state *ranks; // (nranks)
-    struct lane_state *lanes; // (nranks, lanes)
+    char *state;     // (nranks, stride) a rank_state and its lane_states
+    size_t stride;
+    struct inbox *inboxes; // (nranks, lanes)
     struct inflight inflight;
+    struct outbox outbox;
+    bool has_outbox; // ranks lie further apart than a core's own cache reaches
     struct agenda agenda;
     struct clab_step *steps; // (width) of the stage at hand
-    int nsteps;
-    enum clab_load load;      // whether its rank sends and receives at once
-    struct arrival *arrivals; // (width)
+    int nsteps, sends, receives;
+    int first_send, first_receive; // steps
+    enum clab_load load;           // whether its rank sends and receives at once
+    struct arrival *arrivals;      // (width)
     long messages;
     int err;
 };
 
-static inline struct lane_state *full_lane(const struct full *s, int rank, int lane)
+static_assert(sizeof(struct rank_state) + sizeof(struct lane_state) == 128, "two cache lines a rank");
+static_assert(sizeof(struct inbox) == 64, "and one more");
+
+// The lane at hand.
+struct turn {
+    struct full *s;
+    struct rank_state *r;
+    struct lane_state *l;
+    struct inbox *inbox;
+    int rank, lane;
+};
+
+// What is written once and compiled twice, for `plain` and for all else.
+#define FULL_INLINE static inline __attribute__((always_inline))
+
+FULL_INLINE struct rank_state *full_rank(const struct full *s, int rank, bool plain)
 {
-    return &s->lanes[(size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
+    size_t stride = plain ? sizeof(struct rank_state) + sizeof(struct lane_state) : s->stride;
+    return (struct rank_state *)(void *)(s->state + (size_t)rank * stride);
+}
+
+FULL_INLINE struct lane_state *full_lane(const struct full *s, int rank, int lane, bool plain)
+{
+    return (struct lane_state *)(void *)(full_rank(s, rank, plain) + 1) + lane;
+}
+
+FULL_INLINE struct inbox *full_inbox(const struct full *s, int rank, int lane, bool plain)
+{
+    return &s->inboxes[plain ? (size_t)rank : (size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
+}
+
+FULL_INLINE struct turn full_turn(struct full *s, int rank, int lane, bool plain)
+{
+    struct rank_state *r = full_rank(s, rank, plain);
+    struct inbox *inbox = full_inbox(s, rank, lane, plain);
+    return (struct turn){s, r, (struct lane_state *)(void *)(r + 1) + lane, inbox, rank, lane};
+}
+
+static inline double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+// A cost in ticks.
+static inline double full_cost(const struct full *s, size_t bytes, double rate)
+{
+    return ticks_round(s->tolls.ticks, (double)bytes * rate);
+}
+
+static inline const struct clab_link *full_link(const struct full *s, int a, int b)
+{
+    if (s->around)
+        return s->around;
+    if (s->node_shift < 0)
+        return clab_net_link(s->net, a, b);
+    return a >> s->node_shift == b >> s->node_shift ? &s->net->intra : &s->net->inter;
+}
+
+// Who is simulated for `rank`, and who `peer` is to that one.
+static inline int full_twin(const struct full *s, int rank, int peer)
+{
+    return s->period ? s->algorithm->twin(s->problem, s->period, rank, peer) : peer;
 }
 
 static inline bool is_receive(const struct clab_step *step)
 {
-    return step->op == CLAB_RECV || step->op == CLAB_RECV_REDUCE;
+    return (step->op == CLAB_RECV) | (step->op == CLAB_RECV_REDUCE);
 }
 
-// ---- full.c --------------------------------------------------------------------------------------------------
+// `lane` of `rank`, which is `l`, can go on at its `when`.
+FULL_INLINE void full_wake(struct full *s, const struct lane_state *l, int rank, int lane, bool plain)
+{
+    if (plain)
+        agenda_stack(&s->agenda, rank);
+    else
+        agenda_push(&s->agenda, l->when, rank * s->problem->lanes + lane);
+}
 
-// `lane` of `rank` can go on at its `when`.
-void full_wake(struct full *s, int rank, int lane);
+// Keep a message with those collected for the stage at hand.
+FULL_INLINE void full_hold(struct full *s, struct lane_state *l, int32_t index)
+{
+    struct message *messages = s->inflight.messages;
+    messages[index].next = index;
+    if (l->last != INFLIGHT_NONE) {
+        messages[index].next = messages[l->last].next;
+        messages[l->last].next = index;
+    }
+    l->last = index;
+}
 
-// ---- price.c -------------------------------------------------------------------------------------------------
-
-// `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
-double price_core(struct rank_state *rank, double from, double seconds, enum part part);
-// Bytes of `lane` that no stage brings to `out`: the executor copies them aside. Walks all stages, before the first
-// call.
-size_t price_aside(struct full *s, int rank, int lane);
-// The copies and sends of the stage at hand, s->steps; messages are posted.
-void price_entry(struct full *s, int rank, int lane);
-// Receive what `step` gets; returns when it has landed. A sender that waits for it is told.
-double price_landing(struct full *s, int rank, int lane, const struct clab_step *step, const struct message *message);
-// What is copied home at the end of a lane, in place.
-void price_finish(struct full *s, int rank, int lane);
+// The engine from its problem, algorithm, net and period on; full_free also after an error.
+//   errors: CLAB_ENOMEM
+int full_init(struct full *s, const struct clab_sim_options *options);
+void full_free(struct full *s);
+// From the beginning until all are done, or wait at `stop`.  errors: CLAB_ENOMEM, CLAB_EDEADLOCK (logged)
+int full_run(struct full *s);
+// Those who wait at `stop` go on, to another stop.  errors: as full_run
+int full_go_on(struct full *s, int stop);
+void full_fill(const struct full *s, struct clab_sim_result *result_p);

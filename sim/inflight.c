@@ -9,12 +9,6 @@
 
 enum { FIRST_ROOM = 64 };
 
-static uint32_t hash(int src, int dst, int lane)
-{
-    uint32_t h = (uint32_t)src * 0x9E3779B1u ^ (uint32_t)dst * 0x85EBCA77u ^ (uint32_t)lane * 0xC2B2AE3Du;
-    return h ^ h >> 15;
-}
-
 static void clear(struct bucket *buckets, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -48,20 +42,8 @@ size_t inflight_bytes(const struct inflight *f)
     return (size_t)f->room * sizeof *f->messages + ((size_t)f->mask + 1) * sizeof *f->buckets;
 }
 
-static void append(struct inflight *f, int32_t index)
-{
-    struct message *m = &f->messages[index];
-    struct bucket *b = &f->buckets[hash(m->src, m->dst, m->lane) & f->mask];
-    m->next = INFLIGHT_NONE;
-    if (b->last == INFLIGHT_NONE)
-        b->first = index;
-    else
-        f->messages[b->last].next = index;
-    b->last = index;
-}
-
 // Twice the buckets; each queue keeps its order, since a bucket is emptied from its front.
-static int widen(struct inflight *f)
+int inflight_widen(struct inflight *f)
 {
     uint32_t n = f->mask + 1;
     struct bucket *old = f->buckets, *wide = malloc(2 * (size_t)n * sizeof *wide);
@@ -73,13 +55,13 @@ static int widen(struct inflight *f)
     for (uint32_t i = 0; i < n; i++)
         for (int32_t m = old[i].first, next; m != INFLIGHT_NONE; m = next) {
             next = f->messages[m].next;
-            append(f, m);
+            inflight_append(f, m);
         }
     free(old);
     return CLAB_OK;
 }
 
-static int enlarge(struct inflight *f)
+int inflight_enlarge(struct inflight *f)
 {
     struct message *more = realloc(f->messages, 2 * (size_t)f->room * sizeof *more);
     if (!more)
@@ -89,59 +71,10 @@ static int enlarge(struct inflight *f)
     return CLAB_OK;
 }
 
-int inflight_post(struct inflight *f, struct message message)
-{
-    int32_t index = f->spare;
-    if (index != INFLIGHT_NONE)
-        f->spare = f->messages[index].next;
-    else if (f->used == f->room)
-        CLAB_TRY(enlarge(f));
-    if (index == INFLIGHT_NONE)
-        index = f->used++;
-    if ((uint32_t)f->queued > f->mask)
-        CLAB_TRY(widen(f));
-    f->messages[index] = message;
-    append(f, index);
-    f->queued++;
-    return CLAB_OK;
-}
-
-static bool is_of(const struct message *m, int src, int dst, int lane)
-{
-    return m->src == src && m->dst == dst && m->lane == lane;
-}
-
-int32_t inflight_take(struct inflight *f, int src, int dst, int lane)
-{
-    struct bucket *b = &f->buckets[hash(src, dst, lane) & f->mask];
-    int32_t before = INFLIGHT_NONE, index = b->first;
-    while (index != INFLIGHT_NONE && !is_of(&f->messages[index], src, dst, lane)) {
-        before = index;
-        index = f->messages[index].next;
-    }
-    if (index == INFLIGHT_NONE)
-        return INFLIGHT_NONE;
-    int32_t next = f->messages[index].next;
-    if (before == INFLIGHT_NONE)
-        b->first = next;
-    else
-        f->messages[before].next = next;
-    if (b->last == index)
-        b->last = before;
-    f->queued--;
-    return index;
-}
-
 int32_t inflight_peek(const struct inflight *f, int src, int dst, int lane)
 {
-    int32_t index = f->buckets[hash(src, dst, lane) & f->mask].first;
-    while (index != INFLIGHT_NONE && (f->messages[index].landed || !is_of(&f->messages[index], src, dst, lane)))
+    int32_t index = inflight_bucket(f, src, dst, lane)->first;
+    while (index != INFLIGHT_NONE && (f->messages[index].landed || !inflight_is(&f->messages[index], src, dst, lane)))
         index = f->messages[index].next;
     return index;
-}
-
-void inflight_drop(struct inflight *f, int32_t message)
-{
-    f->messages[message].next = f->spare;
-    f->spare = message;
 }

@@ -30,6 +30,8 @@ static inline size_t slices_bytes(const struct slices *s, int lane, int first, i
 {
     if (s->extra[lane] == 0)
         return (size_t)count * s->each[lane] * s->element_bytes;
+    if (first + count <= s->chunks) // of block 0
+        return (slices_before(s, lane, first + count) - slices_before(s, lane, first)) * s->element_bytes;
     int last = first + count, blocks = last / s->chunks - first / s->chunks;
     size_t elements = (size_t)blocks * s->slice[lane] + slices_before(s, lane, last % s->chunks) -
                       slices_before(s, lane, first % s->chunks);

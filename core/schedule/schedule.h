@@ -111,6 +111,15 @@ struct clab_algorithm {
     int (*stage)(const struct clab_problem *, int rank, int lane, int stage,
                  struct clab_step out[]); // steps, or CLAB_DONE
     struct clab_claim (*claim)(const struct clab_problem *);
+    // Symmetry, for the simulator; NULL where there is none. On a network that looks the same from `period` ranks further
+    // on, there is a way to rename ranks that leaves the schedule as it is and makes `rank` its twin: the one whose clock
+    // is also its own. twin() is what `peer` is renamed to by it, so that twin(.., rank, rank) is rank's twin. Twins are
+    // their own twins, and are the first ranks: 0, 1, ... A problem without symmetry answers `peer`. It may take all
+    // chunks to be equal.
+    int (*twin)(const struct clab_problem *, int period, int rank, int peer);
+    // The end of the stages from `stage` on that are the same for each rank but for the numbers of chunks; NULL: each
+    // stands alone.
+    int (*alike)(const struct clab_problem *, int stage);
 };
 
 // All algorithms of all collectives, in a fixed order, ended by NULL.

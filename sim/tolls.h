@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What a message of so many bytes costs on a link: a segment's figures times the bytes, computed once for a size, in
+// ticks. A schedule has few sizes, and a table this small stays in a core's own cache.
+#pragma once
+
+#include "net.h"
+#include "ticks.h"
+
+struct toll {
+    const struct clab_segment *segment; // NULL: empty
+    size_t bytes;
+    double o_send, send; // s of the sender's port: fixed, and for the bytes
+    double head;         // s from then until the receiver may begin
+    double o_recv, o_both, recv;
+    double last;   // s from the message's head on before which the last fragment can not have landed; of a segment of
+                   // `memory`: before which it has not been sent
+    double reduce; // s to combine the bytes, where there are no levels
+    double latency;
+    bool waits;
+};
+
+enum { TOLLS_LINKS = 8, TOLLS_SIZES = 16 };
+
+struct tolls {
+    struct toll table[TOLLS_LINKS][TOLLS_SIZES];
+    struct ticks ticks;
+    double gamma; // s/B
+};
+
+struct toll *tolls_fill(struct tolls *tolls, struct toll *toll, const struct clab_link *link, size_t bytes);
+
+// `index` of the link, < TOLLS_LINKS. Valid until the next call.
+static inline const struct toll *tolls_of(struct tolls *tolls, const struct clab_link *link, int index, size_t bytes)
+{
+    struct toll *toll = &tolls->table[index][(bytes * 0x9E3779B97F4A7C15u) >> 60];
+    return toll->segment && toll->bytes == bytes ? toll : tolls_fill(tolls, toll, link, bytes);
+}
