@@ -2,6 +2,7 @@
 # Builds commlab into build/: libcommlab.a, the program commlab (linked to ./commlab), the labs; the tests on request.
 #
 # - A new file needs no line here: wildcards find core/, backends/, sim/, cmd/, labs/ and tests/.
+# - Backends whose libraries a machine may lack are plugins: backends/NAME/ becomes build/backends/NAME.so.
 # - probe.sh asks once what the machine has; build/probes.mk keeps it until flags or installed packages change.
 # - Objects depend on the flags they were made with, the library on the list of its objects: what changed is remade.
 # - SAN=... builds into a directory of its own, so that objects of two kinds never mix.
@@ -24,24 +25,32 @@ B := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
 CFLAGS ?= $(if $(SAN),-O1,-O3) -g
+CXXFLAGS ?= $(CFLAGS)
+MPICC ?= mpicc
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-compile := $(CC) -std=c11 -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) \
-           -Icore -Ibackends -Isim $(CPPFLAGS) $(CFLAGS) -pthread $(sanitize)
-link := $(CC) $(CFLAGS) -pthread $(sanitize) -Wl,--as-needed $(LDFLAGS)
+any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread $(sanitize)
+compile := $(CC) -std=c11 -Isim $(any) $(CFLAGS)
+# Plugins call what is in the program: -rdynamic.
+link := $(CC) $(CFLAGS) -pthread $(sanitize) -rdynamic -Wl,--as-needed $(LDFLAGS)
 libraries := $(LDLIBS) -lm -ldl
 
 # ---- files ----------------------------------------------------------------------------------------------------
 
-library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c sim/*.c)
+library_c := $(wildcard core/*/*.c backends/*.c backends/shm/*.c backends/emulate/*.c sim/*.c)
 cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
 test_c    := $(wildcard tests/test_*$(T)*.c)
+fuzz_c    := $(wildcard tests/fuzz/*.c)
 objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 library := $(B)/libcommlab.a
 labs    := $(patsubst %.c,$(B)/%,$(lab_c))
 tests   := $(patsubst %.c,$(B)/%,$(test_c))
+targets := $(patsubst %.c,$(B)/%,$(filter-out %/log.c %/drive.c,$(fuzz_c)))
 
 # With V=1 commands are shown as they are, else one line an object.
 Q := $(if $(filter-out 0,$(V)),,@)
@@ -49,16 +58,25 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test plot fit clean help show
+.PHONY: all tests test fuzz targets plot fit clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
-tests: all $(tests) ## build the tests
+# The targets of fuzzing are what test_fuzz.sh runs.
+tests: all $(tests) $(if $(filter tests/test_fuzz.sh,$(wildcard tests/test_*$(T)*.sh)),$(targets)) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
 	$(Q)tests/run.sh $(B) $(T)
+
+# By libFuzzer, or else by tests/fuzz/drive.c.
+FUZZ_SECONDS ?= 60
+fuzz: ## hand random input to all that reads input, for FUZZ_SECONDS in all (60); FUZZ_SEED=N repeats
+	$(Q)$(MAKE) B=build/fuzz $(or $(probed_fuzz),SAN=address$(comma)undefined) targets
+	$(Q)tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+targets: $(targets)
 
 fit: all ## measure this machine for the predictions, anew (a minute at most)
 	$(Q)$(B)/commlab fit
@@ -91,7 +109,8 @@ help: ## this list
 	@echo '  SAN=LIST      with sanitizers, into build/san-LIST: address,undefined or thread'
 	@echo '  WERROR=1      warnings are errors'
 	@echo '  V=1           show the commands'
-	@echo '  CC CPPFLAGS CFLAGS LDFLAGS LDLIBS    as usual'
+	@echo '  MPICC=NAME    the MPI that the mpi backend is built with (mpicc), such as mpicc.mpich'
+	@echo '  CC CPPFLAGS CFLAGS CXX CXXFLAGS LDFLAGS LDLIBS    as usual'
 
 # Goals that build need the machine's answers; `make help` and `make clean` do not.
 ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),all)),)
@@ -103,7 +122,7 @@ keep = $(if $(subst x$2,,x$(file <$1))$(subst x$(file <$1),,x$2),$(file >$1,$2))
 
 $(shell mkdir -p $(B))
 switches := $(sort $(filter NO_% WITH_%,$(.VARIABLES)))
-$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(foreach switch,$(switches),$(switch)=$($(switch))))
+$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(CXX) $(CXXFLAGS) $(MPICC) $(foreach switch,$(switches),$(switch)=$($(switch))))
 
 # A package that comes or goes changes one of these directories' time.
 installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin)
@@ -112,6 +131,7 @@ installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin)
 include $(B)/probes.mk
 $(B)/probes.mk: probe.sh $(B)/probes.key $(installed)
 	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS) $(sanitize)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' \
+	    CXX='$(CXX)' CXXFLAGS='$(CPPFLAGS) $(CXXFLAGS) $(sanitize)' MPICC='$(MPICC)' \
 	    $(foreach switch,$(switches),$(switch)='$($(switch))') ./probe.sh $@ $(B)/probes.txt
 
 show: $(B)/probes.mk
@@ -119,7 +139,7 @@ show: $(B)/probes.mk
 
 compile += $(probed_cppflags)
 libraries := $(probed_ldlibs) $(libraries)
-$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries))
+$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries) / $(CXX) $(CXXFLAGS) $(probed_mpicc))
 $(call keep,$(B)/objects,$(sort $(library_c) / $(cmd_c)))
 
 # ---- what this build is: for the manifest of every result -----------------------------------------------------
@@ -145,7 +165,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
 # Tests may use what stands behind a subcommand.
-$(call objects,$(test_c)): compile += -Icmd
+$(call objects,$(test_c) $(fuzz_c)): compile += -Icmd
 $(call objects,$(test_c)): | needs-cmocka
 
 $(library): $(call objects,$(library_c)) $(B)/objects
@@ -171,13 +191,49 @@ $(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
 
+# A target has a log of its own, and its input from libFuzzer if that is among the sanitizers, else from drive.c.
+fuzzer := $(findstring fuzzer,$(SAN))
+$(targets): $(B)/%: $(B)/obj/%.o $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o)) $(B)/libcmd.a $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) $(addprefix -fsanitize=,$(fuzzer)) -o $@ $^ $(libraries)
+
 commlab: $(B)/commlab
 	$(Q)ln -sf $< $@
+
+# ---- plugins --------------------------------------------------------------------------------------------------
+# Each is built by its library's compiler, and holds nothing of the core. One that is no longer wanted goes.
+
+plugins := $(patsubst %,$(B)/backends/%.so,$(probed_plugins))
+plugin_o = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard backends/$1/*.c backends/$1/*.cc)))
+$(shell rm -f $(filter-out $(plugins),$(wildcard $(B)/backends/*.so)))
+all: $(plugins)
+
+gloo_o := $(call plugin_o,gloo)
+$(gloo_o): compile = $(CXX) -std=c++17 $(any) $(CXXFLAGS) -fPIC -fvisibility=hidden
+$(B)/backends/gloo.so: $(gloo_o)
+$(B)/backends/gloo.so: link_plugin = $(CXX) -shared $(CXXFLAGS) -pthread $(sanitize) $(LDFLAGS)
+$(B)/backends/gloo.so: plugin_libraries = -lgloo
+
+mpi_o := $(call plugin_o,mpi)
+$(mpi_o): compile = $(probed_mpicc) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden -DCLAB_MPIRUN='"$(probed_mpirun)"'
+$(B)/backends/mpi.so: $(mpi_o)
+$(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $(sanitize) $(LDFLAGS)
+
+$(plugins): $(B)/flags
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link_plugin) -o $@ $(filter %.o,$^) $(plugin_libraries) $(LDLIBS)
+
+$(B)/obj/%.o: %.cc $(B)/flags
+	$(call say,CXX)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
 .PHONY: needs-cmocka
 needs-cmocka: $(B)/probes.mk
 	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
--include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c)))
+-include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c)) $(gloo_o) $(mpi_o))
 
 endif

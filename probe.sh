@@ -84,13 +84,33 @@ static void nothing(void **state) { (void)state; }
 static const struct CMUnitTest tests[] = {cmocka_unit_test(nothing)};
 int main(void) { return cmocka_run_group_tests(tests, 0, 0); }
 C
+    # Debian keeps the header in a folder of its own. The library is loaded when it is needed: it is not linked.
+    local pmix= folder
+    for folder in /usr/lib/*/pmix2/include; do
+        [ ! -e "$folder/pmix.h" ] || pmix="-I$folder"
+    done
+    probe pmix 'ranks that Open MPI starts find each other' \
+        'ranks that Open MPI starts find each other by MASTER_ADDR only' libpmix-dev pmix-devel \
+        "probed_cppflags += -DHAVE_PMIX $pmix" links $pmix -lpmix <<'C'
+#include <pmix.h>
+int main(void) { return PMIx_Initialized(); }
+C
     probe gnuplot 'figures as SVG and PNG' 'no figures' \
         'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
+    probe libfuzzer 'make fuzz sees which input leads to new code' 'make fuzz changes its input blindly' \
+        'clang libclang-rt-dev' 'clang compiler-rt' \
+        'probed_fuzz := CC=clang SAN=fuzzer-no-link,address,undefined' fuzzes
 }
 
 # gnuplot may be there without the terminals that the figures are drawn with.
 draws() {
     gnuplot -e 'set terminal svg; set output "/dev/null"; plot x; set terminal pngcairo; plot x' >"$work/log" 2>&1
+}
+
+# clang may be there without its runtime.
+fuzzes() {
+    echo 'int LLVMFuzzerTestOneInput(const void *data, unsigned long n) { return 0 * !data * (int)n; }' >"$work/try.c"
+    clang -fsanitize=fuzzer,address,undefined -o "$work/try" "$work/try.c" >"$work/log" 2>&1
 }
 
 if [ "${1-}" = --list ]; then

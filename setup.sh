@@ -21,6 +21,9 @@ libinih-dev                       inih-devel
 libcmocka-dev                     libcmocka-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot
 fonts-dejavu-core                 dejavu-sans-fonts
+libpmix-dev                       pmix-devel
+clang                             clang
+libclang-rt-dev                   compiler-rt
 -                                 libasan
 -                                 libubsan
 -                                 libtsan

@@ -5,6 +5,7 @@
 // - A *domain* is a process's attachment to a job (mapped segment, opened fabric); an *endpoint* is a communicator's.
 // - Every slot is filled: a stub answers CLAB_EUNSUPPORTED, so nobody tests for NULL.
 // - No call blocks except attach, open and the waits inside `exchange`, and those have a deadline.
+// - Those of libraries that not every machine has are plugins.
 // - Life: attach, then any number of (open ... close) and (alloc ... free), then detach. One thread a domain.
 #pragma once
 
@@ -26,6 +27,7 @@ struct clab_meeting {
     const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
     int n;
     uint64_t key; // the same at each of them, and of no other meeting of the job (clab_mix)
+    bool quiet;   // who fails is the caller's to say: nothing is logged
 };
 
 // What a rank has heard of another. All from CLAB_LEFT on will say nothing any more.
@@ -36,7 +38,12 @@ enum clab_presence {
     CLAB_LOST, // its process has ended without that, or has failed; or its host is gone
 };
 
-enum clab_notice_kind { CLAB_NOTICE_LEFT, CLAB_NOTICE_LOST, CLAB_NOTICE_REVOKED };
+enum clab_notice_kind {
+    CLAB_NOTICE_LEFT,
+    CLAB_NOTICE_LOST,
+    CLAB_NOTICE_REVOKED,
+    CLAB_NOTICE_EXPELLED, // `culprit` did not answer, and is left out of what comes after `comm` (clab_comm_shrink)
+};
 
 // What has gone wrong, told to all ranks of the job.
 struct clab_notice {
@@ -44,7 +51,7 @@ struct clab_notice {
     int teller;    // the rank that has failed, or has found it
     int culprit;   // the rank that it waited for, or -1
     int err;       // enum clab_err
-    uint64_t comm; // REVOKED: the communicator on which `teller` has failed
+    uint64_t comm; // REVOKED: the communicator on which `teller` has failed; EXPELLED
 };
 
 // How processes find each other, and hear of each other, beside any backend. Provided by the job (core/job).
@@ -60,13 +67,15 @@ struct clab_bootstrap {
     size_t segment_bytes, segment_offset; // the part of it that is the backend's
     char *flights; // (local_ranks, CLAB_FLIGHT_BYTES), zeroed at first, shared by the ranks of this host
 
-    // While a rank waits in `exchange`, this is called again and again; it says whether there is something under way.
-    bool (*meanwhile)(void *);
+    // While a rank waits in `exchange`, this is called again and again. *busy_p: something is under way, so that the
+    // next call should come within 1 ms. Its error ends the exchange, here and at all who wait for this rank there.
+    int (*meanwhile)(void *, bool *busy_p);
     void *meanwhile_of;
 
     // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
     //   mine: (bytes); all: (n, bytes)
-    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT, CLAB_EMISMATCH (of bytes)
+    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as it
+    //   was), CLAB_EMISMATCH (of bytes), those of meanwhile
     int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *mine, size_t bytes, void *all);
     // Tell all ranks, this one included. Never waits.
     void (*tell)(struct clab_bootstrap *, const struct clab_notice *);
@@ -115,7 +124,7 @@ struct clab_call {
     int root;
     size_t count; // elements, as in clab.h
     enum clab_type type;
-    enum clab_op op;
+    enum clab_op op; // never CLAB_AVG: the library sums, and the communicator divides
     const void *in;
     void *out;
 };
@@ -149,11 +158,13 @@ struct clab_backend {
     //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT
     int (*open)(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
     // Not collective, never waits: what peers still read or expect stays valid until they close, too. `failed`: the
-    // communicator was poisoned, transfers may be under way, and buffers are the caller's again from now on.
+    // communicator has just failed; transfers may be under way, and a native collective, and buffers are the caller's
+    // again on return: nothing writes them later, and a peer that still reads them answers with an error.
     void (*close)(struct clab_endpoint *endpoint, bool failed);
 
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
-    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_ESYS
+    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller knows more to
+    //   say; CLAB_ESYS: logged
     int (*start)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
     // Move what can be moved now; *done_p says whether all `n` are done. Never waits.
     //   errors: as start
@@ -163,9 +174,12 @@ struct clab_backend {
     bool (*idle)(struct clab_endpoint *endpoint, unsigned fruitless);
 
     // Collectives by the library's own means, where it has any; those of an endpoint are started in the same order by
-    // all members, one at a time. Without: clab_no_native_start and clab_no_native_test.
-    bool has_native;
-    //   errors: CLAB_EUNSUPPORTED, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ESYS
+    // all members, one at a time. Without: clab_no_native, clab_no_native_start and clab_no_native_test.
+    // Whether it has this one. The answer is the same on all ranks, and known before any is started.
+    bool (*has_native)(enum clab_collective collective, enum clab_type type, enum clab_op op);
+    // Begin one that has_native promised. The call is copied; buffers are the library's until it is done. What is under
+    // way when its endpoint is closed is freed by close.
+    //   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ENOMEM, CLAB_ESYS
     int (*native_start)(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
     // Frees `native` when it is done, or has failed. Never waits.  errors: as native_start
     int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
@@ -173,10 +187,15 @@ struct clab_backend {
     const struct clab_device *device;
 };
 
+bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
 int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
-// The backend called `name`, or NULL with one logged line that lists those there are.
+// ---- which there are ---------------------------------------------------------------------------------------------
+
+// The backend called `name`: one that is built in, or a plugin (plugin.h), which is loaded now. NULL with one logged
+// line, which lists those there are, or says what this one needs and how to get it.
 const struct clab_backend *clab_backend_find(const char *name);
-// All that this build holds, ended by NULL.
-extern const struct clab_backend *const clab_backends[];
+// The names of all there are: those built in, then the plugins beside this program; NULL after the last. None is
+// loaded. Good until the next call.
+const char *clab_backend_name(int i);

@@ -1,29 +1,74 @@
 // SPDX-License-Identifier: MIT
-// The backends of this build, and how one is found by name.
+// Which backends there are, and how one is found by name: those built in, and plugins (plugin.h).
 
 #include "backend.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "plugin.h"
 #include "shm/shm.h"
 
-const struct clab_backend *const clab_backends[] = {
+static const struct clab_backend *const built_in[] = {
     &clab_backend_shm,
     NULL,
 };
 
+// Plugins of the kit that a machine may lack, and what they are built from.
+static const struct {
+    const char *name, *needs;
+} optional[] = {
+    {"gloo", "Gloo (libgloo-dev) and a C++ compiler"},
+    {"mpi", "an MPI (libopenmpi-dev or libmpich-dev)"},
+};
+
+static const struct clab_backend *find_built_in(const char *name)
+{
+    for (int i = 0; built_in[i]; i++)
+        if (!strcmp(built_in[i]->name, name))
+            return built_in[i];
+    return NULL;
+}
+
+const char *clab_backend_name(int i)
+{
+    for (int b = 0; built_in[b]; b++, i--)
+        if (i == 0)
+            return built_in[b]->name;
+    return clab_plugin_name(i);
+}
+
+static void say_what_there_is(const char *name)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        if (!strcmp(optional[i].name, name)) {
+            clab_error("--backend: %s is not in this build: it needs %s; ./setup.sh installs that, then run make", name,
+                       optional[i].needs);
+            return;
+        }
+    for (int i = 0; clab_backend_name(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, " %s", clab_backend_name(i));
+    clab_error("--backend: there is no '%s' in this build; there is:%s", name, names);
+}
+
 const struct clab_backend *clab_backend_find(const char *name)
 {
-    char names[256] = "";
-    for (int i = 0; clab_backends[i]; i++) {
-        if (!strcmp(clab_backends[i]->name, name))
-            return clab_backends[i];
-        strncat(names, " ", sizeof names - strlen(names) - 1);
-        strncat(names, clab_backends[i]->name, sizeof names - strlen(names) - 1);
-    }
-    clab_error("--backend: there is no '%s' in this build; there is:%s", name, names);
+    const struct clab_backend *found = find_built_in(name);
+    if (found)
+        return found;
+    if (clab_plugin_exists(name))
+        return clab_plugin_load(name);
+    say_what_there_is(name);
     return NULL;
+}
+
+bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op)
+{
+    (void)collective, (void)type, (void)op;
+    return false;
 }
 
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)

@@ -120,9 +120,9 @@ static int open_job(const struct bench_options *options, struct clab_job **job_p
 {
     char ranks[16];
     snprintf(ranks, sizeof ranks, "%d", options->nranks);
-    char *words[] = {"commlab bench",          "-n", ranks, options->backend ? "--backend" : NULL,
-                     (char *)options->backend, NULL};
-    int count = options->backend ? 5 : 3;
+    char *name = (char *)options->backend_name;
+    char *words[] = {"commlab bench", "-n", ranks, name ? "--backend" : NULL, name, NULL};
+    int count = name ? 5 : 3;
     return clab_job_open(&count, words, job_p);
 }
 

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend.h"
 #include "base/manifest.h"
 #include "base/stats.h"
 #include "base/table.h"
@@ -47,7 +48,8 @@ struct bench_options {
     const char *algorithms; // as given: "auto", "all", or names with commas
     bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
     int nranks, cores;   // cores: that the ranks share
-    const char *backend; // NULL: the job's
+    const char *backend_name;           // as given; NULL: the job's
+    const struct clab_backend *backend; // that it is
     int lanes;           // 0: each algorithm's own
     int root;            // or BENCH_ALL_ROOTS
     size_t first, last;  // bytes
@@ -95,7 +97,7 @@ enum { BENCH_NAME = 64 }; // room for an algorithm's
 // One row of the table: all but what is measured.
 struct bench_row {
     struct clab_problem problem;            // lanes as they are run
-    const struct clab_algorithm *algorithm; // that runs
+    const struct clab_algorithm *algorithm; // that runs; may be clab_native_algorithm (comm.h)
     bool automatic;                         // it is the library's own choice
     enum clab_type type;
     enum clab_op op;
@@ -214,7 +216,7 @@ struct bench_result {
     bool measured; // this placement was asked for, and there is one
     struct bench_time time;
     long long wrong;     // elements over all ranks; -1: not checked
-    long long sent;      // bytes by the busiest rank, a call
+    long long sent;      // bytes by the busiest rank, a call; -1: not known
     double line;         // s: how near the cores were (line.h); 0: not looked at
     double predicted;    // seconds; NAN: not predicted
     const char *refused; // why the time can not be; NULL: it can

@@ -3,9 +3,11 @@
 // the manifest without which no number can be judged.
 //
 // - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
-// - What was refused has no time; what was not checked, or not predicted, has no such cell.
+// - What was refused has no time; what was not checked, not predicted, or is not known has no such cell.
 
 #include "bench.h"
+
+#include <stdlib.h>
 
 #include "base/machine.h"
 #include "base/units.h"
@@ -83,8 +85,10 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 {
     const struct bench_limits *limits = &bench->limits;
     char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT], line[CLAB_TEXT];
-    CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s", bench->nranks, bench->options->cores,
-                               clab_job_backend(bench->job)));
+    const char *emulated = getenv("CLAB_EMULATE");
+    CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s%s%s", bench->nranks, bench->options->cores,
+                               clab_job_backend(bench->job), emulated ? ", delayed as on " : "",
+                               emulated ? emulated : ""));
     CLAB_TRY(clab_manifest_add(manifest, "memory copy",
                                "%s by one core, %s by all ranks at once, %s within a core's cache",
                                clab_rate_text(limits->copy_one, one), clab_rate_text(limits->copy_all, all),
@@ -137,7 +141,7 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         clab_cell_real(rate),
         clab_cell_real(rate * bench_bus_factor(p->collective, p->nranks)),
         result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong),
-        clab_cell_integer(result->sent),
+        result->sent < 0 ? clab_cell_none() : clab_cell_integer(result->sent),
         clab_cell_real(1e6 * result->predicted),
         clab_cell_real(100 * valid * bench_residual(result)),
     };

@@ -33,13 +33,15 @@ enum {
     KEY_CSV,
     KEY_JSON,
     KEY_SEED,
+    KEY_EMULATE,
 };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is measured:", 1},
     {"ranks", 'n', "N", 0, "ranks (2)", 1},
     {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm)", 1},
-    {"algo", KEY_ALGO, "NAMES", 0, "algorithms, commas between them; auto: the library's choice; all (auto)", 1},
+    {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would", 1},
+    {"algo", KEY_ALGO, "NAMES", 0, "algorithms, commas between them; native: the backend's own; auto; all (auto)", 1},
     {"lanes", KEY_LANES, "L", 0, "lanes of each algorithm; 0: its own (0)", 1},
     {"minbytes", 'b', "SIZE", 0, "smallest size, such as 8, 64K, 1M (8)", 1},
     {"maxbytes", 'e', "SIZE", 0, "largest size (64M)", 1},
@@ -169,7 +171,8 @@ static error_t parse_what(int key, char *arg, struct bench_options *o)
     case 'd': return bench_take_list(types, "-d", arg, o->types);
     case 'o': return bench_take_list(ops, "-o", arg, o->ops);
     case 'r': return take_root(arg, o);
-    case KEY_BACKEND: o->backend = arg; return 0;
+    case KEY_BACKEND: o->backend_name = arg; return 0;
+    case KEY_EMULATE: o->net = o->net ? o->net : arg; return setenv("CLAB_EMULATE", arg, 1);
     case KEY_ALGO: o->algorithms = arg; return 0;
     case KEY_LANES: return bench_take_int("--lanes", arg, 0, CLAB_MAX_LANES, &o->lanes);
     case KEY_IN_PLACE: return take_placements(arg, o);
@@ -217,6 +220,13 @@ static int resolve_ranks(struct bench_options *o)
         return CLAB_OK;
     clab_error("-r %d, but the ranks are 0 to %d", o->root, o->nranks - 1);
     return CLAB_EINVAL;
+}
+
+static int resolve_backend(struct bench_options *o)
+{
+    const char *job = getenv("CLAB_BACKEND");
+    o->backend = clab_backend_find(o->backend_name ? o->backend_name : job ? job : "shm");
+    return o->backend ? CLAB_OK : CLAB_EINVAL;
 }
 
 static int resolve_sizes(struct bench_options *o)
@@ -273,6 +283,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         o.collectives[o.ncollectives++] = CLAB_ALLREDUCE;
     CLAB_TRY(resolve_sizes(&o));
     CLAB_TRY(resolve_ranks(&o));
+    CLAB_TRY(resolve_backend(&o));
     CLAB_TRY(check_files(&o));
     o.factor = o.factor ? o.factor : 4;
     o.command = join_words(argc, argv);

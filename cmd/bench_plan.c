@@ -69,7 +69,20 @@ static size_t next_size(const struct bench_options *options, size_t bytes)
     return bytes <= options->last / (size_t)options->factor ? bytes * (size_t)options->factor : 0;
 }
 
-// The automatic choice depends on the size, so it is made for each row.
+static bool has_native(const struct bench_options *options, const struct bench_row *row)
+{
+    return clab_native_has(options->backend, row->problem.collective, row->type, row->op);
+}
+
+// The library's choice depends on the size, so it is made for each row. Lanes are of schedules only.
+static const struct clab_algorithm *choose(const struct bench_options *options, const struct bench_row *row,
+                                           int *lanes_p)
+{
+    if (!options->lanes && has_native(options, row))
+        return &clab_native_algorithm;
+    return clab_select(&row->problem, clab_type_bytes(row->type), row->problem.nranks > options->cores, lanes_p);
+}
+
 static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)
 {
     const size_t whole = clab_type_bytes(row.type) * (size_t)clab_problem_blocks(&row.problem);
@@ -78,8 +91,7 @@ static int add_size(const struct bench_options *options, struct bench_row row, s
         return CLAB_OK;
     row.problem.count = bench_has_data(row.problem.collective) ? count : 0;
     if (row.automatic)
-        row.algorithm = clab_select(&row.problem, clab_type_bytes(row.type), row.problem.nranks > options->cores,
-                                    &row.problem.lanes);
+        row.algorithm = choose(options, &row, &row.problem.lanes);
     if (options->lanes)
         row.problem.lanes = options->lanes;
     return row.algorithm ? add_row(plan, &row)
@@ -101,9 +113,26 @@ static int add_sizes(const struct bench_options *options, struct bench_row row, 
 
 // ---- algorithms ----------------------------------------------------------------------------------------------
 
+static bool is_native(const char *name)
+{
+    return !strcmp(name, clab_native_algorithm.name);
+}
+
+static int add_native(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
+{
+    if (!has_native(options, &row))
+        return add_skip(plan, row.problem.collective, "native", "the backend has none of its own");
+    if (options->lanes)
+        return add_skip(plan, row.problem.collective, "native", "it has no lanes");
+    row.algorithm = &clab_native_algorithm;
+    return add_sizes(options, row, plan);
+}
+
 static int add_algorithm(const struct bench_options *options, struct bench_row row, const char *name,
                          struct bench_plan *plan)
 {
+    if (is_native(name))
+        return add_native(options, row, plan);
     row.automatic = !strcmp(name, "auto");
     row.algorithm = row.automatic ? NULL : clab_algorithm_find(row.problem.collective, name);
     if (row.automatic)
@@ -130,6 +159,8 @@ static int add_algorithms(const struct bench_options *options, struct bench_row 
 {
     char name[BENCH_NAME];
     if (!strcmp(options->algorithms, "all")) {
+        if (has_native(options, &row))
+            CLAB_TRY(add_native(options, row, plan));
         for (int i = 0; clab_algorithms[i]; i++)
             if (clab_algorithms[i]->collective == row.problem.collective)
                 CLAB_TRY(add_algorithm(options, row, clab_algorithms[i]->name, plan));
@@ -183,7 +214,7 @@ static int add_collective(const struct bench_options *options, enum clab_collect
 
 static bool is_known(const struct bench_options *options, const char *name)
 {
-    bool known = !strcmp(name, "auto");
+    bool known = !strcmp(name, "auto") || is_native(name);
     for (int i = 0; i < options->ncollectives; i++)
         known |= clab_algorithm_find(options->collectives[i], name) != NULL;
     return known;
@@ -211,7 +242,7 @@ static int check_names(const struct bench_options *options)
     for (const char *list = options->algorithms; take_name(&list, name);)
         if (!is_known(options, name)) {
             list_algorithms(options, there_are, sizeof there_are);
-            clab_error("--algo: there is no algorithm '%s'; there are auto, all, and: %s", name, there_are);
+            clab_error("--algo: there is no algorithm '%s'; there are auto, all, native, and: %s", name, there_are);
             return CLAB_ENOENT;
         }
     return CLAB_OK;

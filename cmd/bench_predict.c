@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "comm/comm.h"
 #include "net.h"
 
 enum { FEWEST_REPEATS = 3, MOST_REPEATS = 12, ROWS_A_REPEAT = 10 };
@@ -62,7 +63,7 @@ double bench_predict(const struct bench *bench, const struct bench_row *row, enu
                  : calls < CALLS                       ? calls
                                                        : CALLS,
     };
-    if (!bench->net || clab_sim_run(&row->problem, row->algorithm, bench->net, &options, &result) != CLAB_OK)
+    if (!bench->net || row->algorithm == &clab_native_algorithm || clab_sim_run(&row->problem, row->algorithm, bench->net, &options, &result) != CLAB_OK)
         return NAN;
     return result.seconds;
 }

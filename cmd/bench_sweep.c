@@ -4,7 +4,7 @@
 // - A check is of fresh random data, with outputs that held NaN before. After the timed calls, what the last of them
 //   left is checked, and that no call wrote to the input; in place, where calls feed on each other's results, fresh
 //   data and one call.
-// - Bytes sent are counted, by the communicator, in the first call.
+// - Bytes sent are counted, by the communicator, in the first call; what a native sends is not known.
 // - Ranks take the same branches: what they decide upon is the options, the plan, and sums over all.
 
 #include "bench.h"
@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "comm/comm.h"
 #include "line.h"
 
 // A placement of a row, under way.
@@ -70,6 +71,11 @@ static int check_once_more(const struct trial *t, long long *wrong)
 
 // ---- a trial -------------------------------------------------------------------------------------------------
 
+static bool is_native(const struct trial *t)
+{
+    return t->row->algorithm == &clab_native_algorithm;
+}
+
 static int use_algorithm(const struct trial *t)
 {
     const struct clab_problem *p = &t->row->problem;
@@ -77,7 +83,7 @@ static int use_algorithm(const struct trial *t)
     if (p->collective == CLAB_SENDRECV)
         return CLAB_OK; // messages have none
     return clab_comm_set_algorithm(t->bench->comm, p->collective, automatic ? "auto" : t->row->algorithm->name,
-                                   automatic ? 0 : p->lanes);
+                                   automatic || is_native(t) ? 0 : p->lanes);
 }
 
 // A first call on fresh data: what it sends, and whether it is right.
@@ -86,7 +92,7 @@ static int call_first(const struct trial *t, struct bench_result *result)
     const bool checks = t->bench->options->check && bench_has_data(t->row->problem.collective);
     const size_t before = clab_comm_traffic(t->bench->comm).bytes_sent;
     CLAB_TRY(bench_call(t->bench->comm, t->row, t->buffers));
-    result->sent = (long long)(clab_comm_traffic(t->bench->comm).bytes_sent - before);
+    result->sent = is_native(t) ? -1 : (long long)(clab_comm_traffic(t->bench->comm).bytes_sent - before);
     result->wrong = checks ? count_wrong(t) : -1;
     return CLAB_OK;
 }

@@ -120,7 +120,8 @@ static int add_screen_row(struct clab_table *table, const struct bench_row *row,
         CLAB_TRY(clab_table_add(table, first[i]));
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         CLAB_TRY(add_placement(table, row, &results[p]));
-    CLAB_TRY(clab_table_add(table, clab_cell_integer(sent_by_a_rank(results))));
+    const long long sent = sent_by_a_rank(results);
+    CLAB_TRY(clab_table_add(table, sent < 0 ? clab_cell_none() : clab_cell_integer(sent)));
     return clab_table_add(table, clab_cell_text(row->algorithm->name));
 }
 

@@ -69,12 +69,13 @@ struct clab_comm_setup {
 };
 struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm);
 
-// Use `algorithm` ("ring", ...; "auto": by the measured table) with `lanes` (0: the algorithm's own, and with "auto")
-// for `collective` from now on. All ranks must say the same (else their next call answers CLAB_EMISMATCH).
+// Use `algorithm` ("ring", ...; "native": what the backend's library has of its own; "auto": that, or else by the
+// measured table) with `lanes` (0: the algorithm's own, and with "native" and "auto") for `collective` from now on. All ranks must say the same (else their next call answers CLAB_EMISMATCH).
 //   errors: CLAB_ENOENT (unknown; the line lists those there are), CLAB_EINVAL (lanes)
 int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collective, const char *algorithm, int lanes);
 
-// What this rank has been told to send on a communicator since it was made, counted move by move.
+// What this rank has been told to send on a communicator since it was made, counted move by move. What a native sends
+// is not known, and not counted.
 struct clab_comm_traffic {
     const char *algorithm; // of the last collective
     size_t messages, bytes_sent;

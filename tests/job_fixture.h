@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -71,6 +72,7 @@ static inline pid_t start_job(struct clab_launch launch, body_fn body)
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves no job behind
         setpgid(0, 0);
         _exit(run_job(launch, body));
     }

@@ -20,6 +20,7 @@ static struct bench_options options_for(enum clab_collective collective, const c
                                   .types[CLAB_F32] = true,
                                   .ops[CLAB_SUM] = true,
                                   .nranks = nranks,
+                                  .backend = clab_backend_find("shm"),
                                   .cores = 2,
                                   .first = 8,
                                   .last = 2048,
@@ -117,6 +118,53 @@ static void test_the_automatic_choice_is_known_before(void **state)
     bench_plan_free(&plan);
 }
 
+// A library with an allreduce of its own.
+static bool has_sums(enum clab_collective collective, enum clab_type type, enum clab_op op)
+{
+    (void)type, (void)op;
+    return collective == CLAB_ALLREDUCE;
+}
+
+static void test_a_native_is_the_automatic_choice_and_one_of_all(void **state)
+{
+    (void)state;
+    const struct clab_backend library = {.has_native = has_sums};
+    struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 4);
+    struct bench_plan plan;
+    options.backend = &library;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    for (int i = 0; i < plan.nrows; i++)
+        assert_string_equal(plan.rows[i].algorithm->name, "native");
+    bench_plan_free(&plan);
+    options.algorithms = "all";
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    assert_string_equal(plan.rows[0].algorithm->name, "native");
+    assert_string_not_equal(plan.rows[plan.nrows - 1].algorithm->name, "native");
+    bench_plan_free(&plan);
+}
+
+static void test_a_native_that_can_not_be_is_skipped(void **state)
+{
+    (void)state;
+    const struct clab_backend library = {.has_native = has_sums};
+    struct bench_options options = options_for(CLAB_ALLREDUCE, "native,ring", 4);
+    struct bench_plan plan;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK); // of shm, which has none
+    assert_int_equal(plan.nskips, 1);
+    assert_string_equal(plan.skips[0].algorithm, "native");
+    bench_plan_free(&plan);
+    options.backend = &library;
+    options.lanes = 2;
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    assert_int_equal(plan.nskips, 1);
+    assert_string_equal(plan.skips[0].reason, "it has no lanes");
+    bench_plan_free(&plan);
+    options.algorithms = "auto"; // lanes ask for a schedule
+    assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+    assert_string_not_equal(plan.rows[0].algorithm->name, "native");
+    bench_plan_free(&plan);
+}
+
 static void test_bus_factors_are_those_of_nccl_tests(void **state)
 {
     (void)state;
@@ -171,6 +219,8 @@ int main(void)
         cmocka_unit_test(test_all_means_types_ops_roots_and_algorithms),
         cmocka_unit_test(test_what_a_collective_lacks_is_skipped_with_a_reason),
         cmocka_unit_test(test_the_automatic_choice_is_known_before),
+        cmocka_unit_test(test_a_native_is_the_automatic_choice_and_one_of_all),
+        cmocka_unit_test(test_a_native_that_can_not_be_is_skipped),
         cmocka_unit_test(test_bus_factors_are_those_of_nccl_tests),
         cmocka_unit_test(test_a_block_lies_in_place_where_it_belongs),
         cmocka_unit_test(test_no_time_is_under_what_must_be_written_and_heard),

@@ -4,7 +4,7 @@
 # code builds with none of it. Usage: test_build.sh [BUILD].
 #
 # A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the
-# functions; gnuplot is not on the path.
+# functions; a program is not on the path.
 
 . tests/cases.sh
 if [ "$build" != build ]; then
@@ -30,12 +30,19 @@ link_machine() {
     mkdir "$scratch/include" "$scratch/bin" "$scratch/lib"
     ln -s /usr/include/* /usr/local/include/* "$scratch/include" 2>/dev/null
     ln -s /bin/* /usr/bin/* /usr/local/bin/* "$scratch/bin" 2>/dev/null
-    rm -f "$scratch"/bin/gnuplot*
     headers="-nostdinc -isystem $($cc -print-file-name=include) -isystem $scratch/include"
     headers="$headers -isystem /usr/include/$($cc -print-multiarch 2>/dev/null)" # Debian's second place
 }
 
-finds() { probes && said "✓ $1: " && { [ "$1" = gnuplot ] || grep -q "= -l$1\$" "$scratch/mk"; }; }
+# What the answers for make hold where $1 is there; gnuplot's are none.
+answer() {
+    case $1 in
+    gnuplot) ;;
+    libfuzzer) echo 'probed_fuzz := CC=clang' ;;
+    *) echo "+= -l$1" ;;
+    esac
+}
+finds() { probes && said "✓ $1: " && { [ -z "$(answer $1)" ] || grep -qF -- "$(answer $1)" "$scratch/mk"; }; }
 
 misses_without_header() {
     local file=$1.h status
@@ -56,7 +63,15 @@ misses_without_functions() {
     [ $status = 0 ] && missed_only $1 && ! grep -q "= -l$1\$" "$scratch/mk"
 }
 
-misses_from_path() { probes PATH="$scratch/bin" && missed_only $1; }
+# Without the programs whose names begin with $2.
+misses_from_path() {
+    local status
+    mkdir "$scratch/away" && mv "$scratch/bin/$2"* "$scratch/away"
+    probes PATH="$scratch/bin"
+    status=$?
+    mv "$scratch/away"/* "$scratch/bin" && rmdir "$scratch/away"
+    [ $status = 0 ] && missed_only $1
+}
 
 is_turned_off() {
     probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! grep -q "= -l$1\$" "$scratch/mk"
@@ -84,18 +99,20 @@ link_machine
 probes
 here=$why
 absent=$(grep -c '✗' <<<"$here")
-for name in $libraries gnuplot; do
+for name in $libraries gnuplot libfuzzer; do
     if missed=$(grep "✗ $name: " <<<"$here"); then
         skip "${missed#✗ }" finds_$name
         continue
     fi
     check finds_$name finds $name
-    if [ $name = gnuplot ]; then
-        check misses_from_path_$name misses_from_path $name
-    else
+    case $name in
+    gnuplot) check misses_from_path_$name misses_from_path $name gnuplot ;;
+    libfuzzer) check misses_from_path_$name misses_from_path $name clang ;;
+    *)
         check misses_without_header_$name misses_without_header $name
         check misses_without_functions_$name misses_without_functions $name
-    fi
+        ;;
+    esac
     check is_turned_off_$name is_turned_off $name
     check must_be_there_if_asked_for_$name must_be_there_if_asked_for $name
 done

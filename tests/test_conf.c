@@ -23,14 +23,19 @@ static int note(void *context, const struct clab_setting *s)
     return CLAB_OK;
 }
 
-static int read_text(const char *text, struct seen *seen)
+static int read_bytes(const char *text, size_t bytes, struct seen *seen)
 {
     const char *path = folder_path("a.conf");
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fputs(text, file);
+    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
     fclose(file);
     return clab_conf_read(path, note, seen);
+}
+
+static int read_text(const char *text, struct seen *seen)
+{
+    return read_bytes(text, strlen(text), seen);
 }
 
 static void test_settings_come_in_order_with_section_and_line(void **state)
@@ -77,6 +82,49 @@ static void test_a_line_is_never_cut(void **state)
     assert_int_equal(err, CLAB_EPARSE);
 }
 
+static void test_the_name_of_a_section_is_never_cut(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    char text[128], section[64] = "";
+    memset(section, 's', 49);
+    snprintf(text, sizeof text, "x = 1\n[%s]\ny = 2\n", section);
+    assert_int_equal(read_text(text, &seen), CLAB_OK);
+    assert_text_has(seen.text, section);
+    snprintf(text, sizeof text, "x = 1\n[%ss]\ny = 2\n", section);
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = read_text(text, &seen);
+    assert_one_line_with(capture_end(capture), "a.conf:2: the name of a section has at most 49 characters");
+    assert_int_equal(err, CLAB_EPARSE);
+}
+
+static void test_what_follows_a_zero_byte_is_not_dropped(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const texts[] = {"x = 1\ny = 2%cz\n", "x = 1\ny = 2%cz"}; // the latter ends without a newline
+    for (size_t i = 0; i < 2; i++) {
+        struct seen seen = {0};
+        char text[32];
+        const size_t bytes = (size_t)snprintf(text, sizeof text, texts[i], 0);
+        const struct capture capture = capture_begin(STDERR_FILENO);
+        const int err = read_bytes(text, bytes, &seen);
+        assert_one_line_with(capture_end(capture), "a.conf:2: a zero byte: this is no text");
+        assert_int_equal(err, CLAB_EPARSE);
+    }
+}
+
+// inih alone would take the third line for more of the value of x.
+static void test_indentation_means_nothing(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    assert_int_equal(read_text("[one]\nx = 1\n  y = 2\n\t[two]\n  z = 3\n  ", &seen), CLAB_OK);
+    assert_string_equal(seen.text, "2[one]x=1;3[one]y=2;5[two]z=3;");
+}
+
 static void test_a_refused_setting_ends_the_reading(void **state)
 {
     (void)state;
@@ -108,6 +156,9 @@ int main(void)
         cmocka_unit_test(test_an_empty_file_has_no_settings),
         cmocka_unit_test(test_a_malformed_line_is_named),
         cmocka_unit_test(test_a_line_is_never_cut),
+        cmocka_unit_test(test_the_name_of_a_section_is_never_cut),
+        cmocka_unit_test(test_what_follows_a_zero_byte_is_not_dropped),
+        cmocka_unit_test(test_indentation_means_nothing),
         cmocka_unit_test(test_a_refused_setting_ends_the_reading),
         cmocka_unit_test(test_what_can_not_be_read_is_named),
     };

@@ -385,7 +385,7 @@ static int try_rank(void)
 struct conforming {
     const char *backend, *variable; // an environment variable that is set for the job, or NULL
     int nranks;
-    char name[64];
+    char name[96];
 };
 
 static int run_job(const struct conforming *c, bool only_try)
@@ -442,9 +442,9 @@ int main(void)
     entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (entered == MAP_FAILED)
         return 1;
-    for (int b = 0; clab_backends[b] && b < MAX_BACKENDS; b++)
+    for (int b = 0; clab_backend_name(b) && b < MAX_BACKENDS; b++)
         for (int nranks = 1; nranks <= MAX_RANKS; nranks++)
-            jobs[n++] = (struct conforming){.backend = clab_backends[b]->name, .nranks = nranks};
+            jobs[n++] = (struct conforming){.backend = strdup(clab_backend_name(b)), .nranks = nranks};
     jobs[n++] = (struct conforming){.backend = "shm", .nranks = 3, .variable = "CLAB_SHM_NO_READV"};
     for (int i = 0; i < n; i++)
         tests[i] = test_of(&jobs[i]);

@@ -123,7 +123,8 @@ static void *play_pairs(void *argument)
     for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++) {
         int peer = player->rank ^ (1 + round % (nranks - 1)), all[2] = {-1, -1}; // a tournament
         int pair[2] = {peer < player->rank ? peer : player->rank, peer < player->rank ? player->rank : peer};
-        struct clab_meeting meeting = {pair, 2, (uint64_t)round * MAX_SEATS + (uint64_t)pair[0]};
+        struct clab_meeting meeting = {
+            .ranks = pair, .n = 2, .key = (uint64_t)round * MAX_SEATS + (uint64_t)pair[0]};
         player->err = clab_seat_exchange(&seat, meeting, &player->rank, sizeof player->rank, all);
         if (player->err == CLAB_OK && (all[0] != pair[0] || all[1] != pair[1]))
             player->err = CLAB_EWRONG;
@@ -164,9 +165,10 @@ static void test_notices_are_heard_once_whole_and_in_order(void **state)
     struct clab_control *control = control_new(TELLERS);
     struct player players[TELLERS];
     struct clab_notice notice;
-    uint64_t heard = 0, next[TELLERS] = {0}, count = 0;
+    struct clab_ear ear = {0};
+    uint64_t next[TELLERS] = {0}, count = 0;
     play(TELLERS, 0, players, (struct player){.control = control, .rounds = NOTICES}, tell_many);
-    for (; clab_control_hear(control, &heard, &notice); count++) {
+    for (; clab_control_hear(control, &ear, &notice); count++) {
         assert_int_equal(notice.kind, CLAB_NOTICE_REVOKED);
         assert_int_equal(notice.culprit, -1);
         assert_int_equal(notice.comm, next[notice.teller]++);
@@ -175,9 +177,29 @@ static void test_notices_are_heard_once_whole_and_in_order(void **state)
     assert_int_equal(count, TELLERS * NOTICES);
     // Who falls behind misses the oldest, and hears the rest.
     play(TELLERS, 0, players, (struct player){.control = control, .rounds = 10 * NOTICES}, tell_many);
-    for (count = 0; clab_control_hear(control, &heard, &notice); count++)
+    for (count = 0; clab_control_hear(control, &ear, &notice); count++)
         assert_int_equal(notice.err, notice.comm & 127);
     assert_int_equal(count, CLAB_BOARD_NOTICES);
+    free(control);
+}
+
+static void test_who_dies_while_telling_holds_nobody_up_for_long(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(2);
+    const struct clab_notice told = {.kind = CLAB_NOTICE_LOST, .culprit = 1};
+    struct clab_notice notice;
+    struct clab_ear ear = {0};
+    clab_control_tell(control, &told);
+    atomic_fetch_add(&control->told, 1); // as far as it came
+    clab_control_tell(control, &told);
+    assert_true(clab_control_hear(control, &ear, &notice));
+    const double start = clab_now();
+    while (!clab_control_hear(control, &ear, &notice) && clab_now() - start < 3)
+        usleep(1000);
+    assert_true(clab_now() - start < 2);
+    assert_int_equal(notice.culprit, 1);
+    assert_false(clab_control_hear(control, &ear, &notice));
     free(control);
 }
 
@@ -264,6 +286,82 @@ static void test_many_missing_ranks_are_counted(void **state)
     free(control);
 }
 
+// Rank 0 does not come, to two meetings; nothing is said of it.
+static void *play_partly(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat;
+    int mine = player->rank, all[MAX_SEATS];
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    for (uint64_t key = 1; key <= 4; key++) {
+        struct clab_meeting meeting = {.key = key, .quiet = true};
+        memset(all, -1, sizeof all);
+        if (clab_seat_exchange(&seat, meeting, &mine, sizeof mine, all) != CLAB_ETIMEOUT)
+            player->err = CLAB_EWRONG;
+        for (int rank = 0; rank < (int)seat.control->nranks; rank++)
+            if (all[rank] != (rank == 0 ? -1 : rank))
+                player->err = CLAB_EWRONG;
+    }
+    return NULL;
+}
+
+static void test_what_has_come_by_the_deadline_is_given(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(4);
+    struct player players[4], model = {.control = control, .timeout = 0.2};
+    const double start = clab_now();
+    assert_string_equal(logged(4, 1, players, model, play_partly), "");
+    assert_true(clab_now() - start < 4 * 0.2 + 1); // nobody waits for rank 0 to read what was posted
+    for (int rank = 1; rank < 4; rank++)
+        assert_int_equal(players[rank].err, CLAB_OK);
+    free(control);
+}
+
+// Rank 1 hears of something else, a while after it has begun to wait.
+static int call_off(void *of, bool *busy_p)
+{
+    const double *until = of;
+    *busy_p = true;
+    return clab_now() < *until ? CLAB_OK : CLAB_EPOISONED;
+}
+
+static void *play_called_off(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat;
+    double until = clab_now() + 0.1;
+    int mine = player->rank, all[MAX_SEATS];
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    if (player->rank == 1) {
+        seat.meanwhile = call_off;
+        seat.meanwhile_of = &until;
+    }
+    const double start = clab_now();
+    if (player->err == CLAB_OK)
+        player->err = clab_seat_exchange(&seat, all_at(1), &mine, sizeof mine, all);
+    player->seconds = clab_now() - start;
+    return NULL;
+}
+
+// Ranks 2 and 3 do not wait for rank 1, from which they have heard; they wait for rank 0.
+static void test_a_meeting_can_be_called_off(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(4);
+    struct player players[4];
+    play(4, 1, players, (struct player){.control = control, .timeout = 0.5}, play_called_off);
+    assert_int_equal(players[1].err, CLAB_EPOISONED);
+    assert_true(players[1].seconds >= 0.05 && players[1].seconds < 0.4);
+    for (int rank = 2; rank < 4; rank++)
+        assert_int_equal(players[rank].err, CLAB_ETIMEOUT);
+    // Who comes now finds that it has been.
+    players[0] = (struct player){.control = control, .timeout = 60};
+    play_one_word(&players[0]);
+    assert_int_equal(players[0].err, CLAB_EPOISONED);
+    free(control);
+}
+
 static void *mark_first_ended(void *argument)
 {
     struct clab_control *control = argument;
@@ -346,8 +444,11 @@ int main(void)
         cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
         cmocka_unit_test(test_pairs_meet_beside_each_other),
         cmocka_unit_test(test_notices_are_heard_once_whole_and_in_order),
+        cmocka_unit_test(test_who_dies_while_telling_holds_nobody_up_for_long),
         cmocka_unit_test(test_timeout_is_kept_and_names_who_is_missing),
         cmocka_unit_test(test_many_missing_ranks_are_counted),
+        cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
+        cmocka_unit_test(test_a_meeting_can_be_called_off),
         cmocka_unit_test(test_death_wakes_sleepers),
         cmocka_unit_test(test_sizes_that_differ_are_refused_at_every_rank),
         cmocka_unit_test(test_leaving_is_no_death_and_ending_without_it_is),

@@ -317,6 +317,7 @@ const struct clab_backend clab_backend_shm = {
     .start = start,
     .test = test,
     .idle = idle,
+    .has_native = clab_no_native,
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,

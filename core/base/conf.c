@@ -1,39 +1,67 @@
 // SPDX-License-Identifier: MIT
 // The reader of settings. inih says which line is malformed, but not on which one a setting stands (unless it was built
 // so): we hand it the lines ourselves, and count.
+//
+// - What inih would cut without a word is refused: long lines, long names of sections, what follows a zero byte.
+// - inih takes an indented line for more of the value above it; here indentation means nothing.
 
 #include "base/conf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
 
 #ifdef HAVE_INIH
 
-#include <errno.h>
 #include <ini.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+
+enum { LINE_BYTES = 198, SECTION_BYTES = 49 }; // inih's own limits, as it is built unless told otherwise
 
 struct reading {
     const char *path;
     FILE *file;
+    char *text; // the line at hand, with room for more
+    size_t room;
     int line;
-    bool too_long;
-    int err; // of `use`
+    const char *wrong; // with the line at hand
+    int err;           // of `use`
     clab_setting_fn *use;
     void *context;
 };
+
+// What is wrong with a line of `bytes` bytes; NULL: nothing, so far.
+static const char *fault_of(const char *text, size_t bytes)
+{
+    if (strlen(text) != bytes)
+        return "a zero byte: this is no text";
+    if (strcspn(text, "\n") > LINE_BYTES)
+        return "a line has at most 198 characters";
+    text += strspn(text, "\xef\xbb\xbf"); // the mark that some editors put before UTF-8
+    if (*text == '[' && strcspn(text, "]\n") > SECTION_BYTES + 1)
+        return "the name of a section has at most 49 characters";
+    return NULL;
+}
 
 // inih's fgets.
 static char *next_line(char *text, int room, void *stream)
 {
     struct reading *r = stream;
-    if (r->err || r->too_long || !fgets(text, room, r->file))
+    const ssize_t bytes = r->err || r->wrong ? -1 : getline(&r->text, &r->room, r->file);
+    if (bytes < 0)
         return NULL;
+    const char *begin = r->text;
     r->line++;
-    r->too_long = !strchr(text, '\n') && !feof(r->file);
-    return r->too_long ? NULL : text;
+    while (isspace((unsigned char)*begin) && *begin != '\n')
+        begin++;
+    r->wrong = fault_of(begin, (size_t)(r->text + bytes - begin));
+    if (r->wrong)
+        return NULL;
+    return strncat(strcpy(text, ""), begin, (size_t)room - 1);
 }
 
 static int use_setting(void *context, const char *section, const char *name, const char *value)
@@ -50,36 +78,44 @@ static int verdict(const struct reading *r, int malformed)
         return r->err;
     if (malformed == -2)
         return CLAB_ENOMEM;
-    if (r->too_long)
-        clab_error("%s:%d: a line has at most 198 characters", r->path, r->line);
-    else if (malformed > 0)
+    if (malformed > 0)
         clab_error("%s:%d: expected '[section]' or 'name = value'", r->path, malformed);
-    return r->too_long || malformed ? CLAB_EPARSE : CLAB_OK;
+    else if (r->wrong)
+        clab_error("%s:%d: %s", r->path, r->line, r->wrong);
+    return r->wrong || malformed ? CLAB_EPARSE : CLAB_OK;
 }
 
-int clab_conf_read(const char *path, clab_setting_fn *use, void *context)
+int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void *context)
 {
-    struct reading reading = {.path = path, .file = fopen(path, "r"), .use = use, .context = context};
-    if (!reading.file) {
-        clab_error("%s: %s", path, strerror(errno));
-        return CLAB_ENOENT;
-    }
+    struct reading reading = {.path = path, .file = file, .use = use, .context = context};
     int err = verdict(&reading, ini_parse_stream(next_line, &reading, use_setting, &reading));
-    if (!err && ferror(reading.file)) { // a directory, say
+    if (!err && ferror(file)) { // a directory, say
         clab_error("%s: %s", path, strerror(errno));
         err = CLAB_EIO;
     }
-    fclose(reading.file);
+    free(reading.text);
     return err;
 }
 
 #else
 
-int clab_conf_read(const char *path, clab_setting_fn *use, void *context)
+int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void *context)
 {
-    (void)use, (void)context;
+    (void)file, (void)use, (void)context;
     clab_error("%s can not be read: built without inih; install libinih-dev and run make again", path);
     return CLAB_EUNSUPPORTED;
 }
 
 #endif
+
+int clab_conf_read(const char *path, clab_setting_fn *use, void *context)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        clab_error("%s: %s", path, strerror(errno));
+        return CLAB_ENOENT;
+    }
+    const int err = clab_conf_read_file(file, path, use, context);
+    fclose(file);
+    return err;
+}

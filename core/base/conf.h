@@ -4,8 +4,11 @@
 //   names the package.
 // - The reader hands over one setting at a time with its line number, so that whoever refuses a value can name the
 //   line.
-// - A line has at most 198 characters; longer ones are refused, never cut.
+// - A line has at most 198 characters, the name of a section 49; longer ones are refused, never cut. Blanks before and
+//   behind a line mean nothing.
 #pragma once
+
+#include <stdio.h>
 
 struct clab_setting {
     const char *path;
@@ -19,3 +22,5 @@ typedef int clab_setting_fn(void *context, const struct clab_setting *setting);
 //   errors: CLAB_ENOENT (no such file), CLAB_EPARSE (malformed), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM,
 //           and what `use` answers
 int clab_conf_read(const char *path, clab_setting_fn *use, void *context);
+// The same of a file that is open, and stays so; `path` is what lines that refuse call it.
+int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void *context);

@@ -56,7 +56,12 @@ static bool is_crowded(const struct clab_comm *comm)
 static int choose(struct clab_comm *comm, struct clab_work *w)
 {
     struct clab_problem *p = &w->problem;
+    const bool has_native = clab_native_has(comm->backend, p->collective, w->type, w->op);
     w->algorithm = comm->choice[p->collective].algorithm;
+    if (has_native && !w->algorithm)
+        w->algorithm = &clab_native_algorithm;
+    if (clab_native_is(w))
+        return has_native ? CLAB_OK : refuse(w, "the library has no such reduction of its own; set \"auto\"");
     p->lanes = comm->choice[p->collective].lanes;
     if (w->algorithm && w->algorithm->supports(p)) {
         if (!p->lanes)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Communicators: create, split, destroy, and their settings.
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ struct gathering {
 static int exchange(struct clab_group *group, const void *mine, size_t bytes, void *all)
 {
     struct gathering *g = (struct gathering *)group;
-    struct clab_meeting meeting = {group->ranks, group->nranks, clab_mix(group->id, ++g->meetings)};
+    struct clab_meeting meeting = {
+        .ranks = group->ranks, .n = group->nranks, .key = clab_mix(group->id, ++g->meetings)};
     return g->boot->exchange(g->boot, meeting, mine, bytes, all);
 }
 
@@ -144,9 +146,28 @@ void clab_comm_destroy(struct clab_comm *comm)
 
 // ---- settings and facts --------------------------------------------------------------------------------------
 
-static void list_algorithms(enum clab_collective collective, char *names, size_t room)
+// Whether the backend has its own for any type and operation.
+static bool has_native(const struct clab_comm *comm, enum clab_collective collective)
 {
-    names[0] = 0;
+    for (int type = 0; type < CLAB_TYPE_COUNT; type++)
+        for (int op = 0; op < CLAB_OP_COUNT; op++)
+            if (clab_native_has(comm->backend, collective, (enum clab_type)type, (enum clab_op)op))
+                return true;
+    return false;
+}
+
+static const struct clab_algorithm *find_algorithm(const struct clab_comm *comm, enum clab_collective collective,
+                                                   const char *name)
+{
+    if (!strcmp(name, clab_native_algorithm.name))
+        return has_native(comm, collective) ? &clab_native_algorithm : NULL;
+    return clab_algorithm_find(collective, name);
+}
+
+static void list_algorithms(const struct clab_comm *comm, enum clab_collective collective, char *names, size_t room)
+{
+    snprintf(names, room, "%s%s", has_native(comm, collective) ? " " : "",
+             has_native(comm, collective) ? clab_native_algorithm.name : "");
     for (int i = 0; clab_algorithms[i]; i++)
         if (clab_algorithms[i]->collective == collective) {
             strncat(names, " ", room - strlen(names) - 1);
@@ -159,12 +180,13 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
     const struct clab_algorithm *found = NULL;
     char names[512];
     bool automatic = !strcmp(algorithm, "auto");
-    if ((unsigned)collective >= CLAB_COLLECTIVE_COUNT || lanes < 0 || lanes > (automatic ? 0 : CLAB_MAX_LANES)) {
-        clab_error("lanes are 0 (the algorithm's own, or automatic) to %d, not %d", CLAB_MAX_LANES, lanes);
+    bool has_lanes = !automatic && strcmp(algorithm, clab_native_algorithm.name) != 0;
+    if ((unsigned)collective >= CLAB_COLLECTIVE_COUNT || lanes < 0 || lanes > (has_lanes ? CLAB_MAX_LANES : 0)) {
+        clab_error("lanes are 0 (the algorithm's own, and with auto and native) to %d, not %d", CLAB_MAX_LANES, lanes);
         return CLAB_EINVAL;
     }
-    if (!automatic && !(found = clab_algorithm_find(collective, algorithm))) {
-        list_algorithms(collective, names, sizeof names);
+    if (!automatic && !(found = find_algorithm(comm, collective, algorithm))) {
+        list_algorithms(comm, collective, names, sizeof names);
         clab_error("%s has no algorithm '%s'; it has: auto%s", clab_collective_name(collective), algorithm, names);
         return CLAB_ENOENT;
     }

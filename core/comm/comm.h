@@ -2,7 +2,7 @@
 // What stands behind clab.h's communicator.
 //
 // - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
-// - run.c       runs a program: the executor.
+// - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
 // - work.c      queues works, drives them, waits with a deadline.
 // - select.c    which algorithm, when nobody says.
 // - comm.c      create, split, destroy.   collectives.c   the calls of clab.h.   report.c   what labs print.
@@ -86,6 +86,7 @@ struct clab_comm {
 
     struct clab_run run; // of the first collective
     bool running;
+    struct clab_native *native; // the first collective, if it is the library's own and has been begun
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spare;                          // works to use again
@@ -104,6 +105,21 @@ bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
 // Bytes that the transfers under way have moved: for telling slow from stuck.
 size_t clab_run_moved(const struct clab_comm *comm);
 void clab_run_free(struct clab_comm *comm);
+// Make an average of the sum in `out`, if `work` is one and this rank has its result.
+void clab_run_average(const struct clab_comm *comm, const struct clab_work *work);
+
+// ---- native.c ------------------------------------------------------------------------------------------------
+
+// Stands for the library's own where an algorithm is named.
+extern const struct clab_algorithm clab_native_algorithm;
+
+bool clab_native_is(const struct clab_work *work);
+// Whether `backend` has its own, averages included.
+bool clab_native_has(const struct clab_backend *backend, enum clab_collective collective, enum clab_type type,
+                     enum clab_op op);
+// As clab_run_begin and clab_run_advance.  errors: the backend's
+int clab_native_begin(struct clab_comm *comm, const struct clab_work *work);
+int clab_native_advance(struct clab_comm *comm, bool *done_p);
 
 // ---- work.c --------------------------------------------------------------------------------------------------
 

@@ -187,12 +187,13 @@ static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
     return CLAB_OK;
 }
 
-// Whether this rank ends with a sum in `out`: one block in all collectives that reduce.
-static bool wants_sum(const struct clab_program *program)
+// A rank that wants a sum ends with one block of it in `out`, in all collectives that reduce.
+void clab_run_average(const struct clab_comm *comm, const struct clab_work *work)
 {
-    const struct clab_problem *p = &program->problem;
-    int block = p->collective == CLAB_REDUCE_SCATTER ? program->rank : 0;
-    return clab_collective_reduces(p->collective) && clab_problem_wants(p, program->rank, block);
+    const struct clab_problem *p = &work->problem;
+    int block = p->collective == CLAB_REDUCE_SCATTER ? comm->rank : 0;
+    if (work->op == CLAB_AVG && clab_collective_reduces(p->collective) && clab_problem_wants(p, comm->rank, block))
+        comm->backend->device->scale(work->type, work->out, p->count, comm->nranks);
 }
 
 int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
@@ -203,8 +204,6 @@ int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
         if (run->lanes[i].stage <= program->lanes[i].nstages)
             CLAB_TRY(advance_lane(comm, i, progress_p));
     *done_p = run->lanes_left == 0;
-    if (*done_p && run->op == CLAB_AVG && wants_sum(program))
-        comm->backend->device->scale(run->type, run->bases[CLAB_OUT], program->problem.count, comm->nranks);
     return CLAB_OK;
 }
 

@@ -18,6 +18,12 @@ static const char *what(const struct clab_work *work)
     return work->transfer.op == CLAB_SEND ? "send" : "receive";
 }
 
+// Whether the first collective is a schedule under way: of that is known how far it is.
+static bool is_replaying(const struct clab_comm *comm)
+{
+    return comm->running && !clab_native_is(comm->collectives);
+}
+
 // Say what failed where, and poison the communicator.
 static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
 {
@@ -25,7 +31,7 @@ static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
     comm->err = err;
     if (!work->algorithm)
         clab_error("%s, peer %d: %s", what(work), peer, clab_strerror(err));
-    else if (work == comm->collectives && comm->running && clab_run_waits_for(comm, &peer, &stage))
+    else if (work == comm->collectives && is_replaying(comm) && clab_run_waits_for(comm, &peer, &stage))
         clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work), work->algorithm->name, work->sequence,
                    stage, peer, clab_strerror(err));
     else
@@ -35,20 +41,28 @@ static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
 
 // ---- progress ------------------------------------------------------------------------------------------------
 
+// Begin the first collective, or go on with it.
+static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
+{
+    const struct clab_work *work = comm->collectives;
+    const bool is_native = clab_native_is(work);
+    if (!comm->running)
+        CLAB_TRY(is_native ? clab_native_begin(comm, work) : clab_run_begin(comm, work));
+    comm->running = true;
+    return is_native ? clab_native_advance(comm, done_p) : clab_run_advance(comm, progress_p, done_p);
+}
+
 static int advance_collectives(struct clab_comm *comm, bool *progress_p)
 {
     struct clab_work *work;
     while ((work = comm->collectives)) {
         bool done = false;
-        int err = comm->running ? CLAB_OK : clab_run_begin(comm, work);
-        if (!err) {
-            comm->running = true;
-            err = clab_run_advance(comm, progress_p, &done);
-        }
+        int err = advance_first(comm, progress_p, &done);
         if (err)
             return fail(comm, work, err);
         if (!done)
             return CLAB_OK;
+        clab_run_average(comm, work);
         comm->running = false;
         comm->collectives = work->next;
         if (!work->next)
@@ -155,7 +169,7 @@ void clab_work_free_all(struct clab_comm *comm)
 
 static size_t bytes_moved(const struct clab_comm *comm)
 {
-    size_t moved = comm->running ? clab_run_moved(comm) : 0;
+    size_t moved = is_replaying(comm) ? clab_run_moved(comm) : 0;
     for (const struct clab_work *work = comm->messages; work; work = work->next)
         moved += work->transfer.moved;
     return moved;

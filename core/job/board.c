@@ -2,8 +2,13 @@
 // The notice board of a host: a ring of lines that all may write and everybody reads at their own pace.
 // - A line is two words and its number, which is written last and looked at twice (a sequence lock, Lameter 2005).
 // - Who falls behind by a whole ring misses the oldest: what it says of ranks can be read from their seats as well.
+// - Who is killed while writing holds readers up for `patience`, and then they go on without that line.
 
 #include "job/control.h"
+
+#include "base/clock.h"
+
+static const double patience = 1; // s
 
 static struct clab_board_line *line_of(struct clab_control *control, uint64_t number)
 {
@@ -41,23 +46,43 @@ void clab_control_tell(struct clab_control *control, const struct clab_notice *n
     control_ring(control);
 }
 
-bool clab_control_hear(struct clab_control *control, uint64_t *heard_p, struct clab_notice *notice_p)
+// Whether to wait for who writes the next line: it was killed in the midst of it, if others have told more since long.
+static bool is_being_written(struct clab_ear *ear, uint64_t told)
+{
+    if (told - ear->heard == 1)
+        return true;
+    const double now = clab_now();
+    if (ear->since == 0)
+        ear->since = now;
+    return now - ear->since < patience;
+}
+
+static void go_on(struct clab_ear *ear, uint64_t heard)
+{
+    *ear = (struct clab_ear){.heard = heard};
+}
+
+bool clab_control_hear(struct clab_control *control, struct clab_ear *ear, struct clab_notice *notice_p)
 {
     for (;;) {
-        const uint64_t told = atomic_load_explicit(&control->told, memory_order_acquire);
-        if (*heard_p == told)
+        const uint64_t told = atomic_load_explicit(&control->told, memory_order_acquire), next = ear->heard + 1;
+        if (ear->heard == told)
             return false;
-        if (told - *heard_p > CLAB_BOARD_NOTICES)
-            *heard_p = told - CLAB_BOARD_NOTICES;
-        struct clab_board_line *line = line_of(control, *heard_p);
+        if (told - ear->heard > CLAB_BOARD_NOTICES) {
+            go_on(ear, told - CLAB_BOARD_NOTICES);
+            continue;
+        }
+        struct clab_board_line *line = line_of(control, ear->heard);
         const uint64_t number = atomic_load(&line->number);
         const uint64_t words[2] = {atomic_load(&line->words[0]), atomic_load(&line->words[1])};
-        if (number < *heard_p + 1)
-            return false; // its writer is at it
-        if (number > *heard_p + 1 || atomic_load(&line->number) != number)
-            continue; // overtaken
-        ++*heard_p;
-        *notice_p = unpack(words);
-        return true;
+        if (number < next) {
+            if (is_being_written(ear, told))
+                return false;
+            go_on(ear, next);
+        } else if (number == next && atomic_load(&line->number) == number) {
+            go_on(ear, next);
+            *notice_p = unpack(words);
+            return true;
+        } // else overtaken
     }
 }

@@ -15,7 +15,7 @@
 struct membership {
     struct clab_bootstrap boot; // first, so that a pointer to it is one to all
     struct clab_seat seat;
-    uint64_t heard;
+    struct clab_ear ear;
     int locals[];
 };
 
@@ -39,7 +39,7 @@ static void tell(struct clab_bootstrap *boot, const struct clab_notice *notice)
 
 static bool hear(struct clab_bootstrap *boot, struct clab_notice *notice_p)
 {
-    return clab_control_hear(membership_of(boot)->seat.control, &membership_of(boot)->heard, notice_p);
+    return clab_control_hear(membership_of(boot)->seat.control, &membership_of(boot)->ear, notice_p);
 }
 
 static enum clab_presence presence(struct clab_bootstrap *boot, int rank)

@@ -4,7 +4,7 @@
 // - A rank posts its blob under the meeting's key in one of its two boxes, then reads those of all members. What was
 //   posted stays posted: a member that dies after it has posted does not spoil the round.
 // - A box is written again once all members of its last round have ticked it off, or are gone.
-// - Who gives up says so in its box, and who still waits for it gives up for the same reason.
+// - Who gives up says so in its box, and who still waits for it gives up for the same reason. Its box is free then.
 // - Waiting: spin while there are cores for all, lend the core out, then sleep on the bell.
 
 #include "job/control.h"
@@ -33,6 +33,7 @@ struct round {
     const int *ranks; // (n); NULL: all
     int n;
     uint64_t key;
+    bool quiet;
     const char *mine; // (bytes)
     size_t bytes;     // of this part
     size_t whole;     // that each member gives in all
@@ -65,14 +66,14 @@ static struct control_box *find_box(struct clab_control *control, int rank, uint
 }
 
 // Whoever finds an error first says it, the others only fail.
-static bool is_first(const struct round *r)
+static bool is_to_say(const struct round *r)
 {
-    return atomic_exchange(&r->seat->control->complained, r->key) != r->key;
+    return !r->quiet && atomic_exchange(&r->seat->control->complained, r->key) != r->key;
 }
 
 static int refuse_size(const struct round *r, size_t other)
 {
-    if (is_first(r))
+    if (is_to_say(r))
         clab_error("rendezvous: this rank gives %zu bytes, another %zu", r->whole, other);
     return CLAB_EMISMATCH;
 }
@@ -84,22 +85,21 @@ static int take(struct round *r, int i)
     const bool gone = is_gone(control, member(r, i)); // asked first: what it posted before it went is there
     struct control_box *box = find_box(control, member(r, i), r->key);
     if (!box && gone) {
-        if (is_first(r))
+        if (is_to_say(r))
             clab_error("rendezvous: rank %d has ended", member(r, i));
         return CLAB_EPEER;
     }
     if (!box)
         return CLAB_OK;
-    if (atomic_load(&box->err))
-        return atomic_load(&box->err);
     if (atomic_load(&box->bytes) != (uint32_t)r->whole)
         return refuse_size(r, atomic_load(&box->bytes));
     if (r->bytes)
         memcpy(r->all + (size_t)i * r->whole, box->blob, r->bytes);
+    const int err = atomic_load(&box->err);
     atomic_store_explicit(&box->taken[r->seat->rank], 1, memory_order_release);
     r->have[i] = true;
     r->missing--;
-    return CLAB_OK;
+    return err;
 }
 
 static int take_all(struct round *r)
@@ -108,6 +108,14 @@ static int take_all(struct round *r)
         if (!r->have[i])
             CLAB_TRY(take(r, i));
     return CLAB_OK;
+}
+
+// The deadline has passed: take what there is, also from those who have given up before me.
+static void take_the_rest(struct round *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (!r->have[i])
+            take(r, i);
 }
 
 // Whether the members of my last round but one have all taken what I posted then.
@@ -143,7 +151,9 @@ static int pause_a_moment(struct round *r, int fruitless, uint32_t heard)
 {
     struct clab_seat *seat = r->seat;
     const int spins = seat->control->nranks <= seat->control->cores ? SPINS : 0;
-    const bool busy = seat->meanwhile && seat->meanwhile(seat->meanwhile_of);
+    bool busy = false;
+    if (seat->meanwhile)
+        CLAB_TRY(seat->meanwhile(seat->meanwhile_of, &busy));
     if (fruitless < spins) {
         clab_relax();
     } else if (fruitless < spins + YIELDS) {
@@ -200,6 +210,9 @@ static int remember(struct round *r, struct clab_members *last)
 static struct control_box *post(struct round *r, int err)
 {
     struct control_box *box = control_box(r->seat->control, r->seat->rank, r->seat->turn);
+    struct control_box *other = control_box(r->seat->control, r->seat->rank, r->seat->turn + 1);
+    if (atomic_load(&other->key) == r->key) // of this meeting, at which I have failed before
+        atomic_store(&other->key, 0);
     atomic_store(&box->key, 0);
     atomic_store(&box->bytes, (uint32_t)r->whole);
     atomic_store(&box->err, err);
@@ -219,8 +232,12 @@ static int run_round(struct round *r)
     CLAB_TRY(remember(r, &seat->last[seat->turn & 1]));
     struct control_box *box = post(r, CLAB_OK);
     const int err = await(r, take_all, has_all);
-    if (err == CLAB_ETIMEOUT && is_first(r))
+    if (err == CLAB_ETIMEOUT)
+        take_the_rest(r);
+    if (err == CLAB_ETIMEOUT && is_to_say(r))
         log_missing(r);
+    if (err)
+        seat->last[seat->turn & 1].n = 0; // nobody needs what I have posted, and some may never take it
     atomic_store(&box->err, err);
     control_ring(seat->control); // who waits for me, or for a free box
     seat->turn++;
@@ -240,6 +257,7 @@ int clab_seat_exchange(struct clab_seat *seat, struct clab_meeting meeting, cons
             .ranks = meeting.ranks,
             .n = n,
             .key = clab_mix(meeting.key, done) | 1, // never 0
+            .quiet = meeting.quiet,
             .mine = (const char *)mine + done,
             .bytes = part,
             .whole = bytes,

@@ -16,11 +16,17 @@
 
 #include "backend.h"
 
-enum { CLAB_BOARD_NOTICES = 256 }; // that the board holds; older ones are forgotten
+enum { CLAB_BOARD_NOTICES = 4096 }; // that the board holds; older ones are forgotten
 
 struct clab_board_line {
     _Atomic uint64_t number;   // 1 + how many were told before; 0: being written
     _Atomic uint64_t words[2]; // a struct clab_notice
+};
+
+// How far a reader of the board is.
+struct clab_ear {
+    uint64_t heard; // notices
+    double since;   // when the next one was found unfinished (clab_now); 0: it was not
 };
 
 struct clab_control {
@@ -40,10 +46,11 @@ struct clab_control {
 struct clab_seat {
     struct clab_control *control;
     int rank;
-    double timeout;                           // seconds that a wait may last
-    bool (*meanwhile)(void *), *meanwhile_of; // of struct clab_bootstrap; may be NULL
-    unsigned turn;                            // exchanges' rounds so far
-    struct clab_members {                     // of the last round that used each of the two boxes
+    double timeout;                   // seconds that a wait may last
+    int (*meanwhile)(void *, bool *); // of struct clab_bootstrap; may be NULL
+    void *meanwhile_of;
+    unsigned turn;        // exchanges' rounds so far
+    struct clab_members { // of the last round that used each of the two boxes
         int *ranks, n, room;
     } last[2];
 };
@@ -75,7 +82,7 @@ bool clab_control_is_used(struct clab_control *control);
 
 // The board of struct clab_bootstrap.
 void clab_control_tell(struct clab_control *control, const struct clab_notice *notice);
-bool clab_control_hear(struct clab_control *control, uint64_t *heard_p, struct clab_notice *notice_p);
+bool clab_control_hear(struct clab_control *control, struct clab_ear *ear, struct clab_notice *notice_p);
 
 // ---- between control.c and boxes.c ---------------------------------------------------------------------------
 

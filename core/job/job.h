@@ -23,6 +23,7 @@ struct clab_job {
     struct clab_bootstrap *bootstrap;
     const struct clab_backend *backend;
     struct clab_domain *domain; // the backend's attachment
+    const char *backend_name;   // also where a network is emulated over it
     int rank, ranks;
     struct clab_comm *comms; // that are open: a wait on one makes progress on all
     unsigned created;        // communicators of all ranks, ever

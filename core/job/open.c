@@ -13,7 +13,9 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "emulate/emulate.h"
 #include "job/job.h"
+#include "sim.h"
 
 struct options {
     int nranks;          // 0: not given
@@ -111,6 +113,25 @@ static int check_against_job(const struct options *options, const struct clab_bo
     return CLAB_OK;
 }
 
+// Put the network that CLAB_EMULATE names between the ranks.
+static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
+{
+    const char *name = getenv("CLAB_EMULATE");
+    struct clab_net *net;
+    struct clab_domain *domain;
+    if (!name || !*name)
+        return CLAB_OK;
+    CLAB_TRY(clab_net_load(name, &net));
+    const int err = clab_emulate_wrap(job->backend, job->domain, boot, net, &domain);
+    if (err != CLAB_OK) {
+        clab_net_free(net);
+        return err;
+    }
+    job->backend = &clab_backend_emulate;
+    job->domain = domain;
+    return CLAB_OK;
+}
+
 static int attach(struct clab_bootstrap *boot, struct clab_job *job)
 {
     const char *name = getenv("CLAB_BACKEND");
@@ -120,7 +141,12 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->backend = clab_backend_find(name ? name : "shm");
     if (!job->backend)
         return CLAB_EINVAL;
-    return job->backend->attach(boot, &job->domain);
+    CLAB_TRY(job->backend->attach(boot, &job->domain));
+    job->backend_name = job->backend->name;
+    const int err = emulate(boot, job);
+    if (err != CLAB_OK)
+        job->backend->detach(job->domain);
+    return err;
 }
 
 static int join(const struct options *options, struct clab_job **job_p)
@@ -171,7 +197,7 @@ int clab_job_ranks(const struct clab_job *job)
 
 const char *clab_job_backend(const struct clab_job *job)
 {
-    return job->backend->name;
+    return job->backend_name;
 }
 
 int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p)

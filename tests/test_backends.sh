@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Backends that are plugins: found, loaded, refused in one line; and what the bench makes of several backends.
+# Usage: test_backends.sh [BUILD].
+#
+# - The plugins here are made on the spot, from shm, which a plugin finds in the program that loads it.
+
+. tests/cases.sh
+cc=${CC:-gcc}
+quick="-n 2 -b 8 -e 8 --seconds 0 --iters 1 -w 1"
+export CLAB_PROFILE="$scratch/none" # a machine that has none
+mkdir "$scratch/backends"
+
+# plugin NAME: compile the plugin on standard input to NAME.so in the folder of backends.
+plugin() {
+    cat >"$scratch/$1.c"
+    why=$($cc -std=c11 -Icore -Ibackends -fPIC -shared -o "$scratch/backends/$1.so" "$scratch/$1.c" 2>&1)
+}
+
+# Another name for shm.
+twin() {
+    plugin "$1" <<'C'
+#include "plugin.h"
+#include "shm/shm.h"
+static struct clab_backend twin;
+static __attribute__((constructor)) void fill(void) { twin = clab_backend_shm; twin.name = "twin"; }
+CLAB_PLUGIN("twin", &twin);
+C
+}
+with_plugins() { CLAB_BACKENDS=$scratch/backends "$@"; }
+bench() { with_plugins run 0 bench $quick "$@"; }
+bench_refuses() { with_plugins refuses 2 "$1" bench $quick --csv "$scratch/refused" "${@:2}"; }
+
+loads_a_plugin() {
+    twin twin && bench --backend twin --csv "$scratch/csv" && why=$(cut -d, -f3 "$scratch/csv") &&
+        grep -qx twin <<<"$why"
+}
+loads_a_plugin_into_a_lab() {
+    local lab
+    lab=$(ls -d "$build"/labs/01-*)/after
+    twin twin && subject=("$lab") && with_plugins run 0 -n 2 --backend twin
+    local status=$?
+    subject=("$commlab")
+    return $status
+}
+exports_to_plugins_what_they_need() { # each plugin of this build, from each lab
+    local file lab symbol
+    for file in "$build"/backends/*.so; do
+        [ -e "$file" ] || continue
+        for symbol in $(nm -D --undefined-only "$file" | grep -o 'clab_[a-z0-9_]*$'); do
+            for lab in "$build"/labs/*/before "$build"/labs/*/after "$build/commlab"; do
+                why="$lab has no $symbol, which $file needs"
+                nm -D --defined-only "$lab" | grep -qw "$symbol" || return 1
+            done
+        done
+    done
+}
+names_plugins_among_what_there_is() { twin twin && bench_refuses "there is: shm" --backend smoke && grep -q ' twin' "$scratch/err"; }
+says_how_to_get_a_plugin_that_is_missing() {
+    bench_refuses "gloo is not in this build: it needs Gloo (libgloo-dev)" --backend gloo &&
+        bench_refuses "mpi is not in this build: it needs an MPI (libopenmpi-dev or libmpich-dev)" --backend mpi
+}
+refuses_a_plugin_of_another_version() {
+    plugin old <<'C' && bench_refuses "old.so was built for another version of commlab" --backend old
+#include "plugin.h"
+static const struct clab_backend old = {.name = "old"};
+__attribute__((visibility("default"))) const struct clab_plugin clab_plugin = {CLAB_PLUGIN_VERSION - 1, sizeof old, "old", &old};
+C
+}
+refuses_a_plugin_by_another_name() {
+    twin other && bench_refuses "other.so holds the backend twin" --backend other
+}
+refuses_what_is_no_plugin() {
+    plugin empty <<<'int nothing;' && bench_refuses "empty.so is no plugin of commlab" --backend empty &&
+        echo text >"$scratch/backends/text.so" && bench_refuses "backend text can not be loaded here" --backend text
+}
+refuses_a_plugin_whose_library_is_missing() {
+    plugin lost <<<'extern int gone(void); int lost(void) { return gone(); }' &&
+        bench_refuses "backend lost can not be loaded here" --backend lost
+}
+looks_for_plugins_in_its_folder_only() {
+    cp "$scratch/backends/twin.so" "$scratch/twin.so"
+    bench_refuses "there is no '../twin'" --backend ../twin
+}
+
+subject=("$commlab")
+check_each loads_a_plugin loads_a_plugin_into_a_lab exports_to_plugins_what_they_need \
+    names_plugins_among_what_there_is says_how_to_get_a_plugin_that_is_missing refuses_a_plugin_of_another_version \
+    refuses_a_plugin_by_another_name refuses_what_is_no_plugin refuses_a_plugin_whose_library_is_missing \
+    looks_for_plugins_in_its_folder_only
+exit $failed

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab nccl` as its users meet it.
+# Usage: test_nccl.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" nccl)
+
+machine=(--collective allreduce --gpus 8 --nodes 4 --arch hopper --cpu intel --channels 8 --intra-bw 48 --inter-bw 48
+    --net-latency 0)
+
+cat >"$scratch/log" <<'LOG'
+h:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 1
+h:1:2 [0] NCCL INFO Pattern 1, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 1
+LOG
+
+chooses_the_same_from_a_log() {
+    run 0 "${machine[@]}" --bytes 1M || return 1
+    grep '^choice' "$scratch/out" >"$scratch/by_flags"
+    run 0 --nodes 4 --log "$scratch/log" --bytes 1M || return 1
+    why="$(cat "$scratch/by_flags") but $(grep '^choice' "$scratch/out")"
+    [ -s "$scratch/by_flags" ] && grep '^choice' "$scratch/out" | cmp -s - "$scratch/by_flags"
+}
+
+check takes_trees_at_middle_sizes writes 'choice: Tree LL128' "${machine[@]}" --bytes 1M
+check takes_rings_at_large_sizes writes 'choice: Ring Simple' "${machine[@]}" --bytes 1G
+if "$commlab" nccl "${machine[@]}" --json >/dev/null 2>&1; then
+    check writes_json writes '"algorithm": "Tree"' "${machine[@]}" --bytes 1M --json
+else
+    skip writes_json 'built without jansson'
+fi
+check chooses_the_same_from_a_log
+check refuses_unknown_collective refuses 2 "no 'alltoall'" --collective alltoall
+check refuses_no_bytes refuses 2 "--bytes '0'" --bytes 0
+check refuses_unknown_architecture refuses 2 "--arch: there is no 'kepler'" --arch kepler
+check refuses_one_gpu refuses 2 'nobody to talk to' --gpus 1 --channels 1 --intra-bw 1
+check asks_for_channels refuses 2 '--channels is needed' --intra-bw 1
+check asks_for_the_network refuses 2 '--inter-bw is needed' --channels 8 --intra-bw 48 --nodes 2
+check refuses_a_bandwidth_that_is_none refuses 2 "--intra-bw 'x'" --channels 8 --intra-bw x
+check refuses_an_unknown_version refuses 2 "no constants of '1.0'" --nccl 1.0
+check refuses_a_log_that_is_not_there refuses 2 'can not be read' --log "$scratch/none"
+check refuses_a_log_of_something_else refuses 2 'neither graphs nor a tuning table' --log Makefile
+
+exit $failed
