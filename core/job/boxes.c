@@ -10,7 +10,6 @@
 #include "job/control.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +18,11 @@
 #include "base/log.h"
 #include "base/mix.h"
 #include "base/relax.h"
+#include "job/missing.h"
 
 enum {
     SPINS = 2000, // looks before the core is given away: 10 to 100 us, more than a round takes
     YIELDS = 50,  // and before sleep: a futex wake costs about as much
-    NAMED = 8,    // missing ranks that a message names
 };
 static const double nap = 1e-3; // s, at most, while there is something else to do
 
@@ -134,16 +133,11 @@ static bool is_box_free(const struct round *r)
 
 static void log_missing(const struct round *r)
 {
-    char names[NAMED * 12 + 32] = "";
-    int named = 0;
-    size_t used = 0;
+    int named[CLAB_NAMED], missing = 0;
     for (int i = 0; i < r->n; i++)
-        if (!r->have[i] && named++ < NAMED)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%d", named > 1 ? ", " : "", member(r, i));
-    if (named > NAMED)
-        snprintf(names + used, sizeof names - used, " and %d more", named - NAMED);
-    clab_error("rendezvous: rank%s %s of %d did not arrive within %g s (CLAB_TIMEOUT)", named == 1 ? "" : "s", names,
-               r->n, r->seat->timeout);
+        if (!r->have[i] && missing++ < CLAB_NAMED)
+            named[missing - 1] = member(r, i);
+    clab_log_missing("rank", named, missing, r->n, r->seat->timeout);
 }
 
 // Found nothing `fruitless` times: what suits.
