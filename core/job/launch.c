@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "job/memory.h"
 #include "job/run.h"
 
 void run_signals(sigset_t *set_p)
@@ -80,12 +80,6 @@ static int check(const struct clab_launch *launch, struct run *run)
 
 // ---- the job's memory ----------------------------------------------------------------------------------------
 
-// Addresses only: pages come when they are touched. Any rank may need most of the machine, and each has queues from all.
-static size_t segment_bytes(int nranks)
-{
-    return 2 * (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) + (size_t)nranks * ((size_t)4 << 30);
-}
-
 // Where the caller's standard streams are closed, files opened next would take their places, and ranks would write into them.
 static void fill_standard_streams(void)
 {
@@ -99,26 +93,7 @@ static void fill_standard_streams(void)
 static int make_memory(struct run *run)
 {
     fill_standard_streams();
-    const size_t control = clab_control_bytes(run->launch->nranks), segment = segment_bytes(run->launch->nranks);
-    run->memory_fd = memfd_create("commlab", 0); // inherited by ranks
-    if (run->memory_fd < 0 || ftruncate(run->memory_fd, (off_t)(control + segment)) != 0)
-        goto refused;
-    run->control = mmap(NULL, control, PROT_READ | PROT_WRITE, MAP_SHARED, run->memory_fd, 0);
-    if (run->control == MAP_FAILED)
-        goto refused;
-    clab_control_init(run->control, run->launch->nranks, clab_machine_cores(NULL), segment);
-    return CLAB_OK;
-refused:
-    clab_error("can not make the job's memory file of %zu bytes: %m", control + segment);
-    if (run->memory_fd >= 0)
-        close(run->memory_fd);
-    return CLAB_ESYS;
-}
-
-// The file stays open in a rank: it is CLAB_JOB_FD.
-static void unmap_control(struct run *run)
-{
-    munmap(run->control, run->control->bytes);
+    return clab_memory_make(run->launch->nranks, clab_machine_cores(NULL), true, &run->memory_fd, &run->control);
 }
 
 // ---- what a killed supervisor leaves -------------------------------------------------------------------------
@@ -232,7 +207,7 @@ int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status
     take_signals(&run);
     int rank = -1;
     const int err = run_job(&run, &rank, status_p);
-    unmap_control(&run);
+    clab_memory_unmap(run.control); // the file stays open in a rank: it is CLAB_JOB_FD
     if (rank >= 0) {
         *rank_p = rank;
         return CLAB_OK;

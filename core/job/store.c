@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+// The store (store.h): who has joined, what is to be told to whom, and when the job is over.
+
+#include "job/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/store_meeting.h"
+
+enum { BATCH_BYTES = 1024 }; // of notices that are sent together
+
+struct answer {
+    unsigned char head[STORE_FIXED_BYTES];
+    size_t bytes; // 0: there is none
+    struct store_block *block;
+};
+
+struct store_guest {
+    struct store *store;
+    int member; // -1: a stranger
+    bool over;
+    unsigned char *in, first[STORE_FIXED_BYTES]; // what it has begun to say; a member has room for more
+    size_t in_bytes;
+
+    unsigned char out[BATCH_BYTES]; // what is being sent to it, and behind that
+    struct store_block *block;      // this
+    size_t out_bytes, sent;
+    struct answer answer; // what is next
+    uint64_t heard;       // notices
+    bool heard_end;
+};
+
+struct member {
+    struct store_guest *guest; // NULL: not connected
+    enum clab_presence presence;
+    bool done; // a node's ranks have ended
+};
+
+struct line {
+    bool gone; // found by the store itself
+    struct clab_notice notice;
+};
+
+struct store {
+    struct store_job job;
+    struct store_meetings *meetings;
+    struct line notices[STORE_NOTICES];
+    uint64_t told; // notices, ever
+    bool has_ended;
+    struct store_message end; // of the job
+    struct member members[];  // (nranks + nnodes)
+};
+
+static int nmembers(const struct store *store)
+{
+    return store->job.nranks + store->job.nnodes;
+}
+
+static bool is_rank(const struct store *store, int member)
+{
+    return member < store->job.nranks;
+}
+
+// ---- what is to be sent --------------------------------------------------------------------------------------
+
+// A later answer takes the place of one that nobody waits for any more.
+static void queue(struct store_guest *guest, const struct store_message *message, struct store_block *block)
+{
+    store_block_release(guest->answer.block);
+    guest->answer.bytes = store_message_write(message, guest->answer.head);
+    guest->answer.block = block;
+    if (block)
+        block->users++;
+}
+
+static void answer_member(void *of, int member, const struct store_message *answer, struct store_block *block)
+{
+    const struct store *store = of;
+    if (store->members[member].guest)
+        queue(store->members[member].guest, answer, block);
+}
+
+static void add(struct store_guest *guest, const struct store_message *message)
+{
+    guest->out_bytes += store_message_write(message, guest->out + guest->out_bytes);
+}
+
+static bool has_room(const struct store_guest *guest)
+{
+    return guest->out_bytes + STORE_FIXED_BYTES <= BATCH_BYTES;
+}
+
+static void add_notices(struct store_guest *guest)
+{
+    const struct store *store = guest->store;
+    for (; guest->heard < store->told && has_room(guest); guest->heard++) {
+        const struct line *line = &store->notices[guest->heard % STORE_NOTICES];
+        add(guest, &(struct store_message){.kind = line->gone ? STORE_GONE : STORE_NOTICE, .notice = line->notice});
+    }
+}
+
+static void add_end(struct store_guest *guest)
+{
+    const struct store *store = guest->store;
+    if (!store->has_ended || guest->heard_end || is_rank(store, guest->member) || !has_room(guest))
+        return;
+    add(guest, &store->end);
+    guest->heard_end = true;
+}
+
+// Notices come first, so that who is answered that a peer is gone has heard of it.
+static void compose(struct store_guest *guest)
+{
+    struct answer *answer = &guest->answer;
+    guest->out_bytes = guest->sent = 0;
+    if (guest->member >= 0) {
+        add_notices(guest);
+        add_end(guest);
+    }
+    if (answer->bytes && has_room(guest)) {
+        memcpy(guest->out + guest->out_bytes, answer->head, answer->bytes);
+        guest->out_bytes += answer->bytes;
+        guest->block = answer->block;
+        *answer = (struct answer){0};
+    }
+}
+
+size_t store_output(struct store_guest *guest, const unsigned char **bytes_p)
+{
+    const size_t block_bytes = guest->block ? guest->block->bytes : 0;
+    if (guest->sent == guest->out_bytes + block_bytes) {
+        store_block_release(guest->block);
+        guest->block = NULL;
+        compose(guest);
+    }
+    if (guest->sent < guest->out_bytes) {
+        *bytes_p = guest->out + guest->sent;
+        return guest->out_bytes - guest->sent;
+    }
+    const size_t at = guest->sent - guest->out_bytes;
+    *bytes_p = guest->block ? guest->block->data + at : NULL;
+    return guest->block ? guest->block->bytes - at : 0;
+}
+
+void store_sent(struct store_guest *guest, size_t n)
+{
+    guest->sent += n;
+}
+
+// ---- what goes wrong -----------------------------------------------------------------------------------------
+
+static void tell(struct store *store, bool gone, const struct clab_notice *notice)
+{
+    store->notices[store->told++ % STORE_NOTICES] = (struct line){gone, *notice};
+    for (int i = 0; i < nmembers(store); i++) {
+        struct store_guest *guest = store->members[i].guest;
+        if (guest && store->told - guest->heard >= STORE_NOTICES)
+            guest->over = true; // it has not listened for long
+    }
+}
+
+// The first to end the job does.
+static void end_job(struct store *store, int node, int member, int status)
+{
+    if (store->has_ended)
+        return;
+    store->end = (struct store_message){.kind = STORE_END, .node = node, .member = member, .status = status};
+    store->has_ended = true;
+}
+
+static void lose_node(struct store *store, int node);
+
+// A rank, or a node, has LEFT or is LOST.
+static void lose(struct store *store, int member, enum clab_presence how)
+{
+    struct member *m = &store->members[member];
+    if (m->presence >= how)
+        return;
+    m->presence = how;
+    store_meetings_lose(store->meetings, member);
+    if (how == CLAB_LOST && m->guest)
+        m->guest->over = true;
+    if (is_rank(store, member))
+        tell(store, true,
+             &(struct clab_notice){.kind = how == CLAB_LOST ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT,
+                                   .teller = member,
+                                   .culprit = member,
+                                   .err = CLAB_EPEER});
+    else if (!m->done)
+        lose_node(store, member - store->job.nranks);
+}
+
+// Its ranks end with their launcher, or are as far away.
+static void lose_node(struct store *store, int node)
+{
+    const struct store_job *job = &store->job;
+    const int end = store_first_rank(job->nranks, job->nnodes, node + 1);
+    for (int rank = store_first_rank(job->nranks, job->nnodes, node); rank < end; rank++)
+        if (store->members[rank].presence != CLAB_LEFT)
+            lose(store, rank, CLAB_LOST);
+    end_job(store, node, -1, 1);
+}
+
+static int node_of(const struct store *store, int rank)
+{
+    int node = 0;
+    while (rank >= store_first_rank(store->job.nranks, store->job.nnodes, node + 1))
+        node++;
+    return node;
+}
+
+// ---- what members say ----------------------------------------------------------------------------------------
+
+// In a time that does not depend on where they differ.
+static bool is_token(const unsigned char *token, const unsigned char *other)
+{
+    volatile unsigned char difference = 0;
+    for (int i = 0; i < CLAB_TOKEN_BYTES; i++)
+        difference = (unsigned char)(difference | (token[i] ^ other[i]));
+    return difference == 0;
+}
+
+// Whether who says this may join. If not, *refusal_p and *number_p of the message that says why.
+static bool may_join(const struct store *store, const struct store_message *m, uint32_t *refusal_p, uint32_t *number_p)
+{
+    *number_p = 0;
+    if (!is_token(m->token, store->job.token))
+        *refusal_p = STORE_WRONG_TOKEN;
+    else if (m->nranks != (uint32_t)store->job.nranks)
+        *refusal_p = STORE_OTHER_RANKS, *number_p = (uint32_t)store->job.nranks;
+    else if (!is_rank(store, m->member) && m->nnodes != (uint32_t)store->job.nnodes)
+        *refusal_p = STORE_OTHER_NODES, *number_p = (uint32_t)store->job.nnodes;
+    else if (m->member >= nmembers(store))
+        *refusal_p = STORE_NO_SUCH_MEMBER;
+    else if (store->members[m->member].presence != CLAB_EXPECTED)
+        *refusal_p = STORE_TAKEN;
+    else
+        return true;
+    return false;
+}
+
+static void refuse(struct store_guest *guest, uint32_t refusal, uint32_t number)
+{
+    queue(guest, &(struct store_message){.kind = STORE_REFUSED, .refusal = refusal, .number = number}, NULL);
+    guest->over = true;
+}
+
+static int join(struct store_guest *guest, const struct store_message *message)
+{
+    struct store *store = guest->store;
+    uint32_t refusal, number;
+    if (!may_join(store, message, &refusal, &number)) {
+        refuse(guest, refusal, number);
+        return CLAB_OK;
+    }
+    unsigned char *room = malloc(STORE_POST_BYTES);
+    if (!room)
+        return CLAB_ENOMEM;
+    guest->in = room; // what it has said is in guest->first, and has been heard
+    guest->member = message->member;
+    guest->heard = store->told > STORE_NOTICES / 2 ? store->told - STORE_NOTICES / 2 : 0;
+    store->members[guest->member].guest = guest;
+    store->members[guest->member].presence = CLAB_PRESENT;
+    queue(guest, &(struct store_message){.kind = STORE_WELCOME}, NULL);
+    return CLAB_OK;
+}
+
+// A node says that the process of one of its ranks has ended. One that never joined can not be waited for, either.
+static int note_end(struct store *store, int node, int rank, int status)
+{
+    if (!is_rank(store, rank) || node_of(store, rank) != node)
+        return CLAB_EPARSE;
+    const bool silent = store->members[rank].presence == CLAB_PRESENT; // it did not say farewell
+    lose(store, rank, status || silent ? CLAB_LOST : CLAB_LEFT);
+    if (status)
+        end_job(store, node, rank, status);
+    return CLAB_OK;
+}
+
+static void note_done(struct store *store, int member)
+{
+    store->members[member].done = true;
+    for (int i = store->job.nranks; i < nmembers(store); i++)
+        if (!store->members[i].done)
+            return;
+    end_job(store, -1, -1, 0);
+}
+
+static int hear_node(struct store *store, int member, const struct store_message *message)
+{
+    switch (message->kind) {
+    case STORE_ENDED: return note_end(store, member - store->job.nranks, message->member, message->status);
+    case STORE_DONE: note_done(store, member); return CLAB_OK;
+    default: return CLAB_EPARSE;
+    }
+}
+
+static int hear_member(struct store_guest *guest, const struct store_message *message)
+{
+    struct store *store = guest->store;
+    switch (message->kind) {
+    case STORE_POST: return store_meetings_post(store->meetings, guest->member, message);
+    case STORE_WITHDRAW:
+        store_meetings_withdraw(store->meetings, guest->member, message->key, message->err);
+        return CLAB_OK;
+    case STORE_NOTICE: tell(store, false, &message->notice); return CLAB_OK;
+    case STORE_FAREWELL:
+        lose(store, guest->member, CLAB_LEFT);
+        guest->over = true;
+        return CLAB_OK;
+    default: return is_rank(store, guest->member) ? CLAB_EPARSE : hear_node(store, guest->member, message);
+    }
+}
+
+static int hear_stranger(struct store_guest *guest, const struct store_message *message)
+{
+    return message->kind == STORE_JOIN ? join(guest, message) : CLAB_EPARSE;
+}
+
+// ---- guests --------------------------------------------------------------------------------------------------
+
+// The next message, if all of it is there: heard, and its size in *bytes_p; else the size that it will have.
+static int hear_next(struct store_guest *guest, const unsigned char *in, size_t n, size_t *bytes_p)
+{
+    struct store_message message;
+    const int err = store_message_read(in, n, &message, bytes_p);
+    if (err == CLAB_EUNSUPPORTED && guest->member < 0) {
+        refuse(guest, STORE_OTHER_VERSION, STORE_VERSION);
+        return CLAB_OK;
+    }
+    if (err != CLAB_OK || *bytes_p > (guest->member < 0 ? sizeof guest->first : STORE_POST_BYTES))
+        return CLAB_EPARSE;
+    if (*bytes_p > n)
+        return CLAB_OK;
+    return guest->member < 0 ? hear_stranger(guest, &message) : hear_member(guest, &message);
+}
+
+// Messages are collected until they are whole.
+int store_hear(struct store_guest *guest, const unsigned char *bytes, size_t n)
+{
+    while (!guest->over) {
+        size_t wanted = guest->in_bytes;
+        CLAB_TRY(hear_next(guest, guest->in, guest->in_bytes, &wanted));
+        if (wanted == guest->in_bytes) {
+            guest->in_bytes = 0;
+            continue;
+        }
+        if (n == 0)
+            break;
+        const size_t missing = wanted - guest->in_bytes, part = n < missing ? n : missing;
+        memcpy(guest->in + guest->in_bytes, bytes, part);
+        guest->in_bytes += part;
+        bytes += part;
+        n -= part;
+    }
+    return CLAB_OK;
+}
+
+struct store_guest *store_enter(struct store *store)
+{
+    struct store_guest *guest = calloc(1, sizeof *guest);
+    if (!guest)
+        return NULL;
+    guest->store = store;
+    guest->member = -1;
+    guest->in = guest->first;
+    return guest;
+}
+
+static bool is_lost_with_its_node(const struct store *store, int member, bool unreachable)
+{
+    return unreachable && store->job.nnodes > 0 && is_rank(store, member);
+}
+
+void store_leave(struct store_guest *guest, bool unreachable)
+{
+    struct store *store = guest->store;
+    if (guest->member >= 0) {
+        store->members[guest->member].guest = NULL;
+        if (store->members[guest->member].presence == CLAB_PRESENT)
+            lose(store, guest->member, CLAB_LOST);
+        if (is_lost_with_its_node(store, guest->member, unreachable))
+            lose(store, store->job.nranks + node_of(store, guest->member), CLAB_LOST);
+    }
+    store_block_release(guest->block);
+    store_block_release(guest->answer.block);
+    if (guest->in != guest->first)
+        free(guest->in);
+    free(guest);
+}
+
+bool store_has_joined(const struct store_guest *guest)
+{
+    return guest->member >= 0;
+}
+
+bool store_is_over(const struct store_guest *guest)
+{
+    return guest->over;
+}
+
+// ---- the store -----------------------------------------------------------------------------------------------
+
+bool store_has_ended(const struct store *store)
+{
+    return store->has_ended;
+}
+
+void store_destroy(struct store *store)
+{
+    if (!store)
+        return;
+    store_meetings_destroy(store->meetings);
+    free(store);
+}
+
+struct store *store_create(const struct store_job *job)
+{
+    const size_t members = (size_t)job->nranks + (size_t)job->nnodes;
+    struct store *store = calloc(1, sizeof *store + members * sizeof *store->members);
+    if (!store)
+        return NULL;
+    store->job = *job;
+    store->meetings = store_meetings_create(job->nranks, (int)members, answer_member, store);
+    if (!store->meetings) {
+        free(store);
+        return NULL;
+    }
+    return store;
+}

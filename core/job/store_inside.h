@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What store_client.c and store_join.c share.
+#pragma once
+
+#include "job/store_client.h"
+#include "job/store_line.h"
+
+struct store_client {
+    struct store_ticket ticket;
+    struct store_line line;
+    bool is_cut;   // nothing more will come
+    double looked; // when `hear` last did
+
+    struct clab_notice *notices; // those not yet heard: first to nnotices - 1
+    size_t first, nnotices, room;
+    bool has_answer;
+    struct store_message answer; // of an exchange; its tail lies in `tail`
+    struct store_bytes tail;
+    bool has_ended; // the job
+    struct store_end end;
+    enum clab_presence presence[]; // (nranks)
+};
