@@ -63,7 +63,6 @@ struct bench_options {
     bool shared_memory; // buffers of clab_alloc
     const char *net, *csv, *json;
     uint64_t seed;
-    bool joined;   // the job was there before us
     char *command; // the whole line, for the manifest
 };
 

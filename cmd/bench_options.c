@@ -203,19 +203,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int resolve_ranks(struct bench_options *o)
 {
-    const char *world = getenv("WORLD_SIZE");
-    const int asked = o->nranks;
-    o->joined = getenv("CLAB_JOB_FD") != NULL;
+    struct clab_prospect prospect;
+    CLAB_TRY(clab_job_look(o->nranks, &prospect));
+    o->nranks = prospect.nranks;
     o->cores = clab_cores();
-    o->nranks = asked ? asked : 2;
-    if (o->joined && (!world || clab_parse_int(world, 1, CLAB_MAX_RANKS, &o->nranks) != CLAB_OK)) {
-        clab_error("WORLD_SIZE is '%s', not a number of ranks: leave it as the launcher set it", world ? world : "");
-        return CLAB_EPARSE;
-    }
-    if (asked && asked != o->nranks) {
-        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n", asked, o->nranks);
-        return CLAB_EINVAL;
-    }
     if (o->root < o->nranks)
         return CLAB_OK;
     clab_error("-r %d, but the ranks are 0 to %d", o->root, o->nranks - 1);

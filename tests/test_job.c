@@ -357,14 +357,29 @@ static void test_a_rank_that_does_not_close_is_warned_of(void **state)
     assert_int_equal(status, 0);
 }
 
+// What they can not join they do not launch, either: each would be a job of its own.
 static void test_processes_of_other_launchers_do_not_become_jobs(void **state)
 {
     (void)state;
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
-    assert_open_fails((char *[]){"program", NULL}, "OMPI_COMM_WORLD_SIZE");
-    setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
-    assert_int_equal(open_job((char *[]){"program", NULL}, do_nothing), 0);
+    setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+    assert_open_fails((char *[]){"program", NULL}, "set MASTER_ADDR and MASTER_PORT");
+    assert_open_fails((char *[]){"program", "-n", "3", NULL}, "-n 3, but the job that this rank belongs to has 4");
     unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+}
+
+static void test_a_process_that_is_alone_with_its_launcher_may_launch_a_job(void **state)
+{
+    (void)state;
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    assert_int_equal(open_job((char *[]){"program", NULL}, do_nothing), 0);
+    assert_int_equal(told->ready, 1);
+    assert_int_equal(open_job((char *[]){"program", "-n", "3", NULL}, do_nothing), 0);
+    assert_int_equal(told->ready, 1 + 3);
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_RANK");
 }
 
 static void say_goodbye(void)
@@ -412,6 +427,7 @@ int main(void)
         test(test_a_rank_joins_once),
         test(test_a_rank_that_does_not_close_is_warned_of),
         test(test_processes_of_other_launchers_do_not_become_jobs),
+        test(test_a_process_that_is_alone_with_its_launcher_may_launch_a_job),
         test(test_launcher_repeats_neither_output_nor_exit_handlers),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);

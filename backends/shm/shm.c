@@ -76,8 +76,14 @@ done:
 static int map_file(struct clab_domain *domain)
 {
     struct clab_bootstrap *boot = domain->boot;
+    if (boot->local_ranks < boot->nranks) {
+        if (boot->rank == 0)
+            clab_error("shm: the job's %d ranks are on %d hosts, and memory is shared within one: use --backend ofi",
+                       boot->nranks, boot->nnodes);
+        return CLAB_EUNSUPPORTED;
+    }
     if (boot->segment_fd < 0) {
-        clab_error("shm: this job has no memory file; start it with `commlab run` or -n");
+        clab_error("shm: this job has no memory file, since /proc/PID/fd is closed to us; start it with `commlab run`");
         return CLAB_EUNSUPPORTED;
     }
     domain->bytes = boot->segment_bytes;

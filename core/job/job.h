@@ -2,8 +2,9 @@
 // The job: the processes of a run, how they were started, and how they find each other.
 //
 // - launch.c, watch.c and ranks.c start ranks and watch over them: the first failure ends the job, no process is left.
-// - control.h is the small shared memory through which ranks of one host meet (exchange) and hear of each other.
-// - bootstrap.c joins a job, open.c makes it a struct clab_job with a backend.
+// - Ranks of one host that our launcher has started meet (exchange) and hear of each other in a small shared memory
+//   (control.h); all others over a store (store.h), which they find by what their launcher says (launcher.h).
+// - bootstrap.h joins a job by either, open.c makes it a struct clab_job with a backend.
 // - The launcher passes one sparse memory file by inheritance, so that nothing is left when ranks are killed: the
 //   control pages first, the backend's part behind them (struct clab_bootstrap).
 #pragma once
@@ -49,8 +50,17 @@ struct clab_launch {
 // - Whatever ranks have started and left behind is killed when the last rank has ended.
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
 
-// Join the job that the environment describes (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, CLAB_JOB_FD).
-//   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS, CLAB_EINVAL (joined already)
+// What clab_job_open will do, when -n asks for so many ranks (0: not given).
+struct clab_prospect {
+    bool joins; // a job that is there; else it launches one
+    int nranks; // of it
+};
+//   errors: CLAB_EINVAL (the job that is there has another number), CLAB_EPARSE (what the environment says)
+int clab_job_look(int asked, struct clab_prospect *prospect_p);
+
+// Join the job that the environment describes (launcher.h).
+//   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS, CLAB_EINVAL (joined already, or refused), CLAB_EPEER,
+//   CLAB_ETIMEOUT, CLAB_EUNSUPPORTED, CLAB_ENOMEM
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
 

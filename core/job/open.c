@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The job part of clab.h: from a command line to a rank with a backend.
 //
-// - A process that finds a job in its environment joins it; one that does not launches copies of itself and becomes
-//   their launcher for the rest of its life.
+// - A process that finds a job in its environment joins it, whoever launched it; one that does not, or is alone in it,
+//   launches copies of itself and becomes their launcher for the rest of its life.
 
 #include "clab.h"
 
@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "emulate/emulate.h"
 #include "job/job.h"
+#include "job/launcher.h"
 #include "sim.h"
 
 struct options {
@@ -66,46 +67,26 @@ static int take_options(int *argc, char **argv, struct options *options_p)
     return CLAB_OK;
 }
 
-// Other launchers, by what they tell their processes. To each of those a job of its own would be P jobs.
-static int refuse_other_launchers(void)
-{
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const char *size = getenv(sizes[i]);
-        if (!size || atoi(size) < 2)
-            continue;
-        clab_error("another launcher has started %s processes (%s): start one with -n %s, or use commlab run -n %s",
-                   size, sizes[i], size, size);
-        return CLAB_EUNSUPPORTED;
-    }
-    return CLAB_OK;
-}
-
 // Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its
 // atexit handlers.
-static int launch_copies(const struct options *options)
+static int launch_copies(const struct options *options, int nranks)
 {
     const struct clab_launch launch = {
-        .nranks = options->nranks ? options->nranks : 2,
+        .nranks = nranks,
         .backend = options->backend,
         .pin = true,
         .grace = CLAB_GRACE_DEFAULT,
     };
     int rank, status;
-    CLAB_TRY(refuse_other_launchers());
     CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
     if (rank < 0)
         _exit(status);
     return CLAB_OK;
 }
 
-static int check_against_job(const struct options *options, const struct clab_bootstrap *boot)
+static int check_backend(const struct options *options)
 {
     const char *backend = getenv("CLAB_BACKEND");
-    if (options->nranks && options->nranks != boot->nranks) {
-        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n", options->nranks, boot->nranks);
-        return CLAB_EINVAL;
-    }
     if (options->backend && backend && strcmp(options->backend, backend) != 0) {
         clab_error("--backend %s, but the job that this rank belongs to uses %s: drop it", options->backend, backend);
         return CLAB_EINVAL;
@@ -155,7 +136,7 @@ static int join(const struct options *options, struct clab_job **job_p)
     CLAB_TRY(clab_bootstrap_open(&boot));
     clab_log_set_rank(boot->rank);
     struct clab_job *job = calloc(1, sizeof *job);
-    int err = job ? check_against_job(options, boot) : CLAB_ENOMEM;
+    int err = job ? check_backend(options) : CLAB_ENOMEM;
     if (err == CLAB_OK)
         err = attach(boot, job);
     if (err != CLAB_OK) {
@@ -167,12 +148,31 @@ static int join(const struct options *options, struct clab_job **job_p)
     return CLAB_OK;
 }
 
+int clab_job_look(int asked, struct clab_prospect *prospect_p)
+{
+    struct clab_launched launched = {0};
+    const int err = clab_launcher_find(&launched);
+    if (err != CLAB_OK && err != CLAB_ENOENT)
+        return err;
+    // Another launcher's single process is free to start a job of its own.
+    const bool joins = launched.nranks > 1 || getenv("CLAB_JOB_FD");
+    if (joins && asked && asked != launched.nranks) {
+        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n", asked, launched.nranks);
+        return CLAB_EINVAL;
+    }
+    const int usual = launched.nranks ? launched.nranks : 2;
+    *prospect_p = (struct clab_prospect){.joins = joins, .nranks = asked ? asked : usual};
+    return CLAB_OK;
+}
+
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
 {
     struct options options;
+    struct clab_prospect prospect;
     CLAB_TRY(take_options(argc, argv, &options));
-    if (!getenv("CLAB_JOB_FD"))
-        CLAB_TRY(launch_copies(&options));
+    CLAB_TRY(clab_job_look(options.nranks, &prospect));
+    if (!prospect.joins)
+        CLAB_TRY(launch_copies(&options, prospect.nranks));
     return join(&options, job_p);
 }
 

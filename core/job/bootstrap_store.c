@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Joining a job by its store: rank 0 starts it where no launcher has, and tells the others where it is.
+
+#include "job/bootstrap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "job/host.h"
+#include "job/store_client.h"
+#include "job/store_socket.h"
+
+struct visitor {
+    struct membership member; // first, so that a pointer to it is one to all
+    struct store_client *client;
+    struct clab_host host;
+};
+
+static struct visitor *visitor_of(struct clab_bootstrap *boot)
+{
+    return (struct visitor *)boot;
+}
+
+static int exchange(struct clab_bootstrap *boot, struct clab_meeting meeting, const void *mine, size_t bytes, void *all)
+{
+    const struct store_pastime pastime = {boot->meanwhile, boot->meanwhile_of};
+    return store_client_exchange(visitor_of(boot)->client, meeting, mine, bytes, all, pastime);
+}
+
+static void tell(struct clab_bootstrap *boot, const struct clab_notice *notice)
+{
+    store_client_tell(visitor_of(boot)->client, notice);
+}
+
+static bool hear(struct clab_bootstrap *boot, struct clab_notice *notice_p)
+{
+    return store_client_hear(visitor_of(boot)->client, notice_p);
+}
+
+static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
+{
+    return store_client_presence(visitor_of(boot)->client, rank);
+}
+
+static void leave(struct membership *member)
+{
+    struct visitor *visitor = (struct visitor *)member;
+    store_client_leave(visitor->client);
+    clab_host_close(&visitor->host);
+    free(visitor);
+}
+
+// ---- where the store is --------------------------------------------------------------------------------------
+
+// Rank 0: listen where the launcher says, or where all ranks find it.
+static int listen_for_all(const struct clab_launched *launched, struct store_ticket *ticket, int *listener_p)
+{
+    if (launched->host[0])
+        return store_listen(launched->host, launched->port, "MASTER_PORT", listener_p, &ticket->port);
+    const char *interface = getenv("CLAB_INTERFACE");
+    const bool is_alone = launched->local_ranks == launched->nranks;
+    if (interface || !is_alone)
+        CLAB_TRY(store_addresses(interface, ticket->host));
+    else
+        strcpy(ticket->host, "127.0.0.1");
+    return store_listen(interface || is_alone ? ticket->host : "", 0, "CLAB_INTERFACE", listener_p, &ticket->port);
+}
+
+// *lifeline_p of store_start
+static int start_store(const struct clab_launched *launched, struct store_ticket *ticket, int *lifeline_p)
+{
+    int listener;
+    CLAB_TRY(listen_for_all(launched, ticket, &listener));
+    const int err = store_start(&ticket->job, listener, lifeline_p);
+    close(listener);
+    return err;
+}
+
+static void write_place(const struct store_ticket *ticket, char text[CLAB_SHARED_BYTES])
+{
+    char token[2 * CLAB_TOKEN_BYTES + 1];
+    launcher_hex(ticket->job.token, CLAB_TOKEN_BYTES, token);
+    snprintf(text, CLAB_SHARED_BYTES, "%s %d %s", token, ticket->port, ticket->host);
+}
+
+static int read_place(const char *text, struct store_ticket *ticket)
+{
+    char token[2 * CLAB_TOKEN_BYTES + 1];
+    if (sscanf(text, "%32s %d %255s", token, &ticket->port, ticket->host) == 3 &&
+        launcher_unhex(token, ticket->job.token, CLAB_TOKEN_BYTES) == CLAB_OK)
+        return CLAB_OK;
+    clab_error("the launcher hands on '%s', which is not where the job's store is: is rank 0 of the same version?",
+               text);
+    return CLAB_EPARSE;
+}
+
+// Where the launcher has said nothing: rank 0 makes a token and tells the others.
+static int share_place(const struct clab_launched *launched, struct store_ticket *ticket)
+{
+    char text[CLAB_SHARED_BYTES] = "";
+    if (launched->rank == 0)
+        write_place(ticket, text);
+    CLAB_TRY(clab_launcher_share(launched, ticket->timeout, text));
+    return read_place(text, ticket);
+}
+
+static int find_store(const struct clab_launched *launched, struct store_ticket *ticket, int *lifeline_p)
+{
+    const bool starts = launched->rank == 0 && !launched->is_running, shares = !launched->host[0];
+    if (starts && shares && getrandom(ticket->job.token, CLAB_TOKEN_BYTES, 0) != CLAB_TOKEN_BYTES) {
+        clab_error("no random bytes for the job's token: %m");
+        return CLAB_ESYS;
+    }
+    if (starts)
+        CLAB_TRY(start_store(launched, ticket, lifeline_p));
+    return shares ? share_place(launched, ticket) : CLAB_OK;
+}
+
+// ---- joining -------------------------------------------------------------------------------------------------
+
+static int reach_store(const struct clab_launched *launched, double timeout, struct store_client **client_p)
+{
+    struct store_ticket ticket = {
+        .port = launched->port, .job.nranks = launched->nranks, .member = launched->rank, .timeout = timeout};
+    int lifeline = -1;
+    memcpy(ticket.job.token, launched->token, CLAB_TOKEN_BYTES);
+    strcpy(ticket.host, launched->host);
+    int err = find_store(launched, &ticket, &lifeline);
+    if (err == CLAB_OK)
+        err = store_client_join(&ticket, client_p);
+    if (lifeline >= 0)
+        close(lifeline); // from now on the members keep the store alive
+    return err;
+}
+
+static void describe(const struct clab_launched *launched, double timeout, struct visitor *visitor)
+{
+    const struct clab_host *host = &visitor->host;
+    visitor->member.leave = leave;
+    visitor->member.boot = (struct clab_bootstrap){
+        .rank = launched->rank,
+        .nranks = launched->nranks,
+        .timeout = timeout,
+        .node = host->node,
+        .nnodes = host->nnodes,
+        .local_rank = host->local_rank,
+        .local_ranks = host->local_ranks,
+        .locals = host->locals,
+        .cores = host->cores,
+        .segment_fd = host->fd,
+        .segment_bytes = host->control ? host->control->segment_bytes : 0,
+        .segment_offset = host->control ? host->control->bytes : 0,
+        .flights = host->flights,
+        .exchange = exchange,
+        .tell = tell,
+        .hear = hear,
+        .presence = presence,
+    };
+}
+
+int clab_store_join(const struct clab_launched *launched, double timeout, struct membership **member_p)
+{
+    struct visitor *visitor = calloc(1, sizeof *visitor);
+    if (!visitor)
+        return CLAB_ENOMEM;
+    int err = reach_store(launched, timeout, &visitor->client);
+    if (err != CLAB_OK) {
+        free(visitor);
+        return err;
+    }
+    err = clab_host_find(visitor->client, launched->rank, launched->nranks, &visitor->host);
+    if (err != CLAB_OK) {
+        store_client_leave(visitor->client);
+        free(visitor);
+        return err;
+    }
+    describe(launched, timeout, visitor);
+    *member_p = &visitor->member;
+    return CLAB_OK;
+}
