@@ -77,10 +77,10 @@ static void check_number(const char *value)
 static int check_setting(void *context, const struct clab_setting *s)
 {
     (void)context;
+    const char *section = s->section + strspn(s->section, " \t");
+    const size_t length = strcspn(section, " \t");
     for (const struct net_key *key = net_keys; key->section; key++) {
-        const size_t length = strlen(key->section);
-        if (strncmp(key->section, s->section, length) || (s->section[length] && s->section[length] != ' ') ||
-            strcmp(key->name, s->name))
+        if (strlen(key->section) != length || strncmp(key->section, section, length) || strcmp(key->name, s->name))
             continue;
         if (key->kind <= NET_SIZE || key->kind == NET_PERCENT)
             if (strcmp(s->value, "any"))

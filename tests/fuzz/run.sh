@@ -47,8 +47,10 @@ fuzz() {
     local name=$1 target=$build/tests/fuzz/fuzz_$1 work=$build/tests/fuzz/$1 status
     rm -rf "$work/seeds" && mkdir -p "$work/found" "$work/seeds" && seeds "$name" || return 1
     # No target needs a minute; the limit is for one that neither ends nor heeds its own.
-    timeout --kill-after=5 $((each + 60)) "$target" -seed="$seed" -max_total_time="$each" -timeout=10 \
-        -artifact_prefix="$work/failed-" -print_final_stats=1 "$work/found" "$work/seeds" >"$work/log" 2>&1 </dev/null
+    {
+        timeout --kill-after=5 $((each + 60)) "$target" -seed="$seed" -max_total_time="$each" -timeout=10 \
+            -artifact_prefix="$work/failed-" -print_final_stats=1 "$work/found" "$work/seeds" >"$work/log" 2>&1 </dev/null
+    } 2>/dev/null # a shell that reports how it died would say so twice
     status=$?
     if [ $status = 0 ]; then
         echo "✓ $name: $(sed -n 's/^stat::number_of_executed_units: *\(.*\)/\1 inputs/p; /^[0-9]* inputs,/p' "$work/log")"
