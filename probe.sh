@@ -6,8 +6,8 @@
 #   probe.sh MK TXT    write the answers for make to MK, the lines to TXT and the screen
 #   probe.sh --list    the names of all
 #
-# From the environment: CC, FLAGS, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off; WITH_X=1 makes its absence an
-# error.
+# From the environment: CC, FLAGS, CXX, CXXFLAGS, MPICC, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off; WITH_X=1
+# makes its absence an error.
 set -u
 
 failed=0
@@ -23,6 +23,26 @@ links() {
     # Unquoted: each of these is a list of words.
     ${CC:-gcc} -Werror=implicit-function-declaration ${FLAGS-} -o "$work/try" "$work/try.c" \
         ${LDFLAGS-} "$@" ${LDLIBS-} >"$work/log" 2>&1
+}
+
+# The same of a C++ program and a shared object, as plugins are.
+links_cxx() {
+    cat >"$work/try.cc"
+    ${CXX:-g++} -std=c++17 ${CXXFLAGS-} -fPIC -shared -Wl,-z,defs -o "$work/try.so" "$work/try.cc" \
+        ${LDFLAGS-} "$@" ${LDLIBS-} >"$work/log" 2>&1
+}
+
+# The same of a C program by the compiler of an MPI.
+links_mpi() { CC=${MPICC:-mpicc} links; }
+
+# The program that starts ranks of the MPI whose compiler is $1: Debian has one for each MPI, others one beside the
+# compiler. Nothing, if there is none.
+mpirun_of() {
+    local name kind=mpich
+    "$1" -E -dM -include mpi.h -xc /dev/null 2>/dev/null | grep -qw OPEN_MPI && kind=openmpi
+    for name in mpirun.$kind mpirun mpiexec; do
+        [ -x "$(dirname "$1")/$name" ] && echo "$(dirname "$1")/$name" && return
+    done
 }
 
 # The command that installs $1 (Debian's name) or $2 (Fedora's) here.
@@ -95,6 +115,19 @@ C
 #include <pmix.h>
 int main(void) { return PMIx_Initialized(); }
 C
+    probe gloo 'the gloo backend, a plugin' 'no gloo backend' 'libgloo-dev g++' 'gloo-devel gcc-c++' \
+        'probed_plugins += gloo' links_cxx -lgloo <<'CXX'
+#include <gloo/allreduce.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/tcp/device.h>
+int main()
+{
+    gloo::transport::tcp::attr attr("127.0.0.1");
+    auto context = std::make_shared<gloo::rendezvous::Context>(0, 1);
+    gloo::AllreduceOptions options(context);
+    return gloo::transport::tcp::CreateDevice(attr) == nullptr;
+}
+CXX
     probe gnuplot 'figures as SVG and PNG' 'no figures' \
         'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
     probe libfuzzer 'make fuzz sees which input leads to new code' 'make fuzz changes its input blindly' \

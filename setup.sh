@@ -24,6 +24,8 @@ fonts-dejavu-core                 dejavu-sans-fonts
 libpmix-dev                       pmix-devel
 clang                             clang
 libclang-rt-dev                   compiler-rt
+g++                               gcc-c++
+libgloo-dev                       gloo-devel
 -                                 libasan
 -                                 libubsan
 -                                 libtsan

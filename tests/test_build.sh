@@ -46,12 +46,20 @@ finds() { probes && said "✓ $1: " && { [ -z "$(answer $1)" ] || grep -qF -- "$
 
 misses_without_header() {
     local file=$1.h status
+    [ $1 != gloo ] || { misses_with_broken_header; return; }
     [ $1 != inih ] || file=ini.h
     mv "$scratch/include/$file" "$scratch"
     probes FLAGS="$headers"
     status=$?
     mv "$scratch/$file" "$scratch/include"
-    [ $status = 0 ] && missed_only $1 && ! grep -q "= -l$1\$" "$scratch/mk"
+    [ $status = 0 ] && missed_only $1 && ! given $1
+}
+
+# C++ does without -nostdinc; a header before the others is as good.
+misses_with_broken_header() {
+    mkdir -p "$scratch/broken/gloo"
+    echo '#error there is none' >"$scratch/broken/gloo/allreduce.h"
+    probes CXXFLAGS="-I$scratch/broken" && missed_only gloo && ! given gloo
 }
 
 misses_without_functions() {
@@ -60,7 +68,7 @@ misses_without_functions() {
     probes LDFLAGS="-L$scratch/lib"
     status=$?
     rm "$scratch/lib/lib$1.a"
-    [ $status = 0 ] && missed_only $1 && ! grep -q "= -l$1\$" "$scratch/mk"
+    [ $status = 0 ] && missed_only $1 && ! given $1
 }
 
 # Without the programs whose names begin with $2.
@@ -74,7 +82,7 @@ misses_from_path() {
 }
 
 is_turned_off() {
-    probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! grep -q "= -l$1\$" "$scratch/mk"
+    probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! given $1
 }
 
 must_be_there_if_asked_for() {

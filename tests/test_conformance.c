@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The conformance suite: what every backend must do, run on each backend of this build with 1 to 8 ranks.
-// - Every collective by every algorithm that supports it, one and three lanes, counts 0, 1, P-1, odd and large, in
-//   place and not; every type with every operation; in memory of clab_alloc and of malloc.
+// The conformance suite: what every backend must do, run on each that is built in, or named, with 1 to 8 ranks.
+// - Every collective by every algorithm that supports it and by the library's own, one and three lanes, counts 0, 1, P-1,
+//   odd and large, in place and not; every type with every operation; in memory of clab_alloc and of malloc.
 // - All memory of a case is poisoned, and compared as a whole: besides the result nothing has changed, neither `in`,
 //   nor what is no result at this rank, nor what lies behind the buffers. expect.h has what is right.
 // - A barrier holds back the fast; messages in both directions at once; more messages than a channel holds; works that
@@ -16,6 +16,7 @@
 #include "backend.h"
 #include "expect.h"
 #include "job/job.h"
+#include "plugin.h"
 
 enum { MAX_RANKS = 8, GUARD = 16, NOT_OPENED = 255, UNSUPPORTED = 254, MANY = 253 };
 static const unsigned char POISON = 0xA5;
@@ -150,15 +151,16 @@ static void run_barriers(struct sweep *s, const char *algorithm)
     check(s, right, algorithm);
 }
 
-static void sweep_counts(struct sweep *s, const struct clab_algorithm *algorithm, int lanes, size_t large)
+static void sweep_counts(struct sweep *s, enum clab_collective collective, const char *algorithm, int lanes,
+                         size_t large)
 {
     const size_t counts[] = {0, 1, (size_t)s->n - 1, 67, 4099, large};
-    if (algorithm->collective == CLAB_BARRIER)
-        run_barriers(s, algorithm->name);
+    if (collective == CLAB_BARRIER)
+        run_barriers(s, algorithm);
     else
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
-            run_both(s, (struct kase){.collective = algorithm->collective,
-                                      .algorithm = algorithm->name,
+            run_both(s, (struct kase){.collective = collective,
+                                      .algorithm = algorithm,
                                       .lanes = lanes,
                                       .count = counts[c],
                                       .type = CLAB_F32,
@@ -177,11 +179,17 @@ static void sweep_algorithms(struct sweep *s, size_t large)
             if (!algorithm->supports(&problem))
                 continue;
             must(clab_comm_set_algorithm(s->comm, algorithm->collective, algorithm->name, lanes));
-            sweep_counts(s, algorithm, lanes, large);
+            sweep_counts(s, algorithm->collective, algorithm->name, lanes, large);
         }
         must(clab_comm_set_algorithm(s->comm, algorithm->collective, "auto", 0));
     }
-    run_barriers(s, "auto");
+}
+
+// By the automatic choice: the library's own, where there is one.
+static void sweep_collectives(struct sweep *s, size_t large)
+{
+    for (int c = 0; c <= CLAB_BARRIER; c++)
+        sweep_counts(s, (enum clab_collective)c, "auto", 0, large);
 }
 
 static void sweep_types(struct sweep *s)
@@ -332,6 +340,7 @@ static void cross_blocking(struct sweep *s)
 static void sweep_all(struct sweep *s, size_t large)
 {
     sweep_algorithms(s, large);
+    sweep_collectives(s, large);
     sweep_types(s);
     for (int m = 0; m < 2; m++) {
         exchange_large(s, s->memory[m]);
@@ -433,19 +442,31 @@ static struct CMUnitTest test_of(struct conforming *c)
     return (struct CMUnitTest){.name = c->name, .test_func = test_conforms, .initial_state = c};
 }
 
-int main(void)
+enum { MAX_BACKENDS = 16, MAX_TESTS = MAX_BACKENDS * MAX_RANKS + 1 };
+static struct conforming jobs[MAX_TESTS];
+
+static int add_backend(const char *backend, int n)
 {
-    enum { MAX_BACKENDS = 16, MAX_TESTS = MAX_BACKENDS * MAX_RANKS + 1 };
-    static struct conforming jobs[MAX_TESTS];
+    for (int nranks = 1; nranks <= MAX_RANKS && n < MAX_TESTS - 1; nranks++)
+        jobs[n++] = (struct conforming){.backend = strdup(backend), .nranks = nranks};
+    return n;
+}
+
+// The backends that are named, or else all that are built in: plugins have their own tests.
+int main(int argc, char **argv)
+{
     static struct CMUnitTest tests[MAX_TESTS];
     int n = 0;
     entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (entered == MAP_FAILED)
         return 1;
-    for (int b = 0; clab_backend_name(b) && b < MAX_BACKENDS; b++)
-        for (int nranks = 1; nranks <= MAX_RANKS; nranks++)
-            jobs[n++] = (struct conforming){.backend = strdup(clab_backend_name(b)), .nranks = nranks};
-    jobs[n++] = (struct conforming){.backend = "shm", .nranks = 3, .variable = "CLAB_SHM_NO_READV"};
+    for (int i = 1; i < argc; i++)
+        n = add_backend(argv[i], n);
+    for (int i = 0; argc == 1 && clab_backend_name(i); i++)
+        if (!clab_plugin_exists(clab_backend_name(i)))
+            n = add_backend(clab_backend_name(i), n);
+    if (argc == 1)
+        jobs[n++] = (struct conforming){.backend = "shm", .nranks = 3, .variable = "CLAB_SHM_NO_READV"};
     for (int i = 0; i < n; i++)
         tests[i] = test_of(&jobs[i]);
     return _cmocka_run_group_tests("conformance", tests, (size_t)n, NULL, NULL);

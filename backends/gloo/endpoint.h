@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the gloo backend share.
+//
+// - gloo.cc      the backend's table: attach, open, close, wait.
+// - meeting.cc   how the members of a communicator connect: Gloo's rendezvous over the job's exchange.
+// - pool.cc      threads that block for us.
+// - messages.cc  sends and receives, in tasks of the pool.
+// - natives.cc   Gloo's collectives, in a task of the pool.
+//
+// Gloo's calls block, and have no other form: every one is made by a thread of the pool, and a communicator looks at
+// what has come of it. Exceptions end in `guarded`. A connection that breaks fails all that is under way on it.
+#pragma once
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/device.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+
+extern "C" {
+#include "backend.h"
+#include "base/log.h"
+}
+#include "gloo/messages.h"
+#include "gloo/pool.h"
+
+struct clab_domain {
+    clab_bootstrap *boot;
+    std::shared_ptr<gloo::transport::Device> device; // its thread moves the bytes of all endpoints
+};
+
+// A collective.
+struct clab_native {
+    clab_call call;
+    int err; // valid when done
+    std::atomic<bool> done;
+};
+
+struct clab_endpoint {
+    explicit clab_endpoint(clab_domain *domain) : domain(domain), messages(this)
+    {
+    }
+
+    clab_domain *domain;
+    std::shared_ptr<gloo::Context> context; // knows rank and size
+    std::chrono::milliseconds patience;     // with which Gloo waits
+    clab_gloo::Messages messages;
+    std::unique_ptr<clab_native> native; // under way
+    uint32_t natives = 0;                // that have been started, ever: Gloo's tag
+    clab_gloo::Pool pool;                // last: its tasks end before what they use goes
+};
+
+namespace clab_gloo
+{
+
+// An error of ours on its way through Gloo.
+struct Failure {
+    int err;
+};
+
+// Run `work`, and make what it throws an error: the code of a Failure, CLAB_EPEER of a broken connection, CLAB_ENOMEM, or
+// else CLAB_ESYS, which is logged.
+int guarded(const std::function<void()> &work);
+
+// ---- meeting.cc ----------------------------------------------------------------------------------------------
+
+// Connect to all members.  throws: Failure, Gloo's
+std::shared_ptr<gloo::Context> meet(clab_domain *domain, clab_group *group);
+
+// ---- natives.cc: the slots of the table ----------------------------------------------------------------------
+
+bool has_native(clab_collective collective, clab_type type, clab_op op);
+int start_native(clab_endpoint *endpoint, const clab_call *call, clab_native **native_p);
+int test_native(clab_endpoint *endpoint, clab_native *native, bool *done_p);
+
+} // namespace clab_gloo

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// The gloo backend: Gloo's collectives over its TCP transport, as PyTorch uses them on CPUs.
+//
+// - It listens and connects on 127.0.0.1 where all ranks are of one host, else where the host's name leads;
+//   CLAB_INTERFACE says otherwise, by an interface's name or address.
+// - Each process has a thread of Gloo's that moves bytes, and as many of ours as calls are under way. They share the
+//   rank's core with it where ranks are pinned: who waits here sleeps.
+
+#include "gloo/endpoint.h"
+
+#include <gloo/common/error.h>
+#include <gloo/transport/tcp/device.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
+
+extern "C" {
+#include "base/clock.h"
+#include "plugin.h"
+}
+
+namespace clab_gloo
+{
+
+int guarded(const std::function<void()> &work)
+{
+    try {
+        work();
+        return CLAB_OK;
+    } catch (const Failure &failure) {
+        return failure.err;
+    } catch (const gloo::Exception &lost) {
+        clab_debug("gloo: %s", lost.what());
+        return CLAB_EPEER;
+    } catch (const std::bad_alloc &) {
+        return CLAB_ENOMEM;
+    } catch (const std::exception &other) {
+        clab_error("gloo: %s", other.what());
+        return CLAB_ESYS;
+    }
+}
+
+// ---- domain --------------------------------------------------------------------------------------------------
+
+// Gloo takes for granted that a name has an address.
+static bool has_address(const char *host)
+{
+    addrinfo *found = nullptr;
+    if (getaddrinfo(host, nullptr, nullptr, &found) != 0)
+        return false;
+    freeaddrinfo(found);
+    return true;
+}
+
+static bool choose_interface(const clab_bootstrap *boot, gloo::transport::tcp::attr &attr)
+{
+    const char *told = getenv("CLAB_INTERFACE");
+    char name[256] = "127.0.0.1";
+    if (told && if_nametoindex(told)) {
+        attr.iface = told;
+        return true;
+    }
+    if (!told && boot->nnodes > 1)
+        gethostname(name, sizeof name - 1);
+    attr.hostname = told ? told : name;
+    if (has_address(attr.hostname.c_str()))
+        return true;
+    clab_error("gloo: '%s' is no interface and no address here; CLAB_INTERFACE names another, such as eth0",
+               attr.hostname.c_str());
+    return false;
+}
+
+static int attach(clab_bootstrap *boot, clab_domain **domain_p)
+{
+    gloo::transport::tcp::attr attr;
+    if (!choose_interface(boot, attr))
+        return CLAB_EUNSUPPORTED;
+    const int err = guarded([&] { *domain_p = new clab_domain{boot, gloo::transport::tcp::CreateDevice(attr)}; });
+    if (err != CLAB_EPEER) // Gloo's own
+        return err;
+    clab_error("gloo: it can not use interface '%s%s'; CLAB_INTERFACE names another", attr.iface.c_str(),
+               attr.hostname.c_str());
+    return CLAB_EUNSUPPORTED;
+}
+
+static void detach(clab_domain *domain)
+{
+    delete domain;
+}
+
+static int alloc(clab_domain *, size_t bytes, void **memory_p)
+{
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    if (!memory) {
+        clab_error("gloo: no memory for %zu bytes", bytes);
+        return CLAB_ENOMEM;
+    }
+    *memory_p = memory;
+    return CLAB_OK;
+}
+
+static void release(clab_domain *, void *memory)
+{
+    free(memory);
+}
+
+// ---- endpoint ------------------------------------------------------------------------------------------------
+
+// Gloo's deadlines come after ours: at its own it closes all connections.
+static int open(clab_domain *domain, clab_group *group, clab_endpoint **endpoint_p)
+{
+    const double timeout = domain->boot->timeout, start = clab_now();
+    const int err = guarded([&] {
+        auto endpoint = std::make_unique<clab_endpoint>(domain);
+        endpoint->context = meet(domain, group);
+        endpoint->patience = std::chrono::milliseconds(static_cast<long>(2e3 * timeout) + 1000);
+        endpoint->context->setTimeout(endpoint->patience);
+        *endpoint_p = endpoint.release();
+    });
+    return err == CLAB_EPEER && clab_now() - start >= timeout ? CLAB_ETIMEOUT : err;
+}
+
+// What is under way ends with its connection.
+static void close(clab_endpoint *endpoint, bool failed)
+{
+    guarded([&] {
+        if (failed)
+            endpoint->context->closeConnections();
+    });
+    delete endpoint;
+}
+
+static int start(clab_endpoint *endpoint, clab_transfer transfers[], int n)
+{
+    return guarded([&] {
+        for (int i = 0; i < n; i++)
+            endpoint->messages.start(&transfers[i]);
+    });
+}
+
+static int test(clab_endpoint *endpoint, clab_transfer transfers[], int n, bool *done_p)
+{
+    bool done = true;
+    CLAB_TRY(guarded([&] {
+        for (int i = 0; i < n; i++) {
+            if (!transfers[i].done)
+                endpoint->messages.test(&transfers[i]);
+            done &= transfers[i].done;
+        }
+    }));
+    *done_p = done;
+    return CLAB_OK;
+}
+
+static bool idle(clab_endpoint *endpoint, unsigned)
+{
+    endpoint->pool.wait(1e-3);
+    return true;
+}
+
+static clab_backend table()
+{
+    clab_backend backend = {};
+    backend.name = "gloo";
+    backend.title = "Gloo over TCP, with its own collectives";
+    backend.attach = attach;
+    backend.detach = detach;
+    backend.alloc = alloc;
+    backend.free = release;
+    backend.open = open;
+    backend.close = close;
+    backend.start = start;
+    backend.test = test;
+    backend.idle = idle;
+    backend.has_native = has_native;
+    backend.native_start = start_native;
+    backend.native_test = test_native;
+    backend.device = &clab_device_cpu;
+    return backend;
+}
+
+static const clab_backend backend = table();
+
+} // namespace clab_gloo
+
+extern "C" CLAB_PLUGIN("gloo", &clab_gloo::backend);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// Gloo's collectives by Gloo's own choice of algorithm, on any of our types by our reductions.
+//
+// - Gloo asks for a type only to learn an element's size.
+// - In place is, for Gloo, an output without an input. Its reduce works in the output of every rank, where ours is the
+//   root's alone: the others lend it memory.
+// - It has no reduce-scatter of this form (its older one takes ints, and destroys its input): a schedule does that.
+
+#include "gloo/endpoint.h"
+
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/gather.h>
+#include <gloo/reduce.h>
+#include <gloo/scatter.h>
+
+extern "C" {
+#include "base/reduce.h"
+}
+
+namespace clab_gloo
+{
+
+namespace
+{
+
+// A call, as Gloo takes it: bytes but for reductions, whose elements are of type T.
+struct Task {
+    const std::shared_ptr<gloo::Context> &context;
+    const clab_call &call;
+    uint32_t tag;
+
+    char *in() const
+    {
+        return static_cast<char *>(const_cast<void *>(call.in)); // Gloo does not write there
+    }
+    char *out() const
+    {
+        return static_cast<char *>(call.out);
+    }
+    bool is_root() const
+    {
+        return context->rank == call.root;
+    }
+    size_t bytes() const
+    {
+        return call.count * clab_type_bytes(call.type);
+    }
+    size_t all_bytes() const
+    {
+        return bytes() * static_cast<size_t>(context->size);
+    }
+    size_t mine() const // where this rank's block lies
+    {
+        return bytes() * static_cast<size_t>(context->rank);
+    }
+    std::function<void(void *, const void *, const void *, size_t)> reduction() const
+    {
+        return [type = call.type, op = call.op](void *out, const void *a, const void *b, size_t count) {
+            clab_elements_reduce(type, op, a, b, out, count);
+        };
+    }
+};
+
+template <typename T> void allreduce(const Task &task)
+{
+    gloo::AllreduceOptions options(task.context);
+    if (task.in() != task.out())
+        options.setInput(reinterpret_cast<T *>(task.in()), task.call.count);
+    options.setOutput(reinterpret_cast<T *>(task.out()), task.call.count);
+    options.setReduceFunction(task.reduction());
+    options.setTag(task.tag);
+    gloo::allreduce(options);
+}
+
+template <typename T> void reduce(const Task &task)
+{
+    gloo::ReduceOptions options(task.context);
+    std::vector<char> lent(task.is_root() ? 0 : task.bytes());
+    char *out = task.is_root() ? task.out() : lent.data();
+    if (task.in() != out)
+        options.setInput(reinterpret_cast<T *>(task.in()), task.call.count);
+    options.setOutput(reinterpret_cast<T *>(out), task.call.count);
+    options.setRoot(task.call.root);
+    options.setReduceFunction(task.reduction());
+    options.setTag(task.tag);
+    gloo::reduce(options);
+}
+
+void broadcast(const Task &task)
+{
+    gloo::BroadcastOptions options(task.context);
+    if (task.is_root() && task.in() != task.out())
+        options.setInput(task.in(), task.bytes());
+    options.setOutput(task.out(), task.bytes());
+    options.setRoot(task.call.root);
+    options.setTag(task.tag);
+    gloo::broadcast(options);
+}
+
+void allgather(const Task &task)
+{
+    gloo::AllgatherOptions options(task.context);
+    if (task.in() != task.out() + task.mine())
+        options.setInput(task.in(), task.bytes());
+    options.setOutput(task.out(), task.all_bytes());
+    options.setTag(task.tag);
+    gloo::allgather(options);
+}
+
+void alltoall(const Task &task)
+{
+    gloo::AlltoallOptions options(task.context);
+    options.setInput(task.in(), task.all_bytes());
+    options.setOutput(task.out(), task.all_bytes());
+    options.setTag(task.tag);
+    gloo::alltoall(options);
+}
+
+void gather(const Task &task)
+{
+    gloo::GatherOptions options(task.context);
+    options.setInput(task.in(), task.bytes());
+    if (task.is_root())
+        options.setOutput(task.out(), task.all_bytes());
+    options.setRoot(task.call.root);
+    options.setTag(task.tag);
+    gloo::gather(options);
+}
+
+void scatter(const Task &task)
+{
+    gloo::ScatterOptions options(task.context);
+    std::vector<char *> blocks;
+    for (int rank = 0; task.is_root() && rank < task.context->size; rank++)
+        blocks.push_back(task.in() + static_cast<size_t>(rank) * task.bytes());
+    if (task.is_root())
+        options.setInputs(blocks, task.bytes());
+    options.setOutput(task.out(), task.bytes());
+    options.setRoot(task.call.root);
+    options.setTag(task.tag);
+    gloo::scatter(options);
+}
+
+void barrier(const Task &task)
+{
+    gloo::BarrierOptions options(task.context);
+    options.setTag(task.tag);
+    gloo::barrier(options);
+}
+
+template <typename T> void run_with(const Task &task)
+{
+    switch (task.call.collective) {
+    case CLAB_ALLREDUCE: return allreduce<T>(task);
+    case CLAB_REDUCE: return reduce<T>(task);
+    case CLAB_BROADCAST: return broadcast(task);
+    case CLAB_ALLGATHER: return allgather(task);
+    case CLAB_ALLTOALL: return alltoall(task);
+    case CLAB_GATHER: return gather(task);
+    case CLAB_SCATTER: return scatter(task);
+    case CLAB_BARRIER: return barrier(task);
+    default: throw Failure{CLAB_EUNSUPPORTED};
+    }
+}
+
+void run(const Task &task)
+{
+    if (task.call.count == 0 && task.call.collective != CLAB_BARRIER)
+        return;
+    switch (clab_type_bytes(task.call.type)) {
+    case 1: return run_with<uint8_t>(task);
+    case 2: return run_with<uint16_t>(task);
+    case 4: return run_with<uint32_t>(task);
+    default: return run_with<uint64_t>(task);
+    }
+}
+
+} // namespace
+
+bool has_native(clab_collective collective, clab_type, clab_op)
+{
+    return collective != CLAB_REDUCE_SCATTER && collective != CLAB_SENDRECV;
+}
+
+int start_native(clab_endpoint *endpoint, const clab_call *call, clab_native **native_p)
+{
+    return guarded([&] {
+        endpoint->native.reset(new clab_native{*call, CLAB_OK, {false}});
+        clab_native *native = endpoint->native.get();
+        const uint32_t tag = endpoint->natives++;
+        endpoint->pool.run([endpoint, native, tag] {
+            native->err = guarded([&] { run(Task{endpoint->context, native->call, tag}); });
+            native->done = true;
+        });
+        *native_p = native;
+    });
+}
+
+int test_native(clab_endpoint *endpoint, clab_native *native, bool *done_p)
+{
+    *done_p = native->done;
+    if (!*done_p)
+        return CLAB_OK;
+    const int err = native->err;
+    endpoint->native.reset();
+    return err;
+}
+
+} // namespace clab_gloo
