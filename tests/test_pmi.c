@@ -153,14 +153,14 @@ static void test_bad_launchers_are_seen_through(void **state)
         int err;
     } faults[] = {
         {0, NULL, "closed", CLAB_ESYS},
-        {0, "", "not answered over PMI_FD in time (response_to_init)", CLAB_ETIMEOUT},
+        {0, "", "not answered over PMI_FD within 0.3 s (CLAB_TIMEOUT), not response_to_init", CLAB_ETIMEOUT},
         {0, "cmd=response_to_init rc=-1\n", "answers 'cmd=response_to_init rc=-1'", CLAB_ESYS},
         {0, "garbage\n", "answers 'garbage' over PMI_FD, not response_to_init", CLAB_ESYS},
         {0, endless, "nonsense", CLAB_ESYS},
         {1, "cmd=maxes vallen_max=many\n", "vallen_max", CLAB_ESYS},
         {2, "cmd=my_kvsname\n", "kvsname", CLAB_ESYS},
-        {3, "", "not answered over PMI_FD in time (barrier_out)", CLAB_ETIMEOUT},
-        {3, "cmd=barrier_out", "not answered over PMI_FD in time (barrier_out)", CLAB_ETIMEOUT},
+        {3, "", "not answered over PMI_FD within 0.3 s (CLAB_TIMEOUT), not barrier_out", CLAB_ETIMEOUT},
+        {3, "cmd=barrier_out", "not answered over PMI_FD within 0.3 s (CLAB_TIMEOUT), not barrier_out", CLAB_ETIMEOUT},
         {3, NULL, "closed", CLAB_ESYS},
         {4, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n", "not get_result", CLAB_ESYS},
         {4, "cmd=get_result rc=0 value=unknown\n", "not what rank 0 has put", CLAB_ESYS},

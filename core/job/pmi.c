@@ -38,7 +38,8 @@ enum { LINE_BYTES = 2048, NAME_BYTES = 257, KEY_BYTES = 32 };
 static struct {
     int fd; // a duplicate of PMI_FD, -1: not connected
     pid_t owner;
-    int value_max; // bytes, with the 0
+    double timeout; // of the share under way
+    int value_max;  // bytes, with the 0
     char store[NAME_BYTES];
     int shares; // so far
 } pmi = {.fd = -1};
@@ -115,8 +116,10 @@ static bool is_answer(const char *line, const char *command)
 static int complain(int err, const char *answer, const char *line)
 {
     if (err == CLAB_ETIMEOUT)
-        clab_error("the launcher has not answered over PMI_FD in time (%s): have all ranks of the job started?",
-                   answer);
+        clab_error(
+            "the launcher has not answered over PMI_FD within %g s (CLAB_TIMEOUT), not %s: have all ranks of the "
+            "job started?",
+            pmi.timeout, answer);
     else if (err != CLAB_OK)
         clab_error("the launcher's end of PMI_FD is closed or says nonsense (%s): start the program by mpiexec or srun "
                    "itself, or set MASTER_ADDR and MASTER_PORT",
@@ -241,6 +244,7 @@ static int share(int rank, double deadline, char text[CLAB_SHARED_BYTES])
 
 int launcher_share_pmi(int rank, double timeout, char text[CLAB_SHARED_BYTES])
 {
+    pmi.timeout = timeout;
     const int err = share(rank, clab_now() + timeout, text);
     if (err != CLAB_OK && pmi.fd >= 0)
         hang_up(); // no goodbye: the launcher shall end the job

@@ -117,7 +117,7 @@ static int wait_for_fence(double timeout)
     while ((failed = sem_timedwait(&fence_ended, &until)) && errno == EINTR)
         ;
     if (failed) {
-        clab_error("PMIx's fence was not over in time: have all ranks of the job started?");
+        clab_error("PMIx's fence was not over within %g s (CLAB_TIMEOUT): have all ranks of the job started?", timeout);
         return CLAB_ETIMEOUT;
     }
     return fence_status == PMIX_SUCCESS ? CLAB_OK : complain("PMIx_Fence_nb", fence_status);
