@@ -6,8 +6,11 @@
 //   under `commlab run` it joins the job that is there. The program's other options stay in argv.
 // - Every call returns CLAB_OK or a clab_err. Who first found the error has logged a line with rank, peer and remedy.
 //   The library never exits, and never hangs: a wait in which nothing moves for CLAB_TIMEOUT (30s unless told) ends,
-//   and so does one for a rank that has died.
-// - After an error in a collective, a send or a receive its communicator answers CLAB_EPOISONED to all later calls.
+//   and so does one for a rank that has died or left.
+// - An error in a collective, a send or a receive is that of all members of the communicator: who waits on it answers
+//   with the same error within a second, unless all that its work needs has arrived; who does not wait, in a later call.
+//   From then on it answers CLAB_EPOISONED, all buffers are the caller's again, and it can only be destroyed. Other
+//   communicators go on, and new ones can be made. Lines name ranks of the job.
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.

@@ -25,6 +25,7 @@ struct told {
     _Atomic int signals[MAX_TOLD];
     _Atomic int cores[MAX_TOLD];
     double seconds[MAX_TOLD];
+    double moment; // of something, on clab_now's clock
 };
 static struct told *told;
 

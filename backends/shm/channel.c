@@ -126,30 +126,39 @@ static void land(struct clab_transfer *t, const void *from, size_t bytes)
     t->moved += bytes;
 }
 
-// Read `bytes` of a process's memory.
-static int read_remote(pid_t pid, int peer, uint64_t address, void *to, size_t bytes)
+// Whether what has been read from the peer's memory was its message: it was, unless the peer had failed by then, after
+// which it may do with that memory what it likes. (The reader's half of a sequence lock.)
+static bool is_still_offered(const struct clab_endpoint *endpoint, int peer)
 {
+    atomic_thread_fence(memory_order_acquire); // the reads come first
+    return !atomic_load_explicit(&endpoint->peer_areas[peer]->is_revoked, memory_order_relaxed);
+}
+
+// Read `bytes` of a peer's memory.
+static int read_remote(const struct clab_endpoint *endpoint, int peer, uint64_t address, void *to, size_t bytes)
+{
+    const pid_t pid = endpoint->domain->pids[endpoint->job_ranks[peer]];
     struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
     if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes)
         return CLAB_OK;
-    int err = errno == ESRCH ? CLAB_EPEER : CLAB_ESYS;
-    clab_error("%zu bytes of rank %d's memory can not be read: %m", bytes, peer);
-    return err;
+    if (errno == ESRCH || !is_still_offered(endpoint, peer))
+        return CLAB_EPEER;
+    clab_error("%zu bytes of rank %d's memory can not be read: %m", bytes, endpoint->job_ranks[peer]);
+    return CLAB_ESYS;
 }
 
 // A fragment in the peer's private memory: straight to its place, or by blocks that the cache holds until they are
 // reduced.
 static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
 {
-    pid_t pid = endpoint->domain->pids[endpoint->job_ranks[t->peer]];
     if (t->op == CLAB_RECV) {
-        CLAB_TRY(read_remote(pid, t->peer, address, (char *)t->dst + t->moved, bytes));
+        CLAB_TRY(read_remote(endpoint, t->peer, address, (char *)t->dst + t->moved, bytes));
         t->moved += bytes;
         return CLAB_OK;
     }
     for (size_t start = 0; start < bytes; start += SHM_READV_BLOCK) {
         size_t block = least(bytes - start, SHM_READV_BLOCK);
-        CLAB_TRY(read_remote(pid, t->peer, address + start, endpoint->bounce, block));
+        CLAB_TRY(read_remote(endpoint, t->peer, address + start, endpoint->bounce, block));
         land(t, endpoint->bounce, block);
     }
     return CLAB_OK;
@@ -157,12 +166,7 @@ static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, 
 
 static int check_line(const struct clab_transfer *t, const struct shm_line *line)
 {
-    size_t bytes = message_bytes(t);
-    if (line->message_bytes == bytes && line->call == t->call)
-        return CLAB_OK;
-    clab_error("rank %d sent %zu bytes where %zu were expected%s: do all ranks make the same calls in the same order?",
-               t->peer, (size_t)line->message_bytes, bytes, line->call == t->call ? "" : ", of another call");
-    return CLAB_EMISMATCH;
+    return line->message_bytes == message_bytes(t) && line->call == t->call ? CLAB_OK : CLAB_EMISMATCH;
 }
 
 static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t,
@@ -177,9 +181,9 @@ static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel
         break;
     case SHM_SLOTS: land(t, channel->queue->slots[channel->lines % SHM_LINES], least(rest, SHM_SLOT_BYTES)); break;
     case SHM_PULL: land(t, endpoint->domain->base + line->address, least(rest, SHM_PULL_BYTES)); break;
-    case SHM_READV: return land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES));
+    case SHM_READV: CLAB_TRY(land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES))); break;
     }
-    return CLAB_OK;
+    return line->way < SHM_PULL || is_still_offered(endpoint, t->peer) ? CLAB_OK : CLAB_EPEER;
 }
 
 // Tell the sender: at once where it waits for it, else twice a round of the lines.

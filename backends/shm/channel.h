@@ -28,6 +28,16 @@ struct shm_queue {
     _Alignas(SHM_LINE_BYTES) char slots[SHM_LINES][SHM_SLOT_BYTES];
 };
 
+// What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
+// for `consumed` must find it.
+struct shm_area {
+    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed; // members that have
+    uint32_t members;
+    struct shm_area *next;     // in the owner's list of closed areas
+    _Atomic bool is_revoked;   // the owner has failed: what it has offered for reading is no longer its messages
+    struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
+};
+
 // In private memory; one at each end.
 struct shm_channel {
     struct shm_queue *queue;
@@ -49,7 +59,7 @@ struct clab_endpoint {
 };
 
 // Move what can be moved of `t` through its channel; sets t->done.
-//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone), CLAB_ESYS (its memory can not be
-//   read)
+//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone, or failed), CLAB_ESYS (its memory can
+//   not be read)
 int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
 int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);

@@ -21,15 +21,6 @@
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
 #define GREET UINT64_C(0x73686d2067726565) // the keys of attach's two meetings
 
-// What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
-// for `consumed` must find it.
-struct shm_area {
-    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed; // members that have
-    uint32_t members;
-    struct shm_area *next;     // in the owner's list of closed areas
-    struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
-};
-
 // ---- domain --------------------------------------------------------------------------------------------------
 
 // What each rank tells the others when it attaches.
@@ -235,8 +226,11 @@ fail:
 
 static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
 {
-    (void)failed;
     struct clab_domain *domain = endpoint->domain;
+    if (failed) {
+        atomic_store_explicit(&endpoint->area->is_revoked, true, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release); // before anything that the caller writes to its buffers now
+    }
     endpoint->area->next = domain->closed;
     domain->closed = endpoint->area;
     for (int r = 0; r < endpoint->nranks; r++)

@@ -3,7 +3,7 @@
 //
 // - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
 // - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
-// - work.c      queues works, drives them, waits with a deadline.
+// - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - select.c    which algorithm, when nobody says.
 // - comm.c      create, split, destroy.   collectives.c   the calls of clab.h.   report.c   what labs print.
 #pragma once
@@ -58,6 +58,7 @@ struct clab_patience {
     unsigned fruitless; // looks since something happened
     double since;       // when the clock was first read after that; 0: not yet
     size_t moved;       // bytes under way then
+    double left;        // when the awaited peer was first seen to have left; 0: it has not
 };
 
 enum { CLAB_PROGRAM_CACHE = 128 };
@@ -72,7 +73,9 @@ struct clab_comm {
     unsigned children;      // communicators that have been made from it
     struct clab_comm *next; // of the job
     struct clab_comm_setup setup;
-    int err; // once set, the communicator is poisoned
+    bool is_revoked;        // it is to fail: the next that would wait, or call, does so
+    struct clab_notice why; // of is_revoked
+    int err;                // once set, the communicator has failed, and is poisoned; endpoint is NULL then
 
     struct {
         const struct clab_algorithm *algorithm; // NULL: automatic
@@ -91,6 +94,7 @@ struct clab_comm {
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spare;                          // works to use again
     unsigned long sequence;                           // of the next collective
+    unsigned starts;                                  // works, ever
     struct clab_patience patience;
 };
 
@@ -126,11 +130,31 @@ int clab_native_advance(struct clab_comm *comm, bool *done_p);
 // Queue a work that is filled in but for comm and sequence, and make a first step.
 //   errors: CLAB_ENOMEM, CLAB_EPOISONED, the backend's
 int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p);
+// Make progress on all communicators; whether there is something under way.
+bool clab_job_advance(struct clab_job *job);
 // Free all works, also those under way.
 void clab_work_free_all(struct clab_comm *comm);
 
 // Start a send or receive on a lane of its own kind.  errors: as clab_send_start
 int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p);
+
+// ---- revoke.c ------------------------------------------------------------------------------------------------
+
+// The member that `work` waits for, and its stage, or -1 for a send or receive; false if that is not known.
+bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p);
+
+// Hear what has gone wrong in the job, and mark the communicators that are to fail for it. Never waits.
+void clab_job_listen(struct clab_job *job);
+// The same for a communicator that is being made: what has been said before.
+void clab_comm_catch_up(struct clab_comm *comm);
+
+// It can not be made: tell the members, unless they have been told.
+void clab_comm_give_up(struct clab_comm *comm, int err);
+
+// `work` has failed with `err`: tell all, and fail. The error of the communicator, which is another's if that was first.
+int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err);
+// The communicator is revoked, and `work` can not go on: fail.
+int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 

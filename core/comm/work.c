@@ -2,41 +2,25 @@
 // Works: what has been started on a communicator and is not over.
 // - Collectives proceed one at a time, in the order they were started; sends and receives beside them.
 // - Progress is made in start, test and wait. A wait spins, yields and sleeps as the backend sees fit (idle), and ends
-//   when the work does, when a peer is dead, or when nothing has moved for the job's timeout.
+//   when the work does, when the communicator is revoked (revoke.c), when the awaited peer has left the job, or when
+//   nothing has moved for the job's timeout.
 // - The first error poisons the communicator: works under way answer with it, later calls with CLAB_EPOISONED.
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "comm/comm.h"
 
-static const char *what(const struct clab_work *work)
-{
-    if (work->algorithm)
-        return clab_collective_name(work->problem.collective);
-    return work->transfer.op == CLAB_SEND ? "send" : "receive";
-}
+enum {
+    LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
+    LISTEN_EVERY = 16,       // calls that need not wait
+};
+static const double last_words = 0.1; // s that the last messages of a rank that has left may take
 
 // Whether the first collective is a schedule under way: of that is known how far it is.
 static bool is_replaying(const struct clab_comm *comm)
 {
     return comm->running && !clab_native_is(comm->collectives);
-}
-
-// Say what failed where, and poison the communicator.
-static int fail(struct clab_comm *comm, const struct clab_work *work, int err)
-{
-    int peer = work->transfer.peer, stage = 0;
-    comm->err = err;
-    if (!work->algorithm)
-        clab_error("%s, peer %d: %s", what(work), peer, clab_strerror(err));
-    else if (work == comm->collectives && is_replaying(comm) && clab_run_waits_for(comm, &peer, &stage))
-        clab_error("%s (%s) number %lu, stage %d, peer %d: %s", what(work), work->algorithm->name, work->sequence,
-                   stage, peer, clab_strerror(err));
-    else
-        clab_error("%s (%s) number %lu: %s", what(work), work->algorithm->name, work->sequence, clab_strerror(err));
-    return err;
 }
 
 // ---- progress ------------------------------------------------------------------------------------------------
@@ -59,7 +43,7 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
         bool done = false;
         int err = advance_first(comm, progress_p, &done);
         if (err)
-            return fail(comm, work, err);
+            return clab_comm_fail(comm, work, err);
         if (!done)
             return CLAB_OK;
         clab_run_average(comm, work);
@@ -79,7 +63,7 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
         struct clab_work *work = *link;
         int err = comm->backend->test(comm->endpoint, &work->transfer, 1, &work->done);
         if (err)
-            return fail(comm, work, err);
+            return clab_comm_fail(comm, work, err);
         if (work->done) {
             *link = work->next;
             *progress_p = true;
@@ -106,6 +90,17 @@ static void advance_others(struct clab_comm *comm, bool *progress_p)
             advance(other, progress_p);
 }
 
+bool clab_job_advance(struct clab_job *job)
+{
+    bool progress, busy = false;
+    for (struct clab_comm *comm = job->comms; comm; comm = comm->next)
+        if (comm->collectives || comm->messages) {
+            advance(comm, &progress);
+            busy = true;
+        }
+    return busy;
+}
+
 // ---- start ---------------------------------------------------------------------------------------------------
 
 static struct clab_work *take_spare(struct clab_comm *comm)
@@ -122,11 +117,18 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
     struct clab_work **end = &comm->messages;
     int err = comm->backend->start(comm->endpoint, &work->transfer, 1);
     if (err)
-        return fail(comm, work, err);
+        return clab_comm_fail(comm, work, err);
     while (*end)
         end = &(*end)->next;
     *end = work;
     return CLAB_OK;
+}
+
+// Who is never made to wait hears all the same, if not at once: a look costs a few ns, or a system call.
+static void listen_now_and_then(struct clab_comm *comm)
+{
+    if (++comm->starts % LISTEN_EVERY == 0)
+        clab_job_listen(comm->job);
 }
 
 int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p)
@@ -134,13 +136,19 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
     bool progress = false;
     if (comm->err)
         return CLAB_EPOISONED;
+    listen_now_and_then(comm);
     struct clab_work *work = take_spare(comm);
     if (!work)
         return CLAB_ENOMEM;
     *work = *filled;
     work->comm = comm;
+    work->sequence = work->algorithm ? comm->sequence++ : 0;
+    if (comm->is_revoked) {
+        int err = clab_comm_follow(comm, work);
+        free(work);
+        return err;
+    }
     if (work->algorithm) {
-        work->sequence = comm->sequence++;
         *comm->collectives_end = work;
         comm->collectives_end = &work->next;
     } else {
@@ -175,32 +183,56 @@ static size_t bytes_moved(const struct clab_comm *comm)
     return moved;
 }
 
-// Now and then look at the clock: a long message moves although no stage ends, and what does not move has a deadline.
+// Whether `work` waits for a rank that will say nothing any more, since so long that its last messages are there.
+static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, double now)
+{
+    struct clab_patience *p = &comm->patience;
+    struct clab_bootstrap *boot = comm->job->bootstrap;
+    int peer, stage;
+    if (!clab_work_waits_for(work, &peer, &stage) || boot->presence(boot, comm->job_ranks[peer]) < CLAB_LEFT)
+        p->left = 0;
+    else if (p->left == 0)
+        p->left = now;
+    return p->left > 0 && now - p->left >= last_words;
+}
+
+// A long message moves although no stage ends, and what does not move has a deadline.
 static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
 {
     struct clab_patience *p = &comm->patience;
-    if (++p->fruitless % 256)
-        return CLAB_OK;
-    double now = clab_now();
-    size_t moved = bytes_moved(comm);
+    const double now = clab_now();
+    const size_t moved = bytes_moved(comm);
     if (p->since == 0 || moved != p->moved)
         p->since = now;
     p->moved = moved;
-    return now - p->since < comm->job->bootstrap->timeout ? CLAB_OK : fail(comm, work, CLAB_ETIMEOUT);
+    if (now - p->since >= comm->job->bootstrap->timeout)
+        return clab_comm_fail(comm, work, CLAB_ETIMEOUT);
+    return waits_in_vain(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
+}
+
+// Nothing moves, and there is time to ask why.
+static int look_around(struct clab_comm *comm, const struct clab_work *work)
+{
+    clab_job_listen(comm->job);
+    return check_deadline(comm, work);
 }
 
 // Make what progress there is, on all communicators.
 static int look(struct clab_work *work, bool *progress_p)
 {
     struct clab_comm *comm = work->comm;
+    const bool is_revoked = comm->is_revoked; // what peers sent before that is there now
     *progress_p = false;
     CLAB_TRY(advance(comm, progress_p));
     if (!*progress_p && comm->job->comms->next)
         advance_others(comm, progress_p);
-    if (!*progress_p)
-        return work->done ? CLAB_OK : check_deadline(comm, work);
-    comm->patience = (struct clab_patience){0};
-    return CLAB_OK;
+    if (*progress_p)
+        comm->patience = (struct clab_patience){0};
+    if (*progress_p || work->done)
+        return CLAB_OK;
+    if (is_revoked)
+        return clab_comm_follow(comm, work);
+    return ++comm->patience.fruitless % LOOK_AROUND_EVERY ? CLAB_OK : look_around(comm, work);
 }
 
 int clab_work_test(struct clab_work *work, bool *done_p)
@@ -211,24 +243,10 @@ int clab_work_test(struct clab_work *work, bool *done_p)
     return err;
 }
 
-// Hear what has gone wrong elsewhere in the job.
-static int listen(struct clab_comm *comm, const struct clab_work *work)
-{
-    struct clab_bootstrap *boot = comm->job->bootstrap;
-    struct clab_notice notice;
-    while (boot->hear(boot, &notice))
-        for (int r = 0; notice.kind == CLAB_NOTICE_LOST && r < comm->nranks; r++)
-            if (comm->job_ranks[r] == notice.culprit) {
-                clab_error("rank %d has ended during %s", r, what(work));
-                return comm->err = CLAB_EPEER;
-            }
-    return CLAB_OK;
-}
-
 // Nothing moved: give the backend its way of waiting.
 static int idle(struct clab_comm *comm, const struct clab_work *work)
 {
-    return comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1) ? listen(comm, work) : CLAB_OK;
+    return comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1) ? look_around(comm, work) : CLAB_OK;
 }
 
 int clab_work_wait(struct clab_work *work)
@@ -239,7 +257,7 @@ int clab_work_wait(struct clab_work *work)
     while (!work->done && !err) {
         bool progress;
         err = look(work, &progress);
-        if (!err && !progress)
+        if (!err && !progress && !work->done)
             err = idle(comm, work);
     }
     if (work->done) {

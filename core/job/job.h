@@ -19,6 +19,8 @@
 
 struct clab_comm;
 
+enum { CLAB_RUMOURS = 16 }; // notices of communicators that this rank has not made yet
+
 // This process's membership, as clab_job_open makes it.
 struct clab_job {
     struct clab_bootstrap *bootstrap;
@@ -28,6 +30,8 @@ struct clab_job {
     int rank, ranks;
     struct clab_comm *comms; // that are open: a wait on one makes progress on all
     unsigned created;        // communicators of all ranks, ever
+    struct clab_notice rumours[CLAB_RUMOURS];
+    unsigned nrumours; // ever
 };
 
 struct clab_launch {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Revocation: how the failure of one rank on a communicator becomes that of all its members.
+//
+// - Who fails first tells the board; who hears it has one more look, since what its peers had sent before may complete
+//   its work, and then fails with the same error. The first notice on the board decides, for all.
+// - A member whose process has ended (LOST) ends the communicator. One that has left the job (LEFT) ends only works that
+//   wait for it: who finds that tells.
+// - A failed communicator is disconnected at once (the backend's close), so that buffers are the caller's again.
+// - Each rank logs one line: what it was doing, for whom it waited, and what was found by whom. Ranks are the job's.
+// Source: Bland, Bouteiller, Herault, Bosilca, Dongarra 2013 (User Level Failure Mitigation), section 3.
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "comm/comm.h"
+
+enum { TEXT = 256 };
+
+// ---- where a work is -----------------------------------------------------------------------------------------
+
+// What a rank of the job calls the member `peer` of its communicator.
+static int job_rank(const struct clab_comm *comm, int peer)
+{
+    return peer < 0 ? -1 : comm->job_ranks[peer];
+}
+
+bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p)
+{
+    const struct clab_comm *comm = work->comm;
+    *stage_p = -1;
+    if (!work->algorithm) {
+        *peer_p = work->transfer.peer;
+        return true;
+    }
+    return work == comm->collectives && comm->running && !clab_native_is(work) &&
+           clab_run_waits_for(comm, peer_p, stage_p);
+}
+
+static size_t add(char *text, size_t used, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    const int n = used < TEXT ? vsnprintf(text + used, TEXT - used, format, values) : 0;
+    va_end(values);
+    return used + (n > 0 ? (size_t)n : 0);
+}
+
+// "allreduce (ring) of 64 float sum, number 17"
+static size_t name_collective(const struct clab_work *work, char *text)
+{
+    const struct clab_problem *p = &work->problem;
+    size_t used = add(text, 0, "%s (%s", clab_collective_name(p->collective), work->algorithm->name);
+    if (p->lanes > 1)
+        used = add(text, used, ", %d lanes", p->lanes);
+    used = add(text, used, ")");
+    if (p->collective != CLAB_BARRIER)
+        used = add(text, used, " of %zu %s", p->count, clab_type_name(work->type));
+    if (clab_collective_reduces(p->collective))
+        used = add(text, used, " %s", clab_op_name(work->op));
+    if (clab_collective_rooted(p->collective))
+        used = add(text, used, ", root %d", job_rank(work->comm, p->root));
+    return add(text, used, ", number %lu", work->sequence);
+}
+
+// "receive of 64 float from rank 1"
+static size_t name_message(const struct clab_work *work, char *text)
+{
+    const struct clab_transfer *t = &work->transfer;
+    return add(text, 0, "%s of %zu %s %s rank %d", t->op == CLAB_SEND ? "send" : "receive", t->count,
+               clab_type_name(t->type), t->op == CLAB_SEND ? "to" : "from", job_rank(work->comm, t->peer));
+}
+
+// What this rank does, and where in it it is.
+static void describe(const struct clab_work *work, char text[TEXT])
+{
+    int peer, stage;
+    size_t used = work->algorithm ? name_collective(work, text) : name_message(work, text);
+    if (work->algorithm && clab_work_waits_for(work, &peer, &stage))
+        add(text, used, ", stage %d, waiting for rank %d", stage, job_rank(work->comm, peer));
+}
+
+// ---- hearing -------------------------------------------------------------------------------------------------
+
+static int member_of(const struct clab_comm *comm, int rank)
+{
+    for (int r = 0; r < comm->nranks; r++)
+        if (comm->job_ranks[r] == rank)
+            return r;
+    return -1;
+}
+
+static bool concerns(const struct clab_comm *comm, const struct clab_notice *notice)
+{
+    if (notice->kind == CLAB_NOTICE_LOST)
+        return member_of(comm, notice->culprit) >= 0;
+    return notice->kind == CLAB_NOTICE_REVOKED && notice->comm == comm->id;
+}
+
+static void mark(struct clab_comm *comm, const struct clab_notice *notice)
+{
+    if (comm->is_revoked)
+        return;
+    comm->is_revoked = true;
+    comm->why = *notice;
+}
+
+// A notice of a communicator that another member has made already: kept until this rank has made it, too.
+static void keep(struct clab_job *job, const struct clab_notice *notice)
+{
+    job->rumours[job->nrumours++ % CLAB_RUMOURS] = *notice;
+}
+
+void clab_job_listen(struct clab_job *job)
+{
+    struct clab_bootstrap *boot = job->bootstrap;
+    struct clab_notice notice;
+    while (boot->hear(boot, &notice)) {
+        bool known = false;
+        for (struct clab_comm *comm = job->comms; comm; comm = comm->next)
+            if (concerns(comm, &notice)) {
+                mark(comm, &notice);
+                known = true;
+            }
+        if (!known && notice.kind == CLAB_NOTICE_REVOKED)
+            keep(job, &notice);
+    }
+}
+
+void clab_comm_catch_up(struct clab_comm *comm)
+{
+    struct clab_job *job = comm->job;
+    for (int i = 0; i < CLAB_RUMOURS; i++)
+        if (job->rumours[i].kind == CLAB_NOTICE_REVOKED && job->rumours[i].comm == comm->id)
+            mark(comm, &job->rumours[i]);
+    for (int r = 0; r < comm->nranks; r++)
+        if (job->bootstrap->presence(job->bootstrap, comm->job_ranks[r]) == CLAB_LOST)
+            mark(comm, &(struct clab_notice){.kind = CLAB_NOTICE_LOST,
+                                             .teller = comm->job_ranks[r],
+                                             .culprit = comm->job_ranks[r],
+                                             .err = CLAB_EPEER});
+}
+
+// ---- failing -------------------------------------------------------------------------------------------------
+
+// "rank 0 gave up, waiting for rank 1": what was found by whom. Empty where the error says it all.
+static void explain(const struct clab_comm *comm, char text[TEXT])
+{
+    const struct clab_notice *why = &comm->why;
+    struct clab_bootstrap *boot = comm->job->bootstrap;
+    const bool is_mine = why->teller == boot->rank, knows_culprit = why->culprit >= 0;
+    char seconds[CLAB_TEXT];
+    *text = '\0';
+    if (why->kind == CLAB_NOTICE_LOST)
+        add(text, 0, "rank %d has ended: ", why->culprit);
+    else if (!is_mine && knows_culprit)
+        add(text, 0, "rank %d gave up, waiting for rank %d: ", why->teller, why->culprit);
+    else if (!is_mine)
+        add(text, 0, "rank %d gave up: ", why->teller);
+    else if (why->err == CLAB_ETIMEOUT)
+        add(text, 0, "nothing has moved for %s (CLAB_TIMEOUT): ", clab_seconds_text(boot->timeout, seconds));
+    else if (why->err == CLAB_EPEER && knows_culprit)
+        add(text, 0, "rank %d %s: ", why->culprit,
+            boot->presence(boot, why->culprit) == CLAB_LEFT ? "has left the job" : "is gone");
+}
+
+int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
+{
+    char what[TEXT], why[TEXT];
+    describe(work, what);
+    explain(comm, why);
+    comm->err = comm->why.err;
+    clab_error("%s: %s%s", what, why, clab_strerror(comm->err));
+    comm->backend->close(comm->endpoint, true);
+    comm->endpoint = NULL;
+    return comm->err;
+}
+
+static void tell(struct clab_comm *comm, int err, int culprit)
+{
+    struct clab_bootstrap *boot = comm->job->bootstrap;
+    const struct clab_notice found = {
+        .kind = CLAB_NOTICE_REVOKED, .teller = boot->rank, .culprit = culprit, .err = err, .comm = comm->id};
+    boot->tell(boot, &found);
+    clab_job_listen(comm->job); // another may have been first
+    mark(comm, &found);         // where the board is far away, and has not answered yet
+}
+
+int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err)
+{
+    int peer, stage;
+    if (!clab_work_waits_for(work, &peer, &stage))
+        peer = -1;
+    if (!comm->is_revoked)
+        tell(comm, err, job_rank(comm, peer));
+    return clab_comm_follow(comm, work);
+}
+
+void clab_comm_give_up(struct clab_comm *comm, int err)
+{
+    char why[TEXT];
+    if (!comm->is_revoked) {
+        tell(comm, err, -1);
+        return;
+    }
+    explain(comm, why);
+    clab_error("a communicator of %d ranks can not be made: %s%s", comm->nranks, why, clab_strerror(err));
+}
