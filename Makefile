@@ -31,7 +31,9 @@ endif
 CFLAGS ?= $(if $(SAN),-O1,-O3) -g
 CXXFLAGS ?= $(CFLAGS)
 MPICC ?= mpicc
-sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# libFuzzer is clang's, which at -O1 warns of each loop that it does not vectorize.
+fuzzer   := $(findstring fuzzer,$(SAN))
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(fuzzer),-Wno-pass-failed))
 any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread $(sanitize)
 compile := $(CC) -std=c11 -Isim $(any) $(CFLAGS)
 # Plugins call what is in the program: -rdynamic.
@@ -192,7 +194,6 @@ $(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
 
 # A target has a log of its own, and its input from libFuzzer if that is among the sanitizers, else from drive.c.
-fuzzer := $(findstring fuzzer,$(SAN))
 $(targets): $(B)/%: $(B)/obj/%.o $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o)) $(B)/libcmd.a $(library)
 	$(call say,LINK)
 	@mkdir -p $(@D)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/manifest.h"
 #include "sim.h"
@@ -90,6 +91,8 @@ void lab_words_free(struct lab_words *words);
 
 // Read labs/FOLDER/lab.conf below `root`.  errors: CLAB_ENOENT, CLAB_EPARSE, CLAB_ENOMEM, CLAB_EUNSUPPORTED
 int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p);
+// The same from a file that is open, and stays so; `path` is what lines that refuse call it. It has no folder yet.
+int lab_conf_read(FILE *file, const char *path, struct lab_conf *conf_p);
 void lab_conf_free(struct lab_conf *conf);
 
 // What lab.conf says of the reported `quantity` ("time/ring/8": of "time"), or NULL.

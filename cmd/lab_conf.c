@@ -138,12 +138,7 @@ static bool is_set(const struct lab_conf *conf, const struct field *f)
 
 static int set_tolerance(const struct clab_setting *s, double *percent_p)
 {
-    char *end;
-    double percent = strtod(s->value, &end);
-    if (end == s->value || *end || !(percent >= 0))
-        return refuse(s, "percent, 0 or more");
-    *percent_p = percent;
-    return CLAB_OK;
+    return clab_parse_number(s->value, percent_p) == CLAB_OK ? CLAB_OK : refuse(s, "percent, 0 or more");
 }
 
 static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
@@ -171,7 +166,10 @@ static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
 
 static int use(void *context, const struct clab_setting *s)
 {
-    return strcmp(s->section, "lab") ? set_quantity(s, context) : set_lab(s, context);
+    if (*s->section)
+        return strcmp(s->section, "lab") ? set_quantity(s, context) : set_lab(s, context);
+    clab_error("%s:%d: expected a [section] above the first key", s->path, s->line);
+    return CLAB_EPARSE;
 }
 
 static int check(const struct lab_conf *conf, const char *path)
@@ -193,22 +191,41 @@ static int check(const struct lab_conf *conf, const char *path)
     return CLAB_OK;
 }
 
-int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
+int lab_conf_read(FILE *file, const char *path, struct lab_conf *conf_p)
 {
-    struct lab_conf conf = {.folder = strdup(folder)};
-    char *path;
-    if (!conf.folder || asprintf(&path, "%s/labs/%s/lab.conf", root, folder) < 0) {
-        free(conf.folder);
-        return CLAB_ENOMEM;
-    }
-    int err = clab_conf_read(path, use, &conf);
+    struct lab_conf conf = {0};
+    int err = clab_conf_read(file, path, use, &conf);
     if (!err)
         err = check(&conf, path);
-    free(path);
     if (err)
         lab_conf_free(&conf);
     else
         *conf_p = conf;
+    return err;
+}
+
+static int read_path(const char *path, struct lab_conf *conf_p)
+{
+    FILE *file;
+    CLAB_TRY(clab_conf_open(path, &file));
+    const int err = lab_conf_read(file, path, conf_p);
+    fclose(file);
+    return err;
+}
+
+int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
+{
+    char *path, *name = strdup(folder);
+    if (!name || asprintf(&path, "%s/labs/%s/lab.conf", root, folder) < 0) {
+        free(name);
+        return CLAB_ENOMEM;
+    }
+    const int err = read_path(path, conf_p);
+    free(path);
+    if (err)
+        free(name);
+    else
+        conf_p->folder = name;
     return err;
 }
 

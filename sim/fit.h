@@ -86,3 +86,5 @@ int clab_fit_placement_of(const struct clab_placements *placements, double line)
 // `remarks` are lines for its head, without the comment sign; NULL ends them.
 //   errors: CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
 int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path);
+// The same, to a file that is open; what goes wrong is for ferror to tell.
+void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *remarks);

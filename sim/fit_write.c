@@ -41,6 +41,15 @@ static void write_size(FILE *file, const struct net_key *key, size_t bytes)
         fprintf(file, "%s = %zu B\n", key->name, bytes);
 }
 
+// What follows a semicolon would be a comment: of a processor's name, say.
+static void write_text(FILE *file, const struct net_key *key, const char *text)
+{
+    fprintf(file, "%s = ", key->name);
+    for (; *text; text++)
+        fputc(*text == ';' ? ',' : *text, file);
+    fputc('\n', file);
+}
+
 static bool is_set(const struct net_key *key, const char *value)
 {
     static const double nothing;
@@ -48,7 +57,7 @@ static bool is_set(const struct net_key *key, const char *value)
     case NET_COUNT: return *(const int *)value != 0;
     case NET_YES_NO: return *(const bool *)value;
     case NET_PORT: return *(const enum clab_port *)value != CLAB_PORT_DUPLEX;
-    case NET_SIZE: return *(const size_t *)value != 0 && *(const size_t *)value != SIZE_MAX;
+    case NET_SIZE: return *(const size_t *)value != key->absent;
     case NET_TEXT:
     case NET_NAME: return *value;
     default: return memcmp(value, &nothing, sizeof nothing) != 0;
@@ -71,7 +80,7 @@ static void write_key(FILE *file, const struct net_key *key, struct parts parts)
         break;
     case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, 100 * *(const double *)value); break;
     case NET_TEXT:
-    case NET_NAME: fprintf(file, "%s = %s\n", key->name, value); break;
+    case NET_NAME: write_text(file, key, value); break;
     }
 }
 
@@ -83,7 +92,7 @@ static void write_section(FILE *file, const char *kind, const char *name, struct
             write_key(file, key, parts);
 }
 
-static void write_all(FILE *file, const struct clab_fit *fit, const char *const *remarks)
+void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *remarks)
 {
     const struct clab_net *net = &fit->median;
     char name[2 * CLAB_NET_NAME];
@@ -109,6 +118,6 @@ int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const
 {
     struct clab_output output;
     CLAB_TRY(clab_output_open(path, &output));
-    write_all(output.file, fit, remarks);
+    clab_fit_print(output.file, fit, remarks);
     return clab_output_close(&output);
 }

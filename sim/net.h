@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { CLAB_NET_SEGMENTS = 8, CLAB_NET_LEVELS = 24, CLAB_NET_NAME = 32, CLAB_NET_TITLE = 128 };
 
@@ -103,6 +104,11 @@ const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
 // net->other, whichever is nearer, or scaled from it if neither is near (place.c). Frees nothing; placed_p->other is
 // theirs.
 void clab_net_place(const struct clab_net *net, double line, struct clab_net *placed_p);
+
+// The description in a file that is open, and stays so. `path` is what lines that refuse call it; its last part gives the
+// network its name. Its other placement is not read.
+//   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/conf.h), CLAB_ENOMEM
+int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 
 // Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
 int clab_net_check_ranks(const struct clab_net *net, int nranks);

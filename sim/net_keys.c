@@ -3,16 +3,18 @@
 
 #include "net_keys.h"
 
+#include <stdint.h>
+
 #include "net.h"
 
 // clang-format off
-#define NET(name, kind, required, member)     {"net", name, kind, required, offsetof(struct clab_net, member)}
-#define PROFILE(name, kind, required, member) {"profile", name, kind, required, offsetof(struct clab_net, member)}
-#define LINK(name, kind, required)            {"link", #name, kind, required, offsetof(struct clab_link, name)}
-#define SEGMENT(name, kind, required)         {"segment", #name, kind, required, offsetof(struct clab_segment, name)}
+#define NET(name, kind, required, member)     {"net", name, kind, required, offsetof(struct clab_net, member), 0}
+#define PROFILE(name, kind, required, member) {"profile", name, kind, required, offsetof(struct clab_net, member), 0}
+#define LINK(name, kind, required)            {"link", #name, kind, required, offsetof(struct clab_link, name), 0}
+#define SEGMENT(name, kind, required)         {"segment", #name, kind, required, offsetof(struct clab_segment, name), 0}
 #define LEVEL(name, member)                                                               \
-    {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE])}, \
-    {"level", name "_both", NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH])}
+    {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE]), 0}, \
+    {"level", name "_both", NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH]), 0}
 // clang-format on
 
 const struct net_key net_keys[] = {
@@ -41,7 +43,7 @@ const struct net_key net_keys[] = {
     SEGMENT(latency, NET_SECONDS, true),
     SEGMENT(gap_send, NET_PER_BYTE, false),
     SEGMENT(gap_recv, NET_PER_BYTE, false),
-    SEGMENT(fragment, NET_SIZE, false),
+    {"segment", "fragment", NET_SIZE, false, offsetof(struct clab_segment, fragment), SIZE_MAX},
     SEGMENT(waits, NET_YES_NO, false),
     SEGMENT(memory, NET_YES_NO, false),
     LEVEL("copy", copy),

@@ -12,6 +12,7 @@ struct net_key {
     enum net_kind kind;
     bool required;
     size_t offset; // in the section's struct: clab_net, clab_link, clab_segment or clab_level
+    size_t absent; // of sizes: what a file that does not say means
 };
 
 extern const struct net_key net_keys[]; // ended by a NULL section

@@ -30,15 +30,17 @@ static const char *const expected[] = {
     [NET_NAME] = "a text of at most 31 characters",
 };
 
+enum { SECTION_BYTES = 64 }; // of a name; conf.h takes none so long
+
 struct reader {
     struct clab_net *net;
     const char *path;
-    char section[64];                                           // at hand, as written; "" before the first
-    char kind[16];                                              // its first word
-    void *target;                                               // its struct
-    int line;                                                   // of its first key
-    bool seen[NET_KEYS_AT_MOST];                                // keys given in it
-    char done[CLAB_NET_SEGMENTS * 2 + CLAB_NET_LEVELS + 8][64]; // sections that were, to find repetitions
+    char section[SECTION_BYTES];                                           // at hand; "" before the first
+    char kind[16];                                                         // its first word
+    void *target;                                                          // its struct
+    int line;                                                              // of its first key
+    bool seen[NET_KEYS_AT_MOST];                                           // keys given in it
+    char done[CLAB_NET_SEGMENTS * 2 + CLAB_NET_LEVELS + 8][SECTION_BYTES]; // sections that were, to find repetitions
     int ndone;
 };
 
@@ -69,9 +71,15 @@ static int parse_bytes(const char *text, size_t *bytes_p)
 
 static int parse_percent(const char *text, double *share_p)
 {
-    char *end;
-    double percent = strtod(text, &end);
-    if (end == text || strcmp(end, "%") || !(percent >= 0 && percent <= 1e6))
+    char number[CLAB_NET_TITLE];
+    double percent;
+    const size_t length = strcspn(text, "%");
+    if (strcmp(text + length, "%") != 0 || length >= sizeof number)
+        return CLAB_EPARSE;
+    memcpy(number, text, length);
+    number[length] = 0;
+    CLAB_TRY(clab_parse_number(number, &percent));
+    if (percent > 1e6)
         return CLAB_EPARSE;
     *share_p = percent / 100;
     return CLAB_OK;
@@ -85,35 +93,44 @@ static int parse_text(const char *text, size_t room, char *out)
     return CLAB_OK;
 }
 
-// The unit may stand apart from its number: "5 us" is read as "5us".
-static void without_spaces(const char *text, char *out, size_t room)
+// The unit may stand apart from its number: "5 us" is read as "5us", but "1 2" is not 12.
+static int join_unit(const char *text, char out[CLAB_NET_TITLE])
 {
-    size_t n = 0;
-    for (; *text && n + 1 < room; text++)
-        if (*text != ' ' && *text != '\t')
-            out[n++] = *text;
-    out[n] = 0;
+    static const char of_numbers[] = "0123456789.+-eE";
+    const size_t number = strspn(text, of_numbers), gap = strspn(text + number, " \t");
+    const char *unit = text + number + gap;
+    if (strlen(text) - gap >= CLAB_NET_TITLE || strspn(unit, of_numbers) || strpbrk(unit, " \t"))
+        return CLAB_EPARSE;
+    snprintf(out, CLAB_NET_TITLE, "%.*s%s", (int)number, text, unit);
+    return CLAB_OK;
 }
 
-static int parse_value(enum net_kind kind, const char *text, void *target)
+static int parse_number(enum net_kind kind, const char *text, void *target)
 {
     char packed[CLAB_NET_TITLE];
-    bool yes;
-    without_spaces(text, packed, sizeof packed);
+    CLAB_TRY(join_unit(text, packed));
     switch (kind) {
     case NET_COUNT: return clab_parse_int(packed, 1, 1 << 30, target);
     case NET_SECONDS: return clab_parse_seconds(packed, target);
     case NET_PER_BYTE: return clab_parse_seconds_per_byte(packed, target);
-    case NET_SIZE: return parse_bytes(packed, target);
-    case NET_YES_NO: return parse_choice(packed, "no", "yes", target);
     case NET_PERCENT: return parse_percent(packed, target);
+    default: return parse_bytes(packed, target);
+    }
+}
+
+static int parse_value(enum net_kind kind, const char *text, void *target)
+{
+    bool yes;
+    switch (kind) {
+    case NET_YES_NO: return parse_choice(text, "no", "yes", target);
     case NET_TEXT: return parse_text(text, CLAB_NET_TITLE, target);
     case NET_NAME: return parse_text(text, CLAB_NET_NAME, target);
     case NET_PORT:
-        CLAB_TRY(parse_choice(packed, "duplex", "core", &yes));
+        CLAB_TRY(parse_choice(text, "duplex", "core", &yes));
         *(enum clab_port *)target = yes ? CLAB_PORT_CORE : CLAB_PORT_DUPLEX;
+        return CLAB_OK;
+    default: return parse_number(kind, text, target);
     }
-    return CLAB_OK;
 }
 
 // ---- sections ------------------------------------------------------------------------------------------------
@@ -182,12 +199,23 @@ static int open_level(struct reader *r, const char *rest)
     return CLAB_OK;
 }
 
-static int open_section(struct reader *r, const struct clab_setting *s)
+// A section's name with one space between its words, so that it has one spelling.
+static void squeeze(const char *text, char out[SECTION_BYTES])
+{
+    size_t n = 0;
+    for (; *text && n + 1 < SECTION_BYTES; text++)
+        if (*text != ' ' && *text != '\t')
+            out[n++] = *text;
+        else if (n && out[n - 1] != ' ')
+            out[n++] = ' ';
+    out[n - (n && out[n - 1] == ' ')] = 0;
+}
+
+static int open_section(struct reader *r, const char *section, int line)
 {
     CLAB_TRY(close_section(r));
-    r->line = s->line;
-    r->section[0] = 0;
-    strncat(r->section, s->section, sizeof r->section - 1);
+    r->line = line;
+    strcpy(r->section, section);
     size_t length = strcspn(r->section, " ");
     memset(r->kind, 0, sizeof r->kind);
     memcpy(r->kind, r->section, length < sizeof r->kind ? length : sizeof r->kind - 1);
@@ -217,14 +245,14 @@ static int open_section(struct reader *r, const struct clab_setting *s)
 static int use_setting(void *context, const struct clab_setting *s)
 {
     struct reader *r = context;
-    if (strcmp(s->section, r->section) || !r->target)
-        CLAB_TRY(open_section(r, s));
+    char section[SECTION_BYTES];
+    squeeze(s->section, section);
+    if (strcmp(section, r->section) || !r->target)
+        CLAB_TRY(open_section(r, section, s->line));
     for (int i = 0; net_keys[i].section; i++) {
         const struct net_key *key = &net_keys[i];
         if (strcmp(key->section, r->kind) || strcmp(key->name, s->name))
             continue;
-        if (r->seen[i])
-            return refuse(r, s->line, "this key was given before: ", s->name);
         r->seen[i] = true;
         if (parse_value(key->kind, s->value, (char *)r->target + key->offset) == CLAB_OK)
             return CLAB_OK;
@@ -285,7 +313,7 @@ static void name_by_path(struct clab_net *net, const char *path)
     memcpy(net->name, base, length);
 }
 
-static int read_file(const char *path, struct clab_net *net)
+static int read_into(FILE *file, const char *path, struct clab_net *net)
 {
     struct reader *r = calloc(1, sizeof *r);
     if (!r)
@@ -294,7 +322,7 @@ static int read_file(const char *path, struct clab_net *net)
     r->path = path;
     net->ranks_per_node = 1;
     name_by_path(net, path);
-    int err = clab_conf_read(path, use_setting, r);
+    int err = clab_conf_read(file, path, use_setting, r);
     if (!err)
         err = close_section(r);
     if (!err)
@@ -303,14 +331,23 @@ static int read_file(const char *path, struct clab_net *net)
     return err;
 }
 
-static int read_new(const char *path, struct clab_net **net_p)
+int clab_net_read(FILE *file, const char *path, struct clab_net **net_p)
 {
     struct clab_net *net = calloc(1, sizeof *net);
-    int err = net ? read_file(path, net) : CLAB_ENOMEM;
+    int err = net ? read_into(file, path, net) : CLAB_ENOMEM;
     if (err)
         clab_net_free(net);
     else
         *net_p = net;
+    return err;
+}
+
+static int read_path(const char *path, struct clab_net **net_p)
+{
+    FILE *file;
+    CLAB_TRY(clab_conf_open(path, &file));
+    int err = clab_net_read(file, path, net_p);
+    fclose(file);
     return err;
 }
 
@@ -323,7 +360,7 @@ static int read_other(const char *path, struct clab_net *net)
         return CLAB_OK;
     if (asprintf(&other, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, net->other_name) < 0)
         return CLAB_ENOMEM;
-    int err = read_new(other, &net->other);
+    int err = read_path(other, &net->other);
     if (!err && *net->other->other_name) {
         clab_error("%s: the other placement of %s can not name another one", other, path);
         err = CLAB_EPARSE;
@@ -341,7 +378,7 @@ int clab_net_load(const char *name, struct clab_net **net_p)
         return CLAB_ENOENT;
     }
     CLAB_TRY(clab_net_find(name, &path));
-    int err = read_new(path, &net);
+    int err = read_path(path, &net);
     if (!err)
         err = read_other(path, net);
     free(path);

@@ -23,6 +23,15 @@ static int note(void *context, const struct clab_setting *s)
     return CLAB_OK;
 }
 
+static int read_path(const char *path, struct seen *seen)
+{
+    FILE *file;
+    CLAB_TRY(clab_conf_open(path, &file));
+    const int err = clab_conf_read(file, path, note, seen);
+    fclose(file);
+    return err;
+}
+
 static int read_bytes(const char *text, size_t bytes, struct seen *seen)
 {
     const char *path = folder_path("a.conf");
@@ -30,7 +39,7 @@ static int read_bytes(const char *text, size_t bytes, struct seen *seen)
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, bytes, file), bytes);
     fclose(file);
-    return clab_conf_read(path, note, seen);
+    return read_path(path, seen);
 }
 
 static int read_text(const char *text, struct seen *seen)
@@ -79,6 +88,18 @@ static void test_a_line_is_never_cut(void **state)
     const struct capture capture = capture_begin(STDERR_FILENO);
     const int err = read_text(longer, &seen);
     assert_one_line_with(capture_end(capture), "a.conf:1: a line has at most 198 characters");
+    assert_int_equal(err, CLAB_EPARSE);
+}
+
+static void test_a_key_is_given_once_in_a_section(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct seen seen = {0};
+    assert_int_equal(read_text("[one]\nx = 1\n[two]\nx = 1\n", &seen), CLAB_OK);
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = read_text("[one]\nx = 1\n[two]\ny = 1\n[one]\nx = 1\n", &seen);
+    assert_one_line_with(capture_end(capture), "a.conf:6: [one]: this key was given before: x");
     assert_int_equal(err, CLAB_EPARSE);
 }
 
@@ -140,11 +161,11 @@ static void test_what_can_not_be_read_is_named(void **state)
     needs_inih();
     struct seen seen = {0};
     struct capture capture = capture_begin(STDERR_FILENO);
-    int err = clab_conf_read(folder_path("none"), note, &seen);
+    int err = read_path(folder_path("none"), &seen);
     assert_one_line_with(capture_end(capture), "/none: No such file or directory");
     assert_int_equal(err, CLAB_ENOENT);
     capture = capture_begin(STDERR_FILENO);
-    err = clab_conf_read(test_folder, note, &seen);
+    err = read_path(test_folder, &seen);
     assert_one_line_with(capture_end(capture), test_folder);
     assert_int_equal(err, CLAB_EIO);
 }
@@ -156,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_file_has_no_settings),
         cmocka_unit_test(test_a_malformed_line_is_named),
         cmocka_unit_test(test_a_line_is_never_cut),
+        cmocka_unit_test(test_a_key_is_given_once_in_a_section),
         cmocka_unit_test(test_the_name_of_a_section_is_never_cut),
         cmocka_unit_test(test_what_follows_a_zero_byte_is_not_dropped),
         cmocka_unit_test(test_indentation_means_nothing),

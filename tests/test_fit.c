@@ -313,6 +313,37 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     rmdir(folder);
 }
 
+// A wire that streams has a fragment of 0, a processor's name may have a semicolon, and both are read as they were.
+static void test_fit_writes_what_means_something_else_when_left_out(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const remarks[] = {NULL};
+    struct samples s = make_samples();
+    struct clab_net round, *net;
+    struct clab_fit fit;
+    char *text;
+    size_t size;
+    assert_int_equal(clab_fit_round(s.all, s.n, &protocols, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, "a processor ; of two cores");
+    strcpy(fit.median.date, "never");
+    fit.median.intra.segments[0].fragment = 0;
+    fit.median.intra.segments[1].fragment = SIZE_MAX;
+    FILE *file = open_memstream(&text, &size);
+    clab_fit_print(file, &fit, remarks);
+    fclose(file);
+    file = fmemopen(text, size, "r");
+    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
+    fclose(file);
+    free(text);
+    assert_string_equal(net->machine, "a processor , of two cores");
+    assert_true(net->intra.segments[0].fragment == 0);
+    assert_true(net->intra.segments[1].fragment == SIZE_MAX);
+    clab_net_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_fit_noise_is_the_median_spread),
         cmocka_unit_test(test_fit_tells_placements_apart),
         cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
+        cmocka_unit_test(test_fit_writes_what_means_something_else_when_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

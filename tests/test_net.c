@@ -86,18 +86,24 @@ static void test_net_reads_every_field(void **state)
     clab_net_free(net);
 }
 
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+
 static const struct {
     const char *text, *expected; // what the line must hold
 } mistakes[] = {
     {"[net]\ntitle = x\nnodes = many\n", "test.net:3: nodes = many: expected a whole number"},
     {"[net]\ntitle = x\nnodes = 0\n", "test.net:3: nodes = 0: expected a whole number"},
     {"[net]\ntitle = x\ngamma = 5\n", "test.net:3: gamma = 5: expected a cost or rate with its unit"},
+    {"[net]\ntitle = x\nnodes = 1 2\n", "test.net:3: nodes = 1 2: expected a whole number"},
+    {"[net]\ntitle = x\nnodes = " ZEROS ZEROS "7x\n", "7x: expected a whole number"}, // refused, not cut
+    {"[net]\ntitle = x\ngamma = 10G B/s\n", "test.net:3: gamma = 10G B/s: expected a cost"},
     {"[net]\ntitle = x\ngamma = -1 ns/B\n", "test.net:3: gamma = -1 ns/B: expected"},
     {"# a comment\n\n[net]\ntitle = x\nspeed = 5\n", "test.net:5: [net]: unknown key: speed"},
     {"[net]\ntitle = x\ntitle = y\n", "test.net:3: [net]: this key was given before: title"},
     {GOOD "[wires]\ncolour = red\n", "test.net:14: [wires]: unknown section"},
     {"[net]\ntitle = x\n", "test.net:2: [net]: a required key is missing: gamma"},
     {GOOD "[link intra]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
+    {GOOD "[link  intra ]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
     {GOOD "[link side]\nalpha = 1 us\n", "test.net:14: [link side]: expected [link intra] or [link inter]"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1\n",
      "test.net:5: alpha = 1: expected a time with its unit"},
@@ -124,6 +130,7 @@ static const struct {
     {GOOD "[level big]\ncopy = 1 ns/B\n", "test.net:14: [level big]: expected [level SIZE]"},
     {GOOD "[level 64 KiB]\ncopy = 1 ns/B\n", "test.net:14: [level 64 KiB]: a required key is missing: copy_both"},
     {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 2\n", "test.net:16: noise = 2: expected a percentage"},
+    {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 0x2 %\n", "test.net:16: noise = 0x2 %: expected a percentage"},
 };
 
 static void test_net_refuses_each_mistake_with_its_line(void **state)

@@ -96,6 +96,18 @@ static void test_durations_without_unit_or_sense_are_refused(void **state)
     }
 }
 
+static void test_numbers_have_no_sign_and_no_unit(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "-1", "+1", " 1", "1 ", "1s", "1%", "0x1", "nan", "inf", "1e999", "1..5"};
+    double number;
+    assert_int_equal(clab_parse_number("12.5e-1", &number), CLAB_OK);
+    assert_true(number == 1.25);
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (clab_parse_number(texts[i], &number) != CLAB_EPARSE || number != 1.25)
+            fail_msg("\"%s\" was read as %g", texts[i], number);
+}
+
 static void test_rates_are_read_as_seconds_a_byte(void **state)
 {
     (void)state;
@@ -182,6 +194,7 @@ int main(void)
         cmocka_unit_test(test_other_integers_are_refused_and_touch_nothing),
         cmocka_unit_test(test_durations_are_read_to_the_nearest_double),
         cmocka_unit_test(test_durations_without_unit_or_sense_are_refused),
+        cmocka_unit_test(test_numbers_have_no_sign_and_no_unit),
         cmocka_unit_test(test_rates_are_read_as_seconds_a_byte),
         cmocka_unit_test(test_rates_without_unit_or_sense_are_refused),
         cmocka_unit_test(test_sizes_are_written_for_people),

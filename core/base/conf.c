@@ -9,11 +9,21 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
+
+int clab_conf_open(const char *path, FILE **file_p)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        clab_error("%s: %s", path, strerror(errno));
+        return CLAB_ENOENT;
+    }
+    *file_p = file;
+    return CLAB_OK;
+}
 
 #ifdef HAVE_INIH
 
@@ -29,9 +39,11 @@ struct reading {
     size_t room;
     int line;
     const char *wrong; // with the line at hand
-    int err;           // of `use`
+    int err;           // with a setting
     clab_setting_fn *use;
     void *context;
+    char **given; // (ngiven) "section]name" of the settings so far
+    size_t ngiven;
 };
 
 // What is wrong with a line of `bytes` bytes; NULL: nothing, so far.
@@ -64,11 +76,28 @@ static char *next_line(char *text, int room, void *stream)
     return strncat(strcpy(text, ""), begin, (size_t)room - 1);
 }
 
+static int refuse_repetition(struct reading *r, const char *section, const char *name)
+{
+    char *key, **given = realloc(r->given, (r->ngiven + 1) * sizeof *given);
+    r->given = given ? given : r->given;
+    if (!given || asprintf(&key, "%s]%s", section, name) < 0)
+        return CLAB_ENOMEM;
+    given[r->ngiven++] = key;
+    for (size_t i = 0; i + 1 < r->ngiven; i++)
+        if (strcmp(given[i], key) == 0) {
+            clab_error("%s:%d: [%s]: this key was given before: %s", r->path, r->line, section, name);
+            return CLAB_EPARSE;
+        }
+    return CLAB_OK;
+}
+
 static int use_setting(void *context, const char *section, const char *name, const char *value)
 {
     struct reading *r = context;
     if (r->err == CLAB_OK)
         r->err = r->use(r->context, &(struct clab_setting){r->path, r->line, section, name, value});
+    if (r->err == CLAB_OK)
+        r->err = refuse_repetition(r, section, name);
     return r->err == CLAB_OK;
 }
 
@@ -85,7 +114,7 @@ static int verdict(const struct reading *r, int malformed)
     return r->wrong || malformed ? CLAB_EPARSE : CLAB_OK;
 }
 
-int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void *context)
+int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context)
 {
     struct reading reading = {.path = path, .file = file, .use = use, .context = context};
     int err = verdict(&reading, ini_parse_stream(next_line, &reading, use_setting, &reading));
@@ -93,13 +122,16 @@ int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void
         clab_error("%s: %s", path, strerror(errno));
         err = CLAB_EIO;
     }
+    while (reading.ngiven)
+        free(reading.given[--reading.ngiven]);
+    free(reading.given);
     free(reading.text);
     return err;
 }
 
 #else
 
-int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void *context)
+int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context)
 {
     (void)file, (void)use, (void)context;
     clab_error("%s can not be read: built without inih; install libinih-dev and run make again", path);
@@ -107,15 +139,3 @@ int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void
 }
 
 #endif
-
-int clab_conf_read(const char *path, clab_setting_fn *use, void *context)
-{
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: %s", path, strerror(errno));
-        return CLAB_ENOENT;
-    }
-    const int err = clab_conf_read_file(file, path, use, context);
-    fclose(file);
-    return err;
-}

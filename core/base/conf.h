@@ -4,6 +4,7 @@
 //   names the package.
 // - The reader hands over one setting at a time with its line number, so that whoever refuses a value can name the
 //   line.
+// - A key is given once in a section.
 // - A line has at most 198 characters, the name of a section 49; longer ones are refused, never cut. Blanks before and
 //   behind a line mean nothing.
 #pragma once
@@ -19,8 +20,9 @@ struct clab_setting {
 // Called for each setting. Not CLAB_OK: it has logged the line that says why, and reading ends.
 typedef int clab_setting_fn(void *context, const struct clab_setting *setting);
 
-//   errors: CLAB_ENOENT (no such file), CLAB_EPARSE (malformed), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM,
-//           and what `use` answers
-int clab_conf_read(const char *path, clab_setting_fn *use, void *context);
-// The same of a file that is open, and stays so; `path` is what lines that refuse call it.
-int clab_conf_read_file(FILE *file, const char *path, clab_setting_fn *use, void *context);
+// Open a file of settings. Closed by the caller.  errors: CLAB_ENOENT (logged)
+int clab_conf_open(const char *path, FILE **file_p);
+
+// Hand the settings of `file` to `use`. The lines that refuse them call it `path`.
+//   errors: CLAB_EPARSE (malformed, or given twice), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM, and what `use` answers
+int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context);

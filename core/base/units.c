@@ -79,6 +79,17 @@ static int parse_number(const char *text, double *number_p, const char **rest_p)
     return CLAB_OK;
 }
 
+int clab_parse_number(const char *text, double *number_p)
+{
+    double number;
+    const char *rest;
+    CLAB_TRY(parse_number(text, &number, &rest));
+    if (*rest)
+        return CLAB_EPARSE;
+    *number_p = number;
+    return CLAB_OK;
+}
+
 struct unit {
     const char *name;
     double factor;

@@ -13,6 +13,7 @@
 
 int clab_parse_size(const char *text, size_t *bytes_p);
 int clab_parse_int(const char *text, int low, int high, int *value_p);
+int clab_parse_number(const char *text, double *number_p);               // "1.5", without sign or unit
 int clab_parse_seconds(const char *text, double *seconds_p);             // "1.5us" -> 1.5e-6
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p);    // "1ns/B", "10Gb/s" -> seconds a byte
 

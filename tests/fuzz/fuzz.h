@@ -17,11 +17,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+// log.c: what has been logged since the last fuzz_log_clear: how many lines were errors, and the last of them.
+extern int fuzz_log_errors;
+extern char fuzz_log_last[4096];
+void fuzz_log_clear(void);
+
 #define must_hold(condition) ((condition) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #condition))
 
 static inline _Noreturn void fuzz_fail(const char *file, int line, const char *condition)
 {
     fprintf(stderr, "%s:%d: this does not hold: %s\n", file, line, condition);
+    if (fuzz_log_errors)
+        fprintf(stderr, "what was logged last: %s\n", fuzz_log_last);
     abort();
 }
 
@@ -47,12 +54,7 @@ static inline FILE *fuzz_file(const void *data, size_t size)
     return file;
 }
 
-// ---- log.c ---------------------------------------------------------------------------------------------------
-
-// What has been logged since the last fuzz_log_clear: how many lines were errors, and the last of them.
-extern int fuzz_log_errors;
-extern char fuzz_log_last[4096];
-void fuzz_log_clear(void);
+// ---- what was said -------------------------------------------------------------------------------------------
 
 // The last error is the only one, names the place and is one line.
 static inline void must_say_once(const char *place)

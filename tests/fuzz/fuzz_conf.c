@@ -47,7 +47,7 @@ static int read_text(const void *text, size_t size, int refuse_at, struct seen *
     fputc('\n', seen.plain); // the mark of UTF-8 has a meaning on the first line only
     FILE *file = fuzz_file(text, size);
     fuzz_log_clear();
-    const int err = clab_conf_read_file(file, path, note, &seen);
+    const int err = clab_conf_read(file, path, note, &seen);
     fclose(file);
     fclose(seen.plain);
     *seen_p = seen;

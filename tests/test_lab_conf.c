@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// lab.conf: what is read, and what is refused with which line.
+
+#include "capture.h"
+
+#include <math.h>
+
+#include "base/err.h"
+#include "lab.h"
+#include "needs.h"
+
+#define GOOD               \
+    "[lab]\n"              \
+    "id = 07\n"            \
+    "title = two words\n"  \
+    "headline = time/\n"   \
+    "model = algorithms\n" \
+    "backends = shm ofi\n" \
+    "ranks = 4\n"          \
+    "pairs = 9\n"          \
+    "sizes = 8 64\n"       \
+    "[time]\n"             \
+    "  unit = s\n"         \
+    "  tolerance = 2.5\n"  \
+    "[checksum]\n"         \
+    "unit = 1\n"           \
+    "equal = yes\n"
+
+static int read_text(const char *text, struct lab_conf *conf_p)
+{
+    FILE *file = fmemopen((char *)text, strlen(text), "r");
+    assert_non_null(file);
+    const int err = lab_conf_read(file, "lab.conf", conf_p);
+    fclose(file);
+    return err;
+}
+
+static void test_settings_and_quantities_are_read(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct lab_conf conf;
+    assert_int_equal(read_text(GOOD, &conf), CLAB_OK);
+    assert_string_equal(conf.title, "two words");
+    assert_string_equal(conf.backends.words[1], "ofi");
+    assert_int_equal(conf.sizes.count, 2);
+    assert_int_equal(conf.iterations.count, 0);
+    assert_int_equal(conf.pairs, 9);
+    assert_ptr_equal(conf.model, lab_model_find("algorithms"));
+    assert_int_equal(conf.nquantities, 2);
+    assert_true(lab_conf_quantity(&conf, "time/ring/8")->tolerance == 2.5); // indented as it is
+    assert_true(isnan(lab_conf_quantity(&conf, "checksum")->tolerance));
+    assert_true(lab_conf_quantity(&conf, "checksum/sum/8")->equal);
+    assert_null(lab_conf_quantity(&conf, "tim"));
+    lab_conf_free(&conf);
+}
+
+static const struct {
+    const char *text, *expected; // what the line must hold
+} mistakes[] = {
+    {"unit = s\n" GOOD, "lab.conf:1: expected a [section] above the first key"},
+    {GOOD "[lab]\nranks = 2\n", "lab.conf:17: [lab]: this key was given before: ranks"},
+    {GOOD "[time]\nunit = ms\n", "lab.conf:17: [time]: this key was given before: unit"},
+    {GOOD "[op]\nunit = s\ntolerance = inf\n", "lab.conf:18: tolerance = 'inf': expected percent"},
+    {GOOD "[op]\nunit = s\ntolerance = 0x10\n", "lab.conf:18: tolerance = '0x10': expected percent"},
+    {GOOD "[op]\ntolerance = 1\n", "lab.conf: [op] lacks the setting 'unit'"},
+    {GOOD "[lab]\nsweep = 2\n", "lab.conf: [lab] lacks the setting 'sweep_pairs', since it has 'sweep'"},
+    {"[lab]\nid = 07\n", "lab.conf: [lab] lacks the setting 'title'"},
+    {"[lab]\ncolour = red\n", "lab.conf:2: [lab] has no setting 'colour'"},
+    {"[lab]\nmodel = clay\n", "lab.conf:2: model = 'clay': expected a model"},
+    {"[lab]\nsizes = 8 x\n", "lab.conf:2: sizes = '8 x': expected whole numbers"},
+    {"[lab]\nsizes = 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6\n", "at most 32 words"},
+};
+
+static void test_each_mistake_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    needs_inih();
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        struct lab_conf conf;
+        const struct capture capture = capture_begin(STDERR_FILENO);
+        const int err = read_text(mistakes[i].text, &conf);
+        assert_one_line_with(capture_end(capture), mistakes[i].expected);
+        assert_int_equal(err, CLAB_EPARSE);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings_and_quantities_are_read),
+        cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
