@@ -43,7 +43,9 @@ static const struct argp_option argp_options[] = {
     {"alpha", KEY_ALPHA, "TIME", 0, "of --net flat: what a message costs, as 5us (0s)", 1},
     {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
     {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
-    {"engine", KEY_ENGINE, "NAME", 0, "auto, closed (claim times alpha, beta, gamma) or full (a clock a rank) (auto)",
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank) or folded (full by symmetry: a few ranks stand "
+     "for all) (auto)",
      2},
     {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
     {"root", KEY_ROOT, "R", 0, "root (0)", 2},
@@ -102,12 +104,10 @@ static void parse_cost(const char *option, const char *text, double *value_p)
 
 static enum clab_sim_engine parse_engine(const char *text)
 {
-    static const char *const names[] = {"auto", "closed", "full"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, names[i]) == 0)
-            return (enum clab_sim_engine)i;
-    refuse("--engine", text, "auto, closed or full");
-    return CLAB_ENGINE_AUTO;
+    enum clab_sim_engine engine = CLAB_ENGINE_AUTO;
+    if (clab_sim_engine_parse(text, &engine) != CLAB_OK)
+        refuse("--engine", text, "auto, closed, folded or full");
+    return engine;
 }
 
 static error_t parse_model(int key, char *arg, struct request *r)
@@ -221,6 +221,8 @@ static int answer_one(const struct request *r, const struct clab_algorithm *algo
 {
     struct clab_problem problem = r->problem;
     problem.lanes = r->lanes ? r->lanes : algorithm->default_lanes;
+    if (problem.nranks > r->net->ranks_per_node && r->net->ranks_per_node > 1)
+        problem.group = r->net->ranks_per_node;
     *answer_p = (struct answer){.algorithm = algorithm, .lanes = problem.lanes};
     return clab_sim_run(&problem, algorithm, r->net, &r->options, &answer_p->result);
 }
@@ -282,8 +284,8 @@ static void print_answer(const struct request *r, const struct answer *a)
     print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
     print_part("reduce", s->reduce, s->seconds, "bytes combined");
     print_part("wait", s->wait, s->seconds, "for others");
-    printf("engine %s: %ld messages, %s, %s\n", s->engine, s->messages, clab_seconds_text(s->engine_seconds, cost),
-           clab_size_text(s->peak_bytes, memory));
+    printf("engine %s (%s): %d ranks, %ld messages, %s, %s\n", clab_sim_engine_name(s->engine), s->why, s->ranks,
+           s->messages, clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
 }
 
 static void print_table(const struct answer *answers, int n)
@@ -307,7 +309,7 @@ static void print_table(const struct answer *answers, int n)
             clab_cell_real(1e6 * s->bandwidth),
             clab_cell_real(1e6 * s->reduce),
             clab_cell_real(1e6 * s->wait),
-            clab_cell_text(s->engine),
+            clab_cell_text(clab_sim_engine_name(s->engine)),
             clab_cell_integer(s->messages),
         };
         if (clab_table_add_row(&table, row) != CLAB_OK)
@@ -332,7 +334,9 @@ static void fill_json(struct clab_json *json, const struct request *r, const str
     clab_json_add(json, "bandwidth", clab_cell_real(s->bandwidth));
     clab_json_add(json, "reduce", clab_cell_real(s->reduce));
     clab_json_add(json, "wait", clab_cell_real(s->wait));
-    clab_json_add(json, "engine", clab_cell_text(s->engine));
+    clab_json_add(json, "engine", clab_cell_text(clab_sim_engine_name(s->engine)));
+    clab_json_add(json, "engine_why", clab_cell_text(s->why));
+    clab_json_add(json, "engine_ranks", clab_cell_integer(s->ranks));
     clab_json_add(json, "engine_seconds", clab_cell_real(s->engine_seconds));
     clab_json_add(json, "messages", clab_cell_integer(s->messages));
     clab_json_add(json, "peak_bytes", clab_cell_integer((long long)s->peak_bytes));

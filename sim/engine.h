@@ -16,6 +16,18 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
 double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                          const struct clab_net *net, const struct clab_sim_options *options);
 
+// Whether ranks are alike, so that a few can stand for all. *period_p: the network looks the same from so many ranks
+// further on. If not, `why` says what is in the way.
+bool clab_engine_folds(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                       const struct clab_net *net, const struct clab_sim_options *options, int *period_p,
+                       char why[CLAB_SIM_WHY]);
+
+// A clock for each of the ranks that stand for all; stages that repeat are multiplied.
+//   errors: as clab_engine_full
+int clab_engine_folded(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                       const struct clab_net *net, const struct clab_sim_options *options, int period,
+                       struct clab_sim_result *result_p);
+
 // A clock per rank, over the stages.
 //   errors: CLAB_ENOMEM, CLAB_EDEADLOCK (logged: which rank waits for what)
 int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm,

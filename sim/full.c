@@ -477,6 +477,7 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
     result->wait =
         later(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
     result->messages = s->messages;
+    result->ranks = s->nranks;
     result->peak_bytes = bytes_held(s);
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // clab_sim_run: check the question, choose the engine, time it.
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "engine.h"
 #include "slices.h"
 
-// Above this many messages the dataflow engine would take more than some ten seconds.
+// Above this many messages the dataflow engine would take more than some seconds.
 #define MESSAGES_AT_MOST 5e7
 
 // Blocks that `rank` has in its two buffers; in place, one of them lies in the other.
@@ -53,6 +56,84 @@ static int check(const struct clab_problem *problem, const struct clab_algorithm
     return clab_net_check_ranks(net, problem->nranks);
 }
 
+// ---- which engine --------------------------------------------------------------------------------------------
+
+static const char *const engine_names[] = {
+#define X(name, text) text,
+    CLAB_SIM_ENGINES(X)
+#undef X
+};
+
+const char *clab_sim_engine_name(enum clab_sim_engine engine)
+{
+    return engine_names[engine];
+}
+
+int clab_sim_engine_parse(const char *name, enum clab_sim_engine *engine_p)
+{
+    for (int i = 0; i < CLAB_ENGINES; i++)
+        if (strcmp(name, engine_names[i]) == 0) {
+            *engine_p = (enum clab_sim_engine)i;
+            return CLAB_OK;
+        }
+    return CLAB_ENOENT;
+}
+
+// Whether the formula is the whole truth: one link without protocols, no caches, one call.
+static bool closed_knows(const struct clab_problem *problem, const struct clab_net *net, int calls)
+{
+    bool one_link = net->ranks_per_node == 1 || problem->nranks <= net->ranks_per_node;
+    const struct clab_link *link = problem->nranks > net->ranks_per_node ? &net->inter : &net->intra;
+    return one_link && link->nsegments == 1 && strcmp(link->segments[0].name, "hockney") == 0 && net->nlevels == 0 &&
+           net->call == 0 && net->stage == 0 && problem->lanes == 1 && calls <= 1;
+}
+
+struct choice {
+    enum clab_sim_engine engine;
+    int period; // folded
+    char why[CLAB_SIM_WHY];
+};
+
+static int choose(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                  const struct clab_net *net, const struct clab_sim_options *options, struct choice *choice)
+{
+    char why_not[CLAB_SIM_WHY];
+    choice->engine = options->engine;
+    snprintf(choice->why, sizeof choice->why, "as told");
+    if (options->engine == CLAB_ENGINE_CLOSED || options->engine == CLAB_ENGINE_FULL)
+        return CLAB_OK;
+    if (clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not)) {
+        choice->engine = CLAB_ENGINE_FOLDED;
+        snprintf(choice->why, sizeof choice->why, "ranks are alike");
+        return CLAB_OK;
+    }
+    choice->engine = CLAB_ENGINE_FULL;
+    snprintf(choice->why, sizeof choice->why, "%s", why_not);
+    double messages = messages_of(problem, algorithm, options->calls);
+    if (messages <= MESSAGES_AT_MOST)
+        return CLAB_OK;
+    if (closed_knows(problem, net, options->calls)) {
+        choice->engine = CLAB_ENGINE_CLOSED;
+        snprintf(choice->why, sizeof choice->why, "%.1e messages are too many to simulate", messages);
+        return CLAB_OK;
+    }
+    clab_error("%s: %.1e messages are too many to simulate one by one, and %s; --engine closed has a formula's answer, "
+               "--engine full does it all the same",
+               algorithm->name, messages, why_not);
+    return CLAB_EINVAL;
+}
+
+static int answer(const struct choice *choice, const struct clab_problem *problem,
+                  const struct clab_algorithm *algorithm, const struct clab_net *net,
+                  const struct clab_sim_options *options, struct clab_sim_result *result_p)
+{
+    if (choice->engine == CLAB_ENGINE_CLOSED)
+        return clab_engine_closed(problem, algorithm, net, options, result_p);
+    if (choice->engine == CLAB_ENGINE_FOLDED)
+        return clab_engine_folded(problem, algorithm, net, options, choice->period, result_p);
+    return clab_engine_full(problem, algorithm, net, options, result_p);
+}
+
 int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
                  const struct clab_sim_options *options, struct clab_sim_result *result_p)
 {
@@ -60,14 +141,15 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
     struct clab_sim_options o = *options;
     struct clab_sim_result result = {0};
     struct clab_net placed;
-    clab_net_place(net, options->line, &placed);
-    bool closed = o.engine == CLAB_ENGINE_CLOSED ||
-                  (o.engine == CLAB_ENGINE_AUTO && messages_of(problem, algorithm, o.calls) > MESSAGES_AT_MOST);
+    struct choice choice;
     double begin = clab_now();
+    clab_net_place(net, options->line, &placed);
+    CLAB_TRY(choose(problem, algorithm, &placed, &o, &choice));
     if (o.footprint == 0 && placed.nlevels > 0)
         o.footprint = footprint_of(problem, algorithm, &o);
-    CLAB_TRY((closed ? clab_engine_closed : clab_engine_full)(problem, algorithm, &placed, &o, &result));
-    result.engine = closed ? "closed" : "full";
+    CLAB_TRY(answer(&choice, problem, algorithm, &placed, &o, &result));
+    result.engine = choice.engine;
+    memcpy(result.why, choice.why, sizeof result.why);
     result.engine_seconds = clab_now() - begin;
     *result_p = result;
     return CLAB_OK;

@@ -2,7 +2,8 @@
 // functions that the executor runs.
 //
 // - closed form: claim() times alpha, beta, gamma. What a student derives on paper.
-// - dataflow: a clock per rank, run to block, over a piecewise LogGP network; sees skew, protocols, contention.
+// - folded: the dataflow of a few ranks that stand for all, where schedule and network are symmetric: to the bit, full.
+// - full: the dataflow, a clock per rank, run to block, over a piecewise LogGP network; sees skew and protocols.
 // - A network is a text file, sim/nets/NAME.net, or a profile in the same format that `commlab fit` wrote.
 #pragma once
 
@@ -16,7 +17,18 @@ struct clab_net; // net.h has the fields; students inspect them
 int clab_net_load(const char *name, struct clab_net **net_p);
 void clab_net_free(struct clab_net *net);
 
-enum clab_sim_engine { CLAB_ENGINE_AUTO, CLAB_ENGINE_CLOSED, CLAB_ENGINE_FULL };
+#define CLAB_SIM_ENGINES(X)          \
+    X(CLAB_ENGINE_AUTO, "auto")     \
+    X(CLAB_ENGINE_CLOSED, "closed") \
+    X(CLAB_ENGINE_FOLDED, "folded") \
+    X(CLAB_ENGINE_FULL, "full")
+
+#define X(name, text) name,
+enum clab_sim_engine { CLAB_SIM_ENGINES(X) CLAB_ENGINES };
+#undef X
+
+const char *clab_sim_engine_name(enum clab_sim_engine engine);
+int clab_sim_engine_parse(const char *name, enum clab_sim_engine *engine_p); // CLAB_ENOENT
 
 // What is priced besides the problem itself.
 struct clab_sim_options {
@@ -28,12 +40,16 @@ struct clab_sim_options {
     double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
 };
 
+enum { CLAB_SIM_WHY = 128 };
+
 struct clab_sim_result {
     double seconds;                          // predicted time of one call, the slowest rank's
     double latency, bandwidth, reduce, wait; // where it goes, on the critical rank; they add up to seconds
-    const char *engine;                      // "closed" or "full"
+    enum clab_sim_engine engine;             // that answered: never AUTO
+    char why[CLAB_SIM_WHY];                  // this engine, in a few words
     double engine_seconds;                   // what the prediction itself cost
     long messages;                           // that were simulated
+    int ranks;                               // likewise: folded, those that stand for all
     size_t peak_bytes;                       // memory of the engine
 };
 

@@ -161,4 +161,5 @@ const struct clab_algorithm clab_alltoall_bruck = {
     .width = alltoall_width,
     .stage = alltoall,
     .claim = claim_alltoall,
+    .twin = rotated,
 };

@@ -129,6 +129,24 @@ static inline int count_with_bit(int n, int k)
     return ((n >> (k + 1)) << k) + max(0, (n & ((2 << k) - 1)) - (1 << k));
 }
 
+// ---- symmetries ----------------------------------------------------------------------------------------------
+// For twin(). Renaming by them keeps ranks of a node together if nodes of `period` ranks fill all places.
+
+// Ranks that are counted from another one on, whole nodes further.
+static inline int rotated(const struct clab_problem *problem, int period, int rank, int peer)
+{
+    int P = problem->nranks;
+    return P % period ? peer : mod(peer - (rank - rank % period), P);
+}
+
+// Ranks whose partners are found by flipping bits.
+static inline int flipped(const struct clab_problem *problem, int period, int rank, int peer)
+{
+    int P = problem->nranks;
+    bool powers_of_two = (P & (P - 1)) == 0 && (period & (period - 1)) == 0;
+    return powers_of_two ? peer ^ rank : peer;
+}
+
 // ---- common slots --------------------------------------------------------------------------------------------
 
 static inline bool any(UNUSED const struct clab_problem *problem)

@@ -97,6 +97,7 @@ const struct clab_algorithm clab_allreduce_doubling = {
     .width = two,
     .stage = allreduce,
     .claim = claim_allreduce,
+    .twin = flipped,
 };
 
 const struct clab_algorithm clab_allgather_doubling = {
@@ -111,6 +112,7 @@ const struct clab_algorithm clab_allgather_doubling = {
     .width = two,
     .stage = allgather,
     .claim = claim_allgather,
+    .twin = flipped,
 };
 
 const struct clab_algorithm clab_barrier_dissemination = {
@@ -125,4 +127,5 @@ const struct clab_algorithm clab_barrier_dissemination = {
     .width = two,
     .stage = dissemination,
     .claim = claim_dissemination,
+    .twin = rotated,
 };

@@ -141,6 +141,7 @@ const struct clab_algorithm clab_allreduce_halving_doubling = {
     .width = two,
     .stage = allreduce,
     .claim = claim_allreduce,
+    .twin = flipped,
 };
 
 const struct clab_algorithm clab_reduce_scatter_halving = {
@@ -155,6 +156,7 @@ const struct clab_algorithm clab_reduce_scatter_halving = {
     .width = two,
     .stage = reduce_scatter,
     .claim = claim_reduce_scatter,
+    .twin = flipped,
 };
 
 const struct clab_algorithm clab_reduce_rs_gather = {

@@ -82,6 +82,28 @@ STAGE(allreduce)
     return ring_inside(shape, rank, turn - inside - across, recv, out);
 }
 
+// Nodes stand in rings, and so do the places in them, if the network's nodes are these, or all ranks are alike to it.
+static int twin(const struct clab_problem *problem, int period, int rank, int peer)
+{
+    struct shape shape = shape_of(problem);
+    int group = shape.group;
+    if (shape.extra || group % period)
+        return peer;
+    int place = period == 1 || period == group ? rank % group : 0;
+    return mod(peer / group - rank / group, shape.nodes) * group + mod(peer % group - place, group);
+}
+
+// A ring's turn; the ring between nodes has two.
+static int whole_turn(const struct clab_problem *problem, int stage)
+{
+    struct shape shape = shape_of(problem);
+    const int turns[] = {1, shape.group - 1, shape.nodes - 1, shape.nodes - 1, shape.group - 1, 1};
+    int end = 0;
+    for (int i = 0; i < 6 && end <= stage; i++)
+        end += turns[i];
+    return end;
+}
+
 CLAIM(claim_allreduce)
 {
     struct shape shape = shape_of(problem);
@@ -109,4 +131,6 @@ const struct clab_algorithm clab_allreduce_hierarchical = {
     .width = two,
     .stage = allreduce,
     .claim = claim_allreduce,
+    .twin = twin,
+    .alike = whole_turn,
 };

@@ -98,6 +98,7 @@ const struct clab_algorithm clab_allreduce_naive = {
     .width = three,
     .stage = allreduce,
     .claim = claim_reducing,
+    .twin = rotated,
 };
 
 const struct clab_algorithm clab_reduce_scatter_pairwise = {
@@ -112,6 +113,7 @@ const struct clab_algorithm clab_reduce_scatter_pairwise = {
     .width = two,
     .stage = reduce_scatter,
     .claim = claim_reducing,
+    .twin = rotated,
 };
 
 const struct clab_algorithm clab_alltoall_pairwise = {
@@ -126,6 +128,7 @@ const struct clab_algorithm clab_alltoall_pairwise = {
     .width = two,
     .stage = alltoall,
     .claim = claim_alltoall,
+    .twin = rotated,
 };
 
 const struct clab_algorithm clab_sendrecv_shift = {
@@ -140,4 +143,5 @@ const struct clab_algorithm clab_sendrecv_shift = {
     .width = two,
     .stage = shift,
     .claim = claim_shift,
+    .twin = rotated,
 };

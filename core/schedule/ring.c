@@ -43,6 +43,13 @@ STAGE(reduce_scatter)
     return 2;
 }
 
+// The sums' turn, and then the results'.
+static int whole_turn(const struct clab_problem *problem, int stage)
+{
+    int turn = problem->nranks - 1;
+    return stage < turn ? turn : 2 * turn;
+}
+
 // `turns` times around; sums are made in the first `reducing` of them.
 static struct clab_claim turns(long P, long L, int turns, int reducing)
 {
@@ -83,6 +90,8 @@ const struct clab_algorithm clab_allreduce_ring = {
     .width = two,
     .stage = allreduce,
     .claim = claim_allreduce,
+    .twin = rotated,
+    .alike = whole_turn,
 };
 
 const struct clab_algorithm clab_allgather_ring = {
@@ -97,6 +106,8 @@ const struct clab_algorithm clab_allgather_ring = {
     .width = two,
     .stage = allgather,
     .claim = claim_allgather,
+    .twin = rotated,
+    .alike = whole_turn,
 };
 
 const struct clab_algorithm clab_reduce_scatter_ring = {
@@ -111,4 +122,6 @@ const struct clab_algorithm clab_reduce_scatter_ring = {
     .width = two,
     .stage = reduce_scatter,
     .claim = claim_reduce_scatter,
+    .twin = rotated,
+    .alike = whole_turn,
 };

@@ -117,8 +117,8 @@ struct clab_algorithm {
     // their own twins, and are the first ranks: 0, 1, ... A problem without symmetry answers `peer`. It may take all
     // chunks to be equal.
     int (*twin)(const struct clab_problem *, int period, int rank, int peer);
-    // The end of the stages from `stage` on that are the same for each rank but for the numbers of chunks; NULL: each
-    // stands alone.
+    // The end of the stages from `stage` on that are the same for each rank but for the numbers of chunks. In each of
+    // them a rank gets one message at most, and gets it in the stage in which it is sent. NULL: each stands alone.
     int (*alike)(const struct clab_problem *, int stage);
 };
 
