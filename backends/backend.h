@@ -113,6 +113,7 @@ struct clab_transfer {
     uint16_t call; // what is being called, as a number that both ends must agree on
 
     bool done;     // set by start or test
+    bool failed;   // the same, where one of several is the reason of their error; false at first
     size_t moved;  // bytes so far
     uint64_t turn; // its place in the order of its channel
     uint64_t mark; // when it is delivered, in the backend's own count

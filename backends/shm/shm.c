@@ -247,16 +247,24 @@ static struct shm_channel *channel_of(struct clab_endpoint *endpoint, const stru
     return &channels[t->peer * CLAB_LANES + t->lane];
 }
 
+static int move(struct clab_endpoint *endpoint, struct clab_transfer *t)
+{
+    struct shm_channel *channel = channel_of(endpoint, t);
+    const int err =
+        t->op == CLAB_SEND ? shm_channel_send(endpoint, channel, t) : shm_channel_receive(endpoint, channel, t);
+    t->failed = err != CLAB_OK;
+    return err;
+}
+
 static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
 {
     for (int i = 0; i < n; i++) {
         struct clab_transfer *t = &transfers[i];
-        struct shm_channel *channel = channel_of(endpoint, t);
         t->done = false;
         t->moved = 0;
-        t->turn = channel->posted++;
+        t->turn = channel_of(endpoint, t)->posted++;
         if (t->op == CLAB_SEND)
-            CLAB_TRY(shm_channel_send(endpoint, channel, t));
+            CLAB_TRY(move(endpoint, t));
     }
     return CLAB_OK;
 }
@@ -268,10 +276,7 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
         struct clab_transfer *t = &transfers[i];
         if (t->done)
             continue;
-        if (t->op == CLAB_SEND)
-            CLAB_TRY(shm_channel_send(endpoint, channel_of(endpoint, t), t));
-        else
-            CLAB_TRY(shm_channel_receive(endpoint, channel_of(endpoint, t), t));
+        CLAB_TRY(move(endpoint, t));
         done &= t->done;
     }
     *done_p = done;

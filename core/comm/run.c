@@ -152,6 +152,7 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
         t->type = run->type;
         t->redop = run->op;
         t->call = run->call;
+        t->failed = false;
     }
     lane->ntransfers = stage->transfers;
     lane->under_way = true;
@@ -218,14 +219,16 @@ size_t clab_run_moved(const struct clab_comm *comm)
 
 bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
 {
+    bool found = false;
     for (int i = 0; i < comm->run.program->problem.lanes; i++) {
         const struct clab_run_lane *lane = &comm->run.lanes[i];
-        for (int t = 0; lane->under_way && t < lane->ntransfers; t++)
-            if (!lane->transfers[t].done) {
-                *peer_p = lane->transfers[t].peer;
-                *stage_p = lane->stage;
-                return true;
-            }
+        for (int t = 0; lane->under_way && t < lane->ntransfers; t++) {
+            if (lane->transfers[t].done || (found && !lane->transfers[t].failed))
+                continue;
+            *peer_p = lane->transfers[t].peer;
+            *stage_p = lane->stage;
+            found = true;
+        }
     }
-    return false;
+    return found;
 }
