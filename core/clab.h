@@ -8,9 +8,9 @@
 //   The library never exits, and never hangs: a wait in which nothing moves for CLAB_TIMEOUT (30s unless told) ends,
 //   and so does one for a rank that has died or left.
 // - An error in a collective, a send or a receive is that of all members of the communicator: who waits on it answers
-//   with the same error within a second, unless all that its work needs has arrived; who does not wait, in a later call.
-//   From then on it answers CLAB_EPOISONED, all buffers are the caller's again, and it can only be destroyed. Other
-//   communicators go on, and new ones can be made. Lines name ranks of the job.
+//   with the same error within a second, unless all that its work needs has arrived; who does not wait, in a later
+//   call. From then on it answers CLAB_EPOISONED, all buffers are the caller's again, and it can only be shrunk and
+//   destroyed. Other communicators go on, and new ones can be made. Lines name ranks of the job.
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.
@@ -58,6 +58,17 @@ int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p);
 // *comm_p = NULL.
 //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, CLAB_EPOISONED
 int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p);
+
+// A communicator of those members of `comm` who are left, ordered by old rank; collective over them. comm may have
+// failed, or not; it stays as it is, and is to be destroyed. Others may still be finding out that it has failed: they
+// come when their call has said so.
+// - Left out are those who have died or left the job, and those who have not come when the first who has waits for
+//   CLAB_TIMEOUT. If such a one comes later (a stopped process that goes on), its own call answers CLAB_EPEER.
+// - Who gets CLAB_OK is in one group with all others who do. A member that dies in the last moment may still be in it:
+//   the first collective tells, and what is left of that can be asked again.
+//   errors: CLAB_ENOMEM, CLAB_EPEER (this rank has been left out), CLAB_ETIMEOUT
+//   source: MPIX_Comm_shrink, Bland et al. 2013
+int clab_comm_shrink(struct clab_comm *comm, struct clab_comm **comm_p);
 
 // Not collective; all its work is done. NULL is fine.
 void clab_comm_destroy(struct clab_comm *comm);

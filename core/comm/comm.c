@@ -10,8 +10,10 @@
 #include "base/mix.h"
 #include "comm/comm.h"
 
-static void release(struct clab_comm *comm)
+void clab_comm_destroy(struct clab_comm *comm)
 {
+    if (!comm)
+        return;
     for (struct clab_comm **link = &comm->job->comms; *link; link = &(*link)->next)
         if (*link == comm) {
             *link = comm->next;
@@ -21,90 +23,9 @@ static void release(struct clab_comm *comm)
         comm->backend->close(comm->endpoint, comm->collectives || comm->messages);
     clab_work_free_all(comm);
     clab_run_free(comm);
+    free(comm->expelled_by);
     free(comm->job_ranks);
     free(comm);
-}
-
-// The members meet by way of the job: over no backend, and beside all communicators.
-struct gathering {
-    struct clab_group group; // first, so that a pointer to it is one to all
-    struct clab_comm *comm;  // that is being made
-    struct clab_comm *from;  // that it is made from: if that fails, some members may never come; or NULL
-    uint64_t meetings;
-};
-
-// While we wait, others may need us on other communicators; and it may be in vain.
-static int meanwhile(void *of, bool *busy_p)
-{
-    const struct gathering *g = of;
-    struct clab_job *job = g->comm->job;
-    clab_job_listen(job);
-    if (g->comm->is_revoked)
-        return g->comm->why.err;
-    if (g->from && g->from->is_revoked)
-        return g->from->why.err;
-    *busy_p = clab_job_advance(job);
-    return CLAB_OK;
-}
-
-static int exchange(struct clab_group *group, const void *mine, size_t bytes, void *all)
-{
-    struct gathering *g = (struct gathering *)group;
-    struct clab_bootstrap *boot = g->comm->job->bootstrap;
-    struct clab_meeting meeting = {
-        .ranks = group->ranks, .n = group->nranks, .key = clab_mix(group->id, ++g->meetings)};
-    boot->meanwhile = meanwhile;
-    boot->meanwhile_of = g;
-    const int err = boot->exchange(boot, meeting, mine, bytes, all);
-    boot->meanwhile = NULL;
-    return err;
-}
-
-static struct clab_comm *create(struct clab_job *job, const int *ranks, int n, uint64_t id)
-{
-    const size_t bytes = (size_t)n * sizeof *ranks;
-    struct clab_comm *comm = calloc(1, sizeof *comm);
-    if (!comm || !(comm->job_ranks = malloc(bytes))) {
-        free(comm);
-        return NULL;
-    }
-    memcpy(comm->job_ranks, ranks, bytes);
-    comm->job = job;
-    comm->backend = job->backend;
-    while (ranks[comm->rank] != job->rank)
-        comm->rank++;
-    comm->nranks = n;
-    comm->id = id;
-    comm->collectives_end = &comm->collectives;
-    comm->traffic.algorithm = "none";
-    return comm;
-}
-
-// A communicator of (n) `ranks` of the job, in this order, who call this together.
-static int open_comm(struct clab_job *job, const int *ranks, int n, uint64_t id, double start, struct clab_comm *from,
-                     struct clab_comm **comm_p)
-{
-    const double opened = clab_now();
-    struct clab_comm *comm = create(job, ranks, n, id);
-    if (!comm)
-        return CLAB_ENOMEM;
-    comm->next = job->comms; // what is said of it is heard from now on
-    job->comms = comm;
-    clab_comm_catch_up(comm);
-    struct gathering g = {
-        .group = {.rank = comm->rank, .nranks = n, .ranks = comm->job_ranks, .id = id, .exchange = exchange},
-        .comm = comm,
-        .from = from};
-    const int err = comm->backend->open(job->domain, &g.group, &comm->endpoint);
-    if (err) {
-        clab_comm_give_up(comm, err);
-        release(comm);
-        return err;
-    }
-    comm->setup.rendezvous = opened - start;
-    comm->setup.connect = clab_now() - opened;
-    *comm_p = comm;
-    return CLAB_OK;
 }
 
 // ---- of all ranks --------------------------------------------------------------------------------------------
@@ -120,7 +41,8 @@ int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
     if (!err) // who is there, in job order
         err = boot->exchange(boot, (struct clab_meeting){.key = id}, &job->rank, sizeof job->rank, ranks);
     if (!err)
-        err = open_comm(job, ranks, job->ranks, id, start, NULL, comm_p);
+        err = clab_comm_open(
+            &(struct clab_opening){.job = job, .ranks = ranks, .n = job->ranks, .id = id, .start = start}, comm_p);
     free(ranks);
     return err;
 }
@@ -146,7 +68,9 @@ static int open_members(struct clab_comm *parent, struct membership *members, in
     qsort(members, (size_t)n, sizeof *members, by_key);
     for (int i = 0; i < n; i++)
         ranks[i] = parent->job_ranks[members[i].rank];
-    int err = open_comm(parent->job, ranks, n, id, start, parent, comm_p);
+    const struct clab_opening opening = {
+        .job = parent->job, .ranks = ranks, .n = n, .id = id, .start = start, .from = parent};
+    int err = clab_comm_open(&opening, comm_p);
     free(ranks);
     return err;
 }
@@ -168,12 +92,6 @@ int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm
         err = open_members(comm, all, n, id, start, comm_p);
     free(all);
     return err;
-}
-
-void clab_comm_destroy(struct clab_comm *comm)
-{
-    if (comm)
-        release(comm);
 }
 
 // ---- settings and facts --------------------------------------------------------------------------------------

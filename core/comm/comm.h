@@ -5,7 +5,8 @@
 // - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - select.c    which algorithm, when nobody says.
-// - comm.c      create, split, destroy.   collectives.c   the calls of clab.h.   report.c   what labs print.
+// - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
+// - collectives.c   the calls of clab.h.   report.c   what labs print.
 #pragma once
 
 #include "backend.h"
@@ -71,6 +72,9 @@ struct clab_comm {
     int *job_ranks;         // (nranks)
     uint64_t id;            // the same at all members, and of no other communicator
     unsigned children;      // communicators that have been made from it
+    unsigned shrinks;       // how often it has been asked what is left of it
+    int *expelled_by;       // (nranks) of whom a rank of the job has said that it does not answer; -1: nobody has
+    unsigned nexpelled;     // members
     struct clab_comm *next; // of the job
     struct clab_comm_setup setup;
     bool is_revoked;        // it is to fail: the next that would wait, or call, does so
@@ -104,7 +108,7 @@ struct clab_comm {
 int clab_run_begin(struct clab_comm *comm, const struct clab_work *work);
 // Go as far as can be gone; *progress_p is set when a stage ended, *done_p when the program has.  errors: the backend's
 int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p);
-// The first transfer that is not done, for messages: its peer and stage; false if there is none.
+// The transfer that has failed, else the first that is not done: its peer and stage; false if there is none.
 bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p);
 // Bytes that the transfers under way have moved: for telling slow from stuck.
 size_t clab_run_moved(const struct clab_comm *comm);
@@ -138,6 +142,23 @@ void clab_work_free_all(struct clab_comm *comm);
 // Start a send or receive on a lane of its own kind.  errors: as clab_send_start
 int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p);
 
+// ---- open.c --------------------------------------------------------------------------------------------------
+
+// A communicator of (n) `ranks` of the job, in this order, who call this together.
+struct clab_opening {
+    struct clab_job *job;
+    const int *ranks;
+    int n;
+    uint64_t id;
+    double start;                    // clab_now() when the call of clab.h began
+    const struct clab_comm *from;    // if it fails, some members may never come; or NULL
+    const struct clab_comm *rest_of; // the new one is what is left of it: ends when a member is expelled; or NULL
+};
+//   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, those of `from`; not logged with rest_of
+int clab_comm_open(const struct clab_opening *opening, struct clab_comm **comm_p);
+// An exchange among those who will open it.  errors: of boot->exchange, and as clab_comm_open
+int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
+
 // ---- revoke.c ------------------------------------------------------------------------------------------------
 
 // The member that `work` waits for, and its stage, or -1 for a send or receive; false if that is not known.
@@ -148,10 +169,12 @@ void clab_job_listen(struct clab_job *job);
 // The same for a communicator that is being made: what has been said before.
 void clab_comm_catch_up(struct clab_comm *comm);
 
-// It can not be made: tell the members, unless they have been told.
-void clab_comm_give_up(struct clab_comm *comm, int err);
+// It can not be made: tell the members, unless they have been told. `quiet`: and nobody else.
+void clab_comm_give_up(struct clab_comm *comm, int err, bool quiet);
+// Tell all that `member` does not answer, and is left out of what is made of `comm`.
+void clab_comm_expel(struct clab_comm *comm, int member);
 
-// `work` has failed with `err`: tell all, and fail. The error of the communicator, which is another's if that was first.
+// `work` has failed with `err`: tell all, and fail. The communicator's error: another's, if that was first.
 int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err);
 // The communicator is revoked, and `work` can not go on: fail.
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);

@@ -3,8 +3,8 @@
 //
 // - Who fails first tells the board; who hears it has one more look, since what its peers had sent before may complete
 //   its work, and then fails with the same error. The first notice on the board decides, for all.
-// - A member whose process has ended (LOST) ends the communicator. One that has left the job (LEFT) ends only works that
-//   wait for it: who finds that tells.
+// - A member whose process has ended (LOST) ends the communicator. One that has left the job (LEFT) ends only works
+//   that wait for it: who finds that tells.
 // - A failed communicator is disconnected at once (the backend's close), so that buffers are the caller's again.
 // - Each rank logs one line: what it was doing, for whom it waited, and what was found by whom. Ranks are the job's.
 // Source: Bland, Bouteiller, Herault, Bosilca, Dongarra 2013 (User Level Failure Mitigation), section 3.
@@ -106,6 +106,16 @@ static void mark(struct clab_comm *comm, const struct clab_notice *notice)
     comm->why = *notice;
 }
 
+// `notice` says who is left out of what is made of `comm`.
+static void expel(struct clab_comm *comm, const struct clab_notice *notice)
+{
+    const int member = member_of(comm, notice->culprit);
+    if (member < 0 || comm->expelled_by[member] >= 0)
+        return;
+    comm->expelled_by[member] = notice->teller;
+    comm->nexpelled++;
+}
+
 // A notice of a communicator that another member has made already: kept until this rank has made it, too.
 static void keep(struct clab_job *job, const struct clab_notice *notice)
 {
@@ -118,11 +128,14 @@ void clab_job_listen(struct clab_job *job)
     struct clab_notice notice;
     while (boot->hear(boot, &notice)) {
         bool known = false;
-        for (struct clab_comm *comm = job->comms; comm; comm = comm->next)
-            if (concerns(comm, &notice)) {
-                mark(comm, &notice);
-                known = true;
-            }
+        for (struct clab_comm *comm = job->comms; comm; comm = comm->next) {
+            if (notice.kind == CLAB_NOTICE_EXPELLED && notice.comm == comm->id)
+                expel(comm, &notice);
+            if (!concerns(comm, &notice))
+                continue;
+            mark(comm, &notice);
+            known = true;
+        }
         if (!known && notice.kind == CLAB_NOTICE_REVOKED)
             keep(job, &notice);
     }
@@ -197,7 +210,7 @@ int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err
     return clab_comm_follow(comm, work);
 }
 
-void clab_comm_give_up(struct clab_comm *comm, int err)
+void clab_comm_give_up(struct clab_comm *comm, int err, bool quiet)
 {
     char why[TEXT];
     if (!comm->is_revoked) {
@@ -205,5 +218,18 @@ void clab_comm_give_up(struct clab_comm *comm, int err)
         return;
     }
     explain(comm, why);
-    clab_error("a communicator of %d ranks can not be made: %s%s", comm->nranks, why, clab_strerror(err));
+    if (!quiet)
+        clab_error("a communicator of %d ranks can not be made: %s%s", comm->nranks, why, clab_strerror(err));
+}
+
+void clab_comm_expel(struct clab_comm *comm, int member)
+{
+    struct clab_bootstrap *boot = comm->job->bootstrap;
+    const struct clab_notice notice = {.kind = CLAB_NOTICE_EXPELLED,
+                                       .teller = boot->rank,
+                                       .culprit = comm->job_ranks[member],
+                                       .err = CLAB_EPEER,
+                                       .comm = comm->id};
+    boot->tell(boot, &notice);
+    expel(comm, &notice);
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// How the members of a new communicator meet, by way of the job: over no backend, and beside all communicators.
+//
+// - While one waits for the others, it goes on with what they need it for elsewhere, and hears what goes wrong.
+// - It ends when a member is dead, when another has failed to make it, when the communicator that it is split from
+//   fails, and when one that is to survive in it has been expelled (shrink.c).
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mix.h"
+#include "comm/comm.h"
+
+struct gathering {
+    struct clab_group group; // first, so that a pointer to it is one to all
+    const struct clab_opening *opening;
+    const struct clab_comm *comm; // that is being made, or NULL
+    unsigned expelled;            // of those of whom it is what is left, at the start
+    uint64_t meetings;
+};
+
+static int call_off(const struct gathering *g)
+{
+    const struct clab_comm *from = g->opening->from, *rest = g->opening->rest_of;
+    clab_job_listen(g->opening->job);
+    if (g->comm && g->comm->is_revoked)
+        return g->comm->why.err;
+    if (from && from->is_revoked)
+        return from->why.err;
+    return rest && rest->nexpelled != g->expelled ? CLAB_EPEER : CLAB_OK;
+}
+
+static int meanwhile(void *of, bool *busy_p)
+{
+    const struct gathering *g = of;
+    CLAB_TRY(call_off(g));
+    *busy_p = clab_job_advance(g->opening->job);
+    return CLAB_OK;
+}
+
+static int exchange(struct clab_group *group, const void *mine, size_t bytes, void *all)
+{
+    struct gathering *g = (struct gathering *)group;
+    struct clab_bootstrap *boot = g->opening->job->bootstrap;
+    const struct clab_meeting meeting = {.ranks = group->ranks,
+                                         .n = group->nranks,
+                                         .key = clab_mix(group->id, ++g->meetings),
+                                         .quiet = g->opening->rest_of != NULL};
+    boot->meanwhile = meanwhile;
+    boot->meanwhile_of = g;
+    const int err = boot->exchange(boot, meeting, mine, bytes, all);
+    boot->meanwhile = NULL;
+    return err;
+}
+
+static struct gathering gather(const struct clab_opening *o, uint64_t id, const struct clab_comm *comm)
+{
+    struct gathering g = {.group = {.nranks = o->n, .ranks = o->ranks, .id = id, .exchange = exchange},
+                          .opening = o,
+                          .comm = comm,
+                          .expelled = o->rest_of ? o->rest_of->nexpelled : 0};
+    while (o->ranks[g.group.rank] != o->job->rank)
+        g.group.rank++;
+    return g;
+}
+
+int clab_comm_meet(const struct clab_opening *o, const void *mine, size_t bytes, void *all)
+{
+    static const uint64_t before = UINT64_C(0x6265666f72652069); // the meetings of open have the id itself
+    struct gathering g = gather(o, clab_mix(o->id, before), NULL);
+    return exchange(&g.group, mine, bytes, all);
+}
+
+// ---- the communicator ----------------------------------------------------------------------------------------
+
+static struct clab_comm *create(const struct clab_opening *o)
+{
+    const size_t n = (size_t)o->n;
+    struct clab_comm *comm = calloc(1, sizeof *comm);
+    if (!comm)
+        return NULL;
+    comm->job_ranks = malloc(n * sizeof *comm->job_ranks);
+    comm->expelled_by = malloc(n * sizeof *comm->expelled_by);
+    if (!comm->job_ranks || !comm->expelled_by) {
+        clab_comm_destroy(comm);
+        return NULL;
+    }
+    memcpy(comm->job_ranks, o->ranks, n * sizeof *comm->job_ranks);
+    for (size_t r = 0; r < n; r++)
+        comm->expelled_by[r] = -1;
+    comm->job = o->job;
+    comm->backend = o->job->backend;
+    comm->nranks = o->n;
+    comm->id = o->id;
+    comm->collectives_end = &comm->collectives;
+    comm->traffic.algorithm = "none";
+    comm->next = o->job->comms; // what is said of it is heard from now on
+    o->job->comms = comm;
+    return comm;
+}
+
+int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
+{
+    const double opened = clab_now();
+    struct clab_comm *comm = create(o);
+    if (!comm)
+        return CLAB_ENOMEM;
+    clab_comm_catch_up(comm);
+    struct gathering g = gather(o, o->id, comm);
+    comm->rank = g.group.rank;
+    const int err = comm->backend->open(o->job->domain, &g.group, &comm->endpoint);
+    if (err) {
+        clab_comm_give_up(comm, err, o->rest_of != NULL);
+        clab_comm_destroy(comm);
+        return err;
+    }
+    comm->setup.rendezvous = opened - o->start;
+    comm->setup.connect = clab_now() - opened;
+    *comm_p = comm;
+    return CLAB_OK;
+}
