@@ -130,6 +130,14 @@ int clab_scatter(struct clab_comm *comm, const void *in, void *out, size_t count
 // Returns once every rank has called it.
 int clab_barrier(struct clab_comm *comm);
 
+// A barrier that says who was late: late[r] is how many seconds rank r came after the first. Who has not come `timeout`
+// seconds after rank 0 (or rank 0, after any other) is INFINITY; the call then answers CLAB_ETIMEOUT, one line names
+// the late ranks, and the communicator is poisoned.  late: (P), the same at all ranks that came; of no use after other
+// errors. It costs 4 small messages a rank, all of them rank 0's: for finding stragglers, not for each step.
+//   errors: CLAB_EINVAL (timeout), CLAB_ETIMEOUT, and those of all
+//   source: torch.distributed.monitored_barrier
+int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]);
+
 // To and from `peer`, in order between a pair. Count and type at both ends are equal (CLAB_EMISMATCH). A send may
 // wait for its receive: two ranks that send to each other use the _start calls.
 int clab_send(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer);

@@ -134,6 +134,8 @@ int clab_native_advance(struct clab_comm *comm, bool *done_p);
 // Queue a work that is filled in but for comm and sequence, and make a first step.
 //   errors: CLAB_ENOMEM, CLAB_EPOISONED, the backend's
 int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p);
+// Wait for `work`, but not beyond `deadline` (seconds of clab_now). *done_p: it is done, and freed.  errors: the work's
+int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p);
 // Make progress on all communicators; whether there is something under way.
 bool clab_job_advance(struct clab_job *job);
 // Free all works, also those under way.
@@ -178,6 +180,9 @@ void clab_comm_expel(struct clab_comm *comm, int member);
 int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err);
 // The communicator is revoked, and `work` can not go on: fail.
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);
+// End it for `err`, for which `culprit` (a rank of the job) is to blame: log `line`, and tell all; NULL: another member
+// does that.  Returns err
+int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 

@@ -233,3 +233,15 @@ void clab_comm_expel(struct clab_comm *comm, int member)
     boot->tell(boot, &notice);
     expel(comm, &notice);
 }
+
+int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line)
+{
+    if (line && !comm->is_revoked)
+        tell(comm, err, culprit);
+    if (line)
+        clab_error("%s", line);
+    comm->err = err;
+    comm->backend->close(comm->endpoint, true);
+    comm->endpoint = NULL;
+    return err;
+}

@@ -6,6 +6,7 @@
 //   nothing has moved for the job's timeout.
 // - The first error poisons the communicator: works under way answer with it, later calls with CLAB_EPOISONED.
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -249,7 +250,20 @@ static int idle(struct clab_comm *comm, const struct clab_work *work)
     return comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1) ? look_around(comm, work) : CLAB_OK;
 }
 
+// Done with it: it is free for the next.
+static void retire(struct clab_work *work)
+{
+    work->next = work->comm->spare;
+    work->comm->spare = work;
+}
+
 int clab_work_wait(struct clab_work *work)
+{
+    bool done;
+    return clab_work_wait_until(work, INFINITY, &done);
+}
+
+int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p)
 {
     struct clab_comm *comm = work->comm;
     int err = CLAB_OK;
@@ -257,13 +271,14 @@ int clab_work_wait(struct clab_work *work)
     while (!work->done && !err) {
         bool progress;
         err = look(work, &progress);
-        if (!err && !progress && !work->done)
+        if (!err && !progress && !work->done) {
+            if (deadline < INFINITY && clab_now() >= deadline)
+                break;
             err = idle(comm, work);
+        }
     }
-    if (work->done) {
-        work->next = comm->spare;
-        comm->spare = work;
-        return CLAB_OK;
-    }
-    return err; // the work stays in its list, and is freed with the communicator
+    *done_p = work->done;
+    if (work->done)
+        retire(work);
+    return work->done ? CLAB_OK : err; // what is not done stays in its list, and is freed with the communicator
 }

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// The monitored barrier: a barrier that says who was late, and by how much.
+//
+// - Rank 0 says that it is here, hears who else is, and gives all who are the verdict. Nobody needs anybody's clock: all
+//   hear the verdict at the same time, so who has waited longest was first, and the others came by so much later.
+// - Who is not there leaves its messages unanswered: the communicator is poisoned then.
+// Source: torch.distributed.monitored_barrier, which names ranks; the reckoning of lateness by waiting times is ours.
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "comm/comm.h"
+
+enum { LINE = 512, NAMED = 8 };
+static const double margin = 1.0; // s that rank 0's verdict may take beyond its deadline
+
+struct barrier {
+    struct clab_comm *comm;
+    double timeout, entry;    // s; entry is clab_now
+    double *late;             // (nranks)
+    unsigned char *here;      // (nranks)
+    struct clab_work **works; // (nranks)
+};
+
+// ---- messages ------------------------------------------------------------------------------------------------
+
+static int post(struct clab_comm *comm, enum clab_step_op op, int peer, void *data, size_t bytes,
+                struct clab_work **work_p)
+{
+    const struct clab_transfer t = {.op = op,
+                                    .peer = peer,
+                                    .lane = CLAB_MONITOR_LANE,
+                                    .src = op == CLAB_SEND ? data : NULL,
+                                    .dst = op == CLAB_SEND ? NULL : data,
+                                    .count = bytes,
+                                    .type = CLAB_U8,
+                                    .redop = CLAB_SUM};
+    return clab_message_start(comm, t, work_p);
+}
+
+static int transfer(struct clab_comm *comm, enum clab_step_op op, int peer, void *data, size_t bytes)
+{
+    struct clab_work *work;
+    CLAB_TRY(post(comm, op, peer, data, bytes, &work));
+    return clab_work_wait(work);
+}
+
+// The same with all who are here, at once.  stride: bytes from one rank's data to the next's
+static int transfer_all(struct barrier *b, enum clab_step_op op, void *data, size_t bytes, size_t stride)
+{
+    for (int r = 1; r < b->comm->nranks; r++)
+        if (b->here[r])
+            CLAB_TRY(post(b->comm, op, r, (char *)data + (size_t)r * stride, bytes, &b->works[r]));
+    for (int r = 1; r < b->comm->nranks; r++)
+        if (b->here[r])
+            CLAB_TRY(clab_work_wait(b->works[r]));
+    return CLAB_OK;
+}
+
+// ---- who is late ---------------------------------------------------------------------------------------------
+
+static size_t name_rank(char *line, size_t used, int rank, const char *how)
+{
+    const int n = used < LINE ? snprintf(line + used, LINE - used, "%srank %d %s", used ? ", " : "", rank, how) : 0;
+    return used + (n > 0 ? (size_t)n : 0);
+}
+
+// "rank 3 has not come within 2 s, rank 1 came 300 ms after the first"
+static void name_late(const struct barrier *b, char line[LINE])
+{
+    char seconds[CLAB_TEXT], how[64];
+    size_t used = 0;
+    int named = 0;
+    for (int r = 0; r < b->comm->nranks && named < NAMED; r++)
+        if (isinf(b->late[r])) {
+            snprintf(how, sizeof how, "has not come within %s", clab_seconds_text(b->timeout, seconds));
+            used = name_rank(line, used, r, how);
+            named++;
+        }
+    for (int r = 0; r < b->comm->nranks && named < NAMED; r++)
+        if (!isinf(b->late[r]) && b->late[r] > b->timeout / 10) {
+            snprintf(how, sizeof how, "came %s after the first", clab_seconds_text(b->late[r], seconds));
+            used = name_rank(line, used, r, how);
+            named++;
+        }
+}
+
+static int first_missing(const struct barrier *b)
+{
+    int r = 0;
+    while (r < b->comm->nranks && !isinf(b->late[r]))
+        r++;
+    return r;
+}
+
+// Rank 0 says it for all who came.
+static int conclude(struct barrier *b, bool says_it)
+{
+    const int missing = first_missing(b);
+    char names[LINE], line[LINE + 32];
+    if (missing == b->comm->nranks)
+        return CLAB_OK;
+    name_late(b, names);
+    snprintf(line, sizeof line, "monitored barrier: %s", names);
+    return clab_comm_end(b->comm, CLAB_ETIMEOUT, b->comm->job_ranks[missing], says_it ? line : NULL);
+}
+
+// ---- the two sides -------------------------------------------------------------------------------------------
+
+// From waiting times to lateness, in place.
+static void reckon(struct barrier *b)
+{
+    double longest = 0;
+    for (int r = 0; r < b->comm->nranks; r++)
+        if (b->here[r] && b->late[r] > longest)
+            longest = b->late[r];
+    for (int r = 0; r < b->comm->nranks; r++)
+        b->late[r] = b->here[r] ? longest - b->late[r] : INFINITY;
+}
+
+static int call_the_roll(struct barrier *b)
+{
+    static unsigned char token;
+    const int n = b->comm->nranks;
+    for (int r = 1; r < n; r++) {
+        struct clab_work *here;
+        CLAB_TRY(post(b->comm, CLAB_SEND, r, &token, 1, &here));
+        CLAB_TRY(post(b->comm, CLAB_RECV, r, &b->here[r], 1, &b->works[r]));
+    }
+    for (int r = 1; r < n; r++) {
+        bool done;
+        CLAB_TRY(clab_work_wait_until(b->works[r], b->entry + b->timeout, &done));
+        b->here[r] = done;
+    }
+    return CLAB_OK;
+}
+
+static int collect(struct barrier *b)
+{
+    const size_t n = (size_t)b->comm->nranks;
+    b->here[0] = 1;
+    CLAB_TRY(call_the_roll(b));
+    CLAB_TRY(transfer_all(b, CLAB_SEND, b->here, n, 0));
+    b->late[0] = clab_now() - b->entry;
+    CLAB_TRY(transfer_all(b, CLAB_RECV, b->late, sizeof *b->late, sizeof *b->late));
+    reckon(b);
+    CLAB_TRY(transfer_all(b, CLAB_SEND, b->late, n * sizeof *b->late, 0));
+    if (first_missing(b) < b->comm->nranks) // all who came must know before the board says that it failed
+        CLAB_TRY(transfer_all(b, CLAB_RECV, b->here, 1, 1));
+    return conclude(b, true);
+}
+
+// While rank 0 has not come, that is all that is known.
+static void blame_rank_0(struct barrier *b)
+{
+    for (int r = 0; r < b->comm->nranks; r++)
+        b->late[r] = r == 0 ? INFINITY : 0;
+}
+
+static int answer(struct barrier *b)
+{
+    const size_t n = (size_t)b->comm->nranks;
+    unsigned char token = 1, from_0;
+    struct clab_work *hello, *here, *verdict;
+    double waited;
+    bool done;
+    blame_rank_0(b);
+    CLAB_TRY(post(b->comm, CLAB_SEND, 0, &token, 1, &hello));
+    CLAB_TRY(post(b->comm, CLAB_RECV, 0, &from_0, 1, &here));
+    CLAB_TRY(clab_work_wait_until(here, b->entry + b->timeout, &done));
+    if (!done)
+        return conclude(b, true);
+    CLAB_TRY(clab_work_wait(hello));
+    CLAB_TRY(post(b->comm, CLAB_RECV, 0, b->here, n, &verdict));
+    CLAB_TRY(clab_work_wait_until(verdict, clab_now() + b->timeout + margin, &done));
+    if (!done)
+        return conclude(b, true);
+    waited = clab_now() - b->entry;
+    CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &waited, sizeof waited));
+    CLAB_TRY(transfer(b->comm, CLAB_RECV, 0, b->late, n * sizeof *b->late));
+    if (first_missing(b) < b->comm->nranks)
+        CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &token, 1));
+    return conclude(b, false);
+}
+
+int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[])
+{
+    const size_t n = (size_t)comm->nranks;
+    if (!(timeout > 0)) {
+        clab_error("monitored barrier: a timeout of %g s is none", timeout);
+        return CLAB_EINVAL;
+    }
+    struct barrier b = {.comm = comm, .timeout = timeout, .entry = clab_now(), .late = late};
+    b.here = calloc(n, sizeof *b.here);
+    b.works = calloc(n, sizeof *b.works);
+    int err = b.here && b.works ? CLAB_OK : CLAB_ENOMEM;
+    if (!err)
+        err = comm->rank == 0 ? collect(&b) : answer(&b);
+    free(b.here);
+    free(b.works);
+    return err;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The monitored barrier: who was late, by how much, and who did not come; the same at every rank.
+
+#include "comm_fixture.h"
+
+#include <math.h>
+
+enum { RANKS = 4 };
+static double late[RANKS];
+static double lateness[RANKS];  // s, that a test injects
+static double (*shared)[RANKS]; // late[] of each rank
+
+static int share_all(void **state)
+{
+    shared = mmap(NULL, RANKS * sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return share_told(state) || shared == MAP_FAILED;
+}
+
+// Work that takes this long, as a straggler has.
+static void work_for(double seconds)
+{
+    for (const double start = clab_now(); clab_now() - start < seconds;)
+        ;
+}
+
+static int come_late(struct clab_comm *comm, int rank)
+{
+    CLAB_TRY(clab_barrier(comm));
+    const double start = clab_now();
+    if (lateness[rank] > 0)
+        work_for(lateness[rank]);
+    told->values[rank + MAX_TOLD / 2] = (int)(1e6 * (clab_now() - start)); // what it came to, in us
+    CLAB_TRY(clab_monitored_barrier(comm, 5, late));
+    memcpy(shared[rank], late, sizeof late);
+    return clab_barrier(comm);
+}
+
+static void assert_lateness(int straggler)
+{
+    const double injected = 1e-6 * told->values[straggler + MAX_TOLD / 2];
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(told->values[rank], CLAB_OK);
+        assert_memory_equal(shared[rank], shared[0], sizeof late);
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        if (rank == straggler ? fabs(shared[0][rank] - injected) > 0.05 * injected : shared[0][rank] > 0.2 * injected)
+            fail_msg("rank %d came %g s late, and rank %d was held up for %g s", rank, shared[0][rank], straggler,
+                     injected);
+}
+
+static void run_late(int straggler, double seconds)
+{
+    memset(lateness, 0, sizeof lateness);
+    lateness[straggler] = seconds;
+    run_all(RANKS, just_act, come_late, "30s", 0);
+    assert_lateness(straggler);
+}
+
+static void test_a_straggler_is_named_with_its_lateness(void **state)
+{
+    (void)state;
+    run_late(2, 0.3);
+}
+
+static void test_rank_0_may_be_the_straggler(void **state)
+{
+    (void)state;
+    run_late(0, 0.3);
+}
+
+// ---- who does not come ---------------------------------------------------------------------------------------
+
+static int missing;
+
+static int stay_away_at_missing(struct clab_comm *comm, int rank)
+{
+    if (rank == missing) {
+        stay_away(RANKS - 1);
+        return CLAB_OK;
+    }
+    const double start = clab_now();
+    int err = clab_monitored_barrier(comm, 0.3, late);
+    memcpy(shared[rank], late, sizeof late);
+    told->signals[rank] = (int)(1e3 * (clab_now() - start)); // ms
+    return err ? err : CLAB_EWRONG;
+}
+
+static void run_missing(int who)
+{
+    missing = who;
+    const char *text = run_all(RANKS, just_act, stay_away_at_missing, "30s", 0);
+    char line[64];
+    snprintf(line, sizeof line, "rank %d has not come within 300 ms", who);
+    assert_text_has(text, line);
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (rank == who)
+            continue;
+        assert_int_equal(told->values[rank], CLAB_ETIMEOUT);
+        assert_true(told->signals[rank] >= 290 && told->signals[rank] < 1500);
+        for (int r = 0; r < RANKS; r++)
+            assert_true(r == who ? isinf(shared[rank][r]) : shared[rank][r] < 0.2);
+    }
+}
+
+static void test_who_does_not_come_is_named(void **state)
+{
+    (void)state;
+    run_missing(3);
+}
+
+static void test_rank_0_may_not_come(void **state)
+{
+    (void)state;
+    run_missing(0);
+}
+
+// ---- the rest ------------------------------------------------------------------------------------------------
+
+static int use_it_much(struct clab_comm *comm, int rank)
+{
+    struct clab_comm *alone;
+    double one[1] = {NAN};
+    (void)rank;
+    for (int i = 0; i < 200; i++) {
+        CLAB_TRY(clab_monitored_barrier(comm, 5, late));
+        CLAB_TRY(clab_allreduce(comm, in, out, COUNT, CLAB_F32, CLAB_SUM));
+    }
+    if (clab_monitored_barrier(comm, 0, late) != CLAB_EINVAL || clab_monitored_barrier(comm, NAN, late) != CLAB_EINVAL)
+        return CLAB_EWRONG;
+    CLAB_TRY(clab_comm_split(comm, rank, 0, &alone));
+    CLAB_TRY(clab_monitored_barrier(alone, 1, one));
+    clab_comm_destroy(alone);
+    return one[0] == 0 ? CLAB_OK : CLAB_EWRONG;
+}
+
+static void test_it_may_be_used_beside_collectives(void **state)
+{
+    (void)state;
+    run_all(RANKS, just_act, use_it_much, "30s", 0);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(told->values[rank], CLAB_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_straggler_is_named_with_its_lateness, forget),
+        cmocka_unit_test_setup(test_rank_0_may_be_the_straggler, forget),
+        cmocka_unit_test_setup(test_who_does_not_come_is_named, forget),
+        cmocka_unit_test_setup(test_rank_0_may_not_come, forget),
+        cmocka_unit_test_setup(test_it_may_be_used_beside_collectives, forget),
+    };
+    return cmocka_run_group_tests(tests, share_all, NULL);
+}
