@@ -11,22 +11,33 @@
 #include "job/job.h"
 
 enum { STATUS_USAGE = 2, STATUS_NOT_FOUND = 127 };
-enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT };
+enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE };
 
 static const struct argp_option options[] = {
-    {"ranks", 'n', "N", 0, "ranks to start (2)", 0},
-    {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm)", 0},
-    {"prefix", 'l', NULL, 0, "put \"[rank] \" before each line of output", 0},
-    {"no-pin", KEY_NO_PIN, NULL, 0, "leave ranks to the scheduler; else each has a core when there are enough", 0},
-    {"timeout", KEY_TIMEOUT, "TIME", 0, "how long a rank waits for another before it gives up (30s)", 0},
+    {"ranks", 'n', "N", 0, "ranks to start, on all nodes together (2)", 1},
+    {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm; ofi among several nodes)", 1},
+    {"prefix", 'l', NULL, 0, "put \"[rank] \" before each line of output", 1},
+    {"no-pin", KEY_NO_PIN, NULL, 0, "leave ranks to the scheduler; else each has a core when there are enough", 1},
+    {"timeout", KEY_TIMEOUT, "TIME", 0, "how long a rank waits for another before it gives up (30s)", 1},
+    {"provider", KEY_PROVIDER, "NAME", 0, "by which ofi reaches the network, such as tcp or verbs", 1},
+    {"interface", KEY_INTERFACE, "NAME|ADDR", 0, "by which ranks reach each other, such as eth1 or 10.0.0.7", 1},
+    {NULL, 0, NULL, 0, "Several nodes, with one `commlab run` on each:", 2},
+    {"nodes", KEY_NODES, "N", 0, "how many there are (1)", 2},
+    {"node-rank", KEY_NODE, "K", 0, "which of them this is, from 0", 2},
+    {"master", KEY_MASTER, "HOST:PORT", 0, "an address of node 0, and a port that is free there", 2},
+    {NULL, 0, NULL, 0, "Help:", -1},
     {0},
 };
 
 static const char doc[] =
     "Start N copies of PROGRAM as the ranks of a job.\v"
-    "Ranks find RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in their environment. Rank 0 reads standard input "
-    "unless it is a terminal; the others read nothing. The first rank that fails ends the job; its exit status, or 128 "
-    "and its signal, is ours. Signals are passed on to every rank; a second one that ends programs ends the job.";
+    "Ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK (the node), MASTER_ADDR and MASTER_PORT in "
+    "their environment. Rank 0 reads standard input unless it is a terminal; the others read nothing. The first rank "
+    "that fails ends the job; its exit status, or 128 and its signal, is ours. Signals are passed on to every rank; a "
+    "second one that ends programs ends the job.\n\n"
+    "On several nodes, N ranks are divided among them, the first nodes having one more where it does not come out even. "
+    "All nodes have the same -n, --nodes and --master, and the same token: CLAB_TOKEN (32 hexadecimal digits), or else "
+    "~/.config/commlab/token, which is made at first use. A failure on one ends all, with its status.";
 
 static int parse_ranks(const char *text, struct clab_launch *launch)
 {
@@ -43,6 +54,33 @@ static int parse_timeout(const char *text)
         return setenv("CLAB_TIMEOUT", text, 1);
     clab_error("--timeout '%s' is not a duration such as 30s or 500ms", text);
     exit(STATUS_USAGE);
+}
+
+static error_t parse_number(const char *flag, const char *text, int low, int *number_p)
+{
+    if (clab_parse_int(text, low, CLAB_MAX_RANKS, number_p) == CLAB_OK)
+        return 0;
+    clab_error("%s '%s' is not a number from %d to %d", flag, text, low, CLAB_MAX_RANKS);
+    exit(STATUS_USAGE);
+}
+
+static error_t parse_nodes(int key, char *arg, struct clab_launch *launch)
+{
+    switch (key) {
+    case KEY_NODES:
+        return parse_number("--nodes", arg, 1, &launch->nnodes);
+    case KEY_NODE:
+        return parse_number("--node-rank", arg, 0, &launch->node);
+    case KEY_MASTER:
+        launch->master = arg;
+        return 0;
+    case KEY_PROVIDER:
+        return setenv("CLAB_PROVIDER", arg, 1);
+    case KEY_INTERFACE:
+        return setenv("CLAB_INTERFACE", arg, 1);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
 }
 
 // The first argument that is no option is the program: all behind it is the program's own.
@@ -68,14 +106,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_nodes(key, arg, launch);
     }
 }
 
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, "[--] PROGRAM [ARGS...]", doc, NULL, NULL, NULL};
-    struct clab_launch launch = {.nranks = 2, .pin = true, .grace = CLAB_GRACE_DEFAULT};
+    struct clab_launch launch = {.nranks = 2, .nnodes = 1, .node = -1, .pin = true, .grace = CLAB_GRACE_DEFAULT};
     int rank, status;
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &launch);

@@ -3,7 +3,7 @@
 //
 // Life of a program: clab_job_open, clab_comm_create, collectives, clab_comm_destroy, clab_job_close.
 // - Started by hand with `-n 4`, clab_job_open launches four copies of the calling process and returns once in each;
-//   under `commlab run` it joins the job that is there. The program's other options stay in argv.
+//   under `commlab run`, mpirun, srun or torchrun it joins the job that is there. Other options stay in argv.
 // - Every call returns CLAB_OK or a clab_err. Who first found the error has logged a line with rank, peer and remedy.
 //   The library never exits, and never hangs: a wait in which nothing moves for CLAB_TIMEOUT (30s unless told) ends,
 //   and so does one for a rank that has died or left.
@@ -30,7 +30,8 @@ struct clab_work; // a collective under way
 
 // ---- job -----------------------------------------------------------------------------------------------------
 
-// Join the job, launching it first when started by hand. Takes -n N (ranks, 2 unless told) and --backend B out of argv.
+// Join the job, launching it first when started by hand. Takes -n N (ranks, 2 unless told), --backend B, --provider P
+// and --interface I (of ofi) out of argv.
 //   out:    *job_p, on success only. The launching parent never returns: it waits for its ranks and exits with their
 //   status. errors: CLAB_EINVAL (bad -n or backend), CLAB_EPARSE (the environment), CLAB_EUNSUPPORTED, CLAB_ENOMEM,
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT

@@ -19,7 +19,7 @@ launch() {
     done
     statuses=()
     for ((rank = 0; rank < ranks; rank++)); do
-        wait "${pids[rank]}" 2>/dev/null
+        { wait "${pids[rank]}"; } 2>/dev/null # a shell would say how it died
         statuses[rank]=$?
     done
     why="statuses ${statuses[*]}: $(head -n 5 "$scratch"/out.* "$scratch"/err.*)"

@@ -26,6 +26,7 @@
 static void forget_all(void)
 {
     static const char *const names[] = {"CLAB_JOB_FD",
+                                        "CLAB_STORE",
                                         "CLAB_TOKEN",
                                         "CLAB_BACKEND",
                                         "RANK",
@@ -169,10 +170,20 @@ static void test_numbers_out_of_range_are_refused(void **state)
 static void test_ranks_of_commlab_find_its_store_running(void **state)
 {
     (void)state;
-    struct clab_launched launched = found(BY_HAND OPEN_MPI SRUN "CLAB_JOB_FD=3 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2");
+    struct clab_launched launched =
+        found(BY_HAND OPEN_MPI SRUN "CLAB_STORE=[fe80::7]:29600 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2");
     assert_ranks(launched, "commlab", 1, 4, 1, 2);
-    assert_store(launched, "node7", 29500);
+    assert_store(launched, "fe80::7", 29600);
     assert_true(launched.is_running);
+    assert_refused(BY_HAND "CLAB_STORE=node7", "CLAB_STORE is 'node7', not HOST:PORT");
+}
+
+static void test_ranks_of_one_node_of_commlab_need_no_store(void **state)
+{
+    (void)state;
+    struct clab_launched launched = found("RANK=1 WORLD_SIZE=4 CLAB_JOB_FD=3 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4");
+    assert_ranks(launched, "commlab", 1, 4, 1, 4);
+    assert_string_equal(launched.host, "");
 }
 
 static void test_ranks_of_torchrun_leave_its_agent_its_port(void **state)
@@ -435,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_half_of_a_rank_by_hand_is_refused),
         cmocka_unit_test(test_numbers_out_of_range_are_refused),
         cmocka_unit_test(test_ranks_of_commlab_find_its_store_running),
+        cmocka_unit_test(test_ranks_of_one_node_of_commlab_need_no_store),
         cmocka_unit_test(test_ranks_of_torchrun_leave_its_agent_its_port),
         cmocka_unit_test(test_ranks_of_open_mpi_share_by_pmix),
         cmocka_unit_test(test_ranks_of_hydra_share_by_pmi),

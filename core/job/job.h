@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The job: the processes of a run, how they were started, and how they find each other.
 //
-// - launch.c, watch.c and ranks.c start ranks and watch over them: the first failure ends the job, no process is left.
+// - launch.c, watch.c and ranks.c start ranks and watch over them: the first failure ends the job, no process is left;
+//   nodes.c lets the launchers of several nodes do so together.
 // - Ranks of one host that our launcher has started meet (exchange) and hear of each other in a small shared memory
 //   (control.h); all others over a store (store.h), which they find by what their launcher says (launcher.h).
 // - bootstrap.h joins a job by either, open.c makes it a struct clab_job with a backend.
@@ -35,8 +36,10 @@ struct clab_job {
 };
 
 struct clab_launch {
-    int nranks;
-    const char *backend; // name; NULL: CLAB_BACKEND or "shm"
+    int nranks;          // on all nodes
+    int nnodes, node;    // launchers, each on a node of its own, and which of them this is; nnodes 0: one
+    const char *master;  // "HOST:PORT", where node 0's launcher waits for the others; NULL, with one node: anywhere
+    const char *backend; // name; NULL: CLAB_BACKEND, or that of clab_backend_usual
     bool pin;            // one core a rank when ranks <= cores
     bool prefix;         // "[rank] " before each line of output
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
@@ -46,7 +49,9 @@ struct clab_launch {
 // Start the ranks and wait for them. To be called before the caller starts threads.
 //   out: in the parent, *rank_p is -1 and *status_p the exit status to end with: 0, the first failing rank's status, or
 //        128 + its signal; the line that names it has been logged. In a rank started without a program, *rank_p >= 0.
-//   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS
+//   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS; of several nodes CLAB_ETIMEOUT (not all have come), CLAB_EPEER
+// - With several nodes, each launcher starts its part of the ranks. A failure on any ends all, and all launchers end with
+//   the status of the first.
 // - Each rank leads a process group of its own. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and
 //   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
@@ -67,6 +72,9 @@ int clab_job_look(int asked, struct clab_prospect *prospect_p);
 //   CLAB_ETIMEOUT, CLAB_EUNSUPPORTED, CLAB_ENOMEM
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
+
+// The backend of a job that has named none: shared memory within a host, ofi among several.
+const char *clab_backend_usual(int nnodes);
 
 // Seconds that any wait of this job may last: CLAB_TIMEOUT, or the default.
 //   errors: CLAB_EPARSE

@@ -72,7 +72,7 @@ static int check(const struct clab_launch *launch, struct run *run)
         return CLAB_EINVAL;
     }
     const char *backend = launch->backend ? launch->backend : getenv("CLAB_BACKEND");
-    run->backend = backend ? backend : "shm";
+    run->backend = backend ? backend : clab_backend_usual(launch->nnodes);
     if (!clab_backend_find(run->backend) || clab_timeout_read(&timeout) != CLAB_OK)
         return CLAB_EINVAL;
     return launch->program ? check_program(launch->program[0]) : CLAB_OK;
@@ -92,8 +92,8 @@ static void fill_standard_streams(void)
 
 static int make_memory(struct run *run)
 {
-    fill_standard_streams();
-    return clab_memory_make(run->launch->nranks, clab_machine_cores(NULL), true, &run->memory_fd, &run->control);
+    const bool inherited = !run->nodes.client; // with several nodes, ranks find each other at the store
+    return clab_memory_make(run->nlocal, clab_machine_cores(NULL), inherited, &run->memory_fd, &run->control);
 }
 
 // ---- what a killed supervisor leaves -------------------------------------------------------------------------
@@ -168,10 +168,12 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     pid_t supervisor;
     CLAB_TRY(fork_supervisor(run, lifeline, &supervisor));
     if (supervisor == 0) {
+        nodes_forget_store(&run->nodes);
         *rank_p = supervise(run);
         close(lifeline[0]);
         return CLAB_OK;
     }
+    nodes_forget_connection(&run->nodes);
     become_heir(&family);
     const int status = wait_for(supervisor);
     end_inherited(&family, WIFSIGNALED(status));
@@ -199,19 +201,43 @@ static void give_signals_back(const struct run *run)
     sigaction(SIGCHLD, &run->caller_on_child, NULL);
 }
 
+// Which ranks are ours.
+static int find_place(struct run *run)
+{
+    const struct clab_launch *launch = run->launch;
+    CLAB_TRY(nodes_meet(launch, run->backend, &run->nodes));
+    const int nnodes = run->nodes.client ? launch->nnodes : 1, node = run->nodes.client ? launch->node : 0;
+    run->first = store_first_rank(launch->nranks, nnodes, node);
+    run->nlocal = store_first_rank(launch->nranks, nnodes, node + 1) - run->first;
+    return CLAB_OK;
+}
+
+static void leave_place(struct run *run)
+{
+    nodes_forget_connection(&run->nodes);
+    nodes_end(&run->nodes);
+}
+
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p)
 {
     struct run run = {.launch = launch};
     CLAB_TRY(check(launch, &run));
-    CLAB_TRY(make_memory(&run));
+    fill_standard_streams();
+    CLAB_TRY(find_place(&run));
+    int err = make_memory(&run);
+    if (err != CLAB_OK) {
+        leave_place(&run);
+        return err;
+    }
     take_signals(&run);
     int rank = -1;
-    const int err = run_job(&run, &rank, status_p);
+    err = run_job(&run, &rank, status_p);
     clab_memory_unmap(run.control); // the file stays open in a rank: it is CLAB_JOB_FD
     if (rank >= 0) {
         *rank_p = rank;
         return CLAB_OK;
     }
+    leave_place(&run);
     give_signals_back(&run);
     close(run.memory_fd);
     if (err == CLAB_OK)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "job/store_socket.h"
 
 #define BY_HAND "a rank started by hand needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
 
@@ -58,7 +59,7 @@ static bool is_number(const char *name, int value)
 
 static bool by_commlab(void)
 {
-    return told("CLAB_JOB_FD");
+    return told("CLAB_JOB_FD") || told("CLAB_STORE");
 }
 
 static bool by_torchrun(void)
@@ -122,11 +123,17 @@ static int at_master(struct clab_launched *launched)
     return CLAB_OK;
 }
 
-static int at_running_master(struct clab_launched *launched)
+// Ranks of one node have memory in common, and need none.
+static int at_running_store(struct clab_launched *launched)
 {
-    CLAB_TRY(at_master(launched));
-    launched->is_running = launched->host[0];
-    return CLAB_OK;
+    if (told("CLAB_JOB_FD"))
+        return CLAB_OK;
+    if (store_address_read(told("CLAB_STORE"), launched->host, &launched->port) != CLAB_OK) {
+        clab_error("CLAB_STORE is '%s', not HOST:PORT: leave it as the launcher set it", told("CLAB_STORE"));
+        return CLAB_EPARSE;
+    }
+    launched->is_running = true;
+    return clab_launcher_token(launched->token);
 }
 
 // PyTorch's own store may be at that port already: torchrun's agent opens it before the ranks start.
@@ -206,7 +213,7 @@ static int by_step(struct clab_launched *launched)
 // ---- all together ---------------------------------------------------------------------------------------------
 
 static const struct teller tellers[] = {
-    {"commlab", by_commlab, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", at_running_master},
+    {"commlab", by_commlab, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", at_running_store},
     {"torchrun", by_torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", beside_agent},
     {"the environment", by_hand, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", at_master},
     {"Open MPI", by_open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",

@@ -10,7 +10,7 @@
 // The order: who starts others comes after them.
 //
 //   who          told by                               rank and size              where the store is
-//   commlab      CLAB_JOB_FD                           RANK, WORLD_SIZE           at MASTER_*, is running
+//   commlab      CLAB_STORE, or CLAB_JOB_FD: one node  RANK, WORLD_SIZE           at CLAB_STORE, is running
 //   torchrun     TORCHELASTIC_RUN_ID                   RANK, WORLD_SIZE           at MASTER_*, or the port after that
 //                                                                                 (TORCHELASTIC_USE_AGENT_STORE)
 //   by hand      these four                            RANK, WORLD_SIZE           at MASTER_ADDR, MASTER_PORT

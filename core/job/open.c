@@ -23,6 +23,11 @@ struct options {
     const char *backend; // NULL: not given
 };
 
+// Options that become variables, which the backend reads.
+static const struct {
+    const char *option, *variable;
+} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"}};
+
 // The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
 // NULL: it is another option.
 static const char *value_of(const char *name, int argc, char **argv, int *i)
@@ -46,6 +51,16 @@ static int take_ranks(const char *text, struct options *options)
     return CLAB_EINVAL;
 }
 
+static bool take_setting(int argc, char **argv, int *i)
+{
+    for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
+        const char *value = value_of(settings[s].option, argc, argv, i);
+        if (value)
+            return setenv(settings[s].variable, value, 1) == 0;
+    }
+    return false;
+}
+
 // Take our options out of argv, and leave the others in order. What follows "--" is not ours.
 static int take_options(int *argc, char **argv, struct options *options_p)
 {
@@ -56,6 +71,8 @@ static int take_options(int *argc, char **argv, struct options *options_p)
             CLAB_TRY(take_ranks(value, &options));
         else if ((value = value_of("--backend", *argc, argv, &i)))
             options.backend = value;
+        else if (take_setting(*argc, argv, &i))
+            continue;
         else
             argv[kept++] = argv[i];
     }
@@ -119,7 +136,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->bootstrap = boot;
     job->rank = boot->rank;
     job->ranks = boot->nranks;
-    job->backend = clab_backend_find(name ? name : "shm");
+    job->backend = clab_backend_find(name ? name : clab_backend_usual(boot->nnodes));
     if (!job->backend)
         return CLAB_EINVAL;
     CLAB_TRY(job->backend->attach(boot, &job->domain));
@@ -146,6 +163,11 @@ static int join(const struct options *options, struct clab_job **job_p)
     }
     *job_p = job;
     return CLAB_OK;
+}
+
+const char *clab_backend_usual(int nnodes)
+{
+    return nnodes > 1 ? "ofi" : "shm";
 }
 
 int clab_job_look(int asked, struct clab_prospect *prospect_p)

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -29,15 +30,33 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
+// How the ranks of several nodes find the store. The token they find as we have: it is not for everybody's environment.
+static void set_store(const struct store_ticket *ticket)
+{
+    char place[CLAB_HOST_BYTES + 16];
+    snprintf(place, sizeof place, strchr(ticket->host, ':') ? "[%s]:%d" : "%s:%d", ticket->host, ticket->port);
+    setenv("CLAB_STORE", place, 1);
+    unsetenv("CLAB_JOB_FD");
+}
+
+// torchrun's names, and ours.
 static void set_environment(const struct run *run, int rank)
 {
+    const struct nodes *nodes = &run->nodes;
     set_number("RANK", rank);
-    set_number("LOCAL_RANK", rank);
+    set_number("LOCAL_RANK", rank - run->first);
+    set_number("GROUP_RANK", run->launch->node);
     set_number("WORLD_SIZE", run->launch->nranks);
-    set_number("LOCAL_WORLD_SIZE", run->launch->nranks);
+    set_number("LOCAL_WORLD_SIZE", run->nlocal);
+    set_number("GROUP_WORLD_SIZE", nodes->client ? run->launch->nnodes : 1);
+    setenv("MASTER_ADDR", nodes->ticket.host, 1);
+    set_number("MASTER_PORT", nodes->master_port);
     set_number("CLAB_CORES", (int)run->control->cores);
-    set_number("CLAB_JOB_FD", run->memory_fd);
     setenv("CLAB_BACKEND", run->backend, 1);
+    if (nodes->client)
+        set_store(&nodes->ticket);
+    else
+        set_number("CLAB_JOB_FD", run->memory_fd);
 }
 
 // Rank 0 reads what the launcher would, unless that is a terminal: its process group is not the terminal's, which would
@@ -82,9 +101,8 @@ int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p)
         tie_to_parent(parent);
         set_environment(run, rank);
         set_streams(rank, out, err);
-        if (run->launch->pin && clab_machine_pin(rank, run->launch->nranks) != CLAB_OK)
-            clab_debug("rank %d is not pinned: %d ranks, %d cores", rank, run->launch->nranks,
-                       (int)run->control->cores);
+        if (run->launch->pin && clab_machine_pin(rank - run->first, run->nlocal) != CLAB_OK)
+            clab_debug("rank %d is not pinned: %d ranks, %d cores", rank, run->nlocal, (int)run->control->cores);
         restore_signals(run);
         if (run->launch->program) {
             execvp(run->launch->program[0], run->launch->program);

@@ -24,15 +24,16 @@ struct stream {
 };
 
 struct relay {
-    int nstreams;
-    struct stream streams[]; // (2 * nranks): stdout and stderr of rank 0, of rank 1, ...
+    int first, nstreams;
+    struct stream streams[]; // (2 * nranks): stdout and stderr of the first rank, of the next, ...
 };
 
-struct relay *relay_create(int nranks)
+struct relay *relay_create(int first, int nranks)
 {
     struct relay *relay = calloc(1, sizeof *relay + 2 * (size_t)nranks * sizeof *relay->streams);
     if (!relay)
         return NULL;
+    relay->first = first;
     relay->nstreams = 2 * nranks;
     for (int i = 0; i < relay->nstreams; i++)
         relay->streams[i].from = -1;
@@ -77,8 +78,9 @@ static int stream_open(struct stream *stream, int rank, int to, int *write_end_p
 int relay_add(struct relay *relay, int rank, int *out_p, int *err_p)
 {
     int out, err;
-    CLAB_TRY(stream_open(&relay->streams[2 * rank], rank, STDOUT_FILENO, &out));
-    if (stream_open(&relay->streams[2 * rank + 1], rank, STDERR_FILENO, &err) != CLAB_OK) {
+    struct stream *streams = &relay->streams[2 * (rank - relay->first)];
+    CLAB_TRY(stream_open(&streams[0], rank, STDOUT_FILENO, &out));
+    if (stream_open(&streams[1], rank, STDERR_FILENO, &err) != CLAB_OK) {
         close(out);
         return CLAB_ESYS;
     }

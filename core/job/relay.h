@@ -13,8 +13,8 @@ enum { RELAY_LINE_BYTES = 64 << 10 };
 
 struct relay;
 
-// A relay for `nranks`, or NULL: out of memory.
-struct relay *relay_create(int nranks);
+// A relay for (nranks) ranks from `first` on, or NULL: out of memory.
+struct relay *relay_create(int first, int nranks);
 // Closes all; NULL is fine.
 void relay_destroy(struct relay *relay);
 

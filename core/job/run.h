@@ -16,13 +16,16 @@
 
 #include "job/control.h"
 #include "job/job.h"
+#include "job/nodes.h"
 
 struct relay;
 
 struct run {
     const struct clab_launch *launch;
     const char *backend;
-    struct clab_control *control;
+    struct nodes nodes;
+    int first, nlocal; // ranks of this node
+    struct clab_control *control; // of this node's ranks; those of several nodes do not use it
     int memory_fd;
     int lifeline;                     // read end, the supervisor's; the launcher holds the write end
     sigset_t caller_mask;             // as it was: ranks get it back

@@ -5,6 +5,8 @@
 // - The first failure decides the job's status, is named once, and ends the job in steps: survivors that have joined
 //   learn of the death and get a moment to report it, then SIGTERM, then after the grace SIGKILL.
 // - Signals to the launcher reach each rank's process group once. A second of those that end programs ends the job.
+// - Of several nodes, each supervisor tells the store how its ranks have ended, and stays until that has said that the
+//   job is over, which ends its ranks and decides the status.
 
 #include "job/run.h"
 
@@ -23,28 +25,29 @@
 
 #define NOTICE 0.25 // seconds for survivors to report CLAB_EPEER by themselves
 
-enum { OF_SIGNALS, OF_LIFELINE, OF_RELAY }; // entries of watch.fds
+enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_RELAY }; // entries of watch.fds
 
 enum phase { PHASE_RUN, PHASE_NOTICE, PHASE_TERM, PHASE_KILL };
 
 struct watch {
     const struct run *run;
-    pid_t *pids; // (nranks); 0: not running
+    pid_t *pids; // (nlocal); 0: not running
     int running;
-    int status; // of the job; 0 until a rank fails
-    int told;   // the signal by which the launcher was told to end, or 0
+    bool is_over; // the other nodes have ended, too, or are not waited for
+    int status;   // of the job; 0 until a rank fails
+    int told;     // the signal by which the launcher was told to end, or 0
     enum phase phase;
     double next;         // clab_now() of the next phase
     int signals;         // signalfd
     struct relay *relay; // NULL: ranks write where we do
-    struct pollfd *fds;  // (OF_RELAY + 2 * nranks)
+    struct pollfd *fds;  // (OF_RELAY + 2 * nlocal)
 };
 
 static void signal_ranks(const struct watch *watch, int signo)
 {
-    for (int rank = 0; rank < watch->run->launch->nranks; rank++)
-        if (watch->pids[rank])
-            kill(-watch->pids[rank], signo);
+    for (int i = 0; i < watch->run->nlocal; i++)
+        if (watch->pids[i])
+            kill(-watch->pids[i], signo);
 }
 
 // ---- ending --------------------------------------------------------------------------------------------------
@@ -66,16 +69,18 @@ static void enter(struct watch *watch, enum phase phase)
     }
 }
 
-// Only who has joined can hear of a death.
+// Only who has joined can hear of a death. Of several nodes, the store knows who has.
 static void end_job(struct watch *watch)
 {
-    enter(watch, clab_control_is_used(watch->run->control) ? PHASE_NOTICE : PHASE_TERM);
+    const bool hear = watch->run->nodes.client || clab_control_is_used(watch->run->control);
+    enter(watch, hear ? PHASE_NOTICE : PHASE_TERM);
 }
 
-// Nobody is left to hear of a status.
+// Nobody is left to hear of a status. The other nodes hear of a lost node, not of ranks that were killed for it.
 static void follow_launcher(struct watch *watch)
 {
     watch->status = 1;
+    watch->is_over = true;
     enter(watch, PHASE_KILL);
 }
 
@@ -88,16 +93,23 @@ static void log_end(int rank, pid_t pid, int status)
         clab_error("rank %d (pid %d) exited with status %d", rank, (int)pid, WEXITSTATUS(status));
 }
 
-static void note_end(struct watch *watch, int rank, int status)
+// The local rank `i` has ended with `status`, as of waitpid.
+static void note_end(struct watch *watch, int i, int status)
 {
-    const pid_t pid = watch->pids[rank];
-    watch->pids[rank] = 0;
+    struct store_client *store = watch->run->nodes.client;
+    const int rank = watch->run->first + i, code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const pid_t pid = watch->pids[i];
+    watch->pids[i] = 0;
     watch->running--;
-    if (clab_control_mark_ended(watch->run->control, rank, status != 0) && status == 0)
+    if (!watch->is_over)
+        store_client_say_ended(store, rank, code);
+    if (!watch->is_over && watch->running == 0)
+        store_client_say_done(store);
+    if (clab_control_mark_ended(watch->run->control, i, status != 0) && status == 0)
         clab_warn("rank %d (pid %d) has ended without clab_job_close: who waits for it will fail", rank, (int)pid);
     if (status == 0 || watch->status != 0)
         return;
-    watch->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    watch->status = code;
     if (!WIFSIGNALED(status) || WTERMSIG(status) != watch->told)
         log_end(rank, pid, status);
     end_job(watch);
@@ -107,9 +119,34 @@ static void reap(struct watch *watch)
 {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (int rank = 0; rank < watch->run->launch->nranks; rank++)
-            if (watch->pids[rank] == pid)
-                note_end(watch, rank, status);
+        for (int i = 0; i < watch->run->nlocal; i++)
+            if (watch->pids[i] == pid)
+                note_end(watch, i, status);
+}
+
+// ---- the other nodes -----------------------------------------------------------------------------------------
+
+static void log_other(const struct store_end *end)
+{
+    if (end->rank >= 0)
+        clab_error("rank %d of node %d has failed with status %d", end->rank, end->node, end->status);
+    else if (end->node >= 0)
+        clab_error("node %d is lost: its launcher has ended, or its host does not answer", end->node);
+}
+
+// The job is over for all nodes, with the status of the first that has failed.
+static void hear_end(struct watch *watch)
+{
+    struct store_end end;
+    if (watch->is_over || !watch->run->nodes.client || !store_client_look(watch->run->nodes.client, &end))
+        return;
+    watch->is_over = true;
+    if (end.status == 0)
+        return;
+    if (end.node != watch->run->launch->node)
+        log_other(&end);
+    watch->status = end.status;
+    end_job(watch);
 }
 
 // ---- signals -------------------------------------------------------------------------------------------------
@@ -128,6 +165,10 @@ static void pass_on(struct watch *watch, int signo)
     if (ends_programs(signo))
         watch->told = signo;
     signal_ranks(watch, signo);
+    if (ends_programs(signo) && watch->running == 0) { // and wait for the other nodes no longer
+        watch->status = 128 + signo;
+        watch->is_over = true;
+    }
     if (signo == SIGTSTP)
         kill(getpid(), SIGSTOP); // and so will the launcher; SIGCONT reaches ranks as any signal does
 }
@@ -151,16 +192,23 @@ static int wait_ms(const struct watch *watch)
     return left <= 0 ? 0 : (int)ceil(left * 1e3);
 }
 
+static int store_fd(const struct watch *watch)
+{
+    return watch->run->nodes.client ? store_client_fd(watch->run->nodes.client) : -1;
+}
+
 static void step(struct watch *watch)
 {
     const int streams = watch->relay ? relay_fds(watch->relay, watch->fds + OF_RELAY) : 0;
     watch->fds[OF_SIGNALS] = (struct pollfd){watch->signals, POLLIN, 0};
     watch->fds[OF_LIFELINE] = (struct pollfd){watch->run->lifeline, POLLIN, 0};
+    watch->fds[OF_STORE] = (struct pollfd){watch->is_over ? -1 : store_fd(watch), POLLIN, 0};
     if (poll(watch->fds, OF_RELAY + (nfds_t)streams, wait_ms(watch)) < 0)
         return;
     if (watch->relay)
         relay_pass(watch->relay, watch->fds + OF_RELAY);
     take_signals(watch);
+    hear_end(watch);
     if (watch->fds[OF_LIFELINE].revents)
         follow_launcher(watch);
     else if (clab_now() >= watch->next)
@@ -184,16 +232,17 @@ static int start(struct watch *watch, int rank, pid_t *pid_p)
 // In a copy of the caller: its rank. In the supervisor: -1.
 static int start_all(struct watch *watch)
 {
-    for (int rank = 0; rank < watch->run->launch->nranks; rank++) {
+    for (int i = 0; i < watch->run->nlocal; i++) {
         pid_t pid;
-        if (start(watch, rank, &pid) != CLAB_OK) {
+        if (start(watch, watch->run->first + i, &pid) != CLAB_OK) {
             watch->status = 1;
+            watch->is_over = true;
             enter(watch, PHASE_KILL);
             break;
         }
         if (pid == 0)
-            return rank;
-        watch->pids[rank] = pid;
+            return watch->run->first + i;
+        watch->pids[i] = pid;
         watch->running++;
     }
     return -1;
@@ -210,21 +259,22 @@ static void watch_close(struct watch *watch)
 
 static int watch_open(const struct run *run, struct watch *watch_p)
 {
-    const size_t nranks = (size_t)run->launch->nranks;
+    const size_t nlocal = (size_t)run->nlocal;
     sigset_t signals;
     run_signals(&signals);
     sigaddset(&signals, SIGCHLD);
     *watch_p = (struct watch){
         .run = run,
         .next = INFINITY,
-        .pids = calloc(nranks, sizeof *watch_p->pids),
-        .fds = calloc(OF_RELAY + 2 * nranks, sizeof *watch_p->fds),
-        .relay = run->launch->prefix ? relay_create(run->launch->nranks) : NULL,
+        .is_over = !run->nodes.client,
+        .pids = calloc(nlocal, sizeof *watch_p->pids),
+        .fds = calloc(OF_RELAY + 2 * nlocal, sizeof *watch_p->fds),
+        .relay = run->launch->prefix ? relay_create(run->first, run->nlocal) : NULL,
         .signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC),
     };
     if (watch_p->pids && watch_p->fds && (watch_p->relay || !run->launch->prefix) && watch_p->signals >= 0)
         return CLAB_OK;
-    clab_error("can not watch over %zu ranks: %m", nranks);
+    clab_error("can not watch over %zu ranks: %m", nlocal);
     watch_close(watch_p);
     return CLAB_ESYS;
 }
@@ -250,7 +300,7 @@ int supervise(struct run *run)
         return rank;
     }
     signal(SIGPIPE, SIG_IGN); // the relay hears of it from write(2)
-    while (watch.running > 0)
+    while (watch.running > 0 || !watch.is_over)
         step(&watch);
     children_end(NULL, 0);
     if (watch.relay)

@@ -1,0 +1,188 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Jobs of several nodes: two launchers on this machine, and, for root, two network namespaces as two hosts.
+# Usage: test_nodes.sh [BUILD].
+
+. tests/cases.sh
+export XDG_CONFIG_HOME=$scratch # the user's token
+port=$((30000 + $$ % 2000))     # one a case: below those that systems give out by themselves
+program=$build/labs/07-ring-vs-tree/after
+
+# node K ARGS...: start the launcher of node K in the background; what it writes goes to out.K and err.K.
+master=127.0.0.1
+node() {
+    local k=$1
+    shift
+    "${host[@]:k*hostwords:hostwords}" "$commlab" run --nodes 2 --node-rank "$k" --master "$master:$port" "$@" \
+        >"$scratch/out.$k" 2>"$scratch/err.$k" </dev/null &
+    pids[k]=$!
+}
+host=() hostwords=0 # a command for each node, before the launcher
+
+# ended LIMIT S0 S1: within LIMIT seconds, node 0 ends with status S0, and node 1 with S1.
+ended() {
+    local start=$EPOCHREALTIME statuses=() k
+    for k in 0 1; do
+        { wait "${pids[k]}"; } 2>/dev/null # a shell would say how it died
+        statuses[k]=$?
+    done
+    local ms=$(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))
+    why="statuses ${statuses[*]} after $ms ms: $(tail -n 5 "$scratch"/out.? "$scratch"/err.?)"
+    [ "${statuses[*]}" = "$2 $3" ] && [ $ms -lt $(($1 * 1000)) ]
+}
+
+# both ARGS...: a launcher on each node.
+both() {
+    ((port++))
+    node 0 "$@"
+    node 1 "$@"
+}
+
+says() { why="no '$2' in $1: $(cat "$scratch/$1")" && grep -q -- "$2" "$scratch/$1"; }
+lines() { why="$1 has not $2 lines: $(cat "$scratch/$1")" && [ "$(wc -l <"$scratch/$1")" -eq "$2" ]; }
+
+# No process, and no listener, a moment later.
+leaves_nothing() {
+    local i left
+    for ((i = 0; i < 100; i++)); do
+        left=$(pgrep -f -- "--master $master:$port" | tr '\n' ' '; ss -ltnH "sport = :$port")
+        [ -n "$left" ] || return 0
+        sleep 0.02
+    done
+    why="left: $left"
+    return 1
+}
+
+# ---- two launchers on one machine ----------------------------------------------------------------------------
+
+divides_ranks_among_nodes() {
+    both -n 5 --backend shm -- sh -c \
+        'echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE $MASTER_ADDR'
+    ended 5 0 0 || return 1
+    cat "$scratch"/out.[01] >"$scratch/out"
+    has out '0/5 0/3 0/2 127.0.0.1\n1/5 1/3 0/2 127.0.0.1\n2/5 2/3 0/2 127.0.0.1\n3/5 0/2 1/2 127.0.0.1\n4/5 1/2 1/2 127.0.0.1\n' &&
+        leaves_nothing
+}
+tells_all_ranks_one_port_of_their_own() {
+    both -n 4 --backend shm -- sh -c 'echo $MASTER_PORT'
+    ended 5 0 0 || return 1
+    why="not one port: $(cat "$scratch"/out.[01])"
+    [ "$(sort -u "$scratch"/out.[01] | wc -l)" -eq 1 ] && ! grep -qx "$port" "$scratch/out.0"
+}
+prefixes_lines_by_rank() {
+    both -n 3 --backend shm -l -- echo hello
+    ended 5 0 0 && cp "$scratch/out.1" "$scratch/out" && has out '[2] hello\n'
+}
+runs_a_lab_whose_ranks_meet() {
+    both -n 4 --backend shm "$program"
+    ended 30 0 0 && says out.0 '^checksum' && lines out.1 0 && lines err.0 0 && lines err.1 0 && leaves_nothing
+}
+starts_in_any_order() {
+    ((port++))
+    node 1 -n 2 --backend shm true
+    sleep 0.3
+    node 0 -n 2 --backend shm true
+    ended 5 0 0
+}
+ends_all_with_the_status_of_a_rank_of_node() {
+    both -n 4 --backend shm -- sh -c "[ \$RANK = $((3 * $1)) ] && exit 7; sleep 60"
+    ended 3 7 7 && says "err.$1" "rank $((3 * $1)) (pid [0-9]*) exited with status 7" &&
+        says "err.$((1 - $1))" "rank $((3 * $1)) of node $1 has failed with status 7" && lines err.0 1 && lines err.1 1 &&
+        leaves_nothing
+}
+ends_all_when_a_rank_of_node_0_fails() { ends_all_with_the_status_of_a_rank_of_node 0; }
+ends_all_when_a_rank_of_node_1_fails() { ends_all_with_the_status_of_a_rank_of_node 1; }
+waits_for_the_slower_node() {
+    both -n 2 --backend shm -- sh -c '[ $RANK = 0 ] || { sleep 0.5; exit 4; }'
+    ended 3 4 4 && says err.0 'rank 1 of node 1 has failed with status 4'
+}
+tells_survivors_of_a_killed_rank() {
+    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { sleep 0.7; kill -9 $$; } & exec "$@"' - \
+        "$commlab" bench allreduce -n 4 --seconds 20s
+    ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' && says err.0 'rank 3 of node 1 has failed with status 137' &&
+        leaves_nothing
+}
+ends_all_when_the_launcher_is_killed_of_node() {
+    both -n 4 --backend shm -- sleep 60
+    sleep 0.5
+    kill -9 "${pids[$1]}"
+    [ "$1" = 0 ] && set -- 0 137 1 || set -- 1 1 137
+    ended 2 "$2" "$3" && says "err.$((1 - $1))" "node $1 is lost: its launcher has ended" && leaves_nothing
+}
+ends_all_when_the_launcher_of_node_0_is_killed() { ends_all_when_the_launcher_is_killed_of_node 0; }
+ends_all_when_the_launcher_of_node_1_is_killed() { ends_all_when_the_launcher_is_killed_of_node 1; }
+ends_all_when_the_store_is_killed() {
+    local store
+    both -n 2 --backend shm -- sleep 60
+    sleep 0.5
+    store=$(ss -ltnpH "sport = :$port" | grep -o 'pid=[0-9]*' | cut -d= -f2)
+    kill -9 "$store"
+    ended 2 1 1 && says err.1 "the connection to the job's store at 127.0.0.1:$port has ended" && leaves_nothing
+}
+ends_all_when_one_launcher_is_told_to_end() {
+    both -n 4 --backend shm -- sleep 60
+    sleep 0.5
+    kill "${pids[1]}"
+    ended 2 143 143 && leaves_nothing
+}
+
+# ---- what is refused -----------------------------------------------------------------------------------------
+
+refuses_another_token() {
+    ((port++))
+    node 0 -n 2 --backend shm --timeout 1s true
+    CLAB_TOKEN=00112233445566778899aabbccddeeff node 1 -n 2 --backend shm true
+    ended 3 1 2 && says err.1 'refuses our token: let CLAB_TOKEN, or else ~/.config/commlab/token, be the same on all' &&
+        lines err.1 1 && says err.0 'node 1 of 2 did not arrive within 1 s' && lines err.0 1 && leaves_nothing
+}
+names_a_port_in_use() {
+    ((port++))
+    node 0 -n 2 --backend shm --timeout 2s true
+    sleep 0.4
+    run 1 "$commlab" run --nodes 2 --node-rank 0 --master "$master:$port" -n 2 --backend shm true || return 1
+    cp "$scratch/err" "$scratch/err.1"
+    says err.1 "port $port of 127.0.0.1 is in use .*: choose another with --master HOST:PORT" && lines err.1 1 &&
+        node 1 -n 2 --backend shm true && ended 4 0 0 && leaves_nothing
+}
+names_the_node_that_does_not_come() {
+    run 1 "$commlab" run --nodes 2 --node-rank 0 --master "127.0.0.1:$((++port))" --backend shm --timeout 300ms true &&
+        says err 'node 1 of 2 did not arrive within 0.3 s' && lines err 1 && leaves_nothing
+}
+says_that_node_0_can_not_be_reached() {
+    run 1 "$commlab" run --nodes 2 --node-rank 1 --master "127.0.0.1:$((++port))" --backend shm --timeout 300ms true &&
+        says err "no job answers at 127.0.0.1:$port within 0.3 s (Connection refused)" && lines err 1
+}
+refuses_nodes_that_disagree() {
+    ((port++))
+    node 0 -n 4 --backend shm --timeout 1s true
+    node 1 -n 6 --backend shm true
+    ended 3 1 2 && says err.1 'has 4 ranks, not 6' && lines err.1 1
+}
+refuses_bad_options() {
+    subject=("$commlab" run --backend shm)
+    refuses 2 '--nodes 2 needs --node-rank K' --nodes 2 --master a:1 true &&
+        refuses 2 '--nodes 2 needs --node-rank K' --nodes 2 --node-rank 2 --master a:1 true &&
+        refuses 2 '--nodes 2 needs --master HOST:PORT' --nodes 2 --node-rank 0 true &&
+        refuses 2 "--master 'here' is not HOST:PORT" --nodes 2 --node-rank 0 --master here true &&
+        refuses 2 "--master '::1:70' is not HOST:PORT" --nodes 2 --node-rank 0 --master ::1:70 true &&
+        refuses 2 "--master 'a:0' is not HOST:PORT" --nodes 2 --node-rank 0 --master a:0 true &&
+        refuses 2 'each of the 3 has one at least' --nodes 3 --node-rank 0 --master a:1 -n 2 true &&
+        refuses 2 "--nodes 'two'" --nodes two true &&
+        refuses 2 '192.0.2.1 is not an address' --nodes 2 --node-rank 0 --master 192.0.2.1:29999 true
+    local result=$?
+    subject=()
+    return $result
+}
+hands_on_provider_and_interface() {
+    run 0 "$commlab" run -n 1 --provider udp --interface=eth7 -- sh -c 'echo $CLAB_PROVIDER $CLAB_INTERFACE' &&
+        has out 'udp eth7\n'
+}
+
+check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefixes_lines_by_rank \
+    runs_a_lab_whose_ranks_meet starts_in_any_order ends_all_when_a_rank_of_node_0_fails \
+    ends_all_when_a_rank_of_node_1_fails waits_for_the_slower_node tells_survivors_of_a_killed_rank \
+    ends_all_when_the_launcher_of_node_0_is_killed ends_all_when_the_launcher_of_node_1_is_killed \
+    ends_all_when_one_launcher_is_told_to_end refuses_another_token names_a_port_in_use names_the_node_that_does_not_come \
+    says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
+check_having ss ends_all_when_the_store_is_killed
+exit $failed
