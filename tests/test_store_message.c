@@ -320,6 +320,17 @@ static void test_all_hear_in_one_order_who_is_gone_and_what_is_told(void **state
     store_destroy(store);
 }
 
+static void test_who_joins_late_is_welcome_before_it_hears_of_others(void **state)
+{
+    (void)state;
+    struct store *store = store_new(3, 0);
+    store_leave(join(store, 2, 3, 0), false);
+    struct store_guest *late = join(store, 1, 3, 0); // whose first answer is the welcome
+    assert_gone(late, 2, CLAB_NOTICE_LOST);
+    store_leave(late, false);
+    store_destroy(store);
+}
+
 static void test_who_does_not_listen_is_cut_off(void **state)
 {
     (void)state;
@@ -464,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_strangers_may_say_nothing_but_the_token),
         cmocka_unit_test(test_another_version_is_named),
         cmocka_unit_test(test_all_hear_in_one_order_who_is_gone_and_what_is_told),
+        cmocka_unit_test(test_who_joins_late_is_welcome_before_it_hears_of_others),
         cmocka_unit_test(test_who_does_not_listen_is_cut_off),
         cmocka_unit_test(test_a_member_posts_once_at_a_time),
         cmocka_unit_test(test_what_was_posted_stays_when_its_member_is_lost),

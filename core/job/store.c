@@ -28,6 +28,7 @@ struct store_guest {
     size_t out_bytes, sent;
     struct answer answer; // what is next
     uint64_t heard;       // notices
+    bool is_welcome;      // it has been told that it has joined: what else there is comes after that
     bool heard_end;
 };
 
@@ -114,7 +115,7 @@ static void compose(struct store_guest *guest)
 {
     struct answer *answer = &guest->answer;
     guest->out_bytes = guest->sent = 0;
-    if (guest->member >= 0) {
+    if (guest->is_welcome) {
         add_notices(guest);
         add_end(guest);
     }
@@ -122,6 +123,7 @@ static void compose(struct store_guest *guest)
         memcpy(guest->out + guest->out_bytes, answer->head, answer->bytes);
         guest->out_bytes += answer->bytes;
         guest->block = answer->block;
+        guest->is_welcome = guest->member >= 0;
         *answer = (struct answer){0};
     }
 }
