@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "job/relay.h"
 
-#define NOTICE 0.25 // seconds for survivors to report CLAB_EPEER by themselves
+#define NOTICE 1.0 // seconds for survivors to report CLAB_EPEER by themselves, where cores are busy, too
 
 enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_RELAY }; // entries of watch.fds
 
