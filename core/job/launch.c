@@ -166,15 +166,20 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     struct family family;
     int lifeline[2];
     pid_t supervisor;
-    CLAB_TRY(fork_supervisor(run, lifeline, &supervisor));
+    become_heir(&family); // before there is anything to inherit
+    const int err = fork_supervisor(run, lifeline, &supervisor);
+    if (err != CLAB_OK) {
+        end_inherited(&family, false);
+        return err;
+    }
     if (supervisor == 0) {
+        free(family.children); // subreapers are not so by inheritance
         nodes_forget_store(&run->nodes);
         *rank_p = supervise(run);
         close(lifeline[0]);
         return CLAB_OK;
     }
     nodes_forget_connection(&run->nodes);
-    become_heir(&family);
     const int status = wait_for(supervisor);
     end_inherited(&family, WIFSIGNALED(status));
     close(lifeline[1]);
