@@ -128,6 +128,13 @@ int main()
     return gloo::transport::tcp::CreateDevice(attr) == nullptr;
 }
 CXX
+    # The library is loaded when it is needed: it is not linked.
+    probe libfabric 'the backend ofi: TCP between hosts, and other fabrics' 'no backend ofi' \
+        libfabric-dev libfabric-devel 'probed_backends += ofi
+probed_cppflags += -DHAVE_LIBFABRIC' links -lfabric <<'C'
+#include <rdma/fi_tagged.h>
+int main(void) { return FI_VERSION_LT(fi_version(), FI_VERSION(1, 11)); }
+C
     probe gnuplot 'figures as SVG and PNG' 'no figures' \
         'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
     probe libfuzzer 'make fuzz sees which input leads to new code' 'make fuzz changes its input blindly' \

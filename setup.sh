@@ -19,6 +19,7 @@ make                              make
 libjansson-dev                    jansson-devel
 libinih-dev                       inih-devel
 libcmocka-dev                     libcmocka-devel
+libfabric-dev                     libfabric-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot
 fonts-dejavu-core                 dejavu-sans-fonts
 libpmix-dev                       pmix-devel

@@ -10,15 +10,23 @@
 #include "plugin.h"
 #include "shm/shm.h"
 
+#ifdef HAVE_LIBFABRIC
+#include "ofi/ofi.h"
+#endif
+
 static const struct clab_backend *const built_in[] = {
     &clab_backend_shm,
+#ifdef HAVE_LIBFABRIC
+    &clab_backend_ofi,
+#endif
     NULL,
 };
 
-// Plugins of the kit that a machine may lack, and what they are built from.
+// Those that a machine may lack, and what they are built from.
 static const struct {
     const char *name, *needs;
 } optional[] = {
+    {"ofi", "libfabric (libfabric-dev)"},
     {"gloo", "Gloo (libgloo-dev) and a C++ compiler"},
     {"mpi", "an MPI (libopenmpi-dev or libmpich-dev)"},
 };

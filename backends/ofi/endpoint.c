@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Endpoints: one a communicator, so that what a communicator costs is what it costs here.
+//
+// - That a message has been sent does not mean that it has arrived: who frees its endpoint then takes back what peers
+//   still wait for. So a closed endpoint stays, is moved on by the domain's other calls, and says farewell to each peer
+//   that it has had to do with. It is freed when all of those have said farewell, too: nothing is under way then.
+// - A peer that has left or is lost says nothing; nobody waits for it.
+// - Of a communicator that has failed, buffers may be with the provider still. Only freeing the endpoint makes sure
+//   that nothing is written to them, so that is done at once. Peers get a farewell if that can be sent at once; else
+//   they wait for ours until this rank leaves the job, or their timeout is over, and never outside of detach.
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "ofi/wire.h"
+
+enum { NAME_BYTES = 252 };
+
+// What a rank tells the others of its endpoint.
+struct card {
+    uint32_t bytes;
+    char name[NAME_BYTES];
+};
+
+// ---- life ----------------------------------------------------------------------------------------------------
+
+static void free_early(struct ofi_early *early)
+{
+    for (struct ofi_early *next; early; early = next) {
+        next = early->next;
+        free(early);
+    }
+}
+
+static void close_fid(struct fid *fid)
+{
+    const int err = fid ? fi_close(fid) : 0;
+    if (err)
+        clab_debug("ofi: closing: %d", err);
+}
+
+static void drop_registrations(struct clab_endpoint *e)
+{
+    for (int i = 0; i < e->npool && e->pooled; i++)
+        if (e->pooled[i].registration)
+            ofi_registrations_drop(&e->domain->registrations, e->pooled[i].registration);
+}
+
+static void release(struct clab_endpoint *e)
+{
+    close_fid(e->ep ? &e->ep->fid : NULL);
+    close_fid(e->cq ? &e->cq->fid : NULL);
+    close_fid(e->av ? &e->av->fid : NULL);
+    drop_registrations(e);
+    ofi_blocks_free(e);
+    for (size_t i = 0; e->lanes && i < (size_t)e->nranks * CLAB_LANES; i++) {
+        free_early(e->lanes[i].heads);
+        free_early(e->lanes[i].readies);
+    }
+    ofi_memory_free(e->domain, e->pool);
+    free(e->pooled);
+    free(e->peers);
+    free(e->lanes);
+    free(e);
+}
+
+static struct clab_endpoint *create(struct clab_domain *domain, const struct clab_group *group)
+{
+    struct clab_endpoint *e = calloc(1, sizeof *e);
+    const size_t n = (size_t)group->nranks;
+    const int others = group->nranks - 1;
+    if (!e)
+        return NULL;
+    e->domain = domain;
+    e->rank = group->rank;
+    e->nranks = group->nranks;
+    e->mark = ofi_mark(group->id, domain->fabric.tag_bits);
+    e->inject_bytes = domain->fabric.info->tx_attr->inject_size;
+    if (e->inject_bytes > OFI_EAGER_BYTES)
+        e->inject_bytes = OFI_EAGER_BYTES;
+    e->work_end = &e->work;
+    e->npool = OFI_POOL * (others < OFI_POOL_PEERS ? others : OFI_POOL_PEERS);
+    e->peers = calloc(n, sizeof *e->peers);
+    e->lanes = calloc(n * CLAB_LANES, sizeof *e->lanes);
+    e->pooled = calloc((size_t)e->npool + 1, sizeof *e->pooled);
+    void *pool = NULL;
+    if (!e->peers || !e->lanes || !e->pooled ||
+        ofi_memory_alloc(domain, (size_t)(e->npool + 1) * OFI_EAGER_BYTES, &pool)) {
+        release(e);
+        return NULL;
+    }
+    e->pool = pool;
+    for (int r = 0; r < group->nranks; r++)
+        e->peers[r].job_rank = group->ranks[r];
+    return e;
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------
+
+static int refuse(const struct clab_endpoint *e, const char *what, int err)
+{
+    clab_error("ofi: %s: %s", what, e->domain->fabric.library->strerror(-err));
+    return ofi_err(-err);
+}
+
+// Room for all that an endpoint may have with the provider at once. Not all queues can be slept on.
+static int open_queue(struct clab_endpoint *e)
+{
+    const struct fi_info *info = e->domain->fabric.info;
+    struct fi_cq_attr attr = {
+        .size = info->tx_attr->size + info->rx_attr->size,
+        .format = FI_CQ_FORMAT_TAGGED,
+        .wait_obj = FI_WAIT_UNSPEC,
+    };
+    e->sleeps = true;
+    int err = fi_cq_open(e->domain->fabric.domain, &attr, &e->cq, NULL);
+    if (!err)
+        return 0;
+    e->sleeps = false;
+    attr.wait_obj = FI_WAIT_NONE;
+    return fi_cq_open(e->domain->fabric.domain, &attr, &e->cq, NULL);
+}
+
+static int open_objects(struct clab_endpoint *e)
+{
+    const struct ofi_fabric *f = &e->domain->fabric;
+    struct fi_av_attr attr = {.type = FI_AV_TABLE, .count = (size_t)e->nranks};
+    int err = open_queue(e);
+    if (!err)
+        err = fi_av_open(f->domain, &attr, &e->av, NULL);
+    if (!err)
+        err = fi_endpoint(f->domain, f->info, &e->ep, NULL);
+    if (!err)
+        err = fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV);
+    if (!err)
+        err = fi_ep_bind(e->ep, &e->av->fid, 0);
+    if (!err)
+        err = fi_enable(e->ep);
+    return err ? refuse(e, "an endpoint can not be opened", err) : CLAB_OK;
+}
+
+static int fill_pool(struct clab_endpoint *e)
+{
+    for (int i = 0; i < e->npool; i++) {
+        e->pooled[i].kind = OFI_POOLED;
+        e->pooled[i].memory = e->pool + (size_t)i * OFI_EAGER_BYTES;
+        if (!ofi_wire_pool(e, &e->pooled[i])) {
+            e->pooled[i].next = e->unposted;
+            e->unposted = &e->pooled[i];
+        }
+    }
+    return e->err;
+}
+
+static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
+{
+    struct card mine = {0}, *all = calloc((size_t)e->nranks, sizeof *all);
+    size_t bytes = sizeof mine.name;
+    int err = all ? CLAB_OK : CLAB_ENOMEM;
+    if (!err && (err = fi_getname(&e->ep->fid, mine.name, &bytes)))
+        err = refuse(e, "an endpoint has no address", err);
+    mine.bytes = (uint32_t)bytes;
+    if (!err)
+        err = group->exchange(group, &mine, sizeof mine, all);
+    for (int r = 0; !err && r < e->nranks; r++)
+        if (fi_av_insert(e->av, all[r].name, 1, &e->peers[r].address, 0, NULL) != 1) {
+            clab_error("ofi: the address of rank %d can not be used: do all ranks have the same --provider?", r);
+            err = CLAB_ESYS;
+        }
+    free(all);
+    return err;
+}
+
+int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+{
+    struct clab_endpoint *e = create(domain, group);
+    int err = e ? open_objects(e) : CLAB_ENOMEM;
+    if (!err)
+        err = fill_pool(e);
+    if (!err)
+        err = learn_addresses(e, group);
+    if (err) {
+        if (e)
+            release(e);
+        return err;
+    }
+    e->next = domain->endpoints;
+    domain->endpoints = e;
+    *endpoint_p = e;
+    return CLAB_OK;
+}
+
+// ---- closing -------------------------------------------------------------------------------------------------
+
+static bool is_there(const struct clab_endpoint *e, int peer)
+{
+    struct clab_bootstrap *boot = e->domain->boot;
+    return boot->presence(boot, e->peers[peer].job_rank) == CLAB_PRESENT;
+}
+
+void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op)
+{
+    if (is_there(e, op->peer) && !ofi_wire_say(e, op->peer, OFI_BYE, 0, 0, 0) && !e->err) {
+        ofi_work_add(e, op);
+        return;
+    }
+    ofi_op_give(e, op);
+}
+
+static void say_farewell(struct clab_endpoint *e, int peer)
+{
+    struct ofi_op *op = ofi_op_take(e);
+    if (!op)
+        return;
+    op->kind = OFI_FAREWELL;
+    op->peer = peer;
+    e->peers[peer].parted = true;
+    ofi_farewell_push(e, op);
+}
+
+// Also to those that we first hear of now.
+static void say_farewells(struct clab_endpoint *e)
+{
+    for (int r = 0; r < e->nranks; r++)
+        if (e->peers[r].met && !e->peers[r].parted && r != e->rank)
+            say_farewell(e, r);
+}
+
+static bool is_awaited(const struct clab_endpoint *e)
+{
+    if (e->work || e->sending)
+        return true;
+    for (int r = 0; r < e->nranks; r++)
+        if (e->peers[r].met && !e->peers[r].gone && r != e->rank && is_there(e, r))
+            return true;
+    return false;
+}
+
+bool ofi_closing_progress(struct clab_domain *domain)
+{
+    for (struct clab_endpoint **link = &domain->closing, *e; (e = *link);) {
+        ofi_progress(e);
+        say_farewells(e);
+        if (!e->err && is_awaited(e)) {
+            link = &e->next;
+            continue;
+        }
+        *link = e->next;
+        release(e);
+    }
+    return domain->closing != NULL;
+}
+
+void ofi_endpoint_close(struct clab_endpoint *e, bool failed)
+{
+    struct clab_domain *domain = e->domain;
+    struct clab_endpoint **link = &domain->endpoints;
+    while (*link != e)
+        link = &(*link)->next;
+    *link = e->next;
+    if (failed || e->err || e->under_way) {
+        say_farewells(e);
+        release(e);
+        return;
+    }
+    e->next = domain->closing;
+    domain->closing = e;
+    ofi_closing_progress(domain);
+}
+
+void ofi_closing_finish(struct clab_domain *domain)
+{
+    const double deadline = clab_now() + domain->boot->timeout;
+    for (unsigned fruitless = 0; ofi_closing_progress(domain); fruitless++) {
+        if (fruitless % 16 == 0 && clab_now() >= deadline) {
+            clab_warn("ofi: not all peers have said farewell within %g s: leaving without", domain->boot->timeout);
+            break;
+        }
+        if (fruitless < OFI_YIELDS)
+            sched_yield();
+        else
+            ofi_progress_sleep(domain->closing);
+    }
+    for (struct clab_endpoint *e = domain->closing, *next; e; e = next) {
+        next = e->next;
+        release(e);
+    }
+    domain->closing = NULL;
+}

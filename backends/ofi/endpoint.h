@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the backend share (ofi.h): the domain, an endpoint, and what is under way on it.
+#pragma once
+
+#include <rdma/fi_eq.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#include "backend.h"
+#include "ofi/fabric.h"
+#include "ofi/protocol.h"
+#include "ofi/registrations.h"
+
+struct clab_domain {
+    struct clab_bootstrap *boot;
+    struct ofi_fabric fabric;
+    bool registers; // the provider must be told of all memory it reads and writes
+    struct ofi_registrations registrations;
+    bool crowded;                    // more ranks than cores on this host: give the core away at once
+    struct clab_endpoint *endpoints; // that are open
+    struct clab_endpoint *closing;   // closed, but a peer may not know yet
+};
+
+// What the provider has been asked for.
+struct ofi_request {
+    struct fi_context2 provider; // its own, while the request is under way; first, since completions point here
+    enum { OFI_POOLED, OFI_HEAD_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
+    struct ofi_op *op;                     // NULL: POOLED
+    size_t offset, bytes;                  // the part of the message
+    char *memory;                          // POOLED, and SEGMENT_IN of what is reduced: a buffer of the endpoint
+    struct ofi_registration *registration; // NULL: none is needed
+    struct ofi_request *next;              // of the free ones
+};
+
+// A transfer under way, or a message without one.
+struct ofi_op {
+    enum { OFI_SEND, OFI_RECEIVE, OFI_CREDIT, OFI_FAREWELL } kind;
+    struct clab_transfer *t; // NULL: CREDIT, FAREWELL
+    int peer, lane;
+    uint32_t number;          // of its message
+    size_t bytes;             // of the whole message
+    bool headed;              // the head has been sent, or has landed
+    bool ready;               // the peer has said so; RECEIVE: we have
+    size_t posted;            // bytes handed over: head and segments, in their order
+    unsigned pending;         // requests with the provider
+    bool waits;               // is in endpoint->work
+    struct ofi_op *next;      // of its lane, or of the free ones
+    struct ofi_op *next_work; // of the endpoint
+};
+
+// A head or a `ready` that came before its transfer began.
+struct ofi_early {
+    struct ofi_early *next;
+    uint32_t number;
+    uint64_t about; // as it came (wire.h)
+    size_t bytes;
+    char head[]; // (bytes)
+};
+
+// What this rank has on one lane with one peer. Messages count from 0 each way; on the wire, modulo OFI_NUMBERS.
+struct ofi_lane {
+    struct ofi_op *sends; // begun and not all handed over, in order
+    uint32_t sends_begun, heads_sent;
+    uint32_t heads_taken;      // by the peer, as far as we have heard
+    struct ofi_early *readies; // of sends that have not begun
+
+    struct ofi_op *receives; // begun, head not come, in order
+    uint32_t receives_begun;
+    uint32_t taken, told;    // heads that found their receive; what the peer has been told of that
+    bool tells;              // a credit message waits to be sent
+    struct ofi_early *heads; // of receives that have not begun
+};
+
+struct ofi_peer {
+    fi_addr_t address;
+    int job_rank;
+    bool met;    // something was sent, or has come
+    bool gone;   // it has said farewell
+    bool parted; // we have, or are about to
+};
+
+struct clab_endpoint {
+    struct clab_domain *domain;
+    struct clab_endpoint *next; // of domain->endpoints, or domain->closing
+    int rank, nranks;
+    uint64_t mark; // the communicator's part of each tag
+    struct fid_ep *ep;
+    struct fid_cq *cq;
+    struct fid_av *av;
+    bool sleeps; // the queue can be waited for
+    size_t inject_bytes;
+
+    struct ofi_peer *peers;          // (nranks)
+    struct ofi_lane *lanes;          // (nranks, CLAB_LANES)
+    struct ofi_op *work, **work_end; // ops that have something to hand over, in order
+    int under_way;                   // transfers begun and not done
+    int sending;                     // requests for sends with the provider
+    int err;                         // the first error: all calls answer with it
+
+    char *pool;                   // (npool, OFI_EAGER_BYTES)
+    struct ofi_request *pooled;   // (npool)
+    struct ofi_request *unposted; // of them
+    int npool;
+    struct ofi_op *spare_ops;
+    struct ofi_request *spare_requests;
+    struct ofi_block *blocks; // the memory of ops, requests and bounce buffers
+    char *bounces;            // free buffers of OFI_SEGMENT_BYTES, each beginning with a pointer to the next
+};
+
+static inline struct ofi_lane *ofi_lane(const struct clab_endpoint *e, int peer, int lane)
+{
+    return &e->lanes[(size_t)peer * CLAB_LANES + (size_t)lane];
+}
+
+static inline size_t ofi_message_bytes(const struct clab_transfer *t)
+{
+    return t->count * clab_type_bytes(t->type);
+}
+
+static inline size_t ofi_head_bytes(size_t message_bytes)
+{
+    return message_bytes < OFI_EAGER_BYTES ? message_bytes : OFI_EAGER_BYTES;
+}
+
+static inline size_t ofi_segment_bytes(size_t message_bytes, size_t offset)
+{
+    return message_bytes - offset < OFI_SEGMENT_BYTES ? message_bytes - offset : OFI_SEGMENT_BYTES;
+}
+
+// ---- memory.c ------------------------------------------------------------------------------------------------
+
+// 64-byte aligned, from 2 MiB on in huge pages, and known to the fabric.  errors: CLAB_ENOMEM, CLAB_ESYS, logged
+int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);
+void ofi_memory_free(struct clab_domain *domain, void *memory);
+void ofi_memory_open(struct clab_domain *domain);
+void ofi_memory_close(struct clab_domain *domain);
+
+// Of an endpoint; NULL after the endpoint has failed with CLAB_ENOMEM.
+struct ofi_op *ofi_op_take(struct clab_endpoint *e);
+void ofi_op_give(struct clab_endpoint *e, struct ofi_op *op);
+struct ofi_request *ofi_request_take(struct clab_endpoint *e);
+void ofi_request_give(struct clab_endpoint *e, struct ofi_request *request);
+char *ofi_bounce_take(struct clab_endpoint *e);
+void ofi_bounce_give(struct clab_endpoint *e, char *bounce);
+void ofi_blocks_free(struct clab_endpoint *e);
+
+// ---- send.c, receive.c ---------------------------------------------------------------------------------------
+// Errors stay in e->err.
+
+void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t);
+void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op);
+// The peer is ready for the rest of message `number`.
+void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about);
+void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request);
+
+void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t);
+void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op);
+// A head has come; it is the caller's again on return.
+void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about, const char *head,
+                      size_t bytes);
+void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request, size_t bytes);
+// The message of a transfer from this rank to itself.
+void ofi_receive_own(struct clab_endpoint *e, struct ofi_op *send);
+// The peer hears how many heads have been taken.
+void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op);
+
+// ---- progress.c ----------------------------------------------------------------------------------------------
+
+// Read what has been completed, and hand over what waits.
+void ofi_progress(struct clab_endpoint *e);
+// The same, after at most a millisecond in which nothing may happen.
+void ofi_progress_sleep(struct clab_endpoint *e);
+// `op` has something to hand over that could not be handed over now.
+void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op);
+// The transfer of `op` is over.
+void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op);
+// `t`'s peer means another message than we do.
+void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about);
+// libfabric refuses what it was asked for `op` (NULL: nobody in particular), or has failed with it; in the provider's
+// words, where it has some. As backend.h asks: what only tells of a peer's end is no line of its own.
+void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider);
+void ofi_fail(struct clab_endpoint *e, int err);
+// The code for libfabric's `fi_errno` (positive).
+int ofi_err(int fi_errno);
+
+// ---- endpoint.c ----------------------------------------------------------------------------------------------
+
+//   errors: as clab_backend.open
+int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
+void ofi_endpoint_close(struct clab_endpoint *e, bool failed);
+void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op);
+// Closed endpoints: go on, and free those that nobody needs. Whether some are left.
+bool ofi_closing_progress(struct clab_domain *domain);
+// Wait until none is left, or the job's timeout is over.
+void ofi_closing_finish(struct clab_domain *domain);

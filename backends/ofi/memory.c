@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Memory: what clab_alloc gives out, what the fabric is told of it, and what endpoints use again and again.
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <rdma/fi_domain.h>
+
+#include "base/log.h"
+#include "ofi/endpoint.h"
+
+enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+
+// ---- registered memory ---------------------------------------------------------------------------------------
+
+static int enter(void *domain_, const void *start, size_t bytes, void **handle_p)
+{
+    struct clab_domain *domain = domain_;
+    struct fid_mr *region;
+    const int err =
+        fi_mr_reg(domain->fabric.domain, start, bytes, FI_SEND | FI_RECV, 0, (uintptr_t)start, 0, &region, NULL);
+    if (err) {
+        clab_error("ofi: %zu bytes can not be registered: %s; is the memory that may be locked limited (ulimit -l)?",
+                   bytes, domain->fabric.library->strerror(-err));
+        return CLAB_ESYS;
+    }
+    *handle_p = region;
+    return CLAB_OK;
+}
+
+static void leave(void *domain, void *handle)
+{
+    (void)domain;
+    fi_close(&((struct fid_mr *)handle)->fid);
+}
+
+void ofi_memory_open(struct clab_domain *domain)
+{
+    // For tests: no provider of a machine without such a card asks for it.
+    const bool told = getenv("CLAB_OFI_REGISTER") != NULL;
+    domain->registers = told || domain->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL;
+    ofi_registrations_init(&domain->registrations, (struct ofi_registrar){domain, enter, leave});
+}
+
+void ofi_memory_close(struct clab_domain *domain)
+{
+    ofi_registrations_finish(&domain->registrations);
+}
+
+int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+{
+    const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
+    const size_t room = bytes <= SIZE_MAX - unit ? (bytes + unit - 1) / unit * unit : 0;
+    void *memory = room || !bytes ? aligned_alloc(unit, room ? room : unit) : NULL;
+    if (!memory) {
+        clab_error("ofi: no memory for %zu bytes", bytes);
+        return CLAB_ENOMEM;
+    }
+    if (unit == HUGE_PAGE)
+        madvise(memory, room, MADV_HUGEPAGE); // a hint: small pages are right, too
+    const int err =
+        domain->registers ? ofi_registrations_hold(&domain->registrations, memory, room ? room : unit) : CLAB_OK;
+    if (err) {
+        free(memory);
+        return err;
+    }
+    *memory_p = memory;
+    return CLAB_OK;
+}
+
+void ofi_memory_free(struct clab_domain *domain, void *memory)
+{
+    if (memory && domain->registers)
+        ofi_registrations_let_go(&domain->registrations, memory);
+    free(memory);
+}
+
+// ---- an endpoint's own ---------------------------------------------------------------------------------------
+
+// Goes with the endpoint, as one; its parts are given out and taken back by the lists below.
+struct ofi_block {
+    _Alignas(LINE) struct ofi_block *next;
+};
+
+static char *add_block(struct clab_endpoint *e, size_t bytes)
+{
+    void *memory;
+    const int err = ofi_memory_alloc(e->domain, sizeof(struct ofi_block) + bytes, &memory);
+    if (err) {
+        ofi_fail(e, err);
+        return NULL;
+    }
+    struct ofi_block *block = memory;
+    block->next = e->blocks;
+    e->blocks = block;
+    return (char *)(block + 1);
+}
+
+void ofi_blocks_free(struct clab_endpoint *e)
+{
+    for (struct ofi_block *block = e->blocks, *next; block; block = next) {
+        next = block->next;
+        ofi_memory_free(e->domain, block);
+    }
+}
+
+enum { BATCH = 16 };
+
+struct ofi_op *ofi_op_take(struct clab_endpoint *e)
+{
+    if (!e->spare_ops) {
+        struct ofi_op *ops = (struct ofi_op *)(void *)add_block(e, BATCH * sizeof *ops);
+        for (int i = 0; ops && i < BATCH; i++)
+            ofi_op_give(e, &ops[i]);
+    }
+    struct ofi_op *op = e->spare_ops;
+    if (op) {
+        e->spare_ops = op->next;
+        memset(op, 0, sizeof *op);
+    }
+    return op;
+}
+
+void ofi_op_give(struct clab_endpoint *e, struct ofi_op *op)
+{
+    op->next = e->spare_ops;
+    e->spare_ops = op;
+}
+
+struct ofi_request *ofi_request_take(struct clab_endpoint *e)
+{
+    if (!e->spare_requests) {
+        struct ofi_request *requests = (struct ofi_request *)(void *)add_block(e, BATCH * sizeof *requests);
+        for (int i = 0; requests && i < BATCH; i++) {
+            requests[i].next = e->spare_requests;
+            e->spare_requests = &requests[i];
+        }
+    }
+    struct ofi_request *request = e->spare_requests;
+    if (request) {
+        e->spare_requests = request->next;
+        request->memory = NULL;
+        request->registration = NULL;
+    }
+    return request;
+}
+
+void ofi_request_give(struct clab_endpoint *e, struct ofi_request *request)
+{
+    if (request->registration)
+        ofi_registrations_drop(&e->domain->registrations, request->registration);
+    if (request->memory)
+        ofi_bounce_give(e, request->memory);
+    request->next = e->spare_requests;
+    e->spare_requests = request;
+}
+
+char *ofi_bounce_take(struct clab_endpoint *e)
+{
+    if (!e->bounces) {
+        char *memory = add_block(e, (size_t)OFI_SEGMENTS * OFI_SEGMENT_BYTES);
+        for (int i = 0; memory && i < OFI_SEGMENTS; i++)
+            ofi_bounce_give(e, memory + (size_t)i * OFI_SEGMENT_BYTES);
+    }
+    char *bounce = e->bounces;
+    if (bounce)
+        memcpy(&e->bounces, bounce, sizeof e->bounces);
+    return bounce;
+}
+
+// The last one given is the next one taken: the cache may still hold it.
+void ofi_bounce_give(struct clab_endpoint *e, char *bounce)
+{
+    memcpy(bounce, &e->bounces, sizeof e->bounces);
+    e->bounces = bounce;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The libfabric backend: attach to the fabric, start and test transfers, wait.
+
+#include "ofi/ofi.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/relax.h"
+#include "ofi/wire.h"
+
+// ---- domain --------------------------------------------------------------------------------------------------
+
+static void detach(struct clab_domain *domain)
+{
+    ofi_closing_finish(domain);
+    ofi_memory_close(domain);
+    ofi_fabric_close(&domain->fabric);
+    free(domain);
+}
+
+static int check_tags(const struct ofi_fabric *fabric)
+{
+    if (fabric->tag_bits >= OFI_TAG_BITS)
+        return CLAB_OK;
+    clab_error("ofi: provider %s has tags of %d bits, and we need %d; choose another with --provider",
+               fabric->info->fabric_attr->prov_name, fabric->tag_bits, OFI_TAG_BITS);
+    return CLAB_EUNSUPPORTED;
+}
+
+static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
+{
+    struct clab_domain *domain = calloc(1, sizeof *domain);
+    int err = domain ? ofi_fabric_open(boot, &domain->fabric) : CLAB_ENOMEM;
+    if (!err)
+        err = check_tags(&domain->fabric);
+    if (err) {
+        if (domain)
+            ofi_fabric_close(&domain->fabric);
+        free(domain);
+        return err;
+    }
+    domain->boot = boot;
+    domain->crowded = boot->local_ranks > boot->cores;
+    ofi_memory_open(domain);
+    *domain_p = domain;
+    return CLAB_OK;
+}
+
+// ---- transfers -----------------------------------------------------------------------------------------------
+
+// Receives first: the sooner a peer hears that we are ready, the less it waits.
+static int start(struct clab_endpoint *e, struct clab_transfer transfers[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (transfers[i].op != CLAB_SEND)
+            ofi_receive_start(e, &transfers[i]);
+    for (int i = 0; i < n; i++)
+        if (transfers[i].op == CLAB_SEND)
+            ofi_send_start(e, &transfers[i]);
+    return e->err;
+}
+
+static bool are_done(const struct clab_transfer transfers[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!transfers[i].done)
+            return false;
+    return true;
+}
+
+static int test(struct clab_endpoint *e, struct clab_transfer transfers[], int n, bool *done_p)
+{
+    bool done = are_done(transfers, n);
+    if (!done) {
+        ofi_progress(e);
+        done = are_done(transfers, n);
+    }
+    if (e->err)
+        return e->err;
+    *done_p = done;
+    return CLAB_OK;
+}
+
+static bool idle(struct clab_endpoint *e, unsigned fruitless)
+{
+    const unsigned spins = e->domain->crowded ? 0 : OFI_SPINS;
+    if (e->domain->closing)
+        ofi_closing_progress(e->domain);
+    if (fruitless < spins) {
+        clab_relax();
+        return false;
+    }
+    if (fruitless < spins + OFI_YIELDS)
+        sched_yield();
+    else
+        ofi_progress_sleep(e);
+    return true;
+}
+
+const struct clab_backend clab_backend_ofi = {
+    .name = "ofi",
+    .title = "any fabric that libfabric speaks, TCP unless told",
+    .attach = attach,
+    .detach = detach,
+    .alloc = ofi_memory_alloc,
+    .free = ofi_memory_free,
+    .open = ofi_endpoint_open,
+    .close = ofi_endpoint_close,
+    .start = start,
+    .test = test,
+    .idle = idle,
+    .has_native = clab_no_native,
+    .native_start = clab_no_native_start,
+    .native_test = clab_no_native_test,
+    .device = &clab_device_cpu,
+};

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// Progress: completions are read in batches and told to those they belong to; then what could not be handed over
+// before is tried again. Nothing moves on `tcp` unless somebody calls this.
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "ofi/wire.h"
+
+enum { BATCH = 16, NAP_MS = 1 };
+static const long nap_ns = 50000; // where the queue can not be waited for
+
+// ---- errors --------------------------------------------------------------------------------------------------
+
+void ofi_fail(struct clab_endpoint *e, int err)
+{
+    if (!e->err)
+        e->err = err;
+}
+
+int ofi_err(int fi_errno)
+{
+    switch (fi_errno) {
+    case FI_ECONNREFUSED:
+    case FI_ECONNRESET:
+    case FI_ECONNABORTED:
+    case FI_ENOTCONN:
+    case FI_ESHUTDOWN:
+    case FI_EHOSTDOWN:
+    case FI_EHOSTUNREACH:
+    case FI_ENETUNREACH:
+    case FI_ETIMEDOUT:
+    case FI_EIO:
+    case EPIPE: return CLAB_EPEER;
+    case FI_ETRUNC: return CLAB_EMISMATCH;
+    case FI_ENOMEM: return CLAB_ENOMEM;
+    default: return CLAB_ESYS;
+    }
+}
+
+void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider)
+{
+    const int err = ofi_err(fi_errno);
+    const enum clab_log_level level =
+        err == CLAB_EPEER || err == CLAB_EMISMATCH || e->err ? CLAB_LOG_INFO : CLAB_LOG_ERROR;
+    const char *why = e->domain->fabric.library->strerror(fi_errno);
+    char peer[32] = "a peer";
+    if (op)
+        snprintf(peer, sizeof peer, "rank %d", op->peer);
+    clab_log_at(level, "ofi: %s %s: %s%s%s", op && op->kind == OFI_SEND ? "sending to" : "receiving from", peer, why,
+                provider ? ": " : "", provider ? provider : "");
+    ofi_fail(e, err);
+}
+
+void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about)
+{
+    clab_info("ofi: rank %d means %zu bytes, and this rank %zu%s", t->peer, ofi_about_bytes(about),
+              ofi_message_bytes(t), ofi_about_call(about) == t->call ? "" : ", of another call");
+    ofi_fail(e, CLAB_EMISMATCH);
+}
+
+static void read_error(struct clab_endpoint *e)
+{
+    struct fi_cq_err_entry entry = {0};
+    char provider[128] = "";
+    if (fi_cq_readerr(e->cq, &entry, 0) < 0)
+        return;
+    const struct ofi_request *request = entry.op_context;
+    if (request && request->kind != OFI_POOLED && request->kind != OFI_SEGMENT_IN)
+        e->sending--;
+    if (entry.err == FI_ECANCELED || e->err)
+        return;
+    const char *text = fi_cq_strerror(e->cq, entry.prov_errno, entry.err_data, provider, sizeof provider);
+    ofi_report(e, request ? request->op : NULL, entry.err, text);
+}
+
+// ---- completions ---------------------------------------------------------------------------------------------
+
+void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op)
+{
+    op->t->done = true;
+    e->under_way--;
+    ofi_op_give(e, op);
+}
+
+static void hear_taken(struct ofi_lane *lane, uint32_t taken)
+{
+    const int more = ofi_ahead(taken, lane->heads_taken);
+    if (more > 0)
+        lane->heads_taken += (uint32_t)more;
+}
+
+// Something came unasked.
+static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
+{
+    const struct ofi_name name = ofi_name_of(entry->tag);
+    if (name.source >= e->nranks || name.lane >= CLAB_LANES) {
+        clab_warn("ofi: a message with the tag %#llx is nobody's", (unsigned long long)entry->tag);
+        return;
+    }
+    struct ofi_lane *lane = ofi_lane(e, name.source, name.lane);
+    e->peers[name.source].met = true;
+    hear_taken(lane, name.taken);
+    switch (name.word) {
+    case OFI_HEAD:
+        ofi_receive_head(e, name.source, name.lane, name.number, entry->data, request->memory, entry->len);
+        break;
+    case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, entry->data); break;
+    case OFI_BYE: e->peers[name.source].gone = true; break;
+    default: break; // TAKEN has been heard
+    }
+}
+
+static void repost(struct clab_endpoint *e, struct ofi_request *request)
+{
+    if (ofi_wire_pool(e, request))
+        return;
+    request->next = e->unposted;
+    e->unposted = request;
+}
+
+static void take(struct clab_endpoint *e, const struct fi_cq_tagged_entry *entry)
+{
+    struct ofi_request *request = entry->op_context;
+    switch (request->kind) {
+    case OFI_POOLED:
+        take_pooled(e, request, entry);
+        repost(e, request);
+        break;
+    case OFI_HEAD_OUT:
+    case OFI_SEGMENT_OUT: ofi_send_completed(e, request); break;
+    case OFI_SEGMENT_IN: ofi_receive_completed(e, request, entry->len); break;
+    }
+}
+
+// What a read of the queue gave.
+static void take_all(struct clab_endpoint *e, const struct fi_cq_tagged_entry entries[], ssize_t n)
+{
+    if (n == -FI_EAVAIL)
+        read_error(e);
+    else if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR && n != -FI_ECANCELED)
+        ofi_fail(e, ofi_err((int)-n));
+    for (ssize_t i = 0; i < n; i++)
+        take(e, &entries[i]);
+}
+
+// ---- what waits ----------------------------------------------------------------------------------------------
+
+void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op)
+{
+    if (op->waits)
+        return;
+    op->waits = true;
+    op->next_work = NULL;
+    *e->work_end = op;
+    e->work_end = &op->next_work;
+}
+
+static void push(struct clab_endpoint *e, struct ofi_op *op)
+{
+    switch (op->kind) {
+    case OFI_SEND: ofi_send_push(e, op); break;
+    case OFI_RECEIVE: ofi_receive_push(e, op); break;
+    case OFI_CREDIT: ofi_credit_push(e, op); break;
+    case OFI_FAREWELL: ofi_farewell_push(e, op); break;
+    }
+}
+
+// Each once, in their order; what still can not be handed over comes back.
+static void push_all(struct clab_endpoint *e)
+{
+    struct ofi_op *op = e->work, *next;
+    e->work = NULL;
+    e->work_end = &e->work;
+    for (; op; op = next) {
+        next = op->next_work;
+        op->waits = false;
+        push(e, op);
+    }
+}
+
+static void push_pool(struct clab_endpoint *e)
+{
+    struct ofi_request *request = e->unposted, *next;
+    e->unposted = NULL;
+    for (; request; request = next) {
+        next = request->next;
+        repost(e, request);
+    }
+}
+
+static void push_what_waits(struct clab_endpoint *e)
+{
+    if (e->work && !e->err)
+        push_all(e);
+    if (e->unposted && !e->err)
+        push_pool(e);
+}
+
+// ---- calls ---------------------------------------------------------------------------------------------------
+
+void ofi_progress(struct clab_endpoint *e)
+{
+    struct fi_cq_tagged_entry entries[BATCH];
+    take_all(e, entries, fi_cq_read(e->cq, entries, BATCH));
+    push_what_waits(e);
+}
+
+void ofi_progress_sleep(struct clab_endpoint *e)
+{
+    struct fi_cq_tagged_entry entries[BATCH];
+    if (e->sleeps) {
+        take_all(e, entries, fi_cq_sread(e->cq, entries, BATCH, NULL, NAP_MS));
+        push_what_waits(e);
+    } else {
+        nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
+        ofi_progress(e);
+    }
+}

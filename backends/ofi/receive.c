@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// The receiving half: heads find their receive, or wait for it; segments come into buffers that were posted for them.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "base/log.h"
+#include "base/reduce.h"
+#include "ofi/wire.h"
+
+// Bytes [offset, offset + bytes) of the message have come, and lie at `from`.
+static void land(struct clab_transfer *t, size_t offset, const void *from, size_t bytes)
+{
+    char *dst = (char *)t->dst + offset;
+    if (bytes == 0)
+        return;
+    if (t->op == CLAB_RECV)
+        clab_copy(dst, from, bytes);
+    else
+        clab_elements_reduce(t->type, t->redop, (const char *)t->src + offset, from, dst,
+                             bytes / clab_type_bytes(t->type));
+}
+
+static bool is_as_expected(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about)
+{
+    if (about == ofi_about(t->call, ofi_message_bytes(t)))
+        return true;
+    ofi_mismatch(e, t, about);
+    return false;
+}
+
+// ---- credit --------------------------------------------------------------------------------------------------
+
+void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op)
+{
+    struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
+    if (lane->taken != lane->told && !ofi_wire_say(e, op->peer, OFI_TAKEN, op->lane, 0, 0)) {
+        ofi_work_add(e, op);
+        return;
+    }
+    lane->tells = false;
+    ofi_op_give(e, op);
+}
+
+// A head has found its receive. The peer hears of it by whatever goes back, else when half of its window is used up.
+static void take_head(struct clab_endpoint *e, int peer, int lane_)
+{
+    struct ofi_lane *lane = ofi_lane(e, peer, lane_);
+    lane->taken++;
+    if (peer == e->rank || lane->tells || lane->taken - lane->told < OFI_WINDOW / 2)
+        return;
+    struct ofi_op *op = ofi_op_take(e);
+    if (!op)
+        return;
+    op->kind = OFI_CREDIT;
+    op->peer = peer;
+    op->lane = lane_;
+    lane->tells = true;
+    ofi_credit_push(e, op);
+}
+
+// ---- heads ---------------------------------------------------------------------------------------------------
+
+// The op of a receive that waits for its head, out of its lane; NULL: it has not begun.
+static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
+{
+    for (struct ofi_op **link = &lane->receives, *op; (op = *link); link = &op->next)
+        if (op->number % OFI_NUMBERS == number) {
+            *link = op->next;
+            return op;
+        }
+    return NULL;
+}
+
+static void keep_head(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t about, const char *head,
+                      size_t bytes)
+{
+    struct ofi_early *early = malloc(sizeof *early + bytes);
+    if (!early) {
+        clab_error("ofi: no memory for a message of %zu bytes that came early", bytes);
+        ofi_fail(e, CLAB_ENOMEM);
+        return;
+    }
+    *early = (struct ofi_early){.next = lane->heads, .number = number, .about = about, .bytes = bytes};
+    memcpy(early->head, head, bytes);
+    lane->heads = early;
+}
+
+static struct ofi_early *recall_head(struct ofi_lane *lane, uint32_t number)
+{
+    for (struct ofi_early **link = &lane->heads, *early; (early = *link); link = &early->next)
+        if (early->number == number) {
+            *link = early->next;
+            return early;
+        }
+    return NULL;
+}
+
+static void land_head(struct clab_endpoint *e, struct clab_transfer *t, uint64_t about, const char *head, size_t bytes)
+{
+    if (!is_as_expected(e, t, about))
+        return;
+    land(t, 0, head, bytes);
+    t->moved += bytes;
+    take_head(e, t->peer, t->lane);
+}
+
+static void finish_if_complete(struct clab_endpoint *e, struct ofi_op *op)
+{
+    if (op->headed && op->t->moved == op->bytes)
+        ofi_op_finish(e, op);
+}
+
+void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about, const char *head,
+                      size_t bytes)
+{
+    struct ofi_lane *l = ofi_lane(e, peer, lane);
+    struct ofi_op *op = take_receive(l, number);
+    if (!op) {
+        keep_head(e, l, number, about, head, bytes);
+        return;
+    }
+    land_head(e, op->t, about, head, bytes);
+    op->headed = true;
+    if (!e->err)
+        finish_if_complete(e, op);
+}
+
+// ---- segments ------------------------------------------------------------------------------------------------
+
+// So many messages before this one have no head yet that their numbers could be taken for each other.
+static bool is_far_ahead(const struct ofi_lane *lane, const struct ofi_op *op)
+{
+    return (int32_t)(op->number - lane->taken) >= OFI_NUMBERS / 4;
+}
+
+void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op)
+{
+    if (op->waits)
+        return;
+    if (is_far_ahead(ofi_lane(e, op->peer, op->lane), op)) {
+        ofi_work_add(e, op);
+        return;
+    }
+    while (op->posted < op->bytes && op->pending < OFI_SEGMENTS)
+        if (!ofi_wire_segment(e, op)) {
+            ofi_work_add(e, op);
+            return;
+        }
+    if (op->ready)
+        return;
+    op->ready = ofi_wire_say(e, op->peer, OFI_READY, op->lane, op->number, ofi_about(op->t->call, op->bytes));
+    if (!op->ready)
+        ofi_work_add(e, op);
+}
+
+void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request, size_t bytes)
+{
+    struct ofi_op *op = request->op;
+    op->pending--;
+    if (bytes != request->bytes) {
+        clab_info("ofi: rank %d sent a segment of %zu bytes, not %zu", op->peer, bytes, request->bytes);
+        ofi_fail(e, CLAB_EMISMATCH);
+        return;
+    }
+    if (request->memory)
+        land(op->t, request->offset, request->memory, bytes);
+    op->t->moved += bytes;
+    ofi_request_give(e, request);
+    if (op->posted < op->bytes)
+        ofi_receive_push(e, op);
+    else
+        finish_if_complete(e, op);
+}
+
+// ---- from this rank itself -----------------------------------------------------------------------------------
+
+static void land_own(struct clab_endpoint *e, struct ofi_op *send, struct clab_transfer *t)
+{
+    struct ofi_lane *lane = ofi_lane(e, e->rank, t->lane);
+    if (!is_as_expected(e, t, ofi_about(send->t->call, send->bytes)))
+        return;
+    land(t, 0, send->t->src, send->bytes);
+    lane->taken++;
+    t->moved = send->t->moved = send->bytes;
+    struct ofi_op **link = &lane->sends;
+    while (*link != send)
+        link = &(*link)->next;
+    *link = send->next;
+    ofi_op_finish(e, send);
+}
+
+void ofi_receive_own(struct clab_endpoint *e, struct ofi_op *send)
+{
+    struct ofi_op *op = take_receive(ofi_lane(e, e->rank, send->lane), send->number % OFI_NUMBERS);
+    if (!op)
+        return;
+    land_own(e, send, op->t);
+    if (!e->err)
+        ofi_op_finish(e, op);
+}
+
+static bool was_sent_by_ourselves(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
+{
+    for (struct ofi_op *send = lane->sends; send; send = send->next)
+        if (send->number == (uint32_t)t->turn) {
+            land_own(e, send, t);
+            t->done = !e->err;
+            return true;
+        }
+    return false;
+}
+
+// ---- starting ------------------------------------------------------------------------------------------------
+
+static struct ofi_op *begin(struct clab_endpoint *e, struct clab_transfer *t)
+{
+    struct ofi_op *op = ofi_op_take(e);
+    if (!op)
+        return NULL;
+    op->kind = OFI_RECEIVE;
+    op->t = t;
+    op->peer = t->peer;
+    op->lane = t->lane;
+    op->number = (uint32_t)t->turn;
+    op->bytes = ofi_message_bytes(t);
+    op->posted = ofi_head_bytes(op->bytes); // that comes through the pool
+    e->under_way++;
+    return op;
+}
+
+static void append(struct ofi_lane *lane, struct ofi_op *op)
+{
+    struct ofi_op **end = &lane->receives;
+    while (*end)
+        end = &(*end)->next;
+    *end = op;
+}
+
+void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t)
+{
+    struct ofi_lane *lane = ofi_lane(e, t->peer, t->lane);
+    const size_t bytes = ofi_message_bytes(t);
+    t->done = false;
+    t->moved = 0;
+    t->turn = lane->receives_begun++;
+    struct ofi_early *early = lane->heads ? recall_head(lane, (uint32_t)t->turn % OFI_NUMBERS) : NULL;
+    if (early) {
+        land_head(e, t, early->about, early->head, early->bytes);
+        free(early);
+        t->done = !e->err && t->moved == bytes;
+    } else if (t->peer == e->rank && was_sent_by_ourselves(e, lane, t)) {
+        return;
+    }
+    if (t->done || e->err)
+        return;
+    struct ofi_op *op = begin(e, t);
+    if (!op)
+        return;
+    op->headed = early != NULL;
+    if (!op->headed)
+        append(lane, op);
+    if (op->posted < op->bytes && t->peer != e->rank)
+        ofi_receive_push(e, op);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The sending half: a head as soon as the lane's window lets it go, and the rest once the receiver is ready.
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "ofi/wire.h"
+
+static bool may_go(const struct ofi_lane *lane, uint32_t number)
+{
+    return number == lane->heads_sent && lane->heads_sent - lane->heads_taken < OFI_WINDOW;
+}
+
+// ---- what the receiver said before we began ------------------------------------------------------------------
+
+static void remember_ready(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t about)
+{
+    struct ofi_early *early = malloc(sizeof *early);
+    if (!early) {
+        ofi_fail(e, CLAB_ENOMEM);
+        return;
+    }
+    *early = (struct ofi_early){.next = lane->readies, .number = number % OFI_NUMBERS, .about = about};
+    lane->readies = early;
+}
+
+static void check_ready(struct clab_endpoint *e, struct ofi_op *op, uint64_t about)
+{
+    if (about == ofi_about(op->t->call, op->bytes))
+        op->ready = true;
+    else
+        ofi_mismatch(e, op->t, about);
+}
+
+static void recall_ready(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
+{
+    for (struct ofi_early **link = &lane->readies, *early; (early = *link); link = &early->next)
+        if (early->number == op->number % OFI_NUMBERS) {
+            *link = early->next;
+            check_ready(e, op, early->about);
+            free(early);
+            return;
+        }
+}
+
+// ---- an op ---------------------------------------------------------------------------------------------------
+
+static void leave_lane(struct ofi_lane *lane, struct ofi_op *op)
+{
+    struct ofi_op **link = &lane->sends;
+    while (*link != op)
+        link = &(*link)->next;
+    *link = op->next;
+}
+
+static void push_head(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
+{
+    if (!may_go(lane, op->number) || !ofi_wire_head(e, op)) {
+        ofi_work_add(e, op);
+        return;
+    }
+    lane->heads_sent++;
+    op->headed = true;
+}
+
+void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op)
+{
+    struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
+    if (op->waits)
+        return;
+    if (!op->headed)
+        push_head(e, lane, op);
+    if (!op->headed || (op->posted < op->bytes && !op->ready))
+        return;
+    while (op->posted < op->bytes && !e->err)
+        if (!ofi_wire_segment(e, op)) {
+            ofi_work_add(e, op);
+            return;
+        }
+    leave_lane(lane, op);
+}
+
+void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request)
+{
+    struct ofi_op *op = request->op;
+    op->t->moved += request->bytes;
+    op->pending--;
+    e->sending--;
+    ofi_request_give(e, request);
+    if (op->headed && op->t->moved == op->bytes && !op->pending)
+        ofi_op_finish(e, op);
+}
+
+void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about)
+{
+    struct ofi_lane *l = ofi_lane(e, peer, lane);
+    for (struct ofi_op *op = l->sends; op; op = op->next)
+        if (op->number % OFI_NUMBERS == number) {
+            check_ready(e, op, about);
+            if (op->ready && op->headed)
+                ofi_send_push(e, op);
+            return;
+        }
+    if (ofi_ahead(number, l->sends_begun) >= 0) {
+        remember_ready(e, l, number, about);
+    } else {
+        clab_info("ofi: rank %d waits for the rest of a message that has none", peer);
+        ofi_fail(e, CLAB_EMISMATCH);
+    }
+}
+
+// ---- starting ------------------------------------------------------------------------------------------------
+
+static struct ofi_op *begin(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
+{
+    struct ofi_op *op = ofi_op_take(e), **end = &lane->sends;
+    if (!op)
+        return NULL;
+    op->kind = OFI_SEND;
+    op->t = t;
+    op->peer = t->peer;
+    op->lane = t->lane;
+    op->number = (uint32_t)t->turn;
+    op->bytes = ofi_message_bytes(t);
+    while (*end)
+        end = &(*end)->next;
+    *end = op;
+    e->under_way++;
+    return op;
+}
+
+// To this rank itself: what is small is done as to any other.
+static void start_own(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
+{
+    const size_t bytes = ofi_message_bytes(t);
+    if (!lane->sends && bytes <= OFI_EAGER_BYTES && (uint32_t)t->turn - lane->taken < OFI_WINDOW) {
+        ofi_receive_head(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_about(t->call, bytes), t->src,
+                         bytes);
+        t->moved = bytes;
+        t->done = !e->err;
+        return;
+    }
+    struct ofi_op *op = begin(e, lane, t);
+    if (op && lane->receives)
+        ofi_receive_own(e, op);
+}
+
+void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t)
+{
+    struct ofi_lane *lane = ofi_lane(e, t->peer, t->lane);
+    t->done = false;
+    t->moved = 0;
+    t->turn = lane->sends_begun++;
+    if (t->peer == e->rank) {
+        start_own(e, lane, t);
+        return;
+    }
+    const size_t bytes = ofi_message_bytes(t);
+    if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn) &&
+        ofi_wire_head_copy(e, t, (uint32_t)t->turn)) {
+        lane->heads_sent++;
+        t->moved = bytes;
+        t->done = true;
+        return;
+    }
+    struct ofi_op *op = begin(e, lane, t);
+    if (!op)
+        return;
+    recall_ready(e, lane, op);
+    ofi_send_push(e, op);
+}

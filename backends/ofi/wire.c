@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Handing messages to the provider (wire.h).
+
+#include "ofi/wire.h"
+
+#include "base/mix.h"
+
+// ---- names ---------------------------------------------------------------------------------------------------
+
+enum { TAKEN_AT = 12, LANE_AT = 24, SOURCE_AT = 29, WORD_AT = 39 };
+
+_Static_assert(CLAB_LANES <= 1 << (SOURCE_AT - LANE_AT), "a lane has 5 bits of the tag");
+_Static_assert(CLAB_MAX_RANKS <= 1 << (WORD_AT - SOURCE_AT), "a rank has 10 bits of the tag");
+_Static_assert((int)OFI_SEGMENT <= 4 && OFI_TAG_BITS == WORD_AT + 3, "a word has 3 bits of the tag");
+
+static const uint64_t segment_bit = UINT64_C(4) << WORD_AT; // set in segments alone
+
+static uint64_t tag_of(const struct clab_endpoint *e, struct ofi_name name)
+{
+    return e->mark | (uint64_t)name.word << WORD_AT | (uint64_t)name.source << SOURCE_AT |
+           (uint64_t)name.lane << LANE_AT | (uint64_t)(name.taken % OFI_NUMBERS) << TAKEN_AT |
+           name.number % OFI_NUMBERS;
+}
+
+struct ofi_name ofi_name_of(uint64_t tag)
+{
+    return (struct ofi_name){
+        .word = (enum ofi_word)(tag >> WORD_AT & 7),
+        .source = (int)(tag >> SOURCE_AT & (CLAB_MAX_RANKS - 1)),
+        .lane = (int)(tag >> LANE_AT & 31),
+        .taken = (uint32_t)(tag >> TAKEN_AT) % OFI_NUMBERS,
+        .number = (uint32_t)tag % OFI_NUMBERS,
+    };
+}
+
+uint64_t ofi_mark(uint64_t communicator, int tag_bits)
+{
+    const int bits = tag_bits - OFI_TAG_BITS < 16 ? tag_bits - OFI_TAG_BITS : 16;
+    return (clab_mix(communicator, 0) & ((UINT64_C(1) << bits) - 1)) << OFI_TAG_BITS;
+}
+
+uint64_t ofi_about(uint16_t call, size_t bytes)
+{
+    return (uint64_t)call << 48 | bytes;
+}
+
+size_t ofi_about_bytes(uint64_t about)
+{
+    return about & ((UINT64_C(1) << 48) - 1);
+}
+
+uint16_t ofi_about_call(uint64_t about)
+{
+    return (uint16_t)(about >> 48);
+}
+
+// ---- handing over --------------------------------------------------------------------------------------------
+
+// The provider's answer, 0 or -errno, to what it was asked for `op`, or for nobody (NULL).
+static bool is_handed(struct clab_endpoint *e, const struct ofi_op *op, ssize_t answer)
+{
+    if (answer != 0 && answer != -FI_EAGAIN)
+        ofi_report(e, op, (int)-answer, NULL);
+    return answer == 0;
+}
+
+// A registration for the request's memory, where the provider wants one; and what it calls it.
+static bool describe(struct clab_endpoint *e, struct ofi_request *request, const void *memory, size_t bytes,
+                     void **descriptor_p)
+{
+    *descriptor_p = NULL;
+    if (!e->domain->registers || bytes == 0)
+        return true;
+    const int err = ofi_registrations_use(&e->domain->registrations, memory, bytes, &request->registration);
+    if (err)
+        ofi_fail(e, err);
+    else
+        *descriptor_p = fi_mr_desc(request->registration->handle);
+    return !err;
+}
+
+// A tag to `peer` tells it of all heads that this rank has taken on the lane.
+static uint64_t tag_to(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
+{
+    const uint32_t taken = ofi_lane(e, peer, lane)->taken;
+    return tag_of(e, (struct ofi_name){word, e->rank, lane, number, taken});
+}
+
+static void note_told(struct clab_endpoint *e, int peer, int lane)
+{
+    struct ofi_lane *l = ofi_lane(e, peer, lane);
+    l->told = l->taken;
+    e->peers[peer].met = true;
+}
+
+bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t about)
+{
+    const uint64_t tag = tag_to(e, peer, word, lane, number);
+    const ssize_t answer = fi_tinjectdata(e->ep, NULL, 0, about, e->peers[peer].address, tag);
+    if (!is_handed(e, NULL, answer))
+        return false;
+    note_told(e, peer, lane);
+    return true;
+}
+
+bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number)
+{
+    const size_t bytes = ofi_message_bytes(t);
+    const uint64_t tag = tag_to(e, t->peer, OFI_HEAD, t->lane, number);
+    const ssize_t answer =
+        fi_tinjectdata(e->ep, t->src, bytes, ofi_about(t->call, bytes), e->peers[t->peer].address, tag);
+    if (!is_handed(e, NULL, answer))
+        return false;
+    note_told(e, t->peer, t->lane);
+    return true;
+}
+
+// A request of `op` for its next `bytes`; NULL: it waits, or the endpoint has failed.
+static struct ofi_request *request_for(struct clab_endpoint *e, struct ofi_op *op, size_t bytes)
+{
+    struct ofi_request *request = ofi_request_take(e);
+    if (!request)
+        return NULL;
+    request->op = op;
+    request->offset = op->posted;
+    request->bytes = bytes;
+    request->memory = NULL;
+    request->registration = NULL;
+    return request;
+}
+
+static bool settle(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request, bool handed)
+{
+    if (!handed) {
+        ofi_request_give(e, request);
+        return false;
+    }
+    op->posted += request->bytes;
+    op->pending++;
+    return true;
+}
+
+bool ofi_wire_head(struct clab_endpoint *e, struct ofi_op *op)
+{
+    const size_t bytes = ofi_head_bytes(op->bytes);
+    struct ofi_request *request = request_for(e, op, bytes);
+    void *descriptor;
+    if (!request)
+        return false;
+    request->kind = OFI_HEAD_OUT;
+    bool handed = describe(e, request, op->t->src, bytes, &descriptor);
+    if (handed)
+        handed = is_handed(e, op,
+                           fi_tsenddata(e->ep, op->t->src, bytes, descriptor, ofi_about(op->t->call, op->bytes),
+                                        e->peers[op->peer].address, tag_to(e, op->peer, OFI_HEAD, op->lane, op->number),
+                                        request));
+    if (!settle(e, op, request, handed))
+        return false;
+    e->sending++;
+    note_told(e, op->peer, op->lane);
+    return true;
+}
+
+static bool send_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+{
+    const char *from = (const char *)op->t->src + request->offset;
+    const uint64_t tag = tag_of(e, (struct ofi_name){OFI_SEGMENT, e->rank, op->lane, op->number, 0});
+    void *descriptor;
+    request->kind = OFI_SEGMENT_OUT;
+    if (!describe(e, request, from, request->bytes, &descriptor) ||
+        !is_handed(e, op, fi_tsend(e->ep, from, request->bytes, descriptor, e->peers[op->peer].address, tag, request)))
+        return false;
+    e->sending++;
+    return true;
+}
+
+// What is only received lands in its place; what is reduced, in a buffer that the cache holds until then.
+static bool expect_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+{
+    const uint64_t tag = tag_of(e, (struct ofi_name){OFI_SEGMENT, op->peer, op->lane, op->number, 0});
+    char *to = (char *)op->t->dst + request->offset;
+    void *descriptor;
+    request->kind = OFI_SEGMENT_IN;
+    if (op->t->op == CLAB_RECV_REDUCE && !(to = request->memory = ofi_bounce_take(e)))
+        return false;
+    return describe(e, request, to, request->bytes, &descriptor) &&
+           is_handed(e, op, fi_trecv(e->ep, to, request->bytes, descriptor, FI_ADDR_UNSPEC, tag, 0, request));
+}
+
+bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op)
+{
+    struct ofi_request *request = request_for(e, op, ofi_segment_bytes(op->bytes, op->posted));
+    if (!request)
+        return false;
+    return settle(e, op, request, op->kind == OFI_SEND ? send_segment(e, op, request) : expect_segment(e, op, request));
+}
+
+bool ofi_wire_pool(struct clab_endpoint *e, struct ofi_request *request)
+{
+    void *descriptor;
+    if (!describe(e, request, request->memory, OFI_EAGER_BYTES, &descriptor))
+        return false;
+    const ssize_t answer = fi_trecv(e->ep, request->memory, OFI_EAGER_BYTES, descriptor, FI_ADDR_UNSPEC, e->mark,
+                                    segment_bit - 1, request);
+    return is_handed(e, NULL, answer);
+}

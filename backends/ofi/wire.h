@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// How our messages are named on the wire, and how they are handed to the provider.
+//
+// The tag, from its lowest bit: number of the message (12 bits), heads taken (12), lane (5), source (10), kind (3), and
+// of the communicator what is left, 16 bits at most: a late message of another that had this endpoint's address before
+// finds no buffer. Beside the tag travel 8 bytes `about` the message: what is being called (16 bits), its bytes (48).
+#pragma once
+
+#include "ofi/endpoint.h"
+
+enum ofi_word {
+    OFI_HEAD,    // of a message, with its first bytes
+    OFI_READY,   // for the rest of a message
+    OFI_TAKEN,   // heads: every tag says how many, this one says nothing else
+    OFI_BYE,     // nothing more will come
+    OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
+};
+
+enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the communicator's
+
+struct ofi_name {
+    enum ofi_word word;
+    int source, lane;
+    uint32_t number, taken; // modulo OFI_NUMBERS
+};
+
+struct ofi_name ofi_name_of(uint64_t tag);
+uint64_t ofi_about(uint16_t call, size_t bytes);
+size_t ofi_about_bytes(uint64_t about);
+uint16_t ofi_about_call(uint64_t about);
+
+// How far `number` is ahead of `from`; negative: behind.
+static inline int ofi_ahead(uint32_t number, uint32_t from)
+{
+    const int distance = (int)((number - from) % OFI_NUMBERS);
+    return distance < OFI_NUMBERS / 2 ? distance : distance - OFI_NUMBERS;
+}
+
+// The communicator's part of the tags, where they have `tag_bits` bits.
+uint64_t ofi_mark(uint64_t communicator, int tag_bits);
+
+// All of these say whether it has been handed over: if not, it is to be tried again after some progress, or e->err is
+// set.
+
+// A message without bytes.
+bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t about);
+// The head of message `number`, which is all of `t` and small enough to be copied: `t` is done.
+bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number);
+// The head of the message of `op`, who hears when it has been sent.
+bool ofi_wire_head(struct clab_endpoint *e, struct ofi_op *op);
+// The next segment of `op`, from op->posted on: sent, or its buffer posted.
+bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op);
+// A buffer of the pool, for whatever comes.
+bool ofi_wire_pool(struct clab_endpoint *e, struct ofi_request *request);
