@@ -22,6 +22,8 @@
 enum { STATUS_USAGE = 2 };
 enum {
     KEY_BACKEND = 256,
+    KEY_PROVIDER,
+    KEY_INTERFACE,
     KEY_ALGO,
     KEY_MODE,
     KEY_LANES,
@@ -40,6 +42,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is measured:", 1},
     {"ranks", 'n', "N", 0, "ranks (2)", 1},
     {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm)", 1},
+    {"provider", KEY_PROVIDER, "NAME", 0, "ofi: libfabric's provider, such as verbs or efa (CLAB_PROVIDER, or tcp)", 1},
+    {"interface", KEY_INTERFACE, "NAME|ADDRESS", 0, "ofi: the network interface that ranks are reached at", 1},
     {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would", 1},
     {"algo", KEY_ALGO, "NAMES", 0, "algorithms, commas between them; native: the backend's own; auto; all (auto)", 1},
     {"lanes", KEY_LANES, "L", 0, "lanes of each algorithm; 0: its own (0)", 1},
@@ -172,6 +176,8 @@ static error_t parse_what(int key, char *arg, struct bench_options *o)
     case 'o': return bench_take_list(ops, "-o", arg, o->ops);
     case 'r': return take_root(arg, o);
     case KEY_BACKEND: o->backend_name = arg; return 0;
+    case KEY_PROVIDER: return setenv("CLAB_PROVIDER", arg, 1);
+    case KEY_INTERFACE: return setenv("CLAB_INTERFACE", arg, 1);
     case KEY_EMULATE: o->net = o->net ? o->net : arg; return setenv("CLAB_EMULATE", arg, 1);
     case KEY_ALGO: o->algorithms = arg; return 0;
     case KEY_LANES: return bench_take_int("--lanes", arg, 0, CLAB_MAX_LANES, &o->lanes);

@@ -13,7 +13,7 @@ if [ "$build" != build ]; then
 fi
 cc=${CC:-gcc}
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!NO_*} ${!WITH_*}
-libraries='jansson inih cmocka'
+libraries='jansson inih cmocka libfabric'
 
 # probes VARIABLE=VALUE...: run all of them so. Their lines are left in `why`, the answers for make in mk.
 probes() {
@@ -39,15 +39,19 @@ answer() {
     case $1 in
     gnuplot) ;;
     libfuzzer) echo 'probed_fuzz := CC=clang' ;;
+    libfabric) echo 'probed_backends += ofi' ;; # it is loaded, not linked
+    gloo) echo 'probed_plugins += gloo' ;;
     *) echo "+= -l$1" ;;
     esac
 }
-finds() { probes && said "✓ $1: " && { [ -z "$(answer $1)" ] || grep -qF -- "$(answer $1)" "$scratch/mk"; }; }
+given() { [ -n "$(answer $1)" ] && grep -qF -- "$(answer $1)" "$scratch/mk"; }
+finds() { probes && said "✓ $1: " && { [ -z "$(answer $1)" ] || given $1; }; }
 
 misses_without_header() {
     local file=$1.h status
     [ $1 != gloo ] || { misses_with_broken_header; return; }
     [ $1 != inih ] || file=ini.h
+    [ $1 != libfabric ] || file=rdma # a folder
     mv "$scratch/include/$file" "$scratch"
     probes FLAGS="$headers"
     status=$?
@@ -63,11 +67,11 @@ misses_with_broken_header() {
 }
 
 misses_without_functions() {
-    local status
-    ar rcs "$scratch/lib/lib$1.a"
+    local archive=lib${1#lib}.a status
+    ar rcs "$scratch/lib/$archive"
     probes LDFLAGS="-L$scratch/lib"
     status=$?
-    rm "$scratch/lib/lib$1.a"
+    rm "$scratch/lib/$archive"
     [ $status = 0 ] && missed_only $1 && ! given $1
 }
 
