@@ -318,6 +318,33 @@ static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
     assert_true(ends(&party));
 }
 
+static int hear_a_while_later(void *client, bool *busy_p)
+{
+    struct clab_notice notice;
+    usleep(20000); // by now all have come
+    while (store_client_hear(client, &notice))
+        ;
+    *busy_p = false;
+    return CLAB_OK;
+}
+
+// Notices and answers come over the same connection: who hears reads both, and must not sleep then.
+static void test_an_answer_that_is_heard_meanwhile_ends_the_wait(void **state)
+{
+    (void)state;
+    struct party party = open_party(1, 3);
+    struct store_client *client = join(&party, 0);
+    const struct store_pastime pastime = {hear_a_while_later, client};
+    const double start = clab_now();
+    int mine = 7, all = 0;
+    assert_int_equal(
+        store_client_exchange(client, (struct clab_meeting){.key = 1}, &mine, sizeof mine, &all, pastime), CLAB_OK);
+    assert_int_equal(all, 7);
+    assert_true(clab_now() - start < 2);
+    store_client_leave(client);
+    assert_true(ends(&party));
+}
+
 // ---- notices and presence ------------------------------------------------------------------------------------
 
 static void await_notice(struct store_client *client, struct clab_notice *notice_p)
@@ -662,6 +689,7 @@ int main(void)
         cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
         cmocka_unit_test(test_a_meeting_can_be_called_off),
         cmocka_unit_test(test_a_wait_does_what_there_is_to_do_meanwhile),
+        cmocka_unit_test(test_an_answer_that_is_heard_meanwhile_ends_the_wait),
         cmocka_unit_test(test_all_hear_what_is_told_and_who_is_gone),
         cmocka_unit_test(test_a_look_without_news_is_cheap),
         cmocka_unit_test(test_who_is_refused_is_told_what_to_do),

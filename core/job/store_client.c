@@ -136,6 +136,11 @@ static void post(struct store_client *c, const struct part *p)
                                    .tail_bytes = 4 * listed + p->bytes});
 }
 
+static bool is_answered(const struct store_client *c, uint64_t key)
+{
+    return c->has_answer && c->answer.key == key;
+}
+
 // Until the answer to the meeting of `key` has come.
 //   errors: CLAB_ETIMEOUT (`deadline` is over), CLAB_EPEER (there will be none), those of meanwhile
 static int await(struct store_client *c, uint64_t key, double deadline, struct store_pastime pastime)
@@ -143,14 +148,15 @@ static int await(struct store_client *c, uint64_t key, double deadline, struct s
     for (;;) {
         bool busy = false;
         look(c);
-        if (c->has_answer && c->answer.key == key)
+        if (is_answered(c, key))
             return CLAB_OK;
         const double now = clab_now();
         if (c->is_cut || now >= deadline)
             return c->is_cut ? CLAB_EPEER : CLAB_ETIMEOUT;
         if (pastime.meanwhile)
             CLAB_TRY(pastime.meanwhile(pastime.of, &busy));
-        store_line_await(&c->line, busy ? fmin(now + NAP_SECONDS, deadline) : deadline);
+        if (!is_answered(c, key)) // as it may be by now: meanwhile hears notices, over the same connection
+            store_line_await(&c->line, busy ? fmin(now + NAP_SECONDS, deadline) : deadline);
     }
 }
 
