@@ -70,14 +70,15 @@ torchrun() {
 
 # ---- what each must do --------------------------------------------------------------------------------------------
 
-lab01() { "$@" "$build/labs/01-reinit-comm/after" 4096 1 2; }
-lab07() { "$@" "$build/labs/07-ring-vs-tree/after" 8 4096; }
+lab01() { "$@" "$build/labs/01-reinit-comm/after" --backend "$backend" 4096 1 2; }
+lab07() { "$@" "$build/labs/07-ring-vs-tree/after" --backend "$backend" 8 4096; }
 
 # lab LAB BACKEND LAUNCHER: it ends well, and its checksums are those of a run by commlab itself, each once.
 lab() {
-    local expected=$scratch/$1.expected
+    local expected=$scratch/$1.expected backend=shm
     [ -e "$expected" ] || $1 "$commlab" run -n 3 | grep checksum >"$expected"
-    run 0 $1 $3 3 env CLAB_BACKEND="$2" || return 1
+    backend=$2
+    run 0 $1 $3 3 || return 1
     why="other checksums: $(cat "$scratch/out" "$scratch/err")"
     [ -s "$expected" ] && [ "$(grep checksum "$scratch/out")" = "$(cat "$expected")" ]
 }
@@ -136,6 +137,14 @@ absence() {
 
 runs_where_master_says() {
     MASTER_ADDR=127.0.0.1 MASTER_PORT=$(free_port) lab lab01 shm "$1"
+}
+
+# The option decides, not what happens to be in the environment.
+takes_the_backend_from_the_option() {
+    local backend=pigeon
+    CLAB_BACKEND=shm lab01 by_hand 2 >"$scratch/out" 2>&1 </dev/null
+    why=$(cat "$scratch/out")
+    grep -q "no 'pigeon'" "$scratch/out" && ! grep -q checksum "$scratch/out"
 }
 
 says_that_pmix_is_missing() {
@@ -214,6 +223,7 @@ check_srun() {
 }
 
 check_launcher by_hand
+check takes_the_backend_from_the_option
 check_launcher_having python3 torchrun
 check_launcher_having mpiexec.hydra hydra
 if grep -q '^✓ pmix' "$build/probes.txt"; then

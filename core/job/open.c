@@ -101,13 +101,18 @@ static int launch_copies(const struct options *options, int nranks)
     return CLAB_OK;
 }
 
-static int check_backend(const struct options *options)
+// The option becomes CLAB_BACKEND, which all that join read. Our launcher has set it for all ranks; others leave it to
+// the option, which is the same for all of them.
+static int choose_backend(const struct options *options)
 {
     const char *backend = getenv("CLAB_BACKEND");
-    if (options->backend && backend && strcmp(options->backend, backend) != 0) {
+    if (!options->backend)
+        return CLAB_OK;
+    if (getenv("CLAB_JOB_FD") && backend && strcmp(options->backend, backend) != 0) {
         clab_error("--backend %s, but the job that this rank belongs to uses %s: drop it", options->backend, backend);
         return CLAB_EINVAL;
     }
+    setenv("CLAB_BACKEND", options->backend, 1);
     return CLAB_OK;
 }
 
@@ -147,15 +152,13 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     return err;
 }
 
-static int join(const struct options *options, struct clab_job **job_p)
+static int join(struct clab_job **job_p)
 {
     struct clab_bootstrap *boot;
     CLAB_TRY(clab_bootstrap_open(&boot));
     clab_log_set_rank(boot->rank);
     struct clab_job *job = calloc(1, sizeof *job);
-    int err = job ? check_backend(options) : CLAB_ENOMEM;
-    if (err == CLAB_OK)
-        err = attach(boot, job);
+    const int err = job ? attach(boot, job) : CLAB_ENOMEM;
     if (err != CLAB_OK) {
         free(job);
         clab_bootstrap_close(boot);
@@ -192,10 +195,11 @@ int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
     struct options options;
     struct clab_prospect prospect;
     CLAB_TRY(take_options(argc, argv, &options));
+    CLAB_TRY(choose_backend(&options));
     CLAB_TRY(clab_job_look(options.nranks, &prospect));
     if (!prospect.joins)
         CLAB_TRY(launch_copies(&options, prospect.nranks));
-    return join(&options, job_p);
+    return join(job_p);
 }
 
 void clab_job_close(struct clab_job *job)
