@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Endpoints: one a communicator, so that what a communicator costs is what it costs here.
 //
+// - All members are connected when it is open, and of each two the lower rank has done it. Left to the first messages,
+//   both would try at once; the second connection is then refused, but `net` 1.17 remembers it beyond the end of the
+//   endpoint, and crashes when it hears of it.
 // - That a message has been sent does not mean that it has arrived: who frees its endpoint then takes back what peers
 //   still wait for. So a closed endpoint stays, is moved on by the domain's other calls, and says farewell to each peer
 //   that it has had to do with. It is freed when all of those have said farewell, too: nothing is under way then.
@@ -177,6 +180,49 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
     return err;
 }
 
+static bool is_there(const struct clab_endpoint *e, int peer)
+{
+    struct clab_bootstrap *boot = e->domain->boot;
+    return boot->presence(boot, e->peers[peer].job_rank) == CLAB_PRESENT;
+}
+
+// Greet all that are above us, and hear from all below. Whether that is over.
+static bool greet(struct clab_endpoint *e, int *missing_p)
+{
+    *missing_p = -1;
+    for (int r = 0; r < e->nranks; r++) {
+        if (r > e->rank && !e->peers[r].met)
+            ofi_wire_say(e, r, OFI_TAKEN, 0, 0, 0);
+        if (r != e->rank && !e->peers[r].met)
+            *missing_p = r;
+    }
+    return *missing_p < 0;
+}
+
+static int connect_all(struct clab_endpoint *e)
+{
+    const double deadline = clab_now() + e->domain->boot->timeout;
+    int missing;
+    for (unsigned fruitless = 0; !greet(e, &missing); fruitless++) {
+        if (fruitless < OFI_YIELDS) {
+            ofi_progress(e);
+            sched_yield();
+        } else {
+            ofi_progress_sleep(e);
+        }
+        if (e->err)
+            return e->err;
+        if (!is_there(e, missing))
+            return CLAB_EPEER;
+        if (fruitless % 16 == 0 && clab_now() > deadline) {
+            clab_error("ofi: no connection with rank %d within %g s: can it be reached by the chosen --interface?",
+                       e->peers[missing].job_rank, e->domain->boot->timeout);
+            return CLAB_ETIMEOUT;
+        }
+    }
+    return CLAB_OK;
+}
+
 int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct clab_endpoint *e = create(domain, group);
@@ -185,6 +231,8 @@ int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, stru
         err = fill_pool(e);
     if (!err)
         err = learn_addresses(e, group);
+    if (!err)
+        err = connect_all(e);
     if (err) {
         if (e)
             release(e);
@@ -197,12 +245,6 @@ int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, stru
 }
 
 // ---- closing -------------------------------------------------------------------------------------------------
-
-static bool is_there(const struct clab_endpoint *e, int peer)
-{
-    struct clab_bootstrap *boot = e->domain->boot;
-    return boot->presence(boot, e->peers[peer].job_rank) == CLAB_PRESENT;
-}
 
 void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op)
 {

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Plain TCP between two ranks (tcp_limit.h).
+
+#include "tcp_limit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, PATIENCE_MS = 10000 };
+static const size_t calls[] = {64 << 10, 256 << 10, 1 << 20};
+static const double spin_seconds = 200e-6; // then the core is given away until the socket is ready
+
+// ---- the connection ------------------------------------------------------------------------------------------
+
+static int listen_at(const char *address, struct sockaddr_in *bound_p)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET};
+    socklen_t length = sizeof name;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && inet_pton(AF_INET, address, &name.sin_addr) == 1 &&
+        bind(fd, (struct sockaddr *)&name, sizeof name) == 0 && listen(fd, 1) == 0 &&
+        getsockname(fd, (struct sockaddr *)&name, &length) == 0) {
+        *bound_p = name;
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int accept_soon(int listener)
+{
+    struct pollfd one = {listener, POLLIN, 0};
+    return poll(&one, 1, PATIENCE_MS) == 1 ? accept(listener, NULL, NULL) : -1;
+}
+
+static int connect_to(const struct sockaddr_in *name)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); // also of connect
+    if (connect(fd, (const struct sockaddr *)name, sizeof *name) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+// Rank 0 says where it listens: an address and a port, 0: nowhere.  *fd_p is -1 in all ranks unless both are connected
+static int open_pair(struct clab_comm *control, const char *address, int *fd_p)
+{
+    const int rank = clab_comm_rank(control), one = 1;
+    struct sockaddr_in name = {0};
+    int listener = rank == 0 ? listen_at(address, &name) : -1, fd = -1, connected;
+    int err = clab_broadcast(control, &name, &name, sizeof name, CLAB_U8, 0);
+    if (!err && name.sin_port && rank == 1)
+        fd = connect_to(&name);
+    if (!err && listener >= 0)
+        fd = accept_soon(listener);
+    if (listener >= 0)
+        close(listener);
+    connected = rank > 1 || fd >= 0;
+    if (!err)
+        err = clab_allreduce(control, &connected, &connected, 1, CLAB_I32, CLAB_MIN);
+    if ((err || !connected) && fd >= 0) {
+        close(fd);
+        fd = -1;
+    }
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    *fd_p = fd;
+    return err;
+}
+
+// ---- both ways at once ---------------------------------------------------------------------------------------
+
+struct flow {
+    int fd;
+    char *out, *in; // (bytes) each
+    size_t bytes, call;
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// A call's progress; false when the other has gone.
+static bool step(ssize_t answer, size_t *done_p, bool *moved_p)
+{
+    if (answer > 0) {
+        *done_p += (size_t)answer;
+        *moved_p = true;
+    }
+    return answer > 0 || (answer < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static bool wait_for(const struct flow *f, bool sends, bool receives, double since)
+{
+    struct pollfd one = {f->fd, (short)((sends ? POLLOUT : 0) | (receives ? POLLIN : 0)), 0};
+    return clab_now() - since < spin_seconds || poll(&one, 1, PATIENCE_MS) == 1;
+}
+
+static bool exchange(const struct flow *f)
+{
+    size_t sent = 0, got = 0;
+    double since = clab_now();
+    while (sent < f->bytes || got < f->bytes) {
+        bool moved = false;
+        if (sent < f->bytes &&
+            !step(send(f->fd, f->out + sent, least(f->bytes - sent, f->call), MSG_DONTWAIT | MSG_NOSIGNAL), &sent,
+                  &moved))
+            return false;
+        if (got < f->bytes &&
+            !step(recv(f->fd, f->in + got, least(f->bytes - got, f->call), MSG_DONTWAIT), &got, &moved))
+            return false;
+        if (moved)
+            since = clab_now();
+        else if (!wait_for(f, sent < f->bytes, got < f->bytes, since))
+            return false;
+    }
+    return true;
+}
+
+// One way and back, by turns: seconds a way; NAN: the other has gone.
+static double time_trip(struct flow f, bool first)
+{
+    f.bytes = SMALL;
+    const double start = clab_now();
+    for (int i = 0; i < 2 * TRIPS; i++) {
+        size_t done = 0;
+        bool moved = false;
+        const bool sends = (i % 2 == 0) == first;
+        if (sends && send(f.fd, f.out, SMALL, MSG_NOSIGNAL) != SMALL)
+            return NAN;
+        for (double since = clab_now(); !sends && done < SMALL;)
+            if (!step(recv(f.fd, f.in + done, SMALL - done, MSG_DONTWAIT), &done, &moved) ||
+                (done < SMALL && !wait_for(&f, false, true, since)))
+                return NAN;
+    }
+    return (clab_now() - start) / (2 * TRIPS);
+}
+
+static double time_exchange(const struct flow *f)
+{
+    struct flow greeting = *f;
+    greeting.bytes = SMALL; // so that both begin together
+    if (!exchange(&greeting))
+        return NAN;
+    const double start = clab_now();
+    return exchange(f) ? clab_now() - start : NAN;
+}
+
+static void measure(struct flow f, bool first, struct tcp_limit *limit)
+{
+    double best = NAN;
+    for (int round = 0; round < ROUNDS; round++) {
+        limit->trip = fmin(limit->trip, time_trip(f, first)); // fmin passes over NAN
+        for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+            f.call = calls[c];
+            const double seconds = time_exchange(&f);
+            if (isnan(best) || seconds < best) {
+                best = seconds;
+                limit->call = f.call;
+            }
+        }
+    }
+    limit->rate = (double)f.bytes / best;
+}
+
+// ---- all -----------------------------------------------------------------------------------------------------
+
+static void read_congestion(int fd, struct tcp_limit *limit)
+{
+    socklen_t length = sizeof limit->congestion - 1;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, limit->congestion, &length) != 0)
+        limit->congestion[0] = '\0';
+}
+
+int tcp_limit_measure(struct clab_job *job, struct clab_comm *control, const char *address, size_t bytes,
+                      struct tcp_limit *limit_p)
+{
+    struct tcp_limit limit = {.trip = NAN, .rate = NAN};
+    void *memory;
+    int fd;
+    if (clab_comm_ranks(control) < 2 || bytes < SMALL) {
+        clab_error("the limit of TCP needs two ranks and %d bytes", SMALL);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(clab_alloc(job, 2 * bytes, &memory));
+    memset(memory, 1, 2 * bytes); // pages of its own
+    int err = open_pair(control, address, &fd);
+    if (fd >= 0) {
+        measure((struct flow){fd, memory, (char *)memory + bytes, bytes, calls[0]}, clab_comm_rank(control) == 0,
+                &limit);
+        read_congestion(fd, &limit);
+        close(fd);
+    }
+    clab_free(job, memory);
+    if (!err)
+        err = clab_barrier(control); // the others wait here
+    if (!err)
+        *limit_p = limit;
+    return err;
+}
