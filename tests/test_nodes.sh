@@ -178,6 +178,60 @@ hands_on_provider_and_interface() {
         has out 'udp eth7\n'
 }
 
+# ---- two network namespaces as two hosts ---------------------------------------------------------------------
+
+make_hosts() {
+    local k
+    spaces=("clab-$$-0" "clab-$$-1")
+    trap 'unmake_hosts; rm -rf "$scratch"' EXIT
+    for k in 0 1; do ip netns add "${spaces[k]}" || return 1; done
+    ip -n "${spaces[0]}" link add veth0 type veth peer name veth0 netns "${spaces[1]}" || return 1
+    for k in 0 1; do
+        ip -n "${spaces[k]}" address add "10.77.0.$((k + 1))/24" dev veth0 && ip -n "${spaces[k]}" link set veth0 up &&
+            ip -n "${spaces[k]}" link set lo up || return 1
+    done
+    host=(ip netns exec "${spaces[0]}" ip netns exec "${spaces[1]}") hostwords=4 master=10.77.0.1
+}
+unmake_hosts() {
+    local space
+    for space in "${spaces[@]}"; do ip netns delete "$space" 2>/dev/null; done
+}
+
+runs_on_two_hosts() {
+    both -n 4 --backend shm -- sh -c 'echo $RANK $MASTER_ADDR'
+    ended 10 0 0 || return 1
+    cat "$scratch"/out.[01] >"$scratch/out"
+    has out '0 10.77.0.1\n1 10.77.0.1\n2 10.77.0.1\n3 10.77.0.1\n'
+}
+refuses_to_share_memory_between_hosts() {
+    both -n 4 --backend shm "$program"
+    ended 10 1 1 && says err.0 "shm: the job's 4 ranks are on 2 hosts, .*: use --backend ofi"
+}
+# cut_off ARGS...: while the job runs, host 1's cable is pulled; each launcher notices within three seconds.
+cut_off() {
+    local status=0
+    both "$@"
+    sleep 1.5
+    ip -n "${spaces[1]}" link set veth0 down
+    ended 4 1 1 || status=1
+    ip -n "${spaces[1]}" link set veth0 up
+    sleep 0.1 # for the route to be there
+    return $status
+}
+notices_a_lost_host() {
+    cut_off -n 4 --backend shm -- sleep 60 &&
+        says err.0 'node 1 is lost: its launcher has ended, or its host does not answer' && lines err.0 1 &&
+        says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (Connection timed out)" && lines err.1 1
+}
+tells_ranks_of_a_lost_host() {
+    cut_off -n 2 --backend ofi --interface veth0 -- "$commlab" bench allreduce -n 2 --seconds 20s &&
+        says err.0 'rank 0: .*rank 1 has ended' && says err.0 'node 1 is lost'
+}
+runs_a_lab_on_two_hosts() {
+    both -n 4 --backend ofi --interface veth0 "$program"
+    ended 30 0 0 && says out.0 '^checksum' && lines err.0 0 && lines err.1 0
+}
+
 check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefixes_lines_by_rank \
     runs_a_lab_whose_ranks_meet starts_in_any_order ends_all_when_a_rank_of_node_0_fails \
     ends_all_when_a_rank_of_node_1_fails waits_for_the_slower_node tells_survivors_of_a_killed_rank \
@@ -185,4 +239,19 @@ check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefi
     ends_all_when_one_launcher_is_told_to_end refuses_another_token names_a_port_in_use names_the_node_that_does_not_come \
     says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
 check_having ss ends_all_when_the_store_is_killed
+
+on_hosts=(runs_on_two_hosts refuses_to_share_memory_between_hosts notices_a_lost_host)
+over_ofi=(runs_a_lab_on_two_hosts tells_ranks_of_a_lost_host)
+if [ "$(id -u)" != 0 ]; then
+    skip 'only root may make network namespaces' "${on_hosts[@]}" "${over_ofi[@]}"
+elif ! make_hosts 2>"$scratch/err"; then
+    skip "no network namespaces can be made: $(head -n 1 "$scratch/err")" "${on_hosts[@]}" "${over_ofi[@]}"
+else
+    check_each "${on_hosts[@]}"
+    if "$commlab" run -n 1 --backend ofi true 2>/dev/null; then
+        check_each "${over_ofi[@]}"
+    else
+        skip 'this build has no backend ofi' "${over_ofi[@]}"
+    fi
+fi
 exit $failed
