@@ -56,7 +56,8 @@ static size_t write_whole(const struct store_message *m)
 {
     const size_t head = store_message_write(m, bytes);
     assert_true(head <= STORE_FIXED_BYTES && head + m->tail_bytes <= sizeof bytes);
-    memcpy(bytes + head, m->tail, m->tail_bytes);
+    if (m->tail_bytes)
+        memcpy(bytes + head, m->tail, m->tail_bytes);
     return head + m->tail_bytes;
 }
 
