@@ -23,7 +23,7 @@ host=() hostwords=0 # a command for each node, before the launcher
 ended() {
     local start=$EPOCHREALTIME statuses=() k
     for k in 0 1; do
-        { wait "${pids[k]}"; } 2>/dev/null # a shell would say how it died
+        wait "${pids[k]}"
         statuses[k]=$?
     done
     local ms=$(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))
