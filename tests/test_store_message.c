@@ -195,7 +195,7 @@ static int say(struct store_guest *guest, const struct store_message *m)
 // The next message to a guest; its kind is 0 if there is none.
 static struct store_message answer_to(struct store_guest *guest)
 {
-    static unsigned char out[1 << 16];
+    static unsigned char out[1 << 20];
     static struct store_guest *reader;
     static size_t n, taken;
     struct store_message m = {0};
@@ -351,6 +351,25 @@ static void test_who_does_not_listen_is_cut_off(void **state)
     store_destroy(store);
 }
 
+static void test_who_is_cut_off_hears_nothing_out_of_order(void **state)
+{
+    (void)state;
+    struct store *store = store_new(2, 0);
+    struct store_guest *deaf = join(store, 0, 2, 0), *teller = join(store, 1, 2, 0);
+    struct store_message told = any(STORE_NOTICE), heard;
+    for (int i = 1; i <= STORE_NOTICES + STORE_NOTICES / 2; i++) { // half of them over those that were first
+        told.notice.comm = (uint64_t)i;
+        assert_int_equal(say(teller, &told), CLAB_OK);
+        while (answer_to(teller).kind)
+            ;
+    }
+    for (uint64_t last = 0; (heard = answer_to(deaf)).kind; last = heard.notice.comm)
+        assert_true(heard.notice.comm == last + 1);
+    store_leave(deaf, false);
+    store_leave(teller, false);
+    store_destroy(store);
+}
+
 static struct store_message post(uint64_t key, const void *text)
 {
     return (struct store_message){
@@ -478,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_all_hear_in_one_order_who_is_gone_and_what_is_told),
         cmocka_unit_test(test_who_joins_late_is_welcome_before_it_hears_of_others),
         cmocka_unit_test(test_who_does_not_listen_is_cut_off),
+        cmocka_unit_test(test_who_is_cut_off_hears_nothing_out_of_order),
         cmocka_unit_test(test_a_member_posts_once_at_a_time),
         cmocka_unit_test(test_what_was_posted_stays_when_its_member_is_lost),
         cmocka_unit_test(test_the_first_rank_that_fails_ends_the_job_of_all_nodes),

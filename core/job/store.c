@@ -92,6 +92,12 @@ static bool has_room(const struct store_guest *guest)
     return guest->out_bytes + STORE_FIXED_BYTES <= BATCH_BYTES;
 }
 
+// The oldest notice that it has not heard has been overwritten.
+static bool has_missed(const struct store_guest *guest)
+{
+    return guest->member >= 0 && guest->store->told - guest->heard > STORE_NOTICES;
+}
+
 static void add_notices(struct store_guest *guest)
 {
     const struct store *store = guest->store;
@@ -115,6 +121,8 @@ static void compose(struct store_guest *guest)
 {
     struct answer *answer = &guest->answer;
     guest->out_bytes = guest->sent = 0;
+    if (has_missed(guest))
+        return; // it is cut off, and what is left would be out of order
     if (guest->is_welcome) {
         add_notices(guest);
         add_end(guest);
