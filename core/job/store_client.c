@@ -136,6 +136,7 @@ static void post(struct store_client *c, const struct part *p)
                                    .tail_bytes = 4 * listed + p->bytes});
 }
 
+// An answer to a meeting that was given up may come late.
 static bool is_answered(const struct store_client *c, uint64_t key)
 {
     return c->has_answer && c->answer.key == key;
@@ -241,7 +242,7 @@ static int exchange_part(struct store_client *c, const struct part *p, struct st
     int err = await(c, p->key, clab_now() + c->ticket.timeout, pastime);
     if (err != CLAB_OK && !c->is_cut && withdraw(c, p, err) != CLAB_OK)
         return c->is_cut ? CLAB_EPEER : err;
-    if (c->is_cut && !c->has_answer)
+    if (!is_answered(c, p->key))
         return CLAB_EPEER;
     if (c->answer.err)
         log_failure(c, p);
