@@ -37,7 +37,8 @@ static struct store_message any(enum store_kind kind)
     case STORE_WITHDRAW: m.key = ~(uint64_t)chance(99), m.err = CLAB_ETIMEOUT; break;
     case STORE_GATHERED:
         m.key = chance(99), m.err = chance(2) ? CLAB_ETIMEOUT : CLAB_OK, m.says = chance(2);
-        m.culprit = (int)chance(STORE_MEMBERS), m.whole = chance(99), m.n = chance(STORE_MEMBERS + 1);
+        m.culprit = (int)chance(STORE_MEMBERS), m.whole = chance(99);
+        m.n = m.err ? chance(STORE_MEMBERS + 1) : 1 + chance(STORE_MEMBERS); // there is no answer of nobody
         m.bytes = chance(STORE_BLOB_BYTES + 1);
         m.tail_bytes = (size_t)m.n * (m.err ? 1 + m.bytes : m.bytes);
         break;
@@ -151,6 +152,8 @@ static void test_what_is_not_of_this_protocol_is_refused(void **state)
     write_whole(&m);
     store_u32_write(UINT32_MAX, bytes + 4);
     assert_refused(n, CLAB_EPARSE);
+    m = (struct store_message){.kind = STORE_GATHERED, .culprit = -1, .bytes = 8, .tail = tail}; // of nobody
+    assert_refused(write_whole(&m), CLAB_EPARSE);
 }
 
 // Whatever comes is refused, or within bounds.

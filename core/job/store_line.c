@@ -13,15 +13,15 @@
 
 #include "base/clock.h"
 
-enum { READ_BYTES = 16 << 10 };
+enum { READ_BYTES = 16 << 10, LEAST_ROOM = 64 };
 
 // ---- bytes ---------------------------------------------------------------------------------------------------
 
 static bool make_room(struct store_bytes *b, size_t room)
 {
-    if (room <= b->room)
+    if (b->at && room <= b->room)
         return true;
-    room = room < 2 * b->room ? 2 * b->room : room;
+    room = room < 2 * b->room + LEAST_ROOM ? 2 * b->room + LEAST_ROOM : room;
     unsigned char *grown = realloc(b->at, room);
     if (grown)
         *b = (struct store_bytes){grown, b->n, room};
@@ -98,9 +98,11 @@ static int fill(struct store_line *line, size_t wanted)
 int store_line_read(struct store_line *line, struct store_message *message_p)
 {
     for (;;) {
-        size_t bytes;
-        CLAB_TRY(store_message_read(line->in.at + line->taken, line->in.n - line->taken, message_p, &bytes));
-        if (bytes <= line->in.n - line->taken) {
+        const size_t n = line->in.n - line->taken;
+        size_t bytes = STORE_HEADER_BYTES;
+        if (n)
+            CLAB_TRY(store_message_read(line->in.at + line->taken, n, message_p, &bytes));
+        if (bytes <= n) {
             line->taken += bytes;
             return CLAB_OK;
         }

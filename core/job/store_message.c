@@ -152,6 +152,8 @@ static bool is_member(int32_t member)
 
 static bool is_gathered(const struct store_message *m)
 {
+    if (m->err == CLAB_OK && m->n == 0)
+        return false; // all have given something, of nobody
     if (!is_err(m->err) || !is_member(m->culprit) || m->n > STORE_MEMBERS || m->bytes > STORE_BLOB_BYTES)
         return false;
     return m->tail_bytes == (size_t)m->n * ((m->err != CLAB_OK) + m->bytes);
