@@ -163,6 +163,7 @@ static void test_numbers_out_of_range_are_refused(void **state)
     assert_refused(BY_HAND "WORLD_SIZE=1025", "WORLD_SIZE is '1025', not a number from 1 to 1024");
     assert_refused(BY_HAND "MASTER_PORT=65536", "MASTER_PORT is '65536'");
     assert_refused(BY_HAND "LOCAL_RANK=-1", "LOCAL_RANK is '-1'");
+    assert_refused(BY_HAND "LOCAL_RANK=2 LOCAL_WORLD_SIZE=2", "LOCAL_RANK is '2', not a number from 0 to 1");
     assert_refused(OPEN_MPI "OMPI_COMM_WORLD_RANK=4", "OMPI_COMM_WORLD_RANK is '4'");
     assert_refused("OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK is not set");
 }
@@ -438,6 +439,16 @@ static void test_a_launcher_without_a_store_is_told_with_the_remedy(void **state
     assert_int_equal(status, CLAB_EUNSUPPORTED);
 }
 
+static void test_digits_of_no_bytes_are_an_empty_text(void **state)
+{
+    (void)state;
+    char text[5] = "xxxx";
+    launcher_hex(text, 0, text);
+    assert_string_equal(text, "");
+    launcher_hex("\x0a\xf0", 2, text);
+    assert_string_equal(text, "0af0");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -464,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_token_that_others_may_read_is_refused, forget_token, forget_token),
         cmocka_unit_test_setup_teardown(test_no_place_for_a_token_is_said, forget_token, forget_token),
         cmocka_unit_test(test_a_launcher_without_a_store_is_told_with_the_remedy),
+        cmocka_unit_test(test_digits_of_no_bytes_are_an_empty_text),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

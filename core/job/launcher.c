@@ -228,7 +228,8 @@ static int read_ranks(const struct teller *teller, struct clab_launched *launche
     CLAB_TRY(read_number(teller->size, 1, CLAB_MAX_RANKS, &launched->nranks));
     CLAB_TRY(read_number(teller->rank, 0, launched->nranks - 1, &launched->rank));
     CLAB_TRY(read_number_if_told(teller->local_size, 1, launched->nranks, &launched->local_ranks));
-    return read_number_if_told(teller->local_rank, 0, launched->nranks - 1, &launched->local_rank);
+    const int here = launched->local_ranks < 0 ? launched->nranks : launched->local_ranks;
+    return read_number_if_told(teller->local_rank, 0, here - 1, &launched->local_rank);
 }
 
 // By hand, in a process that mpirun or srun started, RANK and WORLD_SIZE may be of a job on top of theirs, with more
@@ -311,6 +312,7 @@ int clab_launcher_share(const struct clab_launched *launched, double timeout, ch
 
 void launcher_hex(const void *bytes, size_t n, char *text_p)
 {
+    *text_p = '\0'; // of no bytes, too
     for (size_t i = 0; i < n; i++)
         snprintf(text_p + 2 * i, 3, "%02x", ((const unsigned char *)bytes)[i]);
 }
