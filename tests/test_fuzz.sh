@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every parser stands random input for a second or so (make fuzz: for longer), and what makes it up finds a fault that
+# Every parser stands random input for a moment (make fuzz: for longer), and what makes it up finds a fault that
 # is there. Usage: test_fuzz.sh [BUILD].
 
 . tests/cases.sh
 
 planted=$build/tests/fuzz/planted
-settings='conf net lab' # what is nothing without inih
+settings="conf net lab" # what is nothing without inih
 
 # fuzz STATUS SECONDS FILE...: planted, on these; what is left of its input is in $scratch/input.
 fuzz() {
@@ -37,7 +37,7 @@ leaves_nothing_where_there_is_no_fault() {
     fuzz 0 0 "$scratch/right" && [ ! -e "$scratch/input" ]
 }
 runs() {
-    why=$(tests/fuzz/run.sh "$build" 1 '' "$1" 2>&1)
+    why=$(tests/fuzz/run.sh "$build" 0.7 '' "$1" 2>&1)
 }
 
 check_each finds_a_fault_and_leaves_its_input ends_what_does_not_end leaves_nothing_where_there_is_no_fault

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# What random input is made from, for tests/fuzz/run.sh: `seeds NAME` fills the folder $seeds for fuzz_NAME. Files come
+# from the kit; of what it has no files of, the words are here.
+
+# put FILE TEXT: TEXT as printf(1) has it.
+put() { printf "$2" >"$seeds/$1"; }
+
+# Each line of standard input as an input of its own, called $1 and a number.
+put_lines() { split --lines=1 --suffix-length=4 - "$seeds/$1-"; }
+
+# Numbers with their units, as they stand in descriptions of networks.
+seeds_units() { sed -n 's/^[a-z_]* *= *\([0-9.]*\) *\([^ ;]*\).*/\1\2/p' sim/nets/*.net | sort -u | put_lines value; }
+
+seeds_net() {
+    cp sim/nets/*.net "$seeds"
+    cp "$build"/*.net "$seeds" 2>/dev/null # this machine's, if it was measured
+}
+
+seeds_lab() {
+    local folder
+    for folder in labs/[0-9]*; do
+        cp "$folder/lab.conf" "$seeds/${folder##*/}"
+    done
+}
+
+seeds_conf() { seeds_net && seeds_lab; }
+
+# Messages of zeros, of the kinds of core/job/store_message.h: each with as many bytes behind its header as it has.
+seeds_message() {
+    local kind=0 bytes
+    for bytes in 28 0 8 24 12 36 24 24 0 8 0 12; do
+        kind=$((kind + 1))
+        { put $kind "CL\\x1\\x$(printf %x $kind)\\x$(printf %x $bytes)\\0\\0\\0" && head -c $bytes /dev/zero >>"$seeds/$kind"; }
+    done
+}
+
+# A byte that says who hears, and what the store says: among it the answer to the very meeting of fuzz_client.c.
+seeds_client() {
+    local key='\xa1\x1\x7a\x31\xee\x5c\x3a\x6b' # clab_mix(7, 0)
+    put answer "d"'CL\1\x6\x3c\0\0\0'"$key"'\0\0\0\0\1\0\0\0\xff\xff\xff\xff\x8\0\0\0\0\0\0\0\3\0\0\0\x8\0\0\0abcdefghijklmnopqrstuvwx'
+    put gone 'aCL\1\x8\x18\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\x8\0\0\0\0\0\0\0\0\0\0\0'
+    put end 'bCL\1\xc\xc\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0'
+}
+
+# Events of fuzz_store.c: guests 0 to 4 come and join as members, then post, tell, withdraw, leave and listen.
+seeds_store() {
+    local come='\0\1\2\3\4' join='\x00\0\0\x01\1\0\x02\2\0\x03\3\0\x04\4\0'
+    put meet "\\1$come$join"'\x30\x10\0\x31\x10\0\x32\x10\0\x18\x19\x1a'
+    put tell "\\1$come$join"'\x70\1\1\x18\x19\x1a\x1b\x1c\x20\0'
+    put withdraw "\\0$come$join"'\x30\x10\7\x38\0\0\x18\x22\1'
+}
+
+seeds_pmi() {
+    local hello='cmd=response_to_init pmi_version=1 rc=0\ncmd=maxes vallen_max=1024\ncmd=my_kvsname kvsname=k\n'
+    put share "${hello}cmd=put_result rc=0\ncmd=barrier_out\ncmd=get_result rc=0 value=61622063\n"
+    put other "${hello}cmd=barrier_out\ncmd=get_result rc=0 value=6162\ncmd=barrier_out\ncmd=get_result value=63\n"
+}
+
+seeds_host() {
+    put_lines line <<'LINES'
+node[01-03,7],x
+a-b.c_d
+host:29500
+[fe80::1%eth0]:1
+00ff10ab
+LINES
+}
+
+seeds_environment() {
+    local master='MASTER_ADDR=h\nMASTER_PORT=29500\n'
+    put commlab "CLAB_JOB_FD=3\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\n$master"
+    put torchrun "TORCHELASTIC_RUN_ID=x\nTORCHELASTIC_USE_AGENT_STORE=True\nRANK=0\nWORLD_SIZE=2\n$master"
+    put openmpi 'OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_RANK=3\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_SIZE=2\nPMIX_NAMESPACE=n\n'
+    put hydra 'PMI_SIZE=4\nPMI_RANK=3\nPMI_FD=5\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\n'
+    put slurm 'SLURM_STEP_ID=0\nSLURM_JOB_ID=7\nSLURM_STEP_NUM_TASKS=4\nSLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_STEP_NUM_NODES=2\nSLURM_STEP_NODELIST=n[1-2]\n'
+}
+
+seeds() {
+    seeds_"$1"
+    cp -r "tests/fuzz/corpus/$1/." "$seeds" 2>/dev/null # what has gone wrong once
+    return 0
+}
