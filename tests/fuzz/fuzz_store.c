@@ -76,10 +76,10 @@ static void check_said(const struct fuzz *f, struct guest *g, const struct store
     if (g->member < 0)
         must_hold(is_first && m->kind == STORE_REFUSED && store_is_over(g->at));
     else
-        must_hold(m->kind != STORE_REFUSED);
+        must_hold((m->kind == STORE_WELCOME) == is_first || g->tainted);
     switch (m->kind) {
     case STORE_REFUSED: break;
-    case STORE_WELCOME: must_hold(g->member >= 0); break;
+    case STORE_WELCOME: break;
     case STORE_GATHERED: check_gathered(f, g, m); break;
     case STORE_GONE: must_hold(m->notice.culprit >= 0 && m->notice.culprit < RANKS); break;
     case STORE_NOTICE:
