@@ -121,7 +121,7 @@ static void add_addresses(const struct ifaddrs *list, int family, const char *in
             continue;
         write_address(at->ifa_addr, text);
         if (*text && is_wanted(at, interface, text) && used + strlen(text) + 2 <= CLAB_HOST_BYTES)
-            snprintf(hosts + used, CLAB_HOST_BYTES - used, "%s%s", used ? "," : "", text);
+            strcat(used ? strcat(hosts, ",") : hosts, text);
     }
 }
 
