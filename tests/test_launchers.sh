@@ -11,6 +11,8 @@ trap 'slurm_stop; rm -rf "$scratch"' EXIT
 bound=30 # seconds that a launch may last
 export XDG_CONFIG_HOME=$scratch/config TMPDIR=$scratch/tmp CLAB_TIMEOUT=10s
 mkdir "$XDG_CONFIG_HOME" "$TMPDIR"
+printf 'leak:%s\n' libpmix.so libfabric.so >"$scratch/leaks" # theirs, seen where we are built with sanitizers
+export LSAN_OPTIONS=suppressions=$scratch/leaks:print_suppressions=0
 unset CLAB_TOKEN CLAB_BACKEND MASTER_ADDR MASTER_PORT RANK WORLD_SIZE
 
 # ---- launchers ----------------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ cases() {
     local backend
     for backend in $backends; do
         echo "runs_lab_01_on_${backend}_under_$1 lab lab01 $backend $1"
-        echo "runs_lab_07_on_${backend}_under_$1 lab lab07 $backend $1"
+        [ $backend != shm ] || echo "runs_lab_07_on_${backend}_under_$1 lab lab07 $backend $1"
         echo "ends_when_a_rank_dies_on_${backend}_under_$1 death $backend $1"
     done
     case $1 in by_hand | hydra | srun_*) echo "ends_when_a_rank_does_not_come_under_$1 absence $1" ;; esac
