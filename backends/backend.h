@@ -62,6 +62,7 @@ struct clab_bootstrap {
     int local_rank, local_ranks; // among the ranks of this host
     const int *locals;           // (local_ranks) job ranks of this host, ascending
     int cores;                   // that the ranks of this host share
+    bool crowded; // more ranks than cores, here or in all containers of this machine together: who waits gives way
 
     int segment_fd;                       // a sparse memory file that all ranks of this host have open, or -1
     size_t segment_bytes, segment_offset; // the part of it that is the backend's

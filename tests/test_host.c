@@ -128,6 +128,36 @@ static void test_other_namespaces_are_other_hosts(void **state)
     run_ranks(share_two_hosts);
 }
 
+// Each is in a container of its own, and all have but one core between them.
+static int share_a_core(int rank)
+{
+    struct clab_bootstrap *boot;
+    cpu_set_t mine, one;
+    sched_getaffinity(0, sizeof mine, &mine);
+    CPU_ZERO(&one);
+    for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
+        if (CPU_ISSET(c, &mine))
+            CPU_SET(c, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    if (rank > 0 && unshare(CLONE_NEWIPC) != 0)
+        return 3;
+    if (clab_bootstrap_open(&boot) != CLAB_OK)
+        return 1;
+    const bool fine = boot->nnodes == RANKS && boot->local_ranks == 1 && boot->cores == 1 && boot->crowded;
+    clab_bootstrap_close(boot);
+    return fine ? 0 : 2;
+}
+
+static void test_containers_crowd_the_cores_of_their_machine(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skip: only root may make namespaces\n");
+        skip();
+    }
+    run_ranks(share_a_core);
+}
+
 // What others have open can not be opened: they, like us, are closed to all but the system.
 static int share_nothing(int rank)
 {
@@ -215,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(test_ranks_of_one_host_share_its_memory),
         test(test_other_namespaces_are_other_hosts),
+        test(test_containers_crowd_the_cores_of_their_machine),
         test(test_without_proc_ranks_go_on_without_memory),
         test(test_survivors_hear_of_a_killed_rank),
         test(test_a_rank_joins_once),

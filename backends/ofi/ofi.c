@@ -42,7 +42,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
         return err;
     }
     domain->boot = boot;
-    domain->crowded = boot->local_ranks > boot->cores;
+    domain->crowded = boot->crowded;
     ofi_memory_open(domain);
     *domain_p = domain;
     return CLAB_OK;

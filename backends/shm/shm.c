@@ -110,7 +110,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
-    domain->crowded = boot->nranks > boot->cores;
+    domain->crowded = boot->crowded;
     domain->pids = calloc((size_t)boot->nranks, sizeof *domain->pids);
     int err = domain->pids ? map_file(domain) : CLAB_ENOMEM;
     if (!err) {

@@ -50,7 +50,7 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
 
 static bool is_crowded(const struct clab_comm *comm)
 {
-    return comm->job->ranks > comm->job->bootstrap->cores;
+    return comm->job->bootstrap->crowded;
 }
 
 static int choose(struct clab_comm *comm, struct clab_work *w)

@@ -64,6 +64,11 @@ static bool is_same_host(const struct hello *a, const struct hello *b)
     return memcmp(&a->identity, &b->identity, sizeof a->identity) == 0;
 }
 
+static bool is_same_machine(const struct hello *a, const struct hello *b)
+{
+    return *a->identity.boot && strcmp(a->identity.boot, b->identity.boot) == 0;
+}
+
 // The lowest rank on the host of `rank`.
 static int lowest(const struct hello all[], int rank)
 {
@@ -73,11 +78,27 @@ static int lowest(const struct hello all[], int rank)
     return first;
 }
 
+// Containers of one machine are hosts of their own, but share its cores.
+static bool is_crowded(const struct hello all[], int rank, int nranks)
+{
+    cpu_set_t cores;
+    int ranks = 0, most = 0;
+    CPU_ZERO(&cores);
+    for (int r = 0; r < nranks; r++)
+        if (is_same_host(&all[r], &all[rank]) || is_same_machine(&all[r], &all[rank])) {
+            CPU_OR(&cores, &cores, &all[r].cores);
+            most = all[r].launcher_cores > most ? all[r].launcher_cores : most;
+            ranks++;
+        }
+    return ranks > (CPU_COUNT(&cores) > most ? CPU_COUNT(&cores) : most);
+}
+
 static void count_hosts(const struct hello all[], int rank, int nranks, struct clab_host *host)
 {
     const int mine = lowest(all, rank);
     cpu_set_t cores;
     CPU_ZERO(&cores);
+    host->crowded = is_crowded(all, rank, nranks);
     for (int r = 0; r < nranks; r++) {
         if (lowest(all, r) == r) {
             host->node += r < mine;
