@@ -35,8 +35,8 @@ static const char doc[] =
     "their environment. Rank 0 reads standard input unless it is a terminal; the others read nothing. The first rank "
     "that fails ends the job; its exit status, or 128 and its signal, is ours. Signals are passed on to every rank; a "
     "second one that ends programs ends the job.\n\n"
-    "On several nodes, N ranks are divided among them, the first nodes having one more where it does not come out even. "
-    "All nodes have the same -n, --nodes and --master, and the same token: CLAB_TOKEN (32 hexadecimal digits), or else "
+    "On several nodes, N ranks are divided among them; where that does not come out even, the first have one more. All "
+    "nodes have the same -n, --nodes and --master, and the same token: CLAB_TOKEN (32 hexadecimal digits), or else "
     "~/.config/commlab/token, which is made at first use. A failure on one ends all, with its status.";
 
 static int parse_ranks(const char *text, struct clab_launch *launch)

@@ -60,7 +60,7 @@ divides_ranks_among_nodes() {
         'echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE $MASTER_ADDR'
     ended 5 0 0 || return 1
     cat "$scratch"/out.[01] >"$scratch/out"
-    has out '0/5 0/3 0/2 127.0.0.1\n1/5 1/3 0/2 127.0.0.1\n2/5 2/3 0/2 127.0.0.1\n3/5 0/2 1/2 127.0.0.1\n4/5 1/2 1/2 127.0.0.1\n' &&
+    has out "$(printf '%s 127.0.0.1\\n' '0/5 0/3 0/2' '1/5 1/3 0/2' '2/5 2/3 0/2' '3/5 0/2 1/2' '4/5 1/2 1/2')" &&
         leaves_nothing
 }
 tells_all_ranks_one_port_of_their_own() {
@@ -87,8 +87,8 @@ starts_in_any_order() {
 ends_all_with_the_status_of_a_rank_of_node() {
     both -n 4 --backend shm -- sh -c "[ \$RANK = $((3 * $1)) ] && exit 7; sleep 60"
     ended 3 7 7 && says "err.$1" "rank $((3 * $1)) (pid [0-9]*) exited with status 7" &&
-        says "err.$((1 - $1))" "rank $((3 * $1)) of node $1 has failed with status 7" && lines err.0 1 && lines err.1 1 &&
-        leaves_nothing
+        says "err.$((1 - $1))" "rank $((3 * $1)) of node $1 has failed with status 7" &&
+        lines err.0 1 && lines err.1 1 && leaves_nothing
 }
 ends_all_when_a_rank_of_node_0_fails() { ends_all_with_the_status_of_a_rank_of_node 0; }
 ends_all_when_a_rank_of_node_1_fails() { ends_all_with_the_status_of_a_rank_of_node 1; }
@@ -99,8 +99,8 @@ waits_for_the_slower_node() {
 tells_survivors_of_a_killed_rank() {
     both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { sleep 0.7; kill -9 $$; } & exec "$@"' - \
         "$commlab" bench allreduce -n 4 --seconds 20s
-    ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' && says err.0 'rank 3 of node 1 has failed with status 137' &&
-        leaves_nothing
+    ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' &&
+        says err.0 'rank 3 of node 1 has failed with status 137' && leaves_nothing
 }
 ends_all_when_the_launcher_is_killed_of_node() {
     both -n 4 --backend shm -- sleep 60
@@ -132,8 +132,9 @@ refuses_another_token() {
     ((port++))
     node 0 -n 2 --backend shm --timeout 1s true
     CLAB_TOKEN=00112233445566778899aabbccddeeff node 1 -n 2 --backend shm true
-    ended 3 1 2 && says err.1 'refuses our token: let CLAB_TOKEN, or else ~/.config/commlab/token, be the same on all' &&
-        lines err.1 1 && says err.0 'node 1 of 2 did not arrive within 1 s' && lines err.0 1 && leaves_nothing
+    ended 3 1 2 && lines err.1 1 &&
+        says err.1 'refuses our token: let CLAB_TOKEN, or else ~/.config/commlab/token, be the same on all' &&
+        says err.0 'node 1 of 2 did not arrive within 1 s' && lines err.0 1 && leaves_nothing
 }
 names_a_port_in_use() {
     ((port++))
@@ -221,7 +222,8 @@ cut_off() {
 notices_a_lost_host() {
     cut_off -n 4 --backend shm -- sleep 60 &&
         says err.0 'node 1 is lost: its launcher has ended, or its host does not answer' && lines err.0 1 &&
-        says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (Connection timed out)" && lines err.1 1
+        says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (Connection timed out)" &&
+        lines err.1 1
 }
 tells_ranks_of_a_lost_host() {
     cut_off -n 2 --backend ofi --interface veth0 -- "$commlab" bench allreduce -n 2 --seconds 20s &&
@@ -236,8 +238,8 @@ check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefi
     runs_a_lab_whose_ranks_meet starts_in_any_order ends_all_when_a_rank_of_node_0_fails \
     ends_all_when_a_rank_of_node_1_fails waits_for_the_slower_node tells_survivors_of_a_killed_rank \
     ends_all_when_the_launcher_of_node_0_is_killed ends_all_when_the_launcher_of_node_1_is_killed \
-    ends_all_when_one_launcher_is_told_to_end refuses_another_token names_a_port_in_use names_the_node_that_does_not_come \
-    says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
+    ends_all_when_one_launcher_is_told_to_end refuses_another_token names_a_port_in_use \
+    names_the_node_that_does_not_come says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
 check_having ss ends_all_when_the_store_is_killed
 
 on_hosts=(runs_on_two_hosts refuses_to_share_memory_between_hosts notices_a_lost_host)

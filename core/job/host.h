@@ -4,8 +4,8 @@
 //
 // - Ranks are of one host if its boot, and their namespaces of the network, of processes and of IPC, are the same:
 //   a container is a host of its own, and so is a network namespace.
-// - Hosts are numbered by their lowest ranks. The lowest makes the memory file, the others open it by way of /proc; where
-//   that is forbidden, all go on without.
+// - Hosts are numbered by their lowest ranks. The lowest makes the memory file, the others open it by way of /proc;
+//   where that is forbidden, all go on without.
 #pragma once
 
 #include "job/control.h"

@@ -49,9 +49,9 @@ struct clab_launch {
 // Start the ranks and wait for them. To be called before the caller starts threads.
 //   out: in the parent, *rank_p is -1 and *status_p the exit status to end with: 0, the first failing rank's status, or
 //        128 + its signal; the line that names it has been logged. In a rank started without a program, *rank_p >= 0.
-//   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS; of several nodes CLAB_ETIMEOUT (not all have come), CLAB_EPEER
-// - With several nodes, each launcher starts its part of the ranks. A failure on any ends all, and all launchers end with
-//   the status of the first.
+//   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS; of several nodes CLAB_ETIMEOUT (not all came), CLAB_EPEER
+// - With several nodes, each launcher starts its part of the ranks. A failure on any ends all, and all launchers end
+//   with the status of the first.
 // - Each rank leads a process group of its own. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and
 //   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-// Addresses only: pages come when they are touched. Any rank may need most of the machine, and each has queues from all.
+// Addresses only: pages come when they are touched. Any rank may need most of the machine; each has queues from all.
 static size_t segment_bytes(int nranks)
 {
     return 2 * (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) + (size_t)nranks * ((size_t)4 << 30);

@@ -11,6 +11,6 @@
 //   errors: CLAB_ESYS
 int clab_memory_make(int nranks, int cores, bool inherited, int *fd_p, struct clab_control **control_p);
 // Map the control pages of a file that has been made for `nranks`.
-//   errors, not logged: CLAB_EINVAL (it is no such file), CLAB_ESYS (errno), CLAB_EPARSE (for others, or another version)
+//   errors, not logged: CLAB_EINVAL (it is no such file), CLAB_ESYS (errno), CLAB_EPARSE (of others, another version)
 int clab_memory_map(int fd, int nranks, struct clab_control **control_p);
 void clab_memory_unmap(struct clab_control *control);

@@ -3,8 +3,8 @@
 // node 0 starts.
 //
 // - Ranks are numbered node by node; the first nodes have one more where nnodes does not divide nranks.
-// - A launcher tells the store how its ranks have ended, and hears from it that the job is over: when all nodes are done,
-//   or when the first rank has failed or the first launcher is lost.
+// - A launcher tells the store how its ranks have ended, and hears from it that the job is over: when all nodes are
+//   done, or when the first rank has failed or the first launcher is lost.
 #pragma once
 
 #include "job/job.h"

@@ -64,8 +64,8 @@ static inline int store_first_rank(int nranks, int nnodes, int node)
 // Serve who connects to `listener`, until `lifeline` has ended and no member is left (store_server.c).
 void store_serve(const struct store_job *job, int listener, int lifeline);
 
-// The same in a process of its own (store_start.c): nobody's child, in a session of its own, and nothing of ours is open
-// there but `listener`.  *lifeline_p: the store ends once this is closed here and no member is connected.
+// The same in a process of its own (store_start.c): nobody's child, in a session of its own, and nothing of ours is
+// open there but `listener`.  *lifeline_p: the store ends once this is closed here and no member is connected.
 //   errors: CLAB_ESYS
 int store_start(const struct store_job *job, int listener, int *lifeline_p);
 // Close the lifeline, and wait until the store has ended, `seconds` at most.

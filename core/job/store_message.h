@@ -20,8 +20,8 @@ enum store_kind {
     STORE_REFUSED,  // store to member, the last: refusal, number
     STORE_POST,     // member: key, whole, bytes, n; tail: (n) members as u32, then the bytes. n = 0: all ranks
     STORE_WITHDRAW, // member: key, err. Has waited too long, or has heard that it is in vain
-    STORE_GATHERED, // store: key, err, says, culprit, whole, n, bytes; tail: (n, bytes), after an error (n) flags: who has
-                    // come, before them, or with n = 0 none
+    STORE_GATHERED, // store: key, err, says, culprit, whole, n, bytes; tail: (n, bytes), and after an error before them
+                    // (n) flags: who has come; with n = 0 none
     STORE_NOTICE,   // both ways: notice
     STORE_GONE,     // store: notice, of LEFT and LOST, that the store itself has found
     STORE_FAREWELL, // member, the last: leaves
