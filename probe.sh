@@ -135,6 +135,18 @@ probed_cppflags += -DHAVE_LIBFABRIC' links -lfabric <<'C'
 #include <rdma/fi_tagged.h>
 int main(void) { return FI_VERSION_LT(fi_version(), FI_VERSION(1, 11)); }
 C
+    local mpicc mpirun=
+    mpicc=$(command -v "${MPICC:-mpicc}") && mpirun=$(mpirun_of "$mpicc")
+    probe mpi "the mpi backend, a plugin, by ${mpicc##*/} and ${mpirun:-no mpirun}" 'no mpi backend' \
+        libopenmpi-dev openmpi-devel "probed_plugins += mpi
+probed_mpicc := $mpicc
+probed_mpirun := $mpirun" links_mpi <<'C'
+#include <mpi.h>
+#if MPI_VERSION < 3
+#error "collectives that do not block came with MPI 3"
+#endif
+int main(int argc, char **argv) { MPI_Request r; return MPI_Init(&argc, &argv) || MPI_Ibarrier(MPI_COMM_WORLD, &r); }
+C
     probe gnuplot 'figures as SVG and PNG' 'no figures' \
         'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
     probe libfuzzer 'make fuzz sees which input leads to new code' 'make fuzz changes its input blindly' \

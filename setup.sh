@@ -27,6 +27,7 @@ clang                             clang
 libclang-rt-dev                   compiler-rt
 g++                               gcc-c++
 libgloo-dev                       gloo-devel
+libopenmpi-dev|libmpich-dev       openmpi-devel
 -                                 libasan
 -                                 libubsan
 -                                 libtsan

@@ -187,6 +187,10 @@ struct clab_backend {
     int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
     const struct clab_device *device;
+
+    // How the library starts ranks, where they must be started by it: the program and its options, before `-n N PROGRAM`,
+    // ended by NULL; the first is "" where it is not known. NULL: as we do.
+    const char *const *launcher;
 };
 
 bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);

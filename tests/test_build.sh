@@ -66,6 +66,9 @@ misses_with_broken_header() {
     probes CXXFLAGS="-I$scratch/broken" && missed_only gloo && ! given gloo
 }
 
+misses_a_compiler_of_no_mpi() { probes MPICC="$cc" && missed_only mpi && ! given mpi; }
+misses_an_mpi_s_compiler_that_is_not_there() { probes MPICC=no-such-mpicc && missed_only mpi && ! given mpi; }
+
 misses_without_functions() {
     local archive=lib${1#lib}.a status
     ar rcs "$scratch/lib/$archive"
@@ -111,7 +114,7 @@ link_machine
 probes
 here=$why
 absent=$(grep -c '✗' <<<"$here")
-for name in $libraries gnuplot libfuzzer; do
+for name in $libraries gloo mpi gnuplot libfuzzer; do
     if missed=$(grep "✗ $name: " <<<"$here"); then
         skip "${missed#✗ }" finds_$name
         continue
@@ -120,6 +123,7 @@ for name in $libraries gnuplot libfuzzer; do
     case $name in
     gnuplot) check misses_from_path_$name misses_from_path $name gnuplot ;;
     libfuzzer) check misses_from_path_$name misses_from_path $name clang ;;
+    mpi) check_each misses_a_compiler_of_no_mpi misses_an_mpi_s_compiler_that_is_not_there ;;
     *)
         check misses_without_header_$name misses_without_header $name
         check misses_without_functions_$name misses_without_functions $name

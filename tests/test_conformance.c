@@ -10,6 +10,7 @@
 
 #include "capture.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -452,11 +453,25 @@ static int add_backend(const char *backend, int n)
     return n;
 }
 
-// The backends that are named, or else all that are built in: plugins have their own tests.
+// A rank of a job that another launcher has started; all of them share `file`, which is empty at first.
+static int be_rank(const char *file, size_t large)
+{
+    const int fd = open(file, O_RDWR);
+    if (fd < 0 || ftruncate(fd, sizeof *entered) != 0)
+        return NOT_OPENED;
+    entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return entered == MAP_FAILED ? NOT_OPENED : run_rank(large);
+}
+
+// Of the backends that are named, or else of all that are built in: plugins have their own tests. Or, by
+// `--rank FILE COUNT`, as a rank, with COUNT for a large count.
 int main(int argc, char **argv)
 {
     static struct CMUnitTest tests[MAX_TESTS];
     int n = 0;
+    if (argc == 4 && !strcmp(argv[1], "--rank"))
+        return be_rank(argv[2], (size_t)atoll(argv[3]));
     entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (entered == MAP_FAILED)
         return 1;

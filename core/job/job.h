@@ -57,6 +57,8 @@ struct clab_launch {
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
 // - Whatever ranks have started and left behind is killed when the last rank has ended.
+// - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not
+//   return, and what is said above of signals and ends is the launcher's to keep. One rank alone is started as others are.
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
 
 // What clab_job_open will do, when -n asks for so many ranks (0: not given).

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "job/memory.h"
+#include "job/mpirun.h"
 #include "job/run.h"
 
 void run_signals(sigset_t *set_p)
@@ -223,10 +224,27 @@ static void leave_place(struct run *run)
     nodes_end(&run->nodes);
 }
 
+// One rank alone needs nobody who starts it.
+static bool needs_mpirun(const struct run *run)
+{
+    return clab_backend_find(run->backend)->launcher && run->launch->nranks > 1;
+}
+
+static int become_mpirun(const struct run *run)
+{
+    const struct clab_launch *launch = run->launch;
+    if (launch->nnodes <= 1)
+        return clab_mpirun_become(clab_backend_find(run->backend), launch->nranks, launch->program);
+    clab_error("--nodes: ranks of backend %s are started by its own mpirun: name the hosts to that", run->backend);
+    return CLAB_EINVAL;
+}
+
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p)
 {
     struct run run = {.launch = launch};
     CLAB_TRY(check(launch, &run));
+    if (needs_mpirun(&run))
+        return become_mpirun(&run);
     fill_standard_streams();
     CLAB_TRY(find_place(&run));
     int err = make_memory(&run);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the mpi backend share.
+//
+// - mpi.c       the backend's table: attach, open, close, wait.
+// - types.c     our types and operations in MPI's terms.
+// - natives.c   MPI's collectives that do not block.
+// - messages.c  sends and receives.
+//
+// MPI-3. Counts of MPI are ints: what is larger goes in pieces.
+#pragma once
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "backend.h"
+#include "base/log.h"
+
+enum { MPI_PIECE_ELEMENTS = 1 << 27 }; // of at most 8 bytes
+
+struct clab_domain {
+    struct clab_bootstrap *boot;
+    bool crowded;     // more ranks than cores
+    int *world_ranks; // (nranks): the rank in MPI_COMM_WORLD of each rank of the job
+};
+
+struct message; // of messages.c
+
+struct clab_endpoint {
+    struct clab_domain *domain;
+    MPI_Comm comm;
+    int rank, nranks;
+    struct message *spare; // to use again
+};
+
+// Pass on what MPI says: CLAB_EMISMATCH of a message longer than its buffer, CLAB_ENOMEM, else CLAB_EPEER, which is
+// logged with MPI's own words.
+int mpi_error(int code);
+#define MPI_TRY(call) CLAB_TRY(mpi_error(call))
+
+// What is under way when a communicator has failed stays so for ever: MPI can not take it back. Such a process leaves
+// without a goodbye, upon which mpirun ends the others.
+void mpi_give_up(void);
+
+// ---- types.c -------------------------------------------------------------------------------------------------
+
+// Once, after MPI_Init; and before MPI_Finalize.
+int mpi_types_make(void);
+void mpi_types_free(void);
+MPI_Datatype mpi_type(enum clab_type type);
+MPI_Op mpi_op(enum clab_type type, enum clab_op op);
+
+// ---- natives.c and messages.c: the slots of the table --------------------------------------------------------
+
+bool mpi_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
+int mpi_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
+int mpi_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
+
+int mpi_messages_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
+int mpi_messages_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
+void mpi_messages_free(struct clab_endpoint *endpoint); // the spare ones

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// The mpi backend: any MPI, so that labs and bench run on a cluster as its users' programs do.
+//
+// - Ranks are started by MPI's own mpirun: by its user, or by us in their place (`launcher`).
+// - MPI is initialised once a process, and finalised when the process ends well. After a failure it is not: mpirun then
+//   ends the job. When a rank dies, most MPIs end the others at once, before they can say so.
+// - It is polled by the one thread that calls us: MPI_THREAD_FUNNELED.
+
+#include "mpi/endpoint.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/relax.h"
+#include "plugin.h"
+
+#define GREET UINT64_C(0x6d7069206d656574) // the key of attach's meeting
+enum { SPINS = 2000, YIELDS = 1000 };
+
+static bool is_ours, has_types, is_broken; // MPI_Init was called here; types made; something is under way for ever
+static int attached;                       // domains
+
+int mpi_error(int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int class = MPI_SUCCESS, length;
+    if (code == MPI_SUCCESS)
+        return CLAB_OK;
+    MPI_Error_class(code, &class);
+    if (class == MPI_ERR_TRUNCATE)
+        return CLAB_EMISMATCH;
+    if (class == MPI_ERR_NO_MEM)
+        return CLAB_ENOMEM;
+    MPI_Error_string(code, text, &length);
+    clab_error("MPI: %s", text);
+    return CLAB_EPEER;
+}
+
+void mpi_give_up(void)
+{
+    is_broken = true;
+}
+
+// ---- domain --------------------------------------------------------------------------------------------------
+
+static void finalize(void)
+{
+    int is_over;
+    MPI_Finalized(&is_over);
+    if (!is_ours || is_broken || attached || is_over)
+        return;
+    if (has_types)
+        mpi_types_free();
+    MPI_Finalize();
+}
+
+static int initialize(void)
+{
+    int is_there, level;
+    MPI_Initialized(&is_there);
+    if (!is_there) {
+        MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+        is_ours = true;
+        atexit(finalize);
+    }
+    MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    if (!has_types)
+        CLAB_TRY(mpi_types_make());
+    has_types = true;
+    return CLAB_OK;
+}
+
+// Who of MPI's is who of the job's.
+static int greet(struct clab_domain *domain)
+{
+    struct clab_bootstrap *boot = domain->boot;
+    int world, rank;
+    MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &world));
+    MPI_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    if (world != boot->nranks) {
+        clab_error("MPI knows of %d ranks, and the job has %d: start them by the mpirun of this MPI (%s)", world,
+                   boot->nranks, CLAB_MPIRUN);
+        return CLAB_EUNSUPPORTED;
+    }
+    domain->world_ranks = calloc((size_t)boot->nranks, sizeof *domain->world_ranks);
+    if (!domain->world_ranks)
+        return CLAB_ENOMEM;
+    return boot->exchange(boot, (struct clab_meeting){.key = GREET}, &rank, sizeof rank, domain->world_ranks);
+}
+
+static void detach(struct clab_domain *domain)
+{
+    attached--;
+    free(domain->world_ranks);
+    free(domain);
+}
+
+static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
+{
+    struct clab_domain *domain = calloc(1, sizeof *domain);
+    if (!domain)
+        return CLAB_ENOMEM;
+    domain->boot = boot;
+    domain->crowded = boot->nranks > boot->cores;
+    attached++;
+    int err = initialize();
+    if (!err)
+        err = greet(domain);
+    if (err) {
+        detach(domain);
+        return err;
+    }
+    *domain_p = domain;
+    return CLAB_OK;
+}
+
+static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+{
+    (void)domain;
+    void *memory = aligned_alloc(64, bytes / 64 * 64 + 64);
+    if (!memory) {
+        clab_error("mpi: no memory for %zu bytes", bytes);
+        return CLAB_ENOMEM;
+    }
+    *memory_p = memory;
+    return CLAB_OK;
+}
+
+static void release(struct clab_domain *domain, void *memory)
+{
+    (void)domain;
+    free(memory);
+}
+
+// ---- endpoint ------------------------------------------------------------------------------------------------
+
+static int make_comm(struct clab_domain *domain, struct clab_group *group, const int ranks[], MPI_Comm *comm_p)
+{
+    MPI_Group world, members;
+    MPI_TRY(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    MPI_TRY(MPI_Group_incl(world, group->nranks, ranks, &members));
+    MPI_TRY(MPI_Comm_create_group(MPI_COMM_WORLD, members, (int)(group->id % 30000), comm_p));
+    MPI_TRY(MPI_Comm_set_errhandler(*comm_p, MPI_ERRORS_RETURN));
+    MPI_Group_free(&members);
+    MPI_Group_free(&world);
+    (void)domain;
+    return CLAB_OK;
+}
+
+// MPI waits for members for ever; so they first meet by way of the job, which has a deadline.
+static int open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+{
+    const size_t n = (size_t)group->nranks;
+    struct clab_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    int mine = group->rank, *ranks = calloc(2 * n, sizeof *ranks);
+    int err = endpoint && ranks ? CLAB_OK : CLAB_ENOMEM;
+    if (!err)
+        err = group->exchange(group, &mine, sizeof mine, ranks + n);
+    for (size_t i = 0; i < n && !err; i++)
+        ranks[i] = domain->world_ranks[group->ranks[i]];
+    if (!err)
+        err = make_comm(domain, group, ranks, &endpoint->comm);
+    free(ranks);
+    if (err) {
+        free(endpoint);
+        return err;
+    }
+    endpoint->domain = domain;
+    endpoint->rank = group->rank;
+    endpoint->nranks = group->nranks;
+    *endpoint_p = endpoint;
+    return CLAB_OK;
+}
+
+// Freeing a communicator is collective by the standard; the MPIs that there are do not wait for each other in it.
+static void close(struct clab_endpoint *endpoint, bool failed)
+{
+    if (failed)
+        mpi_give_up();
+    else
+        MPI_Comm_free(&endpoint->comm);
+    mpi_messages_free(endpoint);
+    free(endpoint);
+}
+
+static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
+{
+    const unsigned spins = endpoint->domain->crowded ? 0 : SPINS;
+    const struct timespec moment = {.tv_nsec = 50000};
+    if (fruitless < spins) {
+        clab_relax();
+        return false;
+    }
+    if (fruitless < spins + YIELDS)
+        sched_yield();
+    else
+        nanosleep(&moment, NULL);
+    return true;
+}
+
+// ---- the table -----------------------------------------------------------------------------------------------
+
+static const char *const launcher[] = {
+    CLAB_MPIRUN,
+#ifdef OPEN_MPI
+    "--oversubscribe",
+    "--allow-run-as-root",
+#endif
+    NULL,
+};
+
+static const struct clab_backend backend = {
+    .name = "mpi",
+#ifdef OPEN_MPI
+    .title = "Open MPI, with its own collectives",
+#else
+    .title = "MPI, with its own collectives",
+#endif
+    .attach = attach,
+    .detach = detach,
+    .alloc = alloc,
+    .free = release,
+    .open = open,
+    .close = close,
+    .start = mpi_messages_start,
+    .test = mpi_messages_test,
+    .idle = idle,
+    .has_native = mpi_has_native,
+    .native_start = mpi_native_start,
+    .native_test = mpi_native_test,
+    .device = &clab_device_cpu,
+    .launcher = launcher,
+};
+
+CLAB_PLUGIN("mpi", &backend);

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// MPI's collectives that do not block.
+//
+// - A call is one of MPI's; one of more elements than an int counts is several, in pieces. Where a piece of every block
+//   is apart from its block's other pieces, as in an allgather, a strided type says where blocks begin.
+// - What MPI does not let be the same memory is told so (MPI_IN_PLACE), or, in a reduce-scatter, goes by way of memory of
+//   ours.
+
+#include "mpi/endpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct clab_native {
+    struct clab_call call;
+    char *bounce; // a reduce-scatter's result, if it is not made in `out`
+    int nrequests;
+    MPI_Request requests[];
+};
+
+// A piece of a call: elements [first, first + count) of each block.
+struct piece {
+    struct clab_endpoint *endpoint;
+    const struct clab_call *call;
+    const char *in; // of the piece's first element in the first block
+    char *out;
+    int count;
+    MPI_Datatype type;   // an element
+    MPI_Datatype blocks; // an element, the next block's first `call->count` elements on
+    MPI_Request *request_p;
+};
+
+static size_t block_bytes(const struct clab_call *call)
+{
+    return call->count * clab_type_bytes(call->type);
+}
+
+static bool is_root(const struct piece *p)
+{
+    return p->endpoint->rank == p->call->root;
+}
+
+// Whether this rank's block of `whole` is `part`.
+static bool is_mine(const struct piece *p, const void *whole, const void *part)
+{
+    return (const char *)whole + (size_t)p->endpoint->rank * block_bytes(p->call) == part;
+}
+
+// ---- one of MPI's --------------------------------------------------------------------------------------------
+
+static int start_broadcast(const struct piece *p)
+{
+    void *buffer = is_root(p) ? (void *)(uintptr_t)p->in : p->out; // the root's is only read
+    if (is_root(p) && p->in != p->out)
+        memcpy(p->out, p->in, (size_t)p->count * clab_type_bytes(p->call->type));
+    return MPI_Ibcast(buffer, p->count, p->type, p->call->root, p->endpoint->comm, p->request_p);
+}
+
+static int start_reduce(const struct piece *p)
+{
+    const void *in = is_root(p) && p->in == p->out ? MPI_IN_PLACE : p->in;
+    return MPI_Ireduce(in, is_root(p) ? p->out : NULL, p->count, p->type, mpi_op(p->call->type, p->call->op),
+                       p->call->root, p->endpoint->comm, p->request_p);
+}
+
+static int start_allreduce(const struct piece *p)
+{
+    return MPI_Iallreduce(p->in == p->out ? MPI_IN_PLACE : p->in, p->out, p->count, p->type,
+                          mpi_op(p->call->type, p->call->op), p->endpoint->comm, p->request_p);
+}
+
+static int start_allgather(const struct piece *p)
+{
+    const void *in = is_mine(p, p->call->out, p->call->in) ? MPI_IN_PLACE : p->in;
+    return MPI_Iallgather(in, p->count, p->type, p->out, 1, p->blocks, p->endpoint->comm, p->request_p);
+}
+
+static int start_gather(const struct piece *p)
+{
+    const void *in = is_root(p) && is_mine(p, p->call->out, p->call->in) ? MPI_IN_PLACE : p->in;
+    return MPI_Igather(in, p->count, p->type, p->out, 1, p->blocks, p->call->root, p->endpoint->comm, p->request_p);
+}
+
+static int start_scatter(const struct piece *p)
+{
+    void *out = is_root(p) && is_mine(p, p->call->in, p->call->out) ? MPI_IN_PLACE : p->out;
+    return MPI_Iscatter(p->in, 1, p->blocks, out, p->count, p->type, p->call->root, p->endpoint->comm, p->request_p);
+}
+
+static int start_alltoall(const struct piece *p)
+{
+    return MPI_Ialltoall(p->in, 1, p->blocks, p->out, 1, p->blocks, p->endpoint->comm, p->request_p);
+}
+
+static int start_piece(const struct piece *p)
+{
+    switch (p->call->collective) {
+    case CLAB_BROADCAST: return start_broadcast(p);
+    case CLAB_REDUCE: return start_reduce(p);
+    case CLAB_ALLREDUCE: return start_allreduce(p);
+    case CLAB_ALLGATHER: return start_allgather(p);
+    case CLAB_GATHER: return start_gather(p);
+    case CLAB_SCATTER: return start_scatter(p);
+    default: return start_alltoall(p);
+    }
+}
+
+// ---- all of a call -------------------------------------------------------------------------------------------
+
+// `count` elements, and the next such thing a whole block on.
+static int make_blocks(const struct clab_call *call, int count, MPI_Datatype *blocks_p)
+{
+    MPI_Datatype together;
+    MPI_TRY(MPI_Type_contiguous(count, mpi_type(call->type), &together));
+    MPI_TRY(MPI_Type_create_resized(together, 0, (MPI_Aint)block_bytes(call), blocks_p));
+    MPI_TRY(MPI_Type_free(&together));
+    return mpi_error(MPI_Type_commit(blocks_p));
+}
+
+static bool has_blocks(enum clab_collective collective)
+{
+    return collective == CLAB_ALLGATHER || collective == CLAB_GATHER || collective == CLAB_SCATTER ||
+           collective == CLAB_ALLTOALL;
+}
+
+static int start_pieces(struct clab_endpoint *endpoint, struct clab_native *native)
+{
+    const struct clab_call *call = &native->call;
+    for (size_t first = 0; first < call->count; first += MPI_PIECE_ELEMENTS) {
+        const size_t left = call->count - first, bytes = first * clab_type_bytes(call->type);
+        struct piece p = {
+            .endpoint = endpoint,
+            .call = call,
+            .in = (const char *)call->in + bytes,
+            .out = (char *)call->out + bytes,
+            .count = left < MPI_PIECE_ELEMENTS ? (int)left : MPI_PIECE_ELEMENTS,
+            .type = mpi_type(call->type),
+            .request_p = &native->requests[native->nrequests],
+        };
+        if (has_blocks(call->collective))
+            CLAB_TRY(make_blocks(call, p.count, &p.blocks));
+        MPI_TRY(start_piece(&p));
+        native->nrequests++;
+        if (has_blocks(call->collective))
+            MPI_TRY(MPI_Type_free(&p.blocks)); // MPI keeps it as long as it is needed
+    }
+    return CLAB_OK;
+}
+
+// Blocks too long for an int are reduced one by one, each to its rank.
+static int reduce_blocks(struct clab_endpoint *endpoint, struct clab_native *native)
+{
+    const struct clab_call whole = native->call;
+    for (int rank = 0; rank < endpoint->nranks; rank++) {
+        native->call.collective = CLAB_REDUCE;
+        native->call.root = rank;
+        native->call.in = (const char *)whole.in + (size_t)rank * block_bytes(&whole);
+        native->call.out = native->bounce;
+        CLAB_TRY(start_pieces(endpoint, native));
+    }
+    native->call = whole;
+    return CLAB_OK;
+}
+
+static int start_reduce_scatter(struct clab_endpoint *endpoint, struct clab_native *native)
+{
+    const struct clab_call *call = &native->call;
+    const char *in = call->in, *out = call->out;
+    const bool is_apart = out >= in + (size_t)endpoint->nranks * block_bytes(call) || out + block_bytes(call) <= in;
+    if (!is_apart || call->count > MPI_PIECE_ELEMENTS)
+        if (!(native->bounce = malloc(block_bytes(call))))
+            return CLAB_ENOMEM;
+    if (call->count > MPI_PIECE_ELEMENTS)
+        return reduce_blocks(endpoint, native);
+    return mpi_error(MPI_Ireduce_scatter_block(in, native->bounce ? native->bounce : call->out, (int)call->count,
+                                               mpi_type(call->type), mpi_op(call->type, call->op), endpoint->comm,
+                                               &native->requests[native->nrequests++]));
+}
+
+static int start_call(struct clab_endpoint *endpoint, struct clab_native *native)
+{
+    if (native->call.collective == CLAB_BARRIER)
+        return mpi_error(MPI_Ibarrier(endpoint->comm, &native->requests[native->nrequests++]));
+    if (native->call.count == 0)
+        return CLAB_OK;
+    return native->call.collective == CLAB_REDUCE_SCATTER ? start_reduce_scatter(endpoint, native)
+                                                          : start_pieces(endpoint, native);
+}
+
+static void free_native(struct clab_native *native)
+{
+    free(native->bounce);
+    free(native);
+}
+
+bool mpi_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op)
+{
+    (void)type, (void)op;
+    return collective != CLAB_SENDRECV;
+}
+
+int mpi_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
+{
+    const size_t pieces = call->count / MPI_PIECE_ELEMENTS + 1;
+    const size_t most = pieces * (call->collective == CLAB_REDUCE_SCATTER ? (size_t)endpoint->nranks : 1);
+    struct clab_native *native = calloc(1, sizeof *native + most * sizeof *native->requests);
+    if (!native)
+        return CLAB_ENOMEM;
+    native->call = *call;
+    const int err = start_call(endpoint, native);
+    if (!err)
+        *native_p = native;
+    else if (native->nrequests == 0) // else MPI still uses it
+        free_native(native);
+    return err;
+}
+
+int mpi_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p)
+{
+    (void)endpoint;
+    int done = 1;
+    for (int i = 0; i < native->nrequests && done; i++)
+        MPI_TRY(MPI_Test(&native->requests[i], &done, MPI_STATUS_IGNORE)); // at once for what is done
+    *done_p = done;
+    if (!done)
+        return CLAB_OK;
+    if (native->bounce)
+        memcpy(native->call.out, native->bounce, block_bytes(&native->call));
+    free_native(native);
+    return CLAB_OK;
+}
