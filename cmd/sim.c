@@ -19,7 +19,8 @@
 #include "schedule/schedule.h"
 #include "sim.h"
 
-enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
+enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, STRAGGLERS_AT_MOST = 64 };
+enum { ENOUGH_MESSAGES = 10000 }; // for a rate to say something
 enum {
     KEY_NET = 256,
     KEY_ENGINE,
@@ -30,6 +31,8 @@ enum {
     KEY_BETA,
     KEY_GAMMA,
     KEY_CALLS,
+    KEY_DELAY,
+    KEY_COMPUTE,
     KEY_IN_PLACE,
     KEY_JSON
 };
@@ -51,6 +54,8 @@ static const struct argp_option argp_options[] = {
     {"root", KEY_ROOT, "R", 0, "root (0)", 2},
     {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
     {"calls", KEY_CALLS, "K", 0, "calls back to back: what one more adds; 1 is a call from a common start (1)", 2},
+    {"delay", KEY_DELAY, "RANK=TIME", 0, "a straggler: this rank begins so much later, as 3=100us; may be given again", 2},
+    {"compute", KEY_COMPUTE, "TIME", 0, "each rank's core computes so long before each call (0s)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "in and out are the same memory", 2},
     {"json", KEY_JSON, NULL, 0, "print JSON", 3},
     {0},
@@ -60,6 +65,11 @@ static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
     "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait.";
+
+struct delay {
+    int rank;
+    double seconds;
+};
 
 struct request {
     const char *collective, *algorithm, *net_name;
@@ -72,6 +82,9 @@ struct request {
     struct clab_problem problem; // lanes: 0 until the algorithm is known
     struct clab_sim_options options;
     struct clab_net *net;
+    struct delay stragglers[STRAGGLERS_AT_MOST];
+    int nstragglers;
+    double *delays; // (nranks) s, or NULL
 };
 
 struct answer {
@@ -102,11 +115,33 @@ static void parse_cost(const char *option, const char *text, double *value_p)
         refuse(option, text, "a cost or rate with its unit, such as 0.1ns/B or 10GB/s");
 }
 
+static void parse_time(const char *option, const char *text, double *value_p)
+{
+    if (clab_parse_seconds(text, value_p) != CLAB_OK)
+        refuse(option, text, "a time with its unit, such as 5us");
+}
+
+// RANK=TIME
+static void parse_delay(const char *text, struct request *r)
+{
+    char rank[16];
+    const char *equals = strchr(text, '=');
+    struct delay *d = &r->stragglers[r->nstragglers];
+    if (r->nstragglers == STRAGGLERS_AT_MOST)
+        refuse("--delay", text, "64 stragglers at most");
+    if (!equals || (size_t)(equals - text) >= sizeof rank)
+        refuse("--delay", text, "RANK=TIME, as 3=100us");
+    snprintf(rank, sizeof rank, "%.*s", (int)(equals - text), text);
+    parse_number("--delay", rank, 0, RANKS_AT_MOST, &d->rank);
+    parse_time("--delay", equals + 1, &d->seconds);
+    r->nstragglers++;
+}
+
 static enum clab_sim_engine parse_engine(const char *text)
 {
     enum clab_sim_engine engine = CLAB_ENGINE_AUTO;
     if (clab_sim_engine_parse(text, &engine) != CLAB_OK)
-        refuse("--engine", text, "auto, closed, folded or full");
+        refuse("--engine", text, "auto, closed, folded, full or events");
     return engine;
 }
 
@@ -116,13 +151,12 @@ static error_t parse_model(int key, char *arg, struct request *r)
     case KEY_NET: r->net_name = arg; return 0;
     case KEY_ENGINE: r->options.engine = parse_engine(arg); return 0;
     case KEY_CALLS: parse_number("--calls", arg, 1, CALLS_AT_MOST, &r->options.calls); return 0;
+    case KEY_DELAY: parse_delay(arg, r); return 0;
+    case KEY_COMPUTE: parse_time("--compute", arg, &r->options.compute); return 0;
     case KEY_IN_PLACE: r->options.in_place = true; return 0;
     case KEY_BETA: parse_cost("--beta", arg, &r->beta); break;
     case KEY_GAMMA: parse_cost("--gamma", arg, &r->gamma); break;
-    case KEY_ALPHA:
-        if (clab_parse_seconds(arg, &r->alpha) != CLAB_OK)
-            refuse("--alpha", arg, "a time with its unit, such as 5us");
-        break;
+    case KEY_ALPHA: parse_time("--alpha", arg, &r->alpha); break;
     default: return ARGP_ERR_UNKNOWN;
     }
     r->flat = true;
@@ -208,6 +242,23 @@ static void complete(struct request *r)
     r->bytes = p->count * element;
 }
 
+static int set_delays(struct request *r)
+{
+    if (r->nstragglers == 0)
+        return CLAB_OK;
+    if (!(r->delays = calloc((size_t)r->problem.nranks, sizeof *r->delays)))
+        return CLAB_ENOMEM;
+    for (int i = 0; i < r->nstragglers; i++) {
+        if (r->stragglers[i].rank >= r->problem.nranks) {
+            clab_error("sim: --delay %d: there are ranks 0 to %d", r->stragglers[i].rank, r->problem.nranks - 1);
+            return CLAB_EINVAL;
+        }
+        r->delays[r->stragglers[i].rank] = r->stragglers[i].seconds;
+    }
+    r->options.delays = r->delays;
+    return CLAB_OK;
+}
+
 static int load_net(struct request *r)
 {
     if (r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0))
@@ -284,8 +335,10 @@ static void print_answer(const struct request *r, const struct answer *a)
     print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
     print_part("reduce", s->reduce, s->seconds, "bytes combined");
     print_part("wait", s->wait, s->seconds, "for others");
-    printf("engine %s (%s): %d ranks, %ld messages, %s, %s\n", clab_sim_engine_name(s->engine), s->why, s->ranks,
+    printf("engine %s (%s): %d ranks, %ld messages, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
            s->messages, clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
+    printf(s->messages >= ENOUGH_MESSAGES ? ", %.1f M messages/s\n" : "\n",
+           1e-6 * (double)s->messages / s->engine_seconds);
 }
 
 static void print_table(const struct answer *answers, int n)
@@ -382,9 +435,12 @@ static int run(int argc, char **argv)
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
     complete(&request);
-    int err = load_net(&request);
+    int err = set_delays(&request);
+    if (!err)
+        err = load_net(&request);
     if (!err)
         err = answer(&request);
+    free(request.delays);
     clab_net_free(request.net);
     return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

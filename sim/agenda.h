@@ -8,15 +8,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-struct agenda_item {
-    double when; // s
-    int who;     // rank * lanes + lane
-};
+// when, in the upper half, and who: rank * lanes + lane. Times are not negative, so that their bits are ordered as they
+// are, and one comparison does.
+typedef unsigned __int128 agenda_item;
 
 struct agenda {
-    struct agenda_item *items; // (room): a stack, or a heap
-    int count;
+    agenda_item *items; // (room): a stack, or a heap
+    int room, count;
+    int acting; // who is first, and at it
     bool by_time;
 };
 
@@ -25,13 +26,19 @@ int agenda_init(struct agenda *agenda, int room, bool by_time);
 void agenda_free(struct agenda *agenda);
 
 void agenda_push(struct agenda *agenda, double when, int who);
+bool agenda_reserve(struct agenda *agenda, int n); // room for n more; false: there is no memory
+double agenda_first(const struct agenda *agenda);  // by time: when it is; count > 0
 // agenda_push, where time does not matter.
 static inline void agenda_stack(struct agenda *agenda, int who)
 {
-    agenda->items[agenda->count++].who = who;
+    agenda->items[agenda->count++] = (unsigned)who;
 }
 static inline int agenda_unstack(struct agenda *agenda) // count > 0
 {
-    return agenda->items[--agenda->count].who;
+    return (int)agenda->items[--agenda->count];
 }
+// By time: the first begins; it stays until agenda_end, while others may be pushed that are no earlier. It goes on at
+// `when`, or it does not.
+int agenda_begin(struct agenda *agenda);
+void agenda_end(struct agenda *agenda, bool on, double when);
 bool agenda_pop(struct agenda *agenda, int *who_p); // false: nothing is left

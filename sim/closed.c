@@ -40,6 +40,8 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
 
 // ---- about how long ------------------------------------------------------------------------------------------
 
+enum { MOST_HOPS = 64 };
+
 static void add_dearest(const struct clab_link *link, double *message, double *byte)
 {
     for (int i = 0; i < link->nsegments && link->present; i++) {
@@ -58,11 +60,18 @@ double clab_engine_about(const struct clab_problem *problem, const struct clab_a
     double chunk = (double)(clab_part_size(slice, algorithm->chunks(problem), 0) * options->element_bytes);
     add_dearest(&net->intra, &message, &byte);
     add_dearest(&net->inter, &message, &byte);
+    add_dearest(&net->pair, &message, &byte);
+    for (int i = 0; i < net->ntiers; i++)
+        add_dearest(&net->tiers[i], &message, &byte);
+    message += MOST_HOPS * net->topology.hop;
     for (int i = 0; i < net->nlevels; i++) {
         byte = fmax(byte, net->levels[i].pull[CLAB_FRESH][CLAB_BOTH] + net->levels[i].copy[CLAB_BOTH]);
         gamma = fmax(gamma, net->levels[i].reduce[CLAB_FRESH][CLAB_BOTH]);
     }
     double call = net->call + (double)claim.rounds * lanes * (message + net->stage + net->lane) +
                   (double)claim.serial * lanes * chunk * byte + (double)claim.reduced * lanes * chunk * gamma;
-    return call * (options->calls > 1 ? options->calls : 1);
+    double delay = 0;
+    for (int rank = 0; rank < problem->nranks && options->delays; rank++)
+        delay = fmax(delay, options->delays[rank]);
+    return delay + (call + options->compute) * (options->calls > 1 ? options->calls : 1);
 }

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "engine.h"
 #include "full.h"
+#include "topology.h"
 
 // ---- whether -------------------------------------------------------------------------------------------------
 
@@ -40,12 +41,17 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
                        const struct clab_net *net, const struct clab_sim_options *options, int *period_p,
                        char why[CLAB_SIM_WHY])
 {
-    (void)options;
     int nranks = problem->nranks, period = nranks <= net->ranks_per_node ? 1 : net->ranks_per_node;
     if (!algorithm->twin)
         return refuse(why, "its ranks are not alike");
+    if (options->delays)
+        return refuse(why, "ranks do not begin together");
     if (problem->lanes > 1)
         return refuse(why, "lanes take turns");
+    if (clab_net_shares_links(net, nranks) || clab_net_shares_cores(net, nranks))
+        return refuse(why, "ranks share links or cores");
+    if (!clab_net_is_even(net, nranks))
+        return refuse(why, "some ranks are further apart than others");
     if (net->nlevels > 0)
         return refuse(why, "caches tell ranks apart");
     if (!has_equal_chunks(problem, algorithm))
@@ -123,7 +129,7 @@ static void skip(struct turns *t, int n)
             *time_at(t->s, t->first, rank, i) = *now - added; // so that is_straight() sees
             *second = *now;
         }
-        full_lane(t->s, rank, 0, false)->stage += n * t->period;
+        full_lane(t->s, rank, 0, MODE_ANY)->stage += n * t->period;
     }
     t->stage += n * t->period;
 }

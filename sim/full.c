@@ -32,10 +32,24 @@ struct arrival {
 
 // ---- calls ---------------------------------------------------------------------------------------------------
 
+// Compute is no part of the collective: its time is nobody's.
+static double when_computed(const struct turn *t, double when)
+{
+    double *core = core_of(t->s, t->rank, later(t->r->core, when));
+    t->r->core = later(later(t->r->core, when), core ? *core : 0) + t->s->compute;
+    t->r->seen = later(t->r->seen, t->r->core);
+    if (core)
+        *core = t->r->core;
+    return t->r->core;
+}
+
 static void begin_call(struct full *s, int rank, double when)
 {
-    struct rank_state *r = full_rank(s, rank, false);
-    double begin = s->call_cost > 0 ? price_core(r, when, s->call_cost, PART_LATENCY) : when;
+    const struct turn t = full_turn(s, rank, 0, MODE_ANY);
+    struct rank_state *r = t.r;
+    double begin = s->compute > 0 ? when_computed(&t, when) : when;
+    if (s->call_cost > 0)
+        begin = price_core(&t, begin, s->call_cost, PART_LATENCY, MODE_ANY);
     r->lanes_left = (uint8_t)s->problem->lanes;
     r->sends = r->receives = false;
     for (int lane = 0; lane < s->problem->lanes && s->aside && r->call == 0; lane++)
@@ -43,9 +57,9 @@ static void begin_call(struct full *s, int rank, double when)
     if (s->has_places)
         places_reset(&s->places, rank);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
-        struct lane_state *l = full_lane(s, rank, lane, false);
+        struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
         *l = (struct lane_state){.clock = begin, .when = begin};
-        full_wake(s, l, rank, lane, false);
+        full_wake(s, l, rank, lane, MODE_ANY);
     }
 }
 
@@ -54,7 +68,7 @@ static double call_end(const struct full *s, int rank)
 {
     double end = 0;
     for (int lane = 0; lane < s->problem->lanes; lane++)
-        end = later(end, full_lane(s, rank, lane, false)->clock);
+        end = later(end, full_lane(s, rank, lane, MODE_ANY)->clock);
     return end;
 }
 
@@ -74,7 +88,7 @@ static void end_lane(const struct turn *t)
 // ---- stages --------------------------------------------------------------------------------------------------
 
 // The steps of a stage. Both directions are busy if it has both, or if lanes that run beside each other have.
-FULL_INLINE bool compute_stage(const struct turn *t, bool plain)
+FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     int n = s->algorithm->stage(s->problem, t->rank, t->lane, t->l->stage, s->steps), sends = 0, receives = 0;
@@ -89,7 +103,7 @@ FULL_INLINE bool compute_stage(const struct turn *t, bool plain)
     s->nsteps = n;
     s->sends = sends;
     s->receives = receives;
-    if (!plain && s->problem->lanes > 1) {
+    if (mode == MODE_ANY && s->problem->lanes > 1) {
         sends = t->r->sends |= sends > 0;
         receives = t->r->receives |= receives > 0;
     }
@@ -98,7 +112,7 @@ FULL_INLINE bool compute_stage(const struct turn *t, bool plain)
 }
 
 // Whether all messages of the stage at hand have been sent.
-FULL_INLINE bool collect(const struct turn *t, bool plain)
+FULL_INLINE bool collect(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     struct lane_state *l = t->l;
@@ -110,13 +124,13 @@ FULL_INLINE bool collect(const struct turn *t, bool plain)
         const struct clab_step *step = &s->steps[l->scanned];
         if (!is_receive(step))
             continue;
-        int32_t message = take(t, step->peer, plain);
+        int32_t message = take(t, step->peer, mode);
         if (message == INFLIGHT_NONE) {
             t->inbox->awaited = step->peer;
             return false;
         }
         full_hold(s, l, message);
-        if (!plain)
+        if (mode == MODE_ANY)
             l->when = later(l->when, s->inflight.messages[message].head);
     }
     return true;
@@ -148,33 +162,33 @@ static void sort_arrivals(struct full *s, const struct lane_state *l, int *n_p)
     *n_p = n;
 }
 
-FULL_INLINE void land(const struct turn *t, const struct clab_step *step, int32_t index, bool plain)
+FULL_INLINE void land(const struct turn *t, const struct clab_step *step, int32_t index, enum mode mode)
 {
     const struct message *message = &t->s->inflight.messages[index];
-    double end = message->landed ? message->head : price_landing(t, step, message, plain);
+    double end = message->landed ? message->head : price_landing(t, step, message, mode);
     t->l->end = later(t->l->end, end);
     inflight_drop(&t->s->inflight, index);
 }
 
-FULL_INLINE void land_all(const struct turn *t, bool plain)
+FULL_INLINE void land_all(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     int n;
     if (s->receives == 1) {
-        land(t, &s->steps[s->first_receive], t->l->last, plain);
+        land(t, &s->steps[s->first_receive], t->l->last, mode);
         return;
     }
     if (s->receives == 0)
         return;
     sort_arrivals(s, t->l, &n);
     for (int i = 0; i < n; i++)
-        land(t, &s->steps[s->arrivals[i].step], s->arrivals[i].message, plain);
+        land(t, &s->steps[s->arrivals[i].step], s->arrivals[i].message, mode);
 }
 
-FULL_INLINE void end_stage(struct lane_state *l, bool plain)
+FULL_INLINE void end_stage(struct lane_state *l, enum mode mode)
 {
     l->clock = l->end;
-    if (!plain)
+    if (mode == MODE_ANY)
         l->when = l->end;
     l->stage++;
     l->scanned = 0;
@@ -182,45 +196,45 @@ FULL_INLINE void end_stage(struct lane_state *l, bool plain)
 }
 
 // One lane's next action; whether it can go on at once (at l->when).
-FULL_INLINE bool advance(const struct turn *t, bool plain)
+FULL_INLINE bool advance(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     struct lane_state *l = t->l;
-    if (!plain && l->phase == PHASE_ACKS) {
-        end_stage(l, plain);
+    if (mode == MODE_ANY && l->phase == PHASE_ACKS) {
+        end_stage(l, mode);
         return true;
     }
     if (l->phase == PHASE_ENTERS && l->stage == s->stop)
         return false;
-    if (!compute_stage(t, plain)) {
+    if (!compute_stage(t, mode)) {
         end_lane(t);
         return false;
     }
     if (l->phase == PHASE_ENTERS) {
         l->last = INFLIGHT_NONE;
-        price_entry(t, plain);
+        price_entry(t, mode);
         l->phase = PHASE_COLLECTS;
     }
     if (l->phase == PHASE_COLLECTS) {
-        if (s->err || !collect(t, plain))
+        if (s->err || !collect(t, mode))
             return false;
         l->phase = PHASE_LANDS;
-        if (!plain && s->agenda.by_time)
+        if (mode == MODE_ANY && s->agenda.by_time)
             return true;
     }
-    land_all(t, plain);
+    land_all(t, mode);
     l->phase = PHASE_ACKS;
-    if (!plain && l->acks > 0)
+    if (mode == MODE_ANY && l->acks > 0)
         return false;
-    end_stage(l, plain);
+    end_stage(l, mode);
     return true;
 }
 
 static int drain_plain(struct full *s)
 {
     while (!s->err && s->agenda.count > 0) {
-        struct turn t = full_turn(s, agenda_unstack(&s->agenda), 0, true);
-        while (advance(&t, true))
+        struct turn t = full_turn(s, agenda_unstack(&s->agenda), 0, MODE_PLAIN);
+        while (advance(&t, MODE_PLAIN))
             ;
     }
     return s->err;
@@ -235,16 +249,35 @@ static int empty_outbox(struct full *s)
     return s->err;
 }
 
+// The first stays where it is while it acts: what it wakes is no earlier, and most of the time it is first again.
+static int drain_timed(struct full *s)
+{
+    while (!s->err && s->agenda.count > 0) {
+        struct turn t = full_turn(s, agenda_begin(&s->agenda), 0, MODE_TIMED);
+        bool on = advance(&t, MODE_TIMED);
+        agenda_end(&s->agenda, on, t.l->when);
+    }
+    return s->err;
+}
+
 static int drain_any(struct full *s)
 {
     int who, lanes = s->problem->lanes;
-    while (!s->err && agenda_pop(&s->agenda, &who)) {
-        struct turn t = full_turn(s, who / lanes, who % lanes, false);
-        bool on = advance(&t, false);
+    while (!s->err) {
+        if (s->transfers && end_transfers(s))
+            continue;
+        if (!agenda_pop(&s->agenda, &who))
+            break;
+        if (s->transfers && who >= s->transfers->base) {
+            post_transfer(s, who - s->transfers->base);
+            continue;
+        }
+        struct turn t = full_turn(s, who / lanes, who % lanes, MODE_ANY);
+        bool on = advance(&t, MODE_ANY);
         while (on && !s->agenda.by_time)
-            on = advance(&t, false);
+            on = advance(&t, MODE_ANY);
         if (on)
-            full_wake(s, t.l, t.rank, t.lane, false);
+            full_wake(s, t.l, t.rank, t.lane, MODE_ANY);
     }
     return s->err;
 }
@@ -252,7 +285,7 @@ static int drain_any(struct full *s)
 // Go on until nobody can.
 static int drain(struct full *s)
 {
-    return s->plain ? drain_plain(s) : drain_any(s);
+    return s->mode == MODE_PLAIN ? drain_plain(s) : s->mode == MODE_TIMED ? drain_timed(s) : drain_any(s);
 }
 
 // ---- when all are stuck --------------------------------------------------------------------------------------
@@ -265,18 +298,18 @@ static bool land_early(const struct turn *t, const struct clab_step *step, int32
     size_t bytes = span_bytes(t->s, t->lane, step->dst);
     if (message->landed || !clab_link_segment(link, bytes)->waits)
         return false;
-    message->head = price_landing(t, step, message, false);
+    message->head = price_landing(t, step, message, MODE_ANY);
     message->landed = true;
     return true;
 }
 
 static bool release_lane(struct full *s, int rank, int lane)
 {
-    struct turn t = full_turn(s, rank, lane, false);
+    struct turn t = full_turn(s, rank, lane, MODE_ANY);
     bool any = false;
     if (t.l->phase != PHASE_COLLECTS)
         return false;
-    compute_stage(&t, false);
+    compute_stage(&t, MODE_ANY);
     int32_t held = t.l->last;
     for (int i = 0; i < s->nsteps; i++) {
         const struct clab_step *step = &s->steps[i];
@@ -303,10 +336,10 @@ static int report_deadlock(const struct full *s)
 {
     for (int rank = 0; rank < s->nranks; rank++)
         for (int lane = 0; lane < s->problem->lanes; lane++) {
-            const struct lane_state *l = full_lane(s, rank, lane, false);
+            const struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
             if (l->phase == PHASE_COLLECTS)
                 clab_error("%s: rank %d, lane %d, stage %d waits for a message of rank %d that is never sent",
-                           s->algorithm->name, rank, lane, l->stage, full_inbox(s, rank, lane, false)->awaited);
+                           s->algorithm->name, rank, lane, l->stage, full_inbox(s, rank, lane, MODE_ANY)->awaited);
             else if (l->phase == PHASE_ACKS)
                 clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name,
                            rank, lane, l->stage);
@@ -334,7 +367,7 @@ int full_run(struct full *s)
     for (size_t i = 0; i < (size_t)s->nranks * (size_t)s->problem->lanes; i++)
         s->inboxes[i].awaited = NOBODY;
     for (int rank = 0; rank < s->nranks; rank++) {
-        begin_call(s, rank, 0);
+        begin_call(s, rank, s->delays ? ticks_round(s->tolls.ticks, s->delays[rank]) : 0);
         if (!s->agenda.by_time)
             CLAB_TRY(drain(s));
     }
@@ -345,9 +378,9 @@ int full_go_on(struct full *s, int stop)
 {
     s->stop = stop;
     for (int rank = 0; rank < s->nranks; rank++) {
-        struct lane_state *l = full_lane(s, rank, 0, false);
+        struct lane_state *l = full_lane(s, rank, 0, MODE_ANY);
         if (l->phase == PHASE_ENTERS)
-            full_wake(s, l, rank, 0, false);
+            full_wake(s, l, rank, 0, MODE_ANY);
         CLAB_TRY(drain(s));
     }
     return settle_all(s);
@@ -382,7 +415,7 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
     if (!s->finish || !s->state || !s->inboxes || !s->steps || !s->arrivals)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
-    CLAB_TRY(agenda_init(&s->agenda, (int)lanes, p->lanes > 1));
+    CLAB_TRY(agenda_init(&s->agenda, (int)lanes + 1, p->lanes > 1 || s->timed));
     if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
         return CLAB_ENOMEM;
     if (s->has_places)
@@ -408,26 +441,53 @@ static bool any_waits(const struct clab_link *link)
     return false;
 }
 
+static bool net_waits(const struct clab_net *net)
+{
+    bool any = any_waits(&net->intra) || any_waits(&net->inter) || any_waits(&net->pair);
+    for (int i = 0; i < net->ntiers; i++)
+        any |= any_waits(&net->tiers[i]);
+    return any;
+}
+
 int full_init(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_net *net = s->net;
     int per_node = net->ranks_per_node;
     s->nranks = s->period ? count_orbits(s) : s->problem->nranks;
     s->stop = -1;
-    s->around = per_node == 1 ? &net->inter : s->problem->nranks <= per_node ? &net->intra : NULL;
+    s->is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
+    s->around = !s->is_simple                    ? NULL
+                : per_node == 1                  ? &net->inter
+                : s->problem->nranks <= per_node ? &net->intra
+                                                 : NULL;
     s->node_shift = per_node & (per_node - 1) ? -1 : __builtin_ctz((unsigned)per_node);
     s->tolls = (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)),
                               .gamma = net->gamma};
     s->level = clab_net_level(net, options->footprint);
     s->call_cost = ticks_round(s->tolls.ticks, net->call);
+    s->compute = ticks_round(s->tolls.ticks, options->compute);
+    s->delays = options->delays;
     s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
     s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
     s->has_places = net->nlevels > 0;
-    s->plain = s->problem->lanes == 1 && !s->has_places && !any_waits(&net->intra) && !any_waits(&net->inter);
+    const struct clab_topology *topology = &net->topology;
+    bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->problem->nranks);
+    bool shares_links = s->timed && clab_net_shares_links(net, s->problem->nranks);
+    bool shares_cores = s->timed && clab_net_shares_cores(net, s->problem->nranks);
+    bool plain = !shares_links && !shares_cores && !is_far && topology->inside != CLAB_INSIDE_MESH &&
+                 s->problem->lanes == 1 && !s->has_places && !net_waits(net);
+    s->mode = !plain ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;
-    s->has_outbox = s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
+    s->has_outbox =
+        s->mode == MODE_PLAIN && s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
     slices_init(&s->slices, s->problem, s->algorithm->chunks(s->problem), options->element_bytes);
-    return allocate(s, options);
+    CLAB_TRY(allocate(s, options));
+    if (shares_cores) {
+        size_t nodes = (size_t)((s->problem->nranks + per_node - 1) / per_node);
+        if (!(s->cores = calloc(nodes * (size_t)net->cores_per_node, sizeof *s->cores)))
+            return CLAB_ENOMEM;
+    }
+    return shares_links ? transfers_init(s) : CLAB_OK;
 }
 
 static size_t bytes_held(const struct full *s)
@@ -435,12 +495,14 @@ static size_t bytes_held(const struct full *s)
     size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)s->problem->lanes;
     size_t width = (size_t)s->algorithm->width(s->problem) + 1;
     return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
-           lanes * (sizeof *s->agenda.items + sizeof *s->inboxes) + inflight_bytes(&s->inflight) +
+           lanes * (sizeof *s->agenda.items + sizeof *s->inboxes) + inflight_bytes(&s->inflight) + transfers_bytes(s) +
            places_bytes(&s->places, s->nranks);
 }
 
 void full_free(struct full *s)
 {
+    transfers_free(s);
+    free(s->cores);
     places_free(&s->places);
     agenda_free(&s->agenda);
     inflight_free(&s->inflight);
@@ -468,7 +530,7 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
     for (int rank = 1; rank < s->nranks; rank++)
         if (call_end(s, rank) > call_end(s, last))
             last = rank;
-    const struct rank_state *slowest = full_rank(s, last, false);
+    const struct rank_state *slowest = full_rank(s, last, MODE_ANY);
     result->seconds = seconds_of(s);
     double end = call_end(s, last), share = end > 0 ? result->seconds / end : 0;
     result->latency = slowest->spent[PART_LATENCY] * share;
@@ -481,16 +543,29 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
     result->peak_bytes = bytes_held(s);
 }
 
+static int simulate(struct full *s, const struct clab_sim_options *options, struct clab_sim_result *result_p)
+{
+    int err = full_init(s, options);
+    if (!err)
+        err = full_run(s);
+    if (!err)
+        full_fill(s, result_p);
+    full_free(s);
+    return err;
+}
+
 int clab_engine_full(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                      const struct clab_net *net, const struct clab_sim_options *options,
                      struct clab_sim_result *result_p)
 {
     struct full s = {.problem = problem, .algorithm = algorithm, .net = net};
-    int err = full_init(&s, options);
-    if (!err)
-        err = full_run(&s);
-    if (!err)
-        full_fill(&s, result_p);
-    full_free(&s);
-    return err;
+    return simulate(&s, options, result_p);
+}
+
+int clab_engine_events(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                       const struct clab_net *net, const struct clab_sim_options *options,
+                       struct clab_sim_result *result_p)
+{
+    struct full s = {.problem = problem, .algorithm = algorithm, .net = net, .timed = true};
+    return simulate(&s, options, result_p);
 }

@@ -55,6 +55,13 @@ struct inbox {
     int32_t awaited; // the rank whose message is waited for; NOBODY
 };
 
+// What is written once and compiled three times.
+enum mode {
+    MODE_ANY,   // all there is
+    MODE_PLAIN, // one lane, nothing has a place, no sender waits, nothing is shared: the order of actions does not matter
+    MODE_TIMED // likewise, but the earliest goes first
+};
+
 // Messages that wait to be delivered, where the order of actions is of no matter, until their receivers have come into
 // the caches.
 enum { OUTBOX_ROOM = 16 };
@@ -72,19 +79,25 @@ struct full {
     int stop;                       // lanes wait before this stage (folded.c); -1: nowhere
     int node_shift;                 // ranks a node as a power of two; -1: it is none
     const struct clab_link *around; // the link of all pairs, if they have the same; or NULL
+    bool is_simple;                 // there are two links at most: in a node, and between nodes
+    struct transfers *transfers;    // messages over shared links (transfers.h); NULL: none is shared
+    double *cores;                  // (nodes, cores) when they are free; NULL: each rank has its own
     struct tolls tolls;
     struct clab_level level; // costs of a core at this footprint
     struct clab_level fresh; // and of fresh data at `fresh_footprint`
     size_t fresh_footprint;
+    const double *delays;                    // (nranks) s, or NULL
+    double compute;                          // s of a core before each call
     double call_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
     int calls;
     double *finish; // (calls) when the slowest rank ended it
     struct slices slices;
     struct places places;
     bool has_places; // copies cost something
-    bool plain;      // one lane, nothing has a place, no sender waits
-    size_t *aside;   // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
-    char *state;     // (nranks, stride) a rank_state and its lane_states
+    enum mode mode;
+    bool timed;    // the earliest goes first in any case
+    size_t *aside; // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
+    char *state;   // (nranks, stride) a rank_state and its lane_states
     size_t stride;
     struct inbox *inboxes; // (nranks, lanes)
     struct inflight inflight;
@@ -112,29 +125,28 @@ struct turn {
     int rank, lane;
 };
 
-// What is written once and compiled twice, for `plain` and for all else.
 #define FULL_INLINE static inline __attribute__((always_inline))
 
-FULL_INLINE struct rank_state *full_rank(const struct full *s, int rank, bool plain)
+FULL_INLINE struct rank_state *full_rank(const struct full *s, int rank, enum mode mode)
 {
-    size_t stride = plain ? sizeof(struct rank_state) + sizeof(struct lane_state) : s->stride;
+    size_t stride = mode != MODE_ANY ? sizeof(struct rank_state) + sizeof(struct lane_state) : s->stride;
     return (struct rank_state *)(void *)(s->state + (size_t)rank * stride);
 }
 
-FULL_INLINE struct lane_state *full_lane(const struct full *s, int rank, int lane, bool plain)
+FULL_INLINE struct lane_state *full_lane(const struct full *s, int rank, int lane, enum mode mode)
 {
-    return (struct lane_state *)(void *)(full_rank(s, rank, plain) + 1) + lane;
+    return (struct lane_state *)(void *)(full_rank(s, rank, mode) + 1) + lane;
 }
 
-FULL_INLINE struct inbox *full_inbox(const struct full *s, int rank, int lane, bool plain)
+FULL_INLINE struct inbox *full_inbox(const struct full *s, int rank, int lane, enum mode mode)
 {
-    return &s->inboxes[plain ? (size_t)rank : (size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
+    return &s->inboxes[mode != MODE_ANY ? (size_t)rank : (size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
 }
 
-FULL_INLINE struct turn full_turn(struct full *s, int rank, int lane, bool plain)
+FULL_INLINE struct turn full_turn(struct full *s, int rank, int lane, enum mode mode)
 {
-    struct rank_state *r = full_rank(s, rank, plain);
-    struct inbox *inbox = full_inbox(s, rank, lane, plain);
+    struct rank_state *r = full_rank(s, rank, mode);
+    struct inbox *inbox = full_inbox(s, rank, lane, mode);
     return (struct turn){s, r, (struct lane_state *)(void *)(r + 1) + lane, inbox, rank, lane};
 }
 
@@ -153,9 +165,15 @@ static inline const struct clab_link *full_link(const struct full *s, int a, int
 {
     if (s->around)
         return s->around;
-    if (s->node_shift < 0)
+    if (s->node_shift < 0 || !s->is_simple)
         return clab_net_link(s->net, a, b);
     return a >> s->node_shift == b >> s->node_shift ? &s->net->intra : &s->net->inter;
+}
+
+// The port of a link: 0 in the node, 1 to others.
+static inline bool full_is_inter(const struct full *s, const struct clab_link *link)
+{
+    return link != &s->net->intra && link != &s->net->pair;
 }
 
 // Who is simulated for `rank`, and who `peer` is to that one.
@@ -170,9 +188,9 @@ static inline bool is_receive(const struct clab_step *step)
 }
 
 // `lane` of `rank`, which is `l`, can go on at its `when`.
-FULL_INLINE void full_wake(struct full *s, const struct lane_state *l, int rank, int lane, bool plain)
+FULL_INLINE void full_wake(struct full *s, const struct lane_state *l, int rank, int lane, enum mode mode)
 {
-    if (plain)
+    if (mode == MODE_PLAIN)
         agenda_stack(&s->agenda, rank);
     else
         agenda_push(&s->agenda, l->when, rank * s->problem->lanes + lane);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The messages in flight: sent, and not yet received. A hash table of queues, one per (source, destination, lane).
-// - 24 bytes a message and 8 a bucket; what is received is used again.
+// - 32 bytes a message and 8 a bucket; what is received is used again.
 // - Messages of a queue leave in the order in which they came. No answer depends on the order of the table.
 #pragma once
 
@@ -12,6 +12,7 @@ enum { INFLIGHT_NONE = -1 };
 
 struct message {
     double head;      // when its first fragment is at the receiver
+    double late;      // s that its last byte comes later than on a link of its own
     int32_t src, dst; // ranks
     int32_t next;     // in its bucket, or in its receiver's list
     uint16_t lane;

@@ -51,7 +51,21 @@ struct clab_segment clab_segment_hockney(double alpha, double beta)
 
 const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b)
 {
-    return a / net->ranks_per_node == b / net->ranks_per_node ? &net->intra : &net->inter;
+    int from = a / net->ranks_per_node, to = b / net->ranks_per_node;
+    if (from == to) {
+        bool paired =
+            net->topology.inside == CLAB_INSIDE_PAIRS && a % net->ranks_per_node / 2 == b % net->ranks_per_node / 2;
+        return paired ? &net->pair : &net->intra;
+    }
+    for (int i = net->ntiers - 1; i >= 0; i--)
+        if (from / net->tiers[i].nodes != to / net->tiers[i].nodes)
+            return &net->tiers[i];
+    return &net->inter;
+}
+
+int clab_net_link_index(const struct clab_net *net, const struct clab_link *link)
+{
+    return link == &net->intra ? 0 : link == &net->inter ? 1 : link == &net->pair ? 2 : 3 + (int)(link - net->tiers);
 }
 
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes)

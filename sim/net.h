@@ -7,7 +7,7 @@
 // - A *level* is what a byte costs when a rank touches that much memory: caches make copies and reductions cheaper.
 // - Files: sim/nets/NAME.net (net.c reads them; sim/nets/README.md describes the format), or what `commlab fit` wrote.
 //
-// It knows no topology between nodes and no link that is shared by more than its two ends.
+// - A *topology* says which links are shared by more than their two ends (topology.h), and how far nodes are apart.
 // Source: Hockney 1994; Alexandrov et al. 1995 (LogGP); Ino et al. 2001 and Hoefler et al. 2010 for segments.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { CLAB_NET_SEGMENTS = 8, CLAB_NET_LEVELS = 24, CLAB_NET_NAME = 32, CLAB_NET_TITLE = 128 };
+enum { CLAB_NET_SEGMENTS = 8, CLAB_NET_LEVELS = 24, CLAB_NET_TIERS = 4, CLAB_NET_NAME = 32, CLAB_NET_TITLE = 128 };
 
 // What happens to a message of at most `up_to` bytes, in this order:
 // the sender's port is busy for o_send + bytes * gap_send; the bytes need `latency` to the other side;
@@ -45,6 +45,42 @@ struct clab_link {
     enum clab_port port;
     struct clab_segment segments[CLAB_NET_SEGMENTS]; // by rising up_to
     int nsegments;
+    int nodes; // of a tier: it joins nodes of different groups of so many
+};
+
+// How ranks are joined in a node, and nodes with each other: which links are shared, and how far it is.
+enum clab_inside {
+    CLAB_INSIDE_SWITCH, // each rank has its own way to a switch that does not block
+    CLAB_INSIDE_MESH,   // a link of its own for every pair, in use at the same time
+    CLAB_INSIDE_PAIRS,  // ranks 0 and 1, 2 and 3 ... are bridged by [link pair]
+    CLAB_INSIDE_PCIE    // `below` ranks below a switch; switches meet above, over one way each
+};
+enum clab_between {
+    CLAB_BETWEEN_SWITCH,   // a network that does not block
+    CLAB_BETWEEN_FAT_TREE, // `leaf` nodes at a leaf switch, whose ways up are `oversubscription` times too few
+    CLAB_BETWEEN_TORUS,    // a node has a link to each neighbour; messages go along one dimension after the other
+    CLAB_BETWEEN_DRAGONFLY // `leaf` nodes at a router, `routers` a group, a link between two routers, and two groups
+};
+
+enum { CLAB_NET_DIMENSIONS = 4 };
+
+struct clab_topology {
+    enum clab_inside inside;
+    enum clab_between between;
+    int adapters;                  // of a node to others, which its ranks share; 0: one a rank
+    int below;                     // PCIe: ranks a switch
+    int leaf;                      // nodes a leaf switch, or a router
+    int routers;                   // of a dragonfly's group
+    double oversubscription;       // fat tree: what the nodes of a leaf can send by what it can pass up; 0 is 1
+    int size[CLAB_NET_DIMENSIONS]; // torus: nodes along each dimension; 0: there is none
+    double hop;                    // s for each switch, or node of a torus, that is passed beyond the first
+};
+
+// What the switches of a network can do for a collective: NVLS, SHARP. Absent: radix 0.
+struct clab_reducer {
+    int radix;   // ranks, or switches, below a switch
+    double hop;  // s through a switch
+    double beta; // s/B that a rank's data are combined at
 };
 
 // How a core's work on memory is priced.
@@ -71,6 +107,11 @@ struct clab_net {
     double stage;                  // s of a core for a stage that has no message
     double lane;                   // s more of the receiving core for a message, where a rank's lanes take turns
     struct clab_link intra, inter; // present or not; inter is needed if there can be two nodes
+    struct clab_link pair;         // between ranks that are bridged
+    struct clab_link tiers[CLAB_NET_TIERS]; // between nodes that lie further apart, by rising `nodes`
+    int ntiers;
+    struct clab_topology topology;
+    struct clab_reducer reducer;
     struct clab_level levels[CLAB_NET_LEVELS]; // by rising bytes
     int nlevels;
     // Of a profile only.
@@ -91,6 +132,8 @@ struct clab_segment clab_segment_hockney(double alpha, double beta);
 
 // The link between two ranks, and what a message of `bytes` meets on it.
 const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b);
+// A number of its own for each of a network's links: 0 intra, 1 inter, 2 pair, 3 ... tiers.
+int clab_net_link_index(const struct clab_net *net, const struct clab_link *link);
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes);
 
 // The costs of a core where ranks touch `footprint` bytes together: between two levels, linear in the logarithm.

@@ -3,50 +3,70 @@
 // For full.c alone, which compiles it twice: `plain` is a constant there.
 #pragma once
 
-#include "base/err.h"
-#include "full.h"
+#include "transfers.h"
 
-// Count [from, to] as time of `part`, but for what was counted already: adapters and core work at the same time.
-FULL_INLINE void spend(struct rank_state *rank, enum part part, double from, double to)
+// Cores that ranks share. A rank gets the core that was free last, so that others find one that has been free for long;
+// else the one that is free first. Who has a core keeps it to the end of what it does. NULL: the rank has its own.
+static double *core_of(const struct full *s, int rank, double from)
 {
-    double begin = later(from, rank->seen);
-    if (to > begin) {
-        rank->spent[part] += to - begin;
-        rank->seen = to;
+    int per_node = s->net->ranks_per_node, n = s->net->cores_per_node, best = 0;
+    if (!s->cores)
+        return NULL;
+    double *cores = s->cores + (size_t)(rank / per_node) * (size_t)n;
+    for (int i = 1; i < n; i++) {
+        bool is_free = cores[i] <= from, best_is = cores[best] <= from;
+        if (is_free ? !best_is || cores[i] > cores[best] : !best_is && cores[i] < cores[best])
+            best = i;
     }
-}
-
-// Likewise [from, to] as fixed costs, and [to, end] as bytes.
-FULL_INLINE void spend_message(struct rank_state *rank, double from, double to, double end)
-{
-    if (rank->seen <= from && to <= end) {
-        rank->spent[PART_LATENCY] += to - from;
-        rank->spent[PART_BANDWIDTH] += end - to;
-        rank->seen = end;
-        return;
-    }
-    spend(rank, PART_LATENCY, from, to);
-    spend(rank, PART_BANDWIDTH, to, end);
+    return &cores[best];
 }
 
 // `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
-FULL_INLINE double price_core(struct rank_state *rank, double from, double seconds, enum part part)
+FULL_INLINE double price_core(const struct turn *t, double from, double seconds, enum part part, enum mode mode)
 {
+    struct rank_state *rank = t->r;
     double begin = later(from, rank->core);
+    double *core = mode == MODE_ANY ? core_of(t->s, t->rank, begin) : NULL;
+    if (core)
+        begin = later(begin, *core);
     rank->core = begin + seconds;
+    if (core)
+        *core = rank->core;
     spend(rank, part, begin, rank->core);
     return rank->core;
 }
 
-FULL_INLINE double *port_of(const struct full *s, const struct clab_link *link, struct rank_state *r,
-                            double ports[PORTS])
+// The port that a message takes: when it is free.
+struct port {
+    double *rank, *core; // of the rank; and, if that is its core, of those that are shared, or NULL
+    double none;         // a link of its own is always free
+};
+
+FULL_INLINE double port_begin(const struct turn *t, const struct clab_link *link, double ports[PORTS], double from,
+                              struct port *port, enum mode mode)
 {
-    return link->port == CLAB_PORT_CORE ? &r->core : &ports[link == &s->net->inter];
+    port->core = NULL;
+    port->none = 0;
+    if (mode == MODE_ANY && link == &t->s->net->intra && t->s->net->topology.inside == CLAB_INSIDE_MESH)
+        port->rank = &port->none;
+    else
+        port->rank = link->port == CLAB_PORT_CORE ? &t->r->core : &ports[full_is_inter(t->s, link)];
+    double begin = later(from, *port->rank);
+    if (mode == MODE_ANY && link->port == CLAB_PORT_CORE && (port->core = core_of(t->s, t->rank, begin)))
+        begin = later(begin, *port->core);
+    return begin;
+}
+
+FULL_INLINE void port_end(struct port *port, double end, enum mode mode)
+{
+    *port->rank = end;
+    if (mode == MODE_ANY && port->core)
+        *port->core = end;
 }
 
 FULL_INLINE const struct toll *toll_of(struct full *s, const struct clab_link *link, size_t bytes)
 {
-    return tolls_of(&s->tolls, link, link == &s->net->inter, bytes);
+    return tolls_of(&s->tolls, link, s->is_simple ? link == &s->net->inter : clab_net_link_index(s->net, link), bytes);
 }
 
 FULL_INLINE size_t span_bytes(const struct full *s, int lane, struct clab_span span)
@@ -65,7 +85,7 @@ static bool must_pack(const struct full *s, struct clab_span span)
 // `bytes` of the rank's own memory, from `from` on; returns the end.
 static double copy_bytes(const struct turn *t, double from, size_t bytes, enum clab_load load)
 {
-    return bytes ? price_core(t->r, from, full_cost(t->s, bytes, t->s->level.copy[load]), PART_BANDWIDTH) : from;
+    return bytes ? price_core(t, from, full_cost(t->s, bytes, t->s->level.copy[load]), PART_BANDWIDTH, MODE_ANY) : from;
 }
 
 // Where nothing is said of the other ranks, they copy, too.
@@ -104,120 +124,59 @@ static void copy_aside(const struct turn *t)
 
 // ---- sending -------------------------------------------------------------------------------------------------
 
-// To be held by who collects it.
-FULL_INLINE int32_t keep(struct full *s, const struct message *message)
+// What the distance of two ranks adds to a message's way.
+FULL_INLINE double way_of(const struct full *s, int a, int b, enum mode mode)
 {
-    int32_t index = inflight_new(&s->inflight);
-    if (index == INFLIGHT_NONE)
-        s->err = CLAB_ENOMEM;
-    else
-        s->inflight.messages[index] = *message;
-    return index;
+    double hop = s->net->topology.hop;
+    return mode == MODE_ANY && hop > 0 ? ticks_round(s->tolls.ticks, clab_net_hops(s->net, a, b) * hop) : 0;
 }
 
-// In the table, until its receiver looks for it.
-FULL_INLINE void put_by(struct full *s, const struct message *message)
+// Whether the message passes links that others may pass, too; then they share them.
+static bool send_shared(const struct turn *t, const struct clab_link *link, const struct toll *toll,
+                        struct message message, double head)
 {
-    int32_t index = keep(s, message);
-    if (index != INFLIGHT_NONE && !inflight_queue(&s->inflight, index))
-        s->err = CLAB_ENOMEM;
+    struct full *s = t->s;
+    size_t fragment = toll->segment->fragment;
+    if (!s->transfers || link->port == CLAB_PORT_CORE)
+        return false;
+    bool is_mesh = link == &s->net->intra && s->net->topology.inside == CLAB_INSIDE_MESH;
+    struct transfer transfer = {.message = message,
+                                .o_send = toll->o_send,
+                                .send = toll->send,
+                                .bytes = (double)toll->bytes,
+                                .first = (double)(toll->bytes < fragment ? toll->bytes : fragment),
+                                .port = is_mesh ? PORTS : full_is_inter(s, link)};
+    transfer.message.head = head;
+    transfer.nlinks = clab_net_route(s->net, s->problem->nranks, t->rank, message.dst, transfer.links);
+    ask_for_transfer(t, transfer);
+    return true;
 }
 
-// The message is there: handed to its receiver if this is what it waits for, or kept for later.
-FULL_INLINE void deliver(struct full *s, const struct message *message, bool plain)
-{
-    struct turn to = full_turn(s, message->dst, message->lane, plain);
-    struct inbox *inbox = to.inbox;
-    if (inbox->awaited == message->src) {
-        int32_t index = keep(s, message);
-        if (index == INFLIGHT_NONE)
-            return;
-        full_hold(s, to.l, index);
-        if (!plain)
-            to.l->when = later(to.l->when, message->head);
-        to.l->scanned++;
-        inbox->awaited = NOBODY;
-        full_wake(s, to.l, to.rank, to.lane, plain);
-    } else if (plain && inbox->count < INBOX_ROOM && inbox->tabled == 0) {
-        inbox->heads[inbox->count] = message->head;
-        inbox->srcs[inbox->count++] = message->src;
-    } else {
-        inbox->tabled++;
-        put_by(s, message);
-    }
-}
-
-// Deliver the oldest of the outbox.
-FULL_INLINE void deliver_oldest(struct full *s)
-{
-    struct outbox *o = &s->outbox;
-    const struct message *message = &o->messages[o->first++ % OUTBOX_ROOM];
-    o->count--;
-    deliver(s, message, true);
-}
-
-FULL_INLINE void post(struct full *s, const struct message *message, bool plain)
-{
-    struct outbox *o = &s->outbox;
-    if (!plain || !s->has_outbox) {
-        deliver(s, message, plain);
-        return;
-    }
-    const char *to = (const char *)full_rank(s, message->dst, true);
-    __builtin_prefetch(full_inbox(s, message->dst, 0, true));
-    __builtin_prefetch(to);
-    __builtin_prefetch(to + 64);
-    if (o->count == OUTBOX_ROOM)
-        deliver_oldest(s);
-    o->messages[(o->first + o->count++) % OUTBOX_ROOM] = *message;
-}
-
-// Message `i` of an inbox, to be held.
-FULL_INLINE int32_t take_out(const struct turn *t, int i)
-{
-    struct inbox *inbox = t->inbox;
-    struct message message = {.head = inbox->heads[i], .src = inbox->srcs[i], .dst = t->rank};
-    for (inbox->count--; i < inbox->count; i++) {
-        inbox->heads[i] = inbox->heads[i + 1];
-        inbox->srcs[i] = inbox->srcs[i + 1];
-    }
-    return keep(t->s, &message);
-}
-
-// The next message of `src` for the lane at hand, to be held; INFLIGHT_NONE: it has not come yet.
-FULL_INLINE int32_t take(const struct turn *t, int src, bool plain)
-{
-    for (int i = 0; plain && i < t->inbox->count; i++)
-        if (t->inbox->srcs[i] == src)
-            return take_out(t, i);
-    if (t->inbox->tabled == 0)
-        return INFLIGHT_NONE;
-    int32_t index = inflight_take(&t->s->inflight, src, t->rank, t->lane);
-    t->inbox->tabled -= index != INFLIGHT_NONE;
-    return index;
-}
-
-FULL_INLINE void send(const struct turn *t, const struct clab_step *step, bool plain)
+FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
 {
     struct full *s = t->s;
     const struct clab_link *link = full_link(s, t->rank, step->peer);
     const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->src));
-    double *port = port_of(s, link, t->r, t->r->tx), begin = later(t->l->clock, *port);
-    double posted = begin + toll->o_send, end = posted + toll->send;
-    *port = end;
-    spend_message(t->r, begin, posted, end);
-    t->l->end = later(t->l->end, end);
-    if (!plain)
-        t->l->acks += toll->waits;
-    s->messages++;
+    double head = toll->head + way_of(s, t->rank, step->peer, mode);
     struct message message = {
-        .head = posted + toll->head,
         .src = full_twin(s, step->peer, t->rank),
         .dst = full_twin(s, step->peer, step->peer),
         .lane = (uint16_t)t->lane,
-        .fresh = !plain && s->has_places && places_is_fresh(&s->places, t->rank, t->lane, step->src),
+        .fresh = mode == MODE_ANY && s->has_places && places_is_fresh(&s->places, t->rank, t->lane, step->src),
     };
-    post(s, &message, plain);
+    s->messages++;
+    if (mode == MODE_ANY)
+        t->l->acks += toll->waits;
+    if (mode == MODE_ANY && send_shared(t, link, toll, message, head))
+        return;
+    struct port port;
+    double begin = port_begin(t, link, t->r->tx, t->l->clock, &port, mode);
+    double posted = begin + toll->o_send, end = posted + toll->send;
+    port_end(&port, end, mode);
+    spend_message(t->r, begin, posted, end);
+    t->l->end = later(t->l->end, end);
+    message.head = posted + head;
+    post(s, &message, mode);
 }
 
 // Whether the stage at hand has no message. (What a stage takes beside its messages is part of theirs.)
@@ -227,20 +186,20 @@ FULL_INLINE bool is_silent(const struct full *s)
 }
 
 // The copies and sends of the stage at hand, s->steps; messages are posted.
-FULL_INLINE void price_entry(const struct turn *t, bool plain)
+FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     if (s->stage_cost > 0 && is_silent(s))
-        t->l->clock = price_core(t->r, t->l->clock, s->stage_cost, PART_LATENCY);
-    for (int i = 0; !plain && s->has_places && i < s->nsteps; i++)
+        t->l->clock = price_core(t, t->l->clock, s->stage_cost, PART_LATENCY, mode);
+    for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
         copy(t, &s->steps[i]);
     t->l->end = t->l->clock;
     for (int i = s->first_send, left = s->sends; left > 0; i++)
         if (s->steps[i].op == CLAB_SEND) {
-            send(t, &s->steps[i], plain);
+            send(t, &s->steps[i], mode);
             left--;
         }
-    if (!plain && t->l->stage == 0)
+    if (mode == MODE_ANY && t->l->stage == 0)
         copy_aside(t);
 }
 
@@ -298,28 +257,16 @@ static void settle(struct full *s, int rank, int lane, struct clab_span dst)
     places_write(&s->places, rank, lane, dst);
 }
 
-// A sender that waits is told that its message has been fetched.
-FULL_INLINE void acknowledge(struct full *s, int src, int lane, double when, bool plain)
-{
-    struct lane_state *l = full_lane(s, src, lane, plain);
-    l->end = later(l->end, when);
-    if (--l->acks == 0 && l->phase == PHASE_ACKS) {
-        if (!plain)
-            l->when = l->end;
-        full_wake(s, l, src, lane, plain);
-    }
-}
-
 // What the bytes of a message cost the core that takes them, in s.
 struct work {
     double pull, last, reduce; // last: of the last fragment, where it is pulled
 };
 
 FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct toll *toll, bool fresh,
-                                bool plain)
+                                enum mode mode)
 {
     struct full *s = t->s;
-    if (plain || !s->has_places)
+    if (mode != MODE_ANY || !s->has_places)
         return (struct work){toll->recv, 0, toll->reduce};
     const struct clab_segment *segment = toll->segment;
     struct rates rates = rates_of(s, toll->bytes, fresh && segment->memory, adds(s, t->rank, t->lane, step->dst));
@@ -332,7 +279,7 @@ FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *st
 
 // Receive what `step` gets; returns when it has landed.
 FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *step, const struct message *message,
-                                 bool plain)
+                                 enum mode mode)
 {
     struct full *s = t->s;
     struct rank_state *r = t->r;
@@ -340,12 +287,15 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     int src = message->src;
     const struct clab_link *link = full_link(s, src, t->rank);
     const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->dst));
-    struct work work = work_of(t, step, toll, message->fresh, plain);
-    double *port = port_of(s, link, r, r->rx), begin = later(later(head, *port), t->l->clock);
+    struct work work = work_of(t, step, toll, message->fresh, mode);
+    struct port port;
+    double begin = port_begin(t, link, r->rx, later(head, t->l->clock), &port, mode);
     double ready = begin + toll->o_recv + (s->load == CLAB_BOTH ? toll->o_both : 0) + s->lane_cost;
     // The last fragment can not land before it was sent.
     double end = later(ready + work.pull, head + toll->last + work.last);
-    *port = end;
+    port_end(&port, end, mode);
+    if (mode == MODE_ANY && message->late > 0) // on a shared link; others of its bytes came meanwhile
+        end = later(end, head + toll->o_recv + work.pull + message->late);
     if (ready + work.pull == end) {
         spend_message(r, begin, ready, end);
     } else { // it waits for the last fragment
@@ -353,14 +303,14 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
         spend(r, PART_BANDWIDTH, end - work.pull, end);
     }
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
-        end = price_core(r, end, work.reduce, PART_REDUCE);
-    if (!plain && s->has_places) {
+        end = price_core(t, end, work.reduce, PART_REDUCE, mode);
+    if (mode == MODE_ANY && s->has_places) {
         if (must_pack(s, step->dst))
             end = copy_bytes(t, end, toll->bytes, s->load);
         settle(s, t->rank, t->lane, step->dst);
     }
-    if (!plain && toll->waits)
-        acknowledge(s, full_twin(s, src, src), t->lane, end + toll->latency, plain);
+    if (mode == MODE_ANY && toll->waits)
+        acknowledge(s, full_twin(s, src, src), t->lane, end + toll->latency, mode);
     return end;
 }
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine.h"
 #include "slices.h"
+#include "topology.h"
 
 // Above this many messages the dataflow engine would take more than some seconds.
 #define MESSAGES_AT_MOST 5e7
@@ -53,6 +54,11 @@ static int check(const struct clab_problem *problem, const struct clab_algorithm
         clab_error("an element of 0 bytes can not be priced");
         return CLAB_EINVAL;
     }
+    for (int rank = 0; rank < problem->nranks && options->delays; rank++)
+        if (!(options->delays[rank] >= 0)) {
+            clab_error("rank %d can not begin before the others do; its delay is %g s", rank, options->delays[rank]);
+            return CLAB_EINVAL;
+        }
     return clab_net_check_ranks(net, problem->nranks);
 }
 
@@ -80,12 +86,15 @@ int clab_sim_engine_parse(const char *name, enum clab_sim_engine *engine_p)
 }
 
 // Whether the formula is the whole truth: one link without protocols, no caches, one call.
-static bool closed_knows(const struct clab_problem *problem, const struct clab_net *net, int calls)
+static bool closed_knows(const struct clab_problem *problem, const struct clab_net *net,
+                         const struct clab_sim_options *options)
 {
     bool one_link = net->ranks_per_node == 1 || problem->nranks <= net->ranks_per_node;
     const struct clab_link *link = problem->nranks > net->ranks_per_node ? &net->inter : &net->intra;
-    return one_link && link->nsegments == 1 && strcmp(link->segments[0].name, "hockney") == 0 && net->nlevels == 0 &&
-           net->call == 0 && net->stage == 0 && problem->lanes == 1 && calls <= 1;
+    return one_link && clab_net_is_even(net, problem->nranks) && !clab_net_shares_links(net, problem->nranks) &&
+           !clab_net_shares_cores(net, problem->nranks) && link->nsegments == 1 &&
+           strcmp(link->segments[0].name, "hockney") == 0 && net->nlevels == 0 && net->call == 0 && net->stage == 0 &&
+           problem->lanes == 1 && options->calls <= 1 && !options->delays && options->compute == 0;
 }
 
 struct choice {
@@ -100,19 +109,23 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     char why_not[CLAB_SIM_WHY];
     choice->engine = options->engine;
     snprintf(choice->why, sizeof choice->why, "as told");
-    if (options->engine == CLAB_ENGINE_CLOSED || options->engine == CLAB_ENGINE_FULL)
+    if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
         return CLAB_OK;
     if (clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not)) {
         choice->engine = CLAB_ENGINE_FOLDED;
         snprintf(choice->why, sizeof choice->why, "ranks are alike");
         return CLAB_OK;
     }
-    choice->engine = CLAB_ENGINE_FULL;
-    snprintf(choice->why, sizeof choice->why, "%s", why_not);
+    bool links = clab_net_shares_links(net, problem->nranks), cores = clab_net_shares_cores(net, problem->nranks);
+    choice->engine = links || cores ? CLAB_ENGINE_EVENTS : CLAB_ENGINE_FULL;
+    snprintf(choice->why, sizeof choice->why, "%s",
+             links   ? "ranks share links"
+             : cores ? "ranks share cores"
+                     : why_not);
     double messages = messages_of(problem, algorithm, options->calls);
     if (messages <= MESSAGES_AT_MOST)
         return CLAB_OK;
-    if (closed_knows(problem, net, options->calls)) {
+    if (closed_knows(problem, net, options)) {
         choice->engine = CLAB_ENGINE_CLOSED;
         snprintf(choice->why, sizeof choice->why, "%.1e messages are too many to simulate", messages);
         return CLAB_OK;
@@ -131,6 +144,8 @@ static int answer(const struct choice *choice, const struct clab_problem *proble
         return clab_engine_closed(problem, algorithm, net, options, result_p);
     if (choice->engine == CLAB_ENGINE_FOLDED)
         return clab_engine_folded(problem, algorithm, net, options, choice->period, result_p);
+    if (choice->engine == CLAB_ENGINE_EVENTS)
+        return clab_engine_events(problem, algorithm, net, options, result_p);
     return clab_engine_full(problem, algorithm, net, options, result_p);
 }
 

@@ -17,11 +17,12 @@ struct clab_net; // net.h has the fields; students inspect them
 int clab_net_load(const char *name, struct clab_net **net_p);
 void clab_net_free(struct clab_net *net);
 
-#define CLAB_SIM_ENGINES(X)          \
+#define CLAB_SIM_ENGINES(X)         \
     X(CLAB_ENGINE_AUTO, "auto")     \
     X(CLAB_ENGINE_CLOSED, "closed") \
     X(CLAB_ENGINE_FOLDED, "folded") \
-    X(CLAB_ENGINE_FULL, "full")
+    X(CLAB_ENGINE_FULL, "full")     \
+    X(CLAB_ENGINE_EVENTS, "events")
 
 #define X(name, text) name,
 enum clab_sim_engine { CLAB_SIM_ENGINES(X) CLAB_ENGINES };
@@ -36,6 +37,8 @@ struct clab_sim_options {
     size_t element_bytes; // of the problem's count
     bool in_place;        // out-of-place runs touch `in` first, and may copy it
     int calls;            // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
+    const double *delays; // (nranks) s after which each rank begins: stragglers; NULL: all at once
+    double compute;       // s of each rank's core before each call
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
 };

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Messages over links that several ranks share: a flow from when it is posted until its last byte has left. For full.c
+// alone, as price.h.
+//
+// - A rank's port sends one message after another; those that wait for it are in a queue. Where each pair has a link of
+//   its own (mesh), they leave together.
+// - The sender's stage lasts until its messages have left, and the receiver gets a message when it has. What it was late,
+//   against a link of its own, lands that much later.
+#pragma once
+
+#include <stdlib.h>
+
+#include "flows.h"
+#include "post.h"
+#include "topology.h"
+
+struct transfer {
+    struct message message; // its head: seconds from when it is posted
+    double clock, posted;   // s: when it was asked for, and began
+    double o_send, send;    // s: of the port, alone
+    double bytes, first;    // all, and those of the first fragment
+    int32_t next;           // in its port's queue, or of those that are free
+    int sender;             // its rank
+    int port;               // of it; PORTS: it has one of its own
+    int links[CLAB_ROUTE_LINKS], nlinks;
+};
+
+struct transfers {
+    struct flows flows;
+    struct transfer *all;
+    int32_t room, used, spare;
+    int32_t *first, *last; // (nranks, PORTS) queues; the first is on its way
+    int base;              // agenda: transfer i begins as base + i
+};
+
+static int transfers_init(struct full *s)
+{
+    size_t queues = (size_t)s->nranks * PORTS;
+    int nlinks = clab_net_shared_links(s->net, s->problem->nranks);
+    struct transfers *x = s->transfers = calloc(1, sizeof *x);
+    if (!x)
+        return CLAB_ENOMEM;
+    x->spare = INFLIGHT_NONE;
+    x->base = s->nranks * s->problem->lanes;
+    x->first = malloc(queues * sizeof *x->first);
+    x->last = malloc(queues * sizeof *x->last);
+    if (!x->first || !x->last)
+        return CLAB_ENOMEM;
+    for (size_t i = 0; i < queues; i++)
+        x->first[i] = x->last[i] = INFLIGHT_NONE;
+    CLAB_TRY(flows_init(&x->flows, nlinks, s->tolls.ticks));
+    for (int i = 0; i < nlinks; i++)
+        x->flows.capacity[i] = clab_net_shared_rate(s->net, s->problem->nranks, i);
+    return CLAB_OK;
+}
+
+static void transfers_free(struct full *s)
+{
+    if (!s->transfers)
+        return;
+    flows_free(&s->transfers->flows);
+    free(s->transfers->all);
+    free(s->transfers->first);
+    free(s->transfers->last);
+    free(s->transfers);
+}
+
+static size_t transfers_bytes(const struct full *s)
+{
+    const struct transfers *x = s->transfers;
+    if (!x)
+        return 0;
+    return sizeof *x + (size_t)x->room * sizeof *x->all + (size_t)s->nranks * PORTS * 2 * sizeof *x->first +
+           (size_t)x->flows.room * sizeof *x->flows.flows +
+           (size_t)x->flows.nlinks * 2 * (sizeof *x->flows.capacity + sizeof *x->flows.users);
+}
+
+static int32_t new_transfer(struct transfers *x)
+{
+    int32_t index = x->spare;
+    if (index != INFLIGHT_NONE) {
+        x->spare = x->all[index].next;
+        return index;
+    }
+    if (x->used == x->room) {
+        int32_t room = x->room ? 2 * x->room : 64;
+        struct transfer *more = realloc(x->all, (size_t)room * sizeof *more);
+        if (!more)
+            return INFLIGHT_NONE;
+        x->all = more;
+        x->room = room;
+    }
+    return x->used++;
+}
+
+static struct turn sender_of(struct full *s, const struct transfer *transfer)
+{
+    return full_turn(s, transfer->sender, transfer->message.lane, MODE_ANY);
+}
+
+// It has the port to itself, from `port` on.
+static void begin_transfer(struct full *s, int32_t index, double port)
+{
+    struct transfer *transfer = &s->transfers->all[index];
+    double begin = later(transfer->clock, port);
+    transfer->posted = begin + transfer->o_send;
+    spend(sender_of(s, transfer).r, PART_LATENCY, begin, transfer->posted);
+    if (agenda_reserve(&s->agenda, s->transfers->base + 1)) // for all lanes, too
+        agenda_push(&s->agenda, transfer->posted, s->transfers->base + index);
+    else
+        s->err = CLAB_ENOMEM;
+}
+
+// The lane's message over shared links; it is posted when its port is free.
+static void ask_for_transfer(const struct turn *t, struct transfer transfer)
+{
+    struct full *s = t->s;
+    struct transfers *x = s->transfers;
+    int32_t index = new_transfer(x);
+    if (index == INFLIGHT_NONE) {
+        s->err = CLAB_ENOMEM;
+        return;
+    }
+    transfer.next = INFLIGHT_NONE;
+    transfer.sender = t->rank;
+    transfer.clock = t->l->clock;
+    x->all[index] = transfer;
+    t->l->acks++; // until it has left
+    if (transfer.port == PORTS) {
+        begin_transfer(s, index, 0);
+        return;
+    }
+    size_t queue = (size_t)t->rank * PORTS + (size_t)transfer.port;
+    bool is_free = x->last[queue] == INFLIGHT_NONE;
+    *(is_free ? &x->first[queue] : &x->all[x->last[queue]].next) = index;
+    x->last[queue] = index;
+    if (is_free)
+        begin_transfer(s, index, t->r->tx[transfer.port]);
+}
+
+// Its last byte has left at `when`.
+static void end_transfer(struct full *s, int32_t index, double when)
+{
+    struct transfers *x = s->transfers;
+    struct transfer transfer = x->all[index];
+    struct turn t = sender_of(s, &transfer);
+    double late = when - (transfer.posted + transfer.send);
+    double share = transfer.bytes > 0 ? transfer.first / transfer.bytes : 1;
+    spend(t.r, PART_BANDWIDTH, transfer.posted, when);
+    struct message message = transfer.message;
+    message.head += transfer.posted + ticks_round(s->tolls.ticks, late * share);
+    message.late = transfer.posted + transfer.message.head + late - message.head;
+    x->all[index].next = x->spare;
+    x->spare = index;
+    if (transfer.port < PORTS) {
+        size_t queue = (size_t)transfer.sender * PORTS + (size_t)transfer.port;
+        t.r->tx[transfer.port] = when;
+        x->first[queue] = transfer.next;
+        if (transfer.next == INFLIGHT_NONE)
+            x->last[queue] = INFLIGHT_NONE;
+        else
+            begin_transfer(s, transfer.next, when);
+    }
+    deliver(s, &message, MODE_ANY);
+    acknowledge(s, transfer.sender, message.lane, when, MODE_ANY);
+}
+
+// It is posted: its bytes begin to leave.
+static void post_transfer(struct full *s, int32_t index)
+{
+    const struct transfer *t = &s->transfers->all[index];
+    double end = t->posted + t->send;
+    if (t->send == 0)
+        end_transfer(s, index, end);
+    else
+        s->err = flows_add(&s->transfers->flows, t->posted, end, t->bytes / t->send, t->links, t->nlinks, index);
+}
+
+// Whether a flow is what ends next, before anything on the agenda; if so, all that end with it have ended.
+static bool end_transfers(struct full *s)
+{
+    struct flows *f = &s->transfers->flows;
+    int index;
+    if (f->n == 0 || (s->agenda.count > 0 && agenda_first(&s->agenda) <= f->now))
+        return false;
+    double next = flows_next(f);
+    if (s->agenda.count > 0 && agenda_first(&s->agenda) < next)
+        return false;
+    while (flows_take(f, next, &index))
+        end_transfer(s, index, next);
+    return true;
+}
