@@ -9,6 +9,7 @@
 #include "nccl.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,11 @@ struct reader {
     int block[A_BLOCK];   // algorithms of the block under way; -1: none
     bool done[CLAB_NCCL_ALGORITHMS];
 };
+
+static bool is_cost(double value)
+{
+    return isfinite(value) && value >= 0;
+}
 
 // ---- graphs --------------------------------------------------------------------------------------------------
 
@@ -54,7 +60,7 @@ static int read_graph(struct reader *r, const char *line)
     struct clab_nccl_graph g = {0};
     if (sscanf(line, "Pattern %d, crossNic %*d, nChannels %d, bw %lf/%lf, type %15[^/]/%*[^,], sameChannels %d",
                &pattern, &g.channels, &g.intra, &g.inter, intra, &same) != 6 ||
-        g.channels < 0) {
+        g.channels < 0 || !is_cost(g.intra) || !is_cost(g.inter)) {
         clab_error("NCCL's log, line %d: a graph without its channels, bandwidths, type or sameChannels", r->number);
         return CLAB_EPARSE;
     }
@@ -103,7 +109,8 @@ static int read_row(struct reader *r, const char *line)
         struct clab_nccl_cost cost = {.why = "NCCL's log says 0"};
         if (a < 0)
             break;
-        if (!cell || sscanf(cell + 1, " %lf / %lf", &cost.latency, &cost.bandwidth) != 2) {
+        if (!cell || sscanf(cell + 1, " %lf / %lf", &cost.latency, &cost.bandwidth) != 2 || !is_cost(cost.latency) ||
+            !is_cost(cost.bandwidth)) {
             clab_error("NCCL's log, line %d: %s has no latency and bandwidth of %s", r->number, r->function,
                        clab_nccl_algorithm_name((enum clab_nccl_algorithm)a));
             return CLAB_EPARSE;

@@ -296,12 +296,14 @@ static double correction(const struct clab_nccl_tables *tables, const struct cla
     return power >= 0 && (tree || nvls) ? tables->tree_correction[protocol][power] : 1;
 }
 
-// A ring over several nodes has a plateau once every channel has a line to send.
+// A ring over several nodes has a plateau once every channel has a line to send; a log may not say how many there are.
 static double plateau(const struct clab_nccl_machine *machine, enum clab_nccl_algorithm algorithm,
                       enum clab_nccl_protocol protocol, size_t bytes)
 {
     size_t lines = (size_t)machine->graphs[CLAB_NCCL_RING].channels * (size_t)(machine->nodes * machine->gpus);
-    if (algorithm != CLAB_NCCL_RING || protocol != CLAB_NCCL_SIMPLE || machine->nodes == 1 || bytes / lines < 64)
+    if (algorithm != CLAB_NCCL_RING || protocol != CLAB_NCCL_SIMPLE || machine->nodes == 1)
+        return 1;
+    if (lines == 0 || bytes / lines < 64)
         return 1;
     return machine->arch < CLAB_NCCL_AMPERE ? 1.9 : 1.4;
 }

@@ -203,6 +203,21 @@ static void test_the_tuning_table_is_read_from_a_log(void **state)
     assert_near(log.costs.of[CLAB_NCCL_RING][CLAB_NCCL_LL128].latency, 15.9);
 }
 
+// Such a log does not say how many channels there are.
+static void test_a_table_without_graphs_is_enough_to_choose(void **state)
+{
+    (void)state;
+    struct clab_nccl_log log;
+    enum clab_nccl_algorithm algorithm;
+    enum clab_nccl_protocol protocol;
+    const struct clab_nccl_machine machine = {.nodes = 2, .gpus = 8};
+    assert_int_equal(clab_nccl_log_read(table, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_choose(clab_nccl_tables_find(NULL), &machine, CLAB_ALLREDUCE, &log.costs, 1 << 30,
+                                      &algorithm, &protocol),
+                     CLAB_OK);
+    assert_int_equal(algorithm, CLAB_NCCL_NVLS);
+}
+
 static void test_a_broken_log_is_named_by_its_line(void **state)
 {
     (void)state;
@@ -213,6 +228,11 @@ static void test_a_broken_log_is_named_by_its_line(void **state)
     assert_int_equal(
         clab_nccl_log_read("Algorithm | Tree | Ring | PAT |\nAllReduce | 1.0/2.0 | x |\n", CLAB_ALLREDUCE, &log),
         CLAB_EPARSE); // logged
+    assert_int_equal(clab_nccl_log_read("Algorithm | Tree |\nAllReduce | 1/nan | 1/2 | 1/2 |\n", CLAB_ALLREDUCE, &log),
+                     CLAB_EPARSE); // logged
+    assert_int_equal(clab_nccl_log_read("Pattern 4, crossNic 0, nChannels 1, bw -1/1, type NVL/PIX, sameChannels 1\n",
+                                        CLAB_ALLREDUCE, &log),
+                     CLAB_EPARSE); // logged
 }
 
 int main(void)
@@ -226,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_collectives_without_a_model_are_refused),
         cmocka_unit_test(test_graphs_are_read_from_a_log),
         cmocka_unit_test(test_the_tuning_table_is_read_from_a_log),
+        cmocka_unit_test(test_a_table_without_graphs_is_enough_to_choose),
         cmocka_unit_test(test_a_broken_log_is_named_by_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
