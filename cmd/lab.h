@@ -131,6 +131,10 @@ int lab_run(const struct lab_setting *setting, enum lab_program program, int ran
             const struct lab_words *second, struct lab_results *results);
 void lab_results_free(struct lab_results *results);
 
+// Add the rows that a program has written to `file`; `path` is what lines that refuse them call it.
+//   errors: CLAB_EPARSE, CLAB_EIO, CLAB_ENOMEM
+int lab_rows_read(FILE *file, const char *path, enum lab_program program, int ranks, struct lab_results *results);
+
 // Add one more sample to the series of that program, number of ranks and quantity.  errors: CLAB_ENOMEM
 int lab_results_add(struct lab_results *results, const struct lab_series *key, double sample);
 

@@ -54,27 +54,40 @@ int lab_results_add(struct lab_results *results, const struct lab_series *key, d
 }
 
 // A row is quantity,unit,ranks,n,median,low,high.
-static int read_rows(FILE *file, const char *path, enum lab_program program, int ranks, struct lab_results *results)
+static bool read_row(const char *line, struct lab_series *key, double *median_p)
 {
-    char line[256];
-    for (int number = 1; fgets(line, sizeof line, file); number++) {
+    int end = -1;
+    return sscanf(line, "%63[^,\n],%7[^,\n],%*d,%*d,%lf,%*f,%*f%n", key->quantity, key->unit, median_p, &end) == 3 &&
+           end >= 0 && strcmp(line + end, "\n") == 0 && isfinite(*median_p);
+}
+
+int lab_rows_read(FILE *file, const char *path, enum lab_program program, int ranks, struct lab_results *results)
+{
+    char *line = NULL;
+    size_t size = 0;
+    int err = CLAB_OK;
+    for (int number = 1; !err && getline(&line, &size, file) > 0; number++) {
         struct lab_series key = {.program = program, .ranks = ranks};
         double median;
-        if (sscanf(line, "%63[^,],%7[^,],%*d,%*d,%lf,", key.quantity, key.unit, &median) != 3) {
+        if (read_row(line, &key, &median)) {
+            err = lab_results_add(results, &key, median);
+        } else {
             clab_error("%s:%d: not a row of clab_report", path, number);
-            return CLAB_EPARSE;
+            err = CLAB_EPARSE;
         }
-        CLAB_TRY(lab_results_add(results, &key, median));
     }
-    return ferror(file) ? CLAB_EIO : CLAB_OK;
+    free(line);
+    return err ? err : ferror(file) ? CLAB_EIO : CLAB_OK;
 }
 
 const struct lab_series *lab_results_find(const struct lab_results *results, enum lab_program program, int ranks,
                                           const char *quantity)
 {
-    for (const struct lab_series *s = results->series; s < results->series + results->count; s++)
+    for (int i = 0; i < results->count; i++) {
+        const struct lab_series *s = &results->series[i];
         if (s->program == program && s->ranks == ranks && !strcmp(s->quantity, quantity))
             return s;
+    }
     return NULL;
 }
 
@@ -145,7 +158,7 @@ static int run_and_read(char **argv, const char *log, enum lab_program program, 
     }
     int err = run_to_end(argv, log, rows);
     if (!err)
-        err = read_rows(file, rows, program, ranks, results);
+        err = lab_rows_read(file, rows, program, ranks, results);
     fclose(file);
     unlink(rows);
     return err;

@@ -126,7 +126,7 @@ static int add_section(struct session *session, const char *file)
     if (asprintf(&s.csv, "%s/%s", session->results, file) < 0)
         return CLAB_ENOMEM;
     s.name = strndup(file, strlen(file) - strlen(".csv"));
-    int err = s.name ? report_data_read(s.csv, &s.data) : CLAB_ENOMEM;
+    int err = s.name ? report_data_load(s.csv, &s.data) : CLAB_ENOMEM;
     if (!err && *report_data_cell(&s.data, 0, "collective"))
         err = draw_bench(session, &s);
     else if (!err && *report_data_cell(&s.data, 0, "lab"))

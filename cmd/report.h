@@ -20,7 +20,9 @@ struct report_data {
 };
 
 //   errors: CLAB_ENOENT, CLAB_EPARSE (logged with the line), CLAB_ENOMEM
-int report_data_read(const char *path, struct report_data *data_p);
+int report_data_load(const char *path, struct report_data *data_p);
+// The same of a file that is open, and stays so; `path` is what lines that refuse call it.
+int report_data_read(FILE *file, const char *path, struct report_data *data_p);
 void report_data_free(struct report_data *data);
 
 // The cell of `row` (from 0) in the column called `name`, or "".

@@ -11,32 +11,53 @@
 #include "base/err.h"
 #include "base/log.h"
 
-// A line's cells, taken apart in place. Quoted cells may hold commas and doubled quotes, and end within their line.
-static int split(char *line, char **cells, int room)
+enum { MOST_COLUMNS = 64 };
+
+// A cell that begins at `in`, in place. Where the next one begins; NULL: it was the last.
+//   *is_open_p: its quotes were not closed
+static char *take_cell(char *in, bool *is_open_p)
 {
-    int n = 0;
-    for (char *in = line; in && n < room; n++) {
-        char *out = cells[n] = in;
-        bool quoted = *in == '"';
-        for (in += quoted; *in && (quoted || *in != ','); in++) {
-            if (quoted && *in == '"' && *++in != '"') {
-                quoted = false;
-                in--;
-                continue;
-            }
-            *out++ = *in;
+    char *out = in;
+    bool quoted = *in == '"';
+    for (in += quoted; *in && (quoted || *in != ','); in++) {
+        if (quoted && *in == '"' && *++in != '"') {
+            quoted = false;
+            in--;
+            continue;
         }
-        char *next = *in ? in + 1 : NULL;
-        *out = 0;
-        in = next;
+        *out++ = *in;
     }
-    return n;
+    char *next = *in ? in + 1 : NULL;
+    *out = 0;
+    *is_open_p = quoted;
+    return next;
+}
+
+// A line's cells, taken apart in place. Quoted cells may hold commas and doubled quotes, and end within their line.
+// What is wrong with it, or NULL.
+static const char *split(char *line, char *cells[MOST_COLUMNS], int *n_p)
+{
+    bool is_open = false;
+    int n = 0;
+    for (char *in = line; in && !is_open; n++) {
+        if (n == MOST_COLUMNS)
+            return "more than 64 cells";
+        cells[n] = in;
+        in = take_cell(in, &is_open);
+    }
+    *n_p = n;
+    return is_open ? "a quoted cell that does not end on its line" : NULL;
 }
 
 static int add_row(struct report_data *data, char *line, const char *path, int number)
 {
-    char *cells[64];
-    const int n = split(line, cells, 64);
+    char *cells[MOST_COLUMNS];
+    int n;
+    const char *wrong = split(line, cells, &n);
+    if (wrong) {
+        clab_error("%s:%d: %s", path, number, wrong);
+        return CLAB_EPARSE;
+    }
     if (data->ncolumns && n != data->ncolumns) {
         clab_error("%s:%d: %d cells, but the file has %d columns", path, number, n, data->ncolumns);
         return CLAB_EPARSE;
@@ -45,6 +66,7 @@ static int add_row(struct report_data *data, char *line, const char *path, int n
     char **all = realloc(data->cells, (size_t)rows * (size_t)n * sizeof *all);
     if (!all)
         return CLAB_ENOMEM;
+    memset(all + (rows - 1) * n, 0, (size_t)n * sizeof *all);
     data->cells = all;
     data->ncolumns = n;
     data->nrows = rows - 1;
@@ -56,7 +78,6 @@ static int add_row(struct report_data *data, char *line, const char *path, int n
 
 static int add_line(struct report_data *data, char *line, const char *path, int number)
 {
-    line[strcspn(line, "\r\n")] = 0;
     if (!*line)
         return CLAB_OK;
     if (*line != '#')
@@ -68,21 +89,33 @@ static int add_line(struct report_data *data, char *line, const char *path, int 
     return clab_manifest_add(&data->manifest, line + 1 + strspn(line + 1, " "), "%s", colon + 2);
 }
 
-int report_data_read(const char *path, struct report_data *data_p)
+// The line without its end. False: there is a zero byte in it.
+static bool trim(char *line, size_t bytes)
+{
+    if (strlen(line) != bytes)
+        return false;
+    if (bytes && line[bytes - 1] == '\n')
+        line[--bytes] = 0;
+    if (bytes && line[bytes - 1] == '\r')
+        line[--bytes] = 0;
+    return true;
+}
+
+int report_data_read(FILE *file, const char *path, struct report_data *data_p)
 {
     struct report_data data = {0};
     char *line = NULL;
     size_t size = 0;
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: %s", path, strerror(errno));
-        return CLAB_ENOENT;
-    }
     int err = CLAB_OK;
-    for (int number = 1; !err && getline(&line, &size, file) > 0; number++)
-        err = add_line(&data, line, path, number);
+    ssize_t bytes;
+    for (int number = 1; !err && (bytes = getline(&line, &size, file)) > 0; number++)
+        if (trim(line, (size_t)bytes)) {
+            err = add_line(&data, line, path, number);
+        } else {
+            clab_error("%s:%d: a zero byte: this is no text", path, number);
+            err = CLAB_EPARSE;
+        }
     free(line);
-    fclose(file);
     if (!err && !data.ncolumns) {
         clab_error("%s: no column names", path);
         err = CLAB_EPARSE;
@@ -91,6 +124,18 @@ int report_data_read(const char *path, struct report_data *data_p)
         report_data_free(&data);
     else
         *data_p = data;
+    return err;
+}
+
+int report_data_load(const char *path, struct report_data *data_p)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        clab_error("%s: %s", path, strerror(errno));
+        return CLAB_ENOENT;
+    }
+    const int err = report_data_read(file, path, data_p);
+    fclose(file);
     return err;
 }
 

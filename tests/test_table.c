@@ -162,7 +162,7 @@ static void test_csv_has_the_manifest_the_names_and_quoted_cells(void **state)
                                          "bytes,algorithm,usec,wrong,note\n"
                                          "8,ring,0.125,0,plain\n"
                                          "1048576,,,,\n"
-                                         "-1,\"a,b\",333333.333333,2,\"say \"\"hi\"\"\nagain\"\n");
+                                         "-1,\"a,b\",333333.333333,2,\"say \"\"hi\"\" again\"\n");
     assert_int_equal(folder_entries(1), 1);
     clab_manifest_free(&manifest);
     clab_table_free(&table);

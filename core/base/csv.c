@@ -4,24 +4,25 @@
 #include "base/table.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/output.h"
 
+// A row is one line, and one that begins with # is none.
 static void write_text(FILE *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
+    const bool quoted = *text == '#' || strpbrk(text, ",\"\r\n");
+    if (quoted)
+        fputc('"', out);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', out);
-        fputc(*text, out);
+        fputc(*text == '\n' || *text == '\r' ? ' ' : *text, out);
     }
-    fputc('"', out);
+    if (quoted)
+        fputc('"', out);
 }
 
 static void write_cell(FILE *out, struct clab_cell cell)
@@ -44,16 +45,21 @@ static void write_row(FILE *out, const struct clab_table *table, int row)
     fputc('\n', out);
 }
 
+void clab_table_print_csv(const struct clab_table *table, const struct clab_manifest *manifest, FILE *out)
+{
+    for (int i = 0; manifest && i < manifest->count; i++)
+        fprintf(out, "# %s: %s\n", manifest->entries[i].key, manifest->entries[i].value);
+    for (int i = 0; i < table->ncolumns; i++)
+        fprintf(out, "%s%s", i > 0 ? "," : "", table->columns[i].name);
+    fputc('\n', out);
+    for (int row = 0; row < clab_table_rows(table); row++)
+        write_row(out, table, row);
+}
+
 int clab_table_write_csv(const struct clab_table *table, const struct clab_manifest *manifest, const char *path)
 {
     struct clab_output output;
     CLAB_TRY(clab_output_open(path, &output));
-    for (int i = 0; manifest && i < manifest->count; i++)
-        fprintf(output.file, "# %s: %s\n", manifest->entries[i].key, manifest->entries[i].value);
-    for (int i = 0; i < table->ncolumns; i++)
-        fprintf(output.file, "%s%s", i > 0 ? "," : "", table->columns[i].name);
-    fputc('\n', output.file);
-    for (int row = 0; row < clab_table_rows(table); row++)
-        write_row(output.file, table, row);
+    clab_table_print_csv(table, manifest, output.file);
     return clab_output_close(&output);
 }

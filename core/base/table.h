@@ -54,9 +54,12 @@ void clab_table_print_header(const struct clab_table *table, FILE *out);
 void clab_table_print_row(const struct clab_table *table, int row, FILE *out);
 void clab_table_print(const struct clab_table *table, FILE *out);
 
-// `# key: value` lines of the manifest (NULL: none), the column names, the rows; quoted as RFC 4180 says.
+// `# key: value` lines of the manifest (NULL: none), the column names, the rows; quoted as RFC 4180 says. A row is
+// one line: line breaks in a text become spaces.
 //   errors: CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
 int clab_table_write_csv(const struct clab_table *table, const struct clab_manifest *manifest, const char *path);
+// The same to a file that is open; what goes wrong is for ferror to tell.
+void clab_table_print_csv(const struct clab_table *table, const struct clab_manifest *manifest, FILE *out);
 
 // {"manifest": {"key": "value", ...}, "rows": [{"name": cell, ...}, ...]}
 //   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
