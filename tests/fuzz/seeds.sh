@@ -75,6 +75,23 @@ seeds_environment() {
     put slurm 'SLURM_STEP_ID=0\nSLURM_JOB_ID=7\nSLURM_STEP_NUM_TASKS=4\nSLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_STEP_NUM_NODES=2\nSLURM_STEP_NODELIST=n[1-2]\n'
 }
 
+seeds_csv() {
+    local file
+    for file in labs/*/expected/*.csv; do
+        head -n 60 "$file" >"$seeds/${file##*/}"
+    done
+    put cells 'a\0b,c\0"d"\0#e\0\0 f\n'
+}
+
+seeds_rows() {
+    put rows 'time/ring/64,s,4,9,1.5e-06,1e-06,2e-06\nmessages/ring/64,1,4,1,6,6,6\niteration/4,s,2,1,0.1,0.1,0.1\n'
+}
+
+seeds_nccl() {
+    put graph 'x NCCL INFO Pattern 4, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 1\n'
+    put table 'Algorithm | Tree | Ring | PAT |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 | 1/1 | 1/1 | 1/1 |\n'
+}
+
 seeds() {
     seeds_"$1"
     cp -r "tests/fuzz/corpus/$1/." "$seeds" 2>/dev/null # what has gone wrong once

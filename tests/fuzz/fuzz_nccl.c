@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// What NCCL has logged: numbers that are read are numbers that NCCL's model can reckon with.
+
+#include "fuzz.h"
+
+#include <math.h>
+
+#include "base/err.h"
+#include "nccl.h"
+
+static bool is_cost(double value)
+{
+    return isfinite(value) && value >= 0;
+}
+
+static void check_log(const struct clab_nccl_log *log, enum clab_collective collective)
+{
+    struct clab_nccl_machine machine = {.nodes = 2, .gpus = 8, .net_latency = 5, .nvls = true, .collnet = true};
+    struct clab_nccl_costs costs = log->costs;
+    enum clab_nccl_algorithm algorithm;
+    enum clab_nccl_protocol protocol;
+    const struct clab_nccl_tables *tables = clab_nccl_tables_find(NULL);
+    must_hold(log->has_graphs || log->has_costs);
+    for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++) {
+        const struct clab_nccl_graph *g = &log->graphs[a];
+        must_hold(!log->has_graph[a] || (g->channels >= 0 && is_cost(g->intra) && is_cost(g->inter)));
+        for (int p = 0; p < CLAB_NCCL_PROTOCOLS; p++)
+            must_hold(is_cost(costs.of[a][p].latency) && is_cost(costs.of[a][p].bandwidth));
+        machine.graphs[a] = *g;
+    }
+    if (!log->has_costs && clab_nccl_model(tables, &machine, collective, &costs) != CLAB_OK)
+        return;
+    const int err = clab_nccl_choose(tables, &machine, collective, &costs, 1 << 20, &algorithm, &protocol);
+    must_hold(err == CLAB_OK || err == CLAB_ENOENT);
+    if (err == CLAB_OK)
+        must_hold(is_cost(clab_nccl_time(tables, &machine, collective, &costs, algorithm, protocol, 1 << 20)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const enum clab_collective collectives[] = {CLAB_ALLREDUCE, CLAB_BROADCAST, CLAB_ALLTOALL};
+    char *text = fuzz_text(data, size);
+    for (int i = 0; i < 3; i++) {
+        struct clab_nccl_log log;
+        fuzz_log_clear();
+        const int err = clab_nccl_log_read(text, collectives[i], &log);
+        must_hold(err == CLAB_OK || err == CLAB_ENOENT || err == CLAB_EPARSE);
+        must_hold(fuzz_log_errors == (err == CLAB_EPARSE));
+        if (err == CLAB_OK)
+            check_log(&log, collectives[i]);
+    }
+    free(text);
+    return 0;
+}
