@@ -30,11 +30,12 @@ struct clab_meeting {
     bool quiet;   // who fails is the caller's to say: nothing is logged
 };
 
-// What a rank has heard of another. All from CLAB_LEFT on will say nothing any more.
+// What a rank has heard of another. All from CLAB_LEAVING on will come to no meeting, and send nothing new.
 enum clab_presence {
     CLAB_EXPECTED, // has not come yet
     CLAB_PRESENT,
-    CLAB_LEFT, // has closed its job
+    CLAB_LEAVING, // is closing its job: it starts nothing any more, but sees to what is under way
+    CLAB_LEFT,    // has closed it
     CLAB_LOST, // its process has ended without that, or has failed; or its host is gone
 };
 

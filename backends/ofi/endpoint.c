@@ -183,7 +183,7 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
 static bool is_there(const struct clab_endpoint *e, int peer)
 {
     struct clab_bootstrap *boot = e->domain->boot;
-    return boot->presence(boot, e->peers[peer].job_rank) == CLAB_PRESENT;
+    return boot->presence(boot, e->peers[peer].job_rank) < CLAB_LEFT;
 }
 
 // Greet all that are above us, and hear from all below. Whether that is over.

@@ -175,7 +175,7 @@ static void explain(const struct clab_comm *comm, char text[TEXT])
         add(text, 0, "nothing has moved for %s (CLAB_TIMEOUT): ", clab_seconds_text(boot->timeout, seconds));
     else if (why->err == CLAB_EPEER && knows_culprit)
         add(text, 0, "rank %d %s: ", why->culprit,
-            boot->presence(boot, why->culprit) == CLAB_LEFT ? "has left the job" : "is gone");
+            boot->presence(boot, why->culprit) < CLAB_LOST ? "has left the job" : "is gone");
 }
 
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)

@@ -29,7 +29,7 @@ static int guess(struct clab_comm *comm, int ranks[])
     int n = 0;
     clab_job_listen(comm->job);
     for (int r = 0; r < comm->nranks; r++)
-        if (comm->expelled_by[r] < 0 && boot->presence(boot, comm->job_ranks[r]) < CLAB_LEFT)
+        if (comm->expelled_by[r] < 0 && boot->presence(boot, comm->job_ranks[r]) < CLAB_LEAVING)
             ranks[n++] = comm->job_ranks[r];
     return n;
 }

@@ -190,7 +190,7 @@ static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, 
     struct clab_patience *p = &comm->patience;
     struct clab_bootstrap *boot = comm->job->bootstrap;
     int peer, stage;
-    if (!clab_work_waits_for(work, &peer, &stage) || boot->presence(boot, comm->job_ranks[peer]) < CLAB_LEFT)
+    if (!clab_work_waits_for(work, &peer, &stage) || boot->presence(boot, comm->job_ranks[peer]) < CLAB_LEAVING)
         p->left = 0;
     else if (p->left == 0)
         p->left = now;
@@ -203,8 +203,10 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
     struct clab_patience *p = &comm->patience;
     const double now = clab_now();
     const size_t moved = bytes_moved(comm);
-    if (p->since == 0 || moved != p->moved)
+    if (p->since == 0 || moved != p->moved) {
         p->since = now;
+        p->left = 0;
+    }
     p->moved = moved;
     if (now - p->since >= comm->job->bootstrap->timeout)
         return clab_comm_fail(comm, work, CLAB_ETIMEOUT);

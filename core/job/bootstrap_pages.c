@@ -31,6 +31,8 @@ static int exchange(struct clab_bootstrap *boot, struct clab_meeting meeting, co
 
 static void tell(struct clab_bootstrap *boot, const struct clab_notice *notice)
 {
+    if (notice->kind == CLAB_NOTICE_LEFT)
+        clab_seat_announce(&sitter_of(boot)->seat);
     clab_control_tell(sitter_of(boot)->seat.control, notice);
 }
 

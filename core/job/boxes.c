@@ -49,7 +49,7 @@ static int member(const struct round *r, int i)
 
 static bool is_gone(struct clab_control *control, int rank)
 {
-    return clab_control_presence(control, rank) >= CLAB_LEFT;
+    return clab_control_presence(control, rank) >= CLAB_LEAVING;
 }
 
 // ---- one look ------------------------------------------------------------------------------------------------

@@ -82,6 +82,12 @@ int clab_seat_take(struct clab_control *control, int rank, double timeout, struc
     return CLAB_OK;
 }
 
+void clab_seat_announce(struct clab_seat *seat)
+{
+    atomic_store(&seat_of(seat->control, seat->rank)->presence, CLAB_LEAVING);
+    control_ring(seat->control);
+}
+
 void clab_seat_leave(struct clab_seat *seat)
 {
     struct seat *left = seat_of(seat->control, seat->rank);

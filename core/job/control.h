@@ -68,6 +68,8 @@ char *clab_control_flights(struct clab_control *control);
 //   errors: CLAB_EINVAL (rank out of range, or a living process sits there)
 int clab_seat_take(struct clab_control *control, int rank, double timeout, struct clab_seat *seat_p);
 void clab_seat_leave(struct clab_seat *seat);
+// It will be left: who waits at a meeting for it need not.
+void clab_seat_announce(struct clab_seat *seat);
 
 // The exchange of struct clab_bootstrap.  mine: (bytes); all: (n, bytes)
 int clab_seat_exchange(struct clab_seat *seat, struct clab_meeting meeting, const void *mine, size_t bytes, void *all);

@@ -26,7 +26,7 @@ struct options {
 // Options that become variables, which the backend reads.
 static const struct {
     const char *option, *variable;
-} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"}};
+} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"}, {"--emulate", "CLAB_EMULATE"}};
 
 // The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
 // NULL: it is another option.
@@ -206,6 +206,10 @@ void clab_job_close(struct clab_job *job)
 {
     if (!job)
         return;
+    // First: a peer that still waits for this rank would be waited for by detach.
+    const struct clab_notice leaves = {
+        .kind = CLAB_NOTICE_LEFT, .teller = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
+    job->bootstrap->tell(job->bootstrap, &leaves);
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);
     free(job);

@@ -314,7 +314,11 @@ static int hear_member(struct store_guest *guest, const struct store_message *me
     case STORE_WITHDRAW:
         store_meetings_withdraw(store->meetings, guest->member, message->key, message->err);
         return CLAB_OK;
-    case STORE_NOTICE: tell(store, false, &message->notice); return CLAB_OK;
+    case STORE_NOTICE:
+        if (message->notice.kind == CLAB_NOTICE_LEFT && message->notice.culprit == guest->member)
+            store_meetings_lose(store->meetings, guest->member); // it is about to leave, and will come to none
+        tell(store, false, &message->notice);
+        return CLAB_OK;
     case STORE_FAREWELL:
         lose(store, guest->member, CLAB_LEFT);
         guest->over = true;

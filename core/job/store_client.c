@@ -45,6 +45,16 @@ static void keep_gone(struct store_client *c, const struct clab_notice *notice)
     keep_notice(c, notice);
 }
 
+// A rank may say of itself that it is about to leave.
+static void keep_told(struct store_client *c, const struct clab_notice *notice)
+{
+    const int rank = notice->culprit;
+    if (notice->kind == CLAB_NOTICE_LEFT && rank == notice->teller && rank >= 0 && rank < c->ticket.job.nranks &&
+        c->presence[rank] < CLAB_LEAVING)
+        c->presence[rank] = CLAB_LEAVING;
+    keep_notice(c, notice);
+}
+
 static void lose_all(struct store_client *c)
 {
     for (int rank = 0; rank < c->ticket.job.nranks; rank++)
@@ -78,7 +88,7 @@ static void take(struct store_client *c, const struct store_message *message)
     switch (message->kind) {
     case STORE_GATHERED: keep_answer(c, message); break;
     case STORE_GONE: keep_gone(c, &message->notice); break;
-    case STORE_NOTICE: keep_notice(c, &message->notice); break;
+    case STORE_NOTICE: keep_told(c, &message->notice); break;
     case STORE_END:
         c->end = (struct store_end){message->node, message->member, message->status};
         c->has_ended = true;
