@@ -11,7 +11,7 @@
 #include "job/job.h"
 
 enum { STATUS_USAGE = 2, STATUS_NOT_FOUND = 127 };
-enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE };
+enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE, KEY_EMULATE, KEY_KEEP_GOING };
 
 static const struct argp_option options[] = {
     {"ranks", 'n', "N", 0, "ranks to start, on all nodes together (2)", 1},
@@ -19,6 +19,8 @@ static const struct argp_option options[] = {
     {"prefix", 'l', NULL, 0, "put \"[rank] \" before each line of output", 1},
     {"no-pin", KEY_NO_PIN, NULL, 0, "leave ranks to the scheduler; else each has a core when there are enough", 1},
     {"timeout", KEY_TIMEOUT, "TIME", 0, "how long a rank waits for another before it gives up (30s)", 1},
+    {"keep-going", KEY_KEEP_GOING, NULL, 0, "let survivors of a failed rank go on; else they are ended", 1},
+    {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would; `commlab nets` lists them", 1},
     {"provider", KEY_PROVIDER, "NAME", 0, "by which ofi reaches the network, such as tcp or verbs", 1},
     {"interface", KEY_INTERFACE, "NAME|ADDR", 0, "by which ranks reach each other, such as eth1 or 10.0.0.7", 1},
     {NULL, 0, NULL, 0, "Several nodes, with one `commlab run` on each:", 2},
@@ -78,6 +80,11 @@ static error_t parse_nodes(int key, char *arg, struct clab_launch *launch)
         return setenv("CLAB_PROVIDER", arg, 1);
     case KEY_INTERFACE:
         return setenv("CLAB_INTERFACE", arg, 1);
+    case KEY_EMULATE:
+        return setenv("CLAB_EMULATE", arg, 1);
+    case KEY_KEEP_GOING:
+        launch->keep_going = true;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

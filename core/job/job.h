@@ -42,6 +42,7 @@ struct clab_launch {
     const char *backend; // name; NULL: CLAB_BACKEND, or that of clab_backend_usual
     bool pin;            // one core a rank when ranks <= cores
     bool prefix;         // "[rank] " before each line of output
+    bool keep_going;     // who survives a failed rank is left to go on, or to end by itself
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
     char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
 };

@@ -102,7 +102,7 @@ static void note_end(struct watch *watch, int i, int status)
     watch->pids[i] = 0;
     watch->running--;
     if (!watch->is_over)
-        store_client_say_ended(store, rank, code);
+        store_client_say_ended(store, rank, watch->run->launch->keep_going ? 0 : code);
     if (!watch->is_over && watch->running == 0)
         store_client_say_done(store);
     if (clab_control_mark_ended(watch->run->control, i, status != 0) && status == 0)
@@ -112,7 +112,8 @@ static void note_end(struct watch *watch, int i, int status)
     watch->status = code;
     if (!WIFSIGNALED(status) || WTERMSIG(status) != watch->told)
         log_end(rank, pid, status);
-    end_job(watch);
+    if (!watch->run->launch->keep_going)
+        end_job(watch);
 }
 
 static void reap(struct watch *watch)
