@@ -47,12 +47,14 @@ cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
 test_c    := $(wildcard tests/test_*$(T)*.c)
 fuzz_c    := $(wildcard tests/fuzz/*.c)
+faults_c  := $(wildcard tests/faults/*.c)
 objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 library := $(B)/libcommlab.a
 labs    := $(patsubst %.c,$(B)/%,$(lab_c))
 tests   := $(patsubst %.c,$(B)/%,$(test_c))
 targets := $(patsubst %.c,$(B)/%,$(filter-out %/log.c %/drive.c,$(fuzz_c)))
+faults  := $(B)/tests/faults/faults
 
 # With V=1 commands are shown as they are, else one line an object.
 Q := $(if $(filter-out 0,$(V)),,@)
@@ -60,14 +62,15 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test fuzz targets plot fit clean help show
+.PHONY: all tests test fuzz targets faults plot fit clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
-# The targets of fuzzing are what test_fuzz.sh runs.
-tests: all $(tests) $(if $(filter tests/test_fuzz.sh,$(wildcard tests/test_*$(T)*.sh)),$(targets)) ## build the tests
+# What scripts run: the targets of fuzzing are test_fuzz.sh's, the faults test_faults.sh's.
+run_by = $(if $(filter tests/$1,$(wildcard tests/test_*$(T)*.sh)),$2)
+tests: all $(tests) $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
 	$(Q)tests/run.sh $(B) $(T)
@@ -79,6 +82,11 @@ fuzz: ## hand random input to all that reads input, for FUZZ_SECONDS in all (60)
 	$(Q)tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 targets: $(targets)
+
+FAULTS ?= 500
+faults: all $(faults) ## kill, stop and confuse ranks at random: FAULTS jobs a backend (500), FAULT_SEED=N repeats
+	$(Q)for backend in shm $(if $(findstring HAVE_LIBFABRIC,$(compile)),ofi); do \
+		$(faults) --backend $$backend --count $(FAULTS) $(if $(FAULT_SEED),--seed $(FAULT_SEED)) || exit 1; done
 
 fit: all ## measure this machine for the predictions, anew (a minute at most)
 	$(Q)$(B)/commlab fit
@@ -167,7 +175,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
 # Tests may use what stands behind a subcommand.
-$(call objects,$(test_c) $(fuzz_c)): compile += -Icmd
+$(call objects,$(test_c) $(fuzz_c) $(faults_c)): compile += -Icmd
 $(call objects,$(test_c)): | needs-cmocka
 
 $(library): $(call objects,$(library_c)) $(B)/objects
@@ -198,6 +206,11 @@ $(targets): $(B)/%: $(B)/obj/%.o $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(f
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) $(addprefix -fsanitize=,$(fuzzer)) -o $@ $^ $(libraries)
+
+$(faults): $(call objects,$(faults_c)) $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $^ $(libraries)
 
 commlab: $(B)/commlab
 	$(Q)ln -sf $< $@
@@ -235,6 +248,6 @@ $(B)/obj/%.o: %.cc $(B)/flags
 needs-cmocka: $(B)/probes.mk
 	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
--include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c)) $(gloo_o) $(mpi_o))
+-include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o))
 
 endif
