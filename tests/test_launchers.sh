@@ -155,6 +155,8 @@ says_that_pmix_is_missing() {
     grep -q 'install libpmix-dev' "$scratch/err"
 }
 
+runs_without_pmix_where_master_says() { runs_where_master_says open_mpi; }
+
 # A shell of salloc is no rank of a job of four: the lab starts its own two.
 starts_ranks_in_an_allocation() {
     run 0 timeout $bound salloc --quiet -n 4 "$build/labs/01-reinit-comm/after" -n 3 4096 1 2 || return 1
@@ -171,6 +173,13 @@ else
     skip 'this build has no backend ofi' runs_on_ofi_under_any_launcher
 fi
 
+# The launchers that the library of the mpi plugin knows: MPI_Init must find its own after our ranks have used it.
+case $(ldd "$build/backends/mpi.so" 2>/dev/null) in
+*libmpich*) of_mpi='hydra srun_pmi2' ;;
+*libmpi.so*) of_mpi='open_mpi srun_pmix' ;;
+*) of_mpi= && skip 'this build has no backend mpi' runs_on_mpi_under_its_launchers ;;
+esac
+
 # cases LAUNCHER: their names and commands, one a line.
 cases() {
     local backend
@@ -179,6 +188,7 @@ cases() {
         [ $backend != shm ] || echo "runs_lab_07_on_${backend}_under_$1 lab lab07 $backend $1"
         echo "ends_when_a_rank_dies_on_${backend}_under_$1 death $backend $1"
     done
+    [[ " $of_mpi " != *" $1 "* ]] || echo "runs_lab_01_on_mpi_under_$1 lab lab01 mpi $1"
     case $1 in by_hand | hydra | srun_*) echo "ends_when_a_rank_does_not_come_under_$1 absence $1" ;; esac
     case $1 in open_mpi | hydra | srun_pmi2) echo "runs_where_master_says_under_$1 runs_where_master_says $1" ;; esac
     case $1 in srun_none) echo starts_ranks_in_an_allocation starts_ranks_in_an_allocation ;; esac
@@ -232,7 +242,7 @@ if grep -q '^✓ pmix' "$build/probes.txt"; then
     check_launcher_having mpirun.openmpi open_mpi
 else
     skip_launcher 'built without pmix' open_mpi
-    check_having mpirun.openmpi says_that_pmix_is_missing
+    check_having mpirun.openmpi says_that_pmix_is_missing runs_without_pmix_where_master_says
 fi
 check_srun
 exit $failed
