@@ -41,11 +41,14 @@ both() {
 says() { why="no '$2' in $1: $(cat "$scratch/$1")" && grep -q -- "$2" "$scratch/$1"; }
 lines() { why="$1 has not $2 lines: $(cat "$scratch/$1")" && [ "$(wc -l <"$scratch/$1")" -eq "$2" ]; }
 
-# No process, and no listener, a moment later.
+# No process that was told this port, and no listener at it, a moment later.
 leaves_nothing() {
-    local i left
+    local i left hex
+    hex=$(printf '%04X' "$port")
     for ((i = 0; i < 100; i++)); do
-        left=$(pgrep -f -- "--master $master:$port" | tr '\n' ' '; ss -ltnH "sport = :$port")
+        # Not by the very words: grep's own command line has them.
+        left=$(grep -lszx -- "${master/./[.]}:$port" /proc/[0-9]*/cmdline
+            grep -sE "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6)
         [ -n "$left" ] || return 0
         sleep 0.02
     done
