@@ -4,6 +4,7 @@
 //   odd and large, in place and not; every type with every operation; in memory of clab_alloc and of malloc.
 // - All memory of a case is poisoned, and compared as a whole: besides the result nothing has changed, neither `in`,
 //   nor what is no result at this rank, nor what lies behind the buffers. expect.h has what is right.
+// - CLAB_CONFORMANCE=all adds 1 MiB and 3 elements of every type and operation, and large counts for more ranks.
 // - A barrier holds back the fast; messages in both directions at once; more messages than a channel holds; works that
 //   are waited for in another order; communicators used crosswise.
 // - Each job is one of copies of this process; its exit status says how many checks failed.
@@ -116,19 +117,22 @@ static void check(struct sweep *s, bool right, const char *what)
     s->failed += !right;
 }
 
-static void run_both(struct sweep *s, struct kase k)
+static void run_one(struct sweep *s, struct kase k, int m, bool in_place)
 {
-    const int nplaces = k.collective == CLAB_ALLTOALL ? 1 : 2;
     k.comm = s->comm;
     k.n = s->n;
     k.rank = s->rank;
+    k.seed = ++s->seed;
+    k.root = (int)(k.seed % (unsigned)k.n);
+    k.in_place = in_place && k.collective != CLAB_ALLTOALL;
+    s->failed += run_case(&k, s->memory[m], s->expected);
+}
+
+static void run_both(struct sweep *s, struct kase k)
+{
     for (int m = 0; m < 2; m++)
-        for (int place = 0; place < nplaces; place++) {
-            k.seed = ++s->seed;
-            k.root = (int)(k.seed % (unsigned)k.n);
-            k.in_place = place;
-            s->failed += run_case(&k, s->memory[m], s->expected);
-        }
+        for (int place = 0; place < 2; place++)
+            run_one(s, k, m, place);
 }
 
 // Arithmetic for some 0.1 ms a unit.
@@ -193,16 +197,33 @@ static void sweep_collectives(struct sweep *s, size_t large)
         sweep_counts(s, (enum clab_collective)c, "auto", 0, large);
 }
 
+static bool wants_all(void)
+{
+    const char *text = getenv("CLAB_CONFORMANCE");
+    return text && !strcmp(text, "all");
+}
+
+// Most counts in one place each.
+static void run_counts(struct sweep *s, struct kase k)
+{
+    const size_t counts[] = {0, 1, (size_t)s->n - 1, (1 << 20) / clab_type_bytes(k.type) + 3};
+    for (int c = 0; c < (wants_all() ? 4 : 3); c++) {
+        k.count = counts[c];
+        run_one(s, k, (int)s->seed % 2, s->seed / 2 % 2);
+    }
+    k.count = 131;
+    run_both(s, k);
+}
+
 static void sweep_types(struct sweep *s)
 {
     for (int collective = 0; collective < CLAB_BARRIER; collective++)
         for (int type = 0; type < CLAB_TYPE_COUNT; type++)
             for (int op = 0; op < (clab_collective_reduces((enum clab_collective)collective) ? CLAB_OP_COUNT : 1); op++)
-                run_both(s, (struct kase){.collective = (enum clab_collective)collective,
-                                          .algorithm = "auto",
-                                          .count = 131,
-                                          .type = (enum clab_type)type,
-                                          .op = (enum clab_op)op});
+                run_counts(s, (struct kase){.collective = (enum clab_collective)collective,
+                                            .algorithm = "auto",
+                                            .type = (enum clab_type)type,
+                                            .op = (enum clab_op)op});
 }
 
 // ---- messages ------------------------------------------------------------------------------------------------
@@ -393,8 +414,9 @@ static int try_rank(void)
 }
 
 struct conforming {
-    const char *backend, *variable; // an environment variable that is set for the job, or NULL
+    const char *backend;
     int nranks;
+    const char *variable, *value, *but; // an environment variable that is set for the job, or NULL; and what that means
     char name[96];
 };
 
@@ -407,7 +429,7 @@ static int run_job(const struct conforming *c, bool only_try)
     assert_int_equal(clab_launch_ranks(&launch, &rank, &status), CLAB_OK);
     if (rank >= 0) {
         crash_as_others_do();
-        _exit(only_try ? try_rank() : run_rank(c->nranks <= 3 ? (1 << 20) / 4 + 3 : 40003));
+        _exit(only_try ? try_rank() : run_rank(c->nranks <= 3 || wants_all() ? (1 << 20) / 4 + 3 : 40003));
     }
     return status;
 }
@@ -428,7 +450,7 @@ static void test_conforms(void **state)
 {
     const struct conforming *c = *state;
     if (c->variable)
-        setenv(c->variable, "1", 1);
+        setenv(c->variable, c->value, 1);
     skip_if_unsupported(c);
     const int status = run_job(c, false);
     if (c->variable)
@@ -438,17 +460,26 @@ static void test_conforms(void **state)
 
 static struct CMUnitTest test_of(struct conforming *c)
 {
-    snprintf(c->name, sizeof c->name, "%s_conforms_with_%d_ranks%s", c->backend, c->nranks,
-             c->variable ? "_that_can_not_read_each_other" : "");
+    snprintf(c->name, sizeof c->name, "%s_conforms_with_%d_ranks%s", c->backend, c->nranks, c->but ? c->but : "");
     return (struct CMUnitTest){.name = c->name, .test_func = test_conforms, .initial_state = c};
 }
 
-enum { MAX_BACKENDS = 16, MAX_TESTS = MAX_BACKENDS * MAX_RANKS + 1 };
+// What may differ from machine to machine.
+static const struct conforming variants[] = {
+    {"shm", 3, "CLAB_SHM_NO_READV", "1", "_that_can_not_read_each_other", ""},
+#ifdef HAVE_LIBFABRIC
+    {"ofi", 3, "CLAB_OFI_REGISTER", "1", "_whose_memory_is_registered", ""},
+    {"ofi", 3, "CLAB_PROVIDER", "tcp;ofi_rxm", "_by_another_provider", ""},
+#endif
+};
+
+enum { NVARIANTS = sizeof variants / sizeof *variants, MAX_BACKENDS = 16 };
+enum { MAX_TESTS = MAX_BACKENDS * MAX_RANKS + NVARIANTS };
 static struct conforming jobs[MAX_TESTS];
 
 static int add_backend(const char *backend, int n)
 {
-    for (int nranks = 1; nranks <= MAX_RANKS && n < MAX_TESTS - 1; nranks++)
+    for (int nranks = 1; nranks <= MAX_RANKS && n < MAX_TESTS - NVARIANTS; nranks++)
         jobs[n++] = (struct conforming){.backend = strdup(backend), .nranks = nranks};
     return n;
 }
@@ -480,8 +511,8 @@ int main(int argc, char **argv)
     for (int i = 0; argc == 1 && clab_backend_name(i); i++)
         if (!clab_plugin_exists(clab_backend_name(i)))
             n = add_backend(clab_backend_name(i), n);
-    if (argc == 1)
-        jobs[n++] = (struct conforming){.backend = "shm", .nranks = 3, .variable = "CLAB_SHM_NO_READV"};
+    for (int i = 0; argc == 1 && i < NVARIANTS; i++)
+        jobs[n++] = variants[i];
     for (int i = 0; i < n; i++)
         tests[i] = test_of(&jobs[i]);
     return _cmocka_run_group_tests("conformance", tests, (size_t)n, NULL, NULL);

@@ -20,7 +20,7 @@ static int enter(void *domain_, const void *start, size_t bytes, void **handle_p
     struct clab_domain *domain = domain_;
     struct fid_mr *region;
     const int err =
-        fi_mr_reg(domain->fabric.domain, start, bytes, FI_SEND | FI_RECV, 0, (uintptr_t)start, 0, &region, NULL);
+        fi_mr_reg(domain->fabric.domain, start, bytes, FI_SEND | FI_RECV, 0, domain->keys++, 0, &region, NULL);
     if (err) {
         clab_error("ofi: %zu bytes can not be registered: %s; is the memory that may be locked limited (ulimit -l)?",
                    bytes, domain->fabric.library->strerror(-err));

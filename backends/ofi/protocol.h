@@ -8,7 +8,7 @@
 #pragma once
 
 enum {
-    OFI_EAGER_BYTES = 16 << 10,    // of a message that are sent unasked; a multiple of every element
+    OFI_EAGER_BYTES = 32 << 10,    // of a message that are sent unasked; a multiple of every element
     OFI_SEGMENT_BYTES = 128 << 10, // of the rest: reduced while the cache still holds it
     OFI_SEGMENTS = 4,              // of a message whose buffers are posted at once
     OFI_WINDOW = 16,               // messages of a lane that a peer may send before the first is received
