@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "in_network.h"
 #include "net.h"
 #include "schedule/schedule.h"
 #include "sim.h"
@@ -38,7 +39,7 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-    {"algo", 'a', "NAME", 0, "the algorithm, or all for a table, fastest first (all)", 0},
+    {"algo", 'a', "NAME", 0, "the algorithm, in_network, or all for a table, fastest first (all)", 0},
     {"ranks", 'r', "P", 0, "ranks (2)", 0},
     {"bytes", 'b', "SIZE", 0,
      "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
@@ -47,14 +48,15 @@ static const struct argp_option argp_options[] = {
     {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
     {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
     {"engine", KEY_ENGINE, "NAME", 0,
-     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank) or folded (full by symmetry: a few ranks stand "
-     "for all) (auto)",
+     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks stand "
+     "for all) or events (full, with shared links and cores) (auto)",
      2},
     {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
     {"root", KEY_ROOT, "R", 0, "root (0)", 2},
     {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
     {"calls", KEY_CALLS, "K", 0, "calls back to back: what one more adds; 1 is a call from a common start (1)", 2},
-    {"delay", KEY_DELAY, "RANK=TIME", 0, "a straggler: this rank begins so much later, as 3=100us; may be given again", 2},
+    {"delay", KEY_DELAY, "RANK=TIME", 0, "a straggler: this rank begins so much later, as 3=100us; may be given again",
+     2},
     {"compute", KEY_COMPUTE, "TIME", 0, "each rank's core computes so long before each call (0s)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "in and out are the same memory", 2},
     {"json", KEY_JSON, NULL, 0, "print JSON", 3},
@@ -88,7 +90,7 @@ struct request {
 };
 
 struct answer {
-    const struct clab_algorithm *algorithm;
+    const char *name; // the algorithm's
     int lanes;
     struct clab_sim_result result;
 };
@@ -109,15 +111,20 @@ static void parse_number(const char *option, const char *text, int low, int high
         refuse(option, text, expected);
 }
 
+// Nothing needs no unit.
 static void parse_cost(const char *option, const char *text, double *value_p)
 {
-    if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK)
+    if (strcmp(text, "0") == 0)
+        *value_p = 0;
+    else if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK)
         refuse(option, text, "a cost or rate with its unit, such as 0.1ns/B or 10GB/s");
 }
 
 static void parse_time(const char *option, const char *text, double *value_p)
 {
-    if (clab_parse_seconds(text, value_p) != CLAB_OK)
+    if (strcmp(text, "0") == 0)
+        *value_p = 0;
+    else if (clab_parse_seconds(text, value_p) != CLAB_OK)
         refuse(option, text, "a time with its unit, such as 5us");
 }
 
@@ -211,7 +218,8 @@ static void refuse_algorithm(const struct request *r)
             strcat(names, *names ? ", " : "");
             strcat(names, (*a)->name);
         }
-    clab_error("sim: %s has no algorithm '%s'; it has %s, or all", r->collective, r->algorithm, names);
+    clab_error("sim: %s has no algorithm '%s'; it has %s, in_network (by the switches), or all", r->collective,
+               r->algorithm, names);
     exit(STATUS_USAGE);
 }
 
@@ -221,7 +229,8 @@ static void complete(struct request *r)
     struct clab_problem *p = &r->problem;
     if (!r->collective || clab_collective_parse(r->collective, &p->collective) != CLAB_OK)
         refuse_collective(r->collective);
-    if (strcmp(r->algorithm, "all") && !clab_algorithm_find(p->collective, r->algorithm))
+    if (strcmp(r->algorithm, "all") && strcmp(r->algorithm, "in_network") &&
+        !clab_algorithm_find(p->collective, r->algorithm))
         refuse_algorithm(r);
     if (p->root >= p->nranks || (p->root && !clab_collective_rooted(p->collective))) {
         clab_error("sim: --root %d is not a root of %s with %d ranks", p->root, r->collective, p->nranks);
@@ -274,8 +283,16 @@ static int answer_one(const struct request *r, const struct clab_algorithm *algo
     problem.lanes = r->lanes ? r->lanes : algorithm->default_lanes;
     if (problem.nranks > r->net->ranks_per_node && r->net->ranks_per_node > 1)
         problem.group = r->net->ranks_per_node;
-    *answer_p = (struct answer){.algorithm = algorithm, .lanes = problem.lanes};
+    *answer_p = (struct answer){.name = algorithm->name, .lanes = problem.lanes};
     return clab_sim_run(&problem, algorithm, r->net, &r->options, &answer_p->result);
+}
+
+static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
+
+static int answer_by_network(const struct request *r, struct answer *answer_p)
+{
+    *answer_p = (struct answer){.name = in_network, .lanes = 1};
+    return clab_sim_in_network(&r->problem, r->net, r->options.element_bytes, &answer_p->result);
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -298,6 +315,11 @@ static int answer_all(const struct request *r, struct answer *answers, int *n_p)
         CLAB_TRY(answer_one(r, *a, &answers[n]));
         n++;
     }
+    if (all ? r->net->reducer.radix > 0 && clab_in_network_supports(r->problem.collective)
+            : strcmp(r->algorithm, in_network) == 0) {
+        CLAB_TRY(answer_by_network(r, &answers[n]));
+        n++;
+    }
     qsort(answers, (size_t)n, sizeof *answers, by_seconds);
     *n_p = n;
     return CLAB_OK;
@@ -310,10 +332,6 @@ static void print_question(const struct request *r)
     char size[CLAB_TEXT];
     printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
            clab_type_name(r->type), r->problem.nranks, r->net->name, r->net->title);
-    int cores = r->net->cores_per_node;
-    if (cores && r->problem.nranks > cores && r->net->nodes == 1)
-        printf("# %d ranks share %d cores there; that is not modelled, and the time will be longer\n",
-               r->problem.nranks, cores);
 }
 
 static void print_part(const char *name, double seconds, double whole, const char *what)
@@ -327,7 +345,7 @@ static void print_answer(const struct request *r, const struct answer *a)
 {
     const struct clab_sim_result *s = &a->result;
     char time[CLAB_TEXT], rate[CLAB_TEXT], cost[CLAB_TEXT], memory[CLAB_TEXT];
-    printf("%s: %s", a->algorithm->name, clab_seconds_text(s->seconds, time));
+    printf("%s: %s", a->name, clab_seconds_text(s->seconds, time));
     if (r->bytes && s->seconds > 0)
         printf(", algbw %s", clab_rate_text((double)r->bytes / s->seconds, rate));
     printf("\n");
@@ -337,8 +355,9 @@ static void print_answer(const struct request *r, const struct answer *a)
     print_part("wait", s->wait, s->seconds, "for others");
     printf("engine %s (%s): %d ranks, %ld messages, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
            s->messages, clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
-    printf(s->messages >= ENOUGH_MESSAGES ? ", %.1f M messages/s\n" : "\n",
-           1e-6 * (double)s->messages / s->engine_seconds);
+    if (s->messages >= ENOUGH_MESSAGES)
+        printf(", %.1f M messages/s", 1e-6 * (double)s->messages / s->engine_seconds);
+    printf("\n");
 }
 
 static void print_table(const struct answer *answers, int n)
@@ -355,14 +374,10 @@ static void print_table(const struct answer *answers, int n)
     for (int i = 0; i < n; i++) {
         const struct clab_sim_result *s = &answers[i].result;
         const struct clab_cell row[] = {
-            clab_cell_text(answers[i].algorithm->name),
-            clab_cell_integer(answers[i].lanes),
-            clab_cell_real(1e6 * s->seconds),
-            clab_cell_real(1e6 * s->latency),
-            clab_cell_real(1e6 * s->bandwidth),
-            clab_cell_real(1e6 * s->reduce),
-            clab_cell_real(1e6 * s->wait),
-            clab_cell_text(clab_sim_engine_name(s->engine)),
+            clab_cell_text(answers[i].name),    clab_cell_integer(answers[i].lanes),
+            clab_cell_real(1e6 * s->seconds),   clab_cell_real(1e6 * s->latency),
+            clab_cell_real(1e6 * s->bandwidth), clab_cell_real(1e6 * s->reduce),
+            clab_cell_real(1e6 * s->wait),      clab_cell_text(clab_sim_engine_name(s->engine)),
             clab_cell_integer(s->messages),
         };
         if (clab_table_add_row(&table, row) != CLAB_OK)
@@ -376,7 +391,7 @@ static void fill_json(struct clab_json *json, const struct request *r, const str
 {
     const struct clab_sim_result *s = &a->result;
     clab_json_add(json, "collective", clab_cell_text(r->collective));
-    clab_json_add(json, "algorithm", clab_cell_text(a->algorithm->name));
+    clab_json_add(json, "algorithm", clab_cell_text(a->name));
     clab_json_add(json, "ranks", clab_cell_integer(r->problem.nranks));
     clab_json_add(json, "bytes", clab_cell_integer((long long)r->bytes));
     clab_json_add(json, "type", clab_cell_text(clab_type_name(r->type)));

@@ -81,6 +81,7 @@ static void write_key(FILE *file, const struct net_key *key, struct parts parts)
     case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, 100 * *(const double *)value); break;
     case NET_TEXT:
     case NET_NAME: write_text(file, key, value); break;
+    default: break; // of a topology, which is never fitted
     }
 }
 

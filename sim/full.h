@@ -6,12 +6,14 @@
 #include <assert.h>
 
 #include "agenda.h"
+#include "flows.h"
 #include "inflight.h"
 #include "net.h"
 #include "places.h"
 #include "sim.h"
 #include "slices.h"
 #include "tolls.h"
+#include "topology.h"
 
 enum part { PART_LATENCY, PART_BANDWIDTH, PART_REDUCE, PART_COUNT };
 enum { PORTS = 2, NOBODY = -1 }; // ports of a rank: in its node, to other nodes
@@ -68,6 +70,33 @@ enum { OUTBOX_ROOM = 16 };
 struct outbox {
     struct message messages[OUTBOX_ROOM]; // a ring
     uint32_t first, count;
+};
+
+// A message that is collected, of one of the stage's steps.
+struct arrival {
+    double head;
+    int step;
+    int32_t message;
+};
+
+// A message over links that are shared (transfers.h).
+struct transfer {
+    struct message message; // its head: seconds from when it is posted
+    double clock, posted;   // s: when it was asked for, and began
+    double o_send, send;    // s: of the port, alone
+    double bytes, first;    // all, and those of the first fragment
+    int32_t next;           // in its port's queue, or of those that are free
+    int sender;             // its rank
+    int port;               // of it; PORTS: it has one of its own
+    int links[CLAB_ROUTE_LINKS], nlinks;
+};
+
+struct transfers {
+    struct flows flows;
+    struct transfer *all;
+    int32_t room, used, spare;
+    int32_t *first, *last; // (nranks, PORTS) queues; the first is on its way
+    int base;              // agenda: transfer i begins as base + i
 };
 
 struct full {
@@ -212,6 +241,7 @@ FULL_INLINE void full_hold(struct full *s, struct lane_state *l, int32_t index)
 //   errors: CLAB_ENOMEM
 int full_init(struct full *s, const struct clab_sim_options *options);
 void full_free(struct full *s);
+size_t full_bytes(const struct full *s); // that it holds
 // From the beginning until all are done, or wait at `stop`.  errors: CLAB_ENOMEM, CLAB_EDEADLOCK (logged)
 int full_run(struct full *s);
 // Those who wait at `stop` go on, to another stop.  errors: as full_run

@@ -12,6 +12,9 @@
 #define PROFILE(name, kind, required, member) {"profile", name, kind, required, offsetof(struct clab_net, member), 0}
 #define LINK(name, kind, required)            {"link", #name, kind, required, offsetof(struct clab_link, name), 0}
 #define SEGMENT(name, kind, required)         {"segment", #name, kind, required, offsetof(struct clab_segment, name), 0}
+#define TIER(name, kind, required)            {"tier", #name, kind, required, offsetof(struct clab_link, name), 0}
+#define TOPOLOGY(name, kind)                  {"topology", #name, kind, false, offsetof(struct clab_net, topology.name), 0}
+#define REDUCER(name, kind)                   {"reducer", #name, kind, true, offsetof(struct clab_net, reducer.name), 0}
 #define LEVEL(name, member)                                                               \
     {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE]), 0}, \
     {"level", name "_both", NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH]), 0}
@@ -36,6 +39,21 @@ const struct net_key net_keys[] = {
     LINK(alpha, NET_SECONDS, true),
     LINK(beta, NET_PER_BYTE, true),
     LINK(port, NET_PORT, false),
+    TIER(nodes, NET_COUNT, true),
+    TIER(alpha, NET_SECONDS, true),
+    TIER(beta, NET_PER_BYTE, true),
+    TOPOLOGY(inside, NET_INSIDE),
+    TOPOLOGY(between, NET_BETWEEN),
+    TOPOLOGY(adapters, NET_COUNT),
+    TOPOLOGY(below, NET_COUNT),
+    TOPOLOGY(leaf, NET_COUNT),
+    TOPOLOGY(routers, NET_COUNT),
+    TOPOLOGY(oversubscription, NET_RATIO),
+    TOPOLOGY(size, NET_GRID),
+    TOPOLOGY(hop, NET_SECONDS),
+    REDUCER(radix, NET_COUNT),
+    REDUCER(hop, NET_SECONDS),
+    REDUCER(beta, NET_PER_BYTE),
     SEGMENT(up_to, NET_SIZE, true),
     SEGMENT(o_send, NET_SECONDS, true),
     SEGMENT(o_recv, NET_SECONDS, true),

@@ -5,7 +5,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum net_kind { NET_COUNT, NET_SECONDS, NET_PER_BYTE, NET_SIZE, NET_YES_NO, NET_PORT, NET_PERCENT, NET_TEXT, NET_NAME };
+enum net_kind {
+    NET_COUNT,
+    NET_SECONDS,
+    NET_PER_BYTE,
+    NET_SIZE,
+    NET_YES_NO,
+    NET_PORT,
+    NET_PERCENT,
+    NET_TEXT,
+    NET_NAME,
+    NET_RATIO,
+    NET_INSIDE,
+    NET_BETWEEN,
+    NET_GRID
+};
 
 struct net_key {
     const char *section, *name; // section: its first word
@@ -17,3 +31,8 @@ struct net_key {
 
 extern const struct net_key net_keys[]; // ended by a NULL section
 enum { NET_KEYS_AT_MOST = 64 };
+
+struct clab_net;
+
+// What the sections of a file say together; links without segments get Hockney's.  errors: CLAB_EPARSE (logged)
+int net_check(struct clab_net *net, const char *path);

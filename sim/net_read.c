@@ -28,6 +28,10 @@ static const char *const expected[] = {
     [NET_PERCENT] = "a percentage, such as `1.5 %`",
     [NET_TEXT] = "a text of at most 127 characters",
     [NET_NAME] = "a text of at most 31 characters",
+    [NET_RATIO] = "a number of at least 1, such as `2` or `1.5`",
+    [NET_INSIDE] = "`switch`, `mesh`, `pairs` or `pcie`",
+    [NET_BETWEEN] = "`switch`, `fat-tree`, `torus` or `dragonfly`",
+    [NET_GRID] = "1 to 4 whole numbers of at least 1, such as `4x4x2`",
 };
 
 enum { SECTION_BYTES = 64 }; // of a name; conf.h takes none so long
@@ -93,6 +97,62 @@ static int parse_text(const char *text, size_t room, char *out)
     return CLAB_OK;
 }
 
+// One of `n` names; its number.
+static int parse_name(const char *text, const char *const *names, int n, int *number_p)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *number_p = i;
+            return CLAB_OK;
+        }
+    return CLAB_EPARSE;
+}
+
+static int parse_inside(const char *text, enum clab_inside *inside_p)
+{
+    static const char *const names[] = {"switch", "mesh", "pairs", "pcie"};
+    int number;
+    CLAB_TRY(parse_name(text, names, 4, &number));
+    *inside_p = (enum clab_inside)number;
+    return CLAB_OK;
+}
+
+static int parse_between(const char *text, enum clab_between *between_p)
+{
+    static const char *const names[] = {"switch", "fat-tree", "torus", "dragonfly"};
+    int number;
+    CLAB_TRY(parse_name(text, names, 4, &number));
+    *between_p = (enum clab_between)number;
+    return CLAB_OK;
+}
+
+static int parse_ratio(const char *text, double *ratio_p)
+{
+    double ratio;
+    CLAB_TRY(clab_parse_number(text, &ratio));
+    if (!(ratio >= 1 && ratio <= 1e6))
+        return CLAB_EPARSE;
+    *ratio_p = ratio;
+    return CLAB_OK;
+}
+
+// Numbers with an x between them.
+static int parse_grid(const char *text, int size[CLAB_NET_DIMENSIONS])
+{
+    for (int d = 0; d < CLAB_NET_DIMENSIONS; d++) {
+        char number[16] = "";
+        size_t length = strcspn(text, "x");
+        if (length >= sizeof number)
+            return CLAB_EPARSE;
+        memcpy(number, text, length);
+        CLAB_TRY(clab_parse_int(number, 1, 1 << 20, &size[d]));
+        if (!text[length])
+            return CLAB_OK;
+        text += length + 1;
+    }
+    return CLAB_EPARSE;
+}
+
 // The unit may stand apart from its number: "5 us" is read as "5us", but "1 2" is not 12.
 static int join_unit(const char *text, char out[CLAB_NET_TITLE])
 {
@@ -125,6 +185,10 @@ static int parse_value(enum net_kind kind, const char *text, void *target)
     case NET_YES_NO: return parse_choice(text, "no", "yes", target);
     case NET_TEXT: return parse_text(text, CLAB_NET_TITLE, target);
     case NET_NAME: return parse_text(text, CLAB_NET_NAME, target);
+    case NET_RATIO: return parse_ratio(text, target);
+    case NET_INSIDE: return parse_inside(text, target);
+    case NET_BETWEEN: return parse_between(text, target);
+    case NET_GRID: return parse_grid(text, target);
     case NET_PORT:
         CLAB_TRY(parse_choice(text, "duplex", "core", &yes));
         *(enum clab_port *)target = yes ? CLAB_PORT_CORE : CLAB_PORT_DUPLEX;
@@ -147,6 +211,7 @@ static struct clab_link *find_link(struct reader *r, const char *name)
 {
     struct clab_link *link = strcmp(name, "intra") == 0   ? &r->net->intra
                              : strcmp(name, "inter") == 0 ? &r->net->inter
+                             : strcmp(name, "pair") == 0  ? &r->net->pair
                                                           : NULL;
     if (link)
         strcpy(link->name, name);
@@ -157,7 +222,7 @@ static int open_link(struct reader *r, const char *name)
 {
     struct clab_link *link = find_link(r, name);
     if (!link)
-        return refuse(r, r->line, "expected [link intra] or [link inter]", "");
+        return refuse(r, r->line, "expected [link intra], [link inter] or [link pair]", "");
     link->present = true;
     r->target = link;
     return CLAB_OK;
@@ -180,6 +245,21 @@ static int open_segment(struct reader *r, const char *rest)
     strcpy(segment->name, name);
     segment->fragment = SIZE_MAX;
     r->target = segment;
+    return CLAB_OK;
+}
+
+// [tier NAME]
+static int open_tier(struct reader *r, const char *name)
+{
+    struct clab_net *net = r->net;
+    if (!*name || strlen(name) >= CLAB_NET_NAME)
+        return refuse(r, r->line, "expected [tier NAME], as [tier zone]", "");
+    if (net->ntiers == CLAB_NET_TIERS)
+        return refuse(r, r->line, "there are at most 4 tiers", "");
+    struct clab_link *tier = &net->tiers[net->ntiers++];
+    strcpy(tier->name, name);
+    tier->present = true;
+    r->target = tier;
     return CLAB_OK;
 }
 
@@ -232,13 +312,17 @@ static int open_section(struct reader *r, const char *section, int line)
         return open_segment(r, rest);
     if (strcmp(r->kind, "level") == 0)
         return open_level(r, rest);
+    if (strcmp(r->kind, "tier") == 0)
+        return open_tier(r, rest);
     r->target = r->net;
     if (!*r->section) {
         clab_error("%s:%d: expected a [section] above the first key", r->path, r->line);
         return CLAB_EPARSE;
     }
-    if (*rest || (strcmp(r->kind, "net") && strcmp(r->kind, "profile")))
-        return refuse(r, r->line, "unknown section; there are net, profile, link, segment and level", "");
+    if (*rest || (strcmp(r->kind, "net") && strcmp(r->kind, "profile") && strcmp(r->kind, "topology") &&
+                  strcmp(r->kind, "reducer")))
+        return refuse(r, r->line,
+                      "unknown section; there are net, profile, link, tier, segment, level, topology and reducer", "");
     return CLAB_OK;
 }
 
@@ -263,43 +347,6 @@ static int use_setting(void *context, const struct clab_setting *s)
 }
 
 // ---- the whole -----------------------------------------------------------------------------------------------
-
-static int check_link(const struct reader *r, struct clab_link *link)
-{
-    if (!link->present && link->nsegments) {
-        clab_error("%s: there are segments of [link %s], but not the link itself", r->path, link->name);
-        return CLAB_EPARSE;
-    }
-    for (int i = 1; i < link->nsegments; i++)
-        if (link->segments[i].up_to <= link->segments[i - 1].up_to) {
-            clab_error("%s: the segments of [link %s] must come by rising up_to", r->path, link->name);
-            return CLAB_EPARSE;
-        }
-    if (link->nsegments && link->segments[link->nsegments - 1].up_to != SIZE_MAX) {
-        clab_error("%s: the last segment of [link %s] must be for `up_to = any`", r->path, link->name);
-        return CLAB_EPARSE;
-    }
-    if (link->nsegments == 0) {
-        link->segments[0] = clab_segment_hockney(link->alpha, link->beta);
-        link->nsegments = 1;
-    }
-    return CLAB_OK;
-}
-
-static int check_whole(struct reader *r)
-{
-    struct clab_net *net = r->net;
-    const char *missing = !*net->title                                     ? "net"
-                          : net->ranks_per_node > 1 && !net->intra.present ? "link intra"
-                          : net->nodes != 1 && !net->inter.present         ? "link inter"
-                                                                           : NULL;
-    if (missing) {
-        clab_error("%s: section [%s] is missing", r->path, missing);
-        return CLAB_EPARSE;
-    }
-    CLAB_TRY(check_link(r, &net->intra));
-    return check_link(r, &net->inter);
-}
 
 // "sim/nets/ib-hdr.net" is called "ib-hdr".
 static void name_by_path(struct clab_net *net, const char *path)
@@ -326,7 +373,7 @@ static int read_into(FILE *file, const char *path, struct clab_net *net)
     if (!err)
         err = close_section(r);
     if (!err)
-        err = check_whole(r);
+        err = net_check(net, path);
     free(r);
     return err;
 }

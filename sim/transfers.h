@@ -14,67 +14,6 @@
 #include "post.h"
 #include "topology.h"
 
-struct transfer {
-    struct message message; // its head: seconds from when it is posted
-    double clock, posted;   // s: when it was asked for, and began
-    double o_send, send;    // s: of the port, alone
-    double bytes, first;    // all, and those of the first fragment
-    int32_t next;           // in its port's queue, or of those that are free
-    int sender;             // its rank
-    int port;               // of it; PORTS: it has one of its own
-    int links[CLAB_ROUTE_LINKS], nlinks;
-};
-
-struct transfers {
-    struct flows flows;
-    struct transfer *all;
-    int32_t room, used, spare;
-    int32_t *first, *last; // (nranks, PORTS) queues; the first is on its way
-    int base;              // agenda: transfer i begins as base + i
-};
-
-static int transfers_init(struct full *s)
-{
-    size_t queues = (size_t)s->nranks * PORTS;
-    int nlinks = clab_net_shared_links(s->net, s->problem->nranks);
-    struct transfers *x = s->transfers = calloc(1, sizeof *x);
-    if (!x)
-        return CLAB_ENOMEM;
-    x->spare = INFLIGHT_NONE;
-    x->base = s->nranks * s->problem->lanes;
-    x->first = malloc(queues * sizeof *x->first);
-    x->last = malloc(queues * sizeof *x->last);
-    if (!x->first || !x->last)
-        return CLAB_ENOMEM;
-    for (size_t i = 0; i < queues; i++)
-        x->first[i] = x->last[i] = INFLIGHT_NONE;
-    CLAB_TRY(flows_init(&x->flows, nlinks, s->tolls.ticks));
-    for (int i = 0; i < nlinks; i++)
-        x->flows.capacity[i] = clab_net_shared_rate(s->net, s->problem->nranks, i);
-    return CLAB_OK;
-}
-
-static void transfers_free(struct full *s)
-{
-    if (!s->transfers)
-        return;
-    flows_free(&s->transfers->flows);
-    free(s->transfers->all);
-    free(s->transfers->first);
-    free(s->transfers->last);
-    free(s->transfers);
-}
-
-static size_t transfers_bytes(const struct full *s)
-{
-    const struct transfers *x = s->transfers;
-    if (!x)
-        return 0;
-    return sizeof *x + (size_t)x->room * sizeof *x->all + (size_t)s->nranks * PORTS * 2 * sizeof *x->first +
-           (size_t)x->flows.room * sizeof *x->flows.flows +
-           (size_t)x->flows.nlinks * 2 * (sizeof *x->flows.capacity + sizeof *x->flows.users);
-}
-
 static int32_t new_transfer(struct transfers *x)
 {
     int32_t index = x->spare;

@@ -104,7 +104,8 @@ static const struct {
     {"[net]\ntitle = x\n", "test.net:2: [net]: a required key is missing: gamma"},
     {GOOD "[link intra]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
     {GOOD "[link  intra ]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
-    {GOOD "[link side]\nalpha = 1 us\n", "test.net:14: [link side]: expected [link intra] or [link inter]"},
+    {GOOD "[link side]\nalpha = 1 us\n",
+     "test.net:14: [link side]: expected [link intra], [link inter] or [link pair]"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1\n",
      "test.net:5: alpha = 1: expected a time with its unit"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\n",
@@ -131,6 +132,27 @@ static const struct {
     {GOOD "[level 64 KiB]\ncopy = 1 ns/B\n", "test.net:14: [level 64 KiB]: a required key is missing: copy_both"},
     {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 2\n", "test.net:16: noise = 2: expected a percentage"},
     {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 0x2 %\n", "test.net:16: noise = 0x2 %: expected a percentage"},
+    {GOOD "[topology]\ninside = ring\n", "test.net:14: inside = ring: expected `switch`, `mesh`, `pairs` or `pcie`"},
+    {GOOD "[topology]\nbetween = mesh\n", "test.net:14: between = mesh: expected `switch`, `fat-tree`, `torus`"},
+    {GOOD "[topology]\nbetween = torus\nsize = 4x\n", "test.net:15: size = 4x: expected 1 to 4 whole numbers"},
+    {GOOD "[topology]\nbetween = torus\nsize = 2x2x2x2x2\n", "test.net:15: size = 2x2x2x2x2: expected 1 to 4"},
+    {GOOD "[topology]\nbetween = torus\n",
+     "test.net: [topology]: `size` is missing, which belongs to `between = torus`"},
+    {GOOD "[topology]\nbetween = torus\nsize = 2x3\n", "test.net: [net]: a torus of this size has 6 nodes"},
+    {GOOD "[topology]\nsize = 2\n", "test.net: [topology]: `size` has no meaning without `between = torus`"},
+    {GOOD "[topology]\nbetween = fat-tree\nleaf = 2\noversubscription = 0.5\n",
+     "test.net:16: oversubscription = 0.5: expected a number of at least 1"},
+    {GOOD "[topology]\nbetween = fat-tree\nleaf = 2\n", "test.net: [topology]: `oversubscription` is missing"},
+    {GOOD "[topology]\nbetween = dragonfly\nleaf = 2\n", "test.net: [topology]: `routers` is missing"},
+    {GOOD "[topology]\ninside = pcie\n", "test.net: [topology]: `below` is missing, which belongs to `inside = pcie`"},
+    {GOOD "[topology]\nadapters = 5\n", "test.net: [topology]: a node has 5 adapters, more than its 4 ranks can use"},
+    {GOOD "[topology]\ninside = pairs\n", "test.net: section [link pair] belongs to `inside = pairs`"},
+    {GOOD "[topology]\nhop = 1\n", "test.net:14: hop = 1: expected a time with its unit"},
+    {GOOD "[tier]\nnodes = 2\n", "test.net:14: [tier]: expected [tier NAME]"},
+    {GOOD "[tier a]\nnodes = 2\nalpha = 1 us\n", "test.net:14: [tier a]: a required key is missing: beta"},
+    {GOOD "[tier a]\nnodes = 2\nalpha = 1 us\nbeta = 1 GB/s\n[tier b]\nnodes = 2\nalpha = 1 us\nbeta = 1 GB/s\n",
+     "test.net: [tier b]: tiers must come by rising nodes"},
+    {GOOD "[reducer]\nradix = 2\n", "test.net:14: [reducer]: a required key is missing: hop"},
 };
 
 static void test_net_refuses_each_mistake_with_its_line(void **state)
@@ -151,14 +173,38 @@ static void test_net_shipped_descriptions_are_well_formed(void **state)
 {
     (void)state;
     needs_inih();
-    static const char *const names[] = {"100mbit", "1gbe",   "10gbe",    "25gbe",    "100gbe",
-                                        "ib-hdr",  "ib-ndr", "dgx-a100", "dgx-h100", "pcie4"};
+    static const char *const names[] = {"100mbit", "1gbe",   "10gbe",    "25gbe",        "100gbe",
+                                        "ib-hdr",  "ib-ndr", "dgx-a100", "dgx-h100",     "pcie4",
+                                        "gcp-a2",  "gcp-a3", "nvl72",    "nvlink-pairs", "superpod-h100"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct clab_net *net;
         assert_int_equal(clab_net_load(names[i], &net), CLAB_OK);
         assert_string_equal(net->name, names[i]);
         clab_net_free(net);
     }
+}
+
+static void test_net_reads_topologies(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    write_net("[net]\ntitle = x\nranks = 4\nnodes = 24\ngamma = 1 ns/B\n[link intra]\nalpha = 1 us\nbeta = 1 GB/s\n"
+              "[link inter]\nalpha = 5 us\nbeta = 1 GB/s\n[link pair]\nalpha = 2 us\nbeta = 4 GB/s\n"
+              "[tier zone]\nnodes = 6\nalpha = 9 us\nbeta = 2 GB/s\n"
+              "[topology]\ninside = pairs\nbetween = torus\nsize = 4x3x2\nadapters = 2\nhop = 100 ns\n"
+              "[reducer]\nradix = 4\nhop = 1 us\nbeta = 2 GB/s\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_string_equal(logged, "");
+    const struct clab_topology *t = &net->topology;
+    assert_true(t->inside == CLAB_INSIDE_PAIRS && t->between == CLAB_BETWEEN_TORUS && t->adapters == 2);
+    assert_true(t->size[0] == 4 && t->size[1] == 3 && t->size[2] == 2 && t->size[3] == 0 && t->hop == 100e-9);
+    assert_true(net->reducer.radix == 4 && net->reducer.hop == 1e-6 && net->reducer.beta == 0.5e-9);
+    assert_true(clab_net_link(net, 0, 1) == &net->pair && clab_net_link(net, 1, 2) == &net->intra);
+    assert_true(clab_net_link(net, 0, 23) == &net->inter && clab_net_link(net, 0, 24) == &net->tiers[0]);
+    assert_true(net->tiers[0].nsegments == 1 && net->tiers[0].segments[0].o_send == 9e-6);
+    clab_net_free(net);
 }
 
 static void test_net_says_what_is_not_there(void **state)
@@ -280,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_net_reads_every_field),
         cmocka_unit_test(test_net_refuses_each_mistake_with_its_line),
         cmocka_unit_test(test_net_shipped_descriptions_are_well_formed),
+        cmocka_unit_test(test_net_reads_topologies),
         cmocka_unit_test(test_net_says_what_is_not_there),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
         cmocka_unit_test(test_net_scales_what_waits_for_lines),

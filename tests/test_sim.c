@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "in_network.h"
 #include "net.h"
 #include "sim.h"
 
@@ -408,6 +409,29 @@ static void test_sim_falls_back_to_the_closed_form_where_it_knows_all(void **sta
     clab_net_free(net);
 }
 
+// Two levels of switches of 4 for 16 ranks: up and down, 4 hops; the wire is slower than the switches.
+static void test_sim_switches_reduce_in_two_passes(void **state)
+{
+    (void)state;
+    struct clab_net *net = flat(10, 2, 100);
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 16, .lanes = 1, .count = 50};
+    struct clab_sim_result r;
+    assert_int_equal(clab_sim_in_network(&problem, net, 4, &r), CLAB_EUNSUPPORTED); // they can not
+    net->reducer = (struct clab_reducer){.radix = 4, .hop = 3, .beta = 1};
+    assert_int_equal(clab_sim_in_network(&problem, net, 4, &r), CLAB_OK);
+    assert_true(r.seconds == 10 + 4 * 3 + 200 * 2 && r.reduce == 0);
+    problem.nranks = 17;
+    net->reducer.beta = 5;
+    assert_int_equal(clab_sim_in_network(&problem, net, 4, &r), CLAB_OK);
+    assert_true(r.seconds == 10 + 6 * 3 + 200 * 5);
+    problem.collective = CLAB_REDUCE;
+    assert_int_equal(clab_sim_in_network(&problem, net, 4, &r), CLAB_OK);
+    assert_true(r.seconds == 10 + 3 * 3 + 200 * 5);
+    problem.collective = CLAB_ALLTOALL;
+    assert_int_equal(clab_sim_in_network(&problem, net, 4, &r), CLAB_EUNSUPPORTED);
+    clab_net_free(net);
+}
+
 static void test_sim_refuses_what_can_not_be(void **state)
 {
     (void)state;
@@ -447,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_sim_answers_the_same_each_time),
         cmocka_unit_test(test_sim_counts_every_message),
         cmocka_unit_test(test_sim_falls_back_to_the_closed_form_where_it_knows_all),
+        cmocka_unit_test(test_sim_switches_reduce_in_two_passes),
         cmocka_unit_test(test_sim_refuses_what_can_not_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// The memory of the dataflow engine, and what it finds out about its problem and network before it begins.
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/err.h"
+#include "engine.h"
+#include "full.h"
+
+// What a core's own cache surely holds.
+enum { NEAR_BYTES = 1 << 18 };
+
+static int transfers_init(struct full *s)
+{
+    size_t queues = (size_t)s->nranks * PORTS;
+    int nlinks = clab_net_shared_links(s->net, s->problem->nranks);
+    struct transfers *x = s->transfers = calloc(1, sizeof *x);
+    if (!x)
+        return CLAB_ENOMEM;
+    x->spare = INFLIGHT_NONE;
+    x->base = s->nranks * s->problem->lanes;
+    x->first = malloc(queues * sizeof *x->first);
+    x->last = malloc(queues * sizeof *x->last);
+    if (!x->first || !x->last)
+        return CLAB_ENOMEM;
+    for (size_t i = 0; i < queues; i++)
+        x->first[i] = x->last[i] = INFLIGHT_NONE;
+    CLAB_TRY(flows_init(&x->flows, nlinks, s->tolls.ticks));
+    for (int i = 0; i < nlinks; i++)
+        x->flows.capacity[i] = clab_net_shared_rate(s->net, s->problem->nranks, i);
+    return CLAB_OK;
+}
+
+static void transfers_free(struct full *s)
+{
+    if (!s->transfers)
+        return;
+    flows_free(&s->transfers->flows);
+    free(s->transfers->all);
+    free(s->transfers->first);
+    free(s->transfers->last);
+    free(s->transfers);
+}
+
+static size_t transfers_bytes(const struct full *s)
+{
+    const struct transfers *x = s->transfers;
+    if (!x)
+        return 0;
+    return sizeof *x + (size_t)x->room * sizeof *x->all + (size_t)s->nranks * PORTS * 2 * sizeof *x->first +
+           (size_t)x->flows.room * sizeof *x->flows.flows +
+           (size_t)x->flows.nlinks * 2 * (sizeof *x->flows.capacity + sizeof *x->flows.users);
+}
+
+// Zeroed memory in few large pages, where the system has such: ranks far apart are looked at one after another.
+static char *new_state(size_t bytes)
+{
+    char *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (state == MAP_FAILED)
+        return NULL;
+    madvise(state, bytes, MADV_HUGEPAGE);
+    return state;
+}
+
+static void free_state(void *state, size_t bytes)
+{
+    if (state)
+        munmap(state, bytes);
+}
+
+static int allocate(struct full *s, const struct clab_sim_options *options)
+{
+    const struct clab_problem *p = s->problem;
+    size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)p->lanes, width = (size_t)s->algorithm->width(p) + 1;
+    s->finish = calloc((size_t)s->calls, sizeof *s->finish);
+    s->stride = sizeof(struct rank_state) + (size_t)p->lanes * sizeof(struct lane_state);
+    s->state = new_state(ranks * s->stride);
+    s->inboxes = (struct inbox *)(void *)new_state(lanes * sizeof *s->inboxes);
+    s->steps = calloc(width, sizeof *s->steps);
+    s->arrivals = calloc(width, sizeof *s->arrivals);
+    if (!s->finish || !s->state || !s->inboxes || !s->steps || !s->arrivals)
+        return CLAB_ENOMEM;
+    CLAB_TRY(inflight_init(&s->inflight));
+    CLAB_TRY(agenda_init(&s->agenda, (int)lanes + 1, p->lanes > 1 || s->timed));
+    if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
+        return CLAB_ENOMEM;
+    if (s->has_places)
+        return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
+                           options->in_place);
+    return CLAB_OK;
+}
+
+// How many ranks there are to simulate: those that are their own twins come first.
+static int count_orbits(const struct full *s)
+{
+    int n = 1;
+    while (n < s->problem->nranks && full_twin(s, n, n) == n)
+        n++;
+    return n;
+}
+
+static bool any_waits(const struct clab_link *link)
+{
+    for (int i = 0; i < link->nsegments; i++)
+        if (link->segments[i].waits)
+            return true;
+    return false;
+}
+
+static bool net_waits(const struct clab_net *net)
+{
+    bool any = any_waits(&net->intra) || any_waits(&net->inter) || any_waits(&net->pair);
+    for (int i = 0; i < net->ntiers; i++)
+        any |= any_waits(&net->tiers[i]);
+    return any;
+}
+
+int full_init(struct full *s, const struct clab_sim_options *options)
+{
+    const struct clab_net *net = s->net;
+    int per_node = net->ranks_per_node;
+    s->nranks = s->period ? count_orbits(s) : s->problem->nranks;
+    s->stop = -1;
+    s->is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
+    s->around = !s->is_simple                    ? NULL
+                : per_node == 1                  ? &net->inter
+                : s->problem->nranks <= per_node ? &net->intra
+                                                 : NULL;
+    s->node_shift = per_node & (per_node - 1) ? -1 : __builtin_ctz((unsigned)per_node);
+    s->tolls = (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)),
+                              .gamma = net->gamma};
+    s->level = clab_net_level(net, options->footprint);
+    s->call_cost = ticks_round(s->tolls.ticks, net->call);
+    s->compute = ticks_round(s->tolls.ticks, options->compute);
+    s->delays = options->delays;
+    s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
+    s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
+    s->has_places = net->nlevels > 0;
+    const struct clab_topology *topology = &net->topology;
+    bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->problem->nranks);
+    bool shares_links = s->timed && clab_net_shares_links(net, s->problem->nranks);
+    bool shares_cores = s->timed && clab_net_shares_cores(net, s->problem->nranks);
+    bool plain = !shares_links && !shares_cores && !is_far && topology->inside != CLAB_INSIDE_MESH &&
+                 s->problem->lanes == 1 && !s->has_places && !net_waits(net);
+    s->mode = !plain ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
+    s->calls = options->calls > 1 ? options->calls : 1;
+    s->has_outbox =
+        s->mode == MODE_PLAIN && s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
+    slices_init(&s->slices, s->problem, s->algorithm->chunks(s->problem), options->element_bytes);
+    CLAB_TRY(allocate(s, options));
+    if (shares_cores) {
+        size_t nodes = (size_t)((s->problem->nranks + per_node - 1) / per_node);
+        if (!(s->cores = calloc(nodes * (size_t)net->cores_per_node, sizeof *s->cores)))
+            return CLAB_ENOMEM;
+    }
+    return shares_links ? transfers_init(s) : CLAB_OK;
+}
+
+size_t full_bytes(const struct full *s)
+{
+    size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)s->problem->lanes;
+    size_t width = (size_t)s->algorithm->width(s->problem) + 1;
+    return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
+           lanes * (sizeof *s->agenda.items + sizeof *s->inboxes) + inflight_bytes(&s->inflight) + transfers_bytes(s) +
+           places_bytes(&s->places, s->nranks);
+}
+
+void full_free(struct full *s)
+{
+    transfers_free(s);
+    free(s->cores);
+    places_free(&s->places);
+    agenda_free(&s->agenda);
+    inflight_free(&s->inflight);
+    free(s->aside);
+    free(s->arrivals);
+    free(s->steps);
+    free_state(s->inboxes, (size_t)s->nranks * (size_t)s->problem->lanes * sizeof *s->inboxes);
+    free_state(s->state, (size_t)s->nranks * s->stride);
+    free(s->finish);
+}
