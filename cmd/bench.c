@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "command.h"
 
-enum { STATUS_USAGE = 2 };
+enum { STATUS_USAGE = 2, STATUS_LACKING = 3 };
 
 static int status_of(int err)
 {
@@ -22,6 +22,7 @@ static int status_of(int err)
     case CLAB_EINVAL:
     case CLAB_ENOENT:
     case CLAB_EPARSE: return STATUS_USAGE;
+    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
     default: return EXIT_FAILURE;
     }
 }
@@ -144,6 +145,11 @@ static int run(int argc, char **argv)
     struct clab_manifest manifest = {0};
     struct clab_net *net = NULL;
     int err = bench_options_parse(argc, argv, &options);
+    if (err == CLAB_OK && !options.backend) {
+        err = bench_several(&options, argc, argv);
+        free(options.command);
+        return status_of(err);
+    }
     if (err == CLAB_OK)
         err = bench_plan_make(&options, &plan);
     if (err == CLAB_OK)

@@ -14,6 +14,7 @@
 // - bench_predict.c  the simulator's time for a row, and how far all of them were off.
 // - bench_table.c    the screen.
 // - bench_files.c    the manifest, CSV, JSON.
+// - bench_several.c  several backends in turns, in one table.
 #pragma once
 
 #include <math.h>
@@ -49,7 +50,7 @@ struct bench_options {
     bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
     int nranks, cores;   // cores: that the ranks share
     const char *backend_name;           // as given; NULL: the job's
-    const struct clab_backend *backend; // that it is
+    const struct clab_backend *backend; // that it is; NULL: these are several
     int lanes;           // 0: each algorithm's own
     int root;            // or BENCH_ALL_ROOTS
     size_t first, last;  // bytes
@@ -284,5 +285,16 @@ int bench_manifest_make(const struct bench_options *options, const struct bench_
                         struct clab_manifest *manifest_p);
 int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest);
 
+// Of the files.
+extern const struct clab_column bench_columns[];
+extern const int bench_ncolumns;
+
 // The files that were asked for: a row a placement.  errors: CLAB_EIO, CLAB_ENOMEM
 int bench_files_write(const struct bench *bench, const struct clab_manifest *manifest);
+
+// ---- bench_several.c -----------------------------------------------------------------------------------------
+
+// Bench each of the backends that `options` names with commas, and put them into one table.
+//   argv: as bench was called
+//   errors: CLAB_EUNSUPPORTED (this machine has none of them), CLAB_EINVAL, CLAB_EPEER (a job failed), CLAB_EIO, ...
+int bench_several(const struct bench_options *options, int argc, char **argv);

@@ -101,7 +101,7 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 
 // ---- the files -----------------------------------------------------------------------------------------------
 
-static const struct clab_column columns[] = {
+const struct clab_column bench_columns[] = {
     {.name = "collective", .kind = CLAB_KIND_TEXT},     {.name = "algorithm", .kind = CLAB_KIND_TEXT},
     {.name = "backend", .kind = CLAB_KIND_TEXT},        {.name = "ranks", .kind = CLAB_KIND_INTEGER},
     {.name = "bytes", .kind = CLAB_KIND_INTEGER},       {.name = "count", .kind = CLAB_KIND_INTEGER},
@@ -113,7 +113,8 @@ static const struct clab_column columns[] = {
     {.name = "wrong", .kind = CLAB_KIND_INTEGER},       {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
     {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns };
+enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
+const int bench_ncolumns = COLUMNS;
 
 // What is timed and how, then what came of it; a refused time is NaN, and so is all that follows from it.
 static int add_result(const struct bench *bench, const struct bench_row *row, enum bench_placement placement,
@@ -162,7 +163,7 @@ int bench_files_write(const struct bench *bench, const struct clab_manifest *man
 {
     const struct bench_options *o = bench->options;
     struct clab_table table;
-    clab_table_init(&table, columns, COLUMNS);
+    clab_table_init(&table, bench_columns, COLUMNS);
     int err = o->csv || o->json ? fill(bench, &table) : CLAB_OK;
     if (err == CLAB_OK && o->csv)
         err = clab_table_write_csv(&table, manifest, o->csv);

@@ -83,7 +83,26 @@ looks_for_plugins_in_its_folder_only() {
     bench_refuses "there is no '../twin'" --backend ../twin
 }
 
+puts_several_backends_into_one_table() {
+    twin twin && bench allreduce broadcast --backend shm,twin --csv "$scratch/csv" || return 1
+    why="backends $(grep -v '^#' "$scratch/csv" | tail -n +2 | cut -d, -f3 | sort | uniq -c | tr '\n' ' ')
+$(cat "$scratch/out")"
+    [ "$(grep -cE '^(allreduce|broadcast),.*,(shm|twin),2,8,' "$scratch/csv")" = 8 ] &&
+        [ "$(grep -c '^# allreduce, float, sum' "$scratch/out")" = 2 ] && grep -qE '1\.0x .*\| (shm|twin)$' "$scratch/out" &&
+        [ "$(awk 'length > 100 && !/^# [a-z]+: /' "$scratch/out" | wc -l)" = 0 ]
+}
+leaves_out_a_backend_that_is_missing() {
+    bench --backend shm,smoke --csv "$scratch/csv" || return 1
+    why="$(cat "$scratch/err")"
+    [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q "no 'smoke'" "$scratch/err" && grep -q ',shm,2,8,' "$scratch/csv"
+}
+fails_where_no_backend_is_there() {
+    with_plugins run 3 bench $quick --backend smoke,fog && bench_refuses 'names none' --backend , &&
+        with_plugins run 2 bench $quick --backend shm,twin --algo rings
+}
+
 subject=("$commlab")
+check_each puts_several_backends_into_one_table leaves_out_a_backend_that_is_missing fails_where_no_backend_is_there
 check_each loads_a_plugin loads_a_plugin_into_a_lab exports_to_plugins_what_they_need \
     names_plugins_among_what_there_is says_how_to_get_a_plugin_that_is_missing refuses_a_plugin_of_another_version \
     refuses_a_plugin_by_another_name refuses_what_is_no_plugin refuses_a_plugin_whose_library_is_missing \
