@@ -4,7 +4,6 @@
 #include "bench.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,9 +59,7 @@ int bench_take_size(const char *flag, const char *text, size_t *bytes_p)
 
 int bench_take_seconds(const char *text, double *seconds_p)
 {
-    char with_unit[64];
-    snprintf(with_unit, sizeof with_unit, "%ss", text);
-    if (clab_parse_seconds(text, seconds_p) == CLAB_OK || clab_parse_seconds(with_unit, seconds_p) == CLAB_OK)
+    if (clab_parse_seconds(text, seconds_p) == CLAB_OK || clab_parse_number(text, seconds_p) == CLAB_OK)
         return CLAB_OK;
     clab_error("--seconds '%s' is not a time such as 0.3 or 50ms", text);
     return CLAB_EINVAL;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
@@ -210,6 +211,22 @@ static void test_no_time_is_under_what_must_be_written_and_heard(void **state)
     assert_true(fabs(in_place - 10e-6) < 1e-12); // one of two blocks is there
 }
 
+static void test_seconds_are_taken_whole(void **state)
+{
+    (void)state;
+    static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    char cut[96]; // a time up to its 63rd character
+    double seconds = 12345;
+    snprintf(cut, sizeof cut, "%.61s5s or so", zeros);
+    assert_int_equal(bench_take_seconds("5m", &seconds), CLAB_EINVAL); // minutes, perhaps, but not 5 ms
+    assert_int_equal(bench_take_seconds(cut, &seconds), CLAB_EINVAL);
+    assert_true(seconds == 12345);
+    assert_int_equal(bench_take_seconds("0.3", &seconds), CLAB_OK);
+    assert_true(seconds == 0.3);
+    assert_int_equal(bench_take_seconds("50ms", &seconds), CLAB_OK);
+    assert_true(seconds == 50e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_bus_factors_are_those_of_nccl_tests),
         cmocka_unit_test(test_a_block_lies_in_place_where_it_belongs),
         cmocka_unit_test(test_no_time_is_under_what_must_be_written_and_heard),
+        cmocka_unit_test(test_seconds_are_taken_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
