@@ -18,7 +18,16 @@
 
 #include "base/log.h"
 
-// The parent of process `name` (a number), or -1 when it is gone. source: proc(5), /proc/[pid]/stat
+pid_t process_parent(const char *stat)
+{
+    int parent = -1;
+    const char *name_end = strrchr(stat, ')'); // a program's name may hold anything, parentheses too
+    if (name_end)
+        sscanf(name_end + 1, " %*c %d", &parent);
+    return parent;
+}
+
+// The parent of process `name` (a number), or -1 when it is gone.
 static pid_t parent_of(const char *name)
 {
     char path[300], text[512];
@@ -29,11 +38,7 @@ static pid_t parent_of(const char *name)
     const size_t bytes = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[bytes] = '\0';
-    int parent = -1;
-    const char *name_end = strrchr(text, ')'); // a program's name may hold anything, parentheses too
-    if (name_end)
-        sscanf(name_end + 1, " %*c %d", &parent);
-    return parent;
+    return process_parent(text);
 }
 
 static int append(pid_t **pids, int count, pid_t pid)

@@ -52,5 +52,7 @@ int supervise(struct run *run);
 // Children of this process, among them adopted orphans.  out: *pids_p, for the caller to free; *count_p
 //   errors: CLAB_ENOMEM, CLAB_ESYS (/proc can not be read)
 int children_list(pid_t **pids_p, int *count_p);
+// The parent, of what /proc/PID/stat says (proc(5)), or -1.
+pid_t process_parent(const char *stat);
 // Kill and wait for all children but the `spared`, and whatever they leave behind, until there are none.
 void children_end(const pid_t *spared, int count);

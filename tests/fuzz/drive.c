@@ -208,6 +208,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < d.ninputs; i++)
         free(d.inputs[i].bytes);
     free(d.inputs);
-    printf("%ld inputs, %d of them seeds\n", d.runs, d.ninputs);
+    fprintf(stderr, "%ld inputs, %d of them seeds\n", d.runs, d.ninputs);
     return 0;
 }

@@ -92,6 +92,24 @@ seeds_nccl() {
     put table 'Algorithm | Tree | Ring | PAT |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 | 1/1 | 1/1 | 1/1 |\n'
 }
 
+# Eight bytes of numbers, then names.
+seeds_flags() {
+    put names '\0\0\3\7\1\4\0\2ring,tree,auto'
+    put all '\1\1\3\7\1\4\1\2all'
+    put_lines word <<'LINES'
+ring,tree
+both
+64K
+0.3
+50ms
+18446744073709551615
+LINES
+}
+
+seeds_relay() { put pieces '\x80\6one\ntw\1\5three\x80\2o\n\x81\1\n\2\xc8no end' && put long "\\x80\\xc8$(printf 'x%.0s' {1..200})"; }
+
+seeds_stat() { put_lines line <<<'12 (a) b) S 1 2 3'; }
+
 seeds() {
     seeds_"$1"
     cp -r "tests/fuzz/corpus/$1/." "$seeds" 2>/dev/null # what has gone wrong once

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// What the bench's flags take, and the rows that come of them: a value is taken whole, as another reader takes it, or
+// refused in one line; rows are of the sizes and algorithms that were asked for.
+
+#include "fuzz.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "base/units.h"
+#include "bench.h"
+
+static const char *const words[] = {"ring", "tree", "doubling", "both", NULL};
+enum { WORDS = 4 };
+
+static const char *word(int i)
+{
+    return words[i];
+}
+
+// What was refused was said once, and nothing else was.
+static void check_said(int err, const char *flag)
+{
+    must_hold(err == CLAB_OK || err == CLAB_EINVAL);
+    must_hold(fuzz_log_errors == (err != CLAB_OK));
+    must_hold(err == CLAB_OK || strncmp(fuzz_log_last, flag, strlen(flag)) == 0);
+    fuzz_log_clear();
+}
+
+// The words of a list, each of which must be known; "all" is the only one that is not.
+static bool is_list(const char *text, bool chosen[WORDS])
+{
+    const char *next = text;
+    for (int i = 0; i < WORDS; i++)
+        chosen[i] = strcmp(text, "all") == 0;
+    if (chosen[0])
+        return true;
+    do {
+        int i = 0;
+        const size_t length = strcspn(next, ",");
+        while (i < WORDS && (strlen(words[i]) != length || memcmp(words[i], next, length)))
+            i++;
+        if (i == WORDS)
+            return false;
+        chosen[i] = true;
+        next += length + (next[length] == ',');
+    } while (*next);
+    return true;
+}
+
+static void check_words(const char *text)
+{
+    bool chosen[WORDS], expected[WORDS];
+    int number = -1;
+    const int err = bench_take_list((struct bench_names){WORDS, word}, "--list", text, chosen);
+    must_hold((err == CLAB_OK) == is_list(text, expected));
+    must_hold(err || memcmp(chosen, expected, sizeof chosen) == 0);
+    check_said(err, "--list");
+    const int word_err = bench_take_word("--word", text, words, &number);
+    must_hold((word_err == CLAB_OK) == (number >= 0) && (word_err || strcmp(words[number], text) == 0));
+    check_said(word_err, "--word");
+}
+
+static void check_numbers(const char *text)
+{
+    uint64_t seed = 1, again = 2;
+    size_t bytes = 0;
+    double seconds = -1, expected = -1;
+    char *with_unit, digits[32];
+    check_said(bench_take_size("-b", text, &bytes), "-b");
+    const int err = bench_take_seconds(text, &seconds);
+    must_hold(asprintf(&with_unit, "%ss", text) > 0);
+    const bool bare = *text && strchr("0123456789.", text[strlen(text) - 1]); // 5m is not 5 ms
+    const bool good = clab_parse_seconds(bare ? with_unit : text, &expected) == CLAB_OK;
+    must_hold((err == CLAB_OK) == good && seconds == expected);
+    check_said(err, "--seconds");
+    free(with_unit);
+    const int seed_err = bench_take_seed(text, &seed);
+    snprintf(digits, sizeof digits, "%" PRIu64, seed);
+    if (seed_err == CLAB_OK) { // the number itself, but for zeros before it
+        const char *number = text + strspn(text, "0");
+        must_hold(strcmp(*number ? number : "0", digits) == 0);
+        must_hold(bench_take_seed(digits, &again) == CLAB_OK && again == seed);
+    }
+    check_said(seed_err, "--seed");
+}
+
+// Of a plan with `names` for algorithms and sizes from `numbers`.
+static void check_plan(const char *names, const uint8_t numbers[8])
+{
+    const struct bench_options options = {
+        .collectives = {(enum clab_collective)(numbers[0] % CLAB_COLLECTIVE_COUNT), CLAB_ALLREDUCE},
+        .ncollectives = 1 + (numbers[0] > 127),
+        .algorithms = names,
+        .types = {[CLAB_F32] = true, [CLAB_U8] = numbers[1] & 1},
+        .ops = {[CLAB_SUM] = true, [CLAB_MAX] = numbers[1] & 2},
+        .nranks = 1 + numbers[2] % 9,
+        .backend = clab_backend_find("shm"),
+        .cores = 2,
+        .root = numbers[1] & 4 ? BENCH_ALL_ROOTS : 0,
+        .lanes = numbers[1] >> 3 & 3,
+        .first = 1 + numbers[3],
+        .last = 1 + numbers[3] + ((size_t)numbers[4] << numbers[5] % 16),
+        .step = numbers[6] & 1 ? 1 + (size_t)(numbers[6] >> 1) * 100 : 0,
+        .factor = 2 + numbers[7] % 7,
+        .placements = {true, numbers[1] & 32},
+    };
+    struct bench_plan plan;
+    const int err = bench_plan_make(&options, &plan);
+    must_hold(err == CLAB_OK || err == CLAB_EINVAL || err == CLAB_ENOENT);
+    must_hold(fuzz_log_errors == (err != CLAB_OK));
+    for (int i = 0; err == CLAB_OK && i < plan.nrows; i++) {
+        const struct bench_row *row = &plan.rows[i];
+        must_hold(row->algorithm && row->problem.lanes >= 1 && row->problem.nranks == options.nranks);
+        must_hold(bench_bytes(row) <= plan.buffer_bytes);
+        must_hold(strcmp(names, "all") == 0 || row->automatic || strstr(names, row->algorithm->name));
+    }
+    if (err == CLAB_OK)
+        bench_plan_free(&plan);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text(data, size);
+    uint8_t numbers[8] = {0};
+    memcpy(numbers, data, size < sizeof numbers ? size : sizeof numbers);
+    fuzz_log_clear();
+    check_words(text);
+    check_numbers(text);
+    check_plan(size > sizeof numbers ? text + sizeof numbers : text, numbers);
+    free(text);
+    return 0;
+}
