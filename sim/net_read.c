@@ -44,7 +44,8 @@ struct reader {
     void *target;                                                          // its struct
     int line;                                                              // of its first key
     bool seen[NET_KEYS_AT_MOST];                                           // keys given in it
-    char done[CLAB_NET_SEGMENTS * 2 + CLAB_NET_LEVELS + 8][SECTION_BYTES]; // sections that were, to find repetitions
+    // Sections that were, to find repetitions.
+    char done[CLAB_NET_SEGMENTS * 3 + CLAB_NET_LEVELS + CLAB_NET_TIERS + 8][SECTION_BYTES];
     int ndone;
 };
 

@@ -60,6 +60,8 @@ static void check_net(const struct clab_net *net)
         must_hold(!isnan(clab_net_level(net, bytes).copy[CLAB_BOTH]));
     check_link(&net->intra, "intra");
     check_link(&net->inter, "inter");
+    check_link(&net->pair, "pair");
+    must_hold(net->ntiers >= 0 && net->ntiers <= CLAB_NET_TIERS);
     must_hold(clab_net_check_ranks(net, 1) == CLAB_OK);
 }
 
@@ -158,6 +160,7 @@ static void check_key(const struct net_key *key, const char *a, const char *b)
     case NET_PERCENT: must_hold(fabs(*(const double *)a - *(const double *)b) <= 5.1e-5); break;
     case NET_TEXT:
     case NET_NAME: must_hold(strcmp(a, b) == 0); break;
+    default: break; // of a topology, which is never fitted
     }
 }
 
