@@ -99,6 +99,8 @@ plot: $(B)/machine.net ## measure, predict, draw: build/report/index.html; LAB=0
 	$(Q)mkdir -p results
 	$(Q)$(if $(LAB),:,$(B)/commlab bench all -n 2 --algo all --in-place 0 -e 32M --seconds 0.2s \
 		--csv results/bench-shm-2.csv > results/bench-shm-2.txt && tail -n 1 results/bench-shm-2.txt)
+	$(Q)$(if $(LAB),:,$(B)/commlab bench allreduce -n 2 --backend shm,ofi,gloo,mpi --in-place 0 -f 8 -e 16M --seconds 0.15s \
+		--csv results/bench-backends-2.csv > results/bench-backends-2.txt && tail -n 9 results/bench-backends-2.txt)
 	$(Q)$(B)/commlab lab $(or $(LAB),all) --no-plot
 	$(Q)$(B)/commlab report
 

@@ -80,13 +80,16 @@ static int draw(struct session *session, struct report_section *s, const char *s
 
 static int draw_bench(struct session *session, struct report_section *s)
 {
-    bool allreduce = false, predicted = false, several = false;
+    bool allreduce = false, predicted = false, several = false, backends = false;
     for (int row = 0; row < s->data.nrows; row++) {
         const bool same = !strcmp(report_data_cell(&s->data, row, "collective"), "allreduce");
         allreduce |= same;
         several |= !same;
         predicted |= *report_data_cell(&s->data, row, "predicted_usec") != 0;
+        backends |= strcmp(report_data_cell(&s->data, row, "backend"), report_data_cell(&s->data, 0, "backend")) != 0;
     }
+    if (backends) // those below are of one
+        return draw(session, s, "plots/backends.gp", "backends");
     if (allreduce)
         CLAB_TRY(draw(session, s, "plots/allreduce.gp", "allreduce"));
     if (several)
