@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "engine.h"
 #include "full.h"
 
@@ -15,6 +16,11 @@ static int transfers_init(struct full *s)
 {
     size_t queues = (size_t)s->nranks * PORTS;
     int nlinks = clab_net_shared_links(s->net, s->problem->nranks);
+    if (nlinks >= CLAB_SHARED_LINKS) {
+        clab_error("network '%s' has too many shared links for %d ranks; --engine full takes each as its own",
+                   s->net->name, s->problem->nranks);
+        return CLAB_EINVAL;
+    }
     struct transfers *x = s->transfers = calloc(1, sizeof *x);
     if (!x)
         return CLAB_ENOMEM;

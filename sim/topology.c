@@ -57,7 +57,8 @@ static int groups_of(const struct clab_net *net, int nranks)
 static int between_links(const struct clab_net *net, int nranks)
 {
     const struct clab_topology *t = &net->topology;
-    int nodes = nodes_of(net, nranks), groups;
+    int nodes = nodes_of(net, nranks);
+    long groups, links;
     switch (t->between) {
     case CLAB_BETWEEN_SWITCH: return 0;
     case CLAB_BETWEEN_FAT_TREE: return shares_leaves(net) ? 2 * up_to_multiple(nodes, t->leaf) : 0;
@@ -68,7 +69,8 @@ static int between_links(const struct clab_net *net, int nranks)
         return 2 * dimensions(t) * nodes;
     case CLAB_BETWEEN_DRAGONFLY:
         groups = groups_of(net, nranks);
-        return groups * t->routers * t->routers + groups * groups;
+        links = groups * t->routers * t->routers + groups * groups;
+        return links < CLAB_SHARED_LINKS ? (int)links : CLAB_SHARED_LINKS;
     }
     return 0;
 }

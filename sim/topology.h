@@ -18,7 +18,7 @@
 
 #include "net.h"
 
-enum { CLAB_ROUTE_LINKS = 64 };
+enum { CLAB_ROUTE_LINKS = 64, CLAB_SHARED_LINKS = 1 << 26 }; // at most, on a way and in all
 
 // The shared links from rank `a` to rank `b`; returns how many, or -1 if there are more than fit.
 int clab_net_route(const struct clab_net *net, int nranks, int a, int b, int links[CLAB_ROUTE_LINKS]);
