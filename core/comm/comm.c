@@ -34,15 +34,16 @@ int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
 {
     static const uint64_t root = UINT64_C(0x616c6c2072616e6b);
     double start = clab_now();
-    struct clab_bootstrap *boot = job->bootstrap;
     uint64_t id = clab_mix(root, ++job->created);
-    int *ranks = malloc((size_t)job->ranks * sizeof *ranks);
-    int err = ranks ? CLAB_OK : CLAB_ENOMEM;
-    if (!err) // who is there, in job order
-        err = boot->exchange(boot, (struct clab_meeting){.key = id}, &job->rank, sizeof job->rank, ranks);
+    int *ranks = malloc(2 * (size_t)job->ranks * sizeof *ranks);
+    if (!ranks)
+        return CLAB_ENOMEM;
+    for (int r = 0; r < job->ranks; r++)
+        ranks[r] = r;
+    const struct clab_opening opening = {.job = job, .ranks = ranks, .n = job->ranks, .id = id, .start = start};
+    int err = clab_comm_meet(&opening, &job->rank, sizeof job->rank, ranks + job->ranks); // all are there
     if (!err)
-        err = clab_comm_open(
-            &(struct clab_opening){.job = job, .ranks = ranks, .n = job->ranks, .id = id, .start = start}, comm_p);
+        err = clab_comm_open(&opening, comm_p);
     free(ranks);
     return err;
 }

@@ -5,12 +5,14 @@
 // - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - select.c    which algorithm, when nobody says.
+// - flight.h    what ranks did last, for others to read.   record.c   what works write there.
 // - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
 // - collectives.c   the calls of clab.h.   report.c   what labs print.
 #pragma once
 
 #include "backend.h"
 #include "clab.h"
+#include "comm/flight.h"
 #include "comm/program.h"
 #include "job/job.h"
 
@@ -52,6 +54,9 @@ struct clab_work {
     enum clab_op op;
 
     struct clab_transfer transfer; // send or receive
+
+    struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
+    uint64_t flight_serial;
 };
 
 // How long a communicator has been looked at in vain.
@@ -100,6 +105,11 @@ struct clab_comm {
     unsigned long sequence;                           // of the next collective
     unsigned starts;                                  // works, ever
     struct clab_patience patience;
+    struct clab_flight *flight; // the job's
+    struct {
+        const struct clab_algorithm *algorithm;
+        uint8_t number;
+    } recorded; // the algorithm of the last recorded collective; never NULL
 };
 
 // ---- run.c ---------------------------------------------------------------------------------------------------
@@ -183,6 +193,27 @@ int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);
 // End it for `err`, for which `culprit` (a rank of the job) is to blame: log `line`, and tell all; NULL: another member
 // does that.  Returns err
 int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line);
+
+// ---- record.c ------------------------------------------------------------------------------------------------
+
+// Fill in what `work` is: down to `algorithm`.
+void clab_work_describe(const struct clab_work *work, struct clab_flight_op *op);
+// It begins.
+void clab_work_record(struct clab_work *work);
+// Where it is recorded; NULL if it is not, or not any more.
+static inline struct clab_flight_op *clab_work_recorded(const struct clab_work *work)
+{
+    struct clab_flight_op *op = work->flight;
+    return op && atomic_load_explicit(&op->serial, memory_order_relaxed) == work->flight_serial ? op : NULL;
+}
+static inline void clab_work_record_end(const struct clab_work *work, enum clab_flight_state state)
+{
+    struct clab_flight_op *op = clab_work_recorded(work);
+    if (op)
+        clab_flight_end(op, state);
+}
+// It, or the first collective that it is queued behind, waits since `since`.
+void clab_work_record_wait(const struct clab_work *work, double since);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 

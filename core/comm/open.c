@@ -39,6 +39,23 @@ static int meanwhile(void *of, bool *busy_p)
     return CLAB_OK;
 }
 
+// A meeting is a wait from its beginning; of whom for whom is not known.
+static struct clab_flight_op *record(const struct clab_opening *o)
+{
+    struct clab_flight *flight = o->job->flight;
+    clab_flight_tick(flight);
+    struct clab_flight_op *op = clab_flight_next(flight);
+    op->comm = o->id;
+    op->count = (uint64_t)o->n;
+    op->sequence = 0;
+    op->root = -1;
+    op->what = CLAB_FLIGHT_CREATE;
+    op->type = op->op = op->lanes = op->algorithm = 0;
+    clab_flight_begin(flight, op);
+    clab_flight_wait(op, -1, -1, clab_now());
+    return op;
+}
+
 static int exchange(struct clab_group *group, const void *mine, size_t bytes, void *all)
 {
     struct gathering *g = (struct gathering *)group;
@@ -47,10 +64,12 @@ static int exchange(struct clab_group *group, const void *mine, size_t bytes, vo
                                          .n = group->nranks,
                                          .key = clab_mix(group->id, ++g->meetings),
                                          .quiet = g->opening->rest_of != NULL};
+    struct clab_flight_op *op = record(g->opening);
     boot->meanwhile = meanwhile;
     boot->meanwhile_of = g;
     const int err = boot->exchange(boot, meeting, mine, bytes, all);
     boot->meanwhile = NULL;
+    clab_flight_end(op, err ? CLAB_FLIGHT_FAILED : CLAB_FLIGHT_DONE);
     return err;
 }
 
@@ -91,6 +110,9 @@ static struct clab_comm *create(const struct clab_opening *o)
         comm->expelled_by[r] = -1;
     comm->job = o->job;
     comm->backend = o->job->backend;
+    comm->flight = o->job->flight;
+    comm->recorded.algorithm = &clab_native_algorithm;
+    comm->recorded.number = CLAB_FLIGHT_NATIVE;
     comm->nranks = o->n;
     comm->id = o->id;
     comm->collectives_end = &comm->collectives;

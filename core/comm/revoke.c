@@ -9,12 +9,12 @@
 // - Each rank logs one line: what it was doing, for whom it waited, and what was found by whom. Ranks are the job's.
 // Source: Bland, Bouteiller, Herault, Bosilca, Dongarra 2013 (User Level Failure Mitigation), section 3.
 
-#include <stdarg.h>
-#include <stdio.h>
-
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "comm/comm.h"
+#include "comm/flight_dump.h"
 
 enum { TEXT = 256 };
 
@@ -38,47 +38,20 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
            clab_run_waits_for(comm, peer_p, stage_p);
 }
 
-static size_t add(char *text, size_t used, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    const int n = used < TEXT ? vsnprintf(text + used, TEXT - used, format, values) : 0;
-    va_end(values);
-    return used + (n > 0 ? (size_t)n : 0);
-}
-
-// "allreduce (ring) of 64 float sum, number 17"
-static size_t name_collective(const struct clab_work *work, char *text)
-{
-    const struct clab_problem *p = &work->problem;
-    size_t used = add(text, 0, "%s (%s", clab_collective_name(p->collective), work->algorithm->name);
-    if (p->lanes > 1)
-        used = add(text, used, ", %d lanes", p->lanes);
-    used = add(text, used, ")");
-    if (p->collective != CLAB_BARRIER)
-        used = add(text, used, " of %zu %s", p->count, clab_type_name(work->type));
-    if (clab_collective_reduces(p->collective))
-        used = add(text, used, " %s", clab_op_name(work->op));
-    if (clab_collective_rooted(p->collective))
-        used = add(text, used, ", root %d", job_rank(work->comm, p->root));
-    return add(text, used, ", number %lu", work->sequence);
-}
-
-// "receive of 64 float from rank 1"
-static size_t name_message(const struct clab_work *work, char *text)
-{
-    const struct clab_transfer *t = &work->transfer;
-    return add(text, 0, "%s of %zu %s %s rank %d", t->op == CLAB_SEND ? "send" : "receive", t->count,
-               clab_type_name(t->type), t->op == CLAB_SEND ? "to" : "from", job_rank(work->comm, t->peer));
-}
-
 // What this rank does, and where in it it is.
-static void describe(const struct clab_work *work, char text[TEXT])
+static void describe(const struct clab_work *work, char at[TEXT])
 {
+    struct clab_text text = clab_text_begin(at, TEXT);
+    struct clab_flight_op op;
+    char name[CLAB_FLIGHT_TEXT];
     int peer, stage;
-    size_t used = work->algorithm ? name_collective(work, text) : name_message(work, text);
-    if (work->algorithm && clab_work_waits_for(work, &peer, &stage))
-        add(text, used, ", stage %d, waiting for rank %d", stage, job_rank(work->comm, peer));
+    clab_work_describe(work, &op);
+    clab_text_add(&text, "%s", clab_flight_text(&op, name));
+    if (!work->algorithm)
+        return;
+    clab_text_add(&text, ", number %lu", work->sequence);
+    if (clab_work_waits_for(work, &peer, &stage))
+        clab_text_add(&text, ", stage %d, waiting for rank %d", stage, job_rank(work->comm, peer));
 }
 
 // ---- hearing -------------------------------------------------------------------------------------------------
@@ -155,27 +128,64 @@ void clab_comm_catch_up(struct clab_comm *comm)
                                              .err = CLAB_EPEER});
 }
 
+static enum clab_presence presence(void *of, int rank)
+{
+    struct clab_bootstrap *boot = of;
+    return boot->presence(boot, rank);
+}
+
 // ---- failing -------------------------------------------------------------------------------------------------
 
 // "rank 0 gave up, waiting for rank 1": what was found by whom. Empty where the error says it all.
-static void explain(const struct clab_comm *comm, char text[TEXT])
+static void explain(const struct clab_comm *comm, char at[TEXT])
 {
+    struct clab_text text = clab_text_begin(at, TEXT);
     const struct clab_notice *why = &comm->why;
     struct clab_bootstrap *boot = comm->job->bootstrap;
     const bool is_mine = why->teller == boot->rank, knows_culprit = why->culprit >= 0;
     char seconds[CLAB_TEXT];
-    *text = '\0';
     if (why->kind == CLAB_NOTICE_LOST)
-        add(text, 0, "rank %d has ended: ", why->culprit);
+        clab_text_add(&text, "rank %d has ended: ", why->culprit);
     else if (!is_mine && knows_culprit)
-        add(text, 0, "rank %d gave up, waiting for rank %d: ", why->teller, why->culprit);
+        clab_text_add(&text, "rank %d gave up, waiting for rank %d: ", why->teller, why->culprit);
     else if (!is_mine)
-        add(text, 0, "rank %d gave up: ", why->teller);
+        clab_text_add(&text, "rank %d gave up: ", why->teller);
     else if (why->err == CLAB_ETIMEOUT)
-        add(text, 0, "nothing has moved for %s (CLAB_TIMEOUT): ", clab_seconds_text(boot->timeout, seconds));
+        clab_text_add(&text, "nothing has moved for %s (CLAB_TIMEOUT): ", clab_seconds_text(boot->timeout, seconds));
     else if (why->err == CLAB_EPEER && knows_culprit)
-        add(text, 0, "rank %d %s: ", why->culprit,
-            boot->presence(boot, why->culprit) < CLAB_LOST ? "has left the job" : "is gone");
+        clab_text_add(&text, "rank %d %s: ", why->culprit,
+                      boot->presence(boot, why->culprit) < CLAB_LOST ? "has left the job" : "is gone");
+}
+
+static void record_one(const struct clab_work *work, double since)
+{
+    struct clab_flight_op *op = clab_work_recorded(work);
+    int peer, stage;
+    if (!op)
+        return;
+    const bool known = clab_work_waits_for(work, &peer, &stage);
+    clab_flight_wait(op, known ? job_rank(work->comm, peer) : -1, known ? stage : -1, since);
+    clab_flight_end(op, CLAB_FLIGHT_FAILED);
+}
+
+// `work` ends here, and all that is under way.
+static void record_failure(const struct clab_comm *comm, const struct clab_work *work)
+{
+    const double since = comm->patience.since > 0 ? comm->patience.since : clab_now();
+    const struct clab_work *lists[] = {comm->collectives, comm->messages};
+    record_one(work, since);
+    for (int i = 0; i < 2; i++)
+        for (const struct clab_work *other = lists[i]; other; other = other->next)
+            record_one(other, since);
+}
+
+static void report(const struct clab_comm *comm)
+{
+    struct clab_bootstrap *boot = comm->job->bootstrap;
+    const struct clab_flight_host host = {
+        .flights = boot->flights, .ranks = boot->locals, .n = boot->local_ranks, .presence = presence, .of = boot};
+    if (comm->nranks > 1)
+        clab_flight_report(&host, comm->id, comm->job_ranks, comm->nranks);
 }
 
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
@@ -185,8 +195,10 @@ int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
     explain(comm, why);
     comm->err = comm->why.err;
     clab_error("%s: %s%s", what, why, clab_strerror(comm->err));
+    record_failure(comm, work);
     comm->backend->close(comm->endpoint, true);
     comm->endpoint = NULL;
+    report(comm);
     return comm->err;
 }
 

@@ -29,11 +29,13 @@ static bool is_replaying(const struct clab_comm *comm)
 // Begin the first collective, or go on with it.
 static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
 {
-    const struct clab_work *work = comm->collectives;
+    struct clab_work *work = comm->collectives;
     const bool is_native = clab_native_is(work);
-    if (!comm->running)
+    if (!comm->running) {
+        clab_work_record(work);
         CLAB_TRY(is_native ? clab_native_begin(comm, work) : clab_run_begin(comm, work));
-    comm->running = true;
+        comm->running = true;
+    }
     return is_native ? clab_native_advance(comm, done_p) : clab_run_advance(comm, progress_p, done_p);
 }
 
@@ -53,6 +55,7 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
         if (!work->next)
             comm->collectives_end = &comm->collectives;
         work->done = true;
+        clab_work_record_end(work, CLAB_FLIGHT_DONE);
         *progress_p = true;
     }
     return CLAB_OK;
@@ -67,6 +70,7 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
             return clab_comm_fail(comm, work, err);
         if (work->done) {
             *link = work->next;
+            clab_work_record_end(work, CLAB_FLIGHT_DONE);
             *progress_p = true;
         } else {
             link = &work->next;
@@ -116,6 +120,7 @@ static struct clab_work *take_spare(struct clab_comm *comm)
 static int start_message(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_work **end = &comm->messages;
+    clab_work_record(work);
     int err = comm->backend->start(comm->endpoint, &work->transfer, 1);
     if (err)
         return clab_comm_fail(comm, work, err);
@@ -145,6 +150,7 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
     work->comm = comm;
     work->sequence = work->algorithm ? comm->sequence++ : 0;
     if (comm->is_revoked) {
+        clab_work_record(work);
         int err = clab_comm_follow(comm, work);
         free(work);
         return err;
@@ -208,6 +214,7 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
         p->left = 0;
     }
     p->moved = moved;
+    clab_work_record_wait(work, p->since);
     if (now - p->since >= comm->job->bootstrap->timeout)
         return clab_comm_fail(comm, work, CLAB_ETIMEOUT);
     return waits_in_vain(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;

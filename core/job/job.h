@@ -19,6 +19,7 @@
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
 
 struct clab_comm;
+struct clab_flight;
 
 enum { CLAB_RUMOURS = 16 }; // notices of communicators that this rank has not made yet
 
@@ -32,7 +33,8 @@ struct clab_job {
     struct clab_comm *comms; // that are open: a wait on one makes progress on all
     unsigned created;        // communicators of all ranks, ever
     struct clab_notice rumours[CLAB_RUMOURS];
-    unsigned nrumours; // ever
+    unsigned nrumours;          // ever
+    struct clab_flight *flight; // this rank's recorder
 };
 
 struct clab_launch {

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "comm/flight.h"
 #include "emulate/emulate.h"
 #include "job/job.h"
 #include "job/launcher.h"
@@ -144,6 +145,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->backend = clab_backend_find(name ? name : clab_backend_usual(boot->nnodes));
     if (!job->backend)
         return CLAB_EINVAL;
+    job->flight = clab_flight_open(boot);
     CLAB_TRY(job->backend->attach(boot, &job->domain));
     job->backend_name = job->backend->name;
     const int err = emulate(boot, job);

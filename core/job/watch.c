@@ -21,9 +21,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "comm/flight_dump.h"
 #include "job/relay.h"
 
-#define NOTICE 1.0 // seconds for survivors to report CLAB_EPEER by themselves, where cores are busy, too
+#define NOTICE    1.0 // seconds for survivors to report CLAB_EPEER by themselves, where cores are busy, too
+#define LONG_WAIT 1.0 // after which who interrupts a job may want to know for what it waits
 
 enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_RELAY }; // entries of watch.fds
 
@@ -33,9 +35,10 @@ struct watch {
     const struct run *run;
     pid_t *pids; // (nlocal); 0: not running
     int running;
-    bool is_over; // the other nodes have ended, too, or are not waited for
-    int status;   // of the job; 0 until a rank fails
-    int told;     // the signal by which the launcher was told to end, or 0
+    bool is_over;   // the other nodes have ended, too, or are not waited for
+    int status;     // of the job; 0 until a rank fails
+    int told;       // the signal by which the launcher was told to end, or 0
+    bool cut_short; // a rank was killed in the midst of an operation
     enum phase phase;
     double next;         // clab_now() of the next phase
     int signals;         // signalfd
@@ -93,12 +96,21 @@ static void log_end(int rank, pid_t pid, int status)
         clab_error("rank %d (pid %d) exited with status %d", rank, (int)pid, WEXITSTATUS(status));
 }
 
+// Whether the local rank `i`, which was killed, was in the midst of an operation. Who interrupts a job means that; but
+// not when it has waited for long.
+static bool was_in_an_operation(const struct watch *watch, int i)
+{
+    const double shortest = watch->told ? LONG_WAIT : 0;
+    return clab_flight_has_waited(clab_flight_at(clab_control_flights(watch->run->control), i), shortest);
+}
+
 // The local rank `i` has ended with `status`, as of waitpid.
 static void note_end(struct watch *watch, int i, int status)
 {
     struct store_client *store = watch->run->nodes.client;
     const int rank = watch->run->first + i, code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     const pid_t pid = watch->pids[i];
+    watch->cut_short |= WIFSIGNALED(status) && was_in_an_operation(watch, i);
     watch->pids[i] = 0;
     watch->running--;
     if (!watch->is_over)
@@ -288,6 +300,27 @@ static void leave_group(void)
     signal(SIGTTOU, SIG_IGN);
 }
 
+static enum clab_presence presence(void *of, int rank)
+{
+    const struct run *run = of;
+    return clab_control_presence(run->control, rank - run->first);
+}
+
+// All have ended, and maybe no rank could say what they were doing.
+static void report_flight(struct run *run)
+{
+    int *ranks = malloc((size_t)run->nlocal * sizeof *ranks);
+    for (int i = 0; ranks && i < run->nlocal; i++)
+        ranks[i] = run->first + i;
+    if (ranks)
+        clab_flight_report_last(&(struct clab_flight_host){.flights = clab_control_flights(run->control),
+                                                           .ranks = ranks,
+                                                           .n = run->nlocal,
+                                                           .presence = presence,
+                                                           .of = run});
+    free(ranks);
+}
+
 int supervise(struct run *run)
 {
     struct watch watch;
@@ -304,6 +337,8 @@ int supervise(struct run *run)
     while (watch.running > 0 || !watch.is_over)
         step(&watch);
     children_end(NULL, 0);
+    if (watch.cut_short)
+        report_flight(run);
     if (watch.relay)
         relay_finish(watch.relay);
     _exit(watch.status);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// What a work writes to the flight recorder: what it is when it begins, for whom it waits, how it ends.
+
+#include "comm/comm.h"
+
+// The number of the algorithm in clab_algorithms, which is the same in all processes.
+static uint8_t find_number(const struct clab_algorithm *algorithm)
+{
+    for (int i = 0; clab_algorithms[i]; i++)
+        if (clab_algorithms[i] == algorithm)
+            return (uint8_t)(i + 1);
+    return algorithm == &clab_native_algorithm ? CLAB_FLIGHT_NATIVE : 0;
+}
+
+// Mostly it is that of the work before.
+static void know_algorithm(struct clab_comm *comm, const struct clab_algorithm *algorithm)
+{
+    if (algorithm == comm->recorded.algorithm)
+        return;
+    comm->recorded.algorithm = algorithm;
+    comm->recorded.number = find_number(algorithm);
+}
+
+static void describe_message(const struct clab_work *work, struct clab_flight_op *op)
+{
+    const struct clab_transfer *t = &work->transfer;
+    op->count = t->count;
+    op->sequence = 0;
+    op->root = (int16_t)work->comm->job_ranks[t->peer];
+    op->what = t->op == CLAB_SEND ? CLAB_FLIGHT_SEND : CLAB_FLIGHT_RECEIVE;
+    op->type = (uint8_t)t->type;
+    op->op = op->lanes = op->algorithm = 0;
+}
+
+static inline void describe_collective(const struct clab_work *work, struct clab_flight_op *op)
+{
+    op->count = work->problem.count;
+    op->sequence = (uint32_t)work->sequence;
+    op->root = (int16_t)work->comm->job_ranks[work->problem.root];
+    op->what = (uint8_t)work->problem.collective;
+    op->type = (uint8_t)work->type;
+    op->op = (uint8_t)work->op;
+    op->lanes = (uint8_t)work->problem.lanes;
+    op->algorithm = work->comm->recorded.number;
+}
+
+void clab_work_describe(const struct clab_work *work, struct clab_flight_op *op)
+{
+    op->comm = work->comm->id;
+    if (work->algorithm) {
+        know_algorithm(work->comm, work->algorithm);
+        describe_collective(work, op);
+    } else {
+        describe_message(work, op);
+    }
+}
+
+// All that happens seldom.
+static __attribute__((noinline)) void record_slowly(struct clab_work *work)
+{
+    struct clab_flight *flight = work->comm->flight;
+    clab_flight_tick(flight);
+    struct clab_flight_op *op = clab_flight_next(flight);
+    clab_work_describe(work, op);
+    work->flight = op;
+    work->flight_serial = clab_flight_begin(flight, op);
+}
+
+void clab_work_record(struct clab_work *work)
+{
+    struct clab_comm *comm = work->comm;
+    struct clab_flight *flight = comm->flight;
+    if (work->algorithm != comm->recorded.algorithm || clab_flight_is_old(flight, work->problem.count)) {
+        record_slowly(work);
+        return;
+    }
+    struct clab_flight_op *op = clab_flight_next(flight);
+    op->comm = comm->id;
+    describe_collective(work, op);
+    work->flight = op;
+    work->flight_serial = clab_flight_begin(flight, op);
+}
+
+void clab_work_record_wait(const struct clab_work *work, double since)
+{
+    const struct clab_comm *comm = work->comm;
+    const struct clab_work *first = work->algorithm ? comm->collectives : work; // the others are queued behind it
+    struct clab_flight_op *op = first ? clab_work_recorded(first) : NULL;
+    int peer, stage;
+    if (!op)
+        return;
+    const bool known = clab_work_waits_for(first, &peer, &stage);
+    clab_flight_wait(op, known ? comm->job_ranks[peer] : -1, known ? stage : -1, since);
+}
