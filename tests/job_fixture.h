@@ -18,7 +18,7 @@ enum { MAX_TOLD = 64 };
 
 // What ranks tell the test: shared with all processes of a test.
 struct told {
-    _Atomic int ready;          // ranks that have come to their place
+    _Atomic int joined, ready;  // ranks that have come to their places
     _Atomic int pids[MAX_TOLD]; // of ranks, their children, supervisors
     _Atomic int npids;
     _Atomic int values[MAX_TOLD]; // by rank
