@@ -106,7 +106,7 @@ static bool is_settled(const struct clab_flight_place *places, int n, uint64_t c
 {
     for (int i = 0; i < n; i++) {
         const struct clab_flight_place *p = &places[i];
-        if (p->presence >= CLAB_LEFT || p->is_stopped)
+        if (p->presence >= CLAB_LEAVING || p->is_stopped)
             continue;
         if ((p->has_called && p->last.state < CLAB_FLIGHT_DONE) ||
             (p->is_elsewhere && p->other.comm == comm && p->other.state < CLAB_FLIGHT_DONE))

@@ -32,7 +32,7 @@ struct clab_flight_place clab_flight_find(struct clab_flight *flight, uint64_t c
 
 static bool is_gone(const struct clab_flight_place *p)
 {
-    return p->presence >= CLAB_LEFT;
+    return p->presence >= CLAB_LEAVING;
 }
 
 static const char *end_of(const struct clab_flight_place *p)
