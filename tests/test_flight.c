@@ -267,7 +267,7 @@ static int reports(const char *text)
 static void test_a_failure_is_reported_once_with_all_ranks(void **state)
 {
     (void)state;
-    const char *text = run_all(3, fail_once, skip_at_1, "300ms", 0);
+    const char *text = run_all(3, fail_once, skip_at_1, "1s", 0);
     assert_int_equal(reports(text), 1);
     assert_text_has(text, "commlab: flight: rank 1 has not called number 2: its last is number 1, allreduce (ring) of "
                           "64 float sum, begun ");
@@ -379,7 +379,7 @@ static void test_reports_are_turned_off(void **state)
 {
     (void)state;
     setenv("CLAB_FLIGHT", "0", 1);
-    const char *text = run_all(3, fail_once, skip_at_1, "300ms", 0);
+    const char *text = run_all(3, fail_once, skip_at_1, "1s", 0);
     unsetenv("CLAB_FLIGHT");
     assert_int_equal(reports(text), 0);
     assert_int_equal(occurrences(text, "\n"), 3);
@@ -389,7 +389,7 @@ static void test_the_history_goes_to_a_file(void **state)
 {
     folder_make(state);
     setenv("CLAB_FLIGHT", folder_path("flight"), 1);
-    const char *text = run_all(3, fail_once, skip_at_1, "300ms", 0);
+    const char *text = run_all(3, fail_once, skip_at_1, "1s", 0);
     unsetenv("CLAB_FLIGHT");
     assert_int_equal(reports(text), 1);
     text = file_text(folder_path("flight"));

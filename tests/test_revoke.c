@@ -257,6 +257,8 @@ static int lose_another_s_member(struct clab_comm *comm, int rank)
 {
     struct clab_comm *half;
     CLAB_TRY(clab_comm_split(comm, rank / 2, 0, &half));
+    told->ready++;
+    stay_away(4); // until all have it
     if (rank == 3)
         die();
     if (ring_sum(comm, COUNT) != CLAB_EPEER)

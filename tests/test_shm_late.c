@@ -80,7 +80,7 @@ static void run_late(struct way how)
 {
     forget(NULL);
     way = how;
-    const char *text = run_all(2, just_act, be_late_at_1, "200ms", 0);
+    const char *text = run_all(2, just_act, be_late_at_1, "500ms", 0);
     if (told->values[0] != CLAB_ETIMEOUT || told->values[1] != how.answer)
         fail_msg("%s and %s: %s", clab_strerror(told->values[0]), clab_strerror(told->values[1]), text);
 }

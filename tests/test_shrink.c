@@ -223,7 +223,7 @@ static int do_not_shrink(struct clab_comm *comm, int rank)
 static void test_who_comes_too_late_makes_no_group_of_its_own(void **state)
 {
     (void)state;
-    const char *text = run_all(4, just_act, do_not_shrink, "300ms", 0);
+    const char *text = run_all(4, just_act, do_not_shrink, "1s", 0);
     assert_left(0x3, 0, text);
     assert_int_equal(told->values[2], -CLAB_EPEER);
     assert_int_equal(told->values[3], -CLAB_EPEER);

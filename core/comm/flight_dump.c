@@ -87,7 +87,7 @@ static int look(const struct clab_flight_host *host, uint64_t comm, const int *m
     return n;
 }
 
-// Look again. Who has ended since then has done so for this failure.
+// Look again. Who has ended since then after it had failed, has done so for this failure; who had not, is its cause.
 static void look_again(const struct clab_flight_host *host, uint64_t comm, struct clab_flight_place places[], int n)
 {
     for (int i = 0, p = 0; i < host->n && p < n; i++) {
@@ -95,8 +95,9 @@ static void look_again(const struct clab_flight_host *host, uint64_t comm, struc
         if (host->ranks[i] != before.rank)
             continue;
         places[p] = clab_flight_find(clab_flight_at(host->flights, i), comm);
+        const bool has_failed = places[p].has_called && places[p].last.state == CLAB_FLIGHT_FAILED;
         places[p].rank = before.rank;
-        places[p].presence = before.presence;
+        places[p].presence = has_failed ? before.presence : host->presence(host->of, before.rank);
         places[p++].is_stopped = before.is_stopped;
     }
 }

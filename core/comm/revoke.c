@@ -143,6 +143,7 @@ static void explain(const struct clab_comm *comm, char at[TEXT])
     const struct clab_notice *why = &comm->why;
     struct clab_bootstrap *boot = comm->job->bootstrap;
     const bool is_mine = why->teller == boot->rank, knows_culprit = why->culprit >= 0;
+    const enum clab_presence there = knows_culprit ? boot->presence(boot, why->culprit) : CLAB_EXPECTED;
     char seconds[CLAB_TEXT];
     if (why->kind == CLAB_NOTICE_LOST)
         clab_text_add(&text, "rank %d has ended: ", why->culprit);
@@ -154,7 +155,7 @@ static void explain(const struct clab_comm *comm, char at[TEXT])
         clab_text_add(&text, "nothing has moved for %s (CLAB_TIMEOUT): ", clab_seconds_text(boot->timeout, seconds));
     else if (why->err == CLAB_EPEER && knows_culprit)
         clab_text_add(&text, "rank %d %s: ", why->culprit,
-                      boot->presence(boot, why->culprit) < CLAB_LOST ? "has left the job" : "is gone");
+                      there == CLAB_LEAVING || there == CLAB_LEFT ? "has left the job" : "is gone");
 }
 
 static void record_one(const struct clab_work *work, double since)
