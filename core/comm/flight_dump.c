@@ -68,38 +68,29 @@ static bool is_member(int rank, const int *members, int n)
     return i < n || !members;
 }
 
+// Where the rank `i` of the host is. Who has failed, and then ended, has ended for that.
+static struct clab_flight_place find(const struct clab_flight_host *host, int i, uint64_t comm)
+{
+    struct clab_flight *flight = clab_flight_at(host->flights, i);
+    const int pid = atomic_load(&flight->pid);
+    const enum clab_presence presence = host->presence(host->of, host->ranks[i]);
+    struct clab_flight_place place = clab_flight_find(flight, comm);
+    const bool has_failed = place.has_called && place.last.state == CLAB_FLIGHT_FAILED;
+    place.rank = host->ranks[i];
+    place.presence = has_failed ? CLAB_PRESENT : presence;
+    place.is_stopped = presence == CLAB_PRESENT && pid && is_stopped(pid);
+    return place;
+}
+
 // The places of this host's members.  places: room for (host->n).  How many.
 static int look(const struct clab_flight_host *host, uint64_t comm, const int *members, int nmembers,
                 struct clab_flight_place places[])
 {
     int n = 0;
-    for (int i = 0; i < host->n; i++) {
-        struct clab_flight *flight = clab_flight_at(host->flights, i);
-        const int pid = atomic_load(&flight->pid);
-        if (!is_member(host->ranks[i], members, nmembers))
-            continue;
-        places[n] = clab_flight_find(flight, comm);
-        places[n].rank = host->ranks[i];
-        places[n].presence = host->presence(host->of, host->ranks[i]);
-        places[n].is_stopped = places[n].presence == CLAB_PRESENT && pid && is_stopped(pid);
-        n++;
-    }
+    for (int i = 0; i < host->n; i++)
+        if (is_member(host->ranks[i], members, nmembers))
+            places[n++] = find(host, i, comm);
     return n;
-}
-
-// Look again. Who has ended since then after it had failed, has done so for this failure; who had not, is its cause.
-static void look_again(const struct clab_flight_host *host, uint64_t comm, struct clab_flight_place places[], int n)
-{
-    for (int i = 0, p = 0; i < host->n && p < n; i++) {
-        const struct clab_flight_place before = places[p];
-        if (host->ranks[i] != before.rank)
-            continue;
-        places[p] = clab_flight_find(clab_flight_at(host->flights, i), comm);
-        const bool has_failed = places[p].has_called && places[p].last.state == CLAB_FLIGHT_FAILED;
-        places[p].rank = before.rank;
-        places[p].presence = has_failed ? before.presence : host->presence(host->of, before.rank);
-        places[p++].is_stopped = before.is_stopped;
-    }
 }
 
 // Whether all who are in the midst of something on this communicator have failed in it, or never will.
@@ -210,10 +201,10 @@ void clab_flight_report(const struct clab_flight_host *host, uint64_t comm, cons
         return;
     }
     const double start = clab_now();
-    const int n = look(host, comm, members, nmembers, places);
+    int n = look(host, comm, members, nmembers, places);
     while (!is_settled(places, n, comm) && clab_now() - start < moment) {
-        usleep(1000);
-        look_again(host, comm, places, n);
+        usleep(2000);
+        n = look(host, comm, members, nmembers, places);
     }
     report(host, places, n);
     free(places);
