@@ -95,7 +95,8 @@ static void put(struct input *in, size_t at, size_t gone, const void *bytes, siz
     if (in->size - gone + count > MOST_BYTES)
         return;
     memmove(in->bytes + at + count, in->bytes + at + gone, in->size - at - gone);
-    memcpy(in->bytes + at, bytes, count);
+    if (count)
+        memcpy(in->bytes + at, bytes, count);
     in->size += count - gone;
 }
 

@@ -5,7 +5,7 @@
 // - All that the store says is messages of its own kinds: to a stranger one refusal, to a member a welcome first.
 // - Who gets all gets what all gave, of the very meeting; who has posted is answered once, and all are by the time that
 //   everybody else has left.
-// - What members tell is heard by each in the order in which it was told, without gaps, whoever falls behind is cut off.
+// - What members tell is heard by each in the order in which it was told, without gaps; who falls behind is cut off.
 
 #include "fuzz.h"
 

@@ -34,11 +34,12 @@ fuzz() {
     # No target needs a minute; the limit is for one that neither ends nor heeds its own.
     {
         timeout --kill-after=5 $((${each%.*} + 60)) "$target" -seed="$seed" -max_total_time="$each" -timeout=10 \
-            -artifact_prefix="$work/failed-" -print_final_stats=1 "$work/found" "$seeds" >"$work/log" 2>&1 </dev/null
+            -artifact_prefix="$work/failed-" -print_final_stats=1 \
+            "$work/found" "$seeds" </dev/null >"$work/log" 2>&1
     } 2>/dev/null # a shell that reports how it died would say so twice
     status=$?
     if [ $status = 0 ]; then
-        echo "✓ $name: $(sed -n 's/^stat::number_of_executed_units: *\(.*\)/\1 inputs/p; /^[0-9]* inputs,/p' "$work/log")"
+        echo "✓ $name: $(sed -n 's/^stat::number_of_exec[a-z_]*: *\(.*\)/\1 inputs/p; /^[0-9]* inputs,/p' "$work/log")"
         return
     fi
     echo "✗ $name: exit status $status; again: $target $(ls "$work"/failed-* 2>/dev/null | tail -n 1)"

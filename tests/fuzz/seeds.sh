@@ -30,14 +30,16 @@ seeds_message() {
     local kind=0 bytes
     for bytes in 28 0 8 24 12 36 24 24 0 8 0 12; do
         kind=$((kind + 1))
-        { put $kind "CL\\x1\\x$(printf %x $kind)\\x$(printf %x $bytes)\\0\\0\\0" && head -c $bytes /dev/zero >>"$seeds/$kind"; }
+        put $kind "CL\\x1\\x$(printf %x $kind)\\x$(printf %x $bytes)\\0\\0\\0"
+        head -c $bytes /dev/zero >>"$seeds/$kind"
     done
 }
 
 # A byte that says who hears, and what the store says: among it the answer to the very meeting of fuzz_client.c.
 seeds_client() {
     local key='\xa1\x1\x7a\x31\xee\x5c\x3a\x6b' # clab_mix(7, 0)
-    put answer "d"'CL\1\x6\x3c\0\0\0'"$key"'\0\0\0\0\1\0\0\0\xff\xff\xff\xff\x8\0\0\0\0\0\0\0\3\0\0\0\x8\0\0\0abcdefghijklmnopqrstuvwx'
+    local numbers='\0\0\0\0\1\0\0\0\xff\xff\xff\xff\x8\0\0\0\0\0\0\0\3\0\0\0\x8\0\0\0'
+    put answer 'dCL\1\x6\x3c\0\0\0'"$key${numbers}abcdefghijklmnopqrstuvwx"
     put gone 'aCL\1\x8\x18\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\x8\0\0\0\0\0\0\0\0\0\0\0'
     put end 'bCL\1\xc\xc\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0'
 }
@@ -70,9 +72,12 @@ seeds_environment() {
     local master='MASTER_ADDR=h\nMASTER_PORT=29500\n'
     put commlab "CLAB_JOB_FD=3\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\n$master"
     put torchrun "TORCHELASTIC_RUN_ID=x\nTORCHELASTIC_USE_AGENT_STORE=True\nRANK=0\nWORLD_SIZE=2\n$master"
-    put openmpi 'OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_RANK=3\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_SIZE=2\nPMIX_NAMESPACE=n\n'
+    put openmpi 'OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_RANK=3\nPMIX_NAMESPACE=n\n'
+    local size='OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_RANK=3\n'
+    put local "${size}OMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_SIZE=2\n"
     put hydra 'PMI_SIZE=4\nPMI_RANK=3\nPMI_FD=5\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\n'
-    put slurm 'SLURM_STEP_ID=0\nSLURM_JOB_ID=7\nSLURM_STEP_NUM_TASKS=4\nSLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_STEP_NUM_NODES=2\nSLURM_STEP_NODELIST=n[1-2]\n'
+    local step='SLURM_STEP_ID=0\nSLURM_JOB_ID=7\nSLURM_STEP_NUM_TASKS=4\nSLURM_PROCID=1\nSLURM_LOCALID=1\n'
+    put slurm "${step}SLURM_STEP_NUM_NODES=2\nSLURM_STEP_NODELIST=n[1-2]\n"
 }
 
 seeds_csv() {
@@ -89,7 +94,7 @@ seeds_rows() {
 
 seeds_nccl() {
     put graph 'x NCCL INFO Pattern 4, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 1\n'
-    put table 'Algorithm | Tree | Ring | PAT |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 | 1/1 | 1/1 | 1/1 |\n'
+    put table 'Algorithm | Tree | Ring |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 |\n'
 }
 
 # Eight bytes of numbers, then names.
@@ -106,7 +111,10 @@ both
 LINES
 }
 
-seeds_relay() { put pieces '\x80\6one\ntw\1\5three\x80\2o\n\x81\1\n\2\xc8no end' && put long "\\x80\\xc8$(printf 'x%.0s' {1..200})"; }
+seeds_relay() {
+    put pieces '\x80\6one\ntw\1\5three\x80\2o\n\x81\1\n\2\xc8no end'
+    put long "\\x80\\xc8$(printf 'x%.0s' {1..200})"
+}
 
 seeds_stat() { put_lines line <<<'12 (a) b) S 1 2 3'; }
 
