@@ -11,7 +11,11 @@
 //   with the same error within a second, unless all that its work needs has arrived; who does not wait, in a later
 //   call. From then on it answers CLAB_EPOISONED, all buffers are the caller's again, and it can only be shrunk and
 //   destroyed. Other communicators go on, and new ones can be made. Lines name ranks of the job.
-// - After that, one rank of each host reports who is missing where, from what all have recorded (CLAB_FLIGHT=0: none;
+// - Ranks that call different collectives, or the same with another count, type, operation, root or algorithm, answer
+//   CLAB_EMISMATCH: found by messages that do not match, and by ranks of a host that wait for each other. CLAB_CHECK=1
+//   finds it before each collective, on any hosts, also where messages would let some ranks go on: each rank tells its
+//   next one what it calls, a message of 24 bytes that all wait for.
+// - After a failure, one rank of each host reports who is missing where, from what all have recorded (CLAB_FLIGHT=0: none;
 //   CLAB_FLIGHT=FILE: the last 64 operations of each rank are appended to FILE as well).
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and

@@ -58,6 +58,40 @@ static int send_another_type(struct clab_comm *comm, int rank)
     return rank == 1 ? clab_send(comm, in, COUNT, CLAB_F32, 0) : clab_recv(comm, out, COUNT, CLAB_I32, 1);
 }
 
+// No message between two ranks is expected by both as the same.
+static int call_what_has_no_message_in_common(struct clab_comm *comm, int rank)
+{
+    clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "star", 1);
+    clab_comm_set_algorithm(comm, CLAB_BROADCAST, "flat", 1);
+    return rank == 1 ? clab_broadcast(comm, in, out, 8, CLAB_F32, 0)
+                     : clab_allreduce(comm, in, out, COUNT, CLAB_F32, CLAB_SUM);
+}
+
+// Rank 2 has its message, and everybody's is sent: messages alone let them go on.
+static int send_from_different_roots(struct clab_comm *comm, int rank)
+{
+    clab_comm_set_algorithm(comm, CLAB_BROADCAST, "flat", 1);
+    return clab_broadcast(comm, in, out, COUNT, CLAB_F32, rank == 1);
+}
+
+static int call_in_another_order(struct clab_comm *comm, int rank)
+{
+    clab_comm_set_algorithm(comm, CLAB_BROADCAST, "flat", 1);
+    if (rank == 1)
+        CLAB_TRY(ring_sum(comm, COUNT));
+    CLAB_TRY(clab_broadcast(comm, in, out, COUNT, CLAB_F32, 2));
+    return rank == 1 ? CLAB_OK : ring_sum(comm, COUNT);
+}
+
+// One has made two of the others' three calls, which are alike.
+static int skip_one_of_two_roots(struct clab_comm *comm, int rank)
+{
+    for (int i = 0; i < 3; i++)
+        if (rank != 1 || i != 1)
+            CLAB_TRY(clab_broadcast(comm, in, out, COUNT, CLAB_F32, i == 1 ? 0 : 2));
+    return ring_sum(comm, COUNT);
+}
+
 static void test_disagreement_is_found(void **state)
 {
     const char *text = run_all(2, fail_once, (act_fn)*state, "20s", 0);
@@ -70,6 +104,74 @@ static void test_disagreement_is_found_by_three(void **state)
     assert_all_answer(CLAB_EMISMATCH, 0, 3, -1, first_answer(3), text);
 }
 
+static void test_a_check_finds_it_before_anything_is_sent(void **state)
+{
+    setenv("CLAB_CHECK", "1", 1);
+    const char *text = run_all(3, fail_once, (act_fn)*state, "20s", 0);
+    unsetenv("CLAB_CHECK");
+    assert_all_answer(CLAB_EMISMATCH, 0, 3, -1, first_answer(3), text);
+    assert_text_has(text, " calls ");
+}
+
+static void test_who_calls_what_is_said(void **state)
+{
+    (void)state;
+    for (int check = 0; check < 2; check++) {
+        forget(NULL);
+        setenv("CLAB_CHECK", check ? "1" : "0", 1);
+        const char *text = run_all(2, fail_once, call_what_has_no_message_in_common, "20s", 0);
+        unsetenv("CLAB_CHECK");
+        if (!strstr(text, ": rank 1 calls broadcast (flat) of 8 float, root 0, number 1: ranks disagree on") &&
+            !strstr(text, ": rank 0 calls allreduce (star) of 64 float sum, number 1: ranks disagree on"))
+            fail_msg("nobody says it: %s", text);
+        assert_int_equal(occurrences(text, " has found that rank "), 1);
+        assert_text_has(text, "flight: ranks disagree on number 1: rank 0 calls allreduce (star) of 64 float sum, rank "
+                              "1 calls broadcast (flat) of 8 float, root 0\n");
+    }
+}
+
+static void test_who_sends_what_is_said(void **state)
+{
+    (void)state;
+    assert_text_has(run_all(2, fail_once, send_another_count, "20s", 0),
+                    "rank 0: receive of 32 float from rank 1: rank 1 calls send of 64 float to rank 0: ranks disagree");
+}
+
+// Works of two communicators, begun crosswise, and waited for backwards.
+static int agree(struct clab_comm *comm, int rank)
+{
+    struct clab_comm *comms[2] = {comm};
+    struct clab_work *works[40];
+    float ones[40], sums[40];
+    CLAB_TRY(clab_comm_create(job, &comms[1]));
+    for (int i = 0; i < 40; i++) {
+        const int at = rank % 2 ? i ^ 1 : i;
+        ones[at] = (float)at;
+        CLAB_TRY(clab_allreduce_start(comms[at % 2], &ones[at], &sums[at], 1, CLAB_F32, CLAB_SUM, &works[at]));
+    }
+    for (int i = 39; i >= 0; i--)
+        CLAB_TRY(clab_work_wait(works[i]));
+    for (int i = 0; i < 40; i++)
+        if (sums[i] != (float)(i * clab_comm_ranks(comm)))
+            return CLAB_EWRONG;
+    clab_comm_destroy(comms[1]);
+    return CLAB_OK;
+}
+
+static void test_who_agrees_is_not_disturbed_by_checks(void **state)
+{
+    (void)state;
+    setenv("CLAB_CHECK", "1", 1);
+    for (int nranks = 1; nranks <= 4; nranks++) {
+        forget(NULL);
+        const char *text = run_all(nranks, just_act, agree, "20s", 0);
+        assert_all_answer(CLAB_OK, 0, nranks, -1, clab_now(), text);
+        assert_string_equal(text, "");
+    }
+    unsetenv("CLAB_CHECK");
+}
+
+#define test(name) cmocka_unit_test_setup(name, forget)
 #define test_of(name, what)                                 \
     {                                                       \
 #name "/" #what, name, forget, NULL, (void *)(what) \
@@ -91,6 +193,19 @@ int main(void)
         test_of(test_disagreement_is_found, name_different_roots),
         test_of(test_disagreement_is_found, send_another_count),
         test_of(test_disagreement_is_found, send_another_type),
+        test_of(test_disagreement_is_found_by_three, call_what_has_no_message_in_common),
+        test_of(test_disagreement_is_found_by_three, call_in_another_order),
+        test_of(test_disagreement_is_found_by_three, skip_one_of_two_roots),
+        test_of(test_a_check_finds_it_before_anything_is_sent, send_from_different_roots),
+        test_of(test_a_check_finds_it_before_anything_is_sent, sum_different_counts),
+        test_of(test_a_check_finds_it_before_anything_is_sent, sum_different_types),
+        test_of(test_a_check_finds_it_before_anything_is_sent, combine_by_different_operations),
+        test_of(test_a_check_finds_it_before_anything_is_sent, use_different_algorithms),
+        test_of(test_a_check_finds_it_before_anything_is_sent, use_different_lanes),
+        test_of(test_a_check_finds_it_before_anything_is_sent, call_in_another_order),
+        test(test_who_calls_what_is_said),
+        test(test_who_sends_what_is_said),
+        test(test_who_agrees_is_not_disturbed_by_checks),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

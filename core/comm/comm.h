@@ -30,7 +30,7 @@ struct clab_run {
     enum clab_type type;
     enum clab_op op;
     size_t element_bytes;
-    uint16_t call; // a number for (collective, algorithm, type, op, root): all ranks must have the same
+    uint16_t call; // a number for (collective, algorithm, type, op, root, sequence): all ranks must have the same
     struct clab_run_lane lanes[CLAB_MAX_LANES];
     int lanes_left;
     struct clab_transfer *transfers; // (lanes, width)
@@ -64,7 +64,23 @@ struct clab_patience {
     unsigned fruitless; // looks since something happened
     double since;       // when the clock was first read after that; 0: not yet
     size_t moved;       // bytes under way then
+    double look;        // s of waiting after which the others' calls are looked at (check.c); 0: not yet
     double left;        // when the awaited peer was first seen to have left; 0: it has not
+};
+
+// What is called, as a rank tells another (check.c).
+struct clab_called {
+    uint64_t count;
+    uint32_t sequence;
+    int16_t root;
+    uint8_t what, type, op, lanes, algorithm, zeros[5];
+};
+_Static_assert(sizeof(struct clab_called) == 24, "it is compared as a whole");
+
+struct clab_check {
+    bool is_on, is_under_way;
+    struct clab_called mine, theirs;
+    struct clab_transfer transfers[2];
 };
 
 enum { CLAB_PROGRAM_CACHE = 128 };
@@ -105,11 +121,17 @@ struct clab_comm {
     unsigned long sequence;                           // of the next collective
     unsigned starts;                                  // works, ever
     struct clab_patience patience;
+    struct clab_check check;    // before the first collective begins
     struct clab_flight *flight; // the job's
     struct {
         const struct clab_algorithm *algorithm;
         uint8_t number;
     } recorded; // the algorithm of the last recorded collective; never NULL
+    struct {
+        bool is_known;
+        int rank; // of the job, that calls something else: `op`
+        struct clab_flight_op op;
+    } other;
 };
 
 // ---- run.c ---------------------------------------------------------------------------------------------------
@@ -170,6 +192,19 @@ struct clab_opening {
 int clab_comm_open(const struct clab_opening *opening, struct clab_comm **comm_p);
 // An exchange among those who will open it.  errors: of boot->exchange, and as clab_comm_open
 int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
+
+// ---- check.c -------------------------------------------------------------------------------------------------
+
+// Whether CLAB_CHECK asks for checks before collectives.
+bool clab_check_is_wanted(void);
+// Tell the next rank what `work` is, and hear of the one before; *passed_p: that is over, and they call the same.
+//   errors: CLAB_EMISMATCH, with comm->other; the backend's
+int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, bool *passed_p);
+bool clab_check_waits_for(const struct clab_comm *comm, int *peer_p);
+// Having waited so many seconds: whether a rank of this host calls something else: comm->other.
+bool clab_check_look(struct clab_comm *comm, double waited);
+// `rank` of the job is known to call something else: look up what, for comm->other.
+void clab_check_ask(struct clab_comm *comm, int rank);
 
 // ---- revoke.c ------------------------------------------------------------------------------------------------
 

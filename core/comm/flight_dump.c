@@ -120,7 +120,23 @@ static void write_all(int fd, const char *text, size_t bytes)
     }
 }
 
-static void write_report(const struct clab_flight_place *places, int n)
+// The first of the host's members, and one that has called something else.
+static bool find_disagreement(const struct clab_flight_host *host, uint64_t comm, char *text, size_t room)
+{
+    char names[2][CLAB_FLIGHT_TEXT];
+    struct clab_flight_op a, b;
+    for (int i = 1; i < host->n; i++) {
+        if (!clab_flight_differ(clab_flight_at(host->flights, 0), clab_flight_at(host->flights, i), comm, &a, &b))
+            continue;
+        snprintf(text, room, "ranks disagree on number %u: rank %d calls %s, rank %d calls %s", (unsigned)a.sequence,
+                 host->ranks[0], clab_flight_text(&a, names[0]), host->ranks[i], clab_flight_text(&b, names[1]));
+        return true;
+    }
+    return false;
+}
+
+static void write_report(const struct clab_flight_host *host, uint64_t comm, const struct clab_flight_place *places,
+                         int n)
 {
     char line[LINE_BYTES], *text = NULL;
     size_t bytes = 0;
@@ -128,7 +144,8 @@ static void write_report(const struct clab_flight_place *places, int n)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    clab_flight_verdict(places, n, now, line, sizeof line);
+    if (!find_disagreement(host, comm, line, sizeof line))
+        clab_flight_verdict(places, n, now, line, sizeof line);
     fprintf(out, "commlab: flight: %s\n", line);
     for (int i = 0; i < n && i < SHOWN; i++) {
         clab_flight_where(&places[i], now, line, sizeof line);
@@ -184,10 +201,10 @@ static void append_history(const struct clab_flight_host *host, const char *path
         close(fd);
 }
 
-static void report(const struct clab_flight_host *host, const struct clab_flight_place *places, int n)
+static void report(const struct clab_flight_host *host, uint64_t comm, const struct clab_flight_place *places, int n)
 {
     struct clab_flight *first = clab_flight_at(host->flights, 0);
-    write_report(places, n);
+    write_report(host, comm, places, n);
     atomic_store(&first->reported, atomic_load(&first->claimed));
     if (*wish())
         append_history(host, wish());
@@ -206,7 +223,7 @@ void clab_flight_report(const struct clab_flight_host *host, uint64_t comm, cons
         usleep(2000);
         n = look(host, comm, members, nmembers, places);
     }
-    report(host, places, n);
+    report(host, comm, places, n);
     free(places);
 }
 
@@ -237,6 +254,6 @@ void clab_flight_report_last(const struct clab_flight_host *host)
     const uint64_t comm = find_open(host), claimed = atomic_load(&first->claimed);
     const bool is_written = claimed && atomic_load(&first->reported) == claimed;
     if (places && comm && !is_written && strcmp(wish(), "0") != 0)
-        report(host, places, look(host, comm, NULL, 0, places));
+        report(host, comm, places, look(host, comm, NULL, 0, places));
     free(places);
 }

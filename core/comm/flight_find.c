@@ -28,6 +28,38 @@ struct clab_flight_place clab_flight_find(struct clab_flight *flight, uint64_t c
     return place;
 }
 
+// Collective `sequence` of `comm`.
+static bool find_number(struct clab_flight *flight, uint64_t comm, uint32_t sequence, struct clab_flight_op *op_p)
+{
+    const uint64_t last = clab_flight_last(flight);
+    for (uint64_t serial = clab_flight_first(last); serial <= last; serial++)
+        if (clab_flight_read(flight, serial, op_p) && op_p->comm == comm && clab_flight_is_collective(op_p) &&
+            op_p->sequence == sequence)
+            return true;
+    return false;
+}
+
+bool clab_flight_differ(struct clab_flight *a, struct clab_flight *b, uint64_t comm, struct clab_flight_op *a_p,
+                        struct clab_flight_op *b_p)
+{
+    const uint64_t last = clab_flight_last(a);
+    for (uint64_t serial = clab_flight_first(last); serial <= last; serial++)
+        if (clab_flight_read(a, serial, a_p) && a_p->comm == comm && clab_flight_is_collective(a_p) &&
+            find_number(b, comm, a_p->sequence, b_p) && !clab_flight_is_same(a_p, b_p))
+            return true;
+    return false;
+}
+
+bool clab_flight_find_message(struct clab_flight *flight, uint64_t comm, int peer, struct clab_flight_op *op_p)
+{
+    const uint64_t last = clab_flight_last(flight);
+    for (uint64_t serial = last; serial && serial >= clab_flight_first(last); serial--)
+        if (clab_flight_read(flight, serial, op_p) && op_p->comm == comm && op_p->root == peer &&
+            (op_p->what == CLAB_FLIGHT_SEND || op_p->what == CLAB_FLIGHT_RECEIVE))
+            return true;
+    return false;
+}
+
 // ---- text ----------------------------------------------------------------------------------------------------
 
 static bool is_gone(const struct clab_flight_place *p)

@@ -18,6 +18,12 @@ struct clab_flight_place {
 // Look up where the rank of `flight` is on `comm`. Its presence is the caller's to fill in.
 struct clab_flight_place clab_flight_find(struct clab_flight *flight, uint64_t comm);
 
+// The first collective of `comm` that the two have called differently, of those that both have recorded.
+bool clab_flight_differ(struct clab_flight *a, struct clab_flight *b, uint64_t comm, struct clab_flight_op *a_p,
+                        struct clab_flight_op *b_p);
+// The last send to `peer`, or receive from it.
+bool clab_flight_find_message(struct clab_flight *flight, uint64_t comm, int peer, struct clab_flight_op *op_p);
+
 static inline bool clab_flight_is_open(const struct clab_flight_op *op)
 {
     return atomic_load_explicit(&op->state, memory_order_relaxed) != CLAB_FLIGHT_DONE;

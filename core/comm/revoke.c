@@ -34,8 +34,9 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
         *peer_p = work->transfer.peer;
         return true;
     }
-    return work == comm->collectives && comm->running && !clab_native_is(work) &&
-           clab_run_waits_for(comm, peer_p, stage_p);
+    if (work == comm->collectives && !comm->running)
+        return clab_check_waits_for(comm, peer_p);
+    return work == comm->collectives && !clab_native_is(work) && clab_run_waits_for(comm, peer_p, stage_p);
 }
 
 // What this rank does, and where in it it is.
@@ -50,8 +51,11 @@ static void describe(const struct clab_work *work, char at[TEXT])
     if (!work->algorithm)
         return;
     clab_text_add(&text, ", number %lu", work->sequence);
-    if (clab_work_waits_for(work, &peer, &stage))
-        clab_text_add(&text, ", stage %d, waiting for rank %d", stage, job_rank(work->comm, peer));
+    if (!clab_work_waits_for(work, &peer, &stage))
+        return;
+    if (stage >= 0)
+        clab_text_add(&text, ", stage %d", stage);
+    clab_text_add(&text, ", waiting for rank %d", job_rank(work->comm, peer));
 }
 
 // ---- hearing -------------------------------------------------------------------------------------------------
@@ -136,6 +140,19 @@ static enum clab_presence presence(void *of, int rank)
 
 // ---- failing -------------------------------------------------------------------------------------------------
 
+// "rank 1 calls broadcast (flat) of 8 float, root 0"
+static void explain_mismatch(const struct clab_comm *comm, struct clab_text *text)
+{
+    const struct clab_flight_op *op = &comm->other.op;
+    char name[CLAB_FLIGHT_TEXT];
+    if (!comm->other.is_known)
+        return;
+    clab_text_add(text, "rank %d calls %s", comm->other.rank, clab_flight_text(op, name));
+    if (clab_flight_is_collective(op))
+        clab_text_add(text, ", number %u", (unsigned)op->sequence);
+    clab_text_add(text, ": ");
+}
+
 // "rank 0 gave up, waiting for rank 1": what was found by whom. Empty where the error says it all.
 static void explain(const struct clab_comm *comm, char at[TEXT])
 {
@@ -147,10 +164,14 @@ static void explain(const struct clab_comm *comm, char at[TEXT])
     char seconds[CLAB_TEXT];
     if (why->kind == CLAB_NOTICE_LOST)
         clab_text_add(&text, "rank %d has ended: ", why->culprit);
+    else if (!is_mine && knows_culprit && why->err == CLAB_EMISMATCH)
+        clab_text_add(&text, "rank %d has found that rank %d calls something else: ", why->teller, why->culprit);
     else if (!is_mine && knows_culprit)
         clab_text_add(&text, "rank %d gave up, waiting for rank %d: ", why->teller, why->culprit);
     else if (!is_mine)
         clab_text_add(&text, "rank %d gave up: ", why->teller);
+    else if (why->err == CLAB_EMISMATCH)
+        explain_mismatch(comm, &text);
     else if (why->err == CLAB_ETIMEOUT)
         clab_text_add(&text, "nothing has moved for %s (CLAB_TIMEOUT): ", clab_seconds_text(boot->timeout, seconds));
     else if (why->err == CLAB_EPEER && knows_culprit)
@@ -218,8 +239,10 @@ int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err
     int peer, stage;
     if (!clab_work_waits_for(work, &peer, &stage))
         peer = -1;
+    if (err == CLAB_EMISMATCH)
+        clab_check_ask(comm, job_rank(comm, peer));
     if (!comm->is_revoked)
-        tell(comm, err, job_rank(comm, peer));
+        tell(comm, err, comm->other.is_known ? comm->other.rank : job_rank(comm, peer));
     return clab_comm_follow(comm, work);
 }
 

@@ -99,7 +99,7 @@ int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
     run->element_bytes = clab_type_bytes(work->type);
     run->lanes_left = run->program->problem.lanes;
     unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
-    run->call = (uint16_t)(call ^ call >> 16);
+    run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37); // odd: no two of 65536 are alike
     CLAB_TRY(reserve_transfers(run));
     CLAB_TRY(place_regions(comm, work));
     comm->traffic.algorithm = work->algorithm->name;

@@ -32,7 +32,13 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
     struct clab_work *work = comm->collectives;
     const bool is_native = clab_native_is(work);
     if (!comm->running) {
-        clab_work_record(work);
+        bool passed = true;
+        if (!work->flight)
+            clab_work_record(work);
+        if (comm->check.is_on)
+            CLAB_TRY(clab_check_advance(comm, work, &passed));
+        if (!passed)
+            return CLAB_OK;
         CLAB_TRY(is_native ? clab_native_begin(comm, work) : clab_run_begin(comm, work));
         comm->running = true;
     }
@@ -217,6 +223,8 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
     clab_work_record_wait(work, p->since);
     if (now - p->since >= comm->job->bootstrap->timeout)
         return clab_comm_fail(comm, work, CLAB_ETIMEOUT);
+    if (clab_check_look(comm, now - p->since))
+        return clab_comm_fail(comm, work, CLAB_EMISMATCH);
     return waits_in_vain(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
 }
 
