@@ -39,7 +39,7 @@ bool fault_judge(const struct scene *scene, double timeout, FILE *out, double *d
 {
     const struct fault *f = &scene->fault;
     double slowest = 0, first = 1e30;
-    bool right = true;
+    bool right = true, is_silent = f->kind == FAULT_STOP;
     for (int rank = 0; rank < f->nranks; rank++) {
         if (!must_return(f, rank))
             continue;
@@ -55,6 +55,7 @@ bool fault_judge(const struct scene *scene, double timeout, FILE *out, double *d
                     clab_strerror(scene->shrunk[rank] - 1));
             right = false;
         }
+        is_silent |= scene->errs[rank] == CLAB_ETIMEOUT;
         slowest = took > slowest ? took : slowest;
         first = took < first ? took : first;
     }
@@ -63,7 +64,7 @@ bool fault_judge(const struct scene *scene, double timeout, FILE *out, double *d
         right = false;
     }
     // What only silence tells is known after the deadline; from the first on, all must know.
-    const double known = f->kind == FAULT_STOP || first > timeout ? first : 0;
+    const double known = is_silent ? first : 0;
     if (right && slowest - known > at_once) {
         fprintf(out, "  the last survivor returned %.3f s after it could be known\n", slowest - known);
         right = false;
