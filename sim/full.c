@@ -394,6 +394,7 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
             last = rank;
     const struct rank_state *slowest = full_rank(s, last, MODE_ANY);
     result->seconds = seconds_of(s);
+    result->whole = s->finish[s->calls - 1];
     double end = call_end(s, last), share = end > 0 ? result->seconds / end : 0;
     result->latency = slowest->spent[PART_LATENCY] * share;
     result->bandwidth = slowest->spent[PART_BANDWIDTH] * share;

@@ -2,6 +2,7 @@
 // The memory of the dataflow engine, and what it finds out about its problem and network before it begins.
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/err.h"
@@ -75,6 +76,18 @@ static void free_state(void *state, size_t bytes)
         munmap(state, bytes);
 }
 
+// Others have just used all that ports let go ahead.
+static void use_ports(struct full *s)
+{
+    double bursts[PORTS] = {ticks_round(s->tolls.ticks, s->net->intra.burst),
+                            ticks_round(s->tolls.ticks, s->net->inter.burst)};
+    for (int rank = 0; rank < s->nranks; rank++) {
+        struct rank_state *r = full_rank(s, rank, MODE_ANY);
+        memcpy(r->tx, bursts, sizeof bursts);
+        memcpy(r->rx, bursts, sizeof bursts);
+    }
+}
+
 static int allocate(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_problem *p = s->problem;
@@ -91,6 +104,8 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
     CLAB_TRY(agenda_init(&s->agenda, (int)lanes + 1, p->lanes > 1 || s->timed));
     if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
         return CLAB_ENOMEM;
+    if (options->busy)
+        use_ports(s);
     if (s->has_places)
         return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
                            options->in_place);
@@ -109,7 +124,7 @@ static int count_orbits(const struct full *s)
 static bool any_waits(const struct clab_link *link)
 {
     for (int i = 0; i < link->nsegments; i++)
-        if (link->segments[i].waits)
+        if (link->segments[i].waits || link->segments[i].buffers)
             return true;
     return false;
 }

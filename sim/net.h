@@ -28,8 +28,11 @@ struct clab_segment {
     double o_both;             // s more for the receiver, in a stage that sends, too
     double latency;            // s
     double gap_send, gap_recv; // s/B
+    double gap_both;           // s/B more for the receiver, in a stage that sends, too
+    double gap;                // s a message, where it buffers: of either port, for headers and the like
     size_t fragment;           // bytes
     bool waits;                // the sender's stage lasts until the receiver has it (rendezvous, pull)
+    bool buffers;              // sockets hold it: the sender's stage lasts for o_send only, and it comes in unasked
     bool memory;               // the receiver reads the sender's memory: gap_recv is the levels', not this one's
 };
 
@@ -43,6 +46,7 @@ struct clab_link {
     bool present;
     double alpha, beta; // s a message, s/B one way: what the closed form uses
     enum clab_port port;
+double burst; // s that a port lets bytes go ahead of their turn after a pause (a token bucket); 0: it keeps to the gap
     struct clab_segment segments[CLAB_NET_SEGMENTS]; // by rising up_to
     int nsegments;
     int nodes; // of a tier: it joins nodes of different groups of so many

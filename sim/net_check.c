@@ -9,7 +9,32 @@
 #include "net_keys.h"
 #include "topology.h"
 
-static int check_link(const char *path, struct clab_link *link)
+static int refuse_segment(const char *path, const struct clab_link *link, const struct clab_segment *s, const char *why)
+{
+    clab_error("%s: [segment %s %s]: %s", path, link->name, s->name, why);
+    return CLAB_EPARSE;
+}
+
+static bool costs_pulls(const struct clab_level *level)
+{
+    for (int i = 0; i < CLAB_TOUCHES * CLAB_LOADS; i++)
+        if (level->pull[i / CLAB_LOADS][i % CLAB_LOADS] > 0)
+            return true;
+    return false;
+}
+
+static int check_segment(const char *path, const struct clab_net *net, const struct clab_link *link,
+                         const struct clab_segment *s)
+{
+    if (s->buffers && (s->waits || s->memory || link->port == CLAB_PORT_CORE))
+        return refuse_segment(path, link, s, "what buffers has a duplex port, does not wait, and is not of memory");
+    for (int i = 0; i < net->nlevels && s->memory; i++)
+        if (!costs_pulls(&net->levels[i]))
+            return refuse_segment(path, link, s, "of memory, so that every level needs its pull and pull_fresh");
+    return CLAB_OK;
+}
+
+static int check_link(const char *path, const struct clab_net *net, struct clab_link *link)
 {
     if (!link->present && link->nsegments) {
         clab_error("%s: there are segments of [link %s], but not the link itself", path, link->name);
@@ -24,6 +49,8 @@ static int check_link(const char *path, struct clab_link *link)
         clab_error("%s: the last segment of [link %s] must be for `up_to = any`", path, link->name);
         return CLAB_EPARSE;
     }
+    for (int i = 0; i < link->nsegments; i++)
+        CLAB_TRY(check_segment(path, net, link, &link->segments[i]));
     if (link->nsegments == 0) {
         link->segments[0] = clab_segment_hockney(link->alpha, link->beta);
         link->nsegments = 1;
@@ -94,7 +121,7 @@ static int check_tiers(const char *path, struct clab_net *net)
             clab_error("%s: [tier %s]: tiers must come by rising nodes", path, net->tiers[i].name);
             return CLAB_EPARSE;
         }
-        CLAB_TRY(check_link(path, &net->tiers[i]));
+        CLAB_TRY(check_link(path, net, &net->tiers[i]));
     }
     return CLAB_OK;
 }
@@ -109,9 +136,9 @@ int net_check(struct clab_net *net, const char *path)
         clab_error("%s: section [%s] is missing", path, missing);
         return CLAB_EPARSE;
     }
-    CLAB_TRY(check_link(path, &net->intra));
-    CLAB_TRY(check_link(path, &net->inter));
-    CLAB_TRY(check_link(path, &net->pair));
+    CLAB_TRY(check_link(path, net, &net->intra));
+    CLAB_TRY(check_link(path, net, &net->inter));
+    CLAB_TRY(check_link(path, net, &net->pair));
     CLAB_TRY(check_tiers(path, net));
     return check_topology(path, net);
 }

@@ -15,9 +15,9 @@
 #define TIER(name, kind, required)            {"tier", #name, kind, required, offsetof(struct clab_link, name), 0}
 #define TOPOLOGY(name, kind)                  {"topology", #name, kind, false, offsetof(struct clab_net, topology.name), 0}
 #define REDUCER(name, kind)                   {"reducer", #name, kind, true, offsetof(struct clab_net, reducer.name), 0}
-#define LEVEL(name, member)                                                               \
-    {"level", name, NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_ALONE]), 0}, \
-    {"level", name "_both", NET_PER_BYTE, true, offsetof(struct clab_level, member[CLAB_BOTH]), 0}
+#define LEVEL(name, required, member)                                                             \
+    {"level", name, NET_PER_BYTE, required, offsetof(struct clab_level, member[CLAB_ALONE]), 0}, \
+    {"level", name "_both", NET_PER_BYTE, required, offsetof(struct clab_level, member[CLAB_BOTH]), 0}
 // clang-format on
 
 const struct net_key net_keys[] = {
@@ -39,6 +39,7 @@ const struct net_key net_keys[] = {
     LINK(alpha, NET_SECONDS, true),
     LINK(beta, NET_PER_BYTE, true),
     LINK(port, NET_PORT, false),
+    LINK(burst, NET_SECONDS, false),
     TIER(nodes, NET_COUNT, true),
     TIER(alpha, NET_SECONDS, true),
     TIER(beta, NET_PER_BYTE, true),
@@ -59,16 +60,19 @@ const struct net_key net_keys[] = {
     SEGMENT(o_recv, NET_SECONDS, true),
     SEGMENT(o_both, NET_SECONDS, false),
     SEGMENT(latency, NET_SECONDS, true),
+    SEGMENT(gap, NET_SECONDS, false),
     SEGMENT(gap_send, NET_PER_BYTE, false),
     SEGMENT(gap_recv, NET_PER_BYTE, false),
+    SEGMENT(gap_both, NET_PER_BYTE, false),
     {"segment", "fragment", NET_SIZE, false, offsetof(struct clab_segment, fragment), SIZE_MAX},
     SEGMENT(waits, NET_YES_NO, false),
+    SEGMENT(buffers, NET_YES_NO, false),
     SEGMENT(memory, NET_YES_NO, false),
-    LEVEL("copy", copy),
-    LEVEL("pull", pull[CLAB_KEPT]),
-    LEVEL("pull_fresh", pull[CLAB_FRESH]),
-    LEVEL("reduce", reduce[CLAB_KEPT]),
-    LEVEL("reduce_fresh", reduce[CLAB_FRESH]),
-    LEVEL("add", add),
+    LEVEL("copy", true, copy),
+    LEVEL("pull", false, pull[CLAB_KEPT]),
+    LEVEL("pull_fresh", false, pull[CLAB_FRESH]),
+    LEVEL("reduce", true, reduce[CLAB_KEPT]),
+    LEVEL("reduce_fresh", false, reduce[CLAB_FRESH]),
+    LEVEL("add", true, add),
     {0},
 };

@@ -152,12 +152,35 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
     return true;
 }
 
+// A socket takes the message: then the core is done, the wire is not. Returns when its last byte is at the receiver, if
+// nothing else comes in there.
+static double hand_over(const struct turn *t, const struct clab_link *link, const struct toll *toll)
+{
+    double *port = &t->r->tx[full_is_inter(t->s, link)];
+    double posted = price_core(t, t->l->clock, toll->o_send, PART_LATENCY, MODE_ANY);
+    *port = later(posted, *port) + toll->send;
+    t->l->end = later(t->l->end, posted);
+    return later(posted, *port - toll->ahead) + toll->latency;
+}
+
+// The port takes it; returns when its first fragment is at the receiver.
+FULL_INLINE double put_out(const struct turn *t, const struct clab_link *link, const struct toll *toll, enum mode mode)
+{
+    struct port port;
+    double begin = port_begin(t, link, t->r->tx, t->l->clock, &port, mode);
+    double posted = begin + toll->o_send, end = posted + toll->send;
+    port_end(&port, end, mode);
+    spend_message(t->r, begin, posted, end);
+    t->l->end = later(t->l->end, end);
+    return posted + toll->head;
+}
+
 FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
 {
     struct full *s = t->s;
     const struct clab_link *link = full_link(s, t->rank, step->peer);
     const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->src));
-    double head = toll->head + way_of(s, t->rank, step->peer, mode);
+    double way = way_of(s, t->rank, step->peer, mode);
     struct message message = {
         .src = full_twin(s, step->peer, t->rank),
         .dst = full_twin(s, step->peer, step->peer),
@@ -167,15 +190,10 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
     s->messages++;
     if (mode == MODE_ANY)
         t->l->acks += toll->waits;
-    if (mode == MODE_ANY && send_shared(t, link, toll, message, head))
+    if (mode == MODE_ANY && send_shared(t, link, toll, message, toll->head + way))
         return;
-    struct port port;
-    double begin = port_begin(t, link, t->r->tx, t->l->clock, &port, mode);
-    double posted = begin + toll->o_send, end = posted + toll->send;
-    port_end(&port, end, mode);
-    spend_message(t->r, begin, posted, end);
-    t->l->end = later(t->l->end, end);
-    message.head = posted + head;
+    bool by_socket = mode == MODE_ANY && toll->buffers;
+    message.head = way + (by_socket ? hand_over(t, link, toll) : put_out(t, link, toll, mode));
     post(s, &message, mode);
 }
 
@@ -277,31 +295,51 @@ FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *st
     return (struct work){full_cost(s, toll->bytes, rates.pull), full_cost(s, last, rates.pull), reduce};
 }
 
-// Receive what `step` gets; returns when it has landed.
-FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *step, const struct message *message,
-                                 enum mode mode)
+// The port takes a message in, for `fixed` and its bytes; returns when it has it.
+FULL_INLINE double take_in(const struct turn *t, const struct clab_link *link, const struct toll *toll,
+                           const struct message *message, double fixed, struct work work, enum mode mode)
 {
-    struct full *s = t->s;
-    struct rank_state *r = t->r;
-    double head = message->head;
-    int src = message->src;
-    const struct clab_link *link = full_link(s, src, t->rank);
-    const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->dst));
-    struct work work = work_of(t, step, toll, message->fresh, mode);
     struct port port;
-    double begin = port_begin(t, link, r->rx, later(head, t->l->clock), &port, mode);
-    double ready = begin + toll->o_recv + (s->load == CLAB_BOTH ? toll->o_both : 0) + s->lane_cost;
+    double head = message->head, begin = port_begin(t, link, t->r->rx, later(head, t->l->clock), &port, mode);
+    double ready = begin + fixed;
     // The last fragment can not land before it was sent.
     double end = later(ready + work.pull, head + toll->last + work.last);
     port_end(&port, end, mode);
     if (mode == MODE_ANY && message->late > 0) // on a shared link; others of its bytes came meanwhile
         end = later(end, head + toll->o_recv + work.pull + message->late);
     if (ready + work.pull == end) {
-        spend_message(r, begin, ready, end);
+        spend_message(t->r, begin, ready, end);
     } else { // it waits for the last fragment
-        spend(r, PART_LATENCY, begin, ready);
-        spend(r, PART_BANDWIDTH, end - work.pull, end);
+        spend(t->r, PART_LATENCY, begin, ready);
+        spend(t->r, PART_BANDWIDTH, end - work.pull, end);
     }
+    return end;
+}
+
+// It has come in unasked, its last byte at `tail` or behind what came before it; the core fetches it from its socket.
+static double pick_up(const struct turn *t, const struct clab_link *link, const struct toll *toll, double tail,
+                      double fixed)
+{
+    double *port = &t->r->rx[full_is_inter(t->s, link)];
+    *port = later(tail, *port + toll->recv);
+    double in = later(tail, *port - toll->ahead);
+    spend(t->r, PART_BANDWIDTH, in - toll->recv, in);
+    return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
+}
+
+// Receive what `step` gets; returns when it has landed.
+FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *step, const struct message *message,
+                                 enum mode mode)
+{
+    struct full *s = t->s;
+    double head = message->head;
+    int src = message->src;
+    const struct clab_link *link = full_link(s, src, t->rank);
+    const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->dst));
+    struct work work = work_of(t, step, toll, message->fresh, mode);
+    double fixed = toll->o_recv + (s->load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
+    bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
+    double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, link, toll, message, fixed, work, mode);
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
     if (mode == MODE_ANY && s->has_places) {

@@ -40,6 +40,7 @@ struct clab_sim_options {
     const double *delays; // (nranks) s after which each rank begins: stragglers; NULL: all at once
     double compute;       // s of each rank's core before each call
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
+    bool busy;            // others have just used the network: no port has anything left to let go ahead (net.h, burst)
     double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
 };
 
@@ -47,6 +48,7 @@ enum { CLAB_SIM_WHY = 128 };
 
 struct clab_sim_result {
     double seconds;                          // predicted time of one call, the slowest rank's
+    double whole;                            // s until the last of all calls has ended, from a common start
     double latency, bandwidth, reduce, wait; // where it goes, on the critical rank; they add up to seconds
     enum clab_sim_engine engine;             // that answered: never AUTO
     char why[CLAB_SIM_WHY];                  // this engine, in a few words

@@ -11,12 +11,13 @@ struct toll {
     size_t bytes;
     double o_send, send; // s of the sender's port: fixed, and for the bytes
     double head;         // s from then until the receiver may begin
-    double o_recv, o_both, recv;
+    double o_recv, both, recv; // both: more, in a stage that sends, too
     double last;   // s from the message's head on before which the last fragment can not have landed; of a segment of
                    // `memory`: before which it has not been sent
     double reduce; // s to combine the bytes, where there are no levels
     double latency;
-    bool waits;
+    double ahead; // s that the last byte may leave before its turn, after a pause
+    bool waits, buffers;
 };
 
 enum { TOLLS_LINKS = 8, TOLLS_SIZES = 16 };

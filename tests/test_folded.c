@@ -43,7 +43,20 @@ static const struct clab_segment rendezvous = {.name = "rendezvous",
                                                .gap_recv = 0.07e-9,
                                                .waits = true};
 
-// Nodes of `ranks` ranks. kind 0: alpha and beta; 1: protocols; 2: protocols, and in the node the core does it all.
+static const struct clab_segment socket_segment = {.name = "socket",
+                                                   .up_to = SIZE_MAX,
+                                                   .o_send = 1.1e-6,
+                                                   .o_recv = 2.3e-6,
+                                                   .o_both = 0.7e-6,
+                                                   .latency = 3.7e-6,
+                                                   .gap = 0.9e-6,
+                                                   .gap_send = 0.9e-9,
+                                                   .gap_recv = 0.8e-9,
+                                                   .gap_both = 0.1e-9,
+                                                   .buffers = true};
+
+// Nodes of `ranks` ranks. kind 0: alpha and beta; 1: protocols; 2: protocols, and in the node the core does it all; 3:
+// sockets between nodes, by token buckets.
 static struct clab_net make_net(int ranks, int kind)
 {
     struct clab_net net = {.name = "test", .ranks_per_node = ranks, .gamma = 0.9e-9};
@@ -59,6 +72,11 @@ static struct clab_net make_net(int ranks, int kind)
         net.inter.segments[1] = rendezvous;
         net.inter.nsegments = 2;
     }
+    if (kind == 3) {
+        net.inter.burst = 11e-6;
+        net.inter.segments[0] = socket_segment;
+        net.inter.nsegments = 1;
+    }
     if (kind > 1) {
         net.intra.port = CLAB_PORT_CORE;
         net.intra.segments[0] = eager;
@@ -69,7 +87,7 @@ static struct clab_net make_net(int ranks, int kind)
 }
 
 static const int node_sizes[] = {1, 2, 3, 4, 8, 2048};
-enum { NODE_SIZES = sizeof node_sizes / sizeof *node_sizes, KINDS = 3 };
+enum { NODE_SIZES = sizeof node_sizes / sizeof *node_sizes, KINDS = 4 };
 
 static struct clab_problem problem_of(const struct clab_algorithm *algorithm, int nranks, int group, size_t chunk)
 {

@@ -128,6 +128,14 @@ static const struct {
     {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n"
           "[segment intra y]\nup_to = 64 B\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n",
      "test.net: the segments of [link intra] must come by rising up_to"},
+    {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\nbuffers = yes\n",
+     "test.net: [segment intra x]: what buffers has a duplex port"},
+    {GOOD "[segment inter x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\nbuffers = yes\nwaits = yes\n",
+     "test.net: [segment inter x]: what buffers has a duplex port, does not wait"},
+    {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\nmemory = yes\n"
+          "[level 1 KiB]\ncopy = 1 ns/B\ncopy_both = 1 ns/B\nreduce = 1 ns/B\nreduce_both = 1 ns/B\n"
+          "add = 1 ns/B\nadd_both = 1 ns/B\n",
+     "test.net: [segment intra x]: of memory, so that every level needs its pull and pull_fresh"},
     {GOOD "[level big]\ncopy = 1 ns/B\n", "test.net:14: [level big]: expected [level SIZE]"},
     {GOOD "[level 64 KiB]\ncopy = 1 ns/B\n", "test.net:14: [level 64 KiB]: a required key is missing: copy_both"},
     {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 2\n", "test.net:16: noise = 2: expected a percentage"},

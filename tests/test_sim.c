@@ -253,6 +253,99 @@ static void test_sim_two_levels_of_links(void **state)
     clab_net_free(net);
 }
 
+// ---- sockets -------------------------------------------------------------------------------------------------
+
+// Hosts whose sockets buffer: 10 to hand a message over, 30 on its way, 20 to fetch it; 5 and 2 a byte of the wire.
+static struct clab_net *sockets(double burst)
+{
+    struct clab_net *net = flat(0, 0, 0);
+    net->inter = (struct clab_link){.name = "inter", .present = true, .burst = burst, .nsegments = 1};
+    net->inter.segments[0] = (struct clab_segment){.name = "any",
+                                                   .up_to = SIZE_MAX,
+                                                   .o_send = 10,
+                                                   .latency = 30,
+                                                   .o_recv = 20,
+                                                   .o_both = 7,
+                                                   .gap = 5,
+                                                   .gap_send = 2,
+                                                   .gap_recv = 2,
+                                                   .gap_both = 0.5,
+                                                   .buffers = true};
+    return net;
+}
+
+static void test_sim_a_socket_takes_the_message_and_the_wire_follows(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    // Handed over at 10, on the wire until 215, there at 245, fetched by 265.
+    assert_true(seconds_of("flat", problem, net, options) == 265);
+    // The root goes on at 10, but the wire needs 205 a message, and so does what comes in.
+    options.calls = 8;
+    assert_true(seconds_of("flat", problem, net, options) == 205);
+    // To two others: the second is on the wire behind the first, and handed over meanwhile.
+    options.calls = 1;
+    problem.nranks = 3;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 2 * 205 + 30 + 20);
+    // From two others: both are there at 245, but one wire leads in.
+    problem.collective = CLAB_GATHER;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 205 + 30 + 205 + 20);
+    // Both ways at once: the wires do not mind, the receiver pays 7, and 50 for the bytes.
+    problem.collective = CLAB_SENDRECV;
+    problem.nranks = 2;
+    assert_true(seconds_of("shift", problem, net, options) == 265 + 57);
+    clab_net_free(net);
+}
+
+static void test_sim_what_a_bucket_holds_goes_ahead_of_its_turn(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(150);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    // 150 of its 205 are on the wire at once.
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 150);
+    // One that fits goes whole, and no faster.
+    problem.count = 20;
+    assert_true(seconds_of("flat", problem, net, options) == 60);
+    // The next ones find the bucket empty: one of 45 every 45, the first four of them at once.
+    options.calls = 16;
+    assert_true(seconds_of("flat", problem, net, options) == 45);
+    // After others have used the network, so does the first, but for what came in while it was handed over.
+    options.calls = 1;
+    options.busy = true;
+    problem.count = 100;
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 10);
+    clab_net_free(net);
+}
+
+static void test_sim_what_comes_early_waits_in_its_socket(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    // Binomial gather of 4 x 10 B: 1 and 3 hand over at 10, there at 65 and fetched by 85; 2 sends 20 B from 85 on, which
+    // are there at 170. All that time what 1 sent lay with 0.
+    const struct clab_problem problem = {.collective = CLAB_GATHER, .nranks = 4, .lanes = 1, .count = 10};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    assert_true(seconds_of("binomial", problem, net, options) == 10 + 25 + 30 + 20 + 10 + 45 + 30 + 20);
+    clab_net_free(net);
+}
+
+static void test_sim_all_calls_together_take_the_first_and_what_each_adds(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    struct clab_sim_result r = run(&problem, algorithm, net, (struct clab_sim_options){.calls = 5});
+    assert_true(r.whole == 265 + 4 * 205 && r.seconds == 205);
+    r = run(&problem, algorithm, net, (struct clab_sim_options){.engine = CLAB_ENGINE_CLOSED, .calls = 5});
+    assert_true(r.whole == 5 * r.seconds);
+    clab_net_free(net);
+}
+
 // ---- odd schedules -------------------------------------------------------------------------------------------
 
 static bool always(const struct clab_problem *p)
@@ -466,6 +559,10 @@ int main(void)
         cmocka_unit_test(test_sim_in_place_what_was_written_stays_fresh),
         cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
         cmocka_unit_test(test_sim_two_levels_of_links),
+        cmocka_unit_test(test_sim_a_socket_takes_the_message_and_the_wire_follows),
+        cmocka_unit_test(test_sim_what_a_bucket_holds_goes_ahead_of_its_turn),
+        cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
+        cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
         cmocka_unit_test(test_sim_finds_a_deadlock),
         cmocka_unit_test(test_sim_receives_of_a_stage_do_not_wait_for_each_other),
         cmocka_unit_test(test_sim_answers_the_same_each_time),
