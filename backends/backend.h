@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/protocols.h"
 #include "base/type.h"
 #include "schedule/schedule.h"
 
@@ -192,6 +193,8 @@ struct clab_backend {
     // How the library starts ranks, where they must be started by it: the program and its options, before `-n N PROGRAM`,
     // ended by NULL; the first is "" where it is not known. NULL: as we do.
     const char *const *launcher;
+
+    struct clab_protocols protocols; // zeros: a wire that has one way for all messages
 };
 
 bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);

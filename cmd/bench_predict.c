@@ -18,32 +18,29 @@
 #include "net.h"
 
 enum { FEWEST_REPEATS = 3, MOST_REPEATS = 12, ROWS_A_REPEAT = 10 };
-enum { CALLS = 16 }; // back to back, after which a pipeline of calls is steady
+enum { CALLS = 16 }; // back to back, after which one more always adds the same
 
-static const char own_profile[] = "machine";
-
-// Whether the machine has a profile, without a word about it.
-static int has_profile(bool *has_p)
+// The profile of the backend, or NULL, without a word about it.
+static int find_profile(const struct bench_options *options, char **path_p)
 {
     char *path;
-    CLAB_TRY(clab_net_profile_path(&path));
-    *has_p = access(path, F_OK) == 0;
-    free(path);
+    CLAB_TRY(clab_net_profile_path(options->backend->name, &path));
+    *path_p = access(path, F_OK) == 0 ? path : NULL;
+    if (!*path_p)
+        free(path);
     return CLAB_OK;
 }
 
 int bench_predict_open(const struct bench_options *options, struct clab_net **net_p)
 {
-    struct clab_net *net;
-    bool has = true;
+    struct clab_net *net = NULL;
+    char *profile = NULL;
     if (!options->net)
-        CLAB_TRY(has_profile(&has));
-    if (!has) {
-        *net_p = NULL;
-        return CLAB_OK;
-    }
-    CLAB_TRY(clab_net_load(options->net ? options->net : own_profile, &net));
-    const int err = clab_net_check_ranks(net, options->nranks);
+        CLAB_TRY(find_profile(options, &profile));
+    int err = options->net || profile ? clab_net_load(options->net ? options->net : profile, &net) : CLAB_OK;
+    free(profile);
+    if (err == CLAB_OK && net)
+        err = clab_net_check_ranks(net, options->nranks);
     if (err == CLAB_OK)
         *net_p = net;
     else
@@ -51,21 +48,23 @@ int bench_predict_open(const struct bench_options *options, struct clab_net **ne
     return err;
 }
 
+// A batch begins from a barrier, right behind another: its first calls find ranks at rest, but not the network.
 double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls,
                      double line)
 {
     struct clab_sim_result result;
+    const int all = bench->options->mode == BENCH_LATENCY ? 1 : calls, simulated = all < CALLS ? all : CALLS;
     const struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(row->type),
         .line = line,
         .in_place = placement == BENCH_IN_PLACE,
-        .calls = bench->options->mode == BENCH_LATENCY ? 1
-                 : calls < CALLS                       ? calls
-                                                       : CALLS,
+        .calls = simulated,
+        .busy = true,
     };
-    if (!bench->net || row->algorithm == &clab_native_algorithm || clab_sim_run(&row->problem, row->algorithm, bench->net, &options, &result) != CLAB_OK)
+    if (!bench->net || row->algorithm == &clab_native_algorithm ||
+        clab_sim_run(&row->problem, row->algorithm, bench->net, &options, &result) != CLAB_OK)
         return NAN;
-    return result.seconds;
+    return (result.whole + (all - simulated) * result.seconds) / all;
 }
 
 double bench_residual(const struct bench_result *result)

@@ -18,10 +18,10 @@ enum { BATCHES = 7, TRIES = 3, BURST = 4, MOST_TURNS = 1 << 20 };
 
 // ---- the table -----------------------------------------------------------------------------------------------
 
-// Small sizes are the buffered ones, and the least that are pulled.
-enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_BUFFERED, SIZES_SMALL, SIZES_LEVELS };
+// SMALL are the buffered ones, and the least that are pulled. WIRE go as far as a wire allows.
+enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
 
-static const struct fit_probe {
+struct fit_probe {
     enum clab_probe probe;
     enum clab_touch touch;
     enum clab_load load;
@@ -29,7 +29,9 @@ static const struct fit_probe {
     int part;     // of a level: the message is so much of its footprint; fit.h says why
     int messages; // one after another in a turn
     fit_turn *turn;
-} probes[] = {
+};
+
+static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
@@ -53,13 +55,43 @@ static const struct fit_probe {
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both},
     {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed},
     {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_summed},
+    {.turn = NULL},
 };
 
-enum { NPROBES = sizeof probes / sizeof *probes, SIZES_AT_MOST = 32, CACHE_LINE = 64 };
+// Copies and sums are a core's own: what they cost does not depend on the wire.
+static const struct fit_probe wire_probes[] = {
+    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
+    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 1, fit_turn_one_way}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream},
+    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both},
+    {.turn = NULL},
+};
+
+enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 8 << 10 };
+
+// Each size and the half between it and the next, below `end`; returns how many.
+static int sizes_below(size_t first, size_t end, size_t *out)
+{
+    int n = 0;
+    for (size_t bytes = first; bytes < end; bytes *= 2) {
+        out[n++] = bytes;
+        if (bytes + bytes / 2 < end)
+            out[n++] = bytes + bytes / 2;
+    }
+    return n;
+}
 
 // Sizes of messages in bytes, or of levels; returns how many.
-static int sizes_of(enum sizes sizes, const struct clab_protocols *p, size_t largest, size_t out[SIZES_AT_MOST])
+static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[SIZES_AT_MOST])
 {
+    const struct clab_protocols *p = reach->protocols;
     int n = 0;
     switch (sizes) {
     case SIZE_NONE: out[n++] = 0; break;
@@ -68,16 +100,18 @@ static int sizes_of(enum sizes sizes, const struct clab_protocols *p, size_t lar
     case SIZES_SMALL:
         for (size_t bytes = 8; bytes <= p->inline_bytes; bytes += 8)
             out[n++] = bytes;
-        for (size_t bytes = 64; bytes < p->pull_bytes; bytes *= 2) {
-            out[n++] = bytes;
-            out[n++] = bytes + bytes / 2;
-        }
+        n += sizes_below(64, p->pull_bytes, out + n);
         out[n++] = p->pull_bytes - sizeof(float);
         for (size_t bytes = p->pull_bytes; sizes == SIZES_SMALL && bytes <= 8 * p->pull_bytes; bytes *= 2)
             out[n++] = bytes;
         break;
+    case SIZES_WIRE:
+        out[n++] = 8;
+        for (size_t bytes = 64; bytes <= reach->longest; bytes *= 2)
+            out[n++] = bytes;
+        break;
     case SIZES_LEVELS: // by four while they fit a core's own caches, by two where cores share them
-        for (size_t bytes = 4 * p->pull_bytes; bytes <= 4 * largest; bytes *= bytes < 512 << 10 ? 4 : 2)
+        for (size_t bytes = LEAST_LEVEL; bytes <= 4 * reach->largest; bytes *= bytes < 512 << 10 ? 4 : 2)
             out[n++] = bytes;
     }
     return n;
@@ -89,17 +123,17 @@ static struct fit_task task_of(const struct fit_probe *probe, size_t size, size_
     return (struct fit_task){probe, message < largest ? message : largest, probe->part ? size : 0};
 }
 
-int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struct fit_task **tasks_p, int *n_p)
+int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int *n_p)
 {
-    struct fit_task *tasks = malloc(NPROBES * SIZES_AT_MOST * sizeof *tasks);
+    struct fit_task *tasks = malloc(PROBES_AT_MOST * SIZES_AT_MOST * sizeof *tasks);
     int n = 0;
     if (!tasks)
         return CLAB_ENOMEM;
-    for (int i = 0; i < NPROBES; i++) {
+    for (const struct fit_probe *p = reach->protocols->memory ? memory_probes : wire_probes; p->turn; p++) {
         size_t sizes[SIZES_AT_MOST];
-        int nsizes = sizes_of(probes[i].sizes, protocols, largest, sizes);
+        int nsizes = sizes_of(p->sizes, reach, sizes);
         for (int k = 0; k < nsizes; k++)
-            tasks[n++] = task_of(&probes[i], sizes[k], largest);
+            tasks[n++] = task_of(p, sizes[k], reach->largest);
     }
     *tasks_p = tasks;
     *n_p = n;
@@ -111,12 +145,21 @@ int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struc
 // Of a few batches the lower quartile: on a quiet machine it is the median, and on a busy one nearer to it.
 #define QUIET 0.25
 
+// A wire takes what goes one way, and rank 0 does not know when it comes: its time ends when it is told.
+static bool must_be_told(const struct fit_ranks *r, const struct fit_task *task)
+{
+    bool one_way = task->how->probe == CLAB_PROBE_STREAM || task->how->probe == CLAB_PROBE_LANES;
+    return one_way && !r->comm->backend->protocols.memory;
+}
+
 static double time_turns(struct fit_ranks *r, const struct fit_task *task, int turns)
 {
     fit_meet(r);
     double begin = clab_now();
     for (int i = 0; i < turns && !r->err; i++)
         task->how->turn(r, task->bytes);
+    if (must_be_told(r, task))
+        fit_tell(r);
     return (clab_now() - begin) / turns / task->how->messages;
 }
 
@@ -155,18 +198,30 @@ static double time_task(struct fit_ranks *r, const struct fit_task *task, double
     return clab_quantile(batches, BATCHES, QUIET);
 }
 
-int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
-                 double *line_p)
+// The same, between two looks at where the cores are: again if they were moved meanwhile.
+static int time_placed(struct fit_ranks *r, const struct fit_task *task, double seconds, double *took_p, double *line_p)
 {
-    double before, after = 0, took;
+    double before, after = 0;
     CLAB_TRY(line_measure(r->comm, &before));
     for (int tries = 0;; tries++, before = after) {
-        took = time_task(r, task, seconds);
+        *took_p = time_task(r, task, seconds);
         CLAB_TRY(r->err);
         CLAB_TRY(line_measure(r->comm, &after));
         if (line_is_same(before, after) || tries == TRIES)
             break;
     }
+    *line_p = sqrt(before * after);
+    return CLAB_OK;
+}
+
+int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
+                 double *line_p)
+{
+    double took, line = 0;
+    if (r->comm->backend->protocols.memory)
+        CLAB_TRY(time_placed(r, task, seconds, &took, &line));
+    else
+        took = time_task(r, task, seconds);
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,
         .bytes = task->bytes,
@@ -175,8 +230,8 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double second
         .load = task->how->load,
         .seconds = took,
     };
-    *line_p = sqrt(before * after);
-    return CLAB_OK;
+    *line_p = line;
+    return r->err;
 }
 
 // ---- buffers -------------------------------------------------------------------------------------------------

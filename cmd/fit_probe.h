@@ -13,15 +13,22 @@ struct fit_task {
     size_t level; // the footprint that it is for; 0: none
 };
 
-// All probes of a round: sizes up to `largest` bytes a message. Freed by the caller.
-//   errors: CLAB_ENOMEM
-int fit_tasks_make(const struct clab_protocols *protocols, size_t largest, struct fit_task **tasks_p, int *n_p);
+// How large messages and buffers may be.
+struct fit_reach {
+    const struct clab_protocols *protocols;
+    size_t largest; // bytes of a buffer
+    size_t longest; // bytes of a message on a wire
+};
+
+// All probes of a round. Freed by the caller.  errors: CLAB_ENOMEM
+int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int *n_p);
 
 // Three buffers of `room` bytes, and the clock.  errors: CLAB_ENOMEM, the communicator's
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
 void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
-// Time one task for about `seconds`; collective. *sample_p holds at rank 0; *line_p says where the cores were.
+// Time one task for about `seconds`; collective. *sample_p holds at rank 0; *line_p says where the cores were, as far
+// as that matters (line.h), or is 0.
 //   errors: the backend's
 int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
                  double *line_p);

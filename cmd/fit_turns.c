@@ -64,6 +64,15 @@ void fit_meet(struct fit_ranks *r)
     exchange(r, (char *)&token, r->z, sizeof token, NULL);
 }
 
+void fit_tell(struct fit_ranks *r)
+{
+    float token = 0;
+    if (r->rank == 1)
+        send(r, (char *)&token, sizeof token);
+    else
+        receive(r, (char *)&token, sizeof token, NULL);
+}
+
 // ---- turns ---------------------------------------------------------------------------------------------------
 
 void fit_turn_call(struct fit_ranks *r, size_t bytes)
@@ -107,6 +116,12 @@ void fit_turn_lanes(struct fit_ranks *r, size_t bytes)
     for (r->lane = 0; r->lane < FIT_LANES; r->lane++)
         one_way(r, bytes, NULL);
     r->lane = 0;
+}
+
+void fit_turn_stream(struct fit_ranks *r, size_t bytes)
+{
+    for (int i = 0; i < FIT_STREAM; i++)
+        one_way(r, bytes, NULL);
 }
 
 // `from` is x for data that nobody writes, or y for what has just been received.

@@ -6,7 +6,7 @@
 
 #include "comm/comm.h"
 
-enum { FIT_LANES = 8 }; // that turn_lanes goes round
+enum { FIT_LANES = 8, FIT_STREAM = 4 }; // that turn_lanes goes round; messages of turn_stream
 
 struct fit_ranks {
     struct clab_comm *comm, *alone; // of both ranks; of this one
@@ -24,8 +24,8 @@ typedef void fit_turn(struct fit_ranks *ranks, size_t bytes);
 fit_turn fit_turn_call, fit_turn_stages, fit_turn_copy, fit_turn_copy_both;
 // z = x + x, by rank 0, by both; and then z is sent to rank 1, or by both.
 fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exchange_summed;
-// Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; and a message on each lane.
-fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes;
+// Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; a message on each lane; a few in a row.
+fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_stream;
 // To rank 1 and back: of x; of what was just received; of that, and x is added to it on the way.
 fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
 // Both at once. Where one reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, and yet it is no
@@ -33,5 +33,6 @@ fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fre
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;
 fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_reduce;
 
-// Both ranks have come here.
+// Both ranks have come here. Rank 0 hears that rank 1 has.
 void fit_meet(struct fit_ranks *ranks);
+void fit_tell(struct fit_ranks *ranks);

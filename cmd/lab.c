@@ -47,7 +47,7 @@ struct session {
 static int has_profile(bool *has_p)
 {
     char *path;
-    CLAB_TRY(clab_net_profile_path(&path));
+    CLAB_TRY(clab_net_profile_path("shm", &path));
     *has_p = getenv("CLAB_PROFILE") || access(path, R_OK) == 0;
     free(path);
     return CLAB_OK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // commlab nets: the networks that the simulator knows, and this machine's own profile if there is one.
 
+#include "backend.h"
 #include "command.h"
 
 #include <argp.h>
@@ -98,10 +99,10 @@ static int add_folder(struct clab_table *table, const char *folder)
     return err;
 }
 
-static int add_profile(struct clab_table *table)
+static int add_profile(struct clab_table *table, const char *backend)
 {
     char *path;
-    CLAB_TRY(clab_net_profile_path(&path));
+    CLAB_TRY(clab_net_profile_path(backend, &path));
     int err = access(path, R_OK) == 0 ? add_net(table, path) : CLAB_OK;
     free(path);
     return err;
@@ -118,8 +119,9 @@ static int run(int argc, char **argv)
         return EXIT_FAILURE;
     clab_table_init(&table, columns, NCOLUMNS);
     int err = add_folder(&table, folder);
-    if (!err)
-        err = add_profile(&table);
+    const char *backend;
+    for (int i = 0; !err && (backend = clab_backend_name(i)); i++)
+        err = add_profile(&table, backend);
     if (!err)
         clab_table_print(&table, stdout);
     clab_table_free(&table);

@@ -12,6 +12,7 @@
 // Source: Culler et al. 1996 and Kielmann et al. 2000 for taking LogP's parameters apart with few probes.
 #pragma once
 
+#include "base/protocols.h"
 #include "net.h"
 
 // What is timed, in seconds a message or copy.
@@ -32,6 +33,7 @@ enum clab_probe {
     CLAB_PROBE_SUMMED, // SUM, and then z as a message, until the sender is told; both: an exchange
     CLAB_PROBES
 };
+const char *clab_probe_name(enum clab_probe probe);
 
 struct clab_sample {
     enum clab_probe probe;
@@ -42,18 +44,22 @@ struct clab_sample {
     double seconds;
 };
 
-// Where the transport changes its protocol.
-struct clab_protocols {
-    size_t inline_bytes; // at most these are inline
-    size_t pull_bytes;   // from these on, the receiver pulls
+// What is known of a link before it is measured, or found by a look at all rounds.
+struct clab_fit_link {
+    const struct clab_protocols *protocols;
+    bool across;         // between nodes: the link `inter`, else `intra`
+    enum clab_port port; // of a wire
 };
 
-// The network that one round's samples describe: one link, intra, with segments for inline messages, slots and pulls;
-// and a level for every one that a COPY is for, of which all other probes must be there.
+// Whether ranks of a wire send and receive at once, as adapters do, or one after the other, as a core does that moves
+// all bytes itself: which of them is nearer to the exchanges of large messages, of any number of rounds.
+//   errors: CLAB_EINVAL (there are none), CLAB_ENOMEM
+int clab_fit_port(const struct clab_sample *samples, int n, enum clab_port *port_p);
+
+// The network that one round's samples describe: one link, and a level for every one that a COPY is for.
 //   samples: in any order
 //   errors:  CLAB_EINVAL (a probe is missing; the line names it)
-int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_protocols *protocols,
-                   struct clab_net *net_p);
+int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_fit_link *link, struct clab_net *net_p);
 
 // A parameter's median over rounds, and the interval of that median.
 struct clab_fit {

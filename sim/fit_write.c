@@ -93,6 +93,22 @@ static void write_section(FILE *file, const char *kind, const char *name, struct
             write_key(file, key, parts);
 }
 
+// The link that lies `base` bytes into the net, if there is one.
+static void write_link(FILE *file, const struct clab_fit *fit, size_t base)
+{
+    struct parts parts = part_at(fit, base);
+    const struct clab_link *link = (const void *)parts.median;
+    char name[2 * CLAB_NET_NAME];
+    if (!link->present)
+        return;
+    write_section(file, "link", link->name, parts);
+    for (int i = 0; i < link->nsegments; i++) {
+        size_t segment = base + offsetof(struct clab_link, segments) + (size_t)i * sizeof(struct clab_segment);
+        snprintf(name, sizeof name, "%s %s", link->name, link->segments[i].name);
+        write_section(file, "segment", name, part_at(fit, segment));
+    }
+}
+
 void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *remarks)
 {
     const struct clab_net *net = &fit->median;
@@ -101,13 +117,8 @@ void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *r
         fprintf(file, "# %s\n", *remarks);
     write_section(file, "net", "", part_at(fit, 0));
     write_section(file, "profile", "", part_at(fit, 0));
-    write_section(file, "link", net->intra.name, part_at(fit, offsetof(struct clab_net, intra)));
-    for (int i = 0; i < net->intra.nsegments; i++) {
-        snprintf(name, sizeof name, "%s %s", net->intra.name, net->intra.segments[i].name);
-        write_section(
-            file, "segment", name,
-            part_at(fit, offsetof(struct clab_net, intra.segments) + (size_t)i * sizeof(struct clab_segment)));
-    }
+    write_link(file, fit, offsetof(struct clab_net, intra));
+    write_link(file, fit, offsetof(struct clab_net, inter));
     for (int i = 0; i < net->nlevels; i++) {
         snprintf(name, sizeof name, "%zu B", net->levels[i].bytes);
         write_section(file, "level", name,

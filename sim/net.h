@@ -164,10 +164,10 @@ int clab_net_check_ranks(const struct clab_net *net, int nranks);
 //   errors: CLAB_ENOENT (logged: where was looked, and the remedy), CLAB_ENOMEM
 int clab_net_find(const char *name, char **path_p);
 
-// Where `commlab fit` writes the machine's profile: CLAB_PROFILE, or machine.net beside the program. Freed by the
-// caller.
+// Where `commlab fit` writes the machine's profile of a backend: of shm CLAB_PROFILE, or machine.net beside the program;
+// of another beside it, as machine-NAME.net. Freed by the caller.
 //   errors: CLAB_ENOMEM
-int clab_net_profile_path(char **path_p);
+int clab_net_profile_path(const char *backend, char **path_p);
 
 // The folder of the shipped descriptions: CLAB_NETS, or sim/nets near the program. Freed by the caller.
 //   errors: CLAB_ENOENT (logged), CLAB_ENOMEM

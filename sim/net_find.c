@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "net.h"
 
-static const char profile_name[] = "machine";
+static const char profile_name[] = "machine"; // and machine-NAME of the backend NAME
 
 // The first of the program's folder and its parents in which `relative` can be read, as a whole path in `out`.
 static bool find_near_program(const char *relative, char out[PATH_MAX])
@@ -48,27 +48,51 @@ int clab_net_folder(char **path_p)
     return CLAB_ENOENT;
 }
 
-int clab_net_profile_path(char **path_p)
+// The profile of shm: told, or machine.net in the program's own folder.
+static int own_profile(char **path_p)
 {
     const char *told = getenv("CLAB_PROFILE");
     char path[PATH_MAX] = "";
     if (told)
         return duplicate(told, path_p);
-    if (!find_near_program(".", path)) // the program's own folder
+    if (!find_near_program(".", path))
         return duplicate("machine.net", path_p);
     return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
 }
 
-static int find_profile(char **path_p)
+int clab_net_profile_path(const char *backend, char **path_p)
+{
+    char *own;
+    CLAB_TRY(own_profile(&own));
+    if (strcmp(backend, "shm") == 0) {
+        *path_p = own;
+        return CLAB_OK;
+    }
+    size_t length = strlen(own), stem = length > 4 && strcmp(own + length - 4, ".net") == 0 ? length - 4 : length;
+    int n = asprintf(path_p, "%.*s-%s.net", (int)stem, own, backend);
+    free(own);
+    return n < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+static int find_profile(const char *backend, char **path_p)
 {
     const char *told = getenv("CLAB_PROFILE");
-    char path[PATH_MAX];
-    if (told ? access(told, R_OK) == 0 : find_near_program("machine.net", path))
-        return duplicate(told ? told : path, path_p);
+    char *path, near[PATH_MAX];
+    CLAB_TRY(clab_net_profile_path(backend, &path));
+    if (access(path, R_OK) == 0) {
+        *path_p = path;
+        return CLAB_OK;
+    }
+    if (!told && find_near_program(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, near)) {
+        free(path);
+        return duplicate(near, path_p);
+    }
     if (told)
-        clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --output %s`", told, told);
+        clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --backend %s`", path, backend);
     else
-        clab_error("there is no profile of this machine yet; write it with `commlab fit`");
+        clab_error("there is no profile of %s on this machine yet; write it with `commlab fit --backend %s`", backend,
+                   backend);
+    free(path);
     return CLAB_ENOENT;
 }
 
@@ -83,12 +107,15 @@ int clab_net_find(const char *name, char **path_p)
     char *folder, *path;
     if (is_path(name))
         return duplicate(name, path_p);
+    size_t length = strlen(profile_name);
     if (strcmp(name, profile_name) == 0)
-        return find_profile(path_p);
+        return find_profile("shm", path_p);
+    if (strncmp(name, profile_name, length) == 0 && name[length] == '-')
+        return find_profile(name + length + 1, path_p);
     CLAB_TRY(clab_net_folder(&folder));
-    int length = asprintf(&path, "%s/%s.net", folder, name);
+    int written = asprintf(&path, "%s/%s.net", folder, name);
     free(folder);
-    if (length < 0)
+    if (written < 0)
         return CLAB_ENOMEM;
     if (access(path, F_OK) != 0) {
         clab_error("no network '%s': there is no %s; `commlab nets` lists those there are", name, path);

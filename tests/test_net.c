@@ -229,10 +229,20 @@ static void test_net_says_what_is_not_there(void **state)
     setenv("CLAB_PROFILE", "/nowhere/machine.net", 1);
     assert_int_equal(load("machine", &net, &logged), CLAB_ENOENT);
     assert_text_has(logged, "commlab fit");
+    assert_int_equal(load("machine-ofi", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "/nowhere/machine-ofi.net");
+    assert_text_has(logged, "commlab fit --backend ofi");
     setenv("CLAB_PROFILE", path, 1);
     write_net(GOOD);
     assert_int_equal(load("machine", &net, &logged), CLAB_OK);
     clab_net_free(net);
+    char *beside;
+    assert_int_equal(clab_net_profile_path("shm", &beside), CLAB_OK);
+    assert_string_equal(beside, path);
+    free(beside);
+    assert_int_equal(clab_net_profile_path("ofi", &beside), CLAB_OK);
+    assert_text_has(beside, "/test-ofi.net");
+    free(beside);
     unsetenv("CLAB_PROFILE");
     assert_null(strstr(logged, "error"));
 }

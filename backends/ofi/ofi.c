@@ -115,4 +115,5 @@ const struct clab_backend clab_backend_ofi = {
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
+    .protocols = {.pull_bytes = OFI_EAGER_BYTES + 1},
 };

@@ -328,4 +328,5 @@ const struct clab_backend clab_backend_shm = {
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
+    .protocols = {.memory = true, .inline_bytes = SHM_INLINE_BYTES, .pull_bytes = SHM_PULL_SHARED},
 };

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// commlab fit: measure what a message, a copy and a reduction cost between two ranks, and write it down as a network.
+//
+// - fit.c         the subcommand: the command line, the job.
+// - fit_rounds.c  rounds of all probes, while there is time.
+// - fit_probe.c   the probes, as a table; fit_turns.c what they do in a turn.
+// - fit_report.c  from samples to profiles, by sim/fit.h.
+#pragma once
+
+#include "backend.h"
+#include "base/machine.h"
+#include "fit_probe.h"
+
+// What is to be measured.
+struct fit_session {
+    const struct clab_backend *backend;
+    const char *path;    // of the profile
+    const char *samples; // where they go; NULL: nowhere
+    double seconds;      // to measure
+    bool across;         // the two ranks are on two nodes
+    struct clab_machine machine;
+    struct fit_reach reach;
+};
+
+// All samples that were taken, and the lines that were measured beside them.
+struct fit_record {
+    struct fit_task *tasks;
+    int ntasks, nrounds;         // rounds that are complete
+    struct clab_sample *samples; // (nrounds, ntasks)
+    double *lines;               // (nrounds, ntasks) s; 0: not measured
+};
+
+// Rounds until the next would be too late; collective. What is recorded holds at rank 0.
+//   errors: CLAB_ENOMEM, the backend's
+int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p);
+void fit_record_free(struct fit_record *record);
+
+// Write the samples, estimate, write the profile or both, and say so; rank 0's.  errors: CLAB_EINVAL, CLAB_ENOMEM, CLAB_EIO
+int fit_report(const struct fit_session *session, const struct fit_record *record);
