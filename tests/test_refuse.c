@@ -88,12 +88,36 @@ static void test_what_is_refused_leaves_a_usable_communicator(void **state)
     assert_text_has(text, "allreduce has no algorithm 'rings'; it has: auto");
 }
 
+// ---- what there is no memory for -----------------------------------------------------------------------------
+
+static int ask_for_too_much(struct clab_comm *comm, int rank)
+{
+    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 45};
+    int wrong = 0;
+    (void)rank;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        void *memory = NULL;
+        const struct refusal refusal = {"clab_alloc", CLAB_ENOMEM, clab_alloc(job, sizes[i], &memory)};
+        wrong += is_accepted(comm, refusal) + (memory != NULL);
+    }
+    return wrong;
+}
+
+static void test_memory_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    const char *text = run_all(2, just_act, ask_for_too_much, "20s", 0);
+    assert_int_equal(occurrences(text, "\n"), 2 * 3);
+    assert_int_equal(told->values[0] + told->values[1], 0);
+}
+
 #define test(name) cmocka_unit_test_setup(name, forget)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         test(test_what_is_refused_leaves_a_usable_communicator),
+        test(test_memory_that_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

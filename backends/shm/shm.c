@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/relax.h"
+#include "base/units.h"
 #include "shm/channel.h"
 
-enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096 };
+enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20 };
 #define GREET UINT64_C(0x73686d2067726565) // the keys of attach's two meetings
 
 // ---- domain --------------------------------------------------------------------------------------------------
@@ -142,9 +144,23 @@ static void reap(struct clab_domain *domain)
     }
 }
 
+// Pages come when they are touched, and who touches more than there is gets killed.
+static bool is_too_much(size_t bytes)
+{
+    char asked[CLAB_TEXT], left[CLAB_TEXT];
+    const size_t available = bytes < LARGE ? 0 : clab_machine_available_bytes();
+    if (bytes <= available || !available)
+        return false;
+    clab_error("shm: %s are asked for, and this machine, or its container, has %s left", clab_size_text(bytes, asked),
+               clab_size_text(available, left));
+    return true;
+}
+
 static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
 {
     reap(domain);
+    if (is_too_much(bytes))
+        return CLAB_ENOMEM;
     int err = shm_heap_alloc(domain->heap, bytes, memory_p);
     if (err)
         clab_error("shm: no block of %zu bytes is left; the largest has %zu", bytes, shm_heap_left(domain->heap));

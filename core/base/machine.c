@@ -112,6 +112,32 @@ static size_t memory_bytes(void)
     return clab_parse_size(text, &limit) == CLAB_OK && limit < bytes ? limit : bytes;
 }
 
+static size_t meminfo_bytes(const char *key)
+{
+    char text[32];
+    read_value("/proc/meminfo", key, text, sizeof text);
+    return (size_t)strtoull(text, NULL, 10) << 10; // "23456 kB"
+}
+
+size_t clab_machine_available_bytes(void)
+{
+    const size_t available = meminfo_bytes("MemAvailable"), most = memory_bytes();
+    const size_t bytes = available ? available + meminfo_bytes("SwapFree") : 0;
+    return bytes < most ? bytes : most;
+}
+
+unsigned long clab_machine_oom_kills(void)
+{
+    unsigned long kills = 0;
+    char line[128];
+    FILE *file = fopen("/proc/vmstat", "re");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "oom_kill %lu", &kills);
+    if (file)
+        fclose(file);
+    return kills;
+}
+
 // ---- the system ----------------------------------------------------------------------------------------------
 
 static void read_cpu(char *out, size_t room)

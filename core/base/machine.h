@@ -31,6 +31,12 @@ int clab_machine_warn(const struct clab_machine *machine, int nranks, struct cla
 // The last-level cache, 0 where unknown.
 size_t clab_machine_last_cache_bytes(void);
 
+// Memory that could be had now, by giving up caches and swapping; 0 where unknown.
+size_t clab_machine_available_bytes(void);
+
+// Processes that this system has ended for lack of memory, ever; 0 where unknown.
+unsigned long clab_machine_oom_kills(void);
+
 // Usable cores; *physical_p (NULL: not wanted) counts those that share hardware once.
 int clab_machine_cores(int *physical_p);
 

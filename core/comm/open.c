@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mix.h"
 #include "comm/comm.h"
 
@@ -127,8 +128,10 @@ int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
 {
     const double opened = clab_now();
     struct clab_comm *comm = create(o);
-    if (!comm)
+    if (!comm) {
+        clab_error("no memory is left for a communicator of %d ranks", o->n);
         return CLAB_ENOMEM;
+    }
     clab_comm_catch_up(comm);
     struct gathering g = gather(o, o->id, comm);
     comm->rank = g.group.rank;

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "comm/flight_dump.h"
 #include "job/relay.h"
 
@@ -39,6 +40,7 @@ struct watch {
     int status;     // of the job; 0 until a rank fails
     int told;       // the signal by which the launcher was told to end, or 0
     bool cut_short; // a rank was killed in the midst of an operation
+    unsigned long oom_kills; // at the start
     enum phase phase;
     double next;         // clab_now() of the next phase
     int signals;         // signalfd
@@ -87,11 +89,19 @@ static void follow_launcher(struct watch *watch)
     enter(watch, PHASE_KILL);
 }
 
-static void log_end(int rank, pid_t pid, int status)
+// What the signal that has killed a rank does not say.
+static const char *hint(const struct watch *watch, int signo)
+{
+    if (signo == SIGKILL && clab_machine_oom_kills() > watch->oom_kills)
+        return ": the system has ended a process for lack of memory; take smaller sizes, or fewer ranks";
+    return signo == SIGBUS ? ": maybe no memory was left for the pages that ranks share" : "";
+}
+
+static void log_end(const struct watch *watch, int rank, pid_t pid, int status)
 {
     if (WIFSIGNALED(status))
-        clab_error("rank %d (pid %d) was killed by signal %d (%s)", rank, (int)pid, WTERMSIG(status),
-                   strsignal(WTERMSIG(status)));
+        clab_error("rank %d (pid %d) was killed by signal %d (%s)%s", rank, (int)pid, WTERMSIG(status),
+                   strsignal(WTERMSIG(status)), hint(watch, WTERMSIG(status)));
     else
         clab_error("rank %d (pid %d) exited with status %d", rank, (int)pid, WEXITSTATUS(status));
 }
@@ -123,7 +133,7 @@ static void note_end(struct watch *watch, int i, int status)
         return;
     watch->status = code;
     if (!WIFSIGNALED(status) || WTERMSIG(status) != watch->told)
-        log_end(rank, pid, status);
+        log_end(watch, rank, pid, status);
     if (!watch->run->launch->keep_going)
         end_job(watch);
 }
@@ -279,6 +289,7 @@ static int watch_open(const struct run *run, struct watch *watch_p)
     *watch_p = (struct watch){
         .run = run,
         .next = INFINITY,
+        .oom_kills = clab_machine_oom_kills(),
         .is_over = !run->nodes.client,
         .pids = calloc(nlocal, sizeof *watch_p->pids),
         .fds = calloc(OF_RELAY + 2 * nlocal, sizeof *watch_p->fds),
