@@ -116,12 +116,12 @@ static void judge(const struct trial *t, struct bench_result *result)
 }
 
 // Time calls while the cores stay where they are: again, a few times at most, if their host moved them meanwhile. Where
-// ranks share cores, that tells nothing.
+// ranks share cores, or messages cross a wire, that tells nothing.
 static int time_calls(const struct trial *t, struct bench_result *result)
 {
     enum { TRIES = 3 };
     double before;
-    if (t->bench->nranks > t->bench->options->cores)
+    if (t->bench->nranks > t->bench->options->cores || !t->bench->options->backend->protocols.memory)
         return bench_time_calls(t->bench, t->row, t->buffers, &result->time);
     CLAB_TRY(line_measure(t->bench->control, &before));
     for (int tries = 0; tries < TRIES; tries++) {
