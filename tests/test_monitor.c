@@ -114,6 +114,38 @@ static void test_rank_0_may_not_come(void **state)
     run_missing(0);
 }
 
+// ---- who comes just as the others give up --------------------------------------------------------------------
+
+enum { TRIES = 20 };
+
+static int come_at_the_deadline(struct clab_comm *comm, int rank)
+{
+    const double deadline = 0.02;
+    for (int i = 0; i < TRIES; i++) {
+        struct clab_comm *one;
+        CLAB_TRY(clab_comm_split(comm, 0, 0, &one));
+        CLAB_TRY(clab_barrier(one));
+        if (rank == 1)
+            work_for(deadline + 1e-4 * (i - TRIES / 2));
+        const int err = clab_monitored_barrier(one, deadline, late);
+        clab_comm_destroy(one);
+        int absent = 0;
+        for (int r = 0; r < RANKS; r++)
+            absent += isinf(late[r]);
+        if (err != (absent ? CLAB_ETIMEOUT : CLAB_OK))
+            return err ? err : CLAB_EWRONG;
+    }
+    return CLAB_OK;
+}
+
+static void test_who_comes_at_the_deadline_is_in_time_or_late_at_every_rank(void **state)
+{
+    (void)state;
+    run_all(RANKS, just_act, come_at_the_deadline, "30s", 0);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(told->values[rank], CLAB_OK);
+}
+
 // ---- the rest ------------------------------------------------------------------------------------------------
 
 static int use_it_much(struct clab_comm *comm, int rank)
@@ -148,6 +180,7 @@ int main(void)
         cmocka_unit_test_setup(test_rank_0_may_be_the_straggler, forget),
         cmocka_unit_test_setup(test_who_does_not_come_is_named, forget),
         cmocka_unit_test_setup(test_rank_0_may_not_come, forget),
+        cmocka_unit_test_setup(test_who_comes_at_the_deadline_is_in_time_or_late_at_every_rank, forget),
         cmocka_unit_test_setup(test_it_may_be_used_beside_collectives, forget),
     };
     return cmocka_run_group_tests(tests, share_all, NULL);

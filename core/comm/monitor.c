@@ -22,7 +22,8 @@ struct barrier {
     struct clab_comm *comm;
     double timeout, entry;    // s; entry is clab_now
     double *late;             // (nranks)
-    unsigned char *here;      // (nranks)
+    unsigned char *here;      // (nranks) who has come in time: decided once
+    unsigned char *hellos;    // (nranks) where those of who comes later land, too
     struct clab_work **works; // (nranks)
 };
 
@@ -129,7 +130,7 @@ static int call_the_roll(struct barrier *b)
     for (int r = 1; r < n; r++) {
         struct clab_work *here;
         CLAB_TRY(post(b->comm, CLAB_SEND, r, &token, 1, &here));
-        CLAB_TRY(post(b->comm, CLAB_RECV, r, &b->here[r], 1, &b->works[r]));
+        CLAB_TRY(post(b->comm, CLAB_RECV, r, &b->hellos[r], 1, &b->works[r]));
     }
     for (int r = 1; r < n; r++) {
         bool done;
@@ -150,15 +151,15 @@ static int collect(struct barrier *b)
     reckon(b);
     CLAB_TRY(transfer_all(b, CLAB_SEND, b->late, n * sizeof *b->late, 0));
     if (first_missing(b) < b->comm->nranks) // all who came must know before the board says that it failed
-        CLAB_TRY(transfer_all(b, CLAB_RECV, b->here, 1, 1));
+        CLAB_TRY(transfer_all(b, CLAB_RECV, b->hellos, 1, 1));
     return conclude(b, true);
 }
 
-// While rank 0 has not come, that is all that is known.
-static void blame_rank_0(struct barrier *b)
+// All that is known while rank 0 has not come; and once it has, but has not waited for us.
+static void blame(struct barrier *b, int rank)
 {
     for (int r = 0; r < b->comm->nranks; r++)
-        b->late[r] = r == 0 ? INFINITY : 0;
+        b->late[r] = r == rank ? INFINITY : 0;
 }
 
 static int answer(struct barrier *b)
@@ -168,17 +169,20 @@ static int answer(struct barrier *b)
     struct clab_work *hello, *here, *verdict;
     double waited;
     bool done;
-    blame_rank_0(b);
+    blame(b, 0);
     CLAB_TRY(post(b->comm, CLAB_SEND, 0, &token, 1, &hello));
     CLAB_TRY(post(b->comm, CLAB_RECV, 0, &from_0, 1, &here));
     CLAB_TRY(clab_work_wait_until(here, b->entry + b->timeout, &done));
     if (!done)
         return conclude(b, true);
     CLAB_TRY(clab_work_wait(hello));
+    blame(b, b->comm->rank);
     CLAB_TRY(post(b->comm, CLAB_RECV, 0, b->here, n, &verdict));
     CLAB_TRY(clab_work_wait_until(verdict, clab_now() + b->timeout + margin, &done));
-    if (!done)
+    if (!done) {
+        blame(b, 0);
         return conclude(b, true);
+    }
     waited = clab_now() - b->entry;
     CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &waited, sizeof waited));
     CLAB_TRY(transfer(b->comm, CLAB_RECV, 0, b->late, n * sizeof *b->late));
@@ -196,11 +200,13 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     }
     struct barrier b = {.comm = comm, .timeout = timeout, .entry = clab_now(), .late = late};
     b.here = calloc(n, sizeof *b.here);
+    b.hellos = calloc(n, sizeof *b.hellos);
     b.works = calloc(n, sizeof *b.works);
-    int err = b.here && b.works ? CLAB_OK : CLAB_ENOMEM;
+    int err = b.here && b.hellos && b.works ? CLAB_OK : CLAB_ENOMEM;
     if (!err)
         err = comm->rank == 0 ? collect(&b) : answer(&b);
     free(b.here);
+    free(b.hellos);
     free(b.works);
     return err;
 }
