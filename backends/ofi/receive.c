@@ -101,6 +101,11 @@ static void land_head(struct clab_endpoint *e, struct clab_transfer *t, uint64_t
 {
     if (!is_as_expected(e, t, about))
         return;
+    if (bytes != ofi_head_bytes(t->count * clab_type_bytes(t->type))) { // never beyond dst, whoever wrote it
+        clab_error("ofi: rank %d's message begins with %zu bytes", e->peers[t->peer].job_rank, bytes);
+        e->err = CLAB_EMISMATCH;
+        return;
+    }
     land(t, 0, head, bytes);
     t->moved += bytes;
     take_head(e, t->peer, t->lane);
