@@ -10,10 +10,10 @@ export CLAB_FLIGHT=0
 # detects BACKEND: every survivor of every fault returns the right error in time, and nothing is left. The seed is in
 # the output.
 detects() {
-    timeout 120 "$build/tests/faults/faults" --backend "$1" --count 30 >"$scratch/out" 2>"$scratch/err"
+    timeout 120 "$build/tests/faults/faults" --backend "$1" --count 12 >"$scratch/out" 2>"$scratch/err"
     local status=$?
     why="status $status: $(cat "$scratch/out" "$scratch/err")"
-    [ $status = 0 ] && grep -q '30 faults, 0 not as they should, 0 hangs, 0 left processes' "$scratch/out"
+    [ $status = 0 ] && grep -q '12 faults, 0 not as they should, 0 hangs, 0 left processes' "$scratch/out"
 }
 
 check detects_faults_on_shm detects shm
