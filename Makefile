@@ -31,9 +31,11 @@ endif
 CFLAGS ?= $(if $(SAN),-O1,-O3) -g
 CXXFLAGS ?= $(CFLAGS)
 MPICC ?= mpicc
-# libFuzzer is clang's, which at -O1 warns of each loop that it does not vectorize.
+# libFuzzer is clang's, which at -O1 warns of each loop that it does not vectorize; gcc's thread sanitizer does not see
+# fences, and warns of each.
 fuzzer   := $(findstring fuzzer,$(SAN))
-sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(fuzzer),-Wno-pass-failed))
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(fuzzer),-Wno-pass-failed) \
+            $(if $(findstring thread,$(SAN)),-Wno-tsan))
 any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread $(sanitize)
 compile := $(CC) -std=c11 -Isim $(any) $(CFLAGS)
 # Plugins call what is in the program: -rdynamic.
