@@ -311,6 +311,7 @@ static void *play_partly(void *argument)
             if (all[rank] != (rank == 0 ? -1 : rank))
                 player->err = CLAB_EWRONG;
     }
+    forget_seat(&seat, player->rank);
     return NULL;
 }
 
