@@ -107,6 +107,26 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     return out;
 }
 
+int clab_net_compute(const struct clab_net *net, enum clab_precision precision, double flop, double bytes,
+                     double *seconds_p)
+{
+    const struct clab_compute *c = &net->compute;
+    if (!c->present) {
+        clab_error("network '%s' does not say what a rank computes: give its file a section [compute] (sim/README.md)",
+                   net->name);
+        return CLAB_ENOENT;
+    }
+    if (!(flop >= 0 && bytes >= 0)) {
+        clab_error("work of %g flop and %g bytes can not be", flop, bytes);
+        return CLAB_EINVAL;
+    }
+    int p = (int)precision;
+    while (p > 0 && !(c->flops[p] > 0))
+        p--;
+    *seconds_p = fmax(flop / c->flops[p], bytes * c->memory);
+    return CLAB_OK;
+}
+
 int clab_net_check_ranks(const struct clab_net *net, int nranks)
 {
     long room = (long)net->nodes * net->ranks_per_node;

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/type.h"
+
 enum { CLAB_NET_SEGMENTS = 8, CLAB_NET_LEVELS = 24, CLAB_NET_TIERS = 4, CLAB_NET_NAME = 32, CLAB_NET_TITLE = 128 };
 
 // What happens to a message of at most `up_to` bytes, in this order:
@@ -87,6 +89,13 @@ struct clab_reducer {
     double beta; // s/B that a rank's data are combined at
 };
 
+// What a rank computes at most: its processor's peaks, for products of dense matrices.
+struct clab_compute {
+    bool present;
+    double flops[CLAB_PRECISIONS]; // flop/s; 0: it has no units for this one, and computes in the one before
+    double memory;                 // s/B read or written in its own memory
+};
+
 // How a core's work on memory is priced.
 enum clab_touch { CLAB_KEPT, CLAB_FRESH, CLAB_TOUCHES }; // the data read was there before, or has just been written
 enum clab_load { CLAB_ALONE, CLAB_BOTH, CLAB_LOADS };    // one core is at it, or its peer is as well
@@ -116,6 +125,7 @@ struct clab_net {
     int ntiers;
     struct clab_topology topology;
     struct clab_reducer reducer;
+    struct clab_compute compute;
     struct clab_level levels[CLAB_NET_LEVELS]; // by rising bytes
     int nlevels;
     // Of a profile only.
@@ -143,6 +153,12 @@ const struct clab_segment *clab_link_segment(const struct clab_link *link, size_
 // The costs of a core where ranks touch `footprint` bytes together: between two levels, linear in the logarithm.
 // Without levels: copies are free, pulls too, and a reduction costs gamma.
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
+
+// What a rank needs for `flop` operations of a precision and `bytes` of its memory, in seconds: the longer of the two,
+// since both go on at the same time (Williams et al. 2009, the roofline). flop, bytes >= 0
+//   errors: CLAB_ENOENT (the network does not say, logged), CLAB_EINVAL (below 0, logged)
+int clab_net_compute(const struct clab_net *net, enum clab_precision precision, double flop, double bytes,
+                     double *seconds_p);
 
 // That of the two placements of a profile, `net` or net->other, whose line is nearest to `line` seconds; 0: `net`.
 const struct clab_net *clab_net_placed(const struct clab_net *net, double line);

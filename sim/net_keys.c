@@ -15,6 +15,7 @@
 #define TIER(name, kind, required)            {"tier", #name, kind, required, offsetof(struct clab_link, name), 0}
 #define TOPOLOGY(name, kind)                  {"topology", #name, kind, false, offsetof(struct clab_net, topology.name), 0}
 #define REDUCER(name, kind)                   {"reducer", #name, kind, true, offsetof(struct clab_net, reducer.name), 0}
+#define COMPUTE(name, kind, required, member) {"compute", name, kind, required, offsetof(struct clab_net, compute.member), 0}
 #define LEVEL(name, required, member)                                                             \
     {"level", name, NET_PER_BYTE, required, offsetof(struct clab_level, member[CLAB_ALONE]), 0}, \
     {"level", name "_both", NET_PER_BYTE, required, offsetof(struct clab_level, member[CLAB_BOTH]), 0}
@@ -55,6 +56,12 @@ const struct net_key net_keys[] = {
     REDUCER(radix, NET_COUNT),
     REDUCER(hop, NET_SECONDS),
     REDUCER(beta, NET_PER_BYTE),
+    COMPUTE("f64", NET_FLOPS, true, flops[CLAB_FP64]),
+    COMPUTE("f32", NET_FLOPS, true, flops[CLAB_FP32]),
+    COMPUTE("tf32", NET_FLOPS, false, flops[CLAB_TF32]),
+    COMPUTE("f16", NET_FLOPS, false, flops[CLAB_FP16]),
+    COMPUTE("f8", NET_FLOPS, false, flops[CLAB_FP8]),
+    COMPUTE("memory", NET_PER_BYTE, true, memory),
     SEGMENT(up_to, NET_SIZE, true),
     SEGMENT(o_send, NET_SECONDS, true),
     SEGMENT(o_recv, NET_SECONDS, true),

@@ -9,6 +9,7 @@ enum net_kind {
     NET_COUNT,
     NET_SECONDS,
     NET_PER_BYTE,
+    NET_FLOPS,
     NET_SIZE,
     NET_YES_NO,
     NET_PORT,
@@ -30,7 +31,7 @@ struct net_key {
 };
 
 extern const struct net_key net_keys[]; // ended by a NULL section
-enum { NET_KEYS_AT_MOST = 64 };
+enum { NET_KEYS_AT_MOST = 96 };
 
 struct clab_net;
 

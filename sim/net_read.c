@@ -22,6 +22,7 @@ static const char *const expected[] = {
     [NET_COUNT] = "a whole number of at least 1",
     [NET_SECONDS] = "a time with its unit, such as `1.5 us`",
     [NET_PER_BYTE] = "a cost or rate with its unit, such as `0.08 ns/B` or `100 Gb/s`",
+    [NET_FLOPS] = "a rate with its unit, such as `96 Gflop/s` or `989 Tflop/s`",
     [NET_SIZE] = "a size with its unit, such as `48 B` or `64 KiB`, or `any`",
     [NET_YES_NO] = "`yes` or `no`",
     [NET_PORT] = "`duplex` or `core`",
@@ -174,6 +175,7 @@ static int parse_number(enum net_kind kind, const char *text, void *target)
     case NET_COUNT: return clab_parse_int(packed, 1, 1 << 30, target);
     case NET_SECONDS: return clab_parse_seconds(packed, target);
     case NET_PER_BYTE: return clab_parse_seconds_per_byte(packed, target);
+    case NET_FLOPS: return clab_parse_flops(packed, target);
     case NET_PERCENT: return parse_percent(packed, target);
     default: return parse_bytes(packed, target);
     }
@@ -292,6 +294,16 @@ static void squeeze(const char *text, char out[SECTION_BYTES])
     out[n - (n && out[n - 1] == ' ')] = 0;
 }
 
+// A section without further words, whose keys are the net's.
+static bool is_one_of_a_kind(const char *kind)
+{
+    static const char *const kinds[] = {"net", "profile", "compute", "topology", "reducer"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0)
+            return true;
+    return false;
+}
+
 static int open_section(struct reader *r, const char *section, int line)
 {
     CLAB_TRY(close_section(r));
@@ -320,10 +332,11 @@ static int open_section(struct reader *r, const char *section, int line)
         clab_error("%s:%d: expected a [section] above the first key", r->path, r->line);
         return CLAB_EPARSE;
     }
-    if (*rest || (strcmp(r->kind, "net") && strcmp(r->kind, "profile") && strcmp(r->kind, "topology") &&
-                  strcmp(r->kind, "reducer")))
-        return refuse(r, r->line,
-                      "unknown section; there are net, profile, link, tier, segment, level, topology and reducer", "");
+    if (*rest || !is_one_of_a_kind(r->kind))
+        return refuse(
+            r, r->line,
+            "unknown section; there are net, profile, compute, link, tier, segment, level, topology and reducer", "");
+    r->net->compute.present |= strcmp(r->kind, "compute") == 0;
     return CLAB_OK;
 }
 

@@ -3,6 +3,8 @@
 
 #include "capture.h"
 
+#include <math.h>
+
 #include "base/err.h"
 #include "needs.h"
 #include "net.h"
@@ -160,6 +162,11 @@ static const struct {
     {GOOD "[tier a]\nnodes = 2\nalpha = 1 us\n", "test.net:14: [tier a]: a required key is missing: beta"},
     {GOOD "[tier a]\nnodes = 2\nalpha = 1 us\nbeta = 1 GB/s\n[tier b]\nnodes = 2\nalpha = 1 us\nbeta = 1 GB/s\n",
      "test.net: [tier b]: tiers must come by rising nodes"},
+    {GOOD "[compute]\nf64 = 1 Tflop/s\nmemory = 1 GB/s\n", "test.net:14: [compute]: a required key is missing: f32"},
+    {GOOD "[compute]\nf64 = 1 TFLOPS\n", "test.net:14: f64 = 1 TFLOPS: expected a rate with its unit"},
+    {GOOD "[compute]\nbf16 = 1 Tflop/s\n", "test.net:14: [compute]: unknown key: bf16"},
+    {GOOD "[compute a]\nf64 = 1 Tflop/s\n",
+     "test.net:14: [compute a]: unknown section; there are net, profile, compute"},
     {GOOD "[reducer]\nradix = 2\n", "test.net:14: [reducer]: a required key is missing: hop"},
 };
 
@@ -188,6 +195,11 @@ static void test_net_shipped_descriptions_are_well_formed(void **state)
         struct clab_net *net;
         assert_int_equal(clab_net_load(names[i], &net), CLAB_OK);
         assert_string_equal(net->name, names[i]);
+        assert_true(net->compute.present);
+        for (int p = 1; p < CLAB_PRECISIONS; p++) // narrower is no slower
+            assert_true(net->compute.flops[p] == 0 || net->compute.flops[p] >= net->compute.flops[p - 1]);
+        // A sum is no faster than memory, where memory is what it waits for; CPUs sum from caches.
+        assert_true(net->gamma * 1.01 >= 3 * net->compute.memory || net->ranks_per_node == 1);
         clab_net_free(net);
     }
 }
@@ -245,6 +257,34 @@ static void test_net_says_what_is_not_there(void **state)
     free(beside);
     unsetenv("CLAB_PROFILE");
     assert_null(strstr(logged, "error"));
+}
+
+static void test_net_prices_work_by_the_longer_of_arithmetic_and_memory(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    double seconds = 7;
+    write_net(GOOD "[compute]\nf64 = 10 Tflop/s\nf32 = 20 Tflop/s\nf16 = 0.4 Pflop/s\nmemory = 2 TB/s\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_true(net->compute.flops[CLAB_FP32] == 20e12 && net->compute.flops[CLAB_TF32] == 0);
+    assert_int_equal(clab_net_compute(net, CLAB_FP16, 4e12, 0, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.01) < 1e-15);
+    assert_int_equal(clab_net_compute(net, CLAB_FP16, 4e12, 4e10, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.02) < 1e-15); // memory
+    assert_int_equal(clab_net_compute(net, CLAB_TF32, 4e12, 0, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.2) < 1e-15); // has no units: as f32
+    assert_int_equal(clab_net_compute(net, CLAB_FP8, 4e12, 0, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.01) < 1e-15); // as f16
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 0, 0, &seconds), CLAB_OK);
+    assert_true(seconds == 0);
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, -1, 0, &seconds), CLAB_EINVAL);
+    clab_net_free(net);
+    assert_int_equal(clab_net_create_flat(1, 1, 1, &net), CLAB_OK);
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 1, 1, &seconds), CLAB_ENOENT);
+    assert_true(seconds == 0);
+    clab_net_free(net);
 }
 
 static void test_net_levels_are_linear_in_the_logarithm(void **state)
@@ -346,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_net_shipped_descriptions_are_well_formed),
         cmocka_unit_test(test_net_reads_topologies),
         cmocka_unit_test(test_net_says_what_is_not_there),
+        cmocka_unit_test(test_net_prices_work_by_the_longer_of_arithmetic_and_memory),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
         cmocka_unit_test(test_net_scales_what_waits_for_lines),
         cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),

@@ -13,8 +13,8 @@ static void test_types_have_the_names_and_sizes_of_nccl_tests(void **state)
         enum clab_type type;
         const char *name;
         size_t bytes;
-    } cases[] = {{CLAB_F32, "float", 4},    {CLAB_F64, "double", 8}, {CLAB_F16, "half", 2},  {CLAB_BF16, "bfloat16", 2},
-                 {CLAB_I8, "int8", 1},      {CLAB_U8, "uint8", 1},   {CLAB_I32, "int32", 4}, {CLAB_I64, "int64", 8}};
+    } cases[] = {{CLAB_F32, "float", 4}, {CLAB_F64, "double", 8}, {CLAB_F16, "half", 2},  {CLAB_BF16, "bfloat16", 2},
+                 {CLAB_I8, "int8", 1},   {CLAB_U8, "uint8", 1},   {CLAB_I32, "int32", 4}, {CLAB_I64, "int64", 8}};
     assert_int_equal(sizeof cases / sizeof *cases, CLAB_TYPE_COUNT);
     for (int i = 0; i < CLAB_TYPE_COUNT; i++) {
         enum clab_type type = CLAB_TYPE_COUNT;
@@ -52,6 +52,21 @@ static void test_unknown_names_are_refused_and_touch_nothing(void **state)
     }
 }
 
+static void test_precisions_go_from_wide_to_narrow(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"f64", "f32", "tf32", "f16", "f8"};
+    assert_int_equal(sizeof names / sizeof *names, CLAB_PRECISIONS);
+    for (int i = 0; i < CLAB_PRECISIONS; i++) {
+        enum clab_precision precision = CLAB_PRECISIONS;
+        assert_string_equal(clab_precision_name((enum clab_precision)i), names[i]);
+        assert_int_equal(clab_precision_parse(names[i], &precision), CLAB_OK);
+        assert_int_equal(precision, i);
+        assert_int_equal(clab_precision_parse("bf16", &precision), CLAB_ENOENT);
+        assert_int_equal(precision, i);
+    }
+}
+
 static void test_every_error_has_a_sentence_of_its_own(void **state)
 {
     (void)state;
@@ -70,6 +85,7 @@ int main(void)
         cmocka_unit_test(test_types_have_the_names_and_sizes_of_nccl_tests),
         cmocka_unit_test(test_operations_are_found_by_their_names),
         cmocka_unit_test(test_unknown_names_are_refused_and_touch_nothing),
+        cmocka_unit_test(test_precisions_go_from_wide_to_narrow),
         cmocka_unit_test(test_every_error_has_a_sentence_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "capture.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "base/err.h"
 #include "base/units.h"
@@ -140,6 +141,29 @@ static void test_rates_without_unit_or_sense_are_refused(void **state)
     }
 }
 
+static void test_rates_of_arithmetic_are_read_with_their_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double flops;
+    } cases[] = {{"1flop/s", 1},          {"2.5Mflop/s", 2.5e6}, {"96Gflop/s", 96e9}, {"494.5Tflop/s", 4945e11},
+                 {"1.25Pflop/s", 125e13}, {"1e3Gflop/s", 1e12}};
+    static const char *const refused[] = {
+        "",        "1",        "1Tflop",       "1Tflops",      "0Tflop/s", "-1Tflop/s", "1 Tflop/s",
+        "Tflop/s", "1TFLOP/s", "1e999Tflop/s", "1e300Pflop/s", "1GB/s",    "1Tflop/s ", "1e-320flop/s"};
+    double flops;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(clab_parse_flops(cases[i].text, &flops), CLAB_OK);
+        if (fabs(flops - cases[i].flops) > 1e-15 * flops)
+            fail_msg("\"%s\" was read as %.17g", cases[i].text, flops);
+    }
+    flops = 12345;
+    for (size_t i = 0; i < COUNT(refused); i++)
+        if (clab_parse_flops(refused[i], &flops) != CLAB_EPARSE || flops != 12345)
+            fail_msg("\"%s\" was read as %g", refused[i], flops);
+}
+
 static void test_sizes_are_written_for_people(void **state)
 {
     (void)state;
@@ -197,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_numbers_have_no_sign_and_no_unit),
         cmocka_unit_test(test_rates_are_read_as_seconds_a_byte),
         cmocka_unit_test(test_rates_without_unit_or_sense_are_refused),
+        cmocka_unit_test(test_rates_of_arithmetic_are_read_with_their_unit),
         cmocka_unit_test(test_sizes_are_written_for_people),
         cmocka_unit_test(test_durations_and_rates_are_written_for_people),
         cmocka_unit_test(test_text_of_any_value_fits_its_buffer),

@@ -15,6 +15,7 @@ static const unsigned char type_bytes[] = {CLAB_TYPES(X)};
 #undef X
 #define X(name, text) [name] = text,
 static const char *const op_names[] = {CLAB_OPS(X)};
+static const char *const precision_names[] = {CLAB_PRECISION_LIST(X)};
 #undef X
 
 size_t clab_type_bytes(enum clab_type type)
@@ -30,6 +31,11 @@ const char *clab_type_name(enum clab_type type)
 const char *clab_op_name(enum clab_op op)
 {
     return op_names[op];
+}
+
+const char *clab_precision_name(enum clab_precision precision)
+{
+    return precision_names[precision];
 }
 
 static int find(const char *const names[], int count, const char *name)
@@ -55,5 +61,14 @@ int clab_op_parse(const char *name, enum clab_op *op_p)
     if (found < 0)
         return CLAB_ENOENT;
     *op_p = (enum clab_op)found;
+    return CLAB_OK;
+}
+
+int clab_precision_parse(const char *name, enum clab_precision *precision_p)
+{
+    int found = find(precision_names, CLAB_PRECISIONS, name);
+    if (found < 0)
+        return CLAB_ENOENT;
+    *precision_p = (enum clab_precision)found;
     return CLAB_OK;
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Element types and reduction operations, and the names that they go by.
+// Element types, reduction operations and precisions of arithmetic, and the names that they go by.
 // - One table names them all: the command line, CSV files and messages use it.
 // - f16 and bf16 are storage formats: they are reduced in f32 and rounded to nearest even (reduce.h).
+// - A precision is what units of a processor multiply; of sums, the wider ones. The 16-bit formats are as fast as each
+//   other wherever there are both.
 #pragma once
 
 #include <stddef.h>
 
 //      name       text    bytes
-#define CLAB_TYPES(X)      \
-    X(CLAB_F32, "float", 4)  \
-    X(CLAB_F64, "double", 8) \
-    X(CLAB_F16, "half", 2)   \
+#define CLAB_TYPES(X)           \
+    X(CLAB_F32, "float", 4)     \
+    X(CLAB_F64, "double", 8)    \
+    X(CLAB_F16, "half", 2)      \
     X(CLAB_BF16, "bfloat16", 2) \
-    X(CLAB_I8, "int8", 1)    \
-    X(CLAB_U8, "uint8", 1)   \
-    X(CLAB_I32, "int32", 4)  \
+    X(CLAB_I8, "int8", 1)       \
+    X(CLAB_U8, "uint8", 1)      \
+    X(CLAB_I32, "int32", 4)     \
     X(CLAB_I64, "int64", 8)
 
 #define CLAB_OPS(X)      \
@@ -24,17 +26,28 @@
     X(CLAB_MAX, "max")   \
     X(CLAB_AVG, "avg")
 
+// From wide to narrow: what has no units of its own is computed in the one before.
+#define CLAB_PRECISION_LIST(X) \
+    X(CLAB_FP64, "f64")        \
+    X(CLAB_FP32, "f32")        \
+    X(CLAB_TF32, "tf32")       \
+    X(CLAB_FP16, "f16")        \
+    X(CLAB_FP8, "f8")
+
 #define X(name, text, bytes) name,
 enum clab_type { CLAB_TYPES(X) CLAB_TYPE_COUNT };
 #undef X
 #define X(name, text) name,
 enum clab_op { CLAB_OPS(X) CLAB_OP_COUNT };
+enum clab_precision { CLAB_PRECISION_LIST(X) CLAB_PRECISIONS };
 #undef X
 
 size_t clab_type_bytes(enum clab_type type);
 const char *clab_type_name(enum clab_type type);
 const char *clab_op_name(enum clab_op op);
+const char *clab_precision_name(enum clab_precision precision);
 
-// The type or operation called `name`. Errors: CLAB_ENOENT, and *_p is untouched.
+// The type, operation or precision called `name`. Errors: CLAB_ENOENT, and *_p is untouched.
 int clab_type_parse(const char *name, enum clab_type *type_p);
 int clab_op_parse(const char *name, enum clab_op *op_p);
+int clab_precision_parse(const char *name, enum clab_precision *precision_p);

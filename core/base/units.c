@@ -122,9 +122,8 @@ int clab_parse_seconds(const char *text, double *seconds_p)
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p)
 {
     static const struct unit times[] = {{"s/B", 1}, {"us/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}};
-    static const struct unit rates[] = {{"B/s", 1},     {"KB/s", 1e3},   {"MB/s", 1e6},    {"GB/s", 1e9},
-                                        {"TB/s", 1e12},
-                                        {"Kb/s", 125},  {"Mb/s", 125e3}, {"Gb/s", 125e6}, {"Tb/s", 125e9}};
+    static const struct unit rates[] = {{"B/s", 1},    {"KB/s", 1e3},   {"MB/s", 1e6},   {"GB/s", 1e9},  {"TB/s", 1e12},
+                                        {"Kb/s", 125}, {"Mb/s", 125e3}, {"Gb/s", 125e6}, {"Tb/s", 125e9}};
     double number;
     const char *rest;
     CLAB_TRY(parse_number(text, &number, &rest));
@@ -134,6 +133,20 @@ int clab_parse_seconds_per_byte(const char *text, double *seconds_p)
     if (!isfinite(seconds))
         return CLAB_EPARSE;
     *seconds_p = seconds;
+    return CLAB_OK;
+}
+
+int clab_parse_flops(const char *text, double *flops_p)
+{
+    static const struct unit units[] = {
+        {"flop/s", 1}, {"Mflop/s", 1e6}, {"Gflop/s", 1e9}, {"Tflop/s", 1e12}, {"Pflop/s", 1e15}};
+    double number;
+    const char *rest;
+    CLAB_TRY(parse_number(text, &number, &rest));
+    double flops = number * unit_factor(units, COUNT(units), rest);
+    if (!(flops > 0) || !isfinite(flops) || !isfinite(1 / flops))
+        return CLAB_EPARSE;
+    *flops_p = flops;
     return CLAB_OK;
 }
 

@@ -3,6 +3,7 @@
 // - Sizes: 8, 64K, 1M, 1G are powers of 1024 (nccl-tests' habit); KiB, MiB, GiB say so; KB, MB, GB are powers of 1000.
 // - Durations need a unit: ns, us, ms, s. Rates need one: GB/s (1e9 bytes), Gb/s (1e9 bits), MB/s, Mb/s, s/B, ns/B,
 //   ps/B.
+// - Rates of arithmetic: flop/s, and Mflop/s to Pflop/s, of powers of 1000.
 // - Every parser takes the whole text or nothing: "8x", "-1", "" and overflow are CLAB_EPARSE, and nothing is written.
 // - Parsers do not log: who asked names the flag or the line.
 #pragma once
@@ -16,6 +17,7 @@ int clab_parse_int(const char *text, int low, int high, int *value_p);
 int clab_parse_number(const char *text, double *number_p);               // "1.5", without sign or unit
 int clab_parse_seconds(const char *text, double *seconds_p);             // "1.5us" -> 1.5e-6
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p);    // "1ns/B", "10Gb/s" -> seconds a byte
+int clab_parse_flops(const char *text, double *flops_p);                 // "67Tflop/s" -> 6.7e13; above 0
 
 // Text for people, written to `out` and returned: "64 KiB", "1.5 us", "12.3 GB/s".
 const char *clab_size_text(size_t bytes, char out[CLAB_TEXT]);
