@@ -221,7 +221,7 @@ int clab_engine_folded(const struct clab_problem *problem, const struct clab_alg
     struct full s = {.problem = problem, .algorithm = algorithm, .net = net, .period = period};
     int err = full_init(&s, options);
     if (!err)
-        err = algorithm->alike && s.calls == 1 ? run_in_turns(&s) : full_run(&s);
+        err = algorithm->alike && s.calls == 1 && !s.recorder ? run_in_turns(&s) : full_run(&s);
     if (!err)
         full_fill(&s, result_p);
     full_free(&s);

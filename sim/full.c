@@ -26,8 +26,11 @@
 static double when_computed(const struct turn *t, double when)
 {
     double *core = core_of(t->s, t->rank, later(t->r->core, when));
-    t->r->core = later(later(t->r->core, when), core ? *core : 0) + t->s->compute;
+    double begin = later(later(t->r->core, when), core ? *core : 0);
+    t->r->core = begin + t->s->compute;
     t->r->seen = later(t->r->seen, t->r->core);
+    if (t->s->recorder)
+        recorder_computed(t, begin, t->r->core, core);
     if (core)
         *core = t->r->core;
     return t->r->core;
@@ -37,6 +40,8 @@ static void begin_call(struct full *s, int rank, double when)
 {
     const struct turn t = full_turn(s, rank, 0, MODE_ANY);
     struct rank_state *r = t.r;
+    if (s->recorder)
+        recorder_begin_call(&t, when);
     double begin = s->compute > 0 ? when_computed(&t, when) : when;
     if (s->call_cost > 0)
         begin = price_core(&t, begin, s->call_cost, PART_LATENCY, MODE_ANY);
@@ -46,6 +51,8 @@ static void begin_call(struct full *s, int rank, double when)
         s->aside[rank * s->problem->lanes + lane] = price_aside(s, rank, lane);
     if (s->has_places)
         places_reset(&s->places, rank);
+    if (s->recorder)
+        recorder_begin_lanes(&t);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
         struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
         *l = (struct lane_state){.clock = begin, .when = begin};
@@ -70,6 +77,8 @@ static void end_lane(const struct turn *t)
     if (--t->r->lanes_left > 0)
         return;
     double end = call_end(s, t->rank);
+    if (s->recorder)
+        recorder_end_call(t, end);
     s->finish[t->r->call] = later(s->finish[t->r->call], end);
     if (++t->r->call < s->calls)
         begin_call(s, t->rank, end);
@@ -156,6 +165,8 @@ FULL_INLINE void land(const struct turn *t, const struct clab_step *step, int32_
 {
     const struct message *message = &t->s->inflight.messages[index];
     double end = message->landed ? message->head : price_landing(t, step, message, mode);
+    if (RECORDS(t->s, mode))
+        recorder_lands(t, message, end);
     t->l->end = later(t->l->end, end);
     inflight_drop(&t->s->inflight, index);
 }
@@ -175,8 +186,11 @@ FULL_INLINE void land_all(const struct turn *t, enum mode mode)
         land(t, &s->steps[s->arrivals[i].step], s->arrivals[i].message, mode);
 }
 
-FULL_INLINE void end_stage(struct lane_state *l, enum mode mode)
+FULL_INLINE void end_stage(const struct turn *t, enum mode mode)
 {
+    struct lane_state *l = t->l;
+    if (RECORDS(t->s, mode))
+        recorder_end_stage(t);
     l->clock = l->end;
     if (mode == MODE_ANY)
         l->when = l->end;
@@ -191,7 +205,7 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     struct full *s = t->s;
     struct lane_state *l = t->l;
     if (mode == MODE_ANY && l->phase == PHASE_ACKS) {
-        end_stage(l, mode);
+        end_stage(t, mode);
         return true;
     }
     if (l->phase == PHASE_ENTERS && l->stage == s->stop)
@@ -216,7 +230,7 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     l->phase = PHASE_ACKS;
     if (mode == MODE_ANY && l->acks > 0)
         return false;
-    end_stage(l, mode);
+    end_stage(t, mode);
     return true;
 }
 

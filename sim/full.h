@@ -88,6 +88,7 @@ struct transfer {
     int32_t next;           // in its port's queue, or of those that are free
     int sender;             // its rank
     int port;               // of it; PORTS: it has one of its own
+    int link;               // clab_net_link_index
     int links[CLAB_ROUTE_LINKS], nlinks;
 };
 
@@ -139,6 +140,7 @@ struct full {
     enum clab_load load;           // whether its rank sends and receives at once
     struct arrival *arrivals;      // (width)
     long messages;
+    struct recorder *recorder; // (recorder.h), or NULL
     int err;
 };
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine.h"
 #include "full.h"
+#include "recorder.h"
 
 // What a core's own cache surely holds.
 enum { NEAR_BYTES = 1 << 18 };
@@ -164,7 +165,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     bool shares_cores = s->timed && clab_net_shares_cores(net, s->problem->nranks);
     bool plain = !shares_links && !shares_cores && !is_far && topology->inside != CLAB_INSIDE_MESH &&
                  s->problem->lanes == 1 && !s->has_places && !net_waits(net);
-    s->mode = !plain ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
+    s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;
     s->has_outbox =
         s->mode == MODE_PLAIN && s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
@@ -175,6 +176,8 @@ int full_init(struct full *s, const struct clab_sim_options *options)
         if (!(s->cores = calloc(nodes * (size_t)net->cores_per_node, sizeof *s->cores)))
             return CLAB_ENOMEM;
     }
+    if (options->record)
+        CLAB_TRY(recorder_open(s, options->record));
     return shares_links ? transfers_init(s) : CLAB_OK;
 }
 
@@ -189,6 +192,7 @@ size_t full_bytes(const struct full *s)
 
 void full_free(struct full *s)
 {
+    recorder_close(s);
     transfers_free(s);
     free(s->cores);
     places_free(&s->places);

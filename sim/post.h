@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "full.h"
+#include "recorder.h"
 
 // Count [from, to] as time of `part`, but for what was counted already: adapters and core work at the same time.
 FULL_INLINE void spend(struct rank_state *rank, enum part part, double from, double to)
@@ -31,20 +32,23 @@ FULL_INLINE void spend_message(struct rank_state *rank, double from, double to, 
 // ---- messages -------------------------------------------------------------------------------------------------
 
 // To be held by who collects it.
-FULL_INLINE int32_t keep(struct full *s, const struct message *message)
+FULL_INLINE int32_t keep(struct full *s, const struct message *message, enum mode mode)
 {
     int32_t index = inflight_new(&s->inflight);
-    if (index == INFLIGHT_NONE)
+    if (index == INFLIGHT_NONE) {
         s->err = CLAB_ENOMEM;
-    else
-        s->inflight.messages[index] = *message;
+        return index;
+    }
+    s->inflight.messages[index] = *message;
+    if (RECORDS(s, mode))
+        recorder_keep(s, index);
     return index;
 }
 
 // In the table, until its receiver looks for it.
-FULL_INLINE void put_by(struct full *s, const struct message *message)
+FULL_INLINE void put_by(struct full *s, const struct message *message, enum mode mode)
 {
-    int32_t index = keep(s, message);
+    int32_t index = keep(s, message, mode);
     if (index != INFLIGHT_NONE && !inflight_queue(&s->inflight, index))
         s->err = CLAB_ENOMEM;
 }
@@ -55,7 +59,7 @@ FULL_INLINE void deliver(struct full *s, const struct message *message, enum mod
     struct turn to = full_turn(s, message->dst, message->lane, mode);
     struct inbox *inbox = to.inbox;
     if (inbox->awaited == message->src) {
-        int32_t index = keep(s, message);
+        int32_t index = keep(s, message, mode);
         if (index == INFLIGHT_NONE)
             return;
         full_hold(s, to.l, index);
@@ -69,7 +73,7 @@ FULL_INLINE void deliver(struct full *s, const struct message *message, enum mod
         inbox->srcs[inbox->count++] = message->src;
     } else {
         inbox->tabled++;
-        put_by(s, message);
+        put_by(s, message, mode);
     }
 }
 
@@ -107,7 +111,7 @@ FULL_INLINE int32_t take_out(const struct turn *t, int i)
         inbox->heads[i] = inbox->heads[i + 1];
         inbox->srcs[i] = inbox->srcs[i + 1];
     }
-    return keep(t->s, &message);
+    return keep(t->s, &message, MODE_PLAIN);
 }
 
 // The next message of `src` for the lane at hand, to be held; INFLIGHT_NONE: it has not come yet.
@@ -127,6 +131,8 @@ FULL_INLINE int32_t take(const struct turn *t, int src, enum mode mode)
 FULL_INLINE void acknowledge(struct full *s, int src, int lane, double when, enum mode mode)
 {
     struct lane_state *l = full_lane(s, src, lane, mode);
+    if (RECORDS(s, mode))
+        recorder_acknowledge(s, src, lane, l, when);
     l->end = later(l->end, when);
     if (--l->acks == 0 && l->phase == PHASE_ACKS) {
         if (mode == MODE_ANY)

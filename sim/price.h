@@ -3,6 +3,7 @@
 // For full.c alone, which compiles it twice: `plain` is a constant there.
 #pragma once
 
+#include "recorder.h"
 #include "transfers.h"
 
 // Cores that ranks share. A rank gets the core that was free last, so that others find one that has been free for long;
@@ -32,6 +33,8 @@ FULL_INLINE double price_core(const struct turn *t, double from, double seconds,
     rank->core = begin + seconds;
     if (core)
         *core = rank->core;
+    if (RECORDS(t->s, mode))
+        recorder_core(t, begin, rank->core, core, part);
     spend(rank, part, begin, rank->core);
     return rank->core;
 }
@@ -55,6 +58,12 @@ FULL_INLINE double port_begin(const struct turn *t, const struct clab_link *link
     if (mode == MODE_ANY && link->port == CLAB_PORT_CORE && (port->core = core_of(t->s, t->rank, begin)))
         begin = later(begin, *port->core);
     return begin;
+}
+
+// The rank's time that others wait for; NULL: nobody does.
+static inline const double *port_value(const struct port *port)
+{
+    return port->rank == &port->none ? NULL : port->rank;
 }
 
 FULL_INLINE void port_end(struct port *port, double end, enum mode mode)
@@ -116,10 +125,14 @@ static void copy(const struct turn *t, const struct clab_step *step)
 static void copy_aside(const struct turn *t)
 {
     struct full *s = t->s;
-    if (s->aside)
-        t->l->end =
-            later(t->l->end,
-                  copy_home(t, t->l->clock, s->aside[(size_t)t->rank * (size_t)s->problem->lanes + (size_t)t->lane]));
+    if (!s->aside)
+        return;
+    if (s->recorder)
+        recorder_from_clock(t);
+    double end = copy_home(t, t->l->clock, s->aside[(size_t)t->rank * (size_t)s->problem->lanes + (size_t)t->lane]);
+    if (s->recorder)
+        recorder_end(t, end, s->recorder->at);
+    t->l->end = later(t->l->end, end);
 }
 
 // ---- sending -------------------------------------------------------------------------------------------------
@@ -145,7 +158,8 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
                                 .send = toll->send,
                                 .bytes = (double)toll->bytes,
                                 .first = (double)(toll->bytes < fragment ? toll->bytes : fragment),
-                                .port = is_mesh ? PORTS : full_is_inter(s, link)};
+                                .port = is_mesh ? PORTS : full_is_inter(s, link),
+                                .link = clab_net_link_index(s->net, link)};
     transfer.message.head = head;
     transfer.nlinks = clab_net_route(s->net, s->problem->nranks, t->rank, message.dst, transfer.links);
     ask_for_transfer(t, transfer);
@@ -154,25 +168,34 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
 
 // A socket takes the message: then the core is done, the wire is not. Returns when its last byte is at the receiver, if
 // nothing else comes in there.
-static double hand_over(const struct turn *t, const struct clab_link *link, const struct toll *toll)
+static double hand_over(const struct turn *t, const struct clab_link *link, const struct toll *toll, double way)
 {
-    double *port = &t->r->tx[full_is_inter(t->s, link)];
+    double *port = &t->r->tx[full_is_inter(t->s, link)], free = *port;
     double posted = price_core(t, t->l->clock, toll->o_send, PART_LATENCY, MODE_ANY);
     *port = later(posted, *port) + toll->send;
+    double tail = later(posted, *port - toll->ahead) + toll->latency + way;
+    if (t->s->recorder)
+        recorder_hand_over(t, port, posted, free, *port, toll->ahead, tail);
     t->l->end = later(t->l->end, posted);
-    return later(posted, *port - toll->ahead) + toll->latency;
+    return tail;
 }
 
 // The port takes it; returns when its first fragment is at the receiver.
-FULL_INLINE double put_out(const struct turn *t, const struct clab_link *link, const struct toll *toll, enum mode mode)
+FULL_INLINE double put_out(const struct turn *t, const struct clab_link *link, const struct toll *toll, double way,
+                           enum mode mode)
 {
     struct port port;
     double begin = port_begin(t, link, t->r->tx, t->l->clock, &port, mode);
-    double posted = begin + toll->o_send, end = posted + toll->send;
+    double posted = begin + toll->o_send, end = posted + toll->send, head = posted + toll->head + way;
+    if (RECORDS(t->s, mode)) {
+        recorder_put(t, port_value(&port), port.core,
+                     (struct recorder_put){begin, posted, end, end, toll->head - toll->latency, head, head});
+        recorder_end(t, end, t->s->recorder->at);
+    }
     port_end(&port, end, mode);
     spend_message(t->r, begin, posted, end);
     t->l->end = later(t->l->end, end);
-    return posted + toll->head;
+    return head;
 }
 
 FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
@@ -190,10 +213,12 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
     s->messages++;
     if (mode == MODE_ANY)
         t->l->acks += toll->waits;
+    if (RECORDS(s, mode))
+        recorder_send(t, link, message.dst, toll->bytes);
     if (mode == MODE_ANY && send_shared(t, link, toll, message, toll->head + way))
         return;
     bool by_socket = mode == MODE_ANY && toll->buffers;
-    message.head = way + (by_socket ? hand_over(t, link, toll) : put_out(t, link, toll, mode));
+    message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, link, toll, way, mode);
     post(s, &message, mode);
 }
 
@@ -207,11 +232,15 @@ FULL_INLINE bool is_silent(const struct full *s)
 FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
+    if (RECORDS(s, mode))
+        recorder_enter(t);
     if (s->stage_cost > 0 && is_silent(s))
         t->l->clock = price_core(t, t->l->clock, s->stage_cost, PART_LATENCY, mode);
     for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
         copy(t, &s->steps[i]);
     t->l->end = t->l->clock;
+    if (RECORDS(s, mode))
+        recorder_entered(t);
     for (int i = s->first_send, left = s->sends; left > 0; i++)
         if (s->steps[i].op == CLAB_SEND) {
             send(t, &s->steps[i], mode);
@@ -303,10 +332,14 @@ FULL_INLINE double take_in(const struct turn *t, const struct clab_link *link, c
     double head = message->head, begin = port_begin(t, link, t->r->rx, later(head, t->l->clock), &port, mode);
     double ready = begin + fixed;
     // The last fragment can not land before it was sent.
-    double end = later(ready + work.pull, head + toll->last + work.last);
+    double end = later(ready + work.pull, head + toll->last + work.last), tail = end;
     port_end(&port, end, mode);
     if (mode == MODE_ANY && message->late > 0) // on a shared link; others of its bytes came meanwhile
         end = later(end, head + toll->o_recv + work.pull + message->late);
+    if (RECORDS(t->s, mode))
+        recorder_take(
+            t, port_value(&port), port.core,
+            (struct recorder_take){head, begin, ready, ready + work.pull, tail, end, toll->o_recv, work.pull});
     if (ready + work.pull == end) {
         spend_message(t->r, begin, ready, end);
     } else { // it waits for the last fragment
@@ -321,6 +354,8 @@ static double pick_up(const struct turn *t, const struct clab_link *link, const 
                       double fixed)
 {
     double *port = &t->r->rx[full_is_inter(t->s, link)];
+    if (t->s->recorder)
+        recorder_came_in(t, port, tail, *port, toll->recv, toll->ahead);
     *port = later(tail, *port + toll->recv);
     double in = later(tail, *port - toll->ahead);
     spend(t->r, PART_BANDWIDTH, in - toll->recv, in);
@@ -339,6 +374,8 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     struct work work = work_of(t, step, toll, message->fresh, mode);
     double fixed = toll->o_recv + (s->load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
     bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
+    if (RECORDS(s, mode))
+        recorder_land(t, link, message, toll->bytes);
     double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, link, toll, message, fixed, work, mode);
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
@@ -347,6 +384,8 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
             end = copy_bytes(t, end, toll->bytes, s->load);
         settle(s, t->rank, t->lane, step->dst);
     }
+    if (RECORDS(s, mode))
+        recorder_landed(t, message, end, toll->waits ? toll->latency : 0);
     if (mode == MODE_ANY && toll->waits)
         acknowledge(s, full_twin(s, src, src), t->lane, end + toll->latency, mode);
     return end;
@@ -387,9 +426,13 @@ static size_t price_aside(struct full *s, int rank, int lane)
 static void price_finish(const struct turn *t)
 {
     size_t bytes = t->s->places.in_place ? bring_wanted(t->s, t->rank, t->lane) : 0;
+    if (t->s->recorder)
+        recorder_from_clock(t);
     if (t->l->stage == 0 && t->s->aside) { // there was no stage
         copy_aside(t);
         t->l->clock = later(t->l->clock, t->l->end);
     }
     t->l->clock = copy_home(t, t->l->clock, bytes);
+    if (t->s->recorder)
+        recorder_clock(t);
 }

@@ -13,6 +13,8 @@
 
 // Above this many messages the dataflow engine would take more than some seconds.
 #define MESSAGES_AT_MOST 5e7
+// So many are recorded of all ranks, also where a few would stand for them.
+#define MESSAGES_SHOWN 1e5
 
 // Blocks that `rank` has in its two buffers; in place, one of them lies in the other.
 static size_t blocks_at(const struct clab_problem *p, int rank, bool in_place)
@@ -109,9 +111,20 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     char why_not[CLAB_SIM_WHY];
     choice->engine = options->engine;
     snprintf(choice->why, sizeof choice->why, "as told");
+    if (options->engine == CLAB_ENGINE_CLOSED && options->record) {
+        clab_error("the closed form has no messages to record; --engine full has");
+        return CLAB_EINVAL;
+    }
     if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
         return CLAB_OK;
-    if (clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not)) {
+    double messages = messages_of(problem, algorithm, options->calls);
+    bool folds = clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not);
+    if (folds && options->record && options->engine == CLAB_ENGINE_AUTO && messages <= MESSAGES_SHOWN) {
+        choice->engine = CLAB_ENGINE_FULL;
+        snprintf(choice->why, sizeof choice->why, "all ranks are recorded");
+        return CLAB_OK;
+    }
+    if (folds) {
         choice->engine = CLAB_ENGINE_FOLDED;
         snprintf(choice->why, sizeof choice->why, "ranks are alike");
         return CLAB_OK;
@@ -122,10 +135,9 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
              links   ? "ranks share links"
              : cores ? "ranks share cores"
                      : why_not);
-    double messages = messages_of(problem, algorithm, options->calls);
     if (messages <= MESSAGES_AT_MOST)
         return CLAB_OK;
-    if (closed_knows(problem, net, options)) {
+    if (!options->record && closed_knows(problem, net, options)) {
         choice->engine = CLAB_ENGINE_CLOSED;
         snprintf(choice->why, sizeof choice->why, "%.1e messages are too many to simulate", messages);
         return CLAB_OK;

@@ -11,6 +11,7 @@
 #include "base/type.h"
 
 struct clab_net; // net.h has the fields; students inspect them
+struct clab_record;
 
 // The network called `name` (sim/nets/NAME.net; "machine": what `commlab fit` wrote), or the file at that path.
 //   errors: CLAB_ENOENT, CLAB_EPARSE; the logged line names file, line, what was expected
@@ -42,6 +43,7 @@ struct clab_sim_options {
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     bool busy;            // others have just used the network: no port has anything left to let go ahead (net.h, burst)
     double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
+    struct clab_record *record; // to be filled (record.h), also after an error; or NULL
 };
 
 enum { CLAB_SIM_WHY = 128 };

@@ -77,6 +77,17 @@ static void ask_for_transfer(const struct turn *t, struct transfer transfer)
         begin_transfer(s, index, t->r->tx[transfer.port]);
 }
 
+// Its last byte has left at `when`; its first fragment is there at `head`.
+static void record_transfer(const struct turn *t, const struct transfer *x, double when, double head)
+{
+    double first = x->bytes > 0 ? ticks_round(t->s->tolls.ticks, x->send * x->first / x->bytes) : 0;
+    recorder_from_clock(t);
+    recorder_like(t, x->message.dst, (size_t)x->bytes, x->link, CLAB_UNIT_OUT);
+    recorder_put(t, x->port < PORTS ? &t->r->tx[x->port] : NULL, NULL,
+                 (struct recorder_put){x->posted - x->o_send, x->posted, x->posted + x->send, when, first,
+                                       x->posted + x->message.head, head});
+}
+
 // Its last byte has left at `when`.
 static void end_transfer(struct full *s, int32_t index, double when)
 {
@@ -89,6 +100,8 @@ static void end_transfer(struct full *s, int32_t index, double when)
     struct message message = transfer.message;
     message.head += transfer.posted + ticks_round(s->tolls.ticks, late * share);
     message.late = transfer.posted + transfer.message.head + late - message.head;
+    if (s->recorder)
+        record_transfer(&t, &transfer, when, message.head);
     x->all[index].next = x->spare;
     x->spare = index;
     if (transfer.port < PORTS) {
