@@ -253,10 +253,16 @@ int bench_sweep_repeat(struct bench *bench, int index, enum bench_placement plac
 //   errors: clab_net_load's
 int bench_predict_open(const struct bench_options *options, struct clab_net **net_p);
 
-// Seconds of a call by the simulator, NAN if it can not say.
-// line: where the cores were, 0 if that is not known.
-double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls,
-                     double line);
+// A batch of calls, as it was timed.
+struct bench_batch {
+    enum bench_mode mode;
+    enum bench_placement placement;
+    int calls;
+    double line; // s: how near the cores were (line.h); 0: not known
+};
+
+// Seconds of a call of such a batch by the simulator on `net`; NAN if it can not say, or `net` is NULL.
+double bench_predict(const struct clab_net *net, const struct bench_row *row, const struct bench_batch *batch);
 
 // (measured - predicted) / measured
 double bench_residual(const struct bench_result *result);

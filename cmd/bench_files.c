@@ -3,6 +3,7 @@
 // the manifest without which no number can be judged.
 //
 // - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
+// - calls are a batch's, back to back; line_nsec says how near the cores were (line.h).
 // - What was refused has no time; what was not checked, not predicted, or is not known has no such cell.
 
 #include "bench.h"
@@ -112,6 +113,7 @@ const struct clab_column bench_columns[] = {
     {.name = "algbw_GBps", .kind = CLAB_KIND_REAL},     {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
     {.name = "wrong", .kind = CLAB_KIND_INTEGER},       {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
     {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
+    {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
 };
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;
@@ -145,6 +147,8 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         result->sent < 0 ? clab_cell_none() : clab_cell_integer(result->sent),
         clab_cell_real(1e6 * result->predicted),
         clab_cell_real(100 * valid * bench_residual(result)),
+        clab_cell_integer(result->time.calls),
+        result->line > 0 ? clab_cell_real(1e9 * result->line) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

@@ -49,20 +49,19 @@ int bench_predict_open(const struct bench_options *options, struct clab_net **ne
 }
 
 // A batch begins from a barrier, right behind another: its first calls find ranks at rest, but not the network.
-double bench_predict(const struct bench *bench, const struct bench_row *row, enum bench_placement placement, int calls,
-                     double line)
+double bench_predict(const struct clab_net *net, const struct bench_row *row, const struct bench_batch *batch)
 {
     struct clab_sim_result result;
-    const int all = bench->options->mode == BENCH_LATENCY ? 1 : calls, simulated = all < CALLS ? all : CALLS;
+    const int all = batch->mode == BENCH_LATENCY ? 1 : batch->calls, simulated = all < CALLS ? all : CALLS;
     const struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(row->type),
-        .line = line,
-        .in_place = placement == BENCH_IN_PLACE,
+        .line = batch->line,
+        .in_place = batch->placement == BENCH_IN_PLACE,
         .calls = simulated,
         .busy = true,
     };
-    if (!bench->net || row->algorithm == &clab_native_algorithm ||
-        clab_sim_run(&row->problem, row->algorithm, bench->net, &options, &result) != CLAB_OK)
+    if (!net || row->algorithm == &clab_native_algorithm ||
+        clab_sim_run(&row->problem, row->algorithm, net, &options, &result) != CLAB_OK)
         return NAN;
     return (result.whole + (all - simulated) * result.seconds) / all;
 }

@@ -10,7 +10,6 @@
 
 #include "bench.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "child.h"
 #include "report.h"
 
 enum { MOST = 8, ROUNDS = 3, NAME = 32, LACKING = 3 };
@@ -55,47 +55,15 @@ static int find_backends(struct several *s)
     return any ? CLAB_EUNSUPPORTED : CLAB_EINVAL;
 }
 
-// ---- signals -------------------------------------------------------------------------------------------------
-// Who ends this ends the bench under way, whose launcher ends its ranks; then the folder goes as it always does.
-
-static volatile sig_atomic_t child, ended_by;
-
-static void pass_on(int signo)
-{
-    ended_by = signo;
-    if (child > 0)
-        kill((pid_t)child, signo);
-}
-
-static void take_signals(void (*handler)(int))
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        signal(signals[i], handler);
-}
-
-static int wait_for(pid_t pid, int *status_p)
-{
-    child = pid;
-    if (ended_by)
-        kill(pid, ended_by); // it came before we could pass it on
-    pid_t waited;
-    do
-        waited = waitpid(pid, status_p, 0);
-    while (waited < 0 && errno == EINTR);
-    child = 0;
-    return waited == pid ? CLAB_OK : CLAB_ESYS;
-}
-
 // ---- one job ---------------------------------------------------------------------------------------------------
 
 // What is added to our own arguments takes precedence over what is there.
-static void become_bench(const struct several *s, const char *backend, const char *csv)
+static int run_bench(const struct several *s, const char *backend, const char *csv, int *status_p)
 {
     char **words = calloc((size_t)s->argc + 10, sizeof *words), seconds[32];
     int n = 0;
-    if (!words || !freopen("/dev/null", "w", stdout))
-        _exit(EXIT_FAILURE);
+    if (!words)
+        return CLAB_ENOMEM;
     snprintf(seconds, sizeof seconds, "%gs", s->options->budget / ROUNDS);
     words[n++] = "commlab";
     words[n++] = "bench";
@@ -104,8 +72,9 @@ static void become_bench(const struct several *s, const char *backend, const cha
     const char *const more[] = {"--backend", backend, "--csv", csv, "--seconds", seconds};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         words[n++] = (char *)(uintptr_t)more[i];
-    execv("/proc/self/exe", words);
-    _exit(EXIT_FAILURE);
+    const int err = child_run(words, status_p);
+    free(words);
+    return err;
 }
 
 static int run_one(struct several *s, int backend, int round)
@@ -115,20 +84,13 @@ static int run_one(struct several *s, int backend, int round)
     snprintf(csv, sizeof csv, "%s/%d.csv", s->folder, backend);
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[Kround %d of %d: %s", round + 1, ROUNDS, s->names[backend]);
-    fflush(NULL);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        take_signals(SIG_DFL);
-        become_bench(s, s->names[backend], csv);
-    }
-    if (pid < 0 || wait_for(pid, &status))
-        return CLAB_ESYS;
+    CLAB_TRY(run_bench(s, s->names[backend], csv, &status));
     bench_progress_clear();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
         return CLAB_EINVAL; // as it has said
     if (WIFEXITED(status) && WEXITSTATUS(status) == LACKING)
         return CLAB_EUNSUPPORTED;
-    if (ended_by)
+    if (child_ended_by())
         return CLAB_EPEER;
     if (status) {
         clab_error("the bench of backend %s fails", s->names[backend]);
@@ -350,9 +312,8 @@ int bench_several(const struct bench_options *options, int argc, char **argv)
         clab_error("can not make a folder in /tmp: %m");
         return CLAB_ESYS;
     }
-    take_signals(pass_on);
-    const int err = run(&s);
-    take_signals(SIG_DFL);
+    child_watch();
+    const int err = run(&s), ended_by = child_unwatch();
     for (int b = 0; b < MOST; b++) {
         snprintf(path, sizeof path, "%s/%d.csv", s.folder, b);
         unlink(path);

@@ -16,6 +16,7 @@ static const struct clab_command *const commands[] = {
     &cmd_report,
     &cmd_nets,
     &cmd_fit,
+    &cmd_accuracy,
     &cmd_nccl,
     NULL,
 };

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Errors, corrections, noise, choices (accuracy.h). No measuring, no printing.
+
+#include "accuracy.h"
+
+#include <stdlib.h>
+
+#include "base/mix.h"
+#include "base/stats.h"
+#include "net.h"
+
+static const double steady = 0.05, same_place = 1.5;
+
+// ---- which are alike -------------------------------------------------------------------------------------------
+
+static bool is_same_problem(const struct accuracy_row *a, const struct accuracy_row *b)
+{
+    const struct clab_problem *p = &a->what.problem, *q = &b->what.problem;
+    return p->collective == q->collective && p->nranks == q->nranks && p->root == q->root &&
+           a->batch.placement == b->batch.placement && a->what.type == b->what.type && a->what.op == b->what.op;
+}
+
+static bool is_same_program(const struct accuracy_row *a, const struct accuracy_row *b)
+{
+    return a->what.algorithm == b->what.algorithm && is_same_problem(a, b);
+}
+
+const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (other->round != row->round && other->bytes == row->bytes && is_same_program(other, row))
+            return other;
+    }
+    return NULL;
+}
+
+double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    const struct accuracy_row *twin = accuracy_twin(rows, row);
+    return twin ? fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1 : NAN;
+}
+
+bool accuracy_is_unsteady(const struct accuracy_row *row)
+{
+    return row->spread > steady;
+}
+
+bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)
+{
+    if (accuracy_is_unsteady(row))
+        return true;
+    const double line = row->batch.line, there = clab_net_placed(net, line)->line;
+    return line > 0 && there > 0 && (line > there * same_place || there > line * same_place);
+}
+
+// ---- held-out sizes --------------------------------------------------------------------------------------------
+
+bool accuracy_is_held_out(enum clab_collective collective, size_t bytes)
+{
+    if (!bench_has_data(collective) || bytes == 0)
+        return false;
+    const unsigned octave = 63 - (unsigned)__builtin_clzll(bytes);
+    return (clab_mix((uint64_t)collective, octave / 2) & 1) == octave % 2;
+}
+
+// What the measurements of a row's algorithm at kept sizes were off: on each side the nearest size, and the mean there.
+struct side {
+    size_t bytes;
+    double sum; // of logarithms
+    int n;
+};
+
+static void take_in(struct side *side, const struct accuracy_row *row, bool nearer)
+{
+    if (!side->n || nearer)
+        *side = (struct side){.bytes = row->bytes};
+    side->sum += log(row->seconds / row->predicted);
+    side->n++;
+}
+
+static double off_at(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    struct side below = {0}, above = {0};
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (accuracy_is_held_out(other->what.problem.collective, other->bytes) || !is_same_program(row, other))
+            continue;
+        if (other->bytes < row->bytes && other->bytes >= below.bytes)
+            take_in(&below, other, other->bytes > below.bytes);
+        if (other->bytes > row->bytes && (!above.n || other->bytes <= above.bytes))
+            take_in(&above, other, other->bytes < above.bytes);
+    }
+    if (!below.n || !above.n)
+        return below.n ? below.sum / below.n : above.n ? above.sum / above.n : NAN;
+    const double part = log((double)row->bytes / (double)below.bytes) / log((double)above.bytes / (double)below.bytes);
+    return (1 - part) * below.sum / below.n + part * above.sum / above.n;
+}
+
+void accuracy_correct(struct accuracy_rows *rows)
+{
+    for (int i = 0; i < rows->n; i++) {
+        struct accuracy_row *row = &rows->all[i];
+        const bool held_out = accuracy_is_held_out(row->what.problem.collective, row->bytes);
+        row->corrected = held_out ? row->predicted * exp(off_at(rows, row)) : NAN;
+    }
+}
+
+// ---- errors ----------------------------------------------------------------------------------------------------
+
+double accuracy_error(const struct accuracy_row *row)
+{
+    return row->predicted / row->seconds - 1;
+}
+
+double accuracy_corrected_error(const struct accuracy_row *row)
+{
+    return row->corrected / row->seconds - 1;
+}
+
+// In three columns of `room`, (3, rows->n): errors, their sizes, noise.
+static void collect(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
+                    accuracy_measure *error, double *room, struct accuracy_figures *f)
+{
+    double *sizes = room + rows->n, *noise = sizes + rows->n;
+    int repeated = 0;
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *row = &rows->all[i];
+        if (!is_of(row, which) || isnan(error(row)))
+            continue;
+        room[f->n] = error(row);
+        sizes[f->n++] = fabs(error(row));
+        noise[repeated] = accuracy_noise(rows, row);
+        repeated += !isnan(noise[repeated]);
+    }
+    if (f->n) {
+        f->bias = clab_quantile(room, f->n, 0.5);
+        f->median = clab_quantile(sizes, f->n, 0.5);
+        f->p95 = clab_quantile(sizes, f->n, 0.95);
+    }
+    f->noise = repeated ? clab_quantile(noise, repeated, 0.5) : NAN;
+    f->noise_p95 = repeated ? clab_quantile(noise, repeated, 0.95) : NAN;
+}
+
+int accuracy_figures(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
+                     accuracy_measure *error, struct accuracy_figures *figures_p)
+{
+    struct accuracy_figures figures = {.median = NAN, .p95 = NAN, .bias = NAN};
+    double *room = malloc((size_t)(3 * rows->n + 1) * sizeof *room);
+    if (!room)
+        return CLAB_ENOMEM;
+    collect(rows, is_of, which, error, room, &figures);
+    free(room);
+    *figures_p = figures;
+    return CLAB_OK;
+}
+
+// ---- choices ---------------------------------------------------------------------------------------------------
+
+// The geometric mean over rounds of a row's time or prediction.
+static double mean(const struct accuracy_rows *rows, const struct accuracy_row *row, bool predicted)
+{
+    const struct accuracy_row *twin = accuracy_twin(rows, row);
+    const double one = predicted ? row->predicted : row->seconds;
+    return twin ? sqrt(one * (predicted ? twin->predicted : twin->seconds)) : one;
+}
+
+struct rivals {
+    int n;
+    double least;    // s measured, of the fastest
+    double promised; // s predicted, of the one that is chosen
+    double chosen;   // s measured, of that
+};
+
+static struct rivals rivals_of(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    struct rivals r = {.least = INFINITY, .promised = INFINITY};
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (other->bytes != row->bytes || !is_same_problem(row, other))
+            continue;
+        if (other->round != row->round && accuracy_twin(rows, other))
+            continue; // counted with the other
+        const double seconds = mean(rows, other, false), promised = mean(rows, other, true);
+        r.n++;
+        r.least = fmin(r.least, seconds);
+        if (promised < r.promised) {
+            r.promised = promised;
+            r.chosen = seconds;
+        }
+    }
+    return r;
+}
+
+static bool is_first_of_its_problem(const struct accuracy_rows *rows, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (rows->all[i].bytes == rows->all[index].bytes && is_same_problem(&rows->all[i], &rows->all[index]))
+            return false;
+    return true;
+}
+
+struct accuracy_choices accuracy_choices(const struct accuracy_rows *rows, double noise)
+{
+    struct accuracy_choices c = {0};
+    for (int i = 0; i < rows->n; i++) {
+        if (!is_first_of_its_problem(rows, i))
+            continue;
+        const struct rivals r = rivals_of(rows, &rows->all[i]);
+        if (r.n < 2)
+            continue;
+        const double regret = r.chosen / r.least - 1;
+        c.n++;
+        c.right += regret <= noise;
+        c.regret += regret;
+        c.worst = fmax(c.worst, regret);
+    }
+    if (c.n)
+        c.regret /= c.n;
+    return c;
+}

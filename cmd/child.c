@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Children, and the signals that are meant for them (child.h).
+
+#include "child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static volatile sig_atomic_t child, ended_by;
+
+static void pass_on(int signo)
+{
+    ended_by = signo;
+    if (child > 0)
+        kill((pid_t)child, signo);
+}
+
+static void take_signals(void (*handler)(int))
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], handler);
+}
+
+void child_watch(void)
+{
+    ended_by = 0;
+    take_signals(pass_on);
+}
+
+int child_unwatch(void)
+{
+    take_signals(SIG_DFL);
+    return ended_by;
+}
+
+int child_ended_by(void)
+{
+    return ended_by;
+}
+
+static int wait_for(pid_t pid, int *status_p)
+{
+    child = pid;
+    if (ended_by)
+        kill(pid, ended_by); // it came before we could pass it on
+    pid_t waited;
+    do
+        waited = waitpid(pid, status_p, 0);
+    while (waited < 0 && errno == EINTR);
+    child = 0;
+    return waited == pid ? CLAB_OK : CLAB_ESYS;
+}
+
+int child_run(char *const words[], int *status_p)
+{
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        take_signals(SIG_DFL);
+        if (freopen("/dev/null", "w", stdout))
+            execv("/proc/self/exe", words);
+        _exit(EXIT_FAILURE);
+    }
+    return pid < 0 ? CLAB_ESYS : wait_for(pid, status_p);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Our own subcommands as children, one after another: for those that put many measurements together.
+// - Who ends us ends the child under way, whose launcher ends its ranks; then we clean up, and go as we always do.
+#pragma once
+
+// From here on signals that would end us are noted, and passed on to the child.
+void child_watch(void);
+// As before; returns the signal that came meanwhile, or 0.
+int child_unwatch(void);
+// The signal that has come since child_watch, or 0.
+int child_ended_by(void);
+
+// Run this program with `words` (NULL ends them; the first is "commlab"), its output thrown away, what it complains of
+// shown. *status_p is waitpid's.
+//   errors: CLAB_ESYS
+int child_run(char *const words[], int *status_p);

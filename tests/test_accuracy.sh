@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab accuracy` as its users meet it: the closing lines, files that are judged again, and what it refuses.
+# Usage: test_accuracy.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" accuracy)
+number='-?[0-9]+\.[0-9]'
+
+# The last four lines are what a script reads.
+has_its_closing_lines() {
+    local lines
+    lines=$(tail -n 4 "$scratch/out")
+    why=$lines
+    sed -n 1p <<<"$lines" | grep -qE "^held-out algorithms: median $number %, p95 $number %\$" &&
+        sed -n 2p <<<"$lines" | grep -qE "^held-out sizes: median $number %, p95 $number %\$" &&
+        sed -n 3p <<<"$lines" | grep -qE "^choice: right $number %, mean regret $number %\$" &&
+        sed -n 4p <<<"$lines" | grep -qE "^noise floor: $number %\$"
+}
+
+measures_predicts_and_ends_with_four_lines() {
+    run 0 -e 16 --seconds 0 --net 1gbe --no-plot && has_its_closing_lines
+}
+judges_files_again() {
+    for round in 1 2; do
+        "$commlab" bench broadcast scatter --algo all -n 2 -b 8 -e 64 -f 2 --seconds 0 --iters 1 -w 1 --net 1gbe \
+            --csv "$scratch/$round.csv" >"$scratch/out" 2>&1 || return 1
+    done
+    run 0 --net 1gbe --no-plot "$scratch/1.csv" "$scratch/2.csv" && has_its_closing_lines &&
+        grep -qE '^broadcast +64 ' "$scratch/out" # 4 algorithms, 4 sizes, 2 placements, 2 rounds
+}
+refuses_files_without_a_network() { refuses 2 "--net with files" "$scratch/none.csv"; }
+refuses_what_is_no_bench() {
+    printf 'a,b\n1,2\n' >"$scratch/other.csv"
+    refuses 1 "other.csv: not a result of" --net 1gbe --no-plot "$scratch/other.csv"
+}
+refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
+
+check_each measures_predicts_and_ends_with_four_lines judges_files_again refuses_files_without_a_network \
+    refuses_what_is_no_bench refuses_one_rank
+exit $failed
