@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // commlab report: draws what lies in results/, and puts it on one page, build/report/index.html.
 //
-// - results/bench-*.csv get the figures of plots/, labs' files (results/NN-*.csv) that of labs/NN-name/plot.gp.
+// - Files of the bench and of `sim sweep` get the figures of plots/, labs' files (results/NN-*.csv) that of
+//   labs/NN-name/plot.gp.
 // - A figure is build/plots/NAME-WHAT or build/plots/NAME, after its CSV file NAME.
 // - Without gnuplot the page has the data alone, and one line says which package draws.
 
@@ -130,7 +131,9 @@ static int add_section(struct session *session, const char *file)
         return CLAB_ENOMEM;
     s.name = strndup(file, strlen(file) - strlen(".csv"));
     int err = s.name ? report_data_load(s.csv, &s.data) : CLAB_ENOMEM;
-    if (!err && *report_data_cell(&s.data, 0, "collective"))
+    if (!err && *report_data_cell(&s.data, 0, "best"))
+        err = draw(session, &s, "plots/sweep.gp", "");
+    else if (!err && *report_data_cell(&s.data, 0, "collective"))
         err = draw_bench(session, &s);
     else if (!err && *report_data_cell(&s.data, 0, "lab"))
         err = draw_lab(session, &s);

@@ -19,6 +19,7 @@
 #include "net.h"
 #include "schedule/schedule.h"
 #include "sim.h"
+#include "sim_commands.h"
 
 enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, STRAGGLERS_AT_MOST = 64 };
 enum { ENOUGH_MESSAGES = 10000 }; // for a rate to say something
@@ -442,9 +443,22 @@ static int answer(struct request *r)
     return CLAB_OK;
 }
 
+// Whether the first word is the subcommand `name`; argv[0] is then that of it.
+static bool is_subcommand(int argc, char **argv, const char *name, char *whole)
+{
+    if (argc < 2 || strcmp(argv[1], name))
+        return false;
+    argv[1] = whole;
+    return true;
+}
+
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = argp_options, .parser = parse, .args_doc = "COLLECTIVE", .doc = doc};
+    static char sweep[] = "commlab sim sweep";
+    if (is_subcommand(argc, argv, "sweep", sweep))
+        return sim_sweep(argc - 1, argv + 1);
+    static const struct argp argp = {
+        .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]", .doc = doc};
     struct request request = {
         .algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.nranks = 2, .lanes = 1}};
     argp_err_exit_status = STATUS_USAGE;

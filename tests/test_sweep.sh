@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab sim sweep` as its users meet it: its table, its CSV, its figure, and one clear line for each mistake.
+# Usage: test_sweep.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" sim sweep)
+
+sweeps() {
+    run 0 allreduce --net dgx-h100 --ranks 2-64 --bytes 8-1G --csv "$scratch/a.csv" --no-plot "$@"
+}
+
+writes_the_documented_columns() {
+    sweeps || return 1
+    why=$(grep -v '^#' "$scratch/a.csv" | head -n 1)
+    [ "$why" = collective,algorithm,net,ranks,bytes,seconds,latency,bandwidth,reduce,wait,engine,best ]
+}
+
+marks_one_best_which_is_fastest() {
+    sweeps || return 1
+    why=$(awk -F, '!/^#/ && $1 == "allreduce" { k = $4 " " $5; if (!(k in least) || $6 < least[k]) least[k] = $6; n[k] += $12
+        if ($12) best[k] = $6 }
+        END { for (k in n) if (n[k] != 1 || best[k] > least[k] * 1.000002) print k, n[k], best[k], least[k] }' "$scratch/a.csv")
+    [ -z "$why" ]
+}
+
+prices_what_sim_prices() {
+    sweeps --algo ring || return 1
+    "$commlab" sim allreduce --algo ring --net dgx-h100 --ranks 64 --bytes 1M --json >"$scratch/one"
+    why="$(grep -E ',64,1048576,' "$scratch/a.csv") is not $(cat "$scratch/one")"
+    [ "$(awk -F, '$4 == 64 && $5 == 1048576 { printf "%.9g", $6 }' "$scratch/a.csv")" = \
+        "$(awk '/"seconds"/ { printf "%.9g", $2 }' "$scratch/one")" ]
+}
+
+says_what_it_leaves_out() {
+    sweeps --algo ring,tree --ranks 131072 --bytes 8 --most 1000000 || return 1
+    why=$(cat "$scratch/out")
+    grep -q '^left out: allreduce ring on dgx-h100, 131072 ranks, 1 sizes from 8 B to 8 B: 3.4e+10 messages' "$scratch/out" &&
+        grep -q '^# left out: allreduce ring' "$scratch/a.csv" && grep -q '^allreduce,tree,' "$scratch/a.csv"
+}
+
+leaves_out_ranks_without_room() {
+    writes "left out: allreduce on pcie4, 16 ranks: the network has no room for so many" \
+        --net pcie4 --ranks 8,16 --bytes 1K --csv "$scratch/b.csv" --no-plot
+}
+
+draws_the_map() {
+    "$commlab" sim sweep allreduce --net dgx-h100,10gbe --ranks 2-8 --bytes 8-1M --csv "$scratch/c.csv" \
+        --plot "$scratch/maps" >"$scratch/out" 2>"$scratch/err" || return 1
+    run 0 allreduce --net dgx-h100 --ranks 2-8 --bytes 8-1G --csv "$scratch/a.csv" --plot "$scratch/map.svg" || return 1
+    why="$(ls "$scratch"; cat "$scratch/err")"
+    [ ! -s "$scratch/err" ] && [ -s "$scratch/map.svg" ] && [ -s "$scratch/map.png" ] && [ -s "$scratch/maps.svg" ] &&
+        grep -q '^title: Among 8 ranks of dgx-h100, allreduce by doubling is best up to' "$scratch/map.txt"
+}
+
+check_each writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
+    leaves_out_ranks_without_room
+check_with jansson prices_what_sim_prices
+check_having gnuplot draws_the_map
+check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong'" --algo rong --net 10gbe --csv "$scratch/refused"
+check refuses_a_range_backwards refuses 2 "--ranks '8-2'" --ranks 8-2 --net 10gbe --csv "$scratch/refused"
+check refuses_half_a_range refuses 2 "--bytes '' is not a size" --bytes 8- --net 10gbe --csv "$scratch/refused"
+check refuses_an_unknown_network refuses 2 "no network 'x'" --net x --csv "$scratch/refused"
+check refuses_an_unknown_collective refuses 2 "no 'x'" x --net 10gbe --csv "$scratch/refused"
+
+exit $failed
