@@ -225,7 +225,7 @@ cut_off() {
 notices_a_lost_host() {
     cut_off -n 4 --backend shm -- sleep 60 &&
         says err.0 'node 1 is lost: its launcher has ended, or its host does not answer' && lines err.0 1 &&
-        says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (Connection timed out)" &&
+        says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (its host does not answer)" &&
         lines err.1 1
 }
 tells_ranks_of_a_lost_host() {

@@ -115,7 +115,7 @@ static void test_a_part_of_a_message_says_how_long_it_will_be(void **state)
 static void test_bytes_lie_as_they_are_described(void **state)
 {
     (void)state;
-    static const unsigned char expected[] = {'C', 'L', 1, STORE_WITHDRAW, 12, 0, 0, 0, 8, 7, 6, 5, 4,
+    static const unsigned char expected[] = {'C', 'L', 2, STORE_WITHDRAW, 12, 0, 0, 0, 8, 7, 6, 5, 4,
                                              3,   2,   1, CLAB_ETIMEOUT,  0,  0, 0};
     const struct store_message m = {.kind = STORE_WITHDRAW, .key = UINT64_C(0x0102030405060708), .err = CLAB_ETIMEOUT};
     assert_int_equal(store_message_write(&m, bytes), sizeof expected);

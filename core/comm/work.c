@@ -16,7 +16,8 @@ enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
     LISTEN_EVERY = 16,       // calls that need not wait
 };
-static const double last_words = 0.1; // s that the last messages of a rank that has left may take
+// Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times.
+static const double last_words_here = 0.1, last_words_afar = 2.0;
 
 // Whether the first collective is a schedule under way: of that is known how far it is.
 static bool is_replaying(const struct clab_comm *comm)
@@ -201,6 +202,7 @@ static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, 
 {
     struct clab_patience *p = &comm->patience;
     struct clab_bootstrap *boot = comm->job->bootstrap;
+    const double last_words = boot->nnodes > 1 ? last_words_afar : last_words_here;
     int peer, stage;
     if (!clab_work_waits_for(work, &peer, &stage) || boot->presence(boot, comm->job_ranks[peer]) < CLAB_LEAVING)
         p->left = 0;

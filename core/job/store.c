@@ -30,6 +30,7 @@ struct store_guest {
     uint64_t heard;       // notices
     bool is_welcome;      // it has been told that it has joined: what else there is comes after that
     bool heard_end;
+    bool beats; // it is to be sent STORE_BEAT
 };
 
 struct member {
@@ -134,6 +135,9 @@ static void compose(struct store_guest *guest)
         guest->is_welcome = guest->member >= 0;
         *answer = (struct answer){0};
     }
+    if (guest->beats && guest->out_bytes == 0)
+        add(guest, &(struct store_message){.kind = STORE_BEAT});
+    guest->beats = false;
 }
 
 size_t store_output(struct store_guest *guest, const unsigned char **bytes_p)
@@ -156,6 +160,11 @@ size_t store_output(struct store_guest *guest, const unsigned char **bytes_p)
 void store_sent(struct store_guest *guest, size_t n)
 {
     guest->sent += n;
+}
+
+void store_beat(struct store_guest *guest)
+{
+    guest->beats = guest->is_welcome;
 }
 
 // ---- what goes wrong -----------------------------------------------------------------------------------------
@@ -319,6 +328,7 @@ static int hear_member(struct store_guest *guest, const struct store_message *me
             store_meetings_lose(store->meetings, guest->member); // it is about to leave, and will come to none
         tell(store, false, &message->notice);
         return CLAB_OK;
+    case STORE_BEAT: return CLAB_OK;
     case STORE_FAREWELL:
         lose(store, guest->member, CLAB_LEFT);
         guest->over = true;

@@ -4,7 +4,7 @@
 //
 //   store_message  what is said on a connection          store_client   a member's end of it
 //   store_meeting  exchanges among members               store_server   sockets and poll(2); store_start: the process
-//   store_socket   addresses, and TCP's options
+//   store_socket   addresses, and TCP's options          store_pulse    whether a host still answers
 //   store          guests, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
 //
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
@@ -43,6 +43,8 @@ int store_hear(struct store_guest *guest, const unsigned char *bytes, size_t n);
 // What is to be sent to it next, and how much of that was sent. 0: nothing now.
 size_t store_output(struct store_guest *guest, const unsigned char **bytes_p);
 void store_sent(struct store_guest *guest, size_t n);
+// A message of STORE_BEAT is, where nothing else is to be sent.
+void store_beat(struct store_guest *guest);
 // It has ended, or is to be closed: the guest is freed. `unreachable`: its host does not answer.
 void store_leave(struct store_guest *guest, bool unreachable);
 

@@ -97,6 +97,17 @@ static void take(struct store_client *c, const struct store_message *message)
     }
 }
 
+// No beat where something else waits to be sent.
+static void take_pulse(struct store_client *c)
+{
+    const enum store_sign sign = store_pulse_take(&c->pulse, c->line.fd);
+    if (sign == STORE_BEATS && c->line.out.n == 0 &&
+        store_line_say(&c->line, &(struct store_message){.kind = STORE_BEAT}) != CLAB_OK)
+        cut(c, "out of memory");
+    else if (sign == STORE_SILENT)
+        cut(c, "its host does not answer");
+}
+
 // Send and read what can be.
 static void look(struct store_client *c)
 {
@@ -109,6 +120,8 @@ static void look(struct store_client *c)
         cut(c, errno ? strerror(errno) : "its process was killed, or has cut us off");
     else if (!c->is_cut && err != CLAB_ENOENT)
         cut(c, clab_strerror(err));
+    if (!c->is_cut)
+        take_pulse(c);
 }
 
 static void say(struct store_client *c, const struct store_message *message)
@@ -167,7 +180,7 @@ static int await(struct store_client *c, uint64_t key, double deadline, struct s
         if (pastime.meanwhile)
             CLAB_TRY(pastime.meanwhile(pastime.of, &busy));
         if (!is_answered(c, key)) // as it may be by now: meanwhile hears notices, over the same connection
-            store_line_await(&c->line, busy ? fmin(now + NAP_SECONDS, deadline) : deadline);
+            store_line_await(&c->line, fmin(busy ? now + NAP_SECONDS : c->pulse.next, deadline));
     }
 }
 
@@ -320,6 +333,11 @@ int store_client_fd(const struct store_client *c)
     return c->line.fd;
 }
 
+double store_client_next(const struct store_client *c)
+{
+    return c->pulse.next;
+}
+
 bool store_client_look(struct store_client *c, struct store_end *end_p)
 {
     look(c);
@@ -357,6 +375,6 @@ void store_client_leave(struct store_client *c)
     say(c, &(struct store_message){.kind = STORE_FAREWELL});
     c->has_ended = true; // the end of the connection is what we wait for
     for (look(c); !c->is_cut && clab_now() < deadline; look(c))
-        store_line_await(&c->line, deadline);
+        store_line_await(&c->line, fmin(c->pulse.next, deadline));
     store_client_forget(c);
 }

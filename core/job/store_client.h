@@ -42,8 +42,9 @@ enum clab_presence store_client_presence(struct store_client *client, int rank);
 
 // ---- for launchers of nodes ----------------------------------------------------------------------------------
 
-// What to wait for with poll(2): then look.
+// What to wait for with poll(2), and until when (clab_now): then look.
 int store_client_fd(const struct store_client *client);
+double store_client_next(const struct store_client *client);
 struct store_end {
     int node, rank; // that has failed first; -1: none, or the launcher itself
     int status;

@@ -4,10 +4,12 @@
 
 #include "job/store_client.h"
 #include "job/store_line.h"
+#include "job/store_pulse.h"
 
 struct store_client {
     struct store_ticket ticket;
     struct store_line line;
+    struct store_pulse pulse;
     bool is_cut;   // nothing more will come
     double looked; // when `hear` last did
 

@@ -28,6 +28,7 @@ enum store_kind {
     STORE_ENDED,    // node to store: the process of rank `member` has ended with `status`
     STORE_DONE,     // node: all its ranks have ended
     STORE_END,      // store to nodes: the job is over with `status`, since `member` of node `node` has failed
+    STORE_BEAT,     // both ways: nothing, but that the other host's kernel answers (store_pulse.h)
     STORE_KINDS,
 };
 
@@ -42,7 +43,7 @@ enum store_refusal {
 };
 
 enum {
-    STORE_VERSION = 1,
+    STORE_VERSION = 2,
     STORE_HEADER_BYTES = 8,
     STORE_FIXED_BYTES = 64,             // of header and fields, at most
     STORE_BLOB_BYTES = 4096,            // of a member in one post

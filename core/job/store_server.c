@@ -3,7 +3,7 @@
 //
 // - A stranger has JOIN_SECONDS to show the token, however slowly it speaks; when too many are there, the one that has
 //   been there longest goes. A member whose JOIN was cut off in such a crowd tries again.
-// - Members may be silent for hours. Whether their host still answers is asked by TCP (keepalive), once a second.
+// - Members may be silent for hours, but not their hosts (store_pulse.h).
 
 #include "job/store.h"
 
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "job/store_pulse.h"
 #include "job/store_socket.h"
 
 #define JOIN_SECONDS 5.0 // for a stranger to join
@@ -32,6 +33,7 @@ struct line {
     int fd;
     struct store_guest *guest;
     double until; // it is closed; INFINITY: never
+    struct store_pulse pulse;
 };
 
 struct server {
@@ -109,7 +111,7 @@ static bool accept_one(struct server *server)
         return false;
     }
     store_socket_watch(fd);
-    server->lines[server->nlines++] = (struct line){fd, guest, clab_now() + JOIN_SECONDS};
+    server->lines[server->nlines++] = (struct line){.fd = fd, .guest = guest, .until = clab_now() + JOIN_SECONDS};
     return true;
 }
 
@@ -157,11 +159,23 @@ static void write_line(struct line *line)
     }
 }
 
+static void take_pulse(struct line *line)
+{
+    switch (store_pulse_take(&line->pulse, line->fd)) {
+    case STORE_BEATS: store_beat(line->guest); break;
+    case STORE_SILENT: close_line(line, true); break;
+    default: break;
+    }
+}
+
 // Send what there is, and see whether the line has served.
 static void look_after(struct line *line)
 {
     const unsigned char *bytes;
-    write_line(line);
+    if (store_has_joined(line->guest))
+        take_pulse(line);
+    if (line->guest)
+        write_line(line);
     if (!line->guest)
         return;
     if (store_is_over(line->guest) && isinf(line->until))
@@ -175,8 +189,10 @@ static void look_after(struct line *line)
 static int wait_ms(const struct server *server)
 {
     double at = server->end_at;
-    for (int i = 0; i < server->nlines; i++)
-        at = fmin(at, server->lines[i].until);
+    for (int i = 0; i < server->nlines; i++) {
+        const struct line *line = &server->lines[i];
+        at = fmin(at, store_has_joined(line->guest) ? fmin(line->until, line->pulse.next) : line->until);
+    }
     if (server->deaf_until > 0)
         at = fmin(at, server->deaf_until);
     const double left = at - clab_now();

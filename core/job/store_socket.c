@@ -41,16 +41,16 @@ int store_address_read(const char *text, char host[CLAB_HOST_BYTES], int *port_p
     return CLAB_OK;
 }
 
-// It asks every second, and gives up when there was no answer to that, or to what was sent. sources: tcp(7), RFC 5482
+// Whether a host is lost is not TCP's to say (store_pulse.h), so the probes are as many as can be.  source: tcp(7)
 void store_socket_watch(int fd)
 {
-    const int on = 1, seconds = 1, milliseconds = 1500;
+    const int on = 1, seconds = (int)STORE_KEEPALIVE, probes = 127;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
 }
 
 // ---- addresses -----------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store's addresses and sockets. They close on exec, do not block, and notice a host that does not answer.
+// The store's addresses and sockets. They close on exec, and do not block.
 #pragma once
 
 #include "job/launcher.h"
@@ -20,5 +20,7 @@ int store_addresses(const char *interface, char hosts_p[CLAB_HOST_BYTES]);
 //   errors, not logged: CLAB_ENOENT (there is no such host), CLAB_ESYS (errno says why not)
 int store_connect(const char *hosts, int port, double seconds, int *fd_p);
 
-// No delay of small messages; a connection to a host that has not answered for two seconds ends (ETIMEDOUT).
+#define STORE_KEEPALIVE 1.0 // seconds of silence after which TCP asks the other host
+
+// No delay of small messages, and what store_pulse.h needs: a host is asked again and again.
 void store_socket_watch(int fd);

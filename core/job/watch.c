@@ -209,7 +209,8 @@ static void take_signals(struct watch *watch)
 
 static int wait_ms(const struct watch *watch)
 {
-    const double left = watch->next - clab_now();
+    const struct store_client *store = watch->is_over ? NULL : watch->run->nodes.client;
+    const double left = (store ? fmin(watch->next, store_client_next(store)) : watch->next) - clab_now();
     if (isinf(left))
         return -1;
     return left <= 0 ? 0 : (int)ceil(left * 1e3);
