@@ -13,16 +13,17 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/table.h"
 #include "base/units.h"
 #include "in_network.h"
+#include "kit.h"
 #include "net.h"
 #include "schedule/schedule.h"
 #include "sim.h"
 #include "sim_commands.h"
+#include "sim_print.h"
+#include "sim_why.h"
 
-enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, STRAGGLERS_AT_MOST = 64 };
-enum { ENOUGH_MESSAGES = 10000 }; // for a rate to say something
+enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
 enum {
     KEY_NET = 256,
     KEY_ENGINE,
@@ -36,7 +37,9 @@ enum {
     KEY_DELAY,
     KEY_COMPUTE,
     KEY_IN_PLACE,
-    KEY_JSON
+    KEY_JSON,
+    KEY_WHY,
+    KEY_TRACE
 };
 
 static const struct argp_option argp_options[] = {
@@ -61,6 +64,8 @@ static const struct argp_option argp_options[] = {
     {"compute", KEY_COMPUTE, "TIME", 0, "each rank's core computes so long before each call (0s)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "in and out are the same memory", 2},
     {"json", KEY_JSON, NULL, 0, "print JSON", 3},
+    {"why", KEY_WHY, NULL, 0, "the critical path, and what would help; of all algorithms, the fastest one's", 3},
+    {"trace", KEY_TRACE, "FILE", 0, "what each core and port does when, for Perfetto or chrome://tracing", 3},
     {0},
 };
 
@@ -68,33 +73,6 @@ static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
     "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait.";
-
-struct delay {
-    int rank;
-    double seconds;
-};
-
-struct request {
-    const char *collective, *algorithm, *net_name;
-    enum clab_type type;
-    size_t bytes;
-    double alpha, beta, gamma;
-    bool flat; // one of alpha, beta, gamma was given
-    bool json;
-    int lanes;
-    struct clab_problem problem; // lanes: 0 until the algorithm is known
-    struct clab_sim_options options;
-    struct clab_net *net;
-    struct delay stragglers[STRAGGLERS_AT_MOST];
-    int nstragglers;
-    double *delays; // (nranks) s, or NULL
-};
-
-struct answer {
-    const char *name; // the algorithm's
-    int lanes;
-    struct clab_sim_result result;
-};
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
@@ -130,11 +108,11 @@ static void parse_time(const char *option, const char *text, double *value_p)
 }
 
 // RANK=TIME
-static void parse_delay(const char *text, struct request *r)
+static void parse_delay(const char *text, struct sim_request *r)
 {
     char rank[16];
     const char *equals = strchr(text, '=');
-    struct delay *d = &r->stragglers[r->nstragglers];
+    struct sim_delay *d = &r->stragglers[r->nstragglers];
     if (r->nstragglers == STRAGGLERS_AT_MOST)
         refuse("--delay", text, "64 stragglers at most");
     if (!equals || (size_t)(equals - text) >= sizeof rank)
@@ -153,7 +131,7 @@ static enum clab_sim_engine parse_engine(const char *text)
     return engine;
 }
 
-static error_t parse_model(int key, char *arg, struct request *r)
+static error_t parse_model(int key, char *arg, struct sim_request *r)
 {
     switch (key) {
     case KEY_NET: r->net_name = arg; return 0;
@@ -173,7 +151,7 @@ static error_t parse_model(int key, char *arg, struct request *r)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct request *r = state->input;
+    struct sim_request *r = state->input;
     switch (key) {
     case 'a': r->algorithm = arg; return 0;
     case 'r': parse_number("--ranks", arg, 1, RANKS_AT_MOST, &r->problem.nranks); return 0;
@@ -188,6 +166,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             refuse("--type", arg, "float, double, half, bfloat16, int8, uint8, int32 or int64");
         return 0;
     case KEY_JSON: r->json = true; return 0;
+    case KEY_WHY: r->why = true; return 0;
+    case KEY_TRACE: r->trace = arg; return 0;
     case ARGP_KEY_ARG:
         if (r->collective)
             refuse("argument", arg, "one collective only");
@@ -211,7 +191,7 @@ static void refuse_collective(const char *name)
     exit(STATUS_USAGE);
 }
 
-static void refuse_algorithm(const struct request *r)
+static void refuse_algorithm(const struct sim_request *r)
 {
     char names[512] = "";
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
@@ -225,7 +205,7 @@ static void refuse_algorithm(const struct request *r)
 }
 
 // What the options say together.
-static void complete(struct request *r)
+static void complete(struct sim_request *r)
 {
     struct clab_problem *p = &r->problem;
     if (!r->collective || clab_collective_parse(r->collective, &p->collective) != CLAB_OK)
@@ -252,7 +232,7 @@ static void complete(struct request *r)
     r->bytes = p->count * element;
 }
 
-static int set_delays(struct request *r)
+static int set_delays(struct sim_request *r)
 {
     if (r->nstragglers == 0)
         return CLAB_OK;
@@ -269,7 +249,7 @@ static int set_delays(struct request *r)
     return CLAB_OK;
 }
 
-static int load_net(struct request *r)
+static int load_net(struct sim_request *r)
 {
     if (r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0))
         return clab_net_create_flat(r->alpha, r->beta, r->gamma, &r->net);
@@ -278,32 +258,38 @@ static int load_net(struct request *r)
 
 // ---- answers -------------------------------------------------------------------------------------------------
 
-static int answer_one(const struct request *r, const struct clab_algorithm *algorithm, struct answer *answer_p)
+static struct clab_problem problem_of(const struct sim_request *r, const struct clab_algorithm *algorithm)
 {
     struct clab_problem problem = r->problem;
     problem.lanes = r->lanes ? r->lanes : algorithm->default_lanes;
     if (problem.nranks > r->net->ranks_per_node && r->net->ranks_per_node > 1)
         problem.group = r->net->ranks_per_node;
-    *answer_p = (struct answer){.name = algorithm->name, .lanes = problem.lanes};
+    return problem;
+}
+
+static int answer_one(const struct sim_request *r, const struct clab_algorithm *algorithm, struct sim_answer *answer_p)
+{
+    const struct clab_problem problem = problem_of(r, algorithm);
+    *answer_p = (struct sim_answer){.name = algorithm->name, .lanes = problem.lanes};
     return clab_sim_run(&problem, algorithm, r->net, &r->options, &answer_p->result);
 }
 
 static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
 
-static int answer_by_network(const struct request *r, struct answer *answer_p)
+static int answer_by_network(const struct sim_request *r, struct sim_answer *answer_p)
 {
-    *answer_p = (struct answer){.name = in_network, .lanes = 1};
+    *answer_p = (struct sim_answer){.name = in_network, .lanes = 1};
     return clab_sim_in_network(&r->problem, r->net, r->options.element_bytes, &answer_p->result);
 }
 
 static int by_seconds(const void *a, const void *b)
 {
-    double x = ((const struct answer *)a)->result.seconds, y = ((const struct answer *)b)->result.seconds;
+    double x = ((const struct sim_answer *)a)->result.seconds, y = ((const struct sim_answer *)b)->result.seconds;
     return (x > y) - (x < y);
 }
 
 // All algorithms that were asked for and support the problem, fastest first.
-static int answer_all(const struct request *r, struct answer *answers, int *n_p)
+static int answer_all(const struct sim_request *r, struct sim_answer *answers, int *n_p)
 {
     bool all = strcmp(r->algorithm, "all") == 0;
     int n = 0;
@@ -326,121 +312,55 @@ static int answer_all(const struct request *r, struct answer *answers, int *n_p)
     return CLAB_OK;
 }
 
-// ---- printing ------------------------------------------------------------------------------------------------
+// ---- saying them ----------------------------------------------------------------------------------------------
 
-static void print_question(const struct request *r)
+// Say more of the first answer, if that is asked for.
+static int look_closer(const struct sim_request *r, const struct sim_answer *a, struct clab_json *json)
 {
-    char size[CLAB_TEXT];
-    printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
-           clab_type_name(r->type), r->problem.nranks, r->net->name, r->net->title);
-}
-
-static void print_part(const char *name, double seconds, double whole, const char *what)
-{
-    char text[CLAB_TEXT];
-    printf("  %-10s %12s %4.0f %%  %s\n", name, clab_seconds_text(seconds, text), whole > 0 ? 100 * seconds / whole : 0,
-           what);
-}
-
-static void print_answer(const struct request *r, const struct answer *a)
-{
-    const struct clab_sim_result *s = &a->result;
-    char time[CLAB_TEXT], rate[CLAB_TEXT], cost[CLAB_TEXT], memory[CLAB_TEXT];
-    printf("%s: %s", a->name, clab_seconds_text(s->seconds, time));
-    if (r->bytes && s->seconds > 0)
-        printf(", algbw %s", clab_rate_text((double)r->bytes / s->seconds, rate));
-    printf("\n");
-    print_part("latency", s->latency, s->seconds, "fixed costs of messages");
-    print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
-    print_part("reduce", s->reduce, s->seconds, "bytes combined");
-    print_part("wait", s->wait, s->seconds, "for others");
-    printf("engine %s (%s): %d ranks, %ld messages, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
-           s->messages, clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
-    if (s->messages >= ENOUGH_MESSAGES)
-        printf(", %.1f M messages/s", 1e-6 * (double)s->messages / s->engine_seconds);
-    printf("\n");
-}
-
-static void print_table(const struct answer *answers, int n)
-{
-    static const struct clab_column columns[] = {
-        {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -20, 0, NULL}, {"lanes", NULL, NULL, CLAB_KIND_INTEGER, 5, 0, NULL},
-        {"time", "time", "us", CLAB_KIND_REAL, 12, 2, NULL},     {"latency", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},
-        {"bandwidth", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},  {"reduce", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},
-        {"wait", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},       {"engine", NULL, NULL, CLAB_KIND_TEXT, 7, 0, NULL},
-        {"messages", NULL, NULL, CLAB_KIND_INTEGER, 9, 0, NULL},
-    };
-    struct clab_table table;
-    clab_table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < n; i++) {
-        const struct clab_sim_result *s = &answers[i].result;
-        const struct clab_cell row[] = {
-            clab_cell_text(answers[i].name),    clab_cell_integer(answers[i].lanes),
-            clab_cell_real(1e6 * s->seconds),   clab_cell_real(1e6 * s->latency),
-            clab_cell_real(1e6 * s->bandwidth), clab_cell_real(1e6 * s->reduce),
-            clab_cell_real(1e6 * s->wait),      clab_cell_text(clab_sim_engine_name(s->engine)),
-            clab_cell_integer(s->messages),
-        };
-        if (clab_table_add_row(&table, row) != CLAB_OK)
-            break;
+    const struct clab_algorithm *algorithm = clab_algorithm_find(r->problem.collective, a->name);
+    if (!r->why && !r->trace)
+        return CLAB_OK;
+    if (!algorithm) {
+        clab_error("sim: %s is the network's work, of which no ranks' steps are known: name another --algo", a->name);
+        return CLAB_EINVAL;
     }
-    clab_table_print(&table, stdout);
-    clab_table_free(&table);
-}
-
-static void fill_json(struct clab_json *json, const struct request *r, const struct answer *a)
-{
-    const struct clab_sim_result *s = &a->result;
-    clab_json_add(json, "collective", clab_cell_text(r->collective));
-    clab_json_add(json, "algorithm", clab_cell_text(a->name));
-    clab_json_add(json, "ranks", clab_cell_integer(r->problem.nranks));
-    clab_json_add(json, "bytes", clab_cell_integer((long long)r->bytes));
-    clab_json_add(json, "type", clab_cell_text(clab_type_name(r->type)));
-    clab_json_add(json, "lanes", clab_cell_integer(a->lanes));
-    clab_json_add(json, "net", clab_cell_text(r->net->name));
-    clab_json_add(json, "seconds", clab_cell_real(s->seconds));
-    clab_json_add(json, "latency", clab_cell_real(s->latency));
-    clab_json_add(json, "bandwidth", clab_cell_real(s->bandwidth));
-    clab_json_add(json, "reduce", clab_cell_real(s->reduce));
-    clab_json_add(json, "wait", clab_cell_real(s->wait));
-    clab_json_add(json, "engine", clab_cell_text(clab_sim_engine_name(s->engine)));
-    clab_json_add(json, "engine_why", clab_cell_text(s->why));
-    clab_json_add(json, "engine_ranks", clab_cell_integer(s->ranks));
-    clab_json_add(json, "engine_seconds", clab_cell_real(s->engine_seconds));
-    clab_json_add(json, "messages", clab_cell_integer(s->messages));
-    clab_json_add(json, "peak_bytes", clab_cell_integer((long long)s->peak_bytes));
+    const struct clab_problem problem = problem_of(r, algorithm);
+    const struct sim_why why = {&problem, algorithm, r->net, &r->options, r->type, r->command, r->why, r->trace};
+    return sim_why(&why, json);
 }
 
 // One algorithm is an object; all are {"algorithms": [...]}.
-static int print_json(const struct request *r, const struct answer *answers, int n)
+static int print_json(const struct sim_request *r, const struct sim_answer *answers, int n)
 {
     struct clab_json *json, *list;
     CLAB_TRY(clab_json_create(&json));
     if (strcmp(r->algorithm, "all")) {
-        fill_json(json, r, &answers[0]);
+        sim_fill_json(json, r, &answers[0]);
     } else {
         list = clab_json_add_list(json, "algorithms");
         for (int i = 0; i < n; i++)
-            fill_json(clab_json_add_object(list, NULL), r, &answers[i]);
+            sim_fill_json(clab_json_add_object(list, NULL), r, &answers[i]);
     }
-    int err = clab_json_write(json, stdout);
+    int err = look_closer(r, &answers[0], json);
+    if (!err)
+        err = clab_json_write(json, stdout);
     clab_json_destroy(json);
     return err;
 }
 
-static int answer(struct request *r)
+static int answer(struct sim_request *r)
 {
-    struct answer answers[64];
+    struct sim_answer answers[64];
     int n;
     CLAB_TRY(answer_all(r, answers, &n));
     if (r->json)
         return print_json(r, answers, n);
-    print_question(r);
+    sim_print_question(r);
     if (strcmp(r->algorithm, "all"))
-        print_answer(r, &answers[0]);
+        sim_print_answer(r, &answers[0]);
     else
-        print_table(answers, n);
-    return CLAB_OK;
+        sim_print_table(answers, n);
+    return look_closer(r, &answers[0], NULL);
 }
 
 // Whether the first word is the subcommand `name`; argv[0] is then that of it.
@@ -459,8 +379,10 @@ static int run(int argc, char **argv)
         return sim_sweep(argc - 1, argv + 1);
     static const struct argp argp = {
         .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]", .doc = doc};
-    struct request request = {
+    struct sim_request request = {
         .algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.nranks = 2, .lanes = 1}};
+    char *command = kit_command_line(argc, argv); // before argp moves its words
+    request.command = command ? command : "commlab sim";
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
     complete(&request);
@@ -469,6 +391,7 @@ static int run(int argc, char **argv)
         err = load_net(&request);
     if (!err)
         err = answer(&request);
+    free(command);
     free(request.delays);
     clab_net_free(request.net);
     return err ? EXIT_FAILURE : EXIT_SUCCESS;

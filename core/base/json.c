@@ -120,6 +120,14 @@ int clab_json_write(const struct clab_json *json, FILE *out)
     return CLAB_OK;
 }
 
+int clab_json_write_compact(const struct clab_json *json, FILE *out)
+{
+    if (!json->root->failed && json_dumpf(json->value, out, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0)
+        return CLAB_OK;
+    clab_error("a piece of JSON could not be written: no memory, a full disk, or text that is not UTF-8");
+    return CLAB_EIO;
+}
+
 #else // without jansson
 
 int clab_json_check(void)
@@ -157,6 +165,12 @@ struct clab_json *clab_json_add_list(struct clab_json *json, const char *key)
 }
 
 int clab_json_write(const struct clab_json *json, FILE *out)
+{
+    (void)json, (void)out;
+    return clab_json_check();
+}
+
+int clab_json_write_compact(const struct clab_json *json, FILE *out)
 {
     (void)json, (void)out;
     return clab_json_check();

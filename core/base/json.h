@@ -27,3 +27,5 @@ struct clab_json *clab_json_add_list(struct clab_json *json, const char *key);
 
 // Print the whole to `out`, indented, with a line's end.  errors: CLAB_EIO, also when something was not added
 int clab_json_write(const struct clab_json *json, FILE *out);
+// The same on one line, without its end: a piece of a larger file.
+int clab_json_write_compact(const struct clab_json *json, FILE *out);

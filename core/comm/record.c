@@ -6,10 +6,7 @@
 // The number of the algorithm in clab_algorithms, which is the same in all processes.
 static uint8_t find_number(const struct clab_algorithm *algorithm)
 {
-    for (int i = 0; clab_algorithms[i]; i++)
-        if (clab_algorithms[i] == algorithm)
-            return (uint8_t)(i + 1);
-    return algorithm == &clab_native_algorithm ? CLAB_FLIGHT_NATIVE : 0;
+    return algorithm == &clab_native_algorithm ? CLAB_FLIGHT_NATIVE : (uint8_t)clab_algorithm_number(algorithm);
 }
 
 // Mostly it is that of the work before.

@@ -16,3 +16,11 @@ const struct clab_algorithm *clab_algorithm_find(enum clab_collective collective
             return *a;
     return NULL;
 }
+
+int clab_algorithm_number(const struct clab_algorithm *algorithm)
+{
+    for (int i = 0; clab_algorithms[i]; i++)
+        if (clab_algorithms[i] == algorithm)
+            return i + 1;
+    return 0;
+}

@@ -127,6 +127,8 @@ extern const struct clab_algorithm *const clab_algorithms[];
 
 // The algorithm called `name` of `collective`, or NULL.
 const struct clab_algorithm *clab_algorithm_find(enum clab_collective collective, const char *name);
+// 1 + the index of `algorithm` in clab_algorithms, which is the same in all processes; 0: it is not there.
+int clab_algorithm_number(const struct clab_algorithm *algorithm);
 
 // Rule 5. Part i of k over n elements: where it starts, and how many it holds.
 static inline size_t clab_part_start(size_t n, int k, int i)

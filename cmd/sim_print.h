@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What `commlab sim` was asked, what it answers, and how that is printed.
+#pragma once
+
+#include "base/json.h"
+#include "base/type.h"
+#include "net.h"
+#include "sim.h"
+
+enum { STRAGGLERS_AT_MOST = 64 };
+
+struct sim_delay {
+    int rank;
+    double seconds;
+};
+
+struct sim_request {
+    const char *collective, *algorithm, *net_name;
+    enum clab_type type;
+    size_t bytes;
+    double alpha, beta, gamma;
+    bool flat; // one of alpha, beta, gamma was given
+    bool json, why;
+    const char *trace, *command;
+    int lanes;
+    struct clab_problem problem; // lanes: 0 until the algorithm is known
+    struct clab_sim_options options;
+    struct clab_net *net;
+    struct sim_delay stragglers[STRAGGLERS_AT_MOST];
+    int nstragglers;
+    double *delays; // (nranks) s, or NULL
+};
+
+struct sim_answer {
+    const char *name; // the algorithm's
+    int lanes;
+    struct clab_sim_result result;
+};
+
+// To the screen: what was asked; one answer; several.
+void sim_print_question(const struct sim_request *r);
+void sim_print_answer(const struct sim_request *r, const struct sim_answer *a);
+void sim_print_table(const struct sim_answer *answers, int n);
+void sim_fill_json(struct clab_json *json, const struct sim_request *r, const struct sim_answer *a);
