@@ -19,7 +19,7 @@
 #include "kit.h"
 #include "net.h"
 
-enum { STATUS_USAGE = 2, STATUS_LACKING = 3, ROUND_FILES = 64 };
+enum { STATUS_USAGE = 2, STATUS_LACKING = 3, ROUND_FILES = 256 };
 enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_NET, KEY_NO_PLOT };
 
 static const struct argp_option options[] = {
@@ -75,7 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_NO_PLOT: r->draws = false; return 0;
     case ARGP_KEY_ARG:
         if (r->nfiles == ROUND_FILES)
-            refuse("argument", arg, "no more than 64 files");
+            refuse("argument", arg, "no more than 256 files");
         r->files[r->nfiles++] = arg;
         return 0;
     case ARGP_KEY_END:
