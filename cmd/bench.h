@@ -48,13 +48,13 @@ struct bench_options {
     int ncollectives;
     const char *algorithms; // as given: "auto", "all", or names with commas
     bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
-    int nranks, cores;   // cores: that the ranks share
+    int nranks, cores;                  // cores: that the ranks share
     const char *backend_name;           // as given; NULL: the job's
     const struct clab_backend *backend; // that it is; NULL: these are several
-    int lanes;           // 0: each algorithm's own
-    int root;            // or BENCH_ALL_ROOTS
-    size_t first, last;  // bytes
-    size_t step;         // bytes; 0: sizes grow by `factor`
+    int lanes;                          // 0: each algorithm's own
+    int root;                           // or BENCH_ALL_ROOTS
+    size_t first, last;                 // bytes
+    size_t step;                        // bytes; 0: sizes grow by `factor`
     int factor;
     enum bench_mode mode;
     bool placements[BENCH_PLACEMENTS];
@@ -203,6 +203,7 @@ struct bench_time {
     double half_width;         // of the median's interval, as a fraction of the median
     bool noisy;                // the interval is wider than was wanted
     int calls;                 // a batch
+    double line;               // s: what the line took meanwhile (line.h); 0: not looked at
 };
 
 // Time calls of `row` on all ranks; collective. *time_p is set at rank 0.  errors: the collective's, CLAB_ENOMEM
@@ -217,7 +218,6 @@ struct bench_result {
     struct bench_time time;
     long long wrong;     // elements over all ranks; -1: not checked
     long long sent;      // bytes by the busiest rank, a call; -1: not known
-    double line;         // s: how near the cores were (line.h); 0: not looked at
     double predicted;    // seconds; NAN: not predicted
     const char *refused; // why the time can not be; NULL: it can
     double floor;        // s, that refused it

@@ -148,7 +148,7 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         clab_cell_real(1e6 * result->predicted),
         clab_cell_real(100 * valid * bench_residual(result)),
         clab_cell_integer(result->time.calls),
-        result->line > 0 ? clab_cell_real(1e9 * result->line) : clab_cell_none(),
+        result->time.line > 0 ? clab_cell_real(1e9 * result->time.line) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "comm/comm.h"
-#include "line.h"
 
 // A placement of a row, under way.
 struct trial {
@@ -109,30 +108,11 @@ static int join_counts(const struct trial *t, struct bench_result *result)
 static void judge(const struct trial *t, struct bench_result *result)
 {
     const char *why;
-    const struct bench_batch batch = {t->bench->options->mode, t->placement, result->time.calls, result->line};
+    const struct bench_batch batch = {t->bench->options->mode, t->placement, result->time.calls, result->time.line};
     result->predicted = bench_predict(t->bench->net, t->row, &batch);
     result->floor = bench_limits_floor(&t->bench->limits, t->row, t->placement, t->bench->options->cores, &why);
     if (result->time.seconds < result->floor)
         result->refused = why;
-}
-
-// Time calls while the cores stay where they are: again, a few times at most, if their host moved them meanwhile. Where
-// ranks share cores, or messages cross a wire, that tells nothing.
-static int time_calls(const struct trial *t, struct bench_result *result)
-{
-    enum { TRIES = 3 };
-    double before;
-    if (t->bench->nranks > t->bench->options->cores || !t->bench->options->backend->protocols.memory)
-        return bench_time_calls(t->bench, t->row, t->buffers, &result->time);
-    CLAB_TRY(line_measure(t->bench->control, &before));
-    for (int tries = 0; tries < TRIES; tries++) {
-        CLAB_TRY(bench_time_calls(t->bench, t->row, t->buffers, &result->time));
-        CLAB_TRY(line_measure(t->bench->control, &result->line));
-        if (line_is_same(before, result->line))
-            break;
-        before = result->line;
-    }
-    return CLAB_OK;
 }
 
 static int run_trial(const struct trial *t, struct bench_result *result_p)
@@ -141,7 +121,7 @@ static int run_trial(const struct trial *t, struct bench_result *result_p)
     CLAB_TRY(use_algorithm(t));
     prepare(t);
     CLAB_TRY(call_first(t, &result));
-    CLAB_TRY(time_calls(t, &result));
+    CLAB_TRY(bench_time_calls(t->bench, t->row, t->buffers, &result.time));
     if (result.wrong >= 0)
         CLAB_TRY(check_once_more(t, &result.wrong));
     CLAB_TRY(join_counts(t, &result));

@@ -7,6 +7,9 @@
 //   kept until the interval of their median is within 1 %, or the time is up: then the row is noisy.
 // - Rank 0 decides, the others follow: after each batch all learn its decision.
 //
+// - Beside each batch is a look at the line (line.h), where it tells anything: their median goes with the time, and
+//   batches that were made while the cores were elsewhere do not count.
+//
 // Timers are compared across ranks, which the one monotonic clock of a host allows. Nothing but calls is inside of
 // them. Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
 
@@ -17,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "line.h"
 
 enum {
     WINDOW = 12,         // batches in which a drift is looked for
@@ -44,6 +48,8 @@ struct sampling {
     struct bench_buffers buffers;
     int calls;                     // a batch
     double *values, *least, *most; // (MOST); seconds a call
+    double *lines;                 // (MOST) s; 0: nobody looks
+    double line;                   // the last look
     int n;
     double start; // of the row
 };
@@ -66,6 +72,7 @@ static void keep(struct sampling *s, double value, double least, double most)
         return;
     s->values[s->n] = value;
     s->least[s->n] = least;
+    s->lines[s->n] = s->line;
     s->most[s->n++] = most;
 }
 
@@ -104,8 +111,16 @@ static int batch_of_single(struct sampling *s)
     return CLAB_OK;
 }
 
+// Where ranks share cores, or messages cross a wire, the line tells nothing.
+static bool has_line(const struct bench *bench)
+{
+    return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
+}
+
 static int batch(struct sampling *s)
 {
+    if (has_line(s->bench))
+        CLAB_TRY(line_look(s->bench->control, &s->line));
     return s->bench->options->mode == BENCH_LATENCY ? batch_of_single(s) : batch_of_many(s);
 }
 
@@ -210,12 +225,20 @@ static int collect(struct sampling *s)
 
 // ---- interface -----------------------------------------------------------------------------------------------
 
+// Those batches that were made where most were.
+static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p, double *line_p)
+{
+    return clab_summarize(values, has_line(s->bench) ? line_keep_same(values, s->lines, s->n, line_p) : s->n,
+                          summary_p);
+}
+
 static int conclude(const struct sampling *s, struct bench_time *time_p)
 {
     struct clab_summary middle, least, most;
-    CLAB_TRY(clab_summarize(s->values, s->n, &middle));
-    CLAB_TRY(clab_summarize(s->least, s->n, &least));
-    CLAB_TRY(clab_summarize(s->most, s->n, &most));
+    double line = 0;
+    CLAB_TRY(summarize(s, s->values, &middle, &line));
+    CLAB_TRY(summarize(s, s->least, &least, &line));
+    CLAB_TRY(summarize(s, s->most, &most, &line));
     const bool local = s->bench->options->mode == BENCH_LOCAL;
     *time_p = (struct bench_time){
         .seconds = middle.median,
@@ -224,6 +247,7 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
         .half_width = half_width(&middle),
         .noisy = half_width(&middle) > wanted_width,
         .calls = s->calls,
+        .line = line,
     };
     return CLAB_OK;
 }
@@ -239,7 +263,7 @@ static int measure(struct sampling *s, struct bench_time *time_p)
 int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
                      struct bench_time *time_p)
 {
-    double *room = malloc(3 * MOST * sizeof *room);
+    double *room = malloc(4 * MOST * sizeof *room);
     if (!bench->latencies)
         bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
     struct sampling s = {.bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
@@ -247,6 +271,7 @@ int bench_time_calls(struct bench *bench, const struct bench_row *row, struct be
     if (room && bench->latencies) {
         s.least = room + MOST;
         s.most = room + 2 * MOST;
+        s.lines = room + 3 * MOST;
         err = measure(&s, time_p);
     }
     free(room);

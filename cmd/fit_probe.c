@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The probes, as a table: what one turn is, of which sizes, and how many messages follow each other in it.
 //
-// Each is timed in a few batches of turns, between two looks at where the cores are: if they were moved meanwhile, once
-// more. All data is zeros: sums stay zeros, and no value is slow.
+// Each is timed in a few batches of turns, with a look at where the cores are beside each: those count that were made
+// where most were. All data is zeros: sums stay zeros, and no value is slow.
 
 #include "fit_probe.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 #include "base/stats.h"
 #include "line.h"
 
-enum { BATCHES = 7, TRIES = 3, BURST = 4, MOST_TURNS = 1 << 20 };
+enum { BATCHES = 7, BURST = 4, MOST_TURNS = 1 << 20 };
 
 // ---- the table -----------------------------------------------------------------------------------------------
 
@@ -142,9 +141,6 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 
 // ---- timing --------------------------------------------------------------------------------------------------
 
-// Of a few batches the lower quartile: on a quiet machine it is the median, and on a busy one nearer to it.
-#define QUIET 0.25
-
 // A wire takes what goes one way, and rank 0 does not know when it comes: its time ends when it is told.
 static bool must_be_told(const struct fit_ranks *r, const struct fit_task *task)
 {
@@ -183,45 +179,39 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
     return task->how->probe == CLAB_PROBE_POST ? time_post(r, task, turns) : time_turns(r, task, turns);
 }
 
-// The quiet ones of a few batches, of one turn at least.
-static double time_task(struct fit_ranks *r, const struct fit_task *task, double seconds)
+// Rank 0's word counts.
+static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, double seconds, double once, int *turns_p)
 {
-    double batches[BATCHES], once;
-    time_batch(r, task, 1); // the first touch
-    once = time_batch(r, task, 1);
     double wanted = seconds / BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
-    int turns = wanted < 1 ? 1 : wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
-    if (!r->err) // rank 0's word counts
-        r->err = clab_broadcast(r->comm, &turns, &turns, 1, CLAB_I32, 0);
-    for (int i = 0; i < BATCHES; i++)
-        batches[i] = time_batch(r, task, turns);
-    return clab_quantile(batches, BATCHES, QUIET);
+    *turns_p = wanted < 1 ? 1 : wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
+    return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
 }
 
-// The same, between two looks at where the cores are: again if they were moved meanwhile.
-static int time_placed(struct fit_ranks *r, const struct fit_task *task, double seconds, double *took_p, double *line_p)
+// The median of a few batches, of one turn at least.
+static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, double *took_p, double *line_p)
 {
-    double before, after = 0;
-    CLAB_TRY(line_measure(r->comm, &before));
-    for (int tries = 0;; tries++, before = after) {
-        *took_p = time_task(r, task, seconds);
-        CLAB_TRY(r->err);
-        CLAB_TRY(line_measure(r->comm, &after));
-        if (line_is_same(before, after) || tries == TRIES)
-            break;
+    double batches[BATCHES], lines[BATCHES];
+    int turns, n = BATCHES;
+    time_batch(r, task, 1); // the first touch
+    const double once = time_batch(r, task, 1);
+    CLAB_TRY(r->err);
+    CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
+    for (int i = 0; i < BATCHES; i++) {
+        if (r->comm->backend->protocols.memory)
+            CLAB_TRY(line_look(r->comm, &lines[i]));
+        batches[i] = time_batch(r, task, turns);
     }
-    *line_p = sqrt(before * after);
-    return CLAB_OK;
+    if (r->comm->backend->protocols.memory)
+        n = line_keep_same(batches, lines, BATCHES, line_p);
+    *took_p = clab_quantile(batches, n, 0.5);
+    return r->err;
 }
 
 int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
                  double *line_p)
 {
     double took, line = 0;
-    if (r->comm->backend->protocols.memory)
-        CLAB_TRY(time_placed(r, task, seconds, &took, &line));
-    else
-        took = time_task(r, task, seconds);
+    CLAB_TRY(time_task(r, task, seconds, &took, &line));
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,
         .bytes = task->bytes,

@@ -47,8 +47,15 @@ static bool is_taken(const struct fit_record *record, const struct clab_placemen
     return i == nearest;
 }
 
-static int take_placed(const struct fit_record *record, const struct clab_placements *all, int which,
-                       struct placement *p)
+// How many times longer sample `i` took than it would where the line is `line`; 1 where it is of another placement.
+static double pace_of(const struct fit_session *s, const struct fit_record *record, int i, double line)
+{
+    const bool same = clab_fit_placement_of(&(struct clab_placements){1, {line, 0}}, record->lines[i]) == 0;
+    return same ? clab_net_pace(record->lines[i] / line, record->samples[i].level, s->machine.l2_bytes) : 1;
+}
+
+static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
+                       int which, struct placement *p)
 {
     int n = record->ntasks, rounds = record->nrounds;
     p->line = all->line[which];
@@ -59,7 +66,8 @@ static int take_placed(const struct fit_record *record, const struct clab_placem
         int found = 0;
         for (int i = task; i < n * rounds; i += n)
             if (is_taken(record, all, which, task, i)) {
-                p->samples[found++ * n + task] = record->samples[i];
+                p->samples[found * n + task] = record->samples[i];
+                p->samples[found++ * n + task].seconds /= pace_of(s, record, i, p->line);
                 p->complete &= clab_fit_placement_of(all, record->lines[i]) == which;
             }
         p->nrounds = found > p->nrounds ? found : p->nrounds;
@@ -90,7 +98,7 @@ static int take_samples(const struct fit_session *s, const struct fit_record *re
     CLAB_TRY(clab_fit_placements(record->lines, record->nrounds * record->ntasks, &all));
     *n_p = all.n;
     for (int i = 0; i < all.n; i++)
-        CLAB_TRY(take_placed(record, &all, i, &placements[i]));
+        CLAB_TRY(take_placed(s, record, &all, i, &placements[i]));
     return CLAB_OK;
 }
 

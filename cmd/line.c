@@ -17,20 +17,38 @@ static int turn(struct clab_comm *comm, int rank)
     return rank == 1 ? clab_send(comm, &word, 1, CLAB_I64, 0) : CLAB_OK;
 }
 
+int line_look(struct clab_comm *comm, double *seconds_p)
+{
+    const int rank = clab_comm_rank(comm);
+    const double begin = clab_now();
+    for (int i = 0; i < TURNS && rank < 2; i++)
+        CLAB_TRY(turn(comm, rank));
+    *seconds_p = (clab_now() - begin) / TURNS / 2;
+    return CLAB_OK;
+}
+
 int line_measure(struct clab_comm *comm, double *seconds_p)
 {
-    int rank = clab_comm_rank(comm);
     double runs[RUNS], seconds = 0;
-    for (int run = 0; run < RUNS && rank < 2 && clab_comm_ranks(comm) > 1; run++) {
-        double begin = clab_now();
-        for (int i = 0; i < TURNS; i++)
-            CLAB_TRY(turn(comm, rank));
-        runs[run] = (clab_now() - begin) / TURNS / 2;
+    for (int run = 0; run < RUNS && clab_comm_ranks(comm) > 1; run++) {
+        CLAB_TRY(line_look(comm, &runs[run]));
         seconds = clab_quantile(runs, run + 1, 0.5);
     }
     CLAB_TRY(clab_broadcast(comm, &seconds, &seconds, 1, CLAB_F64, 0));
     *seconds_p = seconds;
     return CLAB_OK;
+}
+
+int line_keep_same(double values[], const double lines[], int n, double *line_p)
+{
+    // One of them, also of an even number: between two placements there is none.
+    const double line = clab_quantile(lines, n, n > 1 ? (double)((n - 1) / 2) / (n - 1) : 0);
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (line_is_same(lines[i], line))
+            values[kept++] = values[i];
+    *line_p = line;
+    return kept;
 }
 
 bool line_is_same(double a, double b)

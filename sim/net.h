@@ -163,6 +163,11 @@ int clab_net_compute(const struct clab_net *net, enum clab_precision precision, 
 // That of the two placements of a profile, `net` or net->other, whose line is nearest to `line` seconds; 0: `net`.
 const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
 
+// How many times its time something takes when a core takes `factor` times as long for a line in the same place, since
+// its other half or its clock is someone else's. What waits for memory is not slowed as much.
+//   footprint: bytes that are touched together; 0: a message's fixed costs
+double clab_net_pace(double factor, size_t footprint, size_t core_cache);
+
 // The network as it is where half a round trip of 8 bytes takes `line` seconds (0: as described): a copy of `net` or of
 // net->other, whichever is nearer, or scaled from it if neither is near (place.c). Frees nothing; placed_p->other is
 // theirs.

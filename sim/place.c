@@ -6,6 +6,8 @@
 //   stays. Fresh data comes line by line from its writer's cache. Cores that are near share the last cache, and find
 //   there what no longer fits the writer's own; those that are far do not, and wait for every line that is in any cache
 //   of the other.
+// - In the same place a core may still be slower, while its other half or its clock is someone else's: then all that it
+//   does takes longer, as the line does.
 //
 // Scaled figures are a makeshift: between measured placements of one machine they were right within a third or so.
 
@@ -13,7 +15,8 @@
 
 #include "net.h"
 
-static const double same = 1.5; // the factor within which lines are of one placement
+static const double same = 1.5;          // the factor within which lines are of one placement
+static const double beyond_caches = 0.7; // of a slower core's time; by probes beside 95 to 165 ns of a line
 
 // How many times one is the other, at least 1.
 static double factor_between(double a, double b)
@@ -27,6 +30,11 @@ const struct clab_net *clab_net_placed(const struct clab_net *net, double line)
     if (!other || !(line > 0) || !(net->line > 0) || !(other->line > 0))
         return net;
     return factor_between(line, other->line) < factor_between(line, net->line) ? other : net;
+}
+
+double clab_net_pace(double factor, size_t footprint, size_t core_cache)
+{
+    return footprint <= 2 * core_cache ? factor : 1 + beyond_caches * (factor - 1);
 }
 
 static void scale_segment(struct clab_segment *s, double factor)
@@ -48,6 +56,18 @@ static double dearest(const struct clab_net *net, bool reduce, int load)
         most = fmax(most, reduce ? l->reduce[CLAB_FRESH][load] : l->pull[CLAB_FRESH][load]);
     }
     return most;
+}
+
+static void scale_level(struct clab_level *l, double factor)
+{
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        l->copy[load] *= factor;
+        l->add[load] *= factor;
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            l->pull[touch][load] *= factor;
+            l->reduce[touch][load] *= factor;
+        }
+    }
 }
 
 // `kept`, `fresh`: of the level, `message`: its bytes. Further apart: all that is in a cache is waited for. Nearer:
@@ -78,6 +98,19 @@ static void scale_levels(struct clab_net *net, double factor)
     }
 }
 
+// All that a core does.
+static void scale_pace(struct clab_net *net, double factor)
+{
+    for (int i = 0; i < net->intra.nsegments; i++)
+        scale_segment(&net->intra.segments[i], factor);
+    net->intra.alpha *= factor;
+    net->lane *= factor;
+    net->call *= factor;
+    net->stage *= factor;
+    for (int i = 0; i < net->nlevels; i++)
+        scale_level(&net->levels[i], clab_net_pace(factor, net->levels[i].bytes, net->core_cache));
+}
+
 void clab_net_place(const struct clab_net *net, double line, struct clab_net *placed_p)
 {
     if (!(line > 0) || !(net->line > 0)) {
@@ -87,6 +120,8 @@ void clab_net_place(const struct clab_net *net, double line, struct clab_net *pl
     *placed_p = *clab_net_placed(net, line);
     double calls =
         placed_p->line - placed_p->intra.alpha; // the part of a line's time that is the calls', not the way's
+    if (factor_between(line, placed_p->line) < same)
+        scale_pace(placed_p, line / placed_p->line);
     if (factor_between(line, placed_p->line) < same || line <= calls || calls < 0)
         return;
     double factor = (line - calls) / placed_p->intra.alpha;

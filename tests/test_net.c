@@ -324,12 +324,24 @@ static struct clab_net *near_cores(void)
     return net;
 }
 
+static void test_net_slows_all_that_a_slower_core_does(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    clab_net_place(net, 100, &placed); // as described
+    assert_true(placed.intra.alpha == 80 && placed.call == 70 && placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 6);
+    clab_net_place(net, 125, &placed); // the same place, a quarter slower
+    assert_true(placed.intra.alpha == 100 && placed.call == 87.5 && placed.intra.segments[0].latency == 37.5);
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 11.25 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
+    assert_true(fabs(placed.levels[2].copy[CLAB_ALONE] / 2 - 1.175) < 1e-12); // memory is not
+    assert_true(net->call == 70);
+    clab_net_free(net);
+}
+
 static void test_net_scales_what_waits_for_lines(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    clab_net_place(net, 140, &placed); // near enough: as described
-    assert_true(placed.intra.alpha == 80 && placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 9);
     clab_net_place(net, 260, &placed); // the way takes 240, three times as long
     assert_true(placed.intra.alpha == 240);
     assert_true(placed.intra.segments[0].o_send == 30 && placed.intra.segments[0].o_recv == 60);
@@ -388,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_net_says_what_is_not_there),
         cmocka_unit_test(test_net_prices_work_by_the_longer_of_arithmetic_and_memory),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
+        cmocka_unit_test(test_net_slows_all_that_a_slower_core_does),
         cmocka_unit_test(test_net_scales_what_waits_for_lines),
         cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
         cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
