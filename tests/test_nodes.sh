@@ -137,7 +137,8 @@ refuses_another_token() {
     CLAB_TOKEN=00112233445566778899aabbccddeeff node 1 -n 2 --backend shm true
     ended 3 1 2 && lines err.1 1 &&
         says err.1 'refuses our token: let CLAB_TOKEN, or else ~/.config/commlab/token, be the same on all' &&
-        says err.0 'node 1 of 2 did not arrive within 1 s' && lines err.0 1 && leaves_nothing
+        says err.0 'node 1 of 2 did not arrive within 1 s' && lines err.0 2 && leaves_nothing &&
+        says err.0 'join from 127.0.0.1 was refused: its token is another: let CLAB_TOKEN, or else ~/.config'
 }
 names_a_port_in_use() {
     ((port++))
@@ -160,7 +161,8 @@ refuses_nodes_that_disagree() {
     ((port++))
     node 0 -n 4 --backend shm --timeout 1s true
     node 1 -n 6 --backend shm true
-    ended 3 1 2 && says err.1 'has 4 ranks, not 6' && lines err.1 1
+    ended 3 1 2 && says err.1 'has 4 ranks, not 6' && lines err.1 1 && lines err.0 2 &&
+        says err.0 'it has another number of ranks: start all nodes with the same -n'
 }
 refuses_bad_options() {
     subject=("$commlab" run --backend shm)

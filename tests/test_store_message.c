@@ -6,6 +6,7 @@
 #include "capture.h"
 
 #include "job/store.h"
+#include "job/store_refusals.h"
 
 static uint64_t seed = 20;
 
@@ -30,6 +31,10 @@ static struct store_message any(enum store_kind kind)
     switch (kind) {
     case STORE_JOIN: m.member = (int)chance(STORE_MEMBERS), m.nranks = chance(5000), m.nnodes = chance(5000); break;
     case STORE_REFUSED: m.refusal = chance(STORE_REFUSALS), m.number = chance(9); break;
+    case STORE_TURNED_AWAY:
+        m.refusal = chance(STORE_REFUSALS), m.number = chance(9);
+        strcpy(m.address, "2001:db8::192.0.2.33");
+        break;
     case STORE_POST:
         m.key = ~(uint64_t)chance(99), m.bytes = chance(STORE_BLOB_BYTES + 1), m.n = chance(STORE_MEMBERS + 1);
         m.whole = m.bytes + (uint64_t)chance(9) * 4096, m.tail_bytes = 4 * (size_t)m.n + m.bytes;
@@ -72,6 +77,7 @@ static void assert_same(const struct store_message *a, const struct store_messag
     assert_memory_equal(x.token, y.token, sizeof x.token);
     assert_true(x.nranks == y.nranks && x.nnodes == y.nnodes && x.member == y.member && x.node == y.node);
     assert_true(x.status == y.status && x.refusal == y.refusal && x.number == y.number && x.key == y.key);
+    assert_string_equal(x.address, y.address);
     assert_true(x.whole == y.whole && x.n == y.n && x.bytes == y.bytes && x.err == y.err && x.says == y.says);
     assert_int_equal(x.culprit, y.culprit);
     assert_true(x.notice.kind == y.notice.kind && x.notice.teller == y.notice.teller);
@@ -228,7 +234,7 @@ static struct store_message joining(int member, int nranks, int nnodes)
 
 static struct store_guest *join(struct store *store, int member, int nranks, int nnodes)
 {
-    struct store_guest *guest = store_enter(store);
+    struct store_guest *guest = store_enter(store, "192.0.2.7");
     const struct store_message m = joining(member, nranks, nnodes);
     assert_int_equal(say(guest, &m), CLAB_OK);
     assert_int_equal(answer_to(guest).kind, STORE_WELCOME);
@@ -238,7 +244,7 @@ static struct store_guest *join(struct store *store, int member, int nranks, int
 
 static void assert_join_refused(struct store *store, struct store_message m, enum store_refusal refusal, int number)
 {
-    struct store_guest *guest = store_enter(store);
+    struct store_guest *guest = store_enter(store, "192.0.2.7");
     assert_int_equal(say(guest, &m), CLAB_OK);
     const struct store_message answer = answer_to(guest);
     assert_int_equal(answer.kind, STORE_REFUSED);
@@ -265,12 +271,49 @@ static void test_who_may_not_join_is_told_why(void **state)
     store_destroy(store);
 }
 
+// To the first launcher alone, and at most a few lines.
+static void test_who_was_refused_is_told_to_the_first_node(void **state)
+{
+    (void)state;
+    struct store *store = store_new(2, 2);
+    struct store_guest *rank = join(store, 0, 2, 0), *first = join(store, 2, 2, 2), *second = join(store, 3, 2, 2);
+    struct store_message m = joining(1, 2, 0);
+    const unsigned char *at;
+    m.token[15] ^= 1;
+    for (int i = 0; i < 100; i++)
+        assert_join_refused(store, m, STORE_WRONG_TOKEN, 0);
+    const struct store_message heard = answer_to(first);
+    assert_int_equal(heard.kind, STORE_TURNED_AWAY);
+    assert_int_equal(heard.refusal, STORE_WRONG_TOKEN);
+    assert_int_equal(heard.number, 99);
+    assert_string_equal(heard.address, "192.0.2.7");
+    assert_join_refused(store, m, STORE_WRONG_TOKEN, 0);
+    assert_int_equal(store_output(first, &at), 0); // not yet
+    assert_int_equal(store_output(second, &at), 0);
+    assert_int_equal(store_output(rank, &at), 0);
+    store_leave(rank, false), store_leave(first, false), store_leave(second, false);
+    store_destroy(store);
+}
+
+static void test_refusals_are_told_ever_more_rarely(void **state)
+{
+    (void)state;
+    struct store_refusals refusals = {0};
+    struct store_message m;
+    int said = 0;
+    for (int second = 0; second < 24 * 3600; second++) {
+        store_refusals_add(&refusals, STORE_WRONG_TOKEN, "192.0.2.7");
+        said += store_refusals_take(&refusals, 1e6 + second, &m);
+    }
+    assert_in_range(said, 3, 9);
+}
+
 static void test_strangers_may_say_nothing_but_the_token(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 1);
     for (enum store_kind kind = STORE_WELCOME; kind < STORE_KINDS; kind++) {
-        struct store_guest *guest = store_enter(store);
+        struct store_guest *guest = store_enter(store, "192.0.2.7");
         const struct store_message m = any(kind);
         assert_int_equal(say(guest, &m), CLAB_EPARSE);
         store_leave(guest, false);
@@ -282,7 +325,7 @@ static void test_another_version_is_named(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_guest *guest = store_enter(store);
+    struct store_guest *guest = store_enter(store, "192.0.2.7");
     static const unsigned char hello[] = {'C', 'L', STORE_VERSION + 1, STORE_JOIN, 200, 0, 0, 0};
     assert_int_equal(store_hear(guest, hello, sizeof hello), CLAB_OK);
     const struct store_message answer = answer_to(guest);
@@ -495,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_what_is_not_of_this_protocol_is_refused),
         cmocka_unit_test(test_garbage_is_read_without_harm),
         cmocka_unit_test(test_who_may_not_join_is_told_why),
+        cmocka_unit_test(test_who_was_refused_is_told_to_the_first_node),
+        cmocka_unit_test(test_refusals_are_told_ever_more_rarely),
         cmocka_unit_test(test_strangers_may_say_nothing_but_the_token),
         cmocka_unit_test(test_another_version_is_named),
         cmocka_unit_test(test_all_hear_in_one_order_who_is_gone_and_what_is_told),

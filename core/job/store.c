@@ -3,10 +3,13 @@
 
 #include "job/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "job/store_meeting.h"
+#include "job/store_refusals.h"
 
 enum { BATCH_BYTES = 1024 }; // of notices that are sent together
 
@@ -18,6 +21,7 @@ struct answer {
 
 struct store_guest {
     struct store *store;
+    char address[STORE_ADDRESS_BYTES];
     int member; // -1: a stranger
     bool over;
     unsigned char *in, first[STORE_FIXED_BYTES]; // what it has begun to say; a member has room for more
@@ -51,7 +55,8 @@ struct store {
     uint64_t told; // notices, ever
     bool has_ended;
     struct store_message end; // of the job
-    struct member members[];  // (nranks + nnodes)
+    struct store_refusals refusals;
+    struct member members[]; // (nranks + nnodes)
 };
 
 static int nmembers(const struct store *store)
@@ -117,6 +122,16 @@ static void add_end(struct store_guest *guest)
     guest->heard_end = true;
 }
 
+// To node 0's launcher, or rank 0.
+static void add_refusals(struct store_guest *guest)
+{
+    struct store *store = guest->store;
+    struct store_message refused;
+    const int first = store->job.nnodes > 0 ? store->job.nranks : 0;
+    if (guest->member == first && has_room(guest) && store_refusals_take(&store->refusals, clab_now(), &refused))
+        add(guest, &refused);
+}
+
 // Notices come first, so that who is answered that a peer is gone has heard of it.
 static void compose(struct store_guest *guest)
 {
@@ -126,6 +141,7 @@ static void compose(struct store_guest *guest)
         return; // it is cut off, and what is left would be out of order
     if (guest->is_welcome) {
         add_notices(guest);
+        add_refusals(guest);
         add_end(guest);
     }
     if (answer->bytes && has_room(guest)) {
@@ -262,6 +278,7 @@ static bool may_join(const struct store *store, const struct store_message *m, u
 static void refuse(struct store_guest *guest, uint32_t refusal, uint32_t number)
 {
     queue(guest, &(struct store_message){.kind = STORE_REFUSED, .refusal = refusal, .number = number}, NULL);
+    store_refusals_add(&guest->store->refusals, (enum store_refusal)refusal, guest->address);
     guest->over = true;
 }
 
@@ -381,12 +398,13 @@ int store_hear(struct store_guest *guest, const unsigned char *bytes, size_t n)
     return CLAB_OK;
 }
 
-struct store_guest *store_enter(struct store *store)
+struct store_guest *store_enter(struct store *store, const char *address)
 {
     struct store_guest *guest = calloc(1, sizeof *guest);
     if (!guest)
         return NULL;
     guest->store = store;
+    snprintf(guest->address, sizeof guest->address, "%s", address);
     guest->member = -1;
     guest->in = guest->first;
     return guest;

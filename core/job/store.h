@@ -5,6 +5,7 @@
 //   store_message  what is said on a connection          store_client   a member's end of it
 //   store_meeting  exchanges among members               store_server   sockets and poll(2); store_start: the process
 //   store_socket   addresses, and TCP's options          store_pulse    whether a host still answers
+//   store_refusals who was refused, for node 0's log
 //   store          guests, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
 //
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
@@ -35,8 +36,8 @@ struct store_guest;
 struct store *store_create(const struct store_job *job);
 void store_destroy(struct store *store); // its guests have left
 
-// A connection has come.  NULL: out of memory.
-struct store_guest *store_enter(struct store *store);
+// A connection has come from `address` (numeric, of STORE_ADDRESS_BYTES at most).  NULL: out of memory.
+struct store_guest *store_enter(struct store *store, const char *address);
 // It has sent `bytes`.
 //   errors: CLAB_EPARSE (no member would say that), CLAB_ENOMEM. Its connection is to be closed
 int store_hear(struct store_guest *guest, const unsigned char *bytes, size_t n);

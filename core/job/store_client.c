@@ -14,6 +14,7 @@
 #include "base/mix.h"
 #include "job/missing.h"
 #include "job/store_inside.h"
+#include "job/store_refusals.h"
 
 #define LOOK_SECONDS     1e-3 // between two looks of `hear`
 #define NAP_SECONDS      1e-3 // of a wait, at most, while there is something else to do
@@ -89,6 +90,7 @@ static void take(struct store_client *c, const struct store_message *message)
     case STORE_GATHERED: keep_answer(c, message); break;
     case STORE_GONE: keep_gone(c, &message->notice); break;
     case STORE_NOTICE: keep_told(c, &message->notice); break;
+    case STORE_TURNED_AWAY: store_refusals_log(message); break;
     case STORE_END:
         c->end = (struct store_end){message->node, message->member, message->status};
         c->has_ended = true;

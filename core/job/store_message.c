@@ -77,6 +77,9 @@ static void fields(struct cursor *c, struct store_message *m)
         raw(c, m->token, sizeof m->token), i32(c, &m->member), u32(c, &m->nranks), u32(c, &m->nnodes);
         break;
     case STORE_REFUSED: u32(c, &m->refusal), u32(c, &m->number); break;
+    case STORE_TURNED_AWAY:
+        u32(c, &m->refusal), u32(c, &m->number), raw(c, (unsigned char *)m->address, sizeof m->address);
+        break;
     case STORE_POST: u64(c, &m->key), u64(c, &m->whole), u32(c, &m->bytes), u32(c, &m->n); break;
     case STORE_WITHDRAW: u64(c, &m->key), i32(c, &m->err); break;
     case STORE_GATHERED:
@@ -164,6 +167,7 @@ static bool is_sound(const struct store_message *m)
     switch (m->kind) {
     case STORE_JOIN: return m->member >= 0 && is_member(m->member);
     case STORE_REFUSED: return m->refusal < STORE_REFUSALS;
+    case STORE_TURNED_AWAY: return m->refusal < STORE_REFUSALS && memchr(m->address, 0, sizeof m->address);
     case STORE_POST:
         return m->n <= STORE_MEMBERS && m->bytes <= STORE_BLOB_BYTES && m->bytes <= m->whole &&
                m->tail_bytes == 4 * (size_t)m->n + m->bytes;

@@ -28,7 +28,8 @@ enum store_kind {
     STORE_ENDED,    // node to store: the process of rank `member` has ended with `status`
     STORE_DONE,     // node: all its ranks have ended
     STORE_END,      // store to nodes: the job is over with `status`, since `member` of node `node` has failed
-    STORE_BEAT,     // both ways: nothing, but that the other host's kernel answers (store_pulse.h)
+    STORE_TURNED_AWAY, // store to the first node, or rank 0: who was refused; refusal, number, address (store_refusals.h)
+    STORE_BEAT,        // both ways: nothing, but that the other host's kernel answers (store_pulse.h)
     STORE_KINDS,
 };
 
@@ -46,6 +47,7 @@ enum {
     STORE_VERSION = 2,
     STORE_HEADER_BYTES = 8,
     STORE_FIXED_BYTES = 64,             // of header and fields, at most
+    STORE_ADDRESS_BYTES = 46,           // INET6_ADDRSTRLEN
     STORE_BLOB_BYTES = 4096,            // of a member in one post
     STORE_MEMBERS = 2 * CLAB_MAX_RANKS, // ranks and nodes, at most
     // What a member says, and what the store says, at most.
@@ -60,6 +62,7 @@ struct store_message {
     int32_t member, node; // -1: none
     int32_t status;
     uint32_t refusal, number;
+    char address[STORE_ADDRESS_BYTES];
     uint64_t key, whole; // whole: bytes that each gives in all, of which this is a part
     uint32_t n, bytes;
     int32_t err, culprit;

@@ -105,7 +105,9 @@ static bool accept_one(struct server *server)
         return errno == ECONNABORTED || errno == EINTR;
     }
     make_way(server);
-    struct store_guest *guest = grow(server) ? store_enter(server->store) : NULL;
+    char address[STORE_ADDRESS_BYTES];
+    store_socket_peer(fd, address);
+    struct store_guest *guest = grow(server) ? store_enter(server->store, address) : NULL;
     if (!guest) {
         close(fd);
         return false;

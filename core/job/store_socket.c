@@ -101,6 +101,20 @@ static void write_address(const struct sockaddr *address, char text[NI_MAXHOST])
         text[0] = '\0';
 }
 
+// An IPv4 address that has come to an IPv6 socket is shown as what it is.
+void store_socket_peer(int fd, char address[STORE_ADDRESS_BYTES])
+{
+    static const char mapped[] = "::ffff:";
+    struct sockaddr_storage from = {0};
+    socklen_t bytes = sizeof from;
+    char text[NI_MAXHOST] = "";
+    if (getpeername(fd, (struct sockaddr *)&from, &bytes) == 0)
+        write_address((const struct sockaddr *)&from, text);
+    const bool is_mapped = !strncmp(text, mapped, sizeof mapped - 1) && strchr(text, '.');
+    const char *shown = is_mapped ? text + sizeof mapped - 1 : *text ? text : "?";
+    snprintf(address, STORE_ADDRESS_BYTES, "%.*s", STORE_ADDRESS_BYTES - 1, shown);
+}
+
 // Whether `at` is of that interface; without one, whether others may reach us by it.
 static bool is_wanted(const struct ifaddrs *at, const char *interface, const char *text)
 {

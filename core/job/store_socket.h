@@ -2,7 +2,7 @@
 // The store's addresses and sockets. They close on exec, and do not block.
 #pragma once
 
-#include "job/launcher.h"
+#include "job/store_message.h"
 
 // "HOST:PORT" or "[HOST]:PORT".  errors: CLAB_EPARSE, not logged
 int store_address_read(const char *text, char host[CLAB_HOST_BYTES], int *port_p);
@@ -24,3 +24,6 @@ int store_connect(const char *hosts, int port, double seconds, int *fd_p);
 
 // No delay of small messages, and what store_pulse.h needs: a host is asked again and again.
 void store_socket_watch(int fd);
+
+// The numeric address of who is at the other end; "?" if it can not be told.
+void store_socket_peer(int fd, char address[STORE_ADDRESS_BYTES]);

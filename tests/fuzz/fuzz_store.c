@@ -80,6 +80,7 @@ static void check_said(const struct fuzz *f, struct guest *g, const struct store
     switch (m->kind) {
     case STORE_REFUSED: break;
     case STORE_WELCOME: break;
+    case STORE_TURNED_AWAY: must_hold(g->member == (f->nnodes ? RANKS : 0) && !strcmp(m->address, "192.0.2.1")); break;
     case STORE_GATHERED: check_gathered(f, g, m); break;
     case STORE_GONE: must_hold(m->notice.culprit >= 0 && m->notice.culprit < RANKS); break;
     case STORE_NOTICE:
@@ -267,7 +268,7 @@ static void happen(struct fuzz *f)
     const unsigned event = take(f);
     struct guest *g = &f->guests[event % GUESTS];
     if (!g->at) {
-        g->at = store_enter(f->store);
+        g->at = store_enter(f->store, "192.0.2.1");
         must_hold(g->at);
         return;
     }
@@ -299,7 +300,7 @@ static void end(struct fuzz *f)
             leave(f, g, false);
     }
     for (int member = 0; member < RANKS + f->nnodes; member++) {
-        struct guest g = {.at = store_enter(f->store), .member = -1};
+        struct guest g = {.at = store_enter(f->store, "192.0.2.1"), .member = -1};
         must_hold(g.at);
         join(f, &g, member, 0);
         leave(f, &g, false);
