@@ -27,6 +27,7 @@
 #include "base/table.h"
 #include "clab.h"
 #include "sim.h"
+#include "tcp_limit.h"
 
 // What a time means; measurement.md's three.
 enum bench_mode {
@@ -185,11 +186,12 @@ struct bench_limits {
     double copy_one, copy_all; // B/s from memory to memory: rank 0 alone; the sum of all ranks at once
     double copy_peak;          // B/s within the first-level cache of the fastest rank
     double line;               // s of a cache line from rank 0 to rank 1 and back, at best; NAN: not measured
+    struct tcp_limit tcp;      // where the backend goes over TCP; else trip and rate are NAN
 };
 
 struct bench;
 
-// Measure them, in well under a second; collective. Meaningful at rank 0.  errors: CLAB_ENOMEM, CLAB_EPEER, ...
+// Measure them, in about a second; collective. Meaningful at rank 0.  errors: CLAB_ENOMEM, CLAB_EPEER, ...
 int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p);
 
 // The least seconds that a call can take; *why_p says what sets them.

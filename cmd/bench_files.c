@@ -82,6 +82,16 @@ int bench_manifest_make(const struct bench_options *options, const struct bench_
     return err;
 }
 
+// What no call over sockets can beat; of cache lines nobody asks there.
+static int add_tcp(const struct tcp_limit *tcp, struct clab_manifest *manifest)
+{
+    char trip[CLAB_TEXT], rate[CLAB_TEXT], bytes[CLAB_TEXT];
+    return clab_manifest_add(
+        manifest, "plain TCP", "%s half a round trip of 8 B, %s each way while %s go both ways (%s)",
+        clab_seconds_text(tcp->trip, trip), clab_rate_text(tcp->rate, rate), clab_size_text(tcp->bytes, bytes),
+        tcp->congestion[0] ? tcp->congestion : "unknown control");
+}
+
 int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest)
 {
     const struct bench_limits *limits = &bench->limits;
@@ -94,6 +104,8 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
                                "%s by one core, %s by all ranks at once, %s within a core's cache",
                                clab_rate_text(limits->copy_one, one), clab_rate_text(limits->copy_all, all),
                                clab_rate_text(limits->copy_peak, peak)));
+    if (!isnan(limits->tcp.rate))
+        return add_tcp(&limits->tcp, manifest);
     if (isnan(limits->line))
         return clab_manifest_add(manifest, "cache line", "not measured: ranks 0 and 1 have no quiet core each");
     return clab_manifest_add(manifest, "cache line", "%s from rank 0 to rank 1 and back",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the machine can do at most, measured in the very ranks that will be timed: copies, and the way of a cache line.
+// What the machine can do at most, measured in the very ranks that will be timed: copies, the way of a cache line, and
+// plain TCP where the backend goes over it.
 //
 // - Copies count the bytes that arrive; the memory moves twice as many. Figures are the best of a few windows: what
 //   disturbs them is no limit.
@@ -21,9 +22,11 @@
 #include "base/clock.h"
 #include "base/copy.h"
 #include "base/log.h"
+#include "job/job.h"
 
 enum { WINDOWS = 4, ROUNDS = 100 };
 enum { CACHED = 16 << 10, SMALL = 4 << 20, LARGE = 32 << 20, TOGETHER = 256 << 20 }; // bytes
+enum { TCP_LEAST = 64 << 10, TCP_MOST = 64 << 20 };
 static const double window_seconds = 0.02, line_seconds = 0.1, patience_seconds = 2, line_at_most = 3e-6;
 
 // ---- copies --------------------------------------------------------------------------------------------------
@@ -184,11 +187,42 @@ static int measure_line(struct bench *bench, struct bench_limits *limits)
     return err;
 }
 
+// ---- plain TCP -----------------------------------------------------------------------------------------------
+
+static bool goes_over_tcp(const char *backend)
+{
+    const char *provider = getenv("CLAB_PROVIDER");
+    if (getenv("CLAB_EMULATE"))
+        return false;
+    return strcmp(backend, "gloo") == 0 ||
+           (strcmp(backend, "ofi") == 0 && (!provider || !*provider || strcmp(provider, "tcp") == 0));
+}
+
+// Where rank 1 finds rank 0: the launcher's node 0 has it.
+static const char *address_of_rank_0(const struct bench *bench)
+{
+    const char *master = getenv("MASTER_ADDR");
+    return bench->job->bootstrap->nnodes > 1 && master ? master : "127.0.0.1";
+}
+
+static int measure_tcp(struct bench *bench, struct bench_limits *limits)
+{
+    size_t bytes = TCP_LEAST;
+    for (int i = 0; i < bench->plan->nrows; i++)
+        bytes = bench_bytes(&bench->plan->rows[i]) > bytes ? bench_bytes(&bench->plan->rows[i]) : bytes;
+    limits->tcp = (struct tcp_limit){.trip = NAN, .rate = NAN};
+    if (bench->nranks < 2 || !goes_over_tcp(clab_job_backend(bench->job)))
+        return CLAB_OK;
+    return tcp_limit_measure(bench->job, bench->control, address_of_rank_0(bench), bytes < TCP_MOST ? bytes : TCP_MOST,
+                             &limits->tcp);
+}
+
 int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p)
 {
     struct bench_limits limits;
     CLAB_TRY(measure_copies(bench, &limits));
     CLAB_TRY(measure_line(bench, &limits));
+    CLAB_TRY(measure_tcp(bench, &limits));
     *limits_p = limits;
     return CLAB_OK;
 }

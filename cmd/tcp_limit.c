@@ -18,9 +18,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, PATIENCE_MS = 10000 };
+enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, FIRST = 64 << 10, PATIENCE_MS = 10000 };
 static const size_t calls[] = {64 << 10, 256 << 10, 1 << 20};
 static const double spin_seconds = 200e-6; // then the core is given away until the socket is ready
+static const double long_seconds = 50e-3;  // an exchange that is long enough to tell the rate
 
 // ---- the connection ------------------------------------------------------------------------------------------
 
@@ -154,30 +155,46 @@ static double time_trip(struct flow f, bool first)
     return (clab_now() - start) / (2 * TRIPS);
 }
 
-static double time_exchange(const struct flow *f)
+// Rank 0 says how many bytes each way; both begin together.  NAN: the other has gone
+static double time_exchange(struct flow f, bool first)
 {
-    struct flow greeting = *f;
-    greeting.bytes = SMALL; // so that both begin together
+    struct flow greeting = f;
+    uint64_t bytes = f.bytes, heard;
+    greeting.bytes = sizeof bytes;
+    memcpy(f.out, &bytes, sizeof bytes);
     if (!exchange(&greeting))
         return NAN;
+    memcpy(&heard, f.in, sizeof heard);
+    f.bytes = first ? bytes : heard;
     const double start = clab_now();
-    return exchange(f) ? clab_now() - start : NAN;
+    return exchange(&f) ? clab_now() - start : NAN;
+}
+
+// As many bytes as tell the rate: a slow wire would need minutes for many.
+static size_t enough(struct flow f, bool first, size_t most)
+{
+    for (f.bytes = FIRST; f.bytes < most; f.bytes *= 2)
+        if (!(time_exchange(f, first) < long_seconds))
+            return f.bytes;
+    return most;
 }
 
 static void measure(struct flow f, bool first, struct tcp_limit *limit)
 {
     double best = NAN;
+    f.bytes = enough(f, first, f.bytes);
     for (int round = 0; round < ROUNDS; round++) {
         limit->trip = fmin(limit->trip, time_trip(f, first)); // fmin passes over NAN
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
             f.call = calls[c];
-            const double seconds = time_exchange(&f);
+            const double seconds = time_exchange(f, first);
             if (isnan(best) || seconds < best) {
                 best = seconds;
                 limit->call = f.call;
             }
         }
     }
+    limit->bytes = f.bytes;
     limit->rate = (double)f.bytes / best;
 }
 

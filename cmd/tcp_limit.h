@@ -11,13 +11,15 @@
 
 struct tcp_limit {
     double trip;         // s: half a round trip of 8 bytes; NAN: ranks 0 and 1 do not reach each other
-    double rate;         // B/s each way, when `bytes` go both ways at once; NAN likewise
+    double rate;         // B/s each way, when so many bytes go both ways at once; NAN likewise
+    size_t bytes;        // that were sent each way
     size_t call;         // bytes a system call at which that was
     char congestion[16]; // such as "cubic"; "" where it is not known
 };
 
 // Collective over `control`, a communicator of two ranks or more; meaningful at its rank 0.
 //   address: of rank 0 as rank 1 reaches it, a number, such as "127.0.0.1"
+//   bytes:   to send each way at most; fewer where they need longer than tells the rate
 //   errors: CLAB_EINVAL, CLAB_ENOMEM, those of collectives
 int tcp_limit_measure(struct clab_job *job, struct clab_comm *control, const char *address, size_t bytes,
                       struct tcp_limit *limit_p);

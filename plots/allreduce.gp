@@ -25,6 +25,9 @@ eval describe(finding, \
     "Two panels against the size of the buffer, for five algorithms: above the time of a call, below the " \
     ."bus bandwidth, measured and predicted.")
 
+# Of the buffer's bytes, what a rank takes in from others at least; where memory is shared, what it writes.
+least_taken = plain_tcp > 0 ? 2.0 * (ranks - 1) / ranks : 1
+
 predicted_times = predicted_rates = ""
 if (is_predicted) {
     predicted_times = ", for [i = 1:N] of(i) using 5:($19 * 1e-6) with lines linestyle style(i) notitle"
@@ -50,20 +53,20 @@ do for [terminal in terminals] {
     set key at screen 0.78, screen 0.91 left top
     plot for [i = 1:N] of(i) using ($5 * dodge(i)):($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 10 + style(i) title name(i), \
          1 / 0 with lines linestyle 7 dashtype 1 title is_predicted ? "lines: predicted" : "not predicted", \
-         x / (copy_cache * 1e9) with lines linestyle 98 title "limit: copy in cache" @predicted_times
+         least_taken * x / (limit_rate * 1e9) with lines linestyle 98 title limit_title @predicted_times
 
     unset label
     set tmargin at screen 0.45
     set bmargin at screen 0.10
     unset logscale y
-    set yrange [0 : copy_cache > 0 ? 1.1 * copy_cache : 100]
+    set yrange [0 : limit_rate > 0 ? 1.1 * limit_rate : 100]
     set ytics auto
     set ylabel "bus bandwidth, GB/s" offset label_offset
     set xlabel "bytes of the buffer"
     set key at screen 0.78, screen 0.45 left top
     plot for [i = 1:N] of(i) using ($5 * dodge(i)):16:($16 * $12 / $14):($16 * $12 / $13) with yerrorbars linestyle 10 + style(i) title name(i), \
-         copy_cache with lines linestyle 98 title "limit: copy in cache", \
-         copy_memory with lines linestyle 97 title "limit: copy in memory" @predicted_rates
+         limit_rate with lines linestyle 98 title limit_title, \
+         plain_tcp > 0 ? NaN : copy_memory with lines linestyle 97 title plain_tcp > 0 ? "" : "limit: copy in memory" @predicted_rates
     unset multiplot
     unset xlabel
     set output

@@ -22,6 +22,10 @@ is_predicted = field(awk("&& $19 != \"\" { print; exit }"), 19) ne ""
 rate(where) = number(system(sprintf("sed -n 's|^# memory copy:.*[ :]\\([0-9.]*\\) GB/s %s.*|\\1|p' '%s'", where, csv)))
 copy_memory = rate("by one core")
 copy_cache = rate("within")
+# What no call can beat, in GB/s that a rank takes in: plain TCP where the backend goes over it, else copies in cache.
+plain_tcp = number(system(sprintf("sed -n 's|^# plain TCP:.* \\([0-9.]*\\) GB/s each way.*|\\1|p' '%s'", csv)))
+limit_rate = plain_tcp > 0 ? plain_tcp : copy_cache
+limit_title = plain_tcp > 0 ? "limit: plain TCP" : "limit: copy in cache"
 
 # Those that were measured, in the order of the file; those with a size.
 collectives_of(filter) = system(sprintf("awk -F, '!/^#/ && $1 != \"collective\" && $12 != \"\" && %s && !seen[$1]++ { print $1 }' '%s'", filter, csv))
