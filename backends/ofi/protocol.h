@@ -9,7 +9,7 @@
 
 enum {
     OFI_EAGER_BYTES = 32 << 10,    // of a message that are sent unasked; a multiple of every element
-    OFI_SEGMENT_BYTES = 256 << 10, // of the rest: reduced while the cache still holds it
+    OFI_SEGMENT_BYTES = 512 << 10, // of the rest: reduced while the cache still holds it
     OFI_SEGMENTS = 4,              // of a message whose buffers are posted at once
     OFI_WINDOW = 16,               // messages of a lane that a peer may send before the first is received
     OFI_POOL = 8,                  // buffers for what comes unasked, for each peer up to OFI_POOL_PEERS
