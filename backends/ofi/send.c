@@ -167,5 +167,10 @@ void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t)
     if (!op)
         return;
     recall_ready(e, lane, op);
-    ofi_send_push(e, op);
+    if (op->ready) { // the rest follows with the next progress: what is begun together with it must not wait behind it
+        push_head(e, lane, op);
+        ofi_work_add(e, op);
+    } else {
+        ofi_send_push(e, op);
+    }
 }

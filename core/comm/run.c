@@ -90,24 +90,6 @@ static int reserve_transfers(struct clab_run *run)
     return CLAB_OK;
 }
 
-int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
-{
-    struct clab_run *run = &comm->run;
-    CLAB_TRY(find_program(comm, work, &run->program));
-    run->type = work->type;
-    run->op = work->op;
-    run->element_bytes = clab_type_bytes(work->type);
-    run->lanes_left = run->program->problem.lanes;
-    unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
-    run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37); // odd: no two of 65536 are alike
-    CLAB_TRY(reserve_transfers(run));
-    CLAB_TRY(place_regions(comm, work));
-    comm->traffic.algorithm = work->algorithm->name;
-    comm->traffic.messages += run->program->messages;
-    comm->traffic.bytes_sent += run->program->elements_sent * run->element_bytes;
-    return CLAB_OK;
-}
-
 void clab_run_free(struct clab_comm *comm)
 {
     for (int i = 0; i < CLAB_PROGRAM_CACHE; i++)
@@ -155,8 +137,58 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
         t->failed = false;
     }
     lane->ntransfers = stage->transfers;
-    lane->under_way = true;
-    return comm->backend->start(comm->endpoint, lane->transfers, lane->ntransfers);
+    lane->under_way = stage->transfers > 0;
+    return lane->under_way ? comm->backend->start(comm->endpoint, lane->transfers, lane->ntransfers) : CLAB_OK;
+}
+
+static void end_stage(const struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
+{
+    do_local(comm, comm->run.program->moves + stage->first + stage->before + stage->transfers, stage->after);
+    lane->under_way = false;
+    lane->stage++;
+}
+
+// The stages from here up to the first that has messages; those without are over at once.
+static int begin_stages(struct clab_comm *comm, int index)
+{
+    const struct clab_program *program = comm->run.program;
+    struct clab_run_lane *lane = &comm->run.lanes[index];
+    const struct clab_lane *plan = &program->lanes[index];
+    while (lane->stage < plan->nstages && !lane->under_way) {
+        const struct clab_stage *stage = &program->stages[plan->first_stage + lane->stage];
+        CLAB_TRY(begin_stage(comm, lane, stage));
+        if (lane->stage == 0)
+            do_local(comm, program->moves + plan->aside, plan->naside);
+        if (!lane->under_way)
+            end_stage(comm, lane, stage);
+    }
+    return CLAB_OK;
+}
+
+// All lanes begin before any goes on: on a wire that they share, what a lane expects is told before another's bulk.
+static int begin_lanes(struct clab_comm *comm)
+{
+    for (int i = 0; i < comm->run.program->problem.lanes; i++)
+        CLAB_TRY(begin_stages(comm, i));
+    return CLAB_OK;
+}
+
+int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
+{
+    struct clab_run *run = &comm->run;
+    CLAB_TRY(find_program(comm, work, &run->program));
+    run->type = work->type;
+    run->op = work->op;
+    run->element_bytes = clab_type_bytes(work->type);
+    run->lanes_left = run->program->problem.lanes;
+    unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
+    run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37); // odd: no two of 65536 are alike
+    CLAB_TRY(reserve_transfers(run));
+    CLAB_TRY(place_regions(comm, work));
+    comm->traffic.algorithm = work->algorithm->name;
+    comm->traffic.messages += run->program->messages;
+    comm->traffic.bytes_sent += run->program->elements_sent * run->element_bytes;
+    return begin_lanes(comm);
 }
 
 static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
@@ -164,21 +196,14 @@ static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
     struct clab_run *run = &comm->run;
     struct clab_run_lane *lane = &run->lanes[index];
     const struct clab_lane *plan = &run->program->lanes[index];
-    while (lane->stage < plan->nstages) {
-        const struct clab_stage *stage = &run->program->stages[plan->first_stage + lane->stage];
+    while (lane->under_way) {
         bool done;
-        if (!lane->under_way) {
-            CLAB_TRY(begin_stage(comm, lane, stage));
-            if (lane->stage == 0)
-                do_local(comm, run->program->moves + plan->aside, plan->naside);
-        }
         CLAB_TRY(comm->backend->test(comm->endpoint, lane->transfers, lane->ntransfers, &done));
         if (!done)
             return CLAB_OK;
-        do_local(comm, run->program->moves + stage->first + stage->before + stage->transfers, stage->after);
-        lane->under_way = false;
-        lane->stage++;
+        end_stage(comm, lane, &run->program->stages[plan->first_stage + lane->stage]);
         *progress_p = true;
+        CLAB_TRY(begin_stages(comm, index));
     }
     if (plan->nstages == 0)
         do_local(comm, run->program->moves + plan->aside, plan->naside);
