@@ -36,6 +36,7 @@ enum {
     KEY_JSON,
     KEY_SEED,
     KEY_EMULATE,
+    KEY_TRACE,
 };
 
 static const struct argp_option options[] = {
@@ -45,6 +46,7 @@ static const struct argp_option options[] = {
     {"provider", KEY_PROVIDER, "NAME", 0, "ofi: libfabric's provider, such as verbs or efa (CLAB_PROVIDER, or tcp)", 1},
     {"interface", KEY_INTERFACE, "NAME|ADDRESS", 0, "ofi: the network interface that ranks are reached at", 1},
     {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would", 1},
+    {"trace", KEY_TRACE, "FILE", 0, "what all ranks did when, for Perfetto: the last calls (commlab trace)", 4},
     {"algo", KEY_ALGO, "NAMES", 0, "algorithms, commas between them; native: the backend's own; auto; all (auto)", 1},
     {"lanes", KEY_LANES, "L", 0, "lanes of each algorithm; 0: its own (0)", 1},
     {"minbytes", 'b', "SIZE", 0, "smallest size, such as 8, 64K, 1M (8)", 1},
@@ -180,6 +182,7 @@ static error_t parse_what(int key, char *arg, struct bench_options *o)
     case KEY_PROVIDER: return setenv("CLAB_PROVIDER", arg, 1);
     case KEY_INTERFACE: return setenv("CLAB_INTERFACE", arg, 1);
     case KEY_EMULATE: o->net = o->net ? o->net : arg; return setenv("CLAB_EMULATE", arg, 1);
+    case KEY_TRACE: return setenv("CLAB_TRACE", arg, 1);
     case KEY_ALGO: o->algorithms = arg; return 0;
     case KEY_LANES: return bench_take_int("--lanes", arg, 0, CLAB_MAX_LANES, &o->lanes);
     case KEY_IN_PLACE: return take_placements(arg, o);
@@ -223,7 +226,12 @@ static int resolve_ranks(struct bench_options *o)
 static int resolve_backend(struct bench_options *o)
 {
     const char *job = getenv("CLAB_BACKEND");
-    if (o->backend_name && strchr(o->backend_name, ','))
+    const bool several = o->backend_name && strchr(o->backend_name, ',');
+    if (several && getenv("CLAB_TRACE")) {
+        clab_error("--trace FILE is of one job, and each of several backends has its own: name one --backend");
+        return CLAB_EINVAL;
+    }
+    if (several)
         return CLAB_OK; // bench_several's
     o->backend = clab_backend_find(o->backend_name ? o->backend_name : job ? job : "shm");
     return o->backend ? CLAB_OK : CLAB_EINVAL;

@@ -18,6 +18,7 @@ static const struct clab_command *const commands[] = {
     &cmd_fit,
     &cmd_accuracy,
     &cmd_nccl,
+    &cmd_trace,
     NULL,
 };
 

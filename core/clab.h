@@ -37,7 +37,7 @@ struct clab_work; // a collective under way
 // ---- job -----------------------------------------------------------------------------------------------------
 
 // Join the job, launching it first when started by hand. Takes -n N (ranks, 2 unless told), --backend B, --provider P
-// and --interface I (of ofi) out of argv.
+// and --interface I (of ofi), --emulate NET and --trace FILE (of what all ranks did when) out of argv.
 //   out:    *job_p, on success only. The launching parent never returns: it waits for its ranks and exits with their
 //   status. errors: CLAB_EINVAL (bad -n or backend), CLAB_EPARSE (the environment), CLAB_EUNSUPPORTED, CLAB_ENOMEM,
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
@@ -185,6 +185,11 @@ int clab_work_test(struct clab_work *work, bool *done_p);
 
 // Seconds, monotonic, the same clock on all ranks of a host.
 double clab_seconds(void);
+
+// What this rank computes from begin to end, under a name of at most 31 characters, for the trace: --trace FILE, or
+// CLAB_TRACE, writes what all ranks did when, for Perfetto (commlab trace). May be nested. Without a trace it is nothing.
+void clab_span_begin(struct clab_job *job, const char *name);
+void clab_span_end(struct clab_job *job);
 
 // Report `n` samples of `quantity` in `unit` ("s", "B", "1"): rank 0 prints median and interval, and appends a row to
 // the results file when a lab run asked for one (CLAB_RESULTS). Other ranks' calls do nothing.

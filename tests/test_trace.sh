@@ -27,14 +27,68 @@ check the_fastest_of_all_is_explained writes 'critical path of' sim allreduce --
 check folded_paths_say_so writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --why
 check refuses_the_closed_form refuses 1 'closed form has no messages' "${sim[@]}" --algo ring --engine closed --why \
     --json
+measured_and_simulated_lie_in_one_file() {
+    run 0 bench allreduce -n 2 --algo ring -b 4K -e 4K --seconds 0.02s --trace "$scratch/measured.json" || return 1
+    run 0 "${sim[@]}" --ranks 2 --bytes 4K --trace "$scratch/simulated.json" || return 1
+    run 0 trace "$scratch/measured.json" "$scratch/simulated.json" -o "$scratch/both.json" || return 1
+    run 0 trace "$scratch/both.json" || return 1
+    why="$(cat "$scratch/out")"
+    [ "$(grep -o 'rank [01] ([a-z]*)' "$scratch/out" | paste -sd,)" = \
+        'rank 0 (measured),rank 0 (simulated),rank 1 (measured),rank 1 (simulated)' ] &&
+        grep -qE 'rank 1 \(simulated\) +1 +2 +2 ' "$scratch/out"
+}
+
+# Every kind of port and link, and several calls: nothing overlaps, each arrow has two ends.
+all_simulated_traces_are_sound() {
+    local net algorithm
+    for net in dgx-h100 pcie4 nvlink-pairs gcp-a2 100mbit; do
+        for algorithm in ring doubling hierarchical; do
+            run 0 sim allreduce --algo $algorithm --net $net --ranks 8 --bytes 48K --calls 3 --delay 2=9us \
+                --compute 5us --lanes 2 --trace "$scratch/sim.json" || return 1
+            run 0 trace "$scratch/sim.json" || return 1
+            why="$net $algorithm: $(cat "$scratch/out")"
+            [ "$(grep -c 'rank [0-9]* (simulated) *3 ' "$scratch/out")" -eq 8 ] || return 1
+        done
+    done
+}
+
+# A slice that ends before it begins, and one that overlaps the one before.
+bad_traces_are_refused() {
+    local slice='{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":5}'
+    echo '{"traceEvents":[{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":-1}]}' >"$scratch/bad.json"
+    refuses 1 'event 0 has no time, or a negative duration' trace "$scratch/bad.json" || return 1
+    echo '{"traceEvents":['"$slice,${slice/\"ts\":0/\"ts\":3}"']}' >"$scratch/bad.json"
+    refuses 1 'event 1 overlaps another one of its row' trace "$scratch/bad.json" || return 1
+    echo '{"traceEvents":['"$slice"',{"ph":"s","pid":0,"tid":0,"name":"a","ts":0,"id":"1"}]}' >"$scratch/bad.json"
+    refuses 1 'event 1 is an arrow without its other end' trace "$scratch/bad.json" || return 1
+    echo '{"traceEvents":[' >"$scratch/bad.json"
+    refuses 1 "$scratch/bad.json:" trace "$scratch/bad.json"
+}
+
+a_program_of_the_kit_takes_trace() {
+    run 0 "$build/labs/07-ring-vs-tree/before" -n 2 --trace "$scratch/lab.json" 4K || return 1
+    run 0 "$commlab" trace "$scratch/lab.json" && grep -q 'rank 1 (measured)' "$scratch/out"
+}
+
+check refuses_no_file refuses 2 'which file?' trace
+check refuses_traces_of_several_backends refuses 2 'name one --backend' bench allreduce --backend shm,ofi \
+    --trace "$scratch/refused"
 if "$commlab" "${sim[@]}" --json >/dev/null 2>&1; then
     check why_is_in_json writes '"remedy": "halving' "${sim[@]}" --why --json
-    check a_simulated_trace_is_written run 0 "${sim[@]}" --trace "$scratch/sim.json"
+    check measured_and_simulated_lie_in_one_file
+    check all_simulated_traces_are_sound
+    check bad_traces_are_refused
+    subject=()
+    check a_program_of_the_kit_takes_trace
+    subject=("$commlab")
     check a_trace_that_can_not_be_written_is_said refuses 1 "$scratch/no/sim.json" "${sim[@]}" --json \
         --trace "$scratch/no/sim.json"
 else
     skip why_is_in_json 'built without jansson'
-    skip a_simulated_trace_is_written 'built without jansson'
+    skip measured_and_simulated_lie_in_one_file 'built without jansson'
+    skip all_simulated_traces_are_sound 'built without jansson'
+    skip bad_traces_are_refused 'built without jansson'
+    skip a_program_of_the_kit_takes_trace 'built without jansson'
     check without_jansson_a_trace_is_refused run 1 "${sim[@]}" --trace "$scratch/sim.json"
 fi
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON by jansson (json.h), and a table as JSON (table.h). The only file that knows the library.
+// JSON by jansson (json.h), and a table as JSON (table.h). The only file that knows the library, but for
+// cmd/trace_file.c, which reads.
 
 #include "base/json.h"
 

@@ -6,6 +6,7 @@
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - select.c    which algorithm, when nobody says.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
+// - tape.h      all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
 // - collectives.c   the calls of clab.h.   report.c   what labs print.
 #pragma once
@@ -14,12 +15,14 @@
 #include "clab.h"
 #include "comm/flight.h"
 #include "comm/program.h"
+#include "comm/tape.h"
 #include "job/job.h"
 
 // The collective that is being run: a program, its memory, and where each lane stands.
 struct clab_run_lane {
     int stage;      // of the lane
     bool under_way; // its transfers have been started
+    double begun;   // s of clab_seconds: this stage, where there is a tape
     int ntransfers;
     struct clab_transfer *transfers; // room for the program's widest stage
 };
@@ -57,6 +60,7 @@ struct clab_work {
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
+    struct clab_taped taped; // where there is a tape
 };
 
 // How long a communicator has been looked at in vain.
@@ -123,6 +127,7 @@ struct clab_comm {
     struct clab_patience patience;
     struct clab_check check;    // before the first collective begins
     struct clab_flight *flight; // the job's
+    struct clab_tape *tape;     // the job's, or NULL
     struct {
         const struct clab_algorithm *algorithm;
         uint8_t number;

@@ -112,6 +112,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->job = o->job;
     comm->backend = o->job->backend;
     comm->flight = o->job->flight;
+    comm->tape = o->job->tape;
     comm->check.is_on = o->n > 1 && clab_check_is_wanted();
     comm->recorded.algorithm = &clab_native_algorithm;
     comm->recorded.number = CLAB_FLIGHT_NATIVE;

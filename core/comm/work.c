@@ -40,6 +40,8 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
             CLAB_TRY(clab_check_advance(comm, work, &passed));
         if (!passed)
             return CLAB_OK;
+        if (comm->tape)
+            work->taped = clab_tape_begin(comm->tape);
         CLAB_TRY(is_native ? clab_native_begin(comm, work) : clab_run_begin(comm, work));
         comm->running = true;
     }
@@ -63,6 +65,8 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
             comm->collectives_end = &comm->collectives;
         work->done = true;
         clab_work_record_end(work, CLAB_FLIGHT_DONE);
+        if (comm->tape)
+            clab_tape_end(comm->tape, work);
         *progress_p = true;
     }
     return CLAB_OK;
@@ -78,6 +82,8 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
         if (work->done) {
             *link = work->next;
             clab_work_record_end(work, CLAB_FLIGHT_DONE);
+            if (comm->tape)
+                clab_tape_end(comm->tape, work);
             *progress_p = true;
         } else {
             link = &work->next;
@@ -128,6 +134,8 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_work **end = &comm->messages;
     clab_work_record(work);
+    if (comm->tape)
+        work->taped = clab_tape_begin(comm->tape);
     int err = comm->backend->start(comm->endpoint, &work->transfer, 1);
     if (err)
         return clab_comm_fail(comm, work, err);

@@ -35,6 +35,7 @@ struct clab_job {
     struct clab_notice rumours[CLAB_RUMOURS];
     unsigned nrumours;          // ever
     struct clab_flight *flight; // this rank's recorder
+    struct clab_tape *tape;     // of CLAB_TRACE, or NULL
 };
 
 struct clab_launch {

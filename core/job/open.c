@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "comm/flight.h"
+#include "comm/tape.h"
 #include "emulate/emulate.h"
 #include "job/job.h"
 #include "job/launcher.h"
@@ -27,7 +28,10 @@ struct options {
 // Options that become variables, which the backend reads.
 static const struct {
     const char *option, *variable;
-} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"}, {"--emulate", "CLAB_EMULATE"}};
+} settings[] = {{"--provider", "CLAB_PROVIDER"},
+                {"--interface", "CLAB_INTERFACE"},
+                {"--emulate", "CLAB_EMULATE"},
+                {"--trace", "CLAB_TRACE"}};
 
 // The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
 // NULL: it is another option.
@@ -148,7 +152,9 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->flight = clab_flight_open(boot);
     CLAB_TRY(job->backend->attach(boot, &job->domain));
     job->backend_name = job->backend->name;
-    const int err = emulate(boot, job);
+    int err = emulate(boot, job);
+    if (err == CLAB_OK)
+        err = clab_tape_open(job, &job->tape);
     if (err != CLAB_OK)
         job->backend->detach(job->domain);
     return err;
@@ -208,6 +214,7 @@ void clab_job_close(struct clab_job *job)
 {
     if (!job)
         return;
+    clab_tape_close(job, job->tape);
     // First: a peer that still waits for this rank would be waited for by detach.
     const struct clab_notice leaves = {
         .kind = CLAB_NOTICE_LEFT, .teller = job->rank, .culprit = job->rank, .err = CLAB_EPEER};

@@ -111,7 +111,7 @@ static double first_of(const struct clab_timeline *t)
 // ---- rows ----------------------------------------------------------------------------------------------------
 
 // What overlaps in a row goes to further rows of the same name, the first that is free.
-enum { ROWS_BESIDE = 64, ROW_STRIDE = 128 };
+enum { ROWS_BESIDE = CLAB_ROW_STRIDE };
 
 struct rows {
     struct clab_viewer *viewer;
@@ -137,7 +137,7 @@ static void name_row(struct rows *r, int beside)
     else
         snprintf(name, sizeof name, "%s", others[r->row - CLAB_ROW_COMPUTE]);
     snprintf(text, sizeof text, beside ? "%s (%d)" : "%s", name, beside + 1);
-    clab_viewer_name_row(r->viewer, process_of(r->kind, r->process), r->row * ROW_STRIDE + beside, text);
+    clab_viewer_name_row(r->viewer, process_of(r->kind, r->process), r->row * CLAB_ROW_STRIDE + beside, text);
 }
 
 // A place for what begins and ends then, in the row of a process. Given by process and row, then by begin.
@@ -158,7 +158,7 @@ static int place(struct rows *r, int process, int row, double begin, double end)
         name_row(r, beside);
     }
     r->ends[beside] = end;
-    return row * ROW_STRIDE + beside;
+    return row * CLAB_ROW_STRIDE + beside;
 }
 
 // ---- slices --------------------------------------------------------------------------------------------------

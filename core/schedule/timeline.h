@@ -46,6 +46,9 @@ enum clab_timeline_row {
 
 enum { CLAB_TIMELINE_NAME = 32 };
 
+// In the file, what overlaps in a row gets rows beside it: row r is number r * CLAB_ROW_STRIDE and those that follow.
+enum { CLAB_ROW_STRIDE = 128 };
+
 struct clab_timeline_span {
     double begin, end;
     int64_t bytes;                     // -1: none

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Writing on the tape (tape.h).
+
+#include "comm/tape_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "comm/comm.h"
+
+int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
+{
+    const char *path = getenv("CLAB_TRACE");
+    if (!path || !*path) {
+        *tape_p = NULL;
+        return CLAB_OK;
+    }
+    if (job->rank == 0) {
+        CLAB_TRY(clab_json_check());
+        CLAB_TRY(clab_output_check(path));
+    }
+    struct clab_tape *tape = calloc(1, sizeof *tape); // pages come when they are written
+    if (!tape) {
+        clab_error("no memory for CLAB_TRACE: %zu bytes a rank", sizeof *tape);
+        return CLAB_ENOMEM;
+    }
+    tape->process = job->rank;
+    *tape_p = tape;
+    return CLAB_OK;
+}
+
+// ---- calls ---------------------------------------------------------------------------------------------------
+
+struct clab_taped clab_tape_begin(struct clab_tape *tape)
+{
+    return (struct clab_taped){.begin = clab_seconds(), .serial = ++tape->serial};
+}
+
+static struct clab_timeline_call describe(const struct clab_work *work)
+{
+    const struct clab_comm *comm = work->comm;
+    const struct clab_transfer *t = &work->transfer;
+    const struct clab_problem *p = &work->problem;
+    struct clab_timeline_call call = {.comm = comm->id, .rank = comm->rank, .nranks = comm->nranks, .lanes = 1};
+    if (!work->algorithm) {
+        call.count = t->count;
+        call.root = t->peer;
+        call.what = t->op == CLAB_SEND ? CLAB_TIMELINE_SEND : CLAB_TIMELINE_RECEIVE;
+        call.type = (uint8_t)t->type;
+        return call;
+    }
+    call.count = p->count;
+    call.sequence = (uint32_t)work->sequence;
+    call.root = p->root;
+    call.group = p->group;
+    call.what = (uint8_t)p->collective;
+    call.type = (uint8_t)work->type;
+    call.lanes = (uint8_t)p->lanes;
+    call.algorithm = (uint8_t)clab_algorithm_number(work->algorithm);
+    return call;
+}
+
+void clab_tape_end(struct clab_tape *tape, const struct clab_work *work)
+{
+    struct clab_timeline_call *call = &tape->calls[tape->ncalls++ % TAPE_CALLS];
+    *call = describe(work);
+    call->begin = work->taped.begin;
+    call->end = clab_seconds();
+    call->serial = work->taped.serial;
+    call->process = tape->process;
+}
+
+void clab_tape_stage(struct clab_tape *tape, uint32_t serial, int lane, int stage, double begin)
+{
+    tape->stages[tape->nstages++ % TAPE_STAGES] = (struct clab_timeline_stage){.begin = begin,
+                                                                               .end = clab_seconds(),
+                                                                               .serial = serial,
+                                                                               .process = tape->process,
+                                                                               .stage = stage,
+                                                                               .lane = lane};
+}
+
+// ---- spans ---------------------------------------------------------------------------------------------------
+
+void clab_tape_span_begin(struct clab_tape *tape, const char *name)
+{
+    if (tape->depth++ >= TAPE_DEPTH)
+        return;
+    struct clab_timeline_span *span = &tape->open[tape->depth - 1];
+    *span = (struct clab_timeline_span){
+        .bytes = -1, .process = tape->process, .row = CLAB_ROW_COMPUTE, .peer = -1, .stage = -1};
+    snprintf(span->name, sizeof span->name, "%s", name);
+    span->begin = clab_seconds();
+}
+
+void clab_tape_span_end(struct clab_tape *tape)
+{
+    if (tape->depth == 0 || --tape->depth >= TAPE_DEPTH)
+        return;
+    struct clab_timeline_span *span = &tape->spans[tape->nspans++ % TAPE_SPANS];
+    *span = tape->open[tape->depth];
+    span->end = clab_seconds();
+}
+
+void clab_span_begin(struct clab_job *job, const char *name)
+{
+    if (job->tape)
+        clab_tape_span_begin(job->tape, name);
+}
+
+void clab_span_end(struct clab_job *job)
+{
+    if (job->tape)
+        clab_tape_span_end(job->tape);
+}
+
+// ---- overlap -------------------------------------------------------------------------------------------------
+
+static int kept(uint64_t n, int room)
+{
+    return n < (uint64_t)room ? (int)n : room;
+}
+
+int clab_tape_exposed(const struct clab_tape *tape, double *whole_p, double *exposed_p)
+{
+    const int n = kept(tape->ncalls, TAPE_CALLS), m = kept(tape->nspans, TAPE_SPANS);
+    struct clab_interval *all = malloc(((size_t)n + (size_t)m + 1) * sizeof *all);
+    if (!all)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < n; i++)
+        all[i] = (struct clab_interval){tape->calls[i].begin, tape->calls[i].end};
+    for (int i = 0; i < m; i++)
+        all[n + i] = (struct clab_interval){tape->spans[i].begin, tape->spans[i].end};
+    int err = clab_timeline_exposed(all, n, all + n, m, whole_p, exposed_p);
+    free(all);
+    return err;
+}
