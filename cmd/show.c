@@ -13,11 +13,12 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/units.h"
+#include "load.h"
 #include "schedule/draw.h"
-#include "schedule/export.h"
+#include "schedule/goal.h"
 
 enum { STATUS_USAGE = 2, MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
-enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP };
+enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP, KEY_GOAL, KEY_MSCCL };
 
 enum format { TEXT, SVG, GOAL };
 
@@ -27,9 +28,11 @@ struct arguments {
     struct clab_problem problem;
     int lanes; // 0: the algorithm's own
     enum format format;
-    size_t bytes;          // of the whole buffer
-    double reduce_seconds; // a byte
-    const char *output;    // NULL: stdout
+    size_t bytes;                 // of the whole buffer
+    double reduce_seconds;        // a byte
+    const char *output;           // NULL: stdout
+    const char *goal, *msccl;     // files to read, instead of an algorithm
+    struct clab_listing *listing; // what was read from one
 };
 
 // ---- finding the algorithm -----------------------------------------------------------------------------------
@@ -99,7 +102,7 @@ static int draw(const struct arguments *arguments, const struct clab_algorithm *
 static int write_to(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
 {
     if (arguments->format == GOAL)
-        return clab_export_goal(&arguments->problem, algorithm, 1, arguments->reduce_seconds, out);
+        return clab_goal_write(&arguments->problem, algorithm, 1, arguments->reduce_seconds, out);
     return draw(arguments, algorithm, out);
 }
 
@@ -123,7 +126,24 @@ static int write_to_file(const struct arguments *arguments, const struct clab_al
     return err;
 }
 
-static int show(struct arguments *arguments)
+// The problem is the file's. One that has bytes of its own is drawn as signals.
+static int take_listing(struct arguments *arguments, const struct clab_algorithm **algorithm_p)
+{
+    struct clab_problem *problem = &arguments->problem;
+    if (arguments->name || arguments->collective) {
+        clab_error("show: '%s': the file says which algorithm it is",
+                   arguments->name ? arguments->name : arguments->collective);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(load_listing(arguments->goal, arguments->msccl, &arguments->listing));
+    CLAB_TRY(clab_listing_problem(arguments->listing, arguments->bytes, 1, problem));
+    if (arguments->listing->loose && arguments->format != GOAL)
+        problem->count = 0;
+    *algorithm_p = &arguments->listing->algorithm;
+    return CLAB_OK;
+}
+
+static int take_algorithm(struct arguments *arguments, const struct clab_algorithm **algorithm_p)
 {
     const struct clab_algorithm *algorithm = choose(arguments);
     struct clab_problem *problem = &arguments->problem;
@@ -132,6 +152,16 @@ static int show(struct arguments *arguments)
     problem->collective = algorithm->collective;
     problem->lanes = arguments->lanes ? arguments->lanes : algorithm->default_lanes;
     problem->count = problem->collective == CLAB_BARRIER ? 0 : arguments->bytes / (size_t)clab_problem_blocks(problem);
+    *algorithm_p = algorithm;
+    return CLAB_OK;
+}
+
+static int show(struct arguments *arguments)
+{
+    const struct clab_algorithm *algorithm;
+    struct clab_problem *problem = &arguments->problem;
+    bool is_file = arguments->goal || arguments->msccl;
+    CLAB_TRY(is_file ? take_listing(arguments, &algorithm) : take_algorithm(arguments, &algorithm));
     if (arguments->format == SVG && problem->nranks > MAX_RANKS_SVG) {
         clab_error("show: --ranks %d: a picture of more than %d ranks shows nothing; use --format text",
                    problem->nranks, MAX_RANKS_SVG);
@@ -150,6 +180,8 @@ static const struct argp_option options[] = {
     {"root", 'r', "RANK", 0, "root (0)", 0},
     {"group", KEY_GROUP, "N", 0, "ranks a node, for hierarchical algorithms (the square root of P)", 0},
     {"format", 'f', "FORMAT", 0, "text, svg, or goal: for LogGOPSim and its relatives (text)", 0},
+    {"goal", KEY_GOAL, "FILE", 0, "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom", 0},
+    {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn", 0},
     {"bytes", KEY_BYTES, "SIZE", 0, "of the collective's whole buffer, for goal (1M)", 0},
     {"reduce", KEY_REDUCE, "TIME", 0, "a byte reduced, such as 0.1ns/B or 10GB/s, for goal (nothing)", 0},
     {"output", 'o', "FILE", 0, "where to write (standard output)", 0},
@@ -207,6 +239,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             refuse("reduce", arg, "a time a byte or a rate, such as 0.1ns/B or 10GB/s");
         return 0;
     case 'o': arguments->output = arg; return 0;
+    case KEY_GOAL: arguments->goal = arg; return 0;
+    case KEY_MSCCL: arguments->msccl = arg; return 0;
     case ARGP_KEY_ARG:
         if (arguments->name) {
             clab_error("show: '%s' and '%s': one algorithm at a time", arguments->name, arg);
@@ -224,11 +258,13 @@ static int run(int argc, char **argv)
     struct arguments arguments = {.problem = {.nranks = 4}, .bytes = 1 << 20};
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-    if (!arguments.name) {
+    if (!arguments.name && !arguments.goal && !arguments.msccl) {
         list_algorithms();
         return EXIT_SUCCESS;
     }
-    switch (show(&arguments)) {
+    int err = show(&arguments);
+    clab_listing_free(arguments.listing);
+    switch (err) {
     case CLAB_OK: return EXIT_SUCCESS;
     case CLAB_EINVAL: return STATUS_USAGE;
     default: return EXIT_FAILURE;

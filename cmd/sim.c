@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "in_network.h"
 #include "kit.h"
+#include "load.h"
 #include "net.h"
 #include "schedule/schedule.h"
 #include "sim.h"
@@ -37,6 +38,8 @@ enum {
     KEY_DELAY,
     KEY_COMPUTE,
     KEY_IN_PLACE,
+    KEY_GOAL,
+    KEY_MSCCL,
     KEY_JSON,
     KEY_WHY,
     KEY_TRACE
@@ -48,6 +51,9 @@ static const struct argp_option argp_options[] = {
     {"bytes", 'b', "SIZE", 0,
      "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
     {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 0},
+    {"goal", KEY_GOAL, "FILE", 0,
+     "a schedule in GOAL, as `commlab show -f goal` or LogGOPSim has it, instead of COLLECTIVE", 0},
+    {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes says of how much", 0},
     {"alpha", KEY_ALPHA, "TIME", 0, "of --net flat: what a message costs, as 5us (0s)", 1},
     {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
     {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
@@ -138,6 +144,8 @@ static error_t parse_model(int key, char *arg, struct sim_request *r)
     case KEY_ENGINE: r->options.engine = parse_engine(arg); return 0;
     case KEY_CALLS: parse_number("--calls", arg, 1, CALLS_AT_MOST, &r->options.calls); return 0;
     case KEY_DELAY: parse_delay(arg, r); return 0;
+    case KEY_GOAL: r->goal = arg; return 0;
+    case KEY_MSCCL: r->msccl = arg; return 0;
     case KEY_COMPUTE: parse_time("--compute", arg, &r->options.compute); return 0;
     case KEY_IN_PLACE: r->options.in_place = true; return 0;
     case KEY_BETA: parse_cost("--beta", arg, &r->beta); break;
@@ -204,10 +212,42 @@ static void refuse_algorithm(const struct sim_request *r)
     exit(STATUS_USAGE);
 }
 
+static void refuse_bytes(const struct sim_request *r)
+{
+    clab_error("sim: --bytes %zu is less than one %s for each of %d blocks", r->bytes, clab_type_name(r->type),
+               clab_problem_blocks(&r->problem));
+    exit(STATUS_USAGE);
+}
+
+// A file says what the collective is, among how many ranks, with which root and lanes.
+static int complete_listing(struct sim_request *r)
+{
+    if (r->collective || strcmp(r->algorithm, "all") || r->problem.nranks || r->problem.root || r->lanes) {
+        clab_error("sim: --%s: the file says which collective and algorithm it is, and its ranks, root and lanes",
+                   r->goal ? "goal" : "msccl");
+        exit(STATUS_USAGE);
+    }
+    CLAB_TRY(load_listing(r->goal, r->msccl, &r->listing));
+    bool loose = r->listing->loose;
+    r->options.element_bytes = loose ? 1 : clab_type_bytes(r->type);
+    CLAB_TRY(clab_listing_problem(r->listing, r->bytes, r->options.element_bytes, &r->problem));
+    r->collective = loose ? "goal" : clab_collective_name(r->problem.collective);
+    r->algorithm = r->listing->name;
+    r->bytes = loose ? 0 : r->problem.count * r->options.element_bytes * (size_t)clab_problem_blocks(&r->problem);
+    return CLAB_OK;
+}
+
 // What the options say together.
-static void complete(struct sim_request *r)
+static int complete(struct sim_request *r)
 {
     struct clab_problem *p = &r->problem;
+    if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
+        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
+        exit(STATUS_USAGE);
+    }
+    if (r->goal || r->msccl)
+        return complete_listing(r);
+    p->nranks = p->nranks ? p->nranks : 2;
     if (!r->collective || clab_collective_parse(r->collective, &p->collective) != CLAB_OK)
         refuse_collective(r->collective);
     if (strcmp(r->algorithm, "all") && strcmp(r->algorithm, "in_network") &&
@@ -217,19 +257,13 @@ static void complete(struct sim_request *r)
         clab_error("sim: --root %d is not a root of %s with %d ranks", p->root, r->collective, p->nranks);
         exit(STATUS_USAGE);
     }
-    if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
-        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
-        exit(STATUS_USAGE);
-    }
     r->options.element_bytes = clab_type_bytes(r->type);
     size_t element = r->options.element_bytes * (size_t)clab_problem_blocks(p);
     p->count = p->collective == CLAB_BARRIER ? 0 : r->bytes / element;
-    if (p->count == 0 && p->collective != CLAB_BARRIER) {
-        clab_error("sim: --bytes %zu is less than one %s for each of %d blocks", r->bytes, clab_type_name(r->type),
-                   clab_problem_blocks(p));
-        exit(STATUS_USAGE);
-    }
+    if (p->count == 0 && p->collective != CLAB_BARRIER)
+        refuse_bytes(r);
     r->bytes = p->count * element;
+    return CLAB_OK;
 }
 
 static int set_delays(struct sim_request *r)
@@ -293,6 +327,10 @@ static int answer_all(const struct sim_request *r, struct sim_answer *answers, i
 {
     bool all = strcmp(r->algorithm, "all") == 0;
     int n = 0;
+    if (r->listing) {
+        *n_p = 1;
+        return answer_one(r, &r->listing->algorithm, &answers[0]);
+    }
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         struct clab_problem problem = r->problem;
         problem.lanes = r->lanes ? r->lanes : (*a)->default_lanes;
@@ -317,7 +355,8 @@ static int answer_all(const struct sim_request *r, struct sim_answer *answers, i
 // Say more of the first answer, if that is asked for.
 static int look_closer(const struct sim_request *r, const struct sim_answer *a, struct clab_json *json)
 {
-    const struct clab_algorithm *algorithm = clab_algorithm_find(r->problem.collective, a->name);
+    const struct clab_algorithm *algorithm =
+        r->listing ? &r->listing->algorithm : clab_algorithm_find(r->problem.collective, a->name);
     if (!r->why && !r->trace)
         return CLAB_OK;
     if (!algorithm) {
@@ -379,14 +418,14 @@ static int run(int argc, char **argv)
         return sim_sweep(argc - 1, argv + 1);
     static const struct argp argp = {
         .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]", .doc = doc};
-    struct sim_request request = {
-        .algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.nranks = 2, .lanes = 1}};
+    struct sim_request request = {.algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.lanes = 1}};
     char *command = kit_command_line(argc, argv); // before argp moves its words
     request.command = command ? command : "commlab sim";
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
-    complete(&request);
-    int err = set_delays(&request);
+    int err = complete(&request);
+    if (!err)
+        err = set_delays(&request);
     if (!err)
         err = load_net(&request);
     if (!err)
@@ -394,6 +433,7 @@ static int run(int argc, char **argv)
     free(command);
     free(request.delays);
     clab_net_free(request.net);
+    clab_listing_free(request.listing);
     return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -8,12 +8,17 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "schedule/listing.h"
 
 enum { ENOUGH_MESSAGES = 10000 }; // for a rate to say something
 
 void sim_print_question(const struct sim_request *r)
 {
     char size[CLAB_TEXT];
+    if (clab_listing_is_loose(r->listing)) {
+        printf("# %s among %d ranks on %s: %s\n", r->goal, r->problem.nranks, r->net->name, r->net->title);
+        return;
+    }
     printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
            clab_type_name(r->type), r->problem.nranks, r->net->name, r->net->title);
 }

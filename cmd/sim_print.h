@@ -16,6 +16,8 @@ struct sim_delay {
 
 struct sim_request {
     const char *collective, *algorithm, *net_name;
+    const char *goal, *msccl;     // files
+    struct clab_listing *listing; // what was read from one; NULL: none
     enum clab_type type;
     size_t bytes;
     double alpha, beta, gamma;

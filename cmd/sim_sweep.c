@@ -151,7 +151,7 @@ static void add_entries(const struct request *r, struct sweep_line *line)
     const bool all = is_in_list(r->algorithms, "all");
     for (int i = 0; clab_algorithms[i] && line->nentries < SWEEP_ALGORITHMS - 1; i++) {
         const struct clab_algorithm *a = clab_algorithms[i];
-        const struct clab_problem problem = {a->collective, line->nranks, 0, a->default_lanes, 0, 1};
+        const struct clab_problem problem = {a->collective, line->nranks, 0, a->default_lanes, 0, 1, NULL};
         if (a->collective == line->collective && (all || is_in_list(r->algorithms, a->name)) && a->supports(&problem))
             line->entries[line->nentries++] = (struct sweep_entry){a->name, a};
     }

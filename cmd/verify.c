@@ -88,7 +88,7 @@ static int prove(struct clab_verifier *verifier, const struct arguments *argumen
     for (int ranks = arguments->low; ranks <= arguments->high; ranks++) {
         int roots = clab_collective_rooted(algorithm->collective) ? ranks : 1;
         for (int root = 0; root < roots; root++) {
-            struct clab_problem problem = {algorithm->collective, ranks, root, algorithm->default_lanes, 0, 0};
+            struct clab_problem problem = {algorithm->collective, ranks, root, algorithm->default_lanes, 0, 0, NULL};
             if (ranks <= SMALL_RANKS)
                 CLAB_TRY(prove_variants(verifier, problem, proof));
             CLAB_TRY(prove_problem(verifier, &problem, proof));

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/err.h"
+#include "schedule/listing.h"
 
 static const struct clab_link *link_of(const struct clab_net *net, int nranks)
 {
@@ -31,6 +32,7 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
     result_p->latency = ((double)claim.rounds + others * (double)claim.messages_max) * link->alpha;
     result_p->bandwidth = ((double)claim.serial + others * (double)claim.sent_max) * chunk * link->beta;
     result_p->reduce = ((double)claim.reduced + others * (double)claim.reduced_max) * chunk * net->gamma;
+    result_p->reduce += problem->listing ? problem->listing->calc : 0;
     result_p->wait = 0;
     result_p->seconds = result_p->latency + result_p->bandwidth + result_p->reduce;
     result_p->whole = result_p->seconds * (options->calls > 1 ? options->calls : 1);
@@ -71,6 +73,8 @@ double clab_engine_about(const struct clab_problem *problem, const struct clab_a
     }
     double call = net->call + (double)claim.rounds * lanes * (message + net->stage + net->lane) +
                   (double)claim.serial * lanes * chunk * byte + (double)claim.reduced * lanes * chunk * gamma;
+    if (problem->listing)
+        call += problem->listing->calc * lanes;
     double delay = 0;
     for (int rank = 0; rank < problem->nranks && options->delays; rank++)
         delay = fmax(delay, options->delays[rank]);

@@ -95,7 +95,7 @@ FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
         if (s->steps[i].op == CLAB_SEND) {
             s->first_send = i;
             sends++;
-        } else if (s->steps[i].op != CLAB_COPY) {
+        } else if (s->steps[i].op < CLAB_COPY) {
             s->first_receive = i;
             receives++;
         }

@@ -124,6 +124,7 @@ struct full {
     struct slices slices;
     struct places places;
     bool has_places; // copies cost something
+    bool has_calcs;  // there are steps that calculate
     enum mode mode;
     bool timed;    // the earliest goes first in any case
     size_t *aside; // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none

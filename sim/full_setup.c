@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "full.h"
 #include "recorder.h"
+#include "schedule/listing.h"
 
 // What a core's own cache surely holds.
 enum { NEAR_BYTES = 1 << 18 };
@@ -159,12 +160,13 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
     s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
     s->has_places = net->nlevels > 0;
+    s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
     const struct clab_topology *topology = &net->topology;
     bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->problem->nranks);
     bool shares_links = s->timed && clab_net_shares_links(net, s->problem->nranks);
     bool shares_cores = s->timed && clab_net_shares_cores(net, s->problem->nranks);
     bool plain = !shares_links && !shares_cores && !is_far && topology->inside != CLAB_INSIDE_MESH &&
-                 s->problem->lanes == 1 && !s->has_places && !net_waits(net);
+                 s->problem->lanes == 1 && !s->has_places && !s->has_calcs && !net_waits(net);
     s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;
     s->has_outbox =

@@ -222,6 +222,25 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
     post(s, &message, mode);
 }
 
+// The calculations (schedule.h) from `step` on, which end by `limit`, after `from`; returns their end.
+static double price_calcs(const struct turn *t, const struct clab_step *step, const struct clab_step *limit,
+                          double from)
+{
+    for (; step < limit && step->op == CLAB_CALC; step++)
+        from = price_core(t, from, ticks_round(t->s->tolls.ticks, step->src.first + 1e-9 * step->src.count),
+                          PART_REDUCE, MODE_ANY);
+    return from;
+}
+
+// What a stage calculates from its begin on, beside its messages.
+static void calc_at_once(const struct turn *t)
+{
+    struct full *s = t->s;
+    t->l->end = price_calcs(t, s->steps, s->steps + s->nsteps, t->l->clock);
+    if (RECORDS(s, MODE_ANY))
+        recorder_end(t, t->l->end, s->recorder->at);
+}
+
 // Whether the stage at hand has no message. (What a stage takes beside its messages is part of theirs.)
 FULL_INLINE bool is_silent(const struct full *s)
 {
@@ -241,6 +260,8 @@ FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
     t->l->end = t->l->clock;
     if (RECORDS(s, mode))
         recorder_entered(t);
+    if (mode == MODE_ANY && s->has_calcs && s->nsteps > 0 && s->steps[0].op == CLAB_CALC)
+        calc_at_once(t);
     for (int i = s->first_send, left = s->sends; left > 0; i++)
         if (s->steps[i].op == CLAB_SEND) {
             send(t, &s->steps[i], mode);
@@ -379,6 +400,8 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, link, toll, message, fixed, work, mode);
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
+    if (mode == MODE_ANY && s->has_calcs)
+        end = price_calcs(t, step + 1, s->steps + s->nsteps, end);
     if (mode == MODE_ANY && s->has_places) {
         if (must_pack(s, step->dst))
             end = copy_bytes(t, end, toll->bytes, s->load);

@@ -46,7 +46,7 @@ static struct clab_claim claim_wrongly(const struct clab_problem *problem)
 static void test_claim_off_by_one_in_any_field_is_rejected(void **state)
 {
     (void)state;
-    const struct clab_problem problem = {CLAB_ALLREDUCE, 5, 0, 2, 0, 0};
+    const struct clab_problem problem = {CLAB_ALLREDUCE, 5, 0, 2, 0, 0, NULL};
     struct clab_verdict verdict;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "halving_doubling");
     struct clab_algorithm mutated = *base;
@@ -63,7 +63,7 @@ static void test_claim_off_by_one_in_any_field_is_rejected(void **state)
 static void test_found_costs_are_those_of_the_textbook(void **state)
 {
     (void)state;
-    const struct clab_problem ring = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0}, chain = {CLAB_BROADCAST, 5, 3, 3, 0, 0};
+    const struct clab_problem ring = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL}, chain = {CLAB_BROADCAST, 5, 3, 3, 0, 0, NULL};
     struct clab_verdict v;
     assert_int_equal(clab_verify(verifier, &ring, clab_algorithm_find(CLAB_ALLREDUCE, "ring"), &v), CLAB_OK);
     assert_int_equal(v.found.rounds, 6);
@@ -89,7 +89,7 @@ STAGE(with_pauses)
 static void test_empty_stages_are_sound(void **state)
 {
     (void)state;
-    const struct clab_problem problem = {CLAB_ALLREDUCE, 7, 0, 1, 0, 0};
+    const struct clab_problem problem = {CLAB_ALLREDUCE, 7, 0, 1, 0, 0, NULL};
     struct clab_verdict verdict;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_algorithm mutated = *base;
@@ -109,12 +109,12 @@ static void test_sets_of_more_than_a_word_work(void **state)
     const int ranks[] = {63, 64, 65, 130};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
-            const struct clab_problem problem = {(*a)->collective, ranks[i], 0, (*a)->default_lanes, 0, 0};
+            const struct clab_problem problem = {(*a)->collective, ranks[i], 0, (*a)->default_lanes, 0, 0, NULL};
             struct clab_verdict verdict;
             if (clab_verify(verifier, &problem, *a, &verdict) != CLAB_OK)
                 fail_msg("%s %s: %s", clab_collective_name((*a)->collective), (*a)->name, verdict.text);
         }
-    const struct clab_problem problem = {CLAB_ALLREDUCE, 130, 0, 1, 0, 0};
+    const struct clab_problem problem = {CLAB_ALLREDUCE, 130, 0, 1, 0, 0, NULL};
     struct clab_verdict verdict;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "doubling");
     struct clab_algorithm mutated = *base;

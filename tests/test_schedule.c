@@ -252,7 +252,7 @@ static void run_counts(struct machine *m, int nranks, int root, int lanes, int g
 {
     const size_t P = (size_t)nranks, counts[] = {0, 1, P - 1, P, 2 * P + 1, 3 * P + 2};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        m->problem = (struct clab_problem){m->algorithm->collective, nranks, root, lanes, group, counts[i]};
+        m->problem = (struct clab_problem){m->algorithm->collective, nranks, root, lanes, group, counts[i], NULL};
         if (m->problem.collective == CLAB_BARRIER)
             m->problem.count = 0;
         if (m->algorithm->supports(&m->problem))
@@ -297,7 +297,7 @@ static void test_double_tree_shares_the_work(void **state)
     (void)state;
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, "double_tree");
     for (int nranks = 2; nranks <= 100; nranks++) {
-        const struct clab_problem problem = {CLAB_ALLREDUCE, nranks, 0, 2, 0, 0};
+        const struct clab_problem problem = {CLAB_ALLREDUCE, nranks, 0, 2, 0, 0, NULL};
         int busy_in_both = 0;
         for (int rank = 0; rank < nranks; rank++) {
             int first = children(&problem, algorithm, rank, 0), second = children(&problem, algorithm, rank, 1);
@@ -333,7 +333,7 @@ static void test_chunks_of_all_lanes_tile_the_buffer(void **state)
     for (size_t count = 0; count < 23; count++)
         for (int lanes = 1; lanes < 5; lanes++)
             for (int chunks = 1; chunks < 6; chunks++) {
-                const struct clab_problem problem = {CLAB_ALLGATHER, 3, 0, lanes, 0, count};
+                const struct clab_problem problem = {CLAB_ALLGATHER, 3, 0, lanes, 0, count, NULL};
                 char covered[3 * 23] = {0};
                 for (int lane = 0; lane < lanes; lane++)
                     for (int chunk = 0; chunk < 3 * chunks; chunk++) {
@@ -372,7 +372,7 @@ static void test_collectives_hold_and_want_what_they_should(void **state)
         {CLAB_SENDRECV, 0, 1, "1", "1", "0", "0"},
     };
     for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
-        const struct clab_problem problem = {row->collective, 3, row->root, 1, 0, 4};
+        const struct clab_problem problem = {row->collective, 3, row->root, 1, 0, 4, NULL};
         assert_int_equal(clab_problem_blocks(&problem), row->blocks);
         for (int block = 0; block < row->blocks; block++) {
             assert_int_equal(clab_problem_holds(&problem, 1, block), row->holds[block] == '1');
@@ -405,7 +405,7 @@ static void test_bad_problems_are_refused(void **state)
 {
     (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
-    const struct clab_problem good = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0};
+    const struct clab_problem good = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL};
     struct clab_problem bad[6] = {good, good, good, good, good, good};
     bad[0].nranks = 0;
     bad[1].root = 4;

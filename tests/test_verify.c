@@ -366,7 +366,7 @@ static int free_verifier(void **state)
 
 static struct clab_problem problem_of(const struct mutant *mutant)
 {
-    return (struct clab_problem){mutant->collective, mutant->nranks, mutant->root, mutant->lanes, 0, 0};
+    return (struct clab_problem){mutant->collective, mutant->nranks, mutant->root, mutant->lanes, 0, 0, NULL};
 }
 
 // The mutant is rejected for its reason; what it was made of is sound, by the same verifier, afterwards.
@@ -404,7 +404,7 @@ static void test_every_flaw_has_a_mutant(void **state)
 static void test_verdict_names_rank_lane_stage_and_chunk(void **state)
 {
     (void)state;
-    const struct clab_problem problem = {CLAB_ALLREDUCE, 4, 0, 2, 0, 0};
+    const struct clab_problem problem = {CLAB_ALLREDUCE, 4, 0, 2, 0, 0, NULL};
     struct clab_verdict verdict;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_algorithm mutated = *base;

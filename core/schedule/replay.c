@@ -3,9 +3,12 @@
 
 #include "schedule/replay.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "schedule/listing.h"
 
 enum { NOTHING = -1 };
 
@@ -93,7 +96,7 @@ static bool check_write(struct clab_replay *r, int rank, struct clab_span span)
     int stamp = r->actors[rank].stage + 1;
     size_t first = clab_replay_index(r, rank, span.buffer, span.first);
     for (int i = 0; i < span.count; i++) {
-        if (r->written[first + (size_t)i] == stamp)
+        if (r->written[first + (size_t)i] == stamp && !clab_listing_is_loose(r->problem->listing))
             return fail_step(r, CLAB_FLAW_OVERLAP, rank, span.first + i, "writes a chunk twice");
         r->written[first + (size_t)i] = stamp;
     }
@@ -103,6 +106,8 @@ static bool check_write(struct clab_replay *r, int rank, struct clab_span span)
 static bool check_step(struct clab_replay *r, int rank, const struct clab_step *step)
 {
     bool reduces = step->op == CLAB_RECV_REDUCE, local = step->op == CLAB_COPY;
+    if (step->op == CLAB_CALC && clab_listing_is_loose(r->problem->listing))
+        return true;
     if (step->op > CLAB_COPY || (reduces && !clab_collective_reduces(r->problem->collective)))
         return fail_step(r, CLAB_FLAW_STEP, rank, step->dst.first, "a step that this collective does not know");
     if (!local && (step->peer < 0 || step->peer >= r->problem->nranks || step->peer == rank))
@@ -121,7 +126,7 @@ static bool check_copies(struct clab_replay *r, int rank, int n)
     int stamp = r->actors[rank].stage + 1;
     for (int i = 0; i < n; i++) {
         struct clab_span dst = r->steps[i].dst;
-        if (r->steps[i].op != CLAB_COPY)
+        if (r->steps[i].op < CLAB_COPY)
             continue;
         for (int c = 0; c < dst.count; c++)
             if (r->used[clab_replay_index(r, rank, dst.buffer, dst.first + c)] == stamp)
@@ -194,7 +199,7 @@ static bool take_up(struct clab_replay *r, int rank, int n)
         const struct clab_step *step = &r->steps[i];
         if (!check_step(r, rank, step))
             return false;
-        actor->pending += step->op != CLAB_COPY;
+        actor->pending += step->op < CLAB_COPY;
         if (step->op == CLAB_SEND) {
             leaves.alpha++;
             leaves.beta += step->src.count;
@@ -212,7 +217,7 @@ static bool take_up(struct clab_replay *r, int rank, int n)
 // How many stages nobody needs more of.
 static int stage_limit(const struct clab_replay *r)
 {
-    return 64 + 16 * r->problem->nranks;
+    return r->problem->listing ? INT_MAX : 64 + 16 * r->problem->nranks;
 }
 
 // Enter the next stage that has steps, or end.
@@ -237,7 +242,7 @@ static bool enter(struct clab_replay *r, int rank)
     if (actor->pending == 0)
         r->ready[r->nready++] = rank;
     for (int id = rank * r->width; id < rank * r->width + n; id++)
-        if (r->posts[id].step.op != CLAB_COPY && !post(r, rank, id))
+        if (r->posts[id].step.op < CLAB_COPY && !post(r, rank, id))
             return false;
     return true;
 }
@@ -251,7 +256,7 @@ static bool land(struct clab_replay *r, int rank, const struct clab_post *post, 
     bool reduces = step->op == CLAB_RECV_REDUCE, joins = reduces || r->problem->collective == CLAB_BARRIER;
     uint64_t *set = set_at(r->set, r, to);
     const uint64_t *more = set_at(r->waiting_set, r, from);
-    if (r->waiting_identity[from] % r->chunks != chunk % r->chunks)
+    if (r->waiting_identity[from] % r->chunks != chunk % r->chunks && !clab_listing_is_even(r->problem->listing))
         return fail_step(r, CLAB_FLAW_SIZE, rank, chunk, "gets a chunk of another place in its block");
     if (reduces && r->identity[to] == NOTHING)
         return fail_step(r, CLAB_FLAW_UNDEFINED, rank, chunk, "reduces into a chunk that it does not have");
@@ -278,19 +283,21 @@ static void advance_clocks(struct clab_replay *r, int rank)
 {
     struct clab_actor *actor = &r->actors[rank];
     struct clab_clocks end = actor->now, landed = actor->now;
-    int reduced = 0;
+    long reduced = 0;
     for (int i = 0; i < actor->nposts; i++) {
         struct clab_post *post = &r->posts[rank * r->width + i];
         if (post->step.op == CLAB_SEND) {
             actor->messages++;
             actor->sent += post->step.src.count;
             end = post->leaves;
-        } else if (post->step.op != CLAB_COPY) {
+        } else if (post->step.op < CLAB_COPY) {
             landed.alpha = later(landed.alpha + 1, post->leaves.alpha);
             landed.beta = later(landed.beta + post->step.dst.count, post->leaves.beta);
             landed.gamma = later(landed.gamma, post->leaves.gamma);
             post->landed = landed.alpha;
             reduced += post->step.op == CLAB_RECV_REDUCE ? post->step.dst.count : 0;
+        } else if (post->step.op == CLAB_CALC) { // what is read from GOAL reduces in ns
+            reduced += 1000000000L * post->step.src.first + post->step.src.count;
         }
     }
     actor->reduced += reduced;
@@ -333,7 +340,7 @@ static void show_write(const struct clab_replay *r, int rank, enum clab_buffer b
 static void show(const struct clab_replay *r, int rank, const struct clab_post *post)
 {
     const struct clab_step *step = &post->step;
-    if (step->op != CLAB_COPY && r->observer->message)
+    if (step->op < CLAB_COPY && r->observer->message)
         show_message(r, rank, post);
     for (int i = 0; i < step->dst.count && r->observer->write; i++)
         show_write(r, rank, step->dst.buffer, step->dst.first + i);
@@ -363,7 +370,7 @@ static bool leave(struct clab_replay *r, int rank)
 static const struct clab_post *first_pending(const struct clab_replay *r, int rank)
 {
     const struct clab_post *post = &r->posts[rank * r->width];
-    while (post->matched || post->step.op == CLAB_COPY)
+    while (post->matched || post->step.op >= CLAB_COPY)
         post++;
     return post;
 }

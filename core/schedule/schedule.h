@@ -51,11 +51,12 @@ bool clab_collective_rooted(enum clab_collective collective);
 // allgather, what each gets in a reduce-scatter, what each pair exchanges in an alltoall. 0 is legal.
 struct clab_problem {
     enum clab_collective collective;
-    int nranks;   // P >= 1
-    int root;     // 0 <= root < P; 0 where there is none
-    int lanes;    // >= 1
-    int group;    // ranks a node, for two-level algorithms; 0: the algorithm chooses
-    size_t count; // elements of a block
+    int nranks;                         // P >= 1
+    int root;                           // 0 <= root < P; 0 where there is none
+    int lanes;                          // >= 1
+    int group;                          // ranks a node, for two-level algorithms; 0: the algorithm chooses
+    size_t count;                       // elements of a block
+    const struct clab_listing *listing; // the schedule, where it was read from a file (listing.h); NULL: it is computed
 };
 
 enum clab_buffer { CLAB_DATA, CLAB_INPUT, CLAB_SCRATCH, CLAB_BUFFER_COUNT };
@@ -65,9 +66,11 @@ struct clab_span {
     int first, count; // in chunks
 };
 
-enum clab_step_op { CLAB_SEND, CLAB_RECV, CLAB_RECV_REDUCE, CLAB_COPY };
+enum clab_step_op { CLAB_SEND, CLAB_RECV, CLAB_RECV_REDUCE, CLAB_COPY, CLAB_CALC };
 
 // SEND: src to peer.  RECV: dst from peer.  RECV_REDUCE: dst = dst (op) what peer sends.  COPY: dst = src, no peer.
+// CALC, in what was read from GOAL only: the rank's core is busy for src.first s and src.count ns, from when the receive
+// before it among the steps has landed; from the stage's begin, if there is none.
 struct clab_step {
     enum clab_step_op op;
     int peer;
