@@ -94,6 +94,10 @@ static int take(void *user, const char *section, const char *name, const char *v
 { (void)user; (void)section; (void)name; (void)value; return 1; }
 int main(void) { return ini_parse("", take, 0) == 0; }
 C
+    library expat 'schedules in MSCCL'"'"'s XML are read' 'no XML is read: --msccl' libexpat1-dev expat-devel <<'C'
+#include <expat.h>
+int main(void) { XML_Parser parser = XML_ParserCreate(0); XML_ParserFree(parser); return !parser; }
+C
     probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links -lcmocka <<'C'
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,6 +18,7 @@ libc6-dev                         glibc-devel
 make                              make
 libjansson-dev                    jansson-devel
 libinih-dev                       inih-devel
+libexpat1-dev                     expat-devel
 libcmocka-dev                     libcmocka-devel
 libfabric-dev                     libfabric-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "schedule/goal.h"
+#include "schedule/msccl.h"
 
 int load_listing(const char *goal, const char *msccl, struct clab_listing **listing_p)
 {
@@ -21,7 +22,7 @@ int load_listing(const char *goal, const char *msccl, struct clab_listing **list
         clab_error("%s: it can not be read: %m", path);
         return CLAB_ENOENT;
     }
-    int err = clab_goal_read(file, path, listing_p);
+    int err = goal ? clab_goal_read(file, path, listing_p) : clab_msccl_read(file, path, listing_p);
     fclose(file);
     return err;
 }

@@ -16,11 +16,12 @@
 #include "load.h"
 #include "schedule/draw.h"
 #include "schedule/goal.h"
+#include "schedule/msccl.h"
 
 enum { STATUS_USAGE = 2, MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
 enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP, KEY_GOAL, KEY_MSCCL };
 
-enum format { TEXT, SVG, GOAL };
+enum format { TEXT, SVG, GOAL, MSCCL };
 
 struct arguments {
     const char *name;       // of the algorithm; NULL: list them
@@ -103,6 +104,8 @@ static int write_to(const struct arguments *arguments, const struct clab_algorit
 {
     if (arguments->format == GOAL)
         return clab_goal_write(&arguments->problem, algorithm, 1, arguments->reduce_seconds, out);
+    if (arguments->format == MSCCL)
+        return clab_msccl_write(&arguments->problem, algorithm, out);
     return draw(arguments, algorithm, out);
 }
 
@@ -179,7 +182,7 @@ static const struct argp_option options[] = {
     {"lanes", 'L', "N", 0, "lanes (the algorithm's own)", 0},
     {"root", 'r', "RANK", 0, "root (0)", 0},
     {"group", KEY_GROUP, "N", 0, "ranks a node, for hierarchical algorithms (the square root of P)", 0},
-    {"format", 'f', "FORMAT", 0, "text, svg, or goal: for LogGOPSim and its relatives (text)", 0},
+    {"format", 'f', "FORMAT", 0, "text, svg, goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)", 0},
     {"goal", KEY_GOAL, "FILE", 0, "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom", 0},
     {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn", 0},
     {"bytes", KEY_BYTES, "SIZE", 0, "of the collective's whole buffer, for goal (1M)", 0},
@@ -210,13 +213,13 @@ static int parse_count(const char *option, const char *text, int low, int high, 
 
 static int parse_format(const char *text, enum format *format_p)
 {
-    static const char *const names[] = {[TEXT] = "text", [SVG] = "svg", [GOAL] = "goal"};
-    for (int i = TEXT; i <= GOAL; i++)
+    static const char *const names[] = {[TEXT] = "text", [SVG] = "svg", [GOAL] = "goal", [MSCCL] = "msccl"};
+    for (int i = TEXT; i <= MSCCL; i++)
         if (!strcmp(text, names[i])) {
             *format_p = (enum format)i;
             return 0;
         }
-    refuse("format", text, "text, svg or goal");
+    refuse("format", text, "text, svg, goal or msccl");
     return 0;
 }
 
@@ -271,4 +274,4 @@ static int run(int argc, char **argv)
     }
 }
 
-const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG or GOAL", run};
+const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, GOAL or MSCCL's XML", run};

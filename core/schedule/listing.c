@@ -11,7 +11,7 @@
 #include "schedule/verify.h"
 
 // Chunks of all ranks that proving a schedule may follow: it holds a set of contributors for each.
-enum { MOST_CHUNKS = 1 << 22 };
+enum { MOST_CHUNKS = 1 << 22, MOST_STAGES = 1 << 25 };
 
 // ---- the algorithm -------------------------------------------------------------------------------------------
 
@@ -117,6 +117,8 @@ void clab_listing_free(struct clab_listing *l)
 
 int clab_listing_begin_stage(struct clab_listing *l)
 {
+    if (l->nstages == MOST_STAGES)
+        return CLAB_ENOMEM;
     if (l->nstages + 2 > l->stage_room) {
         size_t room = 2 * l->stage_room + 64;
         size_t *more = realloc(l->stages, room * sizeof *more);
