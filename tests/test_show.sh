@@ -66,6 +66,20 @@ check draws_one_rank writes "reduce flat, 1 rank, root 0: 0 rounds" show flat -c
 check draws_many_ranks writes "allreduce doubling, 200 ranks: 9 rounds" show doubling -n 200
 check draws_svg_to_a_file
 check writes_goal writes "l1: send 6b to 1 tag 0" show ring -n 2 -f goal --bytes 12
+reads_back() { # FORMAT: what is written of a file that was read is that file
+    run 0 show ring -n 5 -f "$1" -o "$scratch/a" && run 0 show "--$1" "$scratch/a" -f "$1" -o "$scratch/b" || return 1
+    why="$(diff "$scratch/a" "$scratch/b" | head -n 5)"
+    cmp -s "$scratch/a" "$scratch/b"
+}
+reads_goal_back() { reads_back goal; }
+reads_msccl_back() { reads_back msccl; }
+refuses_goal_by_its_line() {
+    printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\n}\n' >"$scratch/c"
+    refuses 1 "$scratch/c:3: rank 0: this message is never received" show --goal "$scratch/c"
+}
+check reads_goal_back
+check_with expat reads_msccl_back
+check refuses_goal_by_its_line
 check leaves_a_file_alone_if_refused
 check refuses_ambiguous_name refuses 2 "allgather, alltoall: choose one with --collective" show bruck
 check refuses_unknown_algorithm refuses 2 "no algorithm 'rong'" show rong

@@ -168,8 +168,13 @@ static int give_lanes(struct lowering *w, int *next)
         if (root_of(nodes, i) != i)
             continue;
         int lane = 0;
-        for (int j = last[i]; j != NOBODY; j = before[j])
+        bool does_something = false;
+        for (int j = last[i]; j != NOBODY; j = before[j]) {
             lane = next[nodes[j].rank] > lane ? next[nodes[j].rank] : lane;
+            does_something |= nodes[j].op->type != CLAB_GOAL_CALC || nodes[j].op->size > 0;
+        }
+        if (!does_something)
+            continue;
         for (int j = last[i]; j != NOBODY; j = before[j]) {
             next[nodes[j].rank] = lane + 1;
             nodes[j].lane = lane;

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 
-enum { MOST_RANKS = 1 << 17, MOST_OPS = 1 << 26, LABEL_ROOM = 32, HEAD_ROOM = 4096 };
+enum { MOST_RANKS = 1 << 12, MOST_OPS = 1 << 26, LABEL_ROOM = 32, HEAD_ROOM = 4096 };
 
 struct label {
     char text[LABEL_ROOM];
@@ -78,7 +78,7 @@ static int take_number(struct reader *r, size_t most, const char *wanted, size_t
         return fail(r, wanted);
     for (const char *c = r->at; isdigit((unsigned char)*c); c++) {
         size_t digit = (size_t)(*c - '0');
-        if (number > (most - digit) / 10)
+        if (digit > most || number > (most - digit) / 10)
             return fail(r, wanted);
         number = 10 * number + digit;
     }
@@ -268,7 +268,7 @@ static int take_ranks(struct reader *r)
 {
     if (r->goal->nranks)
         return fail(r, "one num_ranks only");
-    CLAB_TRY(take_int(r, MOST_RANKS, "a number of ranks, 131072 at most", &r->goal->nranks));
+    CLAB_TRY(take_int(r, MOST_RANKS, "a number of ranks, 4096 at most", &r->goal->nranks));
     if (r->goal->nranks == 0)
         return fail(r, "at least one rank");
     r->goal->ranks = calloc((size_t)r->goal->nranks, sizeof *r->goal->ranks);

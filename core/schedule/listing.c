@@ -11,7 +11,7 @@
 #include "schedule/verify.h"
 
 // Chunks of all ranks that proving a schedule may follow: it holds a set of contributors for each.
-enum { MOST_CHUNKS = 1 << 22, MOST_STAGES = 1 << 25 };
+enum { MOST_CHUNKS = 1 << 22, MOST_STAGES = 1 << 25, MOST_WORDS = 1 << 25, MOST_POSTS = 1 << 22 };
 
 // ---- the algorithm -------------------------------------------------------------------------------------------
 
@@ -155,6 +155,15 @@ void clab_listing_end_program(struct clab_listing *l)
 
 // ---- closing -------------------------------------------------------------------------------------------------
 
+// Whether the proof fits into memory: of each rank's chunks, a bit for every rank.
+static bool can_be_followed(const struct clab_listing *l)
+{
+    const struct clab_problem *p = &l->problem;
+    double chunks = l->loose ? 1 + l->width : (2.0 * clab_problem_blocks(p) + l->scratch) * l->chunks;
+    double words = (p->nranks + 63) / 64;
+    return p->nranks * chunks * words <= MOST_WORDS && (double)p->nranks * l->width <= MOST_POSTS;
+}
+
 // What it does is found by doing it. Of the claim of a loose one no more than its bytes is of use, so that where the
 // chunks are too many to follow, all messages may count as the longest.
 static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
@@ -177,7 +186,7 @@ static int count(struct clab_listing *l, struct clab_verifier *verifier, const c
     l->claim.sent_max *= l->chunks;
     l->claim.sent_total *= l->chunks;
     err = CLAB_OK;
-    if ((long)l->chunks * l->problem.nranks * (l->width + 1) <= MOST_CHUNKS)
+    if ((double)l->chunks * l->problem.nranks * (l->width + 1) * ((l->problem.nranks + 63) / 64) <= MOST_CHUNKS)
         err = clab_verify(verifier, &l->problem, &l->algorithm, &verdict);
     if (err == CLAB_EWRONG && verdict.flaw == CLAB_FLAW_CLAIM)
         l->claim = verdict.found;
@@ -188,6 +197,11 @@ static int count(struct clab_listing *l, struct clab_verifier *verifier, const c
 int clab_listing_close(struct clab_listing *l, const char *path)
 {
     struct clab_verifier *verifier;
+    if (!can_be_followed(l)) {
+        clab_error("%s: %d ranks with %d chunks of a block and %d steps in a stage are too many to be proved", path,
+                   l->problem.nranks, l->chunks, l->width);
+        return CLAB_EUNSUPPORTED;
+    }
     CLAB_TRY(clab_verifier_create(&verifier));
     int err = count(l, verifier, path);
     clab_verifier_free(verifier);

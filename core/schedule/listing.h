@@ -43,7 +43,8 @@ static inline bool clab_listing_is_even(const struct clab_listing *listing)
 }
 
 // Write a listing: for each rank, each lane, its stages, each with its steps; then close it.
-//   errors: CLAB_ENOMEM; close: CLAB_EWRONG too (logged: flawed, ranks wait for each other ...), behind `path`
+//   errors: CLAB_ENOMEM; close, logged behind `path`: CLAB_EWRONG (flawed, ranks wait for each other ...),
+//           CLAB_EUNSUPPORTED (too large to be proved)
 int clab_listing_create(const struct clab_problem *problem, const char *name, struct clab_listing **listing_p);
 void clab_listing_free(struct clab_listing *listing); // NULL is fine
 int clab_listing_begin_stage(struct clab_listing *listing);

@@ -15,7 +15,7 @@
 
 #include "base/units.h"
 
-enum { MOST_GPUS = 1 << 14, MOST_CHUNKS = 1 << 20, MOST_BLOCKS = 1 << 22, MOST_STEPS = 1 << 24, MOST_LANES = 64 };
+enum { MOST_GPUS = 1 << 12, MOST_CHUNKS = 1 << 20, MOST_BLOCKS = 1 << 22, MOST_STEPS = 1 << 24, MOST_LANES = 64 };
 enum { PIECE = 1 << 16, NOT_GIVEN = -2 };
 
 struct reader {

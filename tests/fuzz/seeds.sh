@@ -97,6 +97,26 @@ seeds_nccl() {
     put table 'Algorithm | Tree | Ring |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 |\n'
 }
 
+seeds_goal() {
+    put ring 'num_ranks 2\n\nrank 0 {\nl1: send 8b to 1 tag 0\nl2: recv 8b from 1 tag 0\nl3: calc 5\nl3 requires l2\n}\n'
+    local rank='rank 1 {\nl1: send 8b to 0 tag 0\nl2: recv 8b from 0 tag 0\nl3: calc 0\nl3 requires l1\nl3 irequires l2\n}\n'
+    cat "$seeds/ring" >"$seeds/pair" && printf "$rank" >>"$seeds/pair"
+    put tree '/* two */ num_ranks 3\nrank 0 {\nsend 1b to 1\nsend 1b to 2 cpu 0 nic 0\n}\nrank 1 { recv 1b from 0\n}\nrank 2 {\nl1: recv 1b from 0\n}\n'
+}
+
+seeds_msccl() {
+    local step='srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"' algo='nchunksperloop="1" ngpus="2" coll="allreduce"'
+    local gpu='i_chunks="1" o_chunks="1" s_chunks="0"' rank
+    for rank in 0 1; do
+        put gpu$rank "<gpu id=\"$rank\" $gpu><tb id=\"0\" send=\"$((1 - rank))\" recv=\"$((1 - rank))\" chan=\"0\">"
+        printf '<step s="0" type="s" %s depid="-1" deps="-1" hasdep="0"/>' "$step" >>"$seeds/gpu$rank"
+        printf '<step s="1" type="rrc" %s depid="-1" deps="-1" hasdep="0"/></tb></gpu>' "$step" >>"$seeds/gpu$rank"
+    done
+    { printf '<algo name="x" proto="Simple" %s inplace="1">' "$algo" && cat "$seeds/gpu0" "$seeds/gpu1" && echo '</algo>'; } \
+        >"$seeds/exchange"
+    sed 's/s="\([01]\)"/& stage="0" at="\1"/' "$seeds/exchange" >"$seeds/staged"
+}
+
 # Eight bytes of numbers, then names.
 seeds_flags() {
     put names '\0\0\3\7\1\4\0\2ring,tree,auto'
