@@ -33,7 +33,7 @@ static struct sweep_line line_of(const struct clab_net *net, int nranks, const c
 static double seconds_of(const struct sweep_line *line, const char *name, size_t count)
 {
     const struct clab_algorithm *algorithm = clab_algorithm_find(line->collective, name);
-    const struct clab_problem problem = {line->collective, line->nranks, 0, algorithm->default_lanes, 0, count};
+    const struct clab_problem problem = {line->collective, line->nranks, 0, algorithm->default_lanes, 0, count, NULL};
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .element_bytes = 4};
     struct clab_sim_result result;
     assert_int_equal(clab_sim_run(&problem, algorithm, line->net, &options, &result), CLAB_OK);
