@@ -13,11 +13,19 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "nccl.h"
 
-enum { STATUS_USAGE = 2, MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024, LOG_BYTES = 64 << 20 };
+enum {
+    STATUS_USAGE = 2,
+    MOST_NODES = 1 << 16,
+    MOST_GPUS = 1024,
+    MOST_CHANNELS = 1024,
+    LOG_BYTES = 64 << 20,
+    MOST_LOG2 = 34
+};
 enum {
     KEY_COLLECTIVE = 256,
     KEY_GPUS,
@@ -33,6 +41,7 @@ enum {
     KEY_COLLNET,
     KEY_LOG,
     KEY_VERSION,
+    KEY_CSV,
     KEY_JSON
 };
 
@@ -55,6 +64,8 @@ static const struct argp_option argp_options[] = {
     {"log", KEY_LOG, "FILE", 0, "take channels, bandwidths or the whole table from a log of NCCL", 2},
     {NULL, 0, NULL, 0, "How:", 3},
     {"nccl", KEY_VERSION, "VERSION", 0, "whose constants (2.30.7)", 3},
+    {"csv", KEY_CSV, "FILE", 0,
+     "write the choice for every power of two from 1 byte to 16 GiB, for NCCL's tuner plugin", 3},
     {"json", KEY_JSON, NULL, 0, "print JSON", 3},
     {0},
 };
@@ -71,7 +82,7 @@ struct request {
     int channels; // 0: not given; so are the bandwidths
     double intra, inter;
     bool pci, json;
-    const char *log_path, *version;
+    const char *log_path, *version, *csv;
     const struct clab_nccl_tables *tables;
     struct clab_nccl_machine machine;
     struct clab_nccl_costs costs;
@@ -151,6 +162,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         exit(STATUS_USAGE);
     case KEY_LOG: r->log_path = arg; return 0;
     case KEY_VERSION: r->version = arg; return 0;
+    case KEY_CSV: r->csv = arg; return 0;
     case KEY_JSON: r->json = true; return 0;
     default: return parse_machine(key, arg, r);
     }
@@ -357,6 +369,57 @@ static int print_json(const struct request *r, struct choice choice)
     return err;
 }
 
+// ---- the tuner's table ---------------------------------------------------------------------------------------
+
+static bool choose(const struct request *r, size_t bytes, struct choice *choice_p)
+{
+    return clab_nccl_choose(r->tables, &r->machine, r->collective, &r->costs, bytes, &choice_p->algorithm,
+                            &choice_p->protocol) == CLAB_OK;
+}
+
+// As NCCL's example plugin reads it: what is -1 stays NCCL's own.
+static void write_row(const struct request *r, struct choice choice, size_t first, size_t last, FILE *out)
+{
+    static const char *const algorithms[CLAB_NCCL_ALGORITHMS] = {
+        "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+    static const char *const protocols[CLAB_NCCL_PROTOCOLS] = {"ll", "ll128", "simple"};
+    const char *collective =
+        r->collective == CLAB_REDUCE_SCATTER ? "reducescatter" : clab_collective_name(r->collective);
+    fprintf(out, "%s,%zu,%zu,%s,%s,-1,%d,%d,-1,-1\n", collective, first, last, algorithms[choice.algorithm],
+            protocols[choice.protocol], r->machine.nodes, r->machine.nodes * r->machine.gpus);
+}
+
+// A row for sizes that follow each other and have the same choice; one chosen at 2^k is taken up to 2^(k+1) - 1.
+static void write_rows(const struct request *r, FILE *out)
+{
+    struct choice last = {0}, next;
+    size_t first = 0;
+    bool any = false;
+    fprintf(out,
+            "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n");
+    for (int log2 = 0; log2 <= MOST_LOG2; log2++) {
+        size_t bytes = (size_t)1 << log2;
+        if (!choose(r, bytes, &next))
+            continue;
+        if (any && (next.algorithm != last.algorithm || next.protocol != last.protocol)) {
+            write_row(r, last, first, bytes - 1, out);
+            first = bytes;
+        }
+        last = next;
+        any = true;
+    }
+    if (any)
+        write_row(r, last, first, ((size_t)2 << MOST_LOG2) - 1, out);
+}
+
+static int write_csv(const struct request *r)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(r->csv, &output));
+    write_rows(r, output.file);
+    return clab_output_close(&output);
+}
+
 static int answer(struct request *r)
 {
     struct choice choice;
@@ -366,6 +429,8 @@ static int answer(struct request *r)
         clab_error("nccl: no algorithm is available for %s", clab_collective_name(r->collective));
         return err;
     }
+    if (r->csv)
+        CLAB_TRY(write_csv(r));
     return r->json ? print_json(r, choice) : print_table(r, choice);
 }
 

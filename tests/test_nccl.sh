@@ -29,6 +29,14 @@ if "$commlab" nccl "${machine[@]}" --json >/dev/null 2>&1; then
 else
     skip writes_json 'built without jansson'
 fi
+# Sizes without a gap, ten fields a row, and at 1 MiB what the table says.
+writes_a_table_for_the_tuner() {
+    run 0 "${machine[@]}" --csv "$scratch/tuner.csv" || return 1
+    why=$(cat "$scratch/tuner.csv")
+    awk -F, '/^#/ { next } NF != 10 || $2 != next_size { exit 1 } { next_size = $3 + 1 }
+        $2 <= 1048576 && 1048576 <= $3 { at = $4 " " $5 } END { exit at != "tree ll128" }' "$scratch/tuner.csv"
+}
+check writes_a_table_for_the_tuner
 check chooses_the_same_from_a_log
 check refuses_unknown_collective refuses 2 "no 'alltoall'" --collective alltoall
 check refuses_no_bytes refuses 2 "--bytes '0'" --bytes 0
