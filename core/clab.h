@@ -196,10 +196,14 @@ void clab_span_end(struct clab_job *job);
 //   errors: CLAB_EINVAL (n < 1), CLAB_EIO
 int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, const double *samples, int n);
 
+// First in a lab's main: with --help among the options, print the program's `arguments` ("[BYTES...]"), what it is
+// `about` (lines), and the options of all labs, and exit.
+void clab_help(int argc, char **argv, const char *arguments, const char *about);
+
 // In a lab's main: print what failed and end this rank (the launcher then ends the job).
 #define must(expr) clab_must((expr), #expr, __FILE__, __LINE__)
 void clab_must(int err, const char *text, const char *file, int line);
 
-// The size that an argument names ("8", "64K"): above 0, at most 1 GiB, a multiple of `unit`. If it does not, rank 0
-// prints `usage`, and every rank ends with status 2.
+// The size that an argument names ("8", "64K"): above 0, at most 1 GiB, a multiple of `unit`. If it does not, or there
+// is none (NULL), rank 0 prints `usage`, and every rank ends with status 2.
 size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage);

@@ -178,6 +178,23 @@ reports_nothing_without_results() {
 lists_the_labs() {
     lab_refuses 2 '01-reinit-comm 07-ring-vs-tree' 99 && lab_refuses 2 '01-reinit-comm' && lab_refuses 2 "'x'" x
 }
+programs_have_help() {
+    local program
+    for program in "$build"/labs/*/{before,after}; do
+        writes 'Usage:' "$program" -n 3 --help && writes '--backend B' "$program" --help &&
+            writes 'BYTES' "$program" --help || return 1
+        why="$program says nothing of what it does"
+        grep -qE '^An? [^ ]+ .*\.$' "$scratch/out" || return 1
+    done
+}
+programs_name_what_is_odd() {
+    subject=("$build/labs/01-reinit-comm/after" -n 1)
+    run 2 64K && head -n 1 "$scratch/err" | grep -q '^an argument is missing: give BYTES' &&
+        run 2 64K x && head -n 1 "$scratch/err" | grep -q "^'x': give BYTES"
+    local result=$?
+    subject=()
+    return $result
+}
 refuses_no_ranks() { lab_refuses 2 "-n '0'" 07 -n 0; }
 refuses_no_pairs() { lab_refuses 2 "--pairs '0'" 07 --pairs 0; }
 refuses_bad_sizes() { lab_refuses 2 "--sizes '8,x'" 07 --sizes 8,x && lab_refuses 2 "--sizes ''" 07 --sizes ''; }
@@ -198,7 +215,7 @@ check_each runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_
     reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
     counts_what_is_sent predicts_by_the_network says_which_result_differs says_which_program_failed \
     says_which_row_is_malformed says_which_setting_is_wrong says_which_package_draws reports_nothing_without_results \
-    lists_the_labs refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
+    lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
 check_having gnuplot draws_and_reports draws_what_a_bench_measured
 exit $failed

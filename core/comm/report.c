@@ -21,6 +21,25 @@ double clab_seconds(void)
     return clab_now();
 }
 
+static const char options[] =
+    "  -n RANKS           processes of the job that is started (2); under commlab run, mpirun, srun: what they started\n"
+    "  --backend B        what moves the bytes: shm, ofi, gloo, mpi (shm within a host, ofi among several)\n"
+    "  --provider P       of ofi: tcp, verbs, efa (tcp)\n"
+    "  --interface I      of ofi: the network interface, or an address of it\n"
+    "  --emulate NET      put a network between the ranks: `commlab nets` lists them\n"
+    "  --help             this\n";
+
+void clab_help(int argc, char **argv, const char *arguments, const char *about)
+{
+    bool asked = false;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        asked |= !strcmp(argv[i], "--help");
+    if (!asked)
+        return;
+    printf("Usage: %s [-n RANKS] [--backend B] %s\n%s\n%s", argv[0], arguments, about, options);
+    exit(EXIT_SUCCESS);
+}
+
 void clab_must(int err, const char *text, const char *file, int line)
 {
     if (err == CLAB_OK)
@@ -32,10 +51,12 @@ void clab_must(int err, const char *text, const char *file, int line)
 size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage)
 {
     size_t bytes;
-    if (clab_parse_size(text, &bytes) == CLAB_OK && bytes && bytes <= (size_t)1 << 30 && bytes % unit == 0)
+    if (text && clab_parse_size(text, &bytes) == CLAB_OK && bytes && bytes <= (size_t)1 << 30 && bytes % unit == 0)
         return bytes;
-    if (clab_job_rank(job) == 0)
+    if (clab_job_rank(job) == 0 && text && *text)
         fprintf(stderr, "'%s': %s\n", text, usage);
+    else if (clab_job_rank(job) == 0)
+        fprintf(stderr, "an argument is missing: %s\n", usage);
     exit(2);
 }
 

@@ -17,6 +17,11 @@
 enum phase { RENDEZVOUS, CONNECT, FIRST_OP, OP, DESTROY, PHASES };
 static const char *const phase_names[PHASES] = {"rendezvous", "connect", "first_op", "op", "destroy"};
 enum { REPEATS = 7 };
+static const char about[] =
+    "A training loop that makes its communicator once, and uses it in every iteration.\n"
+    "Reports for each number of iterations the seconds that one takes, and of the last its phases.\n\n"
+    "  BYTES              of the buffer that is summed, a multiple of 4 (64K)\n"
+    "  ITERATIONS...      lengths of the loop, each measured (1 4 16 64 256)\n";
 static const char usage[] = "give BYTES (a multiple of 4) and ITERATIONS, as in 65536 1 16";
 
 struct loop {
@@ -124,12 +129,13 @@ static void measure(struct loop *loop, int k, bool last)
 int main(int argc, char **argv)
 {
     struct loop loop = {0};
+    clab_help(argc, argv, "[BYTES ITERATIONS...]", about);
     must(clab_job_open(&argc, argv, &loop.job));
     must(clab_comm_create(loop.job, &loop.clock));
     static char *standard[] = {"after", "65536", "1", "4", "16", "64", "256"};
     if (argc == 1)
         argv = standard, argc = sizeof standard / sizeof *standard;
-    loop.count = clab_must_size(loop.job, argc > 2 ? argv[1] : "", sizeof(float), usage) / sizeof(float);
+    loop.count = clab_must_size(loop.job, argc > 2 ? argv[1] : NULL, sizeof(float), usage) / sizeof(float);
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
     for (size_t i = 0; i < loop.count; i++)

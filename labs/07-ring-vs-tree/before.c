@@ -17,6 +17,10 @@
 enum { SAMPLES = 9 };
 static const double sample_seconds = 2e-3;
 static const char *const methods[] = {"by_hand"};
+static const char about[] =
+    "An allreduce as people first write it: everyone sends its whole buffer to everyone, and adds up what arrives.\n"
+    "Reports for each size the seconds a call, and the messages and bytes that the busiest rank sends in one.\n\n"
+    "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
 
 // What a call works on. in, out: (count); inbox: (P, count), what each peer sent; sends, receives: (P)
 struct buffers {
@@ -127,6 +131,7 @@ int main(int argc, char **argv)
 {
     struct clab_job *job;
     struct clab_comm *comm;
+    clab_help(argc, argv, "[BYTES...]", about);
     must(clab_job_open(&argc, argv, &job));
     must(clab_comm_create(job, &comm));
     for (int i = 1; i < argc; i++) {
