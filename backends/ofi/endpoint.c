@@ -23,6 +23,8 @@
 #include "base/log.h"
 #include "ofi/wire.h"
 
+#define LAST_SECONDS 1.0 // for farewells, after a failure
+
 enum { NAME_BYTES = 252 };
 
 // What a rank tells the others of its endpoint.
@@ -307,6 +309,7 @@ void ofi_endpoint_close(struct clab_endpoint *e, bool failed)
         link = &(*link)->next;
     *link = e->next;
     if (failed || e->err || e->under_way) {
+        domain->has_failed = true;
         say_farewells(e);
         release(e);
         return;
@@ -318,10 +321,12 @@ void ofi_endpoint_close(struct clab_endpoint *e, bool failed)
 
 void ofi_closing_finish(struct clab_domain *domain)
 {
-    const double deadline = clab_now() + domain->boot->timeout;
+    const double timeout = domain->boot->timeout;
+    const double patience = domain->has_failed && timeout > LAST_SECONDS ? LAST_SECONDS : timeout;
+    const double deadline = clab_now() + patience;
     for (unsigned fruitless = 0; ofi_closing_progress(domain); fruitless++) {
         if (fruitless % 16 == 0 && clab_now() >= deadline) {
-            clab_warn("ofi: not all peers have said farewell within %g s: leaving without", domain->boot->timeout);
+            clab_warn("ofi: not all peers have said farewell within %g s: leaving without", patience);
             break;
         }
         if (fruitless < OFI_YIELDS)

@@ -20,6 +20,7 @@ struct clab_domain {
     bool crowded;                    // more ranks than cores on this host: give the core away at once
     struct clab_endpoint *endpoints; // that are open
     struct clab_endpoint *closing;   // closed, but a peer may not know yet
+    bool has_failed;                 // an endpoint has: its peers may be stopped, and say nothing more
 };
 
 // What the provider has been asked for.
