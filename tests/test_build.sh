@@ -115,13 +115,15 @@ probes
 here=$why
 missing=$(grep -c '✗' <<<"$here")
 for name in $libraries gloo mpi gnuplot libfuzzer; do
-    # C++ takes its time: but for its own cases, Gloo is left out.
-    unset NO_GLOO
+    # C++ takes its time, and so does libFuzzer: but for their own cases, they are left out.
+    unset NO_GLOO NO_LIBFUZZER
     absent=$missing
-    if [ $name != gloo ] && ! grep -q '✗ gloo: ' <<<"$here"; then
-        export NO_GLOO=1
-        absent=$((missing + 1))
-    fi
+    for slow in gloo libfuzzer; do
+        if [ $name != $slow ] && ! grep -q "✗ $slow: " <<<"$here"; then
+            export NO_${slow^^}=1
+            absent=$((absent + 1))
+        fi
+    done
     if missed=$(grep "✗ $name: " <<<"$here"); then
         skip "${missed#✗ }" finds_$name
         continue
@@ -139,7 +141,7 @@ for name in $libraries gloo mpi gnuplot libfuzzer; do
     check is_turned_off_$name is_turned_off $name
     check must_be_there_if_asked_for_$name must_be_there_if_asked_for $name
 done
-unset NO_GLOO
+unset NO_GLOO NO_LIBFUZZER
 check names_a_missing_compiler
 check builds_with_nothing
 check remakes_nothing_needlessly

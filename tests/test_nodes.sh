@@ -31,6 +31,15 @@ ended() {
     [ "${statuses[*]}" = "$2 $3" ] && [ $ms -lt $(($1 * 1000)) ]
 }
 
+# Until so many ranks that sleep are there.
+have_started() {
+    local i
+    for ((i = 0; i < 250; i++)); do
+        [ "$(pgrep -cfx "sleep 60")" -lt "$1" ] || return 0
+        sleep 0.02
+    done
+}
+
 # both ARGS...: a launcher on each node.
 both() {
     ((port++))
@@ -77,7 +86,7 @@ prefixes_lines_by_rank() {
     ended 5 0 0 && cp "$scratch/out.1" "$scratch/out" && has out '[2] hello\n'
 }
 runs_a_lab_whose_ranks_meet() {
-    both -n 4 --backend shm "$program"
+    both -n 4 --backend shm "$program" 8 4K
     ended 30 0 0 && says out.0 '^checksum' && lines out.1 0 && lines err.0 0 && lines err.1 0 && leaves_nothing
 }
 starts_in_any_order() {
@@ -100,14 +109,14 @@ waits_for_the_slower_node() {
     ended 3 4 4 && says err.0 'rank 1 of node 1 has failed with status 4'
 }
 tells_survivors_of_a_killed_rank() {
-    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { sleep 0.7; kill -9 $$; } & exec "$@"' - \
+    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { sleep 0.4; kill -9 $$; } & exec "$@"' - \
         "$commlab" bench allreduce -n 4 --seconds 20s
     ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' &&
         says err.0 'rank 3 of node 1 has failed with status 137' && leaves_nothing
 }
 ends_all_when_the_launcher_is_killed_of_node() {
     both -n 4 --backend shm -- sleep 60
-    sleep 0.5
+    have_started 4
     kill -9 "${pids[$1]}"
     [ "$1" = 0 ] && set -- 0 137 1 || set -- 1 1 137
     ended 2 "$2" "$3" && says "err.$((1 - $1))" "node $1 is lost: its launcher has ended" && leaves_nothing
@@ -117,14 +126,14 @@ ends_all_when_the_launcher_of_node_1_is_killed() { ends_all_when_the_launcher_is
 ends_all_when_the_store_is_killed() {
     local store
     both -n 2 --backend shm -- sleep 60
-    sleep 0.5
+    have_started 2
     store=$(ss -ltnpH "sport = :$port" | grep -o 'pid=[0-9]*' | cut -d= -f2)
     kill -9 "$store"
     ended 2 1 1 && says err.1 "the connection to the job's store at 127.0.0.1:$port has ended" && leaves_nothing
 }
 ends_all_when_one_launcher_is_told_to_end() {
     both -n 4 --backend shm -- sleep 60
-    sleep 0.5
+    have_started 4
     kill "${pids[1]}"
     ended 2 143 143 && leaves_nothing
 }
@@ -217,7 +226,7 @@ refuses_to_share_memory_between_hosts() {
 cut_off() {
     local status=0
     both "$@"
-    sleep 1.5
+    sleep 1 # for the ranks to be at work
     ip -n "${spaces[1]}" link set veth0 down
     ended 4 1 1 || status=1
     ip -n "${spaces[1]}" link set veth0 up
@@ -235,7 +244,7 @@ tells_ranks_of_a_lost_host() {
         says err.0 'rank 0: .*rank 1 has ended' && says err.0 'node 1 is lost'
 }
 runs_a_lab_on_two_hosts() {
-    both -n 4 --backend ofi --interface veth0 "$program"
+    both -n 3 --backend ofi --interface veth0 "$program" 8 4K
     ended 30 0 0 && says out.0 '^checksum' && lines err.0 0 && lines err.1 0
 }
 
