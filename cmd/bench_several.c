@@ -107,9 +107,21 @@ static void leave_out(struct several *s, int backend)
     memmove(s->names[backend], s->names[backend + 1], (size_t)(s->n - backend) * sizeof *s->names);
 }
 
+// Where no screen shows which job it is now: a line a round.
+static void tell_round(const struct several *s, int round)
+{
+    if (isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "commlab bench: round %d of %d:", round + 1, ROUNDS);
+    for (int b = 0; b < s->n; b++)
+        fprintf(stderr, " %s", s->names[b]);
+    fprintf(stderr, "\n");
+}
+
 static int run_rounds(struct several *s)
 {
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < ROUNDS; round++) {
+        tell_round(s, round);
         for (int b = 0; b < s->n; b++) {
             const int err = run_one(s, b, round);
             if (err == CLAB_EUNSUPPORTED && round == 0)
@@ -117,6 +129,7 @@ static int run_rounds(struct several *s)
             else if (err)
                 return err;
         }
+    }
     return s->n ? CLAB_OK : CLAB_EUNSUPPORTED;
 }
 

@@ -233,19 +233,22 @@ static void apply_flags(struct request *r)
     }
 }
 
+// All that is missing, at once.
 static int check(const struct request *r)
 {
     const struct clab_nccl_graph *g = &r->machine.graphs[CLAB_NCCL_RING];
-    if (r->machine.nodes * r->machine.gpus < 2)
+    char missing[64] = "";
+    if (r->machine.nodes * r->machine.gpus < 2) {
         clab_error("--nodes 1 --gpus 1: one GPU has nobody to talk to");
-    else if (!r->costs_of_log && !g->channels)
-        clab_error("--channels is needed, or a --log that has it");
-    else if (!r->costs_of_log && !(g->intra > 0))
-        clab_error("--intra-bw is needed, or a --log that has it");
-    else if (!r->costs_of_log && r->machine.nodes > 1 && !(g->inter > 0))
-        clab_error("--inter-bw is needed where there are several nodes, or a --log that has it");
-    else
+        return CLAB_EINVAL;
+    }
+    if (r->costs_of_log)
         return CLAB_OK;
+    snprintf(missing, sizeof missing, "%s%s%s", g->channels ? "" : ", --channels N",
+             g->intra > 0 ? "" : ", --intra-bw GB/s", r->machine.nodes == 1 || g->inter > 0 ? "" : ", --inter-bw GB/s");
+    if (!*missing)
+        return CLAB_OK;
+    clab_error("still needed: %s; or --log FILE, a log of NCCL that has them", missing + 2);
     return CLAB_EINVAL;
 }
 

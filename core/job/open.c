@@ -114,7 +114,9 @@ static int choose_backend(const struct options *options)
     if (!options->backend)
         return CLAB_OK;
     if (getenv("CLAB_JOB_FD") && backend && strcmp(options->backend, backend) != 0) {
-        clab_error("--backend %s, but the job that this rank belongs to uses %s: drop it", options->backend, backend);
+        clab_error("--backend %s, but the job that this rank belongs to uses %s: put it before the program, as in "
+                   "`commlab run --backend %s -- PROGRAM`",
+                   options->backend, backend, options->backend);
         return CLAB_EINVAL;
     }
     setenv("CLAB_BACKEND", options->backend, 1);
@@ -190,7 +192,8 @@ int clab_job_look(int asked, struct clab_prospect *prospect_p)
     // Another launcher's single process is free to start a job of its own.
     const bool joins = launched.nranks > 1 || getenv("CLAB_JOB_FD");
     if (joins && asked && asked != launched.nranks) {
-        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n", asked, launched.nranks);
+        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n, or put it before the program",
+                   asked, launched.nranks);
         return CLAB_EINVAL;
     }
     const int usual = launched.nranks ? launched.nranks : 2;
