@@ -2,7 +2,7 @@
 // commlab bench: time collectives, check their results, and hold them against the prediction.
 //
 // - The launcher reads the command line, makes the plan and loads the network, so that what is wrong is said before
-//   there are ranks; these are its copies, and have it all. Under `commlab run` every rank does so by itself.
+//   there are ranks; these are its copies, and have it all. In a job that is there every rank does so by itself.
 // - Rank 0 prints and writes. Nothing is left when a rank fails: the launcher ends the job.
 
 #include "bench.h"
@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "command.h"
+#include "job/job.h"
 
 enum { STATUS_USAGE = 2, STATUS_LACKING = 3 };
 
@@ -117,25 +118,50 @@ static int run_rank(struct bench *bench)
 
 // ---- the launcher --------------------------------------------------------------------------------------------
 
-static int open_job(const struct bench_options *options, struct clab_job **job_p)
+// Entries and exits of different ranks are compared.
+static int check_clock(const struct bench *bench)
+{
+    const struct clab_bootstrap *boot = bench->job->bootstrap;
+    if (bench->options->mode != BENCH_LATENCY || boot->nnodes == 1)
+        return CLAB_OK;
+    if (boot->rank == 0)
+        clab_error("--mode latency takes times of all ranks by one clock, but they are on %d hosts: use throughput or "
+                   "local",
+                   boot->nnodes);
+    return CLAB_EINVAL;
+}
+
+// A job that is there is joined before anything is planned for it: the ranks of all hosts know together how many cores
+// they share, where each may be bound to one, and by which backend. Else this does not return in the launcher.
+static int open_job(struct bench *bench, struct bench_options *options)
 {
     char ranks[16];
     snprintf(ranks, sizeof ranks, "%d", options->nranks);
     char *name = (char *)options->backend_name;
     char *words[] = {"commlab bench", "-n", ranks, name ? "--backend" : NULL, name, NULL};
     int count = name ? 5 : 3;
-    return clab_job_open(&count, words, job_p);
+    CLAB_TRY(clab_job_open(&count, words, &bench->job));
+    options->cores = bench->job->bootstrap->job_cores;
+    options->backend = clab_backend_find(clab_job_backend(bench->job));
+    return check_clock(bench);
 }
 
-// In a launcher, this does not return: its copies do.
-static int run_job(struct bench *bench)
+// A rank that is bound to a core sees no other.
+static void read_machine(struct bench *bench)
 {
-    const int err = open_job(bench->options, &bench->job);
-    if (err != CLAB_OK)
-        return status_of(err);
-    const int status = run_rank(bench) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
-    clab_job_close(bench->job);
-    return status;
+    struct clab_machine *machine = &bench->machine;
+    clab_machine_read(machine);
+    if (bench->job && machine->cores < bench->job->bootstrap->cores)
+        machine->cores = machine->physical_cores = bench->job->bootstrap->cores;
+}
+
+static int prepare(struct bench *bench, struct bench_plan *plan, struct clab_net **net_p)
+{
+    read_machine(bench);
+    CLAB_TRY(bench_plan_make(bench->options, plan));
+    CLAB_TRY(bench_predict_open(bench->options, net_p));
+    bench->net = *net_p;
+    return bench_manifest_make(bench, bench->manifest);
 }
 
 static int run(int argc, char **argv)
@@ -144,20 +170,24 @@ static int run(int argc, char **argv)
     struct bench_plan plan = {0};
     struct clab_manifest manifest = {0};
     struct clab_net *net = NULL;
+    struct bench bench = {.options = &options, .plan = &plan, .manifest = &manifest};
     int err = bench_options_parse(argc, argv, &options);
     if (err == CLAB_OK && !options.backend) {
         err = bench_several(&options, argc, argv);
         free(options.command);
         return status_of(err);
     }
+    bench.seed = options.seed;
+    if (err == CLAB_OK && options.joins)
+        err = open_job(&bench, &options);
     if (err == CLAB_OK)
-        err = bench_plan_make(&options, &plan);
+        err = prepare(&bench, &plan, &net);
+    if (err == CLAB_OK && !options.joins)
+        err = open_job(&bench, &options);
+    int status = status_of(err);
     if (err == CLAB_OK)
-        err = bench_predict_open(&options, &net);
-    if (err == CLAB_OK)
-        err = bench_manifest_make(&options, &plan, net, &manifest);
-    struct bench bench = {.options = &options, .plan = &plan, .net = net, .manifest = &manifest, .seed = options.seed};
-    const int status = err == CLAB_OK ? run_job(&bench) : status_of(err);
+        status = run_rank(&bench) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    clab_job_close(bench.job);
     clab_manifest_free(&manifest);
     clab_net_free(net);
     bench_plan_free(&plan);

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "base/machine.h"
 #include "base/manifest.h"
 #include "base/stats.h"
 #include "base/table.h"
@@ -50,6 +51,8 @@ struct bench_options {
     const char *algorithms; // as given: "auto", "all", or names with commas
     bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
     int nranks, cores;                  // cores: that the ranks share
+    bool joins;                         // a job that is there, which knows the cores and the backend better
+    bool has_provider;                  // --provider was given
     const char *backend_name;           // as given; NULL: the job's
     const struct clab_backend *backend; // that it is; NULL: these are several
     int lanes;                          // 0: each algorithm's own
@@ -231,7 +234,8 @@ struct bench {
     const struct bench_plan *plan;
     const struct clab_net *net; // NULL: no predictions
     struct clab_manifest *manifest;
-    struct clab_job *job;
+    struct clab_machine machine; // this rank's; in a job that is there, with the cores that its ranks share
+    struct clab_job *job;        // NULL: it is not there yet
     struct clab_comm *comm;    // that is measured
     struct clab_comm *control; // by which ranks agree: its calls are not counted as the other's
     int rank, nranks;
@@ -289,8 +293,7 @@ int bench_root(const struct bench_row *row);
 // ---- bench_files.c -------------------------------------------------------------------------------------------
 
 // What a reader must know, as far as it is known before there are ranks; then what they measured.  errors: CLAB_ENOMEM
-int bench_manifest_make(const struct bench_options *options, const struct bench_plan *plan, const struct clab_net *net,
-                        struct clab_manifest *manifest_p);
+int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifest_p);
 int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest);
 
 // Of the files.

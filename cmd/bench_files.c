@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/machine.h"
 #include "base/units.h"
+#include "job/job.h"
 #include "net.h"
 
 // ---- the manifest --------------------------------------------------------------------------------------------
@@ -62,19 +62,14 @@ static int add_network(const struct clab_net *net, struct clab_manifest *m)
     return net->date[0] ? clab_manifest_add(m, "network", "of %s, %s", net->date, net->machine) : CLAB_OK;
 }
 
-int bench_manifest_make(const struct bench_options *options, const struct bench_plan *plan, const struct clab_net *net,
-                        struct clab_manifest *manifest_p)
+int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifest_p)
 {
-    struct clab_machine machine;
     struct clab_manifest m = {0};
-    clab_machine_read(&machine);
-    int err = add_run(options, plan, &m);
+    int err = add_run(bench->options, bench->plan, &m);
     if (err == CLAB_OK)
-        err = add_network(net, &m);
+        err = add_network(bench->net, &m);
     if (err == CLAB_OK)
-        err = clab_machine_describe(&m);
-    if (err == CLAB_OK)
-        err = clab_machine_warn(&machine, options->nranks, &m);
+        err = clab_machine_describe_as(&bench->machine, &m);
     if (err == CLAB_OK)
         *manifest_p = m;
     else
@@ -97,6 +92,7 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
     const struct bench_limits *limits = &bench->limits;
     char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT], line[CLAB_TEXT];
     const char *emulated = getenv("CLAB_EMULATE");
+    CLAB_TRY(clab_machine_warn(&bench->machine, bench->job->bootstrap->local_ranks, manifest));
     CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s%s%s", bench->nranks, bench->options->cores,
                                clab_job_backend(bench->job), emulated ? ", delayed as on " : "",
                                emulated ? emulated : ""));

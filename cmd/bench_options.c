@@ -42,7 +42,8 @@ enum {
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is measured:", 1},
     {"ranks", 'n', "N", 0, "ranks (2)", 1},
-    {"backend", KEY_BACKEND, "NAMES", 0, "what moves their bytes; several, with commas, in one table (shm)", 1},
+    {"backend", KEY_BACKEND, "NAMES", 0,
+     "what moves their bytes; several, with commas, in one table (shm; among several hosts ofi)", 1},
     {"provider", KEY_PROVIDER, "NAME", 0, "ofi: libfabric's provider, such as verbs or efa (CLAB_PROVIDER, or tcp)", 1},
     {"interface", KEY_INTERFACE, "NAME|ADDRESS", 0, "ofi: the network interface that ranks are reached at", 1},
     {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would", 1},
@@ -60,8 +61,8 @@ static const struct argp_option options[] = {
     {"memory", KEY_MEMORY, "alloc|malloc", 0, "buffers that peers reach fastest, or any (alloc)", 1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"mode", KEY_MODE, "MODE", 0,
-     "throughput: calls back to back; latency: one call from a common start; local: each rank's mean", 2},
-    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement (0.3s)", 2},
+     "throughput: calls back to back; latency: one call from a common start, on one host; local: each rank's mean", 2},
+    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement, at most (0.3s)", 2},
     {"iters", KEY_ITERS, "N", 0, "calls a batch, instead of as many as last 1 ms", 2},
     {"warmup_iters", 'w', "N", 0, "calls before it, instead of until there is no drift", 2},
     {"check", 'c', "0|1", 0, "check results (1)", 2},
@@ -179,7 +180,7 @@ static error_t parse_what(int key, char *arg, struct bench_options *o)
     case 'o': return bench_take_list(ops, "-o", arg, o->ops);
     case 'r': return take_root(arg, o);
     case KEY_BACKEND: o->backend_name = arg; return 0;
-    case KEY_PROVIDER: return setenv("CLAB_PROVIDER", arg, 1);
+    case KEY_PROVIDER: o->has_provider = true; return setenv("CLAB_PROVIDER", arg, 1);
     case KEY_INTERFACE: return setenv("CLAB_INTERFACE", arg, 1);
     case KEY_EMULATE: o->net = o->net ? o->net : arg; return setenv("CLAB_EMULATE", arg, 1);
     case KEY_TRACE: return setenv("CLAB_TRACE", arg, 1);
@@ -216,6 +217,7 @@ static int resolve_ranks(struct bench_options *o)
     struct clab_prospect prospect;
     CLAB_TRY(clab_job_look(o->nranks, &prospect));
     o->nranks = prospect.nranks;
+    o->joins = prospect.joins;
     o->cores = clab_cores();
     if (o->root < o->nranks)
         return CLAB_OK;
@@ -223,17 +225,34 @@ static int resolve_ranks(struct bench_options *o)
     return CLAB_EINVAL;
 }
 
+// Whether a list of names with commas has the name.
+static bool has_name(const char *list, const char *name)
+{
+    for (size_t length; *list; list += length + (list[length] == ',')) {
+        length = strcspn(list, ",");
+        if (length == strlen(name) && !strncmp(list, name, length))
+            return true;
+    }
+    return false;
+}
+
 static int resolve_backend(struct bench_options *o)
 {
     const char *job = getenv("CLAB_BACKEND");
     const bool several = o->backend_name && strchr(o->backend_name, ',');
+    const char *names = o->backend_name ? o->backend_name : job ? job : clab_backend_usual(1);
+    const bool is_open = o->joins && !o->backend_name && !job; // it depends on how many hosts there are
     if (several && getenv("CLAB_TRACE")) {
         clab_error("--trace FILE is of one job, and each of several backends has its own: name one --backend");
         return CLAB_EINVAL;
     }
+    if (o->has_provider && !is_open && !has_name(names, "ofi")) {
+        clab_error("--provider is of ofi, and --backend is %s: add --backend ofi, or drop it", names);
+        return CLAB_EINVAL;
+    }
     if (several)
         return CLAB_OK; // bench_several's
-    o->backend = clab_backend_find(o->backend_name ? o->backend_name : job ? job : "shm");
+    o->backend = clab_backend_find(names);
     return o->backend ? CLAB_OK : CLAB_EINVAL;
 }
 

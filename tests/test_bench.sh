@@ -105,6 +105,9 @@ refuses_an_unknown_operation() { bench_refuses 2 "there is no 'xor'; there are: 
 refuses_an_unknown_mode() { bench_refuses 2 "there is no 'fast'; there are: throughput" --mode fast; }
 refuses_an_unknown_backend() { bench_refuses 2 "no 'smoke'" --backend smoke; }
 refuses_an_unknown_network() { bench_refuses 2 "no network 'smoke'" --net smoke; }
+refuses_a_provider_of_another_backend() {
+    bench_refuses 2 '--provider is of ofi, and --backend is shm: add --backend ofi' --provider tcp
+}
 refuses_no_ranks() { bench_refuses 2 "-n '0' is not a number" -n 0; }
 refuses_no_bytes() { bench_refuses 2 "-b '0' is not a size above 0" -b 0; }
 refuses_more_than_memory() { bench_refuses 2 "memory are available" -e 9000G; }
@@ -124,7 +127,7 @@ check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe says_what_a_prediction_needs joins_a_job_that_is_there \
     leaves_a_file_as_it_was_when_it_cannot_start refuses_an_unknown_collective refuses_an_unknown_algorithm \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
-    refuses_an_unknown_network refuses_no_ranks refuses_no_bytes refuses_more_than_memory refuses_sizes_that_shrink \
+    refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes refuses_more_than_memory refuses_sizes_that_shrink \
     refuses_two_ways_to_grow refuses_a_root_that_is_no_rank refuses_in_place_where_there_is_none
 check_with inih ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write

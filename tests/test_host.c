@@ -143,7 +143,8 @@ static int share_a_core(int rank)
         return 3;
     if (clab_bootstrap_open(&boot) != CLAB_OK)
         return 1;
-    const bool fine = boot->nnodes == RANKS && boot->local_ranks == 1 && boot->cores == 1 && boot->crowded;
+    const bool fine =
+        boot->nnodes == RANKS && boot->local_ranks == 1 && boot->cores == 1 && boot->job_cores == 1 && boot->crowded;
     clab_bootstrap_close(boot);
     return fine ? 0 : 2;
 }

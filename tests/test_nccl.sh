@@ -44,7 +44,7 @@ check refuses_unknown_architecture refuses 2 "--arch: there is no 'kepler'" --ar
 check refuses_one_gpu refuses 2 'nobody to talk to' --gpus 1 --channels 1 --intra-bw 1
 check asks_for_channels refuses 2 'still needed: --channels N; or --log FILE' --intra-bw 1
 check asks_for_all_at_once refuses 2 'needed: --channels N, --intra-bw GB/s, --inter-bw GB/s; or --log' --nodes 2
-check asks_for_the_network refuses 2 '--inter-bw is needed' --channels 8 --intra-bw 48 --nodes 2
+check asks_for_the_network refuses 2 'still needed: --inter-bw GB/s' --channels 8 --intra-bw 48 --nodes 2
 check refuses_a_bandwidth_that_is_none refuses 2 "--intra-bw 'x'" --channels 8 --intra-bw x
 check refuses_an_unknown_version refuses 2 "no constants of '1.0'" --nccl 1.0
 check refuses_a_log_that_is_not_there refuses 2 'can not be read' --log "$scratch/none"

@@ -205,17 +205,15 @@ static int add_environment(struct clab_manifest *manifest)
     return CLAB_OK;
 }
 
-int clab_machine_describe(struct clab_manifest *manifest)
+int clab_machine_describe_as(const struct clab_machine *machine, struct clab_manifest *manifest)
 {
-    struct clab_machine machine;
-    clab_machine_read(&machine);
     char date[32] = "";
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc))
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
     CLAB_TRY(clab_manifest_add(manifest, "date", "%s", date));
-    CLAB_TRY(add_hardware(&machine, manifest));
+    CLAB_TRY(add_hardware(machine, manifest));
     CLAB_TRY(clab_manifest_add(manifest, "vectors", "%s", clab_elements_isa()));
     CLAB_TRY(clab_manifest_add(manifest, "compiler", "%s", CLAB_BUILD_COMPILER));
     CLAB_TRY(clab_manifest_add(manifest, "flags", "%s", CLAB_BUILD_FLAGS));
@@ -223,13 +221,20 @@ int clab_machine_describe(struct clab_manifest *manifest)
     return add_environment(manifest);
 }
 
+int clab_machine_describe(struct clab_manifest *manifest)
+{
+    struct clab_machine machine;
+    clab_machine_read(&machine);
+    return clab_machine_describe_as(&machine, manifest);
+}
+
 int clab_machine_warn(const struct clab_machine *m, int nranks, struct clab_manifest *manifest)
 {
     static const char *const key = "warning";
     char memory[CLAB_TEXT];
     if (nranks > m->cores)
-        CLAB_TRY(clab_manifest_add(manifest, key, "%d ranks share %d cores, times include the scheduler", nranks,
-                                   m->cores));
+        CLAB_TRY(
+            clab_manifest_add(manifest, key, "%d ranks share %d cores, times include the scheduler", nranks, m->cores));
     else if (nranks > m->physical_cores)
         CLAB_TRY(clab_manifest_add(manifest, key, "%d ranks on %d physical cores, hardware threads share them", nranks,
                                    m->physical_cores));
@@ -237,8 +242,8 @@ int clab_machine_warn(const struct clab_machine *m, int nranks, struct clab_mani
     if (m->load > idle + 0.5)
         CLAB_TRY(clab_manifest_add(manifest, key, "the machine was busy in the last minute (load %.2f)", m->load));
     if (strcmp(m->governor, "powersave") == 0)
-        CLAB_TRY(clab_manifest_add(manifest, key,
-                                   "the powersave governor, cpupower frequency-set -g performance ends it"));
+        CLAB_TRY(
+            clab_manifest_add(manifest, key, "the powersave governor, cpupower frequency-set -g performance ends it"));
     if (m->memory_bytes < LITTLE_MEMORY)
         CLAB_TRY(clab_manifest_add(manifest, key, "little memory (%s)", clab_size_text(m->memory_bytes, memory)));
     return CLAB_OK;

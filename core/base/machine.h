@@ -21,8 +21,10 @@ struct clab_machine {
 
 void clab_machine_read(struct clab_machine *machine_p);
 
-// Add the machine, and how this library was built, to the manifest.  errors: CLAB_ENOMEM
+// Add the machine (this one, or as the caller knows it), and how this library was built, to the manifest.
+//   errors: CLAB_ENOMEM
 int clab_machine_describe(struct clab_manifest *manifest);
+int clab_machine_describe_as(const struct clab_machine *machine, struct clab_manifest *manifest);
 
 // Add what will spoil a measurement of `nranks` ranks here, under the key "warning": too few cores, hardware threads,
 // other work, a slow clock, little memory.  errors: CLAB_ENOMEM

@@ -94,6 +94,7 @@ static struct sitter *sit_down(const struct clab_seat *seat, int nranks, int fd)
         .local_ranks = nranks,
         .locals = sitter->locals,
         .cores = clab_cores(),
+        .job_cores = clab_cores(),
         .crowded = nranks > clab_cores(),
         .segment_fd = fd,
         .segment_bytes = seat->control->segment_bytes,

@@ -151,6 +151,7 @@ static void describe(const struct clab_launched *launched, double timeout, struc
         .local_ranks = host->local_ranks,
         .locals = host->locals,
         .cores = host->cores,
+        .job_cores = host->job_cores,
         .crowded = host->crowded,
         .segment_fd = host->fd,
         .segment_bytes = host->control ? host->control->segment_bytes : 0,

@@ -78,8 +78,9 @@ static int lowest(const struct hello all[], int rank)
     return first;
 }
 
-// Containers of one machine are hosts of their own, but share its cores.
-static bool is_crowded(const struct hello all[], int rank, int nranks)
+// Containers of one machine are hosts of their own, but share its cores: those of the machine of `rank`, and how many
+// ranks share them.
+static int machine_cores(const struct hello all[], int rank, int nranks, int *ranks_p)
 {
     cpu_set_t cores;
     int ranks = 0, most = 0;
@@ -90,7 +91,24 @@ static bool is_crowded(const struct hello all[], int rank, int nranks)
             most = all[r].launcher_cores > most ? all[r].launcher_cores : most;
             ranks++;
         }
-    return ranks > (CPU_COUNT(&cores) > most ? CPU_COUNT(&cores) : most);
+    *ranks_p = ranks;
+    return CPU_COUNT(&cores) > most ? CPU_COUNT(&cores) : most;
+}
+
+static bool is_first_of_machine(const struct hello all[], int rank)
+{
+    for (int r = 0; r < rank; r++)
+        if (is_same_host(&all[r], &all[rank]) || is_same_machine(&all[r], &all[rank]))
+            return false;
+    return true;
+}
+
+static void count_cores(const struct hello all[], int rank, int nranks, struct clab_host *host)
+{
+    int ranks;
+    host->crowded = machine_cores(all, rank, nranks, &ranks) < ranks;
+    for (int r = 0; r < nranks; r++)
+        host->job_cores += is_first_of_machine(all, r) ? machine_cores(all, r, nranks, &ranks) : 0;
 }
 
 static void count_hosts(const struct hello all[], int rank, int nranks, struct clab_host *host)
@@ -98,7 +116,7 @@ static void count_hosts(const struct hello all[], int rank, int nranks, struct c
     const int mine = lowest(all, rank);
     cpu_set_t cores;
     CPU_ZERO(&cores);
-    host->crowded = is_crowded(all, rank, nranks);
+    count_cores(all, rank, nranks, host);
     for (int r = 0; r < nranks; r++) {
         if (lowest(all, r) == r) {
             host->node += r < mine;
