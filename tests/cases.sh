@@ -4,12 +4,13 @@
 # - A case is a command that is true when the case passes, and leaves in `why` what was seen. check runs it, and prints
 #   a line of TAP, `ok NAME` or `not ok NAME`, with the last lines of `why` below the latter; tests/run.sh counts them.
 # - A case that can not be run here is said by skip, with the reason.
-# - $scratch is a folder that goes with the script; $build is the script's argument, build/ unless told.
+# - $scratch is a folder that goes with the script, or with `make clean` if that was killed; $build is the script's
+#   argument, build/ unless told.
 # - run puts the words of `subject` before every command: subject=("$commlab" bench). None unless set.
 
 build=${1:-build}
 commlab=$build/commlab
-scratch=$(mktemp -d /tmp/commlab-test-XXXXXX) || exit 1
+mkdir -p "$build/tests" && scratch=$(mktemp -d "$(realpath "$build/tests")/scratch-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 failed=0 why=
 subject=()
