@@ -236,7 +236,10 @@ static void test_a_rank_joins_once(void **state)
     (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     run_ranks(join_twice);
-    assert_one_line_with(capture_end(err), "rank 1 has joined the job at 127.0.0.1:");
+    const char *text = capture_end(err);
+    assert_text_has(text, "rank 1 has joined the job at 127.0.0.1:");
+    assert_text_has(text,
+                    "who wanted to join from 127.0.0.1 was refused: it is a rank or node that has joined already");
 }
 
 #define test(name) cmocka_unit_test_setup(name, forget)
