@@ -10,6 +10,7 @@
 # - A case that cannot run here prints `skip: REASON` and skips. A skip without a reason is a failure.
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it
 #   started is killed when they are over.
+# - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
 # - Prints a line a test, then what failed and why things were skipped; the last line is `N passed, N failed`, and
 #   `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
 set -u
@@ -19,10 +20,12 @@ build=${1:?usage: tests/run.sh BUILD [NAME]}
 name=${2-}
 limit=${CLAB_TEST_LIMIT:-120}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
-passed=0 failed=0 skipped=0 child=
+jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 4 ? $(nproc) : 4))}
+passed=0 failed=0 skipped=0
+declare -A running=() # by log: the process
 
-# A test that is running dies with us.
-trap '[ -z "$child" ] || kill "$child" 2>/dev/null; exit 130' INT TERM
+# Tests that are running die with us.
+trap '[ ${#running[@]} = 0 ] || kill "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
 
 # Count the TAP on standard input: "passed failed skipped", then a line to show for each case that did not pass.
 # `status` is the program's. Numbers that come twice are a forked child's copy of its parent's output.
@@ -66,39 +69,60 @@ count() {
         }'
 }
 
-# Run the test $2 with its arguments, its output to the log $1, and add to the sums.
+# Run the test $2 with its arguments, its output to the log $1, and leave its status and milliseconds in $1.end.
 run() {
-    local log=$1
+    local log=$1 start=$EPOCHREALTIME child status
     shift
-    local start=$EPOCHREALTIME status p f s
     timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1 </dev/null &
     child=$!
+    trap 'kill $child 2>/dev/null; exit 130' TERM
     { wait "$child"; } 2>/dev/null # a shell that reports how it died would say so twice
     status=$?
-    child=
-    local ms=$(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))
+    echo "$status $(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))" >"$log.end"
+}
+
+# Say what came of the test whose log is $1, and add to the sums.
+report() {
+    local log=$1 status ms p f s mark=✓ more=
+    read -r status ms 2>/dev/null <"$log.end" || status=137 ms=0 # its shell was killed
+    rm -f "$log.end"
     {
         read -r p f s
-        local mark=✓ more=
         [ "$f" = 0 ] || mark=✗ more=", $f failed"
         [ "$s" = 0 ] || more="$more, $s skipped"
-        printf '%s %-28s %4d passed%s %6d.%03d s\n' $mark "$(basename "$1")" "$p" "$more" $((ms / 1000)) $((ms % 1000))
+        printf '%s %-28s %4d passed%s %6d.%03d s\n' $mark "$(basename "$log" .log)" "$p" "$more" $((ms / 1000)) $((ms % 1000))
         sed 's/^/    /'
     } < <(count "$status" <"$log")
     [ "$f" = 0 ] || echo "    its output is in $log"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
+# Wait until fewer than $1 tests run, and report those that have ended.
+settle() {
+    local log
+    while [ ${#running[@]} -ge "$1" ] && [ ${#running[@]} -gt 0 ]; do
+        wait -n 2>/dev/null
+        for log in "${!running[@]}"; do
+            [ ! -e "$log.end" ] && kill -0 "${running[$log]}" 2>/dev/null && continue
+            report "$log"
+            unset "running[$log]"
+        done
+    done
+}
+
 mkdir -p "$build/tests" || exit 1
 for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
-    base=$(basename "${source%.*}")
-    case " ${CLAB_TEST_EXCEPT-} " in *" ${base#test_} "*) continue ;; esac
-    case $source in
-    *.c) run "$build/tests/$base.log" "$build/tests/$base" ;;
-    *) run "$build/tests/$base.log" "$source" "$build" ;;
-    esac
+    base=$(basename "${source%.c}")
+    short=${base#test_}
+    case " ${CLAB_TEST_EXCEPT-} " in *" ${short%.sh} "*) continue ;; esac
+    log=$build/tests/$base.log test=("$build/tests/$base")
+    [[ $source == *.c ]] || test=("$source" "$build")
+    settle "$jobs"
+    run "$log" "${test[@]}" &
+    running[$log]=$!
 done
+settle 1
 
 [ -z "${CLAB_TEST_EXCEPT-}" ] || echo "not run, as CLAB_TEST_EXCEPT says: $CLAB_TEST_EXCEPT"
 summary="$passed passed, $failed failed"
