@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Endpoints: one a communicator, so that what a communicator costs is what it costs here.
 //
-// - All members are connected when it is open, and of each two the lower rank has done it. Left to the first messages,
+// - All members are connected with all when it is open for any: who went on earlier might fail and close while others
+//   still connect. Of each two the lower rank has done it. Left to the first messages,
 //   both would try at once; the second connection is then refused, but `net` 1.17 remembers it beyond the end of the
 //   endpoint, and crashes when it hears of it.
 // - That a message has been sent does not mean that it has arrived: who frees its endpoint then takes back what peers
@@ -12,6 +13,7 @@
 //   that nothing is written to them, so that is done at once. Peers get a farewell if that can be sent at once; else
 //   they wait for ours until this rank leaves the job, or their timeout is over, and never outside of detach.
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 #define LAST_SECONDS 1.0 // for farewells, after a failure
 
 enum { NAME_BYTES = 252 };
+static const double last_words = 2; // s that the messages of a rank that is closing its job may need
 
 // What a rank tells the others of its endpoint.
 struct card {
@@ -182,14 +185,19 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
     return err;
 }
 
-static bool is_there(const struct clab_endpoint *e, int peer)
+static enum clab_presence presence(const struct clab_endpoint *e, int peer)
 {
     struct clab_bootstrap *boot = e->domain->boot;
-    return boot->presence(boot, e->peers[peer].job_rank) < CLAB_LEFT;
+    return boot->presence(boot, e->peers[peer].job_rank);
 }
 
-// Greet all that are above us, and hear from all below. Whether that is over.
-static bool greet(struct clab_endpoint *e, int *missing_p)
+static bool is_there(const struct clab_endpoint *e, int peer)
+{
+    return presence(e, peer) < CLAB_LEFT;
+}
+
+// Greet all that are above us, and hear from all below.  *missing_p: one that we have not met; -1: none
+static void greet(struct clab_endpoint *e, int *missing_p)
 {
     *missing_p = -1;
     for (int r = 0; r < e->nranks; r++) {
@@ -198,14 +206,37 @@ static bool greet(struct clab_endpoint *e, int *missing_p)
         if (r != e->rank && !e->peers[r].met)
             *missing_p = r;
     }
+}
+
+// Tell all that we have met all, and hear it of them.  *missing_p: one that has not said so; -1: none
+static void settle(struct clab_endpoint *e, int *missing_p)
+{
+    *missing_p = -1;
+    for (int r = 0; r < e->nranks; r++) {
+        struct ofi_peer *peer = &e->peers[r];
+        if (r == e->rank)
+            continue;
+        if (!peer->knows)
+            peer->knows = ofi_wire_say(e, r, OFI_TAKEN, 0, 0, OFI_HAS_MET_ALL);
+        if (!peer->knows || !peer->settled)
+            *missing_p = r;
+    }
+}
+
+// Whether everybody has met everybody: who goes on may fail, and closes then what others would still wait for.
+static bool is_connected(struct clab_endpoint *e, int *missing_p)
+{
+    greet(e, missing_p);
+    if (*missing_p < 0)
+        settle(e, missing_p);
     return *missing_p < 0;
 }
 
 static int connect_all(struct clab_endpoint *e)
 {
-    const double deadline = clab_now() + e->domain->boot->timeout;
+    double deadline = clab_now() + e->domain->boot->timeout;
     int missing;
-    for (unsigned fruitless = 0; !greet(e, &missing); fruitless++) {
+    for (unsigned fruitless = 0; !is_connected(e, &missing); fruitless++) {
         if (fruitless < OFI_YIELDS) {
             ofi_progress(e);
             sched_yield();
@@ -214,7 +245,9 @@ static int connect_all(struct clab_endpoint *e)
         }
         if (e->err)
             return e->err;
-        if (!is_there(e, missing))
+        if (presence(e, missing) == CLAB_LEAVING) // it has failed; what it said before that may be on its way
+            deadline = fmin(deadline, clab_now() + last_words);
+        if (!is_there(e, missing) || (clab_now() > deadline && presence(e, missing) >= CLAB_LEAVING))
             return CLAB_EPEER;
         if (fruitless % 16 == 0 && clab_now() > deadline) {
             clab_error("ofi: no connection with rank %d within %g s: can it be reached by the chosen --interface?",

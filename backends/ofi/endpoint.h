@@ -76,9 +76,11 @@ struct ofi_lane {
 struct ofi_peer {
     fi_addr_t address;
     int job_rank;
-    bool met;    // something was sent, or has come
-    bool gone;   // it has said farewell
-    bool parted; // we have, or are about to
+    bool met;     // something was sent, or has come
+    bool knows;   // has been told that we have met all
+    bool settled; // has met all
+    bool gone;    // it has said farewell
+    bool parted;  // we have, or are about to
 };
 
 struct clab_endpoint {

@@ -110,7 +110,8 @@ static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, co
         break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, entry->data); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
-    default: break; // TAKEN has been heard
+    case OFI_TAKEN: e->peers[name.source].settled |= entry->data == OFI_HAS_MET_ALL; break;
+    default: break;
     }
 }
 

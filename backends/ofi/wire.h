@@ -11,11 +11,12 @@
 enum ofi_word {
     OFI_HEAD,    // of a message, with its first bytes
     OFI_READY,   // for the rest of a message
-    OFI_TAKEN,   // heads: every tag says how many, this one says nothing else
+    OFI_TAKEN,   // heads: every tag says how many, this one says nothing else, or OFI_HAS_MET_ALL
     OFI_BYE,     // nothing more will come
     OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
 };
 
+enum { OFI_HAS_MET_ALL = 1 }; // `about` of a TAKEN: the sender is connected with all ranks
 enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the communicator's
 
 struct ofi_name {

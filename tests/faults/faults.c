@@ -23,8 +23,7 @@
 #include "base/units.h"
 #include "job/job.h"
 
-static const double deadline = 1.0;  // s: CLAB_TIMEOUT of a job whose fault only silence tells
-static const double patience = 20.0; // s: CLAB_TIMEOUT of the others, whose faults are seen at once
+static const double patience = 20.0; // s: CLAB_TIMEOUT
 static const double hang = 30.0;     // s after which a job is hung
 
 static const char *const names[FAULT_KINDS] = {"kill",  "crash", "stop",  "exit", "fail",   "leave",
@@ -94,7 +93,7 @@ static pid_t start_job(const struct options *o, struct scene *scene)
         .nranks = scene->fault.nranks, .backend = o->backend, .grace = CLAB_GRACE_DEFAULT, .keep_going = true};
     int rank, status = 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setenv("CLAB_TIMEOUT", scene->fault.kind == FAULT_STOP ? "1s" : "20s", 1);
+    setenv("CLAB_TIMEOUT", "20s", 1);
     setenv("CLAB_FLIGHT", "0", 0);
     if ((!o->verbose && !freopen("/dev/null", "w", stderr)) || clab_launch_ranks(&launch, &rank, &status))
         _exit(1);
@@ -188,7 +187,8 @@ static void try_fault(const struct options *o, struct fault fault, int number, s
     char *text = NULL;
     size_t bytes;
     FILE *complaints = open_memstream(&text, &bytes);
-    bool right = ended && fault_judge(scene, fault.kind == FAULT_STOP ? deadline : patience, complaints, &detection);
+    bool right =
+        ended && fault_judge(scene, fault.kind == FAULT_STOP ? fault_deadline : patience, complaints, &detection);
     fclose(complaints);
     if (!ended || !right)
         describe(scene, number);
