@@ -117,25 +117,3 @@ void clab_span_end(struct clab_job *job)
     if (job->tape)
         clab_tape_span_end(job->tape);
 }
-
-// ---- overlap -------------------------------------------------------------------------------------------------
-
-static int kept(uint64_t n, int room)
-{
-    return n < (uint64_t)room ? (int)n : room;
-}
-
-int clab_tape_exposed(const struct clab_tape *tape, double *whole_p, double *exposed_p)
-{
-    const int n = kept(tape->ncalls, TAPE_CALLS), m = kept(tape->nspans, TAPE_SPANS);
-    struct clab_interval *all = malloc(((size_t)n + (size_t)m + 1) * sizeof *all);
-    if (!all)
-        return CLAB_ENOMEM;
-    for (int i = 0; i < n; i++)
-        all[i] = (struct clab_interval){tape->calls[i].begin, tape->calls[i].end};
-    for (int i = 0; i < m; i++)
-        all[n + i] = (struct clab_interval){tape->spans[i].begin, tape->spans[i].end};
-    int err = clab_timeline_exposed(all, n, all + n, m, whole_p, exposed_p);
-    free(all);
-    return err;
-}

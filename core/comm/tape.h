@@ -37,7 +37,3 @@ void clab_tape_stage(struct clab_tape *tape, uint32_t serial, int lane, int stag
 // What is computed: clab_span_begin and clab_span_end of clab.h.
 void clab_tape_span_begin(struct clab_tape *tape, const char *name);
 void clab_tape_span_end(struct clab_tape *tape);
-
-// Of this rank since the job was opened, or what of it is still on the tape: time with a collective under way, and without
-// computing beside it (schedule/timeline.h).  errors: CLAB_ENOMEM
-int clab_tape_exposed(const struct clab_tape *tape, double *whole_p, double *exposed_p);
