@@ -58,7 +58,7 @@ double accuracy_corrected_error(const struct accuracy_row *row);
 
 // The same row in the other round; NULL: there is none.
 const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row);
-// How far a row is from its twin, as a fraction of the lesser; NAN: there is none.
+// How far a row is from its twin, as a fraction of the lesser; NAN: there is none, or its cores were elsewhere.
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row);
 
 // Whether the interval of its median is wider than +-5 %: something else ran.

@@ -9,7 +9,7 @@
 #include "base/stats.h"
 #include "net.h"
 
-static const double steady = 0.05, same_place = 1.5;
+static const double steady = 0.05;
 
 // ---- which are alike -------------------------------------------------------------------------------------------
 
@@ -38,7 +38,9 @@ const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row)
 {
     const struct accuracy_row *twin = accuracy_twin(rows, row);
-    return twin ? fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1 : NAN;
+    return twin && clab_look_is_same(row->batch.look, twin->batch.look)
+               ? fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1
+               : NAN;
 }
 
 bool accuracy_is_unsteady(const struct accuracy_row *row)
@@ -50,8 +52,7 @@ bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net
 {
     if (accuracy_is_unsteady(row))
         return true;
-    const double line = row->batch.line, there = clab_net_placed(net, line)->line;
-    return line > 0 && there > 0 && (line > there * same_place || there > line * same_place);
+    return !clab_look_is_same(row->batch.look, clab_net_placed(net, row->batch.look)->look);
 }
 
 // ---- held-out sizes --------------------------------------------------------------------------------------------

@@ -192,7 +192,8 @@ static void print_closing(const struct accuracy_figures *all, const struct accur
 int accuracy_report(const struct accuracy_rows *rows, const struct clab_net *net)
 {
     struct accuracy_figures all, held_out;
-    printf("# error: predicted / measured - 1. bias: its median. noise: a row measured twice, minutes apart\n");
+    printf("# error: predicted / measured - 1. bias: its median. noise: a row measured twice, "
+           "minutes apart, its cores in the same place\n");
     CLAB_TRY(print_decades(rows));
     CLAB_TRY(print_collectives(rows));
     CLAB_TRY(print_algorithms(rows));
@@ -216,6 +217,7 @@ static const struct clab_column columns[] = {
     {.name = "corrected_usec", .kind = CLAB_KIND_REAL}, {.name = "error_pct", .kind = CLAB_KIND_REAL},
     {.name = "noise_pct", .kind = CLAB_KIND_REAL},      {.name = "held_out", .kind = CLAB_KIND_INTEGER},
     {.name = "disturbed", .kind = CLAB_KIND_INTEGER},   {.name = "line_nsec", .kind = CLAB_KIND_REAL},
+    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -236,7 +238,8 @@ static int add_row(const struct accuracy_rows *rows, const struct accuracy_row *
         clab_cell_real(100 * accuracy_noise(rows, r)),
         clab_cell_integer(accuracy_is_held_out(r->what.problem.collective, r->bytes)),
         clab_cell_integer(accuracy_is_disturbed(r, net)),
-        r->batch.line > 0 ? clab_cell_real(1e9 * r->batch.line) : clab_cell_none(),
+        r->batch.look.line > 0 ? clab_cell_real(1e9 * r->batch.look.line) : clab_cell_none(),
+        r->batch.look.fresh > 0 ? clab_cell_real(1e12 * r->batch.look.fresh) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

@@ -64,13 +64,14 @@ static struct bench_row what_of(const struct report_data *data, int row)
 
 static struct accuracy_row read_row(const struct report_data *data, int row, int round)
 {
-    const double seconds = 1e-6 * number(data, row, "usec"), line = 1e-9 * number(data, row, "line_nsec");
+    const double seconds = 1e-6 * number(data, row, "usec");
+    const struct clab_look look = {1e-9 * number(data, row, "line_nsec"), 1e-12 * number(data, row, "fresh_psB")};
     const double width = 1e-6 * (number(data, row, "usec_high") - number(data, row, "usec_low"));
     struct accuracy_row r = {
         .what = what_of(data, row),
         .round = round,
         .batch = {BENCH_THROUGHPUT, integer(data, row, "inplace") ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE,
-                  integer(data, row, "calls"), line > 0 ? line : 0},
+                  integer(data, row, "calls"), look.line > 0 ? look : (struct clab_look){0}},
         .seconds = seconds,
         .spread = width / 2 / seconds,
         .predicted = NAN,

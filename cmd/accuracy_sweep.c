@@ -54,8 +54,9 @@ static int run(char *const words[])
 
 static int run_fit(const struct accuracy_plan *plan, const char *net)
 {
-    char *const words[] = {
-        "commlab", "fit", "--backend", (char *)(uintptr_t)plan->backend, "-o", (char *)(uintptr_t)net, NULL};
+    char *const words[] = {"commlab",   "fit", "--backend", (char *)(uintptr_t)plan->backend,
+                           "--seconds", "60s", "-o",        (char *)(uintptr_t)net,
+                           NULL};
     show("commlab fit", 0);
     return run(words);
 }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "command.h"
 #include "job/job.h"
+#include "line.h"
 
 enum { STATUS_USAGE = 2, STATUS_LACKING = 3 };
 
@@ -92,12 +93,14 @@ static int run_with_memory(struct bench *bench)
     void *memory;
     CLAB_TRY(clab_broadcast(bench->control, &bench->seed, &bench->seed, 1, CLAB_I64,
                             0)); // joined ranks have drawn their own
+    CLAB_TRY(clab_alloc(bench->job, LINE_ROOM, &bench->look_room));
     CLAB_TRY(open_buffers(bench, &memory));
     bench->results = calloc((size_t)bench->plan->nrows, sizeof *bench->results);
     const int err = bench->results ? run_and_report(bench) : CLAB_ENOMEM;
     free(bench->results);
     free(bench->latencies);
     close_buffers(bench, memory);
+    clab_free(bench->job, bench->look_room);
     return err;
 }
 

@@ -208,7 +208,7 @@ struct bench_time {
     double half_width;         // of the median's interval, as a fraction of the median
     bool noisy;                // the interval is wider than was wanted
     int calls;                 // a batch
-    double line;               // s: what the line took meanwhile (line.h); 0: not looked at
+    struct clab_look look;     // what was seen of the cores meanwhile (line.h); zeros: not looked at
 };
 
 // Time calls of `row` on all ranks; collective. *time_p is set at rank 0.  errors: the collective's, CLAB_ENOMEM
@@ -241,6 +241,7 @@ struct bench {
     int rank, nranks;
     uint64_t seed;
     struct bench_buffers whole; // (plan->buffer_bytes) each
+    void *look_room;            // for line.h
     struct bench_limits limits;
     struct bench_result (*results)[BENCH_PLACEMENTS]; // (plan->nrows)
     double *latencies;                                // bench_time.c's room
@@ -264,7 +265,7 @@ struct bench_batch {
     enum bench_mode mode;
     enum bench_placement placement;
     int calls;
-    double line; // s: how near the cores were (line.h); 0: not known
+    struct clab_look look; // at the cores, meanwhile (line.h); zeros: nobody looked
 };
 
 // Seconds of a call of such a batch by the simulator on `net`; NAN if it can not say, or `net` is NULL.

@@ -7,8 +7,8 @@
 //   kept until the interval of their median is within 1 %, or the time is up: then the row is noisy.
 // - Rank 0 decides, the others follow: after each batch all learn its decision.
 //
-// - Beside each batch is a look at the line (line.h), where it tells anything: their median goes with the time, and
-//   batches that were made while the cores were elsewhere do not count.
+// - Beside each batch is a look at where the cores are (line.h), where it tells anything: the median goes with the
+//   time, and batches that were made while the cores were elsewhere, or taken by others, do not count.
 //
 // Timers are compared across ranks, which the one monotonic clock of a host allows. Nothing but calls is inside of
 // them. Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
@@ -48,8 +48,8 @@ struct sampling {
     struct bench_buffers buffers;
     int calls;                     // a batch
     double *values, *least, *most; // (MOST); seconds a call
-    double *lines;                 // (MOST) s; 0: nobody looks
-    double line;                   // the last look
+    struct clab_look *looks;       // (MOST); zeros: nobody looks
+    struct clab_look look;         // the last
     int n;
     double start; // of the row
 };
@@ -72,7 +72,7 @@ static void keep(struct sampling *s, double value, double least, double most)
         return;
     s->values[s->n] = value;
     s->least[s->n] = least;
-    s->lines[s->n] = s->line;
+    s->looks[s->n] = s->look;
     s->most[s->n++] = most;
 }
 
@@ -80,10 +80,13 @@ static void keep(struct sampling *s, double value, double least, double most)
 static int batch_of_many(struct sampling *s)
 {
     const int nranks = s->bench->nranks;
+    const double before = line_interruptions();
     double seconds;
     CLAB_TRY(make_calls(s, s->calls, &seconds));
-    double sum = seconds / s->calls, extremes[2] = {sum, -sum};
-    CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 2, CLAB_F64, CLAB_MAX));
+    double sum = seconds / s->calls, extremes[3] = {sum, -sum, line_interruptions() - before};
+    CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
+    if (extremes[2] > 0)
+        s->look = (struct clab_look){0};
     CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
     if (s->bench->options->mode == BENCH_LOCAL)
         keep(s, sum / nranks, -extremes[1], extremes[0]);
@@ -111,16 +114,16 @@ static int batch_of_single(struct sampling *s)
     return CLAB_OK;
 }
 
-// Where ranks share cores, or messages cross a wire, the line tells nothing.
-static bool has_line(const struct bench *bench)
+// Where ranks share cores, or messages cross a wire, a look tells nothing.
+static bool has_look(const struct bench *bench)
 {
     return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
 }
 
 static int batch(struct sampling *s)
 {
-    if (has_line(s->bench))
-        CLAB_TRY(line_look(s->bench->control, &s->line));
+    if (has_look(s->bench))
+        CLAB_TRY(line_look(s->bench->control, s->bench->look_room, &s->look));
     return s->bench->options->mode == BENCH_LATENCY ? batch_of_single(s) : batch_of_many(s);
 }
 
@@ -226,19 +229,20 @@ static int collect(struct sampling *s)
 // ---- interface -----------------------------------------------------------------------------------------------
 
 // Those batches that were made where most were.
-static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p, double *line_p)
+static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p,
+                     struct clab_look *look_p)
 {
-    return clab_summarize(values, has_line(s->bench) ? line_keep_same(values, s->lines, s->n, line_p) : s->n,
+    return clab_summarize(values, has_look(s->bench) ? line_keep_same(values, s->looks, s->n, look_p) : s->n,
                           summary_p);
 }
 
 static int conclude(const struct sampling *s, struct bench_time *time_p)
 {
     struct clab_summary middle, least, most;
-    double line = 0;
-    CLAB_TRY(summarize(s, s->values, &middle, &line));
-    CLAB_TRY(summarize(s, s->least, &least, &line));
-    CLAB_TRY(summarize(s, s->most, &most, &line));
+    struct clab_look look = {0};
+    CLAB_TRY(summarize(s, s->values, &middle, &look));
+    CLAB_TRY(summarize(s, s->least, &least, &look));
+    CLAB_TRY(summarize(s, s->most, &most, &look));
     const bool local = s->bench->options->mode == BENCH_LOCAL;
     *time_p = (struct bench_time){
         .seconds = middle.median,
@@ -247,7 +251,7 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
         .half_width = half_width(&middle),
         .noisy = half_width(&middle) > wanted_width,
         .calls = s->calls,
-        .line = line,
+        .look = look,
     };
     return CLAB_OK;
 }
@@ -263,17 +267,19 @@ static int measure(struct sampling *s, struct bench_time *time_p)
 int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
                      struct bench_time *time_p)
 {
-    double *room = malloc(4 * MOST * sizeof *room);
+    double *room = malloc(3 * MOST * sizeof *room);
+    struct clab_look *looks = malloc(MOST * sizeof *looks);
     if (!bench->latencies)
         bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
     struct sampling s = {.bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
     int err = CLAB_ENOMEM;
-    if (room && bench->latencies) {
+    if (room && looks && bench->latencies) {
         s.least = room + MOST;
         s.most = room + 2 * MOST;
-        s.lines = room + 3 * MOST;
+        s.looks = looks;
         err = measure(&s, time_p);
     }
+    free(looks);
     free(room);
     return err;
 }

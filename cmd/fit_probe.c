@@ -187,10 +187,26 @@ static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, doub
     return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
 }
 
-// The median of a few batches, of one turn at least.
-static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, double *took_p, double *line_p)
+// A batch; if a rank's core was given to others meanwhile, what was seen before it is forgotten (line.h).
+static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
+                      struct clab_look *look)
 {
-    double batches[BATCHES], lines[BATCHES];
+    const double before = line_interruptions();
+    *took_p = time_batch(r, task, turns);
+    double interruptions = line_interruptions() - before;
+    CLAB_TRY(r->err);
+    CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
+    if (interruptions > 0)
+        *look = (struct clab_look){0};
+    return CLAB_OK;
+}
+
+// The median of a few batches, of one turn at least.
+static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, double *took_p,
+                     struct clab_look *look_p)
+{
+    double batches[BATCHES];
+    struct clab_look looks[BATCHES] = {0};
     int turns, n = BATCHES;
     time_batch(r, task, 1); // the first touch
     const double once = time_batch(r, task, 1);
@@ -198,20 +214,21 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
     for (int i = 0; i < BATCHES; i++) {
         if (r->comm->backend->protocols.memory)
-            CLAB_TRY(line_look(r->comm, &lines[i]));
-        batches[i] = time_batch(r, task, turns);
+            CLAB_TRY(line_look(r->comm, r->look_room, &looks[i]));
+        CLAB_TRY(time_alone(r, task, turns, &batches[i], &looks[i]));
     }
     if (r->comm->backend->protocols.memory)
-        n = line_keep_same(batches, lines, BATCHES, line_p);
+        n = line_keep_same(batches, looks, BATCHES, look_p);
     *took_p = clab_quantile(batches, n, 0.5);
     return r->err;
 }
 
 int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
-                 double *line_p)
+                 struct clab_look *look_p)
 {
-    double took, line = 0;
-    CLAB_TRY(time_task(r, task, seconds, &took, &line));
+    struct clab_look look = {0};
+    double took;
+    CLAB_TRY(time_task(r, task, seconds, &took, &look));
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,
         .bytes = task->bytes,
@@ -220,7 +237,7 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double second
         .load = task->how->load,
         .seconds = took,
     };
-    *line_p = line;
+    *look_p = look;
     return r->err;
 }
 
@@ -258,6 +275,8 @@ int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, st
         err = alloc_zeros(job, room, &r.y);
     if (!err)
         err = alloc_zeros(job, room, &r.z);
+    if (!err)
+        err = alloc_zeros(job, LINE_ROOM, &r.look_room);
     if (err)
         fit_ranks_close(&r, job);
     else
@@ -270,5 +289,6 @@ void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job)
     clab_free(job, ranks->x);
     clab_free(job, ranks->y);
     clab_free(job, ranks->z);
+    clab_free(job, ranks->look_room);
     clab_comm_destroy(ranks->alone);
 }

@@ -27,8 +27,8 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
 void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
-// Time one task for about `seconds`; collective. *sample_p holds at rank 0; *line_p says where the cores were, as far
-// as that matters (line.h), or is 0.
+// Time one task for about `seconds`; collective. *sample_p holds at rank 0; *look_p says where the cores were, as far
+// as that matters (line.h), or is zeros.
 //   errors: the backend's
 int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
-                 double *line_p);
+                 struct clab_look *look_p);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // From samples to profiles.
 //
-// A virtual machine's cores are moved about (line.h). Samples of shared memory are sorted by where the cores were; if
-// there were two places, and every probe was made in either, there are two profiles, of which the first names the
-// second. Wires have one.
+// A virtual machine's cores are moved about (line.h). Samples of shared memory are sorted by where the cores were, and
+// put to one pace; if there were several places, and every probe was made in two of them, there are two profiles, of which
+// the first names the second. Wires have one.
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/output.h"
+#include "base/stats.h"
 #include "base/units.h"
 #include "fit_session.h"
 
@@ -19,7 +21,7 @@ enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3 };
 
 // What was measured while the cores were at one of their placements.
 struct placement {
-    double line;                 // 0: nobody looked
+    struct clab_look look;       // zeros: nobody looked
     int nrounds;                 // most samples of a task
     bool complete;               // every task has one
     struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
@@ -29,9 +31,14 @@ struct placement {
 
 // ---- samples -------------------------------------------------------------------------------------------------
 
-static double factor_of(double line, double placement)
+static bool is_of(const struct fit_record *record, const struct clab_placements *all, int which, int i)
 {
-    return line > placement ? line / placement : placement / line;
+    return clab_fit_placement_of(all, record->looks[i].fresh) == which;
+}
+
+static double factor_of(double mark, double placement)
+{
+    return mark > placement ? mark / placement : mark > 0 ? placement / mark : INFINITY;
 }
 
 // Whether sample `i` belongs to the placement; of a task that has none, the one that is nearest.
@@ -39,26 +46,54 @@ static bool is_taken(const struct fit_record *record, const struct clab_placemen
 {
     int nearest = task;
     for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks) {
-        if (clab_fit_placement_of(all, record->lines[k]) == which)
-            return clab_fit_placement_of(all, record->lines[i]) == which;
-        if (factor_of(record->lines[k], all->line[which]) < factor_of(record->lines[nearest], all->line[which]))
+        if (is_of(record, all, which, k))
+            return is_of(record, all, which, i);
+        if (factor_of(record->looks[k].fresh, all->mark[which]) <
+            factor_of(record->looks[nearest].fresh, all->mark[which]))
             nearest = k;
     }
     return i == nearest;
 }
 
-// How many times longer sample `i` took than it would where the line is `line`; 1 where it is of another placement.
-static double pace_of(const struct fit_session *s, const struct fit_record *record, int i, double line)
+// The median of what was seen in a placement.
+static int look_of(const struct fit_record *record, const struct clab_placements *all, int which,
+                   struct clab_look *look_p)
 {
-    const bool same = clab_fit_placement_of(&(struct clab_placements){1, {line, 0}}, record->lines[i]) == 0;
-    return same ? clab_net_pace(record->lines[i] / line, record->samples[i].level, s->machine.l2_bytes) : 1;
+    const int n = record->nrounds * record->ntasks;
+    double *lines = malloc((size_t)n * sizeof *lines);
+    int found = 0;
+    if (!lines)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < n; i++)
+        if (is_of(record, all, which, i))
+            lines[found++] = record->looks[i].line;
+    *look_p = (struct clab_look){clab_quantile(lines, found, 0.5), all->mark[which]};
+    free(lines);
+    return CLAB_OK;
+}
+
+// How many times longer sample `i` took than it would at the pace of `look`.
+static double pace_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+{
+    return clab_net_pace(record->looks[i].line / look.line, record->samples[i].level, s->machine.l2_bytes);
+}
+
+// Likewise of a sample from another placement, which is better than none: messages wait for lines, and what is fresh and
+// in a cache comes from it.
+static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+{
+    const struct clab_sample *sample = &record->samples[i];
+    if (!sample->level)
+        return record->looks[i].line / look.line;
+    const bool comes = sample->touch == CLAB_FRESH && sample->level <= s->machine.l3_bytes;
+    return comes ? record->looks[i].fresh / look.fresh : 1;
 }
 
 static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
                        int which, struct placement *p)
 {
     int n = record->ntasks, rounds = record->nrounds;
-    p->line = all->line[which];
+    CLAB_TRY(look_of(record, all, which, &p->look));
     p->complete = true;
     if (!(p->samples = malloc((size_t)(n * rounds) * sizeof *p->samples)))
         return CLAB_ENOMEM;
@@ -66,9 +101,11 @@ static int take_placed(const struct fit_session *s, const struct fit_record *rec
         int found = 0;
         for (int i = task; i < n * rounds; i += n)
             if (is_taken(record, all, which, task, i)) {
+                const bool is_there = is_of(record, all, which, i);
                 p->samples[found * n + task] = record->samples[i];
-                p->samples[found++ * n + task].seconds /= pace_of(s, record, i, p->line);
-                p->complete &= clab_fit_placement_of(all, record->lines[i]) == which;
+                p->samples[found++ * n + task].seconds /=
+                    is_there ? pace_of(s, record, i, p->look) : way_of(s, record, i, p->look);
+                p->complete &= is_there;
             }
         p->nrounds = found > p->nrounds ? found : p->nrounds;
         for (int i = found; i < rounds; i++)
@@ -88,14 +125,29 @@ static int take_all(const struct fit_record *record, struct placement *p)
     return CLAB_OK;
 }
 
-static int take_samples(const struct fit_session *s, const struct fit_record *record, struct placement placements[2],
+static int find_placements(const struct fit_record *record, struct clab_placements *all_p)
+{
+    const int n = record->nrounds * record->ntasks;
+    double *marks = malloc((size_t)n * sizeof *marks);
+    if (!marks)
+        return CLAB_ENOMEM;
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        if (record->looks[i].fresh > 0)
+            marks[found++] = record->looks[i].fresh;
+    const int err = clab_fit_placements(marks, found, all_p);
+    free(marks);
+    return err;
+}
+
+static int take_samples(const struct fit_session *s, const struct fit_record *record, struct placement placements[],
                         int *n_p)
 {
     struct clab_placements all;
     *n_p = 1;
     if (!s->backend->protocols.memory)
         return take_all(record, &placements[0]);
-    CLAB_TRY(clab_fit_placements(record->lines, record->nrounds * record->ntasks, &all));
+    CLAB_TRY(find_placements(record, &all));
     *n_p = all.n;
     for (int i = 0; i < all.n; i++)
         CLAB_TRY(take_placed(s, record, &all, i, &placements[i]));
@@ -147,7 +199,7 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
     net->core_cache = s->machine.l2_bytes;
     net->shared_cache = s->machine.l3_bytes;
     net->noise = p->noise;
-    net->line = p->fit.low.line = p->fit.high.line = p->line;
+    net->look = p->fit.low.look = p->fit.high.look = p->look;
 }
 
 static void say(const struct fit_session *s, const struct placement *p, const char *path)
@@ -155,8 +207,8 @@ static void say(const struct fit_session *s, const struct placement *p, const ch
     char alpha[CLAB_TEXT], beta[CLAB_TEXT], line[CLAB_TEXT + 8] = "";
     const struct clab_net *net = &p->fit.median;
     const struct clab_link *link = s->across ? &net->inter : &net->intra;
-    if (net->line > 0)
-        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->line, alpha));
+    if (net->look.line > 0)
+        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->look.line, alpha));
     printf("%s: %salpha %s, beta %s%s, %d rounds, noise floor %.1f %%\n", path, line,
            clab_seconds_text(link->alpha, alpha), clab_rate_text(1 / link->beta, beta),
            s->backend->protocols.memory     ? ""
@@ -198,13 +250,16 @@ static int other_path(const char *path, char **other_p)
 }
 
 // The other placement first: who finds the profile finds it whole.
-static int write_profile(const struct fit_session *s, struct placement placements[2], int n)
+static int write_profile(const struct fit_session *s, struct placement placements[], int n)
 {
     char *path;
+    int other = 1; // the commonest of those that are complete
+    while (other < n && !placements[other].complete)
+        other++;
     CLAB_TRY(other_path(s->path, &path));
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    bool two = n == 2 && placements[1].complete && strlen(name) < CLAB_NET_NAME;
-    int err = two ? write_placement(s, &placements[1], NULL, path) : CLAB_OK;
+    bool two = other < n && strlen(name) < CLAB_NET_NAME;
+    int err = two ? write_placement(s, &placements[other], NULL, path) : CLAB_OK;
     if (!err)
         err = write_placement(s, &placements[0], two ? name : NULL, s->path);
     free(path);
@@ -217,19 +272,21 @@ static int write_samples(const char *path, const struct fit_record *record)
 {
     struct clab_output output;
     CLAB_TRY(clab_output_open(path, &output));
-    fprintf(output.file, "round,probe,bytes,level,touch,load,usec,line_usec\n");
+    fprintf(output.file, "round,probe,bytes,level,touch,load,usec,line_usec,fresh_psB\n");
     for (int i = 0; i < record->nrounds * record->ntasks; i++) {
         const struct clab_sample *s = &record->samples[i];
-        fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe), s->bytes,
-                s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",
-                1e6 * s->seconds, 1e6 * record->lines[i]);
+        if (!(s->seconds > 0)) // of what was not lacking
+            continue;
+        fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
+                s->bytes, s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",
+                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh);
     }
     return clab_output_close(&output);
 }
 
 int fit_report(const struct fit_session *session, const struct fit_record *record)
 {
-    struct placement placements[2] = {0};
+    struct placement placements[CLAB_FIT_PLACEMENTS] = {0};
     int n, err = session->samples ? write_samples(session->samples, record) : CLAB_OK;
     if (!err)
         err = take_samples(session, record, placements, &n);
@@ -237,7 +294,7 @@ int fit_report(const struct fit_session *session, const struct fit_record *recor
         err = estimate(session, record->ntasks, &placements[i]);
     if (!err)
         err = write_profile(session, placements, n);
-    free(placements[0].samples);
-    free(placements[1].samples);
+    for (int i = 0; i < CLAB_FIT_PLACEMENTS; i++)
+        free(placements[i].samples);
     return err;
 }

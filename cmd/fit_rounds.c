@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Rounds of all probes follow each other, so that what disturbs the machine for a while disturbs one round.
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "fit_session.h"
 
 enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // that are wanted; that there is room for
+
+static const double enough = 30;         // s, beyond which a task is given no more
+static const double lacking_share = 0.2; // of the time, for what is lacking after all rounds
 
 static void show_progress(double share)
 {
@@ -22,41 +27,103 @@ static void clear_progress(void)
         fprintf(stderr, "\r\033[K");
 }
 
+// Seconds of a task. Who has more time gets more rounds: the cores are moved meanwhile.
+static double each_of(const struct fit_session *session, const struct fit_record *record)
+{
+    return 0.5 * fmin(session->seconds, enough) / ROUNDS / record->ntasks;
+}
+
 static int run_round(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
                      double begin)
 {
     int first = record->nrounds * record->ntasks;
-    double each = 0.5 * session->seconds / ROUNDS / record->ntasks;
+    double each = each_of(session, record);
     for (int i = 0; i < record->ntasks; i++) {
         if (ranks->rank == 0 && i % 8 == 0)
             show_progress((clab_now() - begin) / session->seconds);
-        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, &record->samples[first + i], &record->lines[first + i]));
+        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, &record->samples[first + i], &record->looks[first + i]));
     }
     record->nrounds++;
     return CLAB_OK;
 }
 
 // Rank 0 says when the next round would be too late.
-static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record)
+static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
+                      double begin, double seconds)
 {
-    double begin = clab_now();
     for (int go = 1; go;) {
         CLAB_TRY(run_round(session, ranks, record, begin));
         double spent = clab_now() - begin;
-        go = record->nrounds < ROUNDS_AT_MOST && spent + spent / record->nrounds < session->seconds;
+        go = record->nrounds < ROUNDS_AT_MOST - 1 && spent + spent / record->nrounds < seconds;
         CLAB_TRY(clab_broadcast(ranks->comm, &go, &go, 1, CLAB_I32, 0));
     }
     return CLAB_OK;
 }
 
+// ---- what is lacking -----------------------------------------------------------------------------------------
+
+// Whether `task` was made where the cores usually were.
+static bool is_made(const struct fit_record *record, double usual, int task)
+{
+    const struct clab_placements one = {1, {usual}};
+    for (int i = task; i <= record->nrounds * record->ntasks + task; i += record->ntasks)
+        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0)
+            return true;
+    return false;
+}
+
+// Where the cores usually were, by rank 0's looks.
+static int find_usual(const struct fit_record *record, double *usual_p)
+{
+    const int n = record->nrounds * record->ntasks;
+    struct clab_placements all;
+    double *marks = malloc((size_t)n * sizeof *marks);
+    if (!marks)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < n; i++)
+        marks[i] = record->looks[i].fresh;
+    const int err = clab_fit_placements(marks, n, &all);
+    free(marks);
+    if (!err)
+        *usual_p = all.mark[0];
+    return err;
+}
+
+// One more round, of what is lacking: again and again, until it is made or the time is up. What is not lacking has no
+// sample in it, and no look.
+static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, double each, double until)
+{
+    const int first = record->nrounds * record->ntasks;
+    double usual = 0;
+    if (ranks->rank == 0)
+        CLAB_TRY(find_usual(record, &usual));
+    for (int go = 1; go;) {
+        go = 0;
+        for (int i = 0; i < record->ntasks; i++) {
+            int lacks = ranks->rank == 0 && !is_made(record, usual, i) && clab_now() < until;
+            CLAB_TRY(clab_broadcast(ranks->comm, &lacks, &lacks, 1, CLAB_I32, 0));
+            if (lacks)
+                CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, &record->samples[first + i],
+                                      &record->looks[first + i]));
+            go |= lacks;
+        }
+    }
+    record->nrounds++;
+    return CLAB_OK;
+}
+
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p)
 {
+    const bool places = session->backend->protocols.memory;
+    const double begin = clab_now(), seconds = session->seconds * (places ? 1 - lacking_share : 1);
     struct fit_record record = {0};
     CLAB_TRY(fit_tasks_make(&session->reach, &record.tasks, &record.ntasks));
     size_t room = (size_t)record.ntasks * ROUNDS_AT_MOST;
     record.samples = calloc(room, sizeof *record.samples);
-    record.lines = calloc(room, sizeof *record.lines);
-    int err = record.samples && record.lines ? run_rounds(session, ranks, &record) : CLAB_ENOMEM;
+    record.looks = calloc(room, sizeof *record.looks);
+    int err = record.samples && record.looks ? run_rounds(session, ranks, &record, begin, seconds) : CLAB_ENOMEM;
+    if (!err && places)
+        err = run_lacking(ranks, &record, each_of(session, &record), begin + session->seconds);
     if (ranks->rank == 0)
         clear_progress();
     if (err)
@@ -68,7 +135,7 @@ int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struc
 
 void fit_record_free(struct fit_record *record)
 {
-    free(record->lines);
+    free(record->looks);
     free(record->samples);
     free(record->tasks);
 }

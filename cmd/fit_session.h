@@ -22,12 +22,12 @@ struct fit_session {
     struct fit_reach reach;
 };
 
-// All samples that were taken, and the lines that were measured beside them.
+// All samples that were taken, and what was seen of the cores beside them.
 struct fit_record {
     struct fit_task *tasks;
     int ntasks, nrounds;         // rounds that are complete
     struct clab_sample *samples; // (nrounds, ntasks)
-    double *lines;               // (nrounds, ntasks) s; 0: not measured
+    struct clab_look *looks;     // (nrounds, ntasks); zeros: nobody looked
 };
 
 // Rounds until the next would be too late; collective. What is recorded holds at rank 0.

@@ -189,7 +189,7 @@ void fit_turn_copy_both(struct fit_ranks *r, size_t bytes)
 
 void fit_turn_sum_both(struct fit_ranks *r, size_t bytes)
 {
-    r->comm->backend->device->reduce(CLAB_F32, CLAB_SUM, r->x, r->x, r->z, bytes / sizeof(float));
+    r->comm->backend->device->reduce(CLAB_F32, CLAB_SUM, r->z, r->z, r->z, bytes / sizeof(float));
 }
 
 void fit_turn_sum(struct fit_ranks *r, size_t bytes)

@@ -163,7 +163,7 @@ static int describe_line(const struct session *s, struct clab_manifest *m)
                                1e9 * summary.min, 1e9 * summary.max));
     if (!line_is_same(clab_quantile(line->samples, line->n, 0.25), clab_quantile(line->samples, line->n, 0.75)))
         return clab_manifest_add(m, "warning", "the host moved the cores about while this was measured");
-    const double known = s->net ? clab_net_placed(s->net, summary.median)->line : 0;
+    const double known = s->net ? clab_net_placed(s->net, (struct clab_look){.line = summary.median})->look.line : 0;
     if (known > 0 && !line_is_same(summary.median, known))
         return clab_manifest_add(
             m, "warning",

@@ -107,8 +107,9 @@ static double crowd_time(const struct lab_context *context, int ranks, double wo
 static struct clab_level crowd_level(const struct lab_context *context, enum lab_program program, int ranks,
                                      int buffers, size_t bytes)
 {
-    return clab_net_level(clab_net_placed(context->net, lab_line(context->probe, program, ranks)),
-                          (size_t)buffers * bytes * (size_t)ranks / (size_t)context->cores);
+    return clab_net_level(
+        clab_net_placed(context->net, (struct clab_look){.line = lab_line(context->probe, program, ranks)}),
+        (size_t)buffers * bytes * (size_t)ranks / (size_t)context->cores);
 }
 
 double lab_crowd_predict(const struct lab_context *context, const struct clab_problem *problem,

@@ -31,7 +31,8 @@ static struct clab_problem problem_of(const struct clab_algorithm *algorithm, in
 static double simulate(const struct clab_net *net, double line, const struct clab_problem *problem,
                        const struct clab_algorithm *algorithm)
 {
-    const struct clab_sim_options options = {.element_bytes = clab_type_bytes(CLAB_F32), .calls = 16, .line = line};
+    const struct clab_sim_options options = {
+        .element_bytes = clab_type_bytes(CLAB_F32), .calls = 16, .look = {.line = line}};
     struct clab_sim_result result;
     return clab_sim_run(problem, algorithm, net, &options, &result) == CLAB_OK ? result.seconds : NAN;
 }
@@ -57,7 +58,8 @@ static double predict_by_hand(const struct lab_context *context, int ranks, size
         return lab_crowd_predict_by_hand(context, ranks, bytes);
     const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
     const double line = lab_line(context->probe, LAB_BEFORE, ranks);
-    const struct clab_level level = clab_net_level(clab_net_placed(context->net, line), (size_t)(ranks + 2) * bytes);
+    const struct clab_level level =
+        clab_net_level(clab_net_placed(context->net, (struct clab_look){.line = line}), (size_t)(ranks + 2) * bytes);
     return simulate(context->net, line, &problem, algorithm) +
            (ranks - 1.0) * (double)bytes * level.reduce[CLAB_KEPT][CLAB_BOTH];
 }

@@ -29,7 +29,7 @@ enum clab_probe {
     CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
     CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
     CLAB_PROBE_LANES,  // STREAM, each message on the next lane
-    CLAB_PROBE_SUM,    // a rank's own memory: z = x + x
+    CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
     CLAB_PROBE_SUMMED, // SUM, and then z as a message, until the sender is told; both: an exchange
     CLAB_PROBES
 };
@@ -74,19 +74,20 @@ int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit
 //   seconds: (nrounds, nprobes), > 0.  errors: CLAB_EINVAL (nrounds < 2, nprobes < 1), CLAB_ENOMEM
 int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p);
 
-// Where the cores were while samples were taken: the lines of at most two placements, the commoner first.
+// Where the cores were while samples were taken, by what tells places apart: the fresh data of a look (net.h).
+enum { CLAB_FIT_PLACEMENTS = 3 };
 struct clab_placements {
     int n;
-    double line[2]; // s, the median of their samples
+    double mark[CLAB_FIT_PLACEMENTS]; // the median of their samples; the commonest first
 };
 
-// Tell placements apart by the lines that were measured beside samples, all > 0: those within half as much again of the
-// nearest twentieth are one, and of the others, if they are at least a tenth, those about their median are another.
+// Tell placements apart by the marks that were measured beside samples, all > 0: the most that lie within a factor of two
+// are one, of the others likewise, if they are at least a tenth of all.
 //   errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
-int clab_fit_placements(const double *lines, int n, struct clab_placements *placements_p);
+int clab_fit_placements(const double *marks, int n, struct clab_placements *placements_p);
 
-// Which placement `line` belongs to; -1: to neither, it was disturbed.
-int clab_fit_placement_of(const struct clab_placements *placements, double line);
+// Which placement `mark` belongs to; -1: to none, it was disturbed.
+int clab_fit_placement_of(const struct clab_placements *placements, double mark);
 
 // Write the fit as a network description (README.md has the format), each interval in a comment beside its value.
 // `remarks` are lines for its head, without the comment sign; NULL ends them.

@@ -1,57 +1,65 @@
 // SPDX-License-Identifier: MIT
 // Telling placements of a virtual machine's cores apart (fit.h).
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/stats.h"
 #include "fit.h"
 
-static const double same = 1.5; // the factor within which lines are of one placement
-static const double first = 0.05, fewest = 0.1;
+static const double window = 2;   // from the least to the most of what is seen in one placement
+static const double fewest = 0.1; // of all samples
 
-static bool is_near(double line, double middle)
+static int by_size(const void *a, const void *b)
 {
-    return line < middle * same && line > middle / same;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-// The median of those lines that are, or are not, near `middle`; *n_p of them are.
-static double median_near(const double *lines, int n, double middle, bool near, double *room, int *n_p)
+// Of `n` sorted marks the window that holds most: where it begins; *count_p of them are in it.
+static int densest(const double *sorted, int n, int *count_p)
 {
-    int found = 0;
-    for (int i = 0; i < n; i++)
-        if (is_near(lines[i], middle) == near)
-            room[found++] = lines[i];
-    *n_p = found;
-    return found ? clab_quantile(room, found, 0.5) : 0;
-}
-
-int clab_fit_placements(const double *lines, int n, struct clab_placements *placements_p)
-{
-    double *room = n > 0 ? malloc((size_t)n * sizeof *room) : NULL;
-    struct clab_placements p = {.n = 1};
-    int nnear, nfar, nboth;
-    if (!room)
-        return n > 0 ? CLAB_ENOMEM : CLAB_EINVAL;
-    double middle = clab_quantile(lines, n, first), near = median_near(lines, n, middle, true, room, &nnear);
-    double far = median_near(lines, n, middle, false, room, &nfar);
-    if (nfar > 0)
-        far = median_near(lines, n, far, true, room, &nboth);
-    p.line[0] = near;
-    if (nfar > 0 && nboth >= fewest * n && !is_near(far, near)) {
-        bool far_first = nboth > nnear;
-        p = (struct clab_placements){.n = nnear >= fewest * n ? 2 : 1,
-                                     .line = {far_first ? far : near, far_first ? near : far}};
+    int begin = 0, most = 0;
+    for (int i = 0, end = 0; i < n; i++) {
+        while (end < n && sorted[end] <= window * sorted[i])
+            end++;
+        if (end - i > most) {
+            most = end - i;
+            begin = i;
+        }
     }
-    free(room);
+    *count_p = most;
+    return begin;
+}
+
+int clab_fit_placements(const double *marks, int n, struct clab_placements *placements_p)
+{
+    double *rest = n > 0 ? malloc((size_t)n * sizeof *rest) : NULL;
+    struct clab_placements p = {0};
+    if (!rest)
+        return n > 0 ? CLAB_ENOMEM : CLAB_EINVAL;
+    memcpy(rest, marks, (size_t)n * sizeof *rest);
+    qsort(rest, (size_t)n, sizeof *rest, by_size);
+    for (int left = n, count; left > 0 && p.n < CLAB_FIT_PLACEMENTS; left -= count) {
+        const int begin = densest(rest, left, &count);
+        if (p.n && count < fewest * n)
+            break;
+        p.mark[p.n++] = clab_quantile(rest + begin, count, 0.5);
+        memmove(rest + begin, rest + begin + count, (size_t)(left - begin - count) * sizeof *rest);
+    }
+    free(rest);
     *placements_p = p;
     return CLAB_OK;
 }
 
-int clab_fit_placement_of(const struct clab_placements *placements, double line)
+int clab_fit_placement_of(const struct clab_placements *placements, double mark)
 {
-    for (int i = 0; i < placements->n; i++)
-        if (is_near(line, placements->line[i]))
+    for (int i = 0; i < placements->n; i++) {
+        const double middle = placements->mark[i];
+        if (mark < middle * sqrt(2 * window) && mark > middle / sqrt(2 * window))
             return i;
+    }
     return -1;
 }

@@ -108,6 +108,12 @@ struct clab_level {
     double add[CLAB_LOADS];                  // s/B: out = out + a peer's memory, kept
 };
 
+// What was seen, at some moment, of where two cores are. Zeros: nobody looked.
+struct clab_look {
+    double line;  // s: half a round trip of 8 bytes
+    double fresh; // s/B: half a round trip of 16 KiB that the other has just written, by pulls
+};
+
 struct clab_net {
     char name[CLAB_NET_NAME], title[CLAB_NET_TITLE];
     int nodes;                     // 0: as many as are wanted
@@ -131,7 +137,7 @@ struct clab_net {
     // Of a profile only.
     char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
     double noise;                   // the spread of repeated probes, as a fraction
-    double line;                    // s: half a round trip of 8 bytes while it was measured; 0: not said
+    struct clab_look look;          // while it was measured
     char other_name[CLAB_NET_NAME]; // the file, beside this one, of `other`; "": there is none
     struct clab_net *other;         // the same machine with its cores elsewhere
 };
@@ -160,18 +166,20 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 int clab_net_compute(const struct clab_net *net, enum clab_precision precision, double flop, double bytes,
                      double *seconds_p);
 
-// That of the two placements of a profile, `net` or net->other, whose line is nearest to `line` seconds; 0: `net`.
-const struct clab_net *clab_net_placed(const struct clab_net *net, double line);
+// That of the two placements of a profile, `net` or net->other, which is most like what was seen.
+const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_look look);
+
+// Whether what was seen is of one placement.
+bool clab_look_is_same(struct clab_look a, struct clab_look b);
 
 // How many times its time something takes when a core takes `factor` times as long for a line in the same place, since
 // its other half or its clock is someone else's. What waits for memory is not slowed as much.
 //   footprint: bytes that are touched together; 0: a message's fixed costs
 double clab_net_pace(double factor, size_t footprint, size_t core_cache);
 
-// The network as it is where half a round trip of 8 bytes takes `line` seconds (0: as described): a copy of `net` or of
-// net->other, whichever is nearer, or scaled from it if neither is near (place.c). Frees nothing; placed_p->other is
-// theirs.
-void clab_net_place(const struct clab_net *net, double line, struct clab_net *placed_p);
+// The network as it is where the cores are as was seen (zeros: as described): a copy of `net` or of net->other, at the
+// pace of the moment, or scaled from it where neither is like that (place.c). Frees nothing; placed_p->other is theirs.
+void clab_net_place(const struct clab_net *net, struct clab_look look, struct clab_net *placed_p);
 
 // The description in a file that is open, and stays so. `path` is what lines that refuse call it; its last part gives the
 // network its name. Its other placement is not read.

@@ -15,7 +15,8 @@
 
 #include "net.h"
 
-static const double same = 1.5;          // the factor within which lines are of one placement
+static const double same = 1.6;          // the factor within which looks are of one placement
+static const double one_core = 2.5;      // fresh data is cheaper in a core's own cache than in a near one's, at least
 static const double beyond_caches = 0.7; // of a slower core's time; by probes beside 95 to 165 ns of a line
 
 // How many times one is the other, at least 1.
@@ -24,12 +25,24 @@ static double factor_between(double a, double b)
     return a > b ? a / b : b / a;
 }
 
-const struct clab_net *clab_net_placed(const struct clab_net *net, double line)
+// How far apart two looks are: by fresh data where both know of it, since cores that share all their caches have a line
+// like others, but no fresh data to wait for.
+static double distance(struct clab_look a, struct clab_look b)
+{
+    if (a.fresh > 0 && b.fresh > 0)
+        return factor_between(a.fresh, b.fresh);
+    return a.line > 0 && b.line > 0 ? factor_between(a.line, b.line) : 1;
+}
+
+bool clab_look_is_same(struct clab_look a, struct clab_look b)
+{
+    return distance(a, b) < same;
+}
+
+const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_look look)
 {
     const struct clab_net *other = net->other;
-    if (!other || !(line > 0) || !(net->line > 0) || !(other->line > 0))
-        return net;
-    return factor_between(line, other->line) < factor_between(line, net->line) ? other : net;
+    return other && distance(look, other->look) < distance(look, net->look) ? other : net;
 }
 
 double clab_net_pace(double factor, size_t footprint, size_t core_cache)
@@ -111,20 +124,58 @@ static void scale_pace(struct clab_net *net, double factor)
         scale_level(&net->levels[i], clab_net_pace(factor, net->levels[i].bytes, net->core_cache));
 }
 
-void clab_net_place(const struct clab_net *net, double line, struct clab_net *placed_p)
+// ---- two halves of one core ------------------------------------------------------------------------------------
+
+// They share its caches, so that nothing waits for lines, and its time, so that two at work take twice as long.
+static void join_level(struct clab_level *l)
 {
-    if (!(line > 0) || !(net->line > 0)) {
-        *placed_p = *net;
+    l->copy[CLAB_BOTH] = fmax(l->copy[CLAB_BOTH], 2 * l->copy[CLAB_ALONE]);
+    l->add[CLAB_BOTH] = fmax(l->add[CLAB_BOTH], 2 * l->add[CLAB_ALONE]);
+    l->pull[CLAB_KEPT][CLAB_BOTH] = fmax(l->pull[CLAB_KEPT][CLAB_BOTH], 2 * l->pull[CLAB_KEPT][CLAB_ALONE]);
+    l->reduce[CLAB_KEPT][CLAB_BOTH] = fmax(l->reduce[CLAB_KEPT][CLAB_BOTH], 2 * l->reduce[CLAB_KEPT][CLAB_ALONE]);
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        l->pull[CLAB_FRESH][load] = l->pull[CLAB_KEPT][load];
+        l->reduce[CLAB_FRESH][load] = l->reduce[CLAB_KEPT][load];
+    }
+}
+
+static void join_halves(struct clab_net *net)
+{
+    for (int i = 0; i < net->nlevels; i++)
+        join_level(&net->levels[i]);
+    const double copy = net->nlevels ? net->levels[0].copy[CLAB_BOTH] : 0;
+    for (int i = 0; i < net->intra.nsegments; i++) {
+        struct clab_segment *s = &net->intra.segments[i];
+        s->gap_send = fmin(s->gap_send, copy);
+        s->gap_recv = fmin(s->gap_recv, copy);
+    }
+}
+
+// Whether fresh data costs so much less than described that there is no way between the cores.
+static bool is_one_core(const struct clab_net *net, struct clab_look look)
+{
+    return look.fresh > 0 && net->look.fresh > one_core * look.fresh && look.line * same > net->look.line / same;
+}
+
+// ---- interface -------------------------------------------------------------------------------------------------
+
+void clab_net_place(const struct clab_net *net, struct clab_look look, struct clab_net *placed_p)
+{
+    *placed_p = look.line > 0 && net->look.line > 0 ? *clab_net_placed(net, look) : *net;
+    if (!(look.line > 0) || !(placed_p->look.line > 0))
+        return;
+    const double pace = look.line / placed_p->look.line;
+    // the part of a line's time that is the calls', not the way's
+    const double calls = placed_p->look.line - placed_p->intra.alpha;
+    if (clab_look_is_same(look, placed_p->look) || is_one_core(placed_p, look)) {
+        scale_pace(placed_p, fmax(1 / same, fmin(same, pace)));
+        if (!clab_look_is_same(look, placed_p->look))
+            join_halves(placed_p);
         return;
     }
-    *placed_p = *clab_net_placed(net, line);
-    double calls =
-        placed_p->line - placed_p->intra.alpha; // the part of a line's time that is the calls', not the way's
-    if (factor_between(line, placed_p->line) < same)
-        scale_pace(placed_p, line / placed_p->line);
-    if (factor_between(line, placed_p->line) < same || line <= calls || calls < 0)
+    if (look.line <= calls || calls < 0)
         return;
-    double factor = (line - calls) / placed_p->intra.alpha;
+    const double factor = (look.line - calls) / placed_p->intra.alpha;
     for (int i = 0; i < placed_p->intra.nsegments; i++)
         scale_segment(&placed_p->intra.segments[i], factor);
     placed_p->intra.alpha *= factor;

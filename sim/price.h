@@ -278,10 +278,20 @@ struct rates {
     double pull, reduce;
 };
 
+// Whether what the stage at hand sends has just been written, so that its receiver waits for our lines, too.
+static bool sends_fresh(const struct full *s, int rank, int lane)
+{
+    for (int i = 0; i < s->nsteps; i++)
+        if (s->steps[i].op == CLAB_SEND && places_is_fresh(&s->places, rank, lane, s->steps[i].src))
+            return true;
+    return false;
+}
+
 // Fresh data lies where its writer's caches left it. That depends on the message that was written, not on all that is
 // touched, so it is looked up by the message.
-static struct rates rates_of(struct full *s, size_t bytes, bool fresh, bool adds)
+static struct rates rates_of(const struct turn *t, size_t bytes, bool fresh, bool adds)
 {
+    struct full *s = t->s;
     const struct clab_level *kept = &s->level;
     struct rates r = {kept->pull[CLAB_KEPT][s->load], adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load]};
     size_t footprint = bytes * (s->load == CLAB_BOTH ? 4 : 2); // what is read and what is written, one way or both
@@ -290,8 +300,9 @@ static struct rates rates_of(struct full *s, size_t bytes, bool fresh, bool adds
         s->fresh_footprint = footprint;
     }
     if (fresh) { // but it must be written somewhere, which is no cheaper
-        r.pull = later(r.pull, s->fresh.pull[CLAB_FRESH][s->load]);
-        r.reduce = later(r.reduce, s->fresh.reduce[CLAB_FRESH][s->load]);
+        const enum clab_load load = s->load == CLAB_BOTH && sends_fresh(s, t->rank, t->lane) ? CLAB_BOTH : CLAB_ALONE;
+        r.pull = later(r.pull, s->fresh.pull[CLAB_FRESH][load]);
+        r.reduce = later(r.reduce, s->fresh.reduce[CLAB_FRESH][load]);
     }
     r.reduce = later(0, r.reduce - r.pull);
     return r;
@@ -337,7 +348,7 @@ FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *st
     if (mode != MODE_ANY || !s->has_places)
         return (struct work){toll->recv, 0, toll->reduce};
     const struct clab_segment *segment = toll->segment;
-    struct rates rates = rates_of(s, toll->bytes, fresh && segment->memory, adds(s, t->rank, t->lane, step->dst));
+    struct rates rates = rates_of(t, toll->bytes, fresh && segment->memory, adds(s, t->rank, t->lane, step->dst));
     double reduce = full_cost(s, toll->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){toll->recv, 0, reduce};

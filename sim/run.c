@@ -170,7 +170,7 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
     struct clab_net placed;
     struct choice choice;
     double begin = clab_now();
-    clab_net_place(net, options->line, &placed);
+    clab_net_place(net, options->look, &placed);
     CLAB_TRY(choose(problem, algorithm, &placed, &o, &choice));
     if (o.footprint == 0 && placed.nlevels > 0)
         o.footprint = footprint_of(problem, algorithm, &o);

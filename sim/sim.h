@@ -7,10 +7,10 @@
 // - A network is a text file, sim/nets/NAME.net, or a profile in the same format that `commlab fit` wrote.
 #pragma once
 
+#include "net.h"
 #include "schedule/schedule.h"
 #include "base/type.h"
 
-struct clab_net; // net.h has the fields; students inspect them
 struct clab_record;
 
 // The network called `name` (sim/nets/NAME.net; "machine": what `commlab fit` wrote), or the file at that path.
@@ -42,7 +42,7 @@ struct clab_sim_options {
     double compute;       // s of each rank's core before each call
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     bool busy;            // others have just used the network: no port has anything left to let go ahead (net.h, burst)
-    double line; // s: half a round trip of 8 bytes at present, where the net has two placements; 0: the usual one
+    struct clab_look look; // at where the cores are at present (net.h); zeros: where they were when it was fitted
     struct clab_record *record; // to be filled (record.h), also after an error; or NULL
 };
 

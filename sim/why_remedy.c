@@ -199,8 +199,8 @@ int clab_why_remedy(const struct clab_problem *problem, const struct clab_algori
     struct clab_net placed;
     struct clab_sim_options plain = *options;
     plain.record = NULL;
-    plain.line = 0;
-    clab_net_place(net, options->line, &placed);
+    plain.look = (struct clab_look){0};
+    clab_net_place(net, options->look, &placed);
     struct trial t = {problem, algorithm, &placed, &plain, why->seconds, why->seconds, text, placed, plain};
     *text = '\0';
     for (int link = 0; link < LINKS; link++) {

@@ -19,7 +19,7 @@ static struct accuracy_row made(const char *algorithm, size_t bytes, int round, 
                  .algorithm = clab_algorithm_find(CLAB_BROADCAST, algorithm)},
         .bytes = bytes,
         .round = round,
-        .batch = {.calls = 1, .line = 100e-9},
+        .batch = {.calls = 1, .look = {.line = 100e-9}},
         .seconds = seconds,
         .predicted = predicted,
         .corrected = NAN,
@@ -126,15 +126,15 @@ static void test_a_choice_is_right_within_the_noise(void **state)
 static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
 {
     (void)state;
-    struct clab_net net = {.line = 100e-9};
+    struct clab_net net = {.look.line = 100e-9};
     struct accuracy_row row = made("flat", 64, 0, 1e-6, 1e-6);
     assert_false(accuracy_is_disturbed(&row, &net));
     row.spread = 0.06;
     assert_true(accuracy_is_disturbed(&row, &net));
     row.spread = 0.01;
-    row.batch.line = 300e-9;
+    row.batch.look.line = 300e-9;
     assert_true(accuracy_is_disturbed(&row, &net));
-    struct clab_net other = {.line = 290e-9};
+    struct clab_net other = {.look.line = 290e-9};
     net.other = &other;
     assert_false(accuracy_is_disturbed(&row, &net));
 }

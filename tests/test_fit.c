@@ -255,8 +255,8 @@ static void test_fit_tells_placements_apart(void **state)
         lines[i] = i % 4 == 0 ? 90e-9 + i * 0.2e-9 : i == 1 || i == 2 ? 2e-6 : 270e-9 + i * 1e-9;
     assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
     assert_int_equal(p.n, 2);
-    assert_true(p.line[0] > 270e-9 && p.line[0] < 310e-9); // the commoner
-    assert_true(p.line[1] > 90e-9 && p.line[1] < 98e-9);
+    assert_true(p.mark[0] > 270e-9 && p.mark[0] < 310e-9); // the commoner
+    assert_true(p.mark[1] > 90e-9 && p.mark[1] < 98e-9);
     assert_int_equal(clab_fit_placement_of(&p, 300e-9), 0);
     assert_int_equal(clab_fit_placement_of(&p, 88e-9), 1);
     assert_int_equal(clab_fit_placement_of(&p, 2e-6), -1);
@@ -264,7 +264,7 @@ static void test_fit_tells_placements_apart(void **state)
         lines[i] = i < 3 ? 1e-6 : 95e-9;
     assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
     assert_int_equal(p.n, 1);
-    assert_close(p.line[0], 95e-9);
+    assert_close(p.mark[0], 95e-9);
     assert_int_equal(clab_fit_placements(lines, 0, &p), CLAB_EINVAL);
 }
 
@@ -285,9 +285,9 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     strcpy(fit.median.title, "a made-up machine");
     strcpy(fit.median.machine, "none");
     strcpy(fit.median.date, "never");
-    fit.median.line = 280e-9;
+    fit.median.look.line = 280e-9;
     assert_int_equal(clab_fit_write(&fit, remarks, other), CLAB_OK);
-    fit.median.line = 95e-9;
+    fit.median.look.line = 95e-9;
     fit.median.noise = 0.0125;
     strcpy(fit.median.other_name, "b.net");
     assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_OK);
@@ -302,12 +302,12 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     // The placement is chosen by the line.
     struct clab_net placed;
     assert_non_null(net->other);
-    clab_net_place(net, 0, &placed);
-    assert_true(placed.line == net->line);
-    clab_net_place(net, 110e-9, &placed);
-    assert_true(placed.line == net->line);
-    clab_net_place(net, 250e-9, &placed);
-    assert_true(placed.line == net->other->line);
+    clab_net_place(net, (struct clab_look){.line = 0}, &placed);
+    assert_true(placed.look.line == net->look.line);
+    clab_net_place(net, (struct clab_look){.line = 110e-9}, &placed);
+    assert_true(placed.look.line == net->look.line);
+    clab_net_place(net, (struct clab_look){.line = 250e-9}, &placed);
+    assert_true(placed.look.line == net->other->look.line);
     clab_net_free(net);
     unlink(path);
     unlink(other);
@@ -359,7 +359,8 @@ static double trip(double m)
 
 static void add_sizes(struct samples *s, double (*seconds)(enum clab_probe, double m))
 {
-    static const enum clab_probe probes[] = {CLAB_PROBE_POST, CLAB_PROBE_STREAM, CLAB_PROBE_PINGPONG, CLAB_PROBE_EXCHANGE};
+    static const enum clab_probe probes[] = {CLAB_PROBE_POST, CLAB_PROBE_STREAM, CLAB_PROBE_PINGPONG,
+                                             CLAB_PROBE_EXCHANGE};
     for (int p = 0; p < 4; p++)
         for (size_t bytes = 8; bytes <= 1 << 20; bytes *= bytes == 8 ? 8 : 2)
             add(s, probes[p], bytes, CLAB_KEPT, probes[p] == CLAB_PROBE_EXCHANGE ? CLAB_BOTH : CLAB_ALONE,
@@ -439,10 +440,12 @@ static void test_fit_of_a_wire_predicts_its_own_probes(void **state)
     struct clab_net net;
     struct clab_sim_result result;
     assert_int_equal(clab_fit_round(s.all, s.n, &link, &net), CLAB_OK);
-    net.call = net.levels[0].add[0] = net.levels[0].add[1] = net.levels[0].reduce[0][0] = net.levels[0].reduce[0][1] = 0;
+    net.call = net.levels[0].add[0] = net.levels[0].add[1] = net.levels[0].reduce[0][0] = net.levels[0].reduce[0][1] =
+        0;
     for (size_t bytes = 8; bytes <= 1 << 20; bytes *= bytes == 8 ? 8 : 2) { // to and fro: two messages
         const struct clab_problem p = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = bytes};
-        const struct clab_sim_options o = {.engine = CLAB_ENGINE_FULL, .element_bytes = 1, .in_place = true, .calls = 64};
+        const struct clab_sim_options o = {
+            .engine = CLAB_ENGINE_FULL, .element_bytes = 1, .in_place = true, .calls = 64};
         assert_int_equal(clab_sim_run(&p, star, &net, &o, &result), CLAB_OK);
         double expected = 2 * trip((double)bytes);
         if (fabs(result.seconds / expected - 1) > 0.1)

@@ -310,7 +310,7 @@ static struct clab_net *near_cores(void)
 {
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(80, 1, 0.25, &net), CLAB_OK);
-    net->line = 100;
+    net->look.line = 100;
     net->call = 70;
     net->core_cache = 1 << 20;
     net->shared_cache = 32 << 20;
@@ -328,9 +328,9 @@ static void test_net_slows_all_that_a_slower_core_does(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    clab_net_place(net, 100, &placed); // as described
+    clab_net_place(net, (struct clab_look){.line = 100}, &placed); // as described
     assert_true(placed.intra.alpha == 80 && placed.call == 70 && placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 6);
-    clab_net_place(net, 125, &placed); // the same place, a quarter slower
+    clab_net_place(net, (struct clab_look){.line = 125}, &placed); // the same place, a quarter slower
     assert_true(placed.intra.alpha == 100 && placed.call == 87.5 && placed.intra.segments[0].latency == 37.5);
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 11.25 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
     assert_true(fabs(placed.levels[2].copy[CLAB_ALONE] / 2 - 1.175) < 1e-12); // memory is not
@@ -338,11 +338,27 @@ static void test_net_slows_all_that_a_slower_core_does(void **state)
     clab_net_free(net);
 }
 
+// Nothing waits for lines between the halves of a core, and two at work have half of it each.
+static void test_net_joins_the_halves_of_one_core(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    net->look.fresh = 120;
+    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 20}, &placed);
+    assert_true(placed.call == 70 && placed.intra.alpha == 80);
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_ALONE] == 1 &&
+                placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2);
+    assert_true(placed.levels[0].copy[CLAB_ALONE] == 2 && placed.levels[0].copy[CLAB_BOTH] == 4);
+    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 150}, &placed); // near, as described
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 9 && placed.levels[0].copy[CLAB_BOTH] == 2);
+    clab_net_free(net);
+}
+
 static void test_net_scales_what_waits_for_lines(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    clab_net_place(net, 260, &placed); // the way takes 240, three times as long
+    clab_net_place(net, (struct clab_look){.line = 260}, &placed); // the way takes 240, three times as long
     assert_true(placed.intra.alpha == 240);
     assert_true(placed.intra.segments[0].o_send == 30 && placed.intra.segments[0].o_recv == 60);
     assert_true(placed.intra.segments[0].latency == 90 && placed.intra.segments[0].gap_send == 12);
@@ -362,7 +378,7 @@ static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
     (void)state;
     struct clab_net *net = near_cores(), placed;
     net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
-    clab_net_place(net, 40, &placed); // the way takes 20, a quarter
+    clab_net_place(net, (struct clab_look){.line = 40}, &placed); // the way takes 20, a quarter
     assert_true(placed.intra.segments[0].latency == 7.5);
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2.25);
     assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_BOTH] == 1 + 1.25 / 4); // a quarter of 4 MiB is in the writer's
@@ -401,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_net_prices_work_by_the_longer_of_arithmetic_and_memory),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
         cmocka_unit_test(test_net_slows_all_that_a_slower_core_does),
+        cmocka_unit_test(test_net_joins_the_halves_of_one_core),
         cmocka_unit_test(test_net_scales_what_waits_for_lines),
         cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
         cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
