@@ -54,10 +54,9 @@ static double messages_of(const struct sweep *sweep, const struct sweep_line *li
     char why[CLAB_SIM_WHY];
     const struct clab_problem problem = problem_of(line, algorithm, count);
     const struct clab_sim_options options = options_of(sweep);
-    struct clab_claim claim = algorithm->claim(&problem);
     if (clab_engine_folds(&problem, algorithm, line->net, &options, &period, why))
-        return (double)claim.rounds * period;
-    return fmin((double)claim.sent_total, (double)claim.messages_max * problem.nranks);
+        return (double)algorithm->claim(&problem).rounds * period;
+    return clab_engine_messages(&problem, algorithm, 1);
 }
 
 // An entry at `count`; NaN seconds and *messages_p if it would take more than `at_most` messages.

@@ -16,6 +16,9 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
 double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                          const struct clab_net *net, const struct clab_sim_options *options);
 
+// Messages of all ranks in so many calls, at most: by the claim.
+double clab_engine_messages(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int calls);
+
 // Whether ranks are alike, so that a few can stand for all. *period_p: the network looks the same from so many ranks
 // further on. If not, `why` says what is in the way.
 bool clab_engine_folds(const struct clab_problem *problem, const struct clab_algorithm *algorithm,

@@ -157,6 +157,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->call_cost = ticks_round(s->tolls.ticks, net->call);
     s->compute = ticks_round(s->tolls.ticks, options->compute);
     s->delays = options->delays;
+    s->ends = options->ends;
     s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
     s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
     s->has_places = net->nlevels > 0;

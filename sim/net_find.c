@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where descriptions of networks lie: near the program, which is found in build/ or below it.
+// Where descriptions of networks lie: near the program (near.h).
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,23 +9,10 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "near.h"
 #include "net.h"
 
 static const char profile_name[] = "machine"; // and machine-NAME of the backend NAME
-
-// The first of the program's folder and its parents in which `relative` can be read, as a whole path in `out`.
-static bool find_near_program(const char *relative, char out[PATH_MAX])
-{
-    char folder[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    folder[length < 0 ? 0 : length] = 0;
-    for (char *slash; (slash = strrchr(folder, '/'));) {
-        *slash = 0;
-        if (snprintf(out, PATH_MAX, "%s/%s", folder, relative) < PATH_MAX && access(out, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
 
 static int duplicate(const char *text, char **copy_p)
 {
@@ -42,7 +29,7 @@ int clab_net_folder(char **path_p)
     const char *told = getenv("CLAB_NETS");
     if (told)
         return duplicate(told, path_p);
-    if (find_near_program("sim/nets", path))
+    if (near_program("sim/nets", path))
         return duplicate(path, path_p);
     clab_error("no folder sim/nets near this program; set CLAB_NETS to where the network descriptions are");
     return CLAB_ENOENT;
@@ -55,7 +42,7 @@ static int own_profile(char **path_p)
     char path[PATH_MAX] = "";
     if (told)
         return duplicate(told, path_p);
-    if (!find_near_program(".", path))
+    if (!near_program(".", path))
         return duplicate("machine.net", path_p);
     return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
 }
@@ -83,7 +70,7 @@ static int find_profile(const char *backend, char **path_p)
         *path_p = path;
         return CLAB_OK;
     }
-    if (!told && find_near_program(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, near)) {
+    if (!told && near_program(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, near)) {
         free(path);
         return duplicate(near, path_p);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clab_sim_run: check the question, choose the engine, time it.
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,9 +40,11 @@ static size_t footprint_of(const struct clab_problem *p, const struct clab_algor
     return blocks * p->count * options->element_bytes;
 }
 
-static double messages_of(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
+double clab_engine_messages(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
 {
-    return (double)algorithm->claim(p).rounds * p->nranks * p->lanes * (calls > 1 ? calls : 1);
+    const struct clab_claim claim = algorithm->claim(p);
+    const double by_rounds = (double)claim.rounds * p->lanes, by_rank = (double)claim.messages_max;
+    return fmin(fmin(by_rounds, by_rank) * p->nranks, (double)claim.sent_total) * (calls > 1 ? calls : 1);
 }
 
 static int check(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
@@ -117,7 +120,7 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     }
     if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
         return CLAB_OK;
-    double messages = messages_of(problem, algorithm, options->calls);
+    double messages = clab_engine_messages(problem, algorithm, options->calls);
     bool folds = clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not);
     if (folds && options->record && options->engine == CLAB_ENGINE_AUTO && messages <= MESSAGES_SHOWN) {
         choice->engine = CLAB_ENGINE_FULL;

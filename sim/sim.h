@@ -39,6 +39,7 @@ struct clab_sim_options {
     bool in_place;        // out-of-place runs touch `in` first, and may copy it
     int calls;            // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
     const double *delays; // (nranks) s after which each rank begins: stragglers; NULL: all at once
+    double *ends;         // (nranks) s at which each rank ends, to be written; NULL: not wanted. Not by closed or folded
     double compute;       // s of each rank's core before each call
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     bool busy;            // others have just used the network: no port has anything left to let go ahead (net.h, burst)
