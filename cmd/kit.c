@@ -97,6 +97,18 @@ char *kit_command_line(int argc, char **argv)
     return NULL;
 }
 
+int kit_figure_path(const char *file, char **path_p)
+{
+    const size_t length = strlen(file);
+    const bool has_suffix = length > 4 && (!strcmp(file + length - 4, ".svg") || !strcmp(file + length - 4, ".png"));
+    char *here = *file == '/' ? strdup("") : realpath(".", NULL);
+    const int n = here ? asprintf(path_p, "%s%s%.*s", here, *file == '/' ? "" : "/",
+                                  (int)(has_suffix ? length - 4 : length), file)
+                       : -1;
+    free(here);
+    return n < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
 // ---- gnuplot -------------------------------------------------------------------------------------------------
 
 // argv[0] is looked up on the PATH.  *status_p: as of waitpid

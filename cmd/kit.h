@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the kit lies on this machine, and how it draws. Only for commands that use its folders: lab and report.
+// Where the kit lies on this machine, and how it draws. Only for commands that use its folders or draw.
 #pragma once
 
 // The kit's folder: the first of the program's folder and its parents that holds plots/style.gp. Freed by the caller.
@@ -19,6 +19,10 @@ int kit_make_folder(const char *path);
 // "./commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no
 // memory.
 char *kit_command_line(int argc, char **argv);
+
+// The whole path of the figure FILE without .svg or .png: kit_plot adds them, and runs elsewhere. Freed by the caller.
+//   errors: CLAB_ENOMEM
+int kit_figure_path(const char *file, char **path_p);
 
 // Draw with gnuplot: run `script` in `root` with its variables `csv` (the data) and `out` (the figure: a whole path
 // without suffix). Writes OUT.svg, OUT.png, and OUT.txt, which says what is to be seen. Folders are made.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // commlab report: draws what lies in results/, and puts it on one page, build/report/index.html.
 //
-// - Files of the bench and of `sim sweep` get the figures of plots/, labs' files (results/NN-*.csv) that of
+// - Files of the bench, of `sim sweep` and of `sim train` get the figures of plots/, labs' files (results/NN-*.csv) that of
 //   labs/NN-name/plot.gp.
 // - A figure is build/plots/NAME-WHAT or build/plots/NAME, after its CSV file NAME.
 // - Without gnuplot the page has the data alone, and one line says which package draws.
@@ -133,6 +133,8 @@ static int add_section(struct session *session, const char *file)
     int err = s.name ? report_data_load(s.csv, &s.data) : CLAB_ENOMEM;
     if (!err && *report_data_cell(&s.data, 0, "best"))
         err = draw(session, &s, "plots/sweep.gp", "");
+    else if (!err && *report_data_cell(&s.data, 0, "overlap"))
+        err = draw(session, &s, "plots/train.gp", "");
     else if (!err && *report_data_cell(&s.data, 0, "collective"))
         err = draw_bench(session, &s);
     else if (!err && *report_data_cell(&s.data, 0, "lab"))

@@ -413,11 +413,13 @@ static bool is_subcommand(int argc, char **argv, const char *name, char *whole)
 
 static int run(int argc, char **argv)
 {
-    static char sweep[] = "commlab sim sweep";
+    static char sweep[] = "commlab sim sweep", train[] = "commlab sim train";
     if (is_subcommand(argc, argv, "sweep", sweep))
         return sim_sweep(argc - 1, argv + 1);
+    if (is_subcommand(argc, argv, "train", train))
+        return sim_train(argc - 1, argv + 1);
     static const struct argp argp = {
-        .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]", .doc = doc};
+        .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain", .doc = doc};
     struct sim_request request = {.algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.lanes = 1}};
     char *command = kit_command_line(argc, argv); // before argp moves its words
     request.command = command ? command : "commlab sim";

@@ -11,6 +11,7 @@
 
 // Subcommands: argv[0] is "commlab sim NAME". They return the exit status.
 int sim_sweep(int argc, char **argv);
+int sim_train(int argc, char **argv);
 
 // ---- sim_list.c ----------------------------------------------------------------------------------------------
 

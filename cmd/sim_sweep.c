@@ -249,19 +249,6 @@ static void name_files(const struct request *r, char *name, size_t room)
         snprintf(name + used, room - used, "-%s", r->loaded[0]->name);
 }
 
-// FILE without the suffix of a picture, as a whole path: gnuplot runs elsewhere.
-static int take_figure(const char *file, char **path_p)
-{
-    const size_t length = strlen(file);
-    const bool has_suffix = length > 4 && (!strcmp(file + length - 4, ".svg") || !strcmp(file + length - 4, ".png"));
-    char *here = *file == '/' ? strdup("") : realpath(".", NULL);
-    const int n = here ? asprintf(path_p, "%s%s%.*s", here, *file == '/' ? "" : "/",
-                                  (int)(has_suffix ? length - 4 : length), file)
-                       : -1;
-    free(here);
-    return n < 0 ? CLAB_ENOMEM : CLAB_OK;
-}
-
 static int make_results(const char *root)
 {
     char *folder;
@@ -286,7 +273,7 @@ static int find_files(struct request *r)
         return CLAB_ENOMEM;
     CLAB_TRY(clab_output_check(r->csv_path));
     if (r->plot)
-        return take_figure(r->plot, &r->figure);
+        return kit_figure_path(r->plot, &r->figure);
     CLAB_TRY(kit_build(&build));
     const int n = asprintf(&r->figure, "%s/plots/%s", build, name);
     free(build);

@@ -54,9 +54,9 @@ size_t sweep_bytes(const struct sweep *sweep, const struct sweep_line *line, siz
 
 // ---- sim_sweep_price.c ---------------------------------------------------------------------------------------
 
-// Fill the cells of all lines, which hold their counts, and add those where the best algorithm changes: the least count
-// at which the next one wins. Where a size would take long to simulate, it is found to the next that all ranks can share
-// equally.
+// Fill the cells of all lines, which hold their counts, and add those where the best algorithm changes: the least
+// count at which the next one wins. Where a size would take long to simulate, it is found to the next that all ranks
+// can share equally.
 //   errors: CLAB_ENOMEM, and those of clab_sim_run
 int sweep_price(struct sweep *sweep);
 

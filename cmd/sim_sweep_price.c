@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The sweep's answers. Threads take one cell after another, then one line after another for its crossovers.
 //
-// - The best is the first of those that are within one part in a million of the fastest, so that equals do not take turns.
-// - A crossover between two sizes of the grid is found by halving. If a third one wins there, both halves are searched.
+// - The best is the first of those that are within one part in a million of the fastest, so that equals do not take
+//   turns.
+// - A crossover between two sizes of the grid is found by halving. If a third one wins there, both halves are
+//   searched.
 
 #include "sim_sweep.h"
 

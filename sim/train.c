@@ -2,9 +2,10 @@
 // The time line of a step, and what many steps look like. See train.h.
 //
 // - All ranks alike: one time line.
-// - Each rank begins a bucket when its own gradients are there and it is done with the bucket before: a clock a rank, and
-//   the engine is told when each begins. Where that is too much to simulate, all begin with the slowest: the same time line
-//   as of one rank, slowed by the largest factor. No collective that needs something of every rank ends later than that.
+// - Each rank begins a bucket when its own gradients are there and it is done with the bucket before: a clock a rank,
+//   and the engine is told when each begins. Where that is too much to simulate, all begin with the slowest: the same
+//   time line as of one rank, slowed by the largest factor. Nothing ends later than
+//   that, but where messages share links.
 
 #include "train.h"
 

@@ -42,8 +42,8 @@ enum clab_train_codec {
 };
 const char *clab_train_codec_name(enum clab_train_codec codec); // "none", "fp16", "bf16", "int8", "powersgd"
 
-// Gradients that are reduced together. Of `rows`, `columns` and `vectors`, which PowerSGD alone reads, all may be 0: then
-// they count as one square matrix.
+// Gradients that are reduced together. Of `rows`, `columns` and `vectors`, which PowerSGD alone reads, all may be 0:
+// then they count as one square matrix.
 struct clab_train_bucket {
     double ready;         // s after the last micro step began, on a rank that nothing slows
     size_t bytes;         // of gradients

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Compression of gradients: what is sent, and what it costs to make it. n is the elements of a bucket, e bytes each; work
-// is bytes of memory that are read and written, since all of it is limited by that.
+// Compression of gradients: what is sent, and what it costs to make it. n is the elements of a bucket, e bytes each;
+// work is bytes of memory that are read and written, since all of it is limited by that.
 //
 //   fp16, bf16  read e n, write 2 n; an allreduce of 2 n bytes; read 2 n, write e n
-//   int8        find the scale (read e n), round (read e n, write n); an alltoall of n bytes; add up P pieces in float and
-//               round the sum (read n, and 9 n / P for the sums); an allgather of n bytes; read n, write e n.
-//               Sums of int8 would overflow in an allreduce. Scales, a few bytes, are not counted.
-//   powersgd:R  M (rows x columns) is what is left from before plus the gradient: read 2 e n, write e n; P = M Q, read e n;
-//               an allreduce of P, R elements a row, and of all that is no matrix; Q = M' P, read e n; an allreduce of Q, R
-//               elements a column; P Q' and what is left: read e n, write 2 e n. Products with so thin matrices, and
-//               making P orthogonal, take less than reading M.
+//   int8        find the scale (read e n), round (read e n, write n); an alltoall of n bytes; add up P pieces in float
+//               and round the sum (read n, and 9 n / P for the sums); an allgather of n bytes; read n, write e n. Sums
+//               of int8 would overflow in an allreduce. Scales, a few bytes, are not counted.
+//   powersgd:R  M (rows x columns) is what is left from before plus the gradient: read 2 e n, write e n; P = M Q, read
+//               e n; an allreduce of P, R elements a row, and of all that is no matrix; Q = M' P, read e n; an
+//               allreduce of Q, R elements a column; P Q' and what is left: read e n, write 2 e n. Products with so
+//               thin matrices, and making P orthogonal, take less than reading M.
 //
 // Source: Wang et al. 2023 (ZeRO++, quantised gradients by alltoall); Vogels, Karimireddy and Jaggi 2019 (PowerSGD).
 

@@ -6,12 +6,12 @@
 //     [model]                        [block encoder]
 //     title = BERT                   times = 24                      ; the block as a whole, so often
 //     sample = sequence              positions = 512                 ; that weights are applied to, of a sample
-//     batch = 8                      qkv = 1024x3072 + 3072          ; weights and a vector, 2 * 1024 * 3072 flop each position
+//     batch = 8                      qkv = 1024x3072 + 3072          ; weights and a vector; 2 * 1024 * 3072 flop
 //                                    scores = flop 1073741824        ; flop without parameters
 //                                    norm = 2048                     ; a vector; its flop do not count
 //
-// - `ROWSxCOLUMNS [+ VECTOR] [at POSITIONS]`; `lookup` before it: a table, of which rows are copied, no flop; `tied` before
-//   it: another layer's weights, flop but no parameters.
+// - `ROWSxCOLUMNS [+ VECTOR] [at POSITIONS]`; `lookup` before it: a table, of which rows are copied, no flop; `tied`
+//   before it: another layer's weights, flop but no parameters.
 
 #include "train_model.h"
 
@@ -120,16 +120,31 @@ struct reading {
     size_t positions;
 };
 
+// "encoder.up" is "encoder.7.up" of the seventh.
+static void number_layer(const struct reading *r, int time, struct clab_model_layer *layer)
+{
+    char name[2 * CLAB_MODEL_NAME];
+    snprintf(name, sizeof name, "%s.%d.%s", r->block, time, layer->name + strlen(r->block) + 1);
+    snprintf(layer->name, sizeof layer->name, "%.*s", CLAB_MODEL_NAME - 1, name);
+}
+
 // The block that ends has been read once: so often more.
 static int end_block(struct reading *r)
 {
     struct clab_model *model = r->model;
     const int layers = model->nlayers - r->first;
-    for (int time = 1; time < r->times; time++)
+    if (r->times > 1 && layers * (r->times - 1) > MOST_LAYERS - model->nlayers) {
+        clab_error("[block %s] makes the model larger than %d layers", r->block, MOST_LAYERS);
+        return CLAB_EPARSE;
+    }
+    for (int time = 2; time <= r->times; time++)
         for (int i = 0; i < layers; i++) {
             struct clab_model_layer layer = model->layers[r->first + i];
+            number_layer(r, time, &layer);
             CLAB_TRY(add_layer(model, &layer));
         }
+    for (int i = 0; i < layers && r->times > 1; i++)
+        number_layer(r, 1, &model->layers[r->first + i]);
     return CLAB_OK;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Models that are trained, as the simulator sees them: layers in the order of the forward pass, with parameters and flop;
-// and the buckets that their gradients are reduced in.
+// Models that are trained, as the simulator sees them: layers in the order of the forward pass, with parameters and
+// flop; and the buckets that their gradients are reduced in.
 //
 // - Files: sim/models/NAME.model (sim/README.md describes the format), or layers of a multilayer perceptron as
 //   `784x1024x1024x10`.
 // - A layer's backward pass takes twice its forward pass: the gradients of its input, and of its weights.
-// - Buckets are PyTorch's: tensors in reverse order of the forward pass; a bucket is full when it holds its cap or more.
-//   The first has a cap of its own, so that communication begins early.
+// - Buckets are PyTorch's: tensors in reverse order of the forward pass; a bucket is full when it holds its cap or
+//   more. The first has a cap of its own, so that communication begins early.
 // Source: Li et al. 2020, section 4.2; torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size.
 #pragma once
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What a bucket's collective costs on the network, each size once.
 //
-// - By name, or by price: of all algorithms the one that the simulator finds fastest. Those that could not be faster even if
-//   all links were the network's fastest are not simulated, nor those that take more than MESSAGES_AT_MOST messages.
-// - Ranks are alike only where they share a buffer equally. Where it would take many messages to simulate a buffer that they
-//   do not, it is rounded up to the next that they do, by less than an element a chunk.
+// - By name, or by price: of all algorithms the one that the simulator finds fastest. Those that could not be faster
+//   even if all links were the network's fastest are not simulated, nor those that take more than MESSAGES_AT_MOST
+//   messages.
+// - Ranks are alike only where they share a buffer equally. Where it would take many messages to simulate a buffer
+//   that they do not, it is rounded up to the next that they do, by less than an element a chunk.
 
 #include "train_inside.h"
 
@@ -109,8 +110,8 @@ static void note_fastest(const struct clab_link *link, double *alpha, double *be
     }
 }
 
-// No schedule is faster than its slowest lane would be alone, on the network's fastest links. 0 where links have protocols,
-// of which alpha and beta do not tell all.
+// No schedule is faster than its slowest lane would be alone, on the network's fastest links. 0 where links have
+// protocols, of which alpha and beta do not tell all.
 static double least_seconds(const struct clab_train *train, const struct train_price *price,
                             const struct clab_algorithm *algorithm)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How much longer a rank computes than it should: stragglers and jitter. Numbers are mixed from (seed, step, rank), so that
-// there is no state, and no order in which they must be drawn.
+// How much longer a rank computes than it should: stragglers and jitter. Numbers are mixed from (seed, step, rank), so
+// that there is no state, and no order in which they must be drawn.
 //
 // Source: Salmon, Moraes, Dror and Shaw 2011 (counter-based random numbers); Box and Muller 1958.
 

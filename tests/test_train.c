@@ -49,9 +49,10 @@ static double step_of(const struct clab_train *train)
 
 // ---- by hand -------------------------------------------------------------------------------------------------
 
-// Three layers take 1 ms forward and 2 ms backward each, so that their gradients are there at 5, 7 and 9 ms; the last layer
-// has 1000 B, the others 1500 B each. The first bucket is the last layer, the second the other two. Between two ranks a
-// bucket takes 1 ms and 1 us a byte: 2 ms, 4 ms. The update takes 0.5 ms, of which the first bucket is a quarter.
+// Three layers take 1 ms forward and 2 ms backward each, so that their gradients are there at 5, 7 and 9 ms; the last
+// layer has 1000 B, the others 1500 B each. The first bucket is the last layer, the second the other two. Between two
+// ranks a bucket takes 1 ms and 1 us a byte: 2 ms, 4 ms. The update takes 0.5 ms, of which the first bucket is a
+// quarter.
 static struct clab_train three_layers(const struct clab_net *net, struct clab_train_plan *plan)
 {
     static struct clab_model_layer layers[] = {
@@ -234,7 +235,8 @@ static void test_train_a_straggler_delays_by_what_it_computes_longer(void **stat
     struct clab_train_bucket buckets[BUCKETS];
     fill(buckets);
     const struct clab_train_straggler straggler = {5, 1.7};
-    // Doubling wants something of every rank in its first half for some, in its last for others: none gains on the rest.
+    // Doubling wants something of every rank in its first half for some, in its last for others: none gains on the
+    // rest.
     struct clab_train train = {.net = net,
                                .nranks = 8,
                                .element_bytes = 4,

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab sim train` as its users meet it: a step, a curve, its files, and one clear line for each mistake.
+# Usage: test_train.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" sim train)
+header=model,net,ranks,batch,accumulate,bucket_bytes,buckets,overlap,compress,algorithm,seconds,mean,p95,p99,computation
+header+=,communication,exposed,update,hidden_pct,efficiency_pct,samples_per_s,bytes_sent,clocks
+
+curve() {
+    run 0 --net dgx-h100 --model resnet50 --csv "$scratch/curve.csv" "$@"
+}
+
+# column NAME: of all rows of the curve.
+column() {
+    awk -F, -v name="$1" '/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { print $at }' \
+        "$scratch/curve.csv"
+}
+
+describes_a_step() {
+    writes "8 ranks, 5 buckets of 25 MiB, overlap bucket, compress none: a step takes" --net dgx-h100 || return 1
+    why=$(cat "$scratch/out")
+    grep -q 'clocks: all ranks begin together' "$scratch/out" && grep -q 'stage4.others.2.conv3' "$scratch/out"
+}
+
+writes_the_documented_columns() {
+    curve --ranks 1-64 --overlap all || return 1
+    why=$(grep -v '^#' "$scratch/curve.csv" | head -n 1)
+    [ "$why" = "$header" ] && [ "$(column ranks | wc -l)" -eq 21 ]
+}
+
+parts_add_up_to_the_step() {
+    curve --ranks 2-64 --overlap all --compress none,fp16,int8,powersgd:4 || return 1
+    why=$(paste -d ' ' <(column seconds) <(column computation) <(column exposed) <(column update) |
+        awk '{ if (($1 - $2 - $3 - $4) ^ 2 > ($1 * 1e-9) ^ 2) print }')
+    [ -z "$why" ] && [ "$(column seconds | wc -l)" -eq 72 ]
+}
+
+overlaps_are_no_slower_than_none() {
+    curve --ranks 64 --overlap all || return 1
+    why=$(column seconds)
+    [ "$(column seconds | sort -gr)" = "$why" ]
+}
+
+goes_from_one_rank_to_131072() {
+    curve --ranks 1,8,1024,131072 --algo ring || return 1
+    why=$(column efficiency_pct)
+    [ "$(column ranks | tail -n 1)" -eq 131072 ] && [ "$(column efficiency_pct | head -n 1)" = 100 ] &&
+        [ "$(column efficiency_pct | sort -gr)" = "$why" ]
+}
+
+says_which_clocks_it_used() {
+    curve --ranks 4,2048 --jitter lognormal:5% --steps 20 || return 1
+    why=$(column clocks)
+    [ "$(column clocks | tr '\n' ' ')" = "own bound " ] &&
+        grep -q 'clocks, 2048 to 2048 ranks: a bound: all ranks begin' "$scratch/out"
+}
+
+repeats_itself() {
+    curve --ranks 16 --jitter pareto:3:10% --straggler 3=1.5 --straggler 10%=2 || return 1
+    cp "$scratch/out" "$scratch/first"
+    curve --ranks 16 --jitter pareto:3:10% --straggler 3=1.5 --straggler 10%=2 || return 1
+    why=$(diff "$scratch/first" "$scratch/out") || return 1
+    curve --ranks 16 --jitter pareto:3:10% --straggler 3=1.5 --straggler 10%=2 --seed 2 || return 1
+    why="another seed gives the same"
+    ! cmp -s "$scratch/first" "$scratch/out"
+}
+
+takes_a_measured_time() {
+    writes "a step takes 120 ms" --net 10gbe --ranks 1 --compute 120ms --optimizer sgd --model 8x8
+}
+
+prints_json() {
+    run 0 --net dgx-h100 --ranks 2,4 --json || return 1
+    why=$(cat "$scratch/out")
+    [ "$(grep -c '"clocks": "together"' "$scratch/out")" -eq 2 ] && grep -q '"timeline"' "$scratch/out"
+}
+
+draws_curves() {
+    curve --ranks 1-64 --overlap all --plot "$scratch/ranks.svg" || return 1
+    why=$(cat "$scratch/err")
+    [ ! -s "$scratch/err" ] || return 1
+    curve --ranks 64 --buckets 1M-64M --jitter exp:2% --steps 20 --plot "$scratch/buckets" || return 1
+    why="$(ls "$scratch") $(cat "$scratch/err")"
+    [ ! -s "$scratch/err" ] && [ -s "$scratch/ranks.svg" ] && [ -s "$scratch/buckets.png" ] &&
+        grep -q '^title: resnet50 on 64 ranks of dgx-h100 is fastest with buckets of' "$scratch/buckets.txt"
+}
+
+names_the_line_of_a_malformed_model() {
+    printf '[model]\ntitle = x\nbatch = 1\n[block a]\nb = 3x\n' >"$scratch/bad.model"
+    refuses 2 "bad.model:5: [block a] b = '3x': expected an operation" --net 10gbe --model "$scratch/bad.model"
+}
+
+check_each describes_a_step writes_the_documented_columns parts_add_up_to_the_step overlaps_are_no_slower_than_none \
+    goes_from_one_rank_to_131072 says_which_clocks_it_used repeats_itself takes_a_measured_time
+check_with inih names_the_line_of_a_malformed_model
+check_with jansson prints_json
+check_having gnuplot draws_curves
+check refuses_an_unknown_model refuses 2 "no model 'x'" --model x --net 10gbe
+check refuses_half_a_perceptron refuses 2 "'784x': a perceptron" --model 784x --net 10gbe
+check refuses_an_unknown_overlap refuses 2 "--overlap: there is no 'some'" --overlap some
+check refuses_an_unknown_algorithm refuses 1 "no algorithm 'rong'" --net 10gbe --algo rong
+check refuses_powersgd_without_rank refuses 2 "powersgd:RANK" --compress powersgd
+check refuses_codecs_that_do_not_shrink refuses 2 "gradients of type half no smaller" \
+    --net 10gbe --type half --compress bf16
+check refuses_jitter_without_unit refuses 2 "'5' is not a percentage" --jitter normal:5
+check refuses_a_tail_without_mean refuses 2 "shape above 1" --jitter pareto:1:5%
+check refuses_stragglers_that_are_not_there refuses 1 "--straggler 8: of 8 ranks" --net 10gbe --straggler 8=2
+check refuses_more_ranks_than_fit refuses 1 "fewer than the 16 ranks" --net pcie4 --ranks 16
+check refuses_a_curve_of_one_point refuses 2 "--plot draws a curve" --net 10gbe --plot "$scratch/refused"
+
+exit $failed
