@@ -27,6 +27,8 @@
 #include "near.h"
 
 enum { MOST_TIMES = 1000, MOST_BATCH = 1 << 20, MOST_LAYERS = 100000 };
+#define MOST_WEIGHTS ((size_t)1 << 40) // of a matrix, so that sums can be counted
+#define MOST_FLOP    1e21
 
 // ---- layers --------------------------------------------------------------------------------------------------
 
@@ -89,7 +91,7 @@ static bool take_parameters(const char **text_p, struct clab_model_layer *layer)
     }
     ++*text_p;
     layer->rows = first;
-    if (!take_number(text_p, &layer->columns))
+    if (!take_number(text_p, &layer->columns) || layer->rows > MOST_WEIGHTS / layer->columns)
         return false;
     if (**text_p != '+')
         return true;
@@ -101,7 +103,7 @@ static bool take_parameters(const char **text_p, struct clab_model_layer *layer)
 static bool take_operation(const char *text, size_t positions, struct clab_model_layer *layer)
 {
     if (take_word(&text, "flop"))
-        return clab_parse_number(text, &layer->flop) == CLAB_OK;
+        return clab_parse_number(text, &layer->flop) == CLAB_OK && layer->flop <= MOST_FLOP;
     const bool lookup = take_word(&text, "lookup"), tied = !lookup && take_word(&text, "tied");
     if (!take_parameters(&text, layer) || (take_word(&text, "at") && !take_number(&text, &positions)) || *text)
         return false;
@@ -114,6 +116,7 @@ static bool take_operation(const char *text, size_t positions, struct clab_model
 // ---- a file --------------------------------------------------------------------------------------------------
 
 struct reading {
+    const char *path;
     struct clab_model *model;
     char block[CLAB_MODEL_NAME]; // the section at hand
     int times, first;            // of the block, and its first layer
@@ -134,7 +137,7 @@ static int end_block(struct reading *r)
     struct clab_model *model = r->model;
     const int layers = model->nlayers - r->first;
     if (r->times > 1 && layers * (r->times - 1) > MOST_LAYERS - model->nlayers) {
-        clab_error("[block %s] makes the model larger than %d layers", r->block, MOST_LAYERS);
+        clab_error("%s: [block %s] makes the model larger than %d layers", r->path, r->block, MOST_LAYERS);
         return CLAB_EPARSE;
     }
     for (int time = 2; time <= r->times; time++)
@@ -225,7 +228,7 @@ static void name_model(struct clab_model *model, const char *path)
 int clab_model_read(FILE *file, const char *path, struct clab_model **model_p)
 {
     struct clab_model *model = calloc(1, sizeof *model);
-    struct reading reading = {.model = model};
+    struct reading reading = {.path = path, .model = model};
     if (!model)
         return CLAB_ENOMEM;
     name_model(model, path);

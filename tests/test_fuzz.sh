@@ -6,7 +6,7 @@
 . tests/cases.sh
 
 planted=$build/tests/fuzz/planted
-settings="conf net lab" # what is nothing without inih
+settings="conf net lab model" # what is nothing without inih
 
 # fuzz STATUS SECONDS FILE...: planted, on these; what is left of its input is in $scratch/input.
 fuzz() {

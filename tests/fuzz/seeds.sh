@@ -16,6 +16,8 @@ seeds_net() {
     cp "$build"/*.net "$seeds" 2>/dev/null # this machine's, if it was measured
 }
 
+seeds_model() { cp sim/models/*.model "$seeds"; }
+
 seeds_lab() {
     local folder
     for folder in labs/[0-9]*; do
