@@ -40,6 +40,12 @@ static int flop_seconds(const struct train_request *r, double *seconds_p)
         *seconds_p = r->compute / (3 * clab_model_flop(r->model) * r->batch);
         return CLAB_OK;
     }
+    if (!r->net->compute.present) {
+        clab_error(
+            "network '%s' does not say what a rank computes: give --compute TIME, or its file a section [compute]",
+            r->net->name);
+        return CLAB_EINVAL;
+    }
     CLAB_TRY(clab_net_compute(r->net, r->precision, 1, 0, &peak));
     *seconds_p = peak / r->efficiency;
     return CLAB_OK;

@@ -185,6 +185,8 @@ static int take_straggler(const char *text, struct train_request *r)
         return refuse("--straggler", text, expected);
     snprintf(who, sizeof who, "%.*s", (int)(equals - text), text);
     if (strchr(who, '%')) {
+        if (t->slow_part > 0)
+            return refuse("--straggler", text, "the only part of the ranks that is slow: one PART%=FACTOR at most");
         t->slow_factor = factor;
         return take_percent("--straggler", who, 1, &t->slow_part);
     }

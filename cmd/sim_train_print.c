@@ -97,6 +97,21 @@ static void print_distribution(const struct train_request *r, const struct clab_
                clab_seconds_text(s->p99, p99), clab_seconds_text(s->most, most));
 }
 
+// Which buckets can be seen: all that end after the backward pass.
+static void print_exposed(const struct clab_train_result *s)
+{
+    const int n = s->nbuckets;
+    int first = n;
+    while (first > 0 && exposed(s, &s->buckets[first - 1]) > 0)
+        first--;
+    if (first == n)
+        printf("no bucket ends after the backward pass\n");
+    else if (first == n - 1)
+        printf("bucket %d, the last, ends after the backward pass\n", n);
+    else
+        printf("buckets %d to %d end after the backward pass\n", first + 1, n);
+}
+
 static int print_step(const struct train_request *r, const struct train_row *row)
 {
     const struct clab_train_result *s = &row->result;
@@ -115,6 +130,8 @@ static int print_step(const struct train_request *r, const struct train_row *row
         printf(", %.1f %% of it hidden", 100 * hidden(s));
     printf(", %s sent by a rank\n", clab_size_text(s->sent, text));
     printf("scaling efficiency %.1f %%, %.5g %ss/s\n", 100 * efficiency(s), samples_a_second(r, row), r->model->sample);
+    if (s->communication > 0)
+        print_exposed(s);
     printf("clocks: %s\n", s->how);
     return CLAB_OK;
 }

@@ -92,10 +92,10 @@ static int advance_each(struct run *run, int i, const double *factors, struct cl
 {
     const struct clab_train *t = run->train;
     const struct stretch *b = &run->buckets[i];
-    time->begin = INFINITY;
+    time->begin = 0;
     for (int rank = 0; rank < t->nranks; rank++) {
         run->free[rank] = fmax(run->free[rank], ready_at(t, i, factors[rank]));
-        time->begin = fmin(time->begin, run->free[rank]);
+        time->begin = fmax(time->begin, run->free[rank]);
     }
     for (int p = 0; p < b->phases.n; p++) {
         for (int rank = 0; rank < t->nranks; rank++)

@@ -96,7 +96,7 @@ struct clab_train {
 // What became of a bucket, in a step.
 struct clab_train_time {
     double ready;          // s after the step began, on the slowest rank
-    double begin, end;     // of its communication, codecs included
+    double begin, end;     // of its communication, codecs included, on the last rank to do so
     double encode, decode; // s of that
     const char *algorithm; // of the largest part; NULL: there was nothing to send
     size_t sent;           // bytes that the busiest rank sends

@@ -67,6 +67,17 @@ repeats_itself() {
     ! cmp -s "$scratch/first" "$scratch/out"
 }
 
+names_the_buckets_that_can_be_seen() {
+    writes "bucket 5, the last, ends after the backward pass" --net dgx-h100 || return 1
+    writes "buckets 1 to 5 end after the backward pass" --net dgx-h100 --overlap none
+}
+
+wants_a_rate_or_a_time() {
+    grep -v -e '^f[0-9]' -e '^tf' -e '^memory' -e '^.compute' sim/nets/10gbe.net >"$scratch/plain.net"
+    refuses 1 "give --compute TIME" --net "$scratch/plain.net" || return 1
+    writes "update and compression cost nothing" --net "$scratch/plain.net" --compute 1s --compress fp16
+}
+
 takes_a_measured_time() {
     writes "a step takes 120 ms" --net 10gbe --ranks 1 --compute 120ms --optimizer sgd --model 8x8
 }
@@ -93,7 +104,8 @@ names_the_line_of_a_malformed_model() {
 }
 
 check_each describes_a_step writes_the_documented_columns parts_add_up_to_the_step overlaps_are_no_slower_than_none \
-    goes_from_one_rank_to_131072 says_which_clocks_it_used repeats_itself takes_a_measured_time
+    goes_from_one_rank_to_131072 says_which_clocks_it_used repeats_itself takes_a_measured_time \
+    names_the_buckets_that_can_be_seen wants_a_rate_or_a_time
 check_with inih names_the_line_of_a_malformed_model
 check_with jansson prints_json
 check_having gnuplot draws_curves
