@@ -131,7 +131,8 @@ static double least_price(const struct clab_net *net, int nranks, size_t bytes)
 {
     double least = INFINITY;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
-        const struct clab_problem problem = {CLAB_ALLREDUCE, nranks, 0, (*a)->default_lanes, 0, bytes / 4};
+        const struct clab_problem problem = {
+            .collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = (*a)->default_lanes, .count = bytes / 4};
         const struct clab_sim_options options = {.element_bytes = 4, .in_place = true};
         struct clab_sim_result result;
         if ((*a)->collective != CLAB_ALLREDUCE || !(*a)->supports(&problem))
@@ -285,7 +286,8 @@ static void test_train_own_clocks_are_within_the_bound(void **state)
             double end = 0;
             struct clab_train_result r = run(&train);
             for (int i = 0; i < BUCKETS; i++) {
-                const struct clab_problem problem = {CLAB_ALLREDUCE, 8, 0, 1, 0, buckets[i].bytes / 4};
+                const struct clab_problem problem = {
+                    .collective = CLAB_ALLREDUCE, .nranks = 8, .lanes = 1, .count = buckets[i].bytes / 4};
                 const struct clab_sim_options options = {.element_bytes = 4, .in_place = true};
                 struct clab_sim_result price;
                 assert_int_equal(
@@ -376,7 +378,7 @@ static void test_train_ranks_of_a_chain_end_one_after_another(void **state)
     struct clab_net *net = flat(1, 0.5);
     const double delays[] = {2, 0, 9};
     double ends[3];
-    const struct clab_problem problem = {CLAB_BROADCAST, 3, 0, 1, 0, 10};
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 10};
     const struct clab_sim_options options = {.element_bytes = 1, .delays = delays, .ends = ends};
     struct clab_sim_result result;
     assert_int_equal(clab_sim_run(&problem, clab_algorithm_find(CLAB_BROADCAST, "chain"), net, &options, &result),
