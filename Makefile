@@ -64,7 +64,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test fuzz targets faults plot fit accuracy clean help show
+.PHONY: all tests test fuzz targets faults wires plot fit accuracy clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -89,6 +89,9 @@ FAULTS ?= 500
 faults: all $(faults) ## kill, stop and confuse ranks at random: FAULTS jobs a backend (500), FAULT_SEED=N repeats
 	$(Q)for backend in shm $(if $(findstring HAVE_LIBFABRIC,$(compile)),ofi); do \
 		$(faults) --backend $$backend --count $(FAULTS) $(if $(FAULT_SEED),--seed $(FAULT_SEED)) || exit 1; done
+
+wires: all ## how well predictions hold over wires of 100 Mbit/s and 1 Gbit/s (as root); WIRES, HOSTS
+	$(Q)tests/wires.sh $(B)
 
 fit: all ## measure this machine for the predictions, anew (a minute at most)
 	$(Q)$(B)/commlab fit

@@ -23,7 +23,9 @@
 #include "base/units.h"
 #include "job/job.h"
 
-static const double patience = 20.0; // s: CLAB_TIMEOUT
+static const double deadline = 1.0;  // s: CLAB_TIMEOUT of a job whose fault only silence tells
+static const double patience = 20.0; // s: CLAB_TIMEOUT of the others, whose faults are seen at once
+enum { ATTEMPTS = 5 };               // to start a job
 static const double hang = 30.0;     // s after which a job is hung
 
 static const char *const names[FAULT_KINDS] = {"kill",  "crash", "stop",  "exit", "fail",   "leave",
@@ -93,7 +95,7 @@ static pid_t start_job(const struct options *o, struct scene *scene)
         .nranks = scene->fault.nranks, .backend = o->backend, .grace = CLAB_GRACE_DEFAULT, .keep_going = true};
     int rank, status = 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setenv("CLAB_TIMEOUT", "20s", 1);
+    setenv("CLAB_TIMEOUT", scene->fault.kind == FAULT_STOP ? "1s" : "20s", 1);
     setenv("CLAB_FLIGHT", "0", 0);
     if ((!o->verbose && !freopen("/dev/null", "w", stderr)) || clab_launch_ranks(&launch, &rank, &status))
         _exit(1);
@@ -149,15 +151,21 @@ static bool have_gone_on(const struct scene *scene, pid_t job)
     return true;
 }
 
+static bool is_at_it_or_over(const struct scene *scene, pid_t job)
+{
+    return all_are_at_it(scene, job) || has_ended(scene, job);
+}
+
 // Whether the job came to its end by itself. Who was stopped wakes up when the others have gone on without it.
 static bool run_job(const struct options *o, struct scene *scene)
 {
     const pid_t job = start_job(o, scene);
     const double until = clab_now() + hang;
-    bool ended = await(scene, job, all_are_at_it, until);
-    if (ended && is_from_outside(scene->fault.kind))
+    bool ended = await(scene, job, is_at_it_or_over, until);
+    const bool began = all_are_at_it(scene, job);
+    if (began && is_from_outside(scene->fault.kind))
         strike(scene);
-    if (ended && scene->fault.kind == FAULT_STOP) {
+    if (began && scene->fault.kind == FAULT_STOP) {
         ended = await(scene, job, have_gone_on, until);
         kill(scene->pids[scene->fault.victim], SIGCONT);
     }
@@ -181,14 +189,18 @@ static void try_fault(const struct options *o, struct fault fault, int number, s
 {
     const int files = fault_left_files();
     double detection = 0;
-    memset(scene, 0, sizeof *scene);
-    scene->fault = fault;
-    const bool ended = run_job(o, scene);
+    bool ended;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        memset(scene, 0, sizeof *scene);
+        scene->fault = fault;
+        ended = run_job(o, scene);
+        if (!ended || all_are_at_it(scene, 0))
+            break; // else the machine was too busy to start it before its own deadline: nothing was injected
+    }
     char *text = NULL;
     size_t bytes;
     FILE *complaints = open_memstream(&text, &bytes);
-    bool right =
-        ended && fault_judge(scene, fault.kind == FAULT_STOP ? fault_deadline : patience, complaints, &detection);
+    bool right = ended && fault_judge(scene, fault.kind == FAULT_STOP ? deadline : patience, complaints, &detection);
     fclose(complaints);
     if (!ended || !right)
         describe(scene, number);

@@ -39,9 +39,6 @@ struct fault {
     int iteration; // of the victim, for faults from inside
 };
 
-// s that a wait may last, in a job whose fault only silence tells, from when all ranks are at it.
-static const double fault_deadline = 1.0;
-
 // What ranks tell: in memory that all of them share with the program.
 struct scene {
     struct fault fault;

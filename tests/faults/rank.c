@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "clab.h"
-#include "job/job.h"
 
 enum { MOST = 1 << 17, NOT_OPENED = 9 }; // MOST: elements of any buffer
 
@@ -182,8 +181,6 @@ void fault_rank(struct scene *scene, int rank)
     int argc = 0;
     if (clab_job_open(&argc, none, &job) || clab_comm_create(job, &comm))
         _exit(NOT_OPENED);
-    if (scene->fault.kind == FAULT_STOP)
-        job->bootstrap->timeout = fault_deadline;
     scene->pids[rank] = getpid();
     scene->ready++;
     const int err = run(scene, job, comm, rank);
