@@ -44,7 +44,7 @@ libraries := $(LDLIBS) -lm -ldl
 
 # ---- files ----------------------------------------------------------------------------------------------------
 
-library_c  = $(wildcard core/*/*.c backends/*.c $(patsubst %,backends/%/*.c,shm emulate $(probed_backends)) sim/*.c)
+library_c  = $(wildcard core/*/*.c backends/*.c $(patsubst %,backends/%/*.c,shm emulate sim $(probed_backends)) sim/*.c)
 cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
 test_c    := $(wildcard tests/test_*$(T)*.c)

@@ -94,6 +94,7 @@ struct clab_group {
     const int *ranks;
     uint64_t id; // of the communicator: the same at all members, and of no other communicator of the job
     int (*exchange)(struct clab_group *, const void *mine, size_t bytes, void *all);
+    size_t board_bytes; // of memory that all members share beside their messages (shm/board.h); 0: none
 };
 
 // ---- what a backend gives ----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "plugin.h"
 #include "shm/shm.h"
+#include "sim/virtual.h"
 
 #ifdef HAVE_LIBFABRIC
 #include "ofi/ofi.h"
@@ -19,6 +20,7 @@ static const struct clab_backend *const built_in[] = {
 #ifdef HAVE_LIBFABRIC
     &clab_backend_ofi,
 #endif
+    &clab_backend_sim,
     NULL,
 };
 

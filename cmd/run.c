@@ -11,7 +11,7 @@
 #include "job/job.h"
 
 enum { STATUS_USAGE = 2, STATUS_NOT_FOUND = 127 };
-enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE, KEY_EMULATE, KEY_KEEP_GOING };
+enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE, KEY_EMULATE, KEY_NET, KEY_STRAGGLE, KEY_KEEP_GOING };
 
 static const struct argp_option options[] = {
     {"ranks", 'n', "N", 0, "ranks to start, on all nodes together (2)", 1},
@@ -21,6 +21,8 @@ static const struct argp_option options[] = {
     {"timeout", KEY_TIMEOUT, "TIME", 0, "how long a rank waits for another before it gives up (30s)", 1},
     {"keep-going", KEY_KEEP_GOING, NULL, 0, "let survivors of a failed rank go on; else they are ended", 1},
     {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would; `commlab nets` lists them", 1},
+    {"net", KEY_NET, "NAME|FILE", 0, "with --backend sim: the network whose time it is (dgx-h100)", 1},
+    {"straggle", KEY_STRAGGLE, "RANK=FACTOR", 0, "with --backend sim: this rank computes so many times as long", 1},
     {"provider", KEY_PROVIDER, "NAME", 0, "by which ofi reaches the network, such as tcp or verbs", 1},
     {"interface", KEY_INTERFACE, "NAME|ADDR", 0, "by which ranks reach each other, such as eth1 or 10.0.0.7", 1},
     {NULL, 0, NULL, 0, "Several nodes, with one `commlab run` on each:", 2},
@@ -82,6 +84,10 @@ static error_t parse_nodes(int key, char *arg, struct clab_launch *launch)
         return setenv("CLAB_INTERFACE", arg, 1);
     case KEY_EMULATE:
         return setenv("CLAB_EMULATE", arg, 1);
+    case KEY_NET:
+        return setenv("CLAB_NET", arg, 1);
+    case KEY_STRAGGLE:
+        return setenv("CLAB_STRAGGLE", arg, 1);
     case KEY_KEEP_GOING:
         launch->keep_going = true;
         return 0;

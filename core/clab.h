@@ -37,7 +37,8 @@ struct clab_work; // a collective under way
 // ---- job -----------------------------------------------------------------------------------------------------
 
 // Join the job, launching it first when started by hand. Takes -n N (ranks, 2 unless told), --backend B, --provider P
-// and --interface I (of ofi), --emulate NET and --trace FILE (of what all ranks did when) out of argv.
+// and --interface I (of ofi), --net NAME and --straggle RANK=FACTOR (of sim), --emulate NET and --trace FILE (of what
+// all ranks did when) out of argv.
 //   out:    *job_p, on success only. The launching parent never returns: it waits for its ranks and exits with their
 //   status. errors: CLAB_EINVAL (bad -n or backend), CLAB_EPARSE (the environment), CLAB_EUNSUPPORTED, CLAB_ENOMEM,
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
@@ -183,13 +184,24 @@ int clab_work_test(struct clab_work *work, bool *done_p);
 
 // ---- reporting -----------------------------------------------------------------------------------------------
 
-// Seconds, monotonic, the same clock on all ranks of a host.
+// Seconds, monotonic, the same clock on all ranks of a host. On the backend sim it is this rank's virtual time: it starts
+// at 0, and moves by what is waited for and by what clab_compute is told.
 double clab_seconds(void);
 
 // What this rank computes from begin to end, under a name of at most 31 characters, for the trace: --trace FILE, or
 // CLAB_TRACE, writes what all ranks did when, for Perfetto (commlab trace). May be nested. Without a trace it is nothing.
 void clab_span_begin(struct clab_job *job, const char *name);
 void clab_span_end(struct clab_job *job);
+
+// Say what this rank has just computed, itself: operations of a precision, and bytes of its memory read or written. On the
+// backend sim its clock moves by the longer of the two, at the peaks of the network's [compute]; on others nothing
+// happens, since the work itself took its time. flop, bytes >= 0
+//   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute)
+int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
+
+// How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1. In
+// virtual time, which is exact, always 1.
+int clab_repeats(double seconds, double once);
 
 // Report `n` samples of `quantity` in `unit` ("s", "B", "1"): rank 0 prints median and interval, and appends a row to
 // the results file when a lab run asked for one (CLAB_RESULTS). Other ranks' calls do nothing.

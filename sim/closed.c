@@ -36,6 +36,8 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
     result_p->wait = 0;
     result_p->seconds = result_p->latency + result_p->bandwidth + result_p->reduce;
     result_p->whole = result_p->seconds * (options->calls > 1 ? options->calls : 1);
+    for (int rank = 0; rank < problem->nranks && options->ends; rank++)
+        options->ends[rank] = result_p->whole;
     result_p->messages = 0;
     result_p->peak_bytes = 0;
     return CLAB_OK;

@@ -46,6 +46,8 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
         return refuse(why, "its ranks are not alike");
     if (options->delays || options->ends)
         return refuse(why, "ranks do not begin together");
+    if (options->members)
+        return refuse(why, "its ranks are not the network's first");
     if (problem->lanes > 1)
         return refuse(why, "lanes take turns");
     if (clab_net_shares_links(net, nranks) || clab_net_shares_cores(net, nranks))

@@ -399,6 +399,13 @@ static double seconds_of(const struct full *s)
     return (s->finish[s->calls - 1] - s->finish[first - 1]) / (s->calls - first);
 }
 
+// Folded, a rank ends when its twin does.
+static void fill_ends(const struct full *s)
+{
+    for (int rank = 0; rank < s->problem->nranks && s->ends; rank++)
+        s->ends[rank] = call_end(s, full_twin(s, rank, rank));
+}
+
 // The parts are the slowest rank's; of several calls, each has its share.
 void full_fill(const struct full *s, struct clab_sim_result *result)
 {
@@ -407,6 +414,7 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
         if (call_end(s, rank) > call_end(s, last))
             last = rank;
     const struct rank_state *slowest = full_rank(s, last, MODE_ANY);
+    fill_ends(s);
     result->seconds = seconds_of(s);
     result->whole = s->finish[s->calls - 1];
     double end = call_end(s, last), share = end > 0 ? result->seconds / end : 0;

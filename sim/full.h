@@ -121,7 +121,10 @@ struct full {
     double compute;                          // s of a core before each call
     double call_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
     int calls;
-    double *finish; // (calls) when the slowest rank ended it
+    double *finish;     // (calls) when the slowest rank ended it
+    const int *members; // (all ranks) which of the network's they are; NULL: the first
+    int reach;          // one beyond the last of them
+    double *ends;       // (all ranks) when each ended the last; or NULL
     struct slices slices;
     struct places places;
     bool has_places; // copies cost something
@@ -194,12 +197,18 @@ static inline double full_cost(const struct full *s, size_t bytes, double rate)
     return ticks_round(s->tolls.ticks, (double)bytes * rate);
 }
 
+// Which of the network's ranks `rank` is.
+static inline int full_member(const struct full *s, int rank)
+{
+    return s->members ? s->members[rank] : rank;
+}
+
 static inline const struct clab_link *full_link(const struct full *s, int a, int b)
 {
     if (s->around)
         return s->around;
     if (s->node_shift < 0 || !s->is_simple)
-        return clab_net_link(s->net, a, b);
+        return clab_net_link(s->net, full_member(s, a), full_member(s, b));
     return a >> s->node_shift == b >> s->node_shift ? &s->net->intra : &s->net->inter;
 }
 

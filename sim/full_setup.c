@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine.h"
 #include "full.h"
+#include "members.h"
 #include "recorder.h"
 #include "schedule/listing.h"
 
@@ -18,10 +19,10 @@ enum { NEAR_BYTES = 1 << 18 };
 static int transfers_init(struct full *s)
 {
     size_t queues = (size_t)s->nranks * PORTS;
-    int nlinks = clab_net_shared_links(s->net, s->problem->nranks);
+    int nlinks = clab_net_shared_links(s->net, s->reach);
     if (nlinks >= CLAB_SHARED_LINKS) {
         clab_error("network '%s' has too many shared links for %d ranks; --engine full takes each as its own",
-                   s->net->name, s->problem->nranks);
+                   s->net->name, s->reach);
         return CLAB_EINVAL;
     }
     struct transfers *x = s->transfers = calloc(1, sizeof *x);
@@ -37,7 +38,7 @@ static int transfers_init(struct full *s)
         x->first[i] = x->last[i] = INFLIGHT_NONE;
     CLAB_TRY(flows_init(&x->flows, nlinks, s->tolls.ticks));
     for (int i = 0; i < nlinks; i++)
-        x->flows.capacity[i] = clab_net_shared_rate(s->net, s->problem->nranks, i);
+        x->flows.capacity[i] = clab_net_shared_rate(s->net, s->reach, i);
     return CLAB_OK;
 }
 
@@ -145,12 +146,11 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     int per_node = net->ranks_per_node;
     s->nranks = s->period ? count_orbits(s) : s->problem->nranks;
     s->stop = -1;
+    s->members = options->members;
+    s->reach = clab_members_reach(s->members, s->problem->nranks);
     s->is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
-    s->around = !s->is_simple                    ? NULL
-                : per_node == 1                  ? &net->inter
-                : s->problem->nranks <= per_node ? &net->intra
-                                                 : NULL;
-    s->node_shift = per_node & (per_node - 1) ? -1 : __builtin_ctz((unsigned)per_node);
+    s->around = !s->is_simple ? NULL : per_node == 1 ? &net->inter : s->reach <= per_node ? &net->intra : NULL;
+    s->node_shift = s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
     s->tolls = (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)),
                               .gamma = net->gamma};
     s->level = clab_net_level(net, options->footprint);
@@ -163,9 +163,9 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->has_places = net->nlevels > 0;
     s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
     const struct clab_topology *topology = &net->topology;
-    bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->problem->nranks);
-    bool shares_links = s->timed && clab_net_shares_links(net, s->problem->nranks);
-    bool shares_cores = s->timed && clab_net_shares_cores(net, s->problem->nranks);
+    bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->reach);
+    bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
+    bool shares_cores = s->timed && clab_net_shares_cores(net, s->reach);
     bool plain = !shares_links && !shares_cores && !is_far && topology->inside != CLAB_INSIDE_MESH &&
                  s->problem->lanes == 1 && !s->has_places && !s->has_calcs && !net_waits(net);
     s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
@@ -175,7 +175,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     slices_init(&s->slices, s->problem, s->algorithm->chunks(s->problem), options->element_bytes);
     CLAB_TRY(allocate(s, options));
     if (shares_cores) {
-        size_t nodes = (size_t)((s->problem->nranks + per_node - 1) / per_node);
+        size_t nodes = (size_t)((s->reach + per_node - 1) / per_node);
         if (!(s->cores = calloc(nodes * (size_t)net->cores_per_node, sizeof *s->cores)))
             return CLAB_ENOMEM;
     }

@@ -13,7 +13,7 @@ static double *core_of(const struct full *s, int rank, double from)
     int per_node = s->net->ranks_per_node, n = s->net->cores_per_node, best = 0;
     if (!s->cores)
         return NULL;
-    double *cores = s->cores + (size_t)(rank / per_node) * (size_t)n;
+    double *cores = s->cores + (size_t)(full_member(s, rank) / per_node) * (size_t)n;
     for (int i = 1; i < n; i++) {
         bool is_free = cores[i] <= from, best_is = cores[best] <= from;
         if (is_free ? !best_is || cores[i] > cores[best] : !best_is && cores[i] < cores[best])
@@ -141,7 +141,9 @@ static void copy_aside(const struct turn *t)
 FULL_INLINE double way_of(const struct full *s, int a, int b, enum mode mode)
 {
     double hop = s->net->topology.hop;
-    return mode == MODE_ANY && hop > 0 ? ticks_round(s->tolls.ticks, clab_net_hops(s->net, a, b) * hop) : 0;
+    if (mode != MODE_ANY || hop <= 0)
+        return 0;
+    return ticks_round(s->tolls.ticks, clab_net_hops(s->net, full_member(s, a), full_member(s, b)) * hop);
 }
 
 // Whether the message passes links that others may pass, too; then they share them.
@@ -161,7 +163,8 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
                                 .port = is_mesh ? PORTS : full_is_inter(s, link),
                                 .link = clab_net_link_index(s->net, link)};
     transfer.message.head = head;
-    transfer.nlinks = clab_net_route(s->net, s->problem->nranks, t->rank, message.dst, transfer.links);
+    transfer.nlinks =
+        clab_net_route(s->net, s->reach, full_member(s, t->rank), full_member(s, message.dst), transfer.links);
     ask_for_transfer(t, transfer);
     return true;
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "engine.h"
+#include "members.h"
 #include "slices.h"
 #include "topology.h"
 
@@ -64,7 +65,7 @@ static int check(const struct clab_problem *problem, const struct clab_algorithm
             clab_error("rank %d can not begin before the others do; its delay is %g s", rank, options->delays[rank]);
             return CLAB_EINVAL;
         }
-    return clab_net_check_ranks(net, problem->nranks);
+    return clab_net_check_ranks(net, clab_members_reach(options->members, problem->nranks));
 }
 
 // ---- which engine --------------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ static bool closed_knows(const struct clab_problem *problem, const struct clab_n
     return one_link && clab_net_is_even(net, problem->nranks) && !clab_net_shares_links(net, problem->nranks) &&
            !clab_net_shares_cores(net, problem->nranks) && link->nsegments == 1 &&
            strcmp(link->segments[0].name, "hockney") == 0 && net->nlevels == 0 && net->call == 0 && net->stage == 0 &&
-           problem->lanes == 1 && options->calls <= 1 && !options->delays && options->compute == 0;
+           problem->lanes == 1 && options->calls <= 1 && !options->members && !options->delays && options->compute == 0;
 }
 
 struct choice {
@@ -132,7 +133,8 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
         snprintf(choice->why, sizeof choice->why, "ranks are alike");
         return CLAB_OK;
     }
-    bool links = clab_net_shares_links(net, problem->nranks), cores = clab_net_shares_cores(net, problem->nranks);
+    const int reach = clab_members_reach(options->members, problem->nranks);
+    bool links = clab_net_shares_links(net, reach), cores = clab_net_shares_cores(net, reach);
     choice->engine = links || cores ? CLAB_ENGINE_EVENTS : CLAB_ENGINE_FULL;
     snprintf(choice->why, sizeof choice->why, "%s",
              links   ? "ranks share links"
@@ -174,6 +176,8 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
     struct choice choice;
     double begin = clab_now();
     clab_net_place(net, options->look, &placed);
+    if (o.members && clab_members_are_plain(o.members, problem->nranks, &placed))
+        o.members = NULL;
     CLAB_TRY(choose(problem, algorithm, &placed, &o, &choice));
     if (o.footprint == 0 && placed.nlevels > 0)
         o.footprint = footprint_of(problem, algorithm, &o);

@@ -41,6 +41,8 @@ struct clab_sim_options {
     const double *delays; // (nranks) s after which each rank begins: stragglers; NULL: all at once
     double *ends;         // (nranks) s at which each rank ends, to be written; NULL: not wanted. Not by closed or folded
     double compute;       // s of each rank's core before each call
+    const int *members;   // (nranks) which of the network's ranks they are; NULL: the first
+    double *ends;         // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     bool busy;            // others have just used the network: no port has anything left to let go ahead (net.h, burst)
     struct clab_look look; // at where the cores are at present (net.h); zeros: where they were when it was fitted

@@ -56,6 +56,7 @@ struct clab_endpoint {
     struct shm_area *area;        // the queues towards this rank
     struct shm_area **peer_areas; // (nranks)
     char *bounce;                 // SHM_READV_BLOCK bytes
+    char *board;                  // (group->board_bytes), in member 0's share
 };
 
 // Move what can be moved of `t` through its channel; sets t->done.

@@ -18,9 +18,10 @@
 #include "base/machine.h"
 #include "base/relax.h"
 #include "base/units.h"
+#include "shm/board.h"
 #include "shm/channel.h"
 
-enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20 };
+enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }; // NAP: ns
 #define GREET UINT64_C(0x73686d2067726565) // the keys of attach's two meetings
 
 // ---- domain --------------------------------------------------------------------------------------------------
@@ -211,6 +212,9 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
 {
     size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * CLAB_LANES * sizeof(struct shm_queue);
     struct clab_endpoint *endpoint = create_endpoint(domain, group);
+    const size_t board = area_bytes;
+    if (group->rank == 0)
+        area_bytes += group->board_bytes;
     uint64_t mine = 0, *all = calloc(n, sizeof *all);
     void *memory = NULL;
     int err = endpoint && all ? CLAB_OK : CLAB_ENOMEM;
@@ -231,6 +235,7 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
             endpoint->receive[r * CLAB_LANES + lane].queue = &endpoint->area->queues[r * CLAB_LANES + lane];
         }
     }
+    endpoint->board = (char *)endpoint->peer_areas[0] + board;
     free(all);
     *endpoint_p = endpoint;
     return CLAB_OK;
@@ -302,10 +307,10 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
 }
 
 // First say that we are about to sleep, and return for one more look; then sleep.
-static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round)
+static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round, long longest)
 {
     struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->domain->boot->rank);
-    struct timespec at_most = {.tv_nsec = 1000000};
+    const struct timespec at_most = {.tv_nsec = longest};
     if (round == 0)
         atomic_store(&bell->sleeping, 1);
     else if (atomic_load(&bell->sleeping))
@@ -324,8 +329,40 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
     if (fruitless < spins + SHM_YIELDS)
         sched_yield();
     else
-        sleep_until_rung(endpoint, fruitless - spins - SHM_YIELDS);
+        sleep_until_rung(endpoint, fruitless - spins - SHM_YIELDS, NAP);
     return true;
+}
+
+// ---- boards --------------------------------------------------------------------------------------------------
+
+char *clab_shm_board(struct clab_endpoint *endpoint)
+{
+    return endpoint->board;
+}
+
+size_t clab_shm_offset(const struct clab_domain *domain, const void *memory)
+{
+    return shm_is_shared(domain, memory) ? (size_t)((const char *)memory - domain->base) : CLAB_SHM_ELSEWHERE;
+}
+
+char *clab_shm_at(const struct clab_domain *domain, size_t offset)
+{
+    return domain->base + offset;
+}
+
+void clab_shm_ring(const struct clab_endpoint *endpoint, int member)
+{
+    struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->job_ranks[member]);
+    atomic_thread_fence(memory_order_seq_cst); // what it is rung for is there, or it has not said yet that it sleeps
+    if (atomic_exchange_explicit(&bell->sleeping, 0, memory_order_relaxed))
+        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless)
+{
+    const unsigned doubled = fruitless < 5 ? fruitless : 5;
+    sleep_until_rung(endpoint, fruitless, (long)NAP << doubled);
+    atomic_thread_fence(memory_order_seq_cst); // that it sleeps is said before it looks again
 }
 
 const struct clab_backend clab_backend_shm = {

@@ -66,20 +66,22 @@ bool clab_check_is_wanted(void)
     return text && *text && strcmp(text, "0") != 0;
 }
 
-static struct clab_called called(const struct clab_flight_op *op)
+struct clab_called clab_check_called(const struct clab_work *work)
 {
-    return (struct clab_called){.count = op->count,
-                                .sequence = op->sequence,
-                                .root = op->root,
-                                .what = op->what,
-                                .type = op->type,
-                                .op = op->op,
-                                .lanes = op->lanes,
-                                .algorithm = op->algorithm};
+    struct clab_flight_op op;
+    clab_work_describe(work, &op);
+    return (struct clab_called){.count = op.count,
+                                .sequence = op.sequence,
+                                .root = op.root,
+                                .what = op.what,
+                                .type = op.type,
+                                .op = op.op,
+                                .lanes = op.lanes,
+                                .algorithm = op.algorithm};
 }
 
 // All that clab_flight_text looks at.
-static void keep(struct clab_comm *comm, int rank, const struct clab_called *c)
+void clab_check_keep(struct clab_comm *comm, int rank, const struct clab_called *c)
 {
     struct clab_flight_op *op = &comm->other.op;
     op->comm = comm->id;
@@ -98,10 +100,8 @@ static void keep(struct clab_comm *comm, int rank, const struct clab_called *c)
 static int begin(struct clab_comm *comm, const struct clab_work *work)
 {
     struct clab_check *c = &comm->check;
-    struct clab_flight_op op;
     const int n = comm->nranks;
-    clab_work_describe(work, &op);
-    c->mine = called(&op);
+    c->mine = clab_check_called(work);
     const struct clab_transfer t = {.op = CLAB_SEND,
                                     .peer = (comm->rank + 1) % n,
                                     .src = &c->mine,
@@ -123,7 +123,7 @@ int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, boo
         CLAB_TRY(begin(comm, work));
     CLAB_TRY(comm->backend->test(comm->endpoint, c->transfers, 2, passed_p));
     if (c->transfers[1].done && memcmp(&c->mine, &c->theirs, sizeof c->mine) != 0) {
-        keep(comm, comm->job_ranks[c->transfers[1].peer], &c->theirs);
+        clab_check_keep(comm, comm->job_ranks[c->transfers[1].peer], &c->theirs);
         return CLAB_EMISMATCH;
     }
     c->is_under_way = !*passed_p;

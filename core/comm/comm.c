@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mix.h"
 #include "comm/comm.h"
+#include "comm/conduct.h"
 
 void clab_comm_destroy(struct clab_comm *comm)
 {
@@ -19,6 +19,7 @@ void clab_comm_destroy(struct clab_comm *comm)
             *link = comm->next;
             break;
         }
+    clab_conduct_close(comm);
     if (comm->endpoint)
         comm->backend->close(comm->endpoint, comm->collectives || comm->messages);
     clab_work_free_all(comm);
@@ -33,7 +34,7 @@ void clab_comm_destroy(struct clab_comm *comm)
 int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
 {
     static const uint64_t root = UINT64_C(0x616c6c2072616e6b);
-    double start = clab_now();
+    double start = clab_seconds();
     uint64_t id = clab_mix(root, ++job->created);
     int *ranks = malloc(2 * (size_t)job->ranks * sizeof *ranks);
     if (!ranks)
@@ -78,7 +79,7 @@ static int open_members(struct clab_comm *parent, struct membership *members, in
 
 int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
 {
-    double start = clab_now();
+    double start = clab_seconds();
     struct membership mine = {color, key, comm->rank}, *all = malloc((size_t)comm->nranks * sizeof *all);
     int n = 0, err = all ? CLAB_OK : CLAB_ENOMEM;
     if (!err)

@@ -5,6 +5,8 @@
 // - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - select.c    which algorithm, when nobody says.
+// - conduct.c   the same in virtual time, where one process makes the moves of all and prices them; score.c and play.c are
+//               its; clock.c is what time is.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
 // - tape.h      all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
@@ -57,6 +59,8 @@ struct clab_work {
     enum clab_op op;
 
     struct clab_transfer transfer; // send or receive
+
+    double started, due; // s of virtual time: when the program began it, and a collective when this rank leaves it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
@@ -118,6 +122,8 @@ struct clab_comm {
 
     struct clab_run run; // of the first collective
     bool running;
+    struct clab_clock *clock;         // virtual time; NULL: time is the wall's
+    struct clab_conducted *conducted; // virtual time's collectives (conduct.h); or NULL
     struct clab_native *native; // the first collective, if it is the library's own and has been begun
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
@@ -198,6 +204,14 @@ int clab_comm_open(const struct clab_opening *opening, struct clab_comm **comm_p
 // An exchange among those who will open it.  errors: of boot->exchange, and as clab_comm_open
 int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
 
+// ---- clock.c -------------------------------------------------------------------------------------------------
+
+// `work` is done, and waited for: virtual time is no earlier than its end.
+void clab_clock_settle(const struct clab_work *work);
+// A communicator has been made, at the cost that virtual time knows: fills in comm->setup. Collective over the group.
+//   start: s, when the call of clab.h began. errors: of the exchange, CLAB_ENOMEM
+int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double start);
+
 // ---- check.c -------------------------------------------------------------------------------------------------
 
 // Whether CLAB_CHECK asks for checks before collectives.
@@ -208,6 +222,9 @@ int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, boo
 bool clab_check_waits_for(const struct clab_comm *comm, int *peer_p);
 // Having waited so many seconds: whether a rank of this host calls something else: comm->other.
 bool clab_check_look(struct clab_comm *comm, double waited);
+// What `work` is, as a rank tells another; and that `rank` of the job calls this, for comm->other.
+struct clab_called clab_check_called(const struct clab_work *work);
+void clab_check_keep(struct clab_comm *comm, int rank, const struct clab_called *called);
 // `rank` of the job is known to call something else: look up what, for comm->other.
 void clab_check_ask(struct clab_comm *comm, int rank);
 

@@ -20,7 +20,8 @@ static const double margin = 1.0; // s that rank 0's verdict may take beyond its
 
 struct barrier {
     struct clab_comm *comm;
-    double timeout, entry;    // s; entry is clab_now
+    double timeout, entry;    // s; entry is clab_now, by which deadlines go
+    double came;              // s of clab_seconds, by which lateness goes
     double *late;             // (nranks)
     unsigned char *here;      // (nranks) who has come in time: decided once
     unsigned char *hellos;    // (nranks) where those of who comes later land, too
@@ -146,7 +147,7 @@ static int collect(struct barrier *b)
     b->here[0] = 1;
     CLAB_TRY(call_the_roll(b));
     CLAB_TRY(transfer_all(b, CLAB_SEND, b->here, n, 0));
-    b->late[0] = clab_now() - b->entry;
+    b->late[0] = clab_seconds() - b->came;
     CLAB_TRY(transfer_all(b, CLAB_RECV, b->late, sizeof *b->late, sizeof *b->late));
     reckon(b);
     CLAB_TRY(transfer_all(b, CLAB_SEND, b->late, n * sizeof *b->late, 0));
@@ -183,7 +184,7 @@ static int answer(struct barrier *b)
         blame(b, 0);
         return conclude(b, true);
     }
-    waited = clab_now() - b->entry;
+    waited = clab_seconds() - b->came;
     CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &waited, sizeof waited));
     CLAB_TRY(transfer(b->comm, CLAB_RECV, 0, b->late, n * sizeof *b->late));
     if (first_missing(b) < b->comm->nranks)
@@ -198,7 +199,7 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
         clab_error("monitored barrier: a timeout of %g s is none", timeout);
         return CLAB_EINVAL;
     }
-    struct barrier b = {.comm = comm, .timeout = timeout, .entry = clab_now(), .late = late};
+    struct barrier b = {.comm = comm, .timeout = timeout, .entry = clab_now(), .came = clab_seconds(), .late = late};
     b.here = calloc(n, sizeof *b.here);
     b.hellos = calloc(n, sizeof *b.hellos);
     b.works = calloc(n, sizeof *b.works);

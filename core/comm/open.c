@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mix.h"
 #include "comm/comm.h"
+#include "comm/conduct.h"
 
 struct gathering {
     struct clab_group group; // first, so that a pointer to it is one to all
@@ -113,6 +114,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->backend = o->job->backend;
     comm->flight = o->job->flight;
     comm->tape = o->job->tape;
+    comm->clock = clab_clock_of(o->job);
     comm->check.is_on = o->n > 1 && clab_check_is_wanted();
     comm->recorded.algorithm = &clab_native_algorithm;
     comm->recorded.number = CLAB_FLIGHT_NATIVE;
@@ -123,6 +125,19 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->next = o->job->comms; // what is said of it is heard from now on
     o->job->comms = comm;
     return comm;
+}
+
+static int open_endpoint(struct clab_comm *comm, struct clab_group *group)
+{
+    return comm->backend->open(comm->job->domain, group, &comm->endpoint);
+}
+
+static int open_in_virtual_time(struct clab_comm *comm, struct clab_group *group, double start)
+{
+    group->board_bytes = clab_conduct_board_bytes(group->nranks);
+    CLAB_TRY(open_endpoint(comm, group));
+    CLAB_TRY(clab_clock_open(comm, group, start));
+    return clab_conduct_open(comm, &comm->conducted);
 }
 
 int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
@@ -136,14 +151,16 @@ int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
     clab_comm_catch_up(comm);
     struct gathering g = gather(o, o->id, comm);
     comm->rank = g.group.rank;
-    const int err = comm->backend->open(o->job->domain, &g.group, &comm->endpoint);
+    const int err = comm->clock ? open_in_virtual_time(comm, &g.group, o->start) : open_endpoint(comm, &g.group);
     if (err) {
         clab_comm_give_up(comm, err, o->rest_of != NULL);
         clab_comm_destroy(comm);
         return err;
     }
-    comm->setup.rendezvous = opened - o->start;
-    comm->setup.connect = clab_now() - opened;
+    if (!comm->clock) {
+        comm->setup.rendezvous = opened - o->start;
+        comm->setup.connect = clab_now() - opened;
+    }
     *comm_p = comm;
     return CLAB_OK;
 }

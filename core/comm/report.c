@@ -11,19 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "base/units.h"
 
-double clab_seconds(void)
-{
-    return clab_now();
-}
-
 static const char options[] =
     "  -n RANKS           processes of the job that is started (2); under commlab run, mpirun, srun: what they started\n"
-    "  --backend B        what moves the bytes: shm, ofi, gloo, mpi (shm within a host, ofi among several)\n"
+    "  --backend B        what moves the bytes: shm, ofi, gloo, mpi (shm within a host, ofi among several); or sim\n"
+    "  --net NET          of sim: the network whose time it is (dgx-h100); `commlab nets` lists them\n"
+    "  --straggle R=F     of sim: rank R computes F times as long\n"
     "  --provider P       of ofi: tcp, verbs, efa (tcp)\n"
     "  --interface I      of ofi: the network interface, or an address of it\n"
     "  --emulate NET      put a network between the ranks: `commlab nets` lists them\n"

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "comm/comm.h"
+#include "comm/conduct.h"
 #include "comm/flight_dump.h"
 
 enum { TEXT = 256 };
@@ -36,6 +37,8 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
     }
     if (work == comm->collectives && !comm->running)
         return clab_check_waits_for(comm, peer_p);
+    if (comm->conducted)
+        return work == comm->collectives && clab_conduct_waits_for(comm, peer_p);
     return work == comm->collectives && !clab_native_is(work) && clab_run_waits_for(comm, peer_p, stage_p);
 }
 

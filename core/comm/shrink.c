@@ -100,7 +100,7 @@ static bool is_in(int rank, const int *ranks, int n)
 
 static int shrink(struct clab_comm *comm, int ranks[], char *came, struct clab_comm **comm_p)
 {
-    const double start = clab_now();
+    const double start = clab_seconds();
     int err = CLAB_OK, n;
     for (bool again = true; again;) {
         n = guess(comm, ranks);

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "clock.h"
 #include "comm/comm.h"
+#include "comm/conduct.h"
 
 enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
@@ -19,10 +21,19 @@ enum {
 // Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times.
 static const double last_words_here = 0.1, last_words_afar = 2.0;
 
-// Whether the first collective is a schedule under way: of that is known how far it is.
-static bool is_replaying(const struct clab_comm *comm)
+// Bytes that the first collective has moved, or what else counts on while it does something.
+static size_t collective_moved(const struct clab_comm *comm)
 {
-    return comm->running && !clab_native_is(comm->collectives);
+    if (comm->conducted)
+        return clab_conduct_moved(comm);
+    return comm->running && !clab_native_is(comm->collectives) ? clab_run_moved(comm) : 0;
+}
+
+static int begin_first(struct clab_comm *comm, const struct clab_work *work)
+{
+    if (comm->conducted)
+        return clab_conduct_begin(comm, work);
+    return clab_native_is(work) ? clab_native_begin(comm, work) : clab_run_begin(comm, work);
 }
 
 // ---- progress ------------------------------------------------------------------------------------------------
@@ -31,7 +42,6 @@ static bool is_replaying(const struct clab_comm *comm)
 static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
 {
     struct clab_work *work = comm->collectives;
-    const bool is_native = clab_native_is(work);
     if (!comm->running) {
         bool passed = true;
         if (!work->flight)
@@ -42,10 +52,12 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
             return CLAB_OK;
         if (comm->tape)
             work->taped = clab_tape_begin(comm->tape);
-        CLAB_TRY(is_native ? clab_native_begin(comm, work) : clab_run_begin(comm, work));
+        CLAB_TRY(begin_first(comm, work));
         comm->running = true;
     }
-    return is_native ? clab_native_advance(comm, done_p) : clab_run_advance(comm, progress_p, done_p);
+    if (comm->conducted)
+        return clab_conduct_advance(comm, work, done_p);
+    return clab_native_is(work) ? clab_native_advance(comm, done_p) : clab_run_advance(comm, progress_p, done_p);
 }
 
 static int advance_collectives(struct clab_comm *comm, bool *progress_p)
@@ -164,6 +176,7 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
     *work = *filled;
     work->comm = comm;
     work->sequence = work->algorithm ? comm->sequence++ : 0;
+    work->started = comm->clock ? comm->clock->now : 0;
     if (comm->is_revoked) {
         clab_work_record(work);
         int err = clab_comm_follow(comm, work);
@@ -199,7 +212,7 @@ void clab_work_free_all(struct clab_comm *comm)
 
 static size_t bytes_moved(const struct clab_comm *comm)
 {
-    size_t moved = is_replaying(comm) ? clab_run_moved(comm) : 0;
+    size_t moved = collective_moved(comm);
     for (const struct clab_work *work = comm->messages; work; work = work->next)
         moved += work->transfer.moved;
     return moved;
@@ -305,7 +318,9 @@ int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p)
         }
     }
     *done_p = work->done;
-    if (work->done)
+    if (work->done) {
+        clab_clock_settle(work);
         retire(work);
+    }
     return work->done ? CLAB_OK : err; // what is not done stays in its list, and is freed with the communicator
 }

@@ -28,10 +28,8 @@ struct options {
 // Options that become variables, which the backend reads.
 static const struct {
     const char *option, *variable;
-} settings[] = {{"--provider", "CLAB_PROVIDER"},
-                {"--interface", "CLAB_INTERFACE"},
-                {"--emulate", "CLAB_EMULATE"},
-                {"--trace", "CLAB_TRACE"}};
+} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"}, {"--emulate", "CLAB_EMULATE"},
+                {"--trace", "CLAB_TRACE"},       {"--net", "CLAB_NET"},             {"--straggle", "CLAB_STRAGGLE"}};
 
 // The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
 // NULL: it is another option.
@@ -131,6 +129,10 @@ static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
     struct clab_domain *domain;
     if (!name || !*name)
         return CLAB_OK;
+    if (clab_clock_of(job)) {
+        clab_error("--emulate %s: the backend sim has a network of its own; say --net %s instead", name, name);
+        return CLAB_EINVAL;
+    }
     CLAB_TRY(clab_net_load(name, &net));
     const int err = clab_emulate_wrap(job->backend, job->domain, boot, net, &domain);
     if (err != CLAB_OK) {
@@ -174,6 +176,7 @@ static int join(struct clab_job **job_p)
         clab_bootstrap_close(boot);
         return err;
     }
+    clab_clock_follow(job);
     *job_p = job;
     return CLAB_OK;
 }
@@ -222,6 +225,7 @@ void clab_job_close(struct clab_job *job)
     const struct clab_notice leaves = {
         .kind = CLAB_NOTICE_LEFT, .teller = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
     job->bootstrap->tell(job->bootstrap, &leaves);
+    clab_clock_follow(NULL);
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);
     free(job);

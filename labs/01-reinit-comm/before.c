@@ -76,20 +76,21 @@ static void train(struct loop *loop, int iterations)
     }
 }
 
-static float value(int rank, size_t i)
+static unsigned value(int rank, size_t i)
 {
-    return (float)(((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24);
+    return ((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24;
 }
 
 // Fails unless `out` is the sum of all ranks' in; returns the sum over its elements.
 static double check(const struct loop *loop)
 {
+    const int ranks = clab_job_ranks(loop->job);
     double sum = 0;
     for (size_t i = 0; i < loop->count; i++) {
-        float expected = 0;
-        for (int rank = 0; rank < clab_job_ranks(loop->job); rank++)
+        unsigned expected = 0;
+        for (int rank = 0; rank < ranks; rank++)
             expected += value(rank, i);
-        must(loop->out[i] == expected ? CLAB_OK : CLAB_EWRONG);
+        must(loop->out[i] == (float)expected ? CLAB_OK : CLAB_EWRONG);
         sum += expected;
     }
     return sum;
@@ -129,7 +130,7 @@ int main(int argc, char **argv)
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
     for (size_t i = 0; i < loop.count; i++)
-        loop.in[i] = value(clab_job_rank(loop.job), i);
+        loop.in[i] = (float)value(clab_job_rank(loop.job), i);
     train(&loop, 2); // warm
     for (int i = 2; i < argc; i++)
         measure(&loop, (int)clab_must_size(loop.job, argv[i], 1, usage), i == argc - 1);

@@ -34,20 +34,21 @@ static void allreduce(struct clab_comm *comm, const struct buffers *b)
 }
 
 // Small whole numbers, so that every order of adding gives the same sum.
-static float value(int rank, size_t i)
+static unsigned value(int rank, size_t i)
 {
-    return (float)(((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24);
+    return ((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24;
 }
 
 // Fails unless `out` is the sum; returns the sum over all its elements.
 static double check(struct clab_comm *comm, const struct buffers *b)
 {
+    const int ranks = clab_comm_ranks(comm);
     double sum = 0;
     for (size_t i = 0; i < b->count; i++) {
-        float expected = 0;
-        for (int rank = 0; rank < clab_comm_ranks(comm); rank++)
+        unsigned expected = 0;
+        for (int rank = 0; rank < ranks; rank++)
             expected += value(rank, i);
-        must(b->out[i] == expected ? CLAB_OK : CLAB_EWRONG);
+        must(b->out[i] == (float)expected ? CLAB_OK : CLAB_EWRONG);
         sum += expected;
     }
     return sum;
@@ -87,7 +88,7 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
     double once = time_calls(comm, b, 3), samples[SAMPLES];
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
     for (int i = 0; i < SAMPLES; i++)
-        samples[i] = time_calls(comm, b, 1 + (int)(sample_seconds / once));
+        samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
     double sum = check(comm, b);
     report(comm, "time", method, bytes, "s", samples, SAMPLES);
     report(comm, "messages", method, bytes, "1", &messages, 1);
@@ -101,7 +102,7 @@ static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t by
     must(clab_alloc(job, bytes, (void **)&b.in));
     must(clab_alloc(job, bytes, (void **)&b.out));
     for (size_t i = 0; i < b.count; i++)
-        b.in[i] = value(clab_job_rank(job), i);
+        b.in[i] = (float)value(clab_job_rank(job), i);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         measure(comm, methods[i], &b);
     clab_free(job, b.out);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Time as programs see it: that of the wall, or, on the backend sim, this rank's clock in virtual time.
+//
+// - clab_seconds has no job to ask: a process has one job at a time, and its clock is noted here.
+// - Virtual time moves where a program waits for what it has started, and where it says what it computes.
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/comm.h"
+#include "sim/virtual.h"
+
+static const struct clab_clock *virtual_time; // NULL: it is the wall's
+
+void clab_clock_follow(const struct clab_job *job)
+{
+    virtual_time = job ? clab_clock_of(job) : NULL;
+}
+
+struct clab_clock *clab_clock_of(const struct clab_job *job)
+{
+    return job->backend == &clab_backend_sim ? clab_sim_clock(job->domain) : NULL;
+}
+
+double clab_seconds(void)
+{
+    return virtual_time ? virtual_time->now : clab_now();
+}
+
+int clab_repeats(double seconds, double once)
+{
+    enum { MOST = 1 << 22 };
+    const double more = virtual_time ? 0 : seconds / once;
+    return more < MOST ? 1 + (int)fmax(0, more) : MOST;
+}
+
+int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes)
+{
+    struct clab_clock *clock = clab_clock_of(job);
+    if ((unsigned)precision >= CLAB_PRECISIONS || !(flop >= 0 && bytes >= 0)) {
+        clab_error("clab_compute: %g flop and %g bytes, of precision %d, are no work", flop, bytes, (int)precision);
+        return CLAB_EINVAL;
+    }
+    return clock ? clab_clock_compute(clock, precision, flop, bytes) : CLAB_OK;
+}
+
+void clab_clock_settle(const struct clab_work *work)
+{
+    struct clab_comm *comm = work->comm;
+    if (!comm->clock || !comm->endpoint)
+        return;
+    clab_clock_reach(comm->clock, work->algorithm ? work->due : clab_sim_due(comm->endpoint, &work->transfer));
+}
+
+// ---- what a communicator costs -------------------------------------------------------------------------------
+
+// All begin together, when the last has come.
+static int wait_for_the_latest(struct clab_clock *clock, struct clab_group *group, double latest[])
+{
+    CLAB_TRY(group->exchange(group, &clock->now, sizeof clock->now, latest));
+    for (int r = 0; r < group->nranks; r++)
+        clab_clock_reach(clock, latest[r]);
+    return CLAB_OK;
+}
+
+int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double start)
+{
+    struct clab_clock *clock = comm->clock;
+    double *clocks = malloc((size_t)group->nranks * sizeof *clocks);
+    const int err = clocks ? wait_for_the_latest(clock, group, clocks) : CLAB_ENOMEM;
+    free(clocks);
+    CLAB_TRY(err);
+    clab_clock_reach(clock, clock->now + clab_net_rendezvous(clock->net, group->ranks, group->nranks));
+    comm->setup.rendezvous = clock->now - start;
+    const double found = clock->now;
+    clab_clock_reach(clock, found + clab_net_connect(clock->net, group->ranks, group->nranks, group->rank));
+    comm->setup.connect = clock->now - found;
+    return CLAB_OK;
+}
