@@ -196,6 +196,8 @@ struct clab_backend {
     // ended by NULL; the first is "" where it is not known. NULL: as we do.
     const char *const *launcher;
 
+    bool is_virtual; // its time is a described network's (sim/virtual.h), exact, and no machine's
+
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages
 };
 

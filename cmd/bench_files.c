@@ -68,7 +68,7 @@ int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifes
     int err = add_run(bench->options, bench->plan, &m);
     if (err == CLAB_OK)
         err = add_network(bench->net, &m);
-    if (err == CLAB_OK)
+    if (err == CLAB_OK && !bench->options->backend->is_virtual)
         err = clab_machine_describe_as(&bench->machine, &m);
     if (err == CLAB_OK)
         *manifest_p = m;
@@ -92,6 +92,9 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
     const struct bench_limits *limits = &bench->limits;
     char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT], line[CLAB_TEXT];
     const char *emulated = getenv("CLAB_EMULATE");
+    if (bench->options->backend->is_virtual)
+        return clab_manifest_add(manifest, "job", "%d ranks, %s: times are the network's", bench->nranks,
+                                 clab_job_backend(bench->job));
     CLAB_TRY(clab_machine_warn(&bench->machine, bench->job->bootstrap->local_ranks, manifest));
     CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s%s%s", bench->nranks, bench->options->cores,
                                clab_job_backend(bench->job), emulated ? ", delayed as on " : "",

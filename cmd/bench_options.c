@@ -18,6 +18,7 @@
 #include "base/output.h"
 #include "base/units.h"
 #include "job/job.h"
+#include "sim/virtual.h"
 
 enum { STATUS_USAGE = 2 };
 enum {
@@ -68,7 +69,7 @@ static const struct argp_option options[] = {
     {"check", 'c', "0|1", 0, "check results (1)", 2},
     {"seed", KEY_SEED, "N", 0, "of the data, to repeat a run", 2},
     {NULL, 0, NULL, 0, "What is done with it:", 3},
-    {"net", KEY_NET, "NAME|FILE", 0, "the network that predicts (machine: the profile that `commlab fit` wrote)", 3},
+    {"net", KEY_NET, "NAME|FILE", 0, "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim", 3},
     {"csv", KEY_CSV, "FILE", 0, "write all as CSV", 3},
     {"json", KEY_JSON, "FILE", 0, "write all as JSON", 3},
     {0},
@@ -253,7 +254,13 @@ static int resolve_backend(struct bench_options *o)
     if (several)
         return CLAB_OK; // bench_several's
     o->backend = clab_backend_find(names);
-    return o->backend ? CLAB_OK : CLAB_EINVAL;
+    if (!o->backend)
+        return CLAB_EINVAL;
+    if (o->backend->is_virtual && o->net)
+        setenv("CLAB_NET", o->net, 1);
+    else if (o->backend->is_virtual)
+        o->net = clab_sim_net_name();
+    return CLAB_OK;
 }
 
 static int resolve_sizes(struct bench_options *o)
@@ -304,13 +311,18 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         .shared_memory = true,
     };
     argp_err_exit_status = STATUS_USAGE;
-    if (getrandom(&o.seed, sizeof(uint32_t), 0) < 0 || argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+    if (getrandom(&o.seed, sizeof(uint32_t), 0) < 0)
+        return CLAB_EINVAL;
+    const uint64_t drawn = o.seed;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
         return CLAB_EINVAL;
     if (!o.ncollectives)
         o.collectives[o.ncollectives++] = CLAB_ALLREDUCE;
     CLAB_TRY(resolve_sizes(&o));
     CLAB_TRY(resolve_ranks(&o));
     CLAB_TRY(resolve_backend(&o));
+    if (o.seed == drawn && o.backend && o.backend->is_virtual)
+        o.seed = 1; // where all is exact, nothing is left to chance
     CLAB_TRY(check_files(&o));
     o.factor = o.factor ? o.factor : 4;
     o.command = join_words(argc, argv);

@@ -80,7 +80,8 @@ static const struct clab_algorithm *choose(const struct bench_options *options, 
 {
     if (!options->lanes && has_native(options, row))
         return &clab_native_algorithm;
-    return clab_select(&row->problem, clab_type_bytes(row->type), row->problem.nranks > options->cores, lanes_p);
+    return clab_select(&row->problem, clab_type_bytes(row->type),
+                       row->problem.nranks > options->cores && !options->backend->is_virtual, lanes_p);
 }
 
 static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)

@@ -121,7 +121,7 @@ static void print_errors(const struct bench *bench, const struct sample samples[
         printf("no prediction: this network has none for these rows\n");
         return;
     }
-    if (bench->nranks > bench->options->cores)
+    if (bench->nranks > bench->options->cores && !bench->options->backend->is_virtual)
         printf("with %d ranks on %d cores, times are also the scheduler's, which is not predicted\n", bench->nranks,
                bench->options->cores);
     printf("prediction: median |error| %.1f %%, p95 %.1f %%, noise floor %.1f %%\n",

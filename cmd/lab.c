@@ -24,6 +24,7 @@
 #include "job/job.h"
 #include "kit.h"
 #include "line.h"
+#include "sim/virtual.h"
 #include "net.h"
 
 enum { PROBES = 3 }; // runs of each probe, of which the median counts
@@ -55,9 +56,12 @@ static int has_profile(bool *has_p)
 
 static int load_net(struct session *s)
 {
-    const char *name = s->request.net ? s->request.net : "machine";
+    const bool is_virtual = s->context.is_virtual;
+    const char *name = s->request.net ? s->request.net : is_virtual ? clab_sim_net_name() : "machine";
     bool has = true;
-    if (!s->request.net)
+    if (is_virtual)
+        setenv("CLAB_NET", name, 1);
+    else if (!s->request.net)
         CLAB_TRY(has_profile(&has));
     const char *slash = strrchr(name, '/');
     s->net_name = has ? slash ? slash + 1 : name : "none";
@@ -84,6 +88,20 @@ static int name_files(struct session *s)
     return clab_output_check(s->csv);
 }
 
+// In virtual time many ranks share this machine's memory, of which a program by hand wants P buffers a rank.
+static void leave_out_what_is_too_large(struct session *s)
+{
+    static const double most = 2.0 * (1 << 30);
+    struct lab_words *sizes = &s->conf.sizes;
+    const double pairs = (double)s->conf.ranks * s->conf.ranks;
+    const int before = sizes->count;
+    while (sizes->count > 1 && pairs * atof(sizes->words[sizes->count - 1]) > most)
+        free(sizes->words[--sizes->count]);
+    if (sizes->count < before)
+        printf("# %d ranks by %d buffers each: sizes above %s B are left out; --sizes asks for them\n", s->conf.ranks,
+               s->conf.ranks, sizes->words[sizes->count - 1]);
+}
+
 static int prepare(struct session *s, const char *folder)
 {
     CLAB_TRY(lab_conf_load(s->root, folder, &s->conf));
@@ -91,10 +109,17 @@ static int prepare(struct session *s, const char *folder)
     s->setting.build = s->build;
     s->setting.conf = &s->conf;
     s->setting.backend = s->request.backend ? s->request.backend : s->conf.backends.words[0];
+    const struct clab_backend *backend = clab_backend_find(s->setting.backend);
+    s->context.is_virtual = backend && backend->is_virtual;
+    if (s->context.is_virtual && !s->request.pairs)
+        s->conf.pairs = s->conf.sweep_pairs = 1; // one is as another
+    if (s->context.is_virtual && !s->request.sizes)
+        leave_out_what_is_too_large(s);
     CLAB_TRY(load_net(s));
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
-    s->context = (struct lab_context){&s->conf, s->net, &s->probe, s->conf.ranks, clab_cores()};
+    s->context =
+        (struct lab_context){&s->conf, s->net, &s->probe, s->conf.ranks, clab_cores(), s->context.is_virtual};
     clab_machine_read(&s->machine);
     unlink(s->log);
     return CLAB_OK;
@@ -113,7 +138,8 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
 
 static int measure_program(struct session *s, enum lab_program program, int ranks, const struct lab_words *iterations)
 {
-    CLAB_TRY(lab_line_measure(s->setting.backend, program, ranks, &s->probe));
+    if (!s->context.is_virtual)
+        CLAB_TRY(lab_line_measure(s->setting.backend, program, ranks, &s->probe));
     return lab_run(&s->setting, program, ranks, &s->conf.sizes, iterations, &s->results);
 }
 
@@ -132,8 +158,9 @@ static int measure_pairs(struct session *s, int ranks, const struct lab_words *i
 static int measure(struct session *s)
 {
     const struct lab_conf *conf = &s->conf;
-    for (int i = 0; i < PROBES * conf->probe_ranks.count; i++)
-        CLAB_TRY(lab_run(&s->setting, LAB_BEFORE, atoi(conf->probe_ranks.words[i / PROBES]), &conf->sizes,
+    const int probes = s->context.is_virtual ? 1 : PROBES;
+    for (int i = 0; i < probes * conf->probe_ranks.count; i++)
+        CLAB_TRY(lab_run(&s->setting, LAB_BEFORE, atoi(conf->probe_ranks.words[i / probes]), &conf->sizes,
                          &conf->probe_iterations, &s->probe));
     CLAB_TRY(measure_pairs(s, conf->ranks, &conf->iterations, conf->pairs));
     for (int i = 0; i < conf->sweep.count && !s->request.no_sweep; i++)
@@ -184,6 +211,8 @@ static int describe(const struct session *s, struct clab_manifest *m)
     for (int i = 0; i < conf->sizes.count; i++)
         CLAB_TRY(clab_manifest_add(m, "bytes", "%s", conf->sizes.words[i]));
     CLAB_TRY(clab_manifest_add(m, "net", "%s", s->net_name));
+    if (s->context.is_virtual)
+        return clab_manifest_add(m, "time", "virtual, of the network");
     CLAB_TRY(describe_line(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
@@ -197,8 +226,12 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
 {
     const struct lab_conf *conf = &s->conf;
     const char *warning = clab_manifest_get(manifest, "warning");
-    printf("# lab %s: %s\n# %d ranks on %d cores, backend %s, %d pairs of runs; predicted by: %s\n", conf->id,
-           conf->title, conf->ranks, s->context.cores, s->setting.backend, conf->pairs, s->net_name);
+    printf("# lab %s: %s\n", conf->id, conf->title);
+    if (s->context.is_virtual)
+        printf("# %d ranks in virtual time on %s, which also predicts\n", conf->ranks, s->net_name);
+    else
+        printf("# %d ranks on %d cores, backend %s, %d pairs of runs; predicted by: %s\n", conf->ranks,
+               s->context.cores, s->setting.backend, conf->pairs, s->net_name);
     if (warning)
         printf("# warning: %s\n", warning);
 }

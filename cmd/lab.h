@@ -150,6 +150,7 @@ struct lab_context {
     const struct clab_net *net;      // NULL: none was given; what needs one is not predicted
     const struct lab_results *probe; // what probes reported, and `line` (lab_line.c) between runs
     int ranks, cores;                // of the run; the sweep has other ranks
+    bool is_virtual;                 // time is the network's, and exact
 };
 
 struct lab_model {

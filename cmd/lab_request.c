@@ -19,7 +19,7 @@ enum { KEY_BACKEND = 256, KEY_NET, KEY_PAIRS, KEY_SIZES, KEY_ITERATIONS, KEY_RES
 static const struct argp_option options[] = {
     {"backend", KEY_BACKEND, "NAME", 0, "what moves the bytes (the lab's first)", 0},
     {"ranks", 'n', "N", 0, "ranks (the lab's number)", 0},
-    {"net", KEY_NET, "NAME", 0, "predict by this network: a name or a file (machine: what commlab fit wrote)", 0},
+    {"net", KEY_NET, "NAME", 0, "predict by this network: a name or a file (machine: what commlab fit wrote); on sim, it is the network's time", 0},
     {"pairs", KEY_PAIRS, "K", 0, "pairs of runs (the lab's number)", 0},
     {"sizes", KEY_SIZES, "LIST", 0, "other sizes in bytes: 8,4096", 0},
     {"iterations", KEY_ITERATIONS, "LIST", 0, "other numbers of iterations, for labs that have them: 1,16", 0},

@@ -20,6 +20,6 @@ char *clab_shm_at(const struct clab_domain *domain, size_t offset);
 
 // Wake `member` if it sleeps: what was written before is seen by it.
 void clab_shm_ring(const struct clab_endpoint *endpoint, int member);
-// A way to wait without a look at the clock: first say so, and return for another look; then sleep until rung, 2 ms at
+// A way to wait without a look at the clock: first say so, and return for another look; then sleep until rung, 1 ms at
 // the first time and up to 32 ms.
 void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless);

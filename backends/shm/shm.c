@@ -360,7 +360,7 @@ void clab_shm_ring(const struct clab_endpoint *endpoint, int member)
 
 void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless)
 {
-    const unsigned doubled = fruitless < 5 ? fruitless : 5;
+    const unsigned doubled = fruitless == 0 ? 0 : fruitless < 6 ? fruitless - 1 : 5;
     sleep_until_rung(endpoint, fruitless, (long)NAP << doubled);
     atomic_thread_fence(memory_order_seq_cst); // that it sleeps is said before it looks again
 }

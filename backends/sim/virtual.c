@@ -71,11 +71,16 @@ static int read_slowness(int rank, int nranks, double *slowness_p)
     return CLAB_OK;
 }
 
-static int load_net(int nranks, struct clab_net **net_p)
+const char *clab_sim_net_name(void)
 {
     const char *name = getenv("CLAB_NET");
+    return name && *name ? name : usual_net;
+}
+
+static int load_net(int nranks, struct clab_net **net_p)
+{
     struct clab_net *net;
-    CLAB_TRY(clab_net_load(name && *name ? name : usual_net, &net));
+    CLAB_TRY(clab_net_load(clab_sim_net_name(), &net));
     const int err = clab_net_check_ranks(net, nranks);
     if (err)
         clab_net_free(net);
@@ -296,13 +301,14 @@ double clab_sim_due(struct clab_endpoint *endpoint, const struct clab_transfer *
     return due;
 }
 
-// Many ranks share few cores: who waits leaves its core at once.
+// Many ranks share few cores: who waits leaves its core at once. A message may come without a ring (shm's wake), so that
+// who waits for one looks every millisecond.
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
     const struct sim_endpoint *e = my(endpoint);
     if (!e->owner->crowded)
         return clab_backend_shm.idle(e->endpoint, fruitless);
-    clab_shm_sleep(e->endpoint, fruitless);
+    clab_shm_sleep(e->endpoint, e->messages && fruitless > 1 ? 1 : fruitless);
     return true;
 }
 
@@ -322,4 +328,5 @@ const struct clab_backend clab_backend_sim = {
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
+    .is_virtual = true,
 };

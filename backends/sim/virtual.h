@@ -14,6 +14,9 @@
 
 extern const struct clab_backend clab_backend_sim;
 
+// The network of a job that begins now.
+const char *clab_sim_net_name(void);
+
 struct clab_clock *clab_sim_clock(struct clab_domain *domain);
 
 // A send or receive is over, and waited for: when, in s of virtual time. Once a transfer; in the order of the program's

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs in virtual time: what they print is the same each time, with many ranks and on a machine that is busy; the bench
+# meets its prediction; labs run as they are.
+# Usage: test_virtual_run.sh [BUILD].
+
+. tests/cases.sh
+ring=$build/labs/07-ring-vs-tree/after
+
+# same N COMMAND...: N runs of it print the same bytes.
+same() {
+    local n=$1 i
+    shift
+    for ((i = 0; i < n; i++)); do
+        run 0 "$@" || return 1
+        [ $i -eq 0 ] && cp "$scratch/out" "$scratch/first"
+        why="run $i differs: $(diff "$scratch/first" "$scratch/out" | head -n 4)"
+        cmp -s "$scratch/first" "$scratch/out" || return 1
+    done
+    why='it printed nothing'
+    [ -s "$scratch/first" ]
+}
+
+twenty_runs_under_load_print_the_same() {
+    timeout 60 sh -c 'while :; do :; done' &
+    local load=$!
+    same 20 "$ring" -n 16 --backend sim --net dgx-h100 8 4096
+    local status=$?
+    kill $load
+    wait $load 2>/dev/null
+    return $status
+}
+
+sixty_four_ranks_print_the_same() { same 2 "$ring" -n 64 --backend sim --net superpod-h100 64 4100; }
+run_starts_them_as_well() { same 2 "$commlab" run -n 12 --backend sim --net 10gbe --straggle 3=2 -- "$ring" 64; }
+has_no_need_of_a_network() { writes 'time/ring/8' "$ring" -n 2 --backend sim 8; }
+names_networks_that_there_are() { run 1 "$ring" -n 2 --backend sim --net no-such && grep -q 'commlab nets' "$scratch/err"; }
+
+bench_meets_its_prediction() {
+    same 2 "$commlab" bench all -n 16 --backend sim --net dgx-h100 -b 4K -e 64K -f 16 || return 1
+    why="$(tail -n 1 "$scratch/out")"
+    grep -q '^prediction: median |error| 0.0 %' "$scratch/out"
+}
+
+# Twice the same, all but the command and the date.
+lab_of_64_ranks_prints_the_same() {
+    same 2 "$commlab" lab 07 --backend sim --net dgx-h100 -n 64 --sizes 8,4096 --no-sweep --no-plot \
+        --results "$scratch"
+}
+lab_01_runs() {
+    same 2 "$commlab" lab 01 --backend sim --net dgx-h100 -n 16 --iterations 1,4 --no-sweep --no-plot \
+        --results "$scratch"
+}
+
+check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
+    has_no_need_of_a_network names_networks_that_there_are bench_meets_its_prediction \
+    lab_of_64_ranks_prints_the_same lab_01_runs
+
+exit $failed
