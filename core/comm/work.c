@@ -246,7 +246,7 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
     clab_work_record_wait(work, p->since);
     if (now - p->since >= comm->job->bootstrap->timeout)
         return clab_comm_fail(comm, work, CLAB_ETIMEOUT);
-    if (clab_check_look(comm, now - p->since))
+    if (!(comm->conducted && work->algorithm) && clab_check_look(comm, now - p->since)) // a conductor sees it, too
         return clab_comm_fail(comm, work, CLAB_EMISMATCH);
     return waits_in_vain(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
 }

@@ -22,10 +22,10 @@ static const char about[] =
     "Reports for each size the seconds a call, and the messages and bytes that the busiest rank sends in one.\n\n"
     "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
 
-// What a call works on. in, out: (count); inbox: (P, count), what each peer sent; sends, receives: (P)
+// What a call works on. in, out, expected: (count); expected: what `out` should be; inbox: (P, count), what each peer sent; sends, receives: (P)
 struct buffers {
     size_t count;
-    float *in, *out, *inbox;
+    float *in, *out, *expected, *inbox;
     struct clab_work **sends, **receives;
 };
 
@@ -53,17 +53,25 @@ static unsigned value(int rank, size_t i)
     return ((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24;
 }
 
-// Fails unless `out` is the sum; returns the sum over all its elements.
-static double check(struct clab_comm *comm, const struct buffers *b)
+// What this rank gives, and what the sum of all is.
+static void fill(const struct buffers *b, int rank, int ranks)
 {
-    const int ranks = clab_comm_ranks(comm);
+    for (size_t i = 0; i < b->count; i++) {
+        unsigned sum = 0;
+        for (int r = 0; r < ranks; r++)
+            sum += value(r, i);
+        b->in[i] = (float)value(rank, i);
+        b->expected[i] = (float)sum;
+    }
+}
+
+// Fails unless `out` is the sum; returns the sum over all its elements.
+static double check(const struct buffers *b)
+{
     double sum = 0;
     for (size_t i = 0; i < b->count; i++) {
-        unsigned expected = 0;
-        for (int rank = 0; rank < ranks; rank++)
-            expected += value(rank, i);
-        must(b->out[i] == (float)expected ? CLAB_OK : CLAB_EWRONG);
-        sum += expected;
+        must(b->out[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
+        sum += b->out[i];
     }
     return sum;
 }
@@ -95,14 +103,14 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
     const struct clab_comm_traffic start = clab_comm_traffic(comm);
     allreduce(comm, b);
     const struct clab_comm_traffic end = clab_comm_traffic(comm);
-    check(comm, b);
+    check(b);
     double messages = (double)(end.messages - start.messages), sent = (double)(end.bytes_sent - start.bytes_sent);
 
     double once = time_calls(comm, b, 3), samples[SAMPLES];
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
     for (int i = 0; i < SAMPLES; i++)
         samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
-    double sum = check(comm, b);
+    double sum = check(b);
     report(comm, "time", method, bytes, "s", samples, SAMPLES);
     report(comm, "messages", method, bytes, "1", &messages, 1);
     report(comm, "bytes_sent", method, bytes, "B", &sent, 1);
@@ -118,11 +126,12 @@ static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t by
     must(clab_alloc(job, bytes * P, (void **)&b.inbox));
     must((b.sends = calloc(2 * P, sizeof *b.sends)) ? CLAB_OK : CLAB_ENOMEM);
     b.receives = b.sends + P;
-    for (size_t i = 0; i < b.count; i++)
-        b.in[i] = (float)value(clab_job_rank(job), i);
+    must((b.expected = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM);
+    fill(&b, clab_job_rank(job), clab_job_ranks(job));
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         measure(comm, methods[i], &b);
     free(b.sends);
+    free(b.expected);
     clab_free(job, b.inbox);
     clab_free(job, b.out);
     clab_free(job, b.in);
