@@ -108,6 +108,10 @@ static int find_backend(struct request *r, const struct clab_backend **backend_p
     if (!r->backend)
         r->backend = job ? job : "shm";
     *backend_p = clab_backend_find(r->backend);
+    if (*backend_p && (*backend_p)->is_virtual) {
+        clab_error("fit: %s has the time of a network that is described already: there is nothing to measure", r->backend);
+        return CLAB_EINVAL;
+    }
     return *backend_p ? CLAB_OK : CLAB_EINVAL;
 }
 

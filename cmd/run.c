@@ -35,6 +35,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Start N copies of PROGRAM as the ranks of a job.\v"
+    "`commlab run -n 64 --backend sim --net dgx-h100 -- PROGRAM` runs it in that network's time, with real data, on one "
+    "laptop.\n\n"
     "Ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK (the node), MASTER_ADDR and MASTER_PORT in "
     "their environment. Rank 0 reads standard input unless it is a terminal; the others read nothing. The first rank "
     "that fails ends the job; its exit status, or 128 and its signal, is ours. Signals are passed on to every rank; a "

@@ -36,6 +36,9 @@ run_starts_them_as_well() { same 2 "$commlab" run -n 12 --backend sim --net 10gb
 has_no_need_of_a_network() { writes 'time/ring/8' "$ring" -n 2 --backend sim 8; }
 names_networks_that_there_are() { run 1 "$ring" -n 2 --backend sim --net no-such && grep -q 'commlab nets' "$scratch/err"; }
 
+is_asked_for_with_a_network() { run 1 "$ring" -n 2 --net 10gbe 8 && grep -q -- '--backend sim' "$scratch/err"; }
+is_not_fitted() { refuses 1 'nothing to measure' "$commlab" fit --backend sim; }
+
 bench_meets_its_prediction() {
     same 2 "$commlab" bench all -n 16 --backend sim --net dgx-h100 -b 4K -e 64K -f 16 || return 1
     why="$(tail -n 1 "$scratch/out")"
@@ -53,7 +56,7 @@ lab_01_runs() {
 }
 
 check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
-    has_no_need_of_a_network names_networks_that_there_are bench_meets_its_prediction \
+    has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are bench_meets_its_prediction \
     lab_of_64_ranks_prints_the_same lab_01_runs
 
 exit $failed

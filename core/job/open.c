@@ -18,11 +18,13 @@
 #include "emulate/emulate.h"
 #include "job/job.h"
 #include "job/launcher.h"
+#include "sim/virtual.h"
 #include "sim.h"
 
 struct options {
     int nranks;          // 0: not given
     const char *backend; // NULL: not given
+    bool has_net;
 };
 
 // Options that become variables, which the backend reads.
@@ -54,10 +56,22 @@ static int take_ranks(const char *text, struct options *options)
     return CLAB_EINVAL;
 }
 
-static bool take_setting(int argc, char **argv, int *i)
+// --net without a backend whose time it could be would do nothing.
+static int check_net(const struct options *options)
+{
+    const char *name = options->backend ? options->backend : getenv("CLAB_BACKEND");
+    if (!options->has_net || (name && !strcmp(name, clab_backend_sim.name)))
+        return CLAB_OK;
+    clab_error("--net is the network of --backend sim; on others, --emulate NAME delays messages as that would");
+    return CLAB_EINVAL;
+}
+
+static bool take_setting(int argc, char **argv, int *i, struct options *options)
 {
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
         const char *value = value_of(settings[s].option, argc, argv, i);
+        if (value)
+            options->has_net |= !strcmp(settings[s].option, "--net");
         if (value)
             return setenv(settings[s].variable, value, 1) == 0;
     }
@@ -74,7 +88,7 @@ static int take_options(int *argc, char **argv, struct options *options_p)
             CLAB_TRY(take_ranks(value, &options));
         else if ((value = value_of("--backend", *argc, argv, &i)))
             options.backend = value;
-        else if (take_setting(*argc, argv, &i))
+        else if (take_setting(*argc, argv, &i, &options))
             continue;
         else
             argv[kept++] = argv[i];
@@ -209,6 +223,7 @@ int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
     struct options options;
     struct clab_prospect prospect;
     CLAB_TRY(take_options(argc, argv, &options));
+    CLAB_TRY(check_net(&options));
     CLAB_TRY(choose_backend(&options));
     CLAB_TRY(clab_job_look(options.nranks, &prospect));
     if (!prospect.joins)
