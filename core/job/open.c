@@ -82,7 +82,7 @@ static bool take_setting(int argc, char **argv, int *i, struct options *options)
 static int take_options(int *argc, char **argv, struct options *options_p)
 {
     struct options options = {0};
-    int kept = 1, i = 1;
+    int kept = *argc > 0, i = kept; // argv[0] is the program
     for (const char *value; i < *argc && strcmp(argv[i], "--") != 0; i++) {
         if ((value = value_of("-n", *argc, argv, &i)))
             CLAB_TRY(take_ranks(value, &options));
