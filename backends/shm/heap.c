@@ -74,9 +74,8 @@ static int split(struct block *block, size_t at)
     return CLAB_OK;
 }
 
-int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p)
+static int allocate(struct shm_heap *heap, size_t bytes, size_t unit, void **memory_p)
 {
-    size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
     if (bytes > heap->bytes)
         return CLAB_ENOMEM;
     bytes = round_up(bytes ? bytes : 1, unit);
@@ -96,6 +95,16 @@ int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p)
         return CLAB_OK;
     }
     return CLAB_ENOMEM;
+}
+
+int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p)
+{
+    return allocate(heap, bytes, bytes >= HUGE_PAGE ? HUGE_PAGE : LINE, memory_p);
+}
+
+int shm_heap_alloc_sparse(struct shm_heap *heap, size_t bytes, void **memory_p)
+{
+    return allocate(heap, bytes, LINE, memory_p);
 }
 
 static void merge_free(struct shm_heap *heap)

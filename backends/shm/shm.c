@@ -208,6 +208,15 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     return endpoint;
 }
 
+// Where members meet on a board, few ever send each other a message.
+static int alloc_area(struct clab_domain *domain, size_t bytes, bool has_board, void **memory_p)
+{
+    reap(domain);
+    return has_board && shm_heap_alloc_sparse(domain->heap, bytes, memory_p) == CLAB_OK
+               ? CLAB_OK
+               : alloc(domain, bytes, memory_p);
+}
+
 static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * CLAB_LANES * sizeof(struct shm_queue);
@@ -220,7 +229,7 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     int err = endpoint && all ? CLAB_OK : CLAB_ENOMEM;
     if (err)
         goto fail;
-    if ((err = alloc(domain, area_bytes, &memory)))
+    if ((err = alloc_area(domain, area_bytes, group->board_bytes > 0, &memory)))
         goto fail;
     endpoint->area = memory;
     endpoint->area->members = (uint32_t)group->nranks;

@@ -58,6 +58,8 @@ void shm_heap_destroy(struct shm_heap *heap);
 
 // `bytes` of zeros, aligned to 64 bytes, from 2 MiB on to huge pages.  errors: CLAB_ENOMEM
 int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p);
+// The same in small pages, where most of it is never touched.
+int shm_heap_alloc_sparse(struct shm_heap *heap, size_t bytes, void **memory_p);
 // The pages go back to the system.
 void shm_heap_free(struct shm_heap *heap, void *memory);
 // The largest block that could be had.
