@@ -423,8 +423,6 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
     result->reduce = slowest->spent[PART_REDUCE] * share;
     result->wait =
         later(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
-    for (int rank = 0; rank < s->nranks && s->ends; rank++)
-        s->ends[rank] = call_end(s, rank);
     result->messages = s->messages;
     result->ranks = s->nranks;
     result->peak_bytes = full_bytes(s);

@@ -117,7 +117,6 @@ struct full {
     struct clab_level fresh; // and of fresh data at `fresh_footprint`
     size_t fresh_footprint;
     const double *delays;                    // (nranks) s, or NULL
-    double *ends;                            // (nranks) s, or NULL: when ranks ended
     double compute;                          // s of a core before each call
     double call_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
     int calls;

@@ -39,7 +39,6 @@ struct clab_sim_options {
     bool in_place;        // out-of-place runs touch `in` first, and may copy it
     int calls;            // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
     const double *delays; // (nranks) s after which each rank begins: stragglers; NULL: all at once
-    double *ends;         // (nranks) s at which each rank ends, to be written; NULL: not wanted. Not by closed or folded
     double compute;       // s of each rank's core before each call
     const int *members;   // (nranks) which of the network's ranks they are; NULL: the first
     double *ends;         // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
