@@ -21,7 +21,8 @@
 enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, FIRST = 64 << 10, PATIENCE_MS = 10000 };
 static const size_t calls[] = {64 << 10, 256 << 10, 1 << 20};
 static const double spin_seconds = 200e-6; // then the core is given away until the socket is ready
-static const double long_seconds = 50e-3;  // an exchange that is long enough to tell the rate
+static const double long_seconds = 50e-3;  // an exchange that is long enough to tell the rate, or trips the way
+static const double patience = 1;          // s after which no other round begins
 
 // ---- the connection ------------------------------------------------------------------------------------------
 
@@ -136,55 +137,70 @@ static bool exchange(const struct flow *f)
     return true;
 }
 
-// One way and back, by turns: seconds a way; NAN: the other has gone.
-static double time_trip(struct flow f, bool first)
+// What rank 0 says to both, which begin together afterwards; 0 if the other has gone.
+static uint64_t agree(struct flow f, bool first, uint64_t word)
 {
-    f.bytes = SMALL;
-    const double start = clab_now();
-    for (int i = 0; i < 2 * TRIPS; i++) {
-        size_t done = 0;
-        bool moved = false;
-        const bool sends = (i % 2 == 0) == first;
-        if (sends && send(f.fd, f.out, SMALL, MSG_NOSIGNAL) != SMALL)
-            return NAN;
-        for (double since = clab_now(); !sends && done < SMALL;)
-            if (!step(recv(f.fd, f.in + done, SMALL - done, MSG_DONTWAIT), &done, &moved) ||
-                (done < SMALL && !wait_for(&f, false, true, since)))
-                return NAN;
-    }
-    return (clab_now() - start) / (2 * TRIPS);
+    uint64_t heard;
+    f.bytes = sizeof word;
+    memcpy(f.out, &word, sizeof word);
+    if (!exchange(&f))
+        return 0;
+    memcpy(&heard, f.in, sizeof heard);
+    return first ? word : heard;
 }
 
-// Rank 0 says how many bytes each way; both begin together.  NAN: the other has gone
+static bool receive_trip(const struct flow *f)
+{
+    size_t done = 0;
+    bool moved = false;
+    for (const double since = clab_now(); done < SMALL;)
+        if (!step(recv(f->fd, f->in + done, SMALL - done, MSG_DONTWAIT), &done, &moved) ||
+            (done < SMALL && !wait_for(f, false, true, since)))
+            return false;
+    return true;
+}
+
+// To and fro, until rank 0 says that it is enough: seconds a way; NAN: the other has gone.
+static double time_trips(const struct flow *f, bool first)
+{
+    const double start = clab_now();
+    int trips = 0;
+    for (char more = 1; more; trips++) {
+        if (!first && !receive_trip(f))
+            return NAN;
+        more = first ? trips + 1 < TRIPS && clab_now() - start < long_seconds : f->in[0];
+        f->out[0] = more;
+        if (send(f->fd, f->out, SMALL, MSG_NOSIGNAL) != SMALL || (first && !receive_trip(f)))
+            return NAN;
+    }
+    return (clab_now() - start) / (2 * trips);
+}
+
+//   NAN: the other has gone
 static double time_exchange(struct flow f, bool first)
 {
-    struct flow greeting = f;
-    uint64_t bytes = f.bytes, heard;
-    greeting.bytes = sizeof bytes;
-    memcpy(f.out, &bytes, sizeof bytes);
-    if (!exchange(&greeting))
-        return NAN;
-    memcpy(&heard, f.in, sizeof heard);
-    f.bytes = first ? bytes : heard;
+    f.bytes = agree(f, first, f.bytes);
     const double start = clab_now();
-    return exchange(&f) ? clab_now() - start : NAN;
+    return f.bytes && exchange(&f) ? clab_now() - start : NAN;
 }
 
 // As many bytes as tell the rate: a slow wire would need minutes for many.
 static size_t enough(struct flow f, bool first, size_t most)
 {
     for (f.bytes = FIRST; f.bytes < most; f.bytes *= 2)
-        if (!(time_exchange(f, first) < long_seconds))
+        if (!agree(f, first, time_exchange(f, first) < long_seconds))
             return f.bytes;
     return most;
 }
 
+// The best of some rounds; of few, where they take long.
 static void measure(struct flow f, bool first, struct tcp_limit *limit)
 {
+    const double start = clab_now();
     double best = NAN;
     f.bytes = enough(f, first, f.bytes);
-    for (int round = 0; round < ROUNDS; round++) {
-        limit->trip = fmin(limit->trip, time_trip(f, first)); // fmin passes over NAN
+    for (int round = 0; agree(f, first, round < ROUNDS && (!round || clab_now() - start < patience)); round++) {
+        limit->trip = fmin(limit->trip, time_trips(&f, first)); // fmin passes over NAN
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
             f.call = calls[c];
             const double seconds = time_exchange(f, first);
