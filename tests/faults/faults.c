@@ -185,6 +185,15 @@ static void describe(const struct scene *scene, int number)
         printf("  rank %d: %d calls, %s\n", rank, scene->iterations[rank], clab_strerror(scene->errs[rank]));
 }
 
+// Whether all ranks were at it, and none had ended, when the fault came.
+static bool was_struck(const struct scene *scene)
+{
+    bool struck = all_are_at_it(scene, 0);
+    for (int rank = 0; rank < scene->fault.nranks; rank++)
+        struck &= !scene->errs[rank] || scene->returned[rank] >= scene->injected;
+    return struck;
+}
+
 static void try_fault(const struct options *o, struct fault fault, int number, struct scene *scene, struct tally *t)
 {
     const int files = fault_left_files();
@@ -194,8 +203,8 @@ static void try_fault(const struct options *o, struct fault fault, int number, s
         memset(scene, 0, sizeof *scene);
         scene->fault = fault;
         ended = run_job(o, scene);
-        if (!ended || all_are_at_it(scene, 0))
-            break; // else the machine was too busy to start it before its own deadline: nothing was injected
+        if (!ended || was_struck(scene))
+            break; // else the machine was too busy: the job's own deadline came before the fault
     }
     char *text = NULL;
     size_t bytes;
