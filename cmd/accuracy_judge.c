@@ -35,12 +35,15 @@ const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const
     return NULL;
 }
 
+static double distance(const struct accuracy_row *row, const struct accuracy_row *twin)
+{
+    return fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1;
+}
+
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row)
 {
     const struct accuracy_row *twin = accuracy_twin(rows, row);
-    return twin && clab_look_is_same(row->batch.look, twin->batch.look)
-               ? fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1
-               : NAN;
+    return twin && clab_look_is_same(row->batch.look, twin->batch.look) ? distance(row, twin) : NAN;
 }
 
 bool accuracy_is_unsteady(const struct accuracy_row *row)
@@ -133,6 +136,12 @@ static void collect(const struct accuracy_rows *rows, accuracy_filter *is_of, co
         sizes[f->n++] = fabs(error(row));
         noise[repeated] = accuracy_noise(rows, row);
         repeated += !isnan(noise[repeated]);
+    }
+    const bool none = !repeated;
+    for (int i = 0; i < rows->n && none; i++) { // the cores were elsewhere each time: then that is in it, too
+        const struct accuracy_row *row = &rows->all[i], *twin = accuracy_twin(rows, row);
+        if (is_of(row, which) && twin)
+            noise[repeated++] = distance(row, twin);
     }
     if (f->n) {
         f->bias = clab_quantile(room, f->n, 0.5);

@@ -12,8 +12,8 @@ has_the_picture_that_the_kit_draws() {
 
 links_to_files_that_exist() {
     for file in $(grep -o '](\([^):]*\))' README.md labs/*/*.md | sed 's/.*(\(.*\))/\1/'); do
-        why="there is no $file"
-        [ -e "$file" ] || return 1
+        why="there is no ${file%#*}"
+        [ -e "${file%#*}" ] || return 1
     done
 }
 
@@ -33,9 +33,11 @@ names_subcommands_that_exist() {
 
 names_options_that_exist() {
     while read -r name rest; do
+        local -a command=("$name")
+        [[ $name\ $rest =~ ^sim\ (train|sweep) ]] && command+=("${BASH_REMATCH[1]}")
         for option in $(grep -o -- ' --[a-z-]*' <<<"$rest"); do
-            why="commlab $name has no option $option"
-            "$commlab" "$name" --help | grep -q -- "$option" || return 1
+            why="commlab ${command[*]} has no option $option"
+            "$commlab" "${command[@]}" --help | grep -q -- "$option" || return 1
         done
     done < <(grep -oh '\./commlab [a-z]* [^`|#]*' README.md labs/*/*.md | sed 's/^\.\/commlab //')
 }

@@ -3,8 +3,6 @@
 //
 //   before [-n RANKS] [--backend B] [BYTES ITERATIONS...]
 //
-// - Reports for each number of iterations k the seconds an iteration, everything included; and for the last k how an
-//   iteration's time divides into phases: rendezvous, connect, first_op, op, destroy.
 // - Ranks start each phase together (a barrier of a communicator that stays, outside of the timer), so that a phase is
 //   never charged for a peer that is late from the phase before. What counts is the slowest rank.
 
@@ -66,7 +64,6 @@ static void close_comm(struct loop *loop)
     loop->spent[DESTROY] += clab_seconds() - start;
 }
 
-// The lesson.
 static void train(struct loop *loop, int iterations)
 {
     for (int i = 0; i < iterations; i++) {
@@ -99,14 +96,13 @@ static double check(const struct loop *loop)
 // Seconds an iteration with k of them, in total and by phase; by phase is reported when `last`.
 static void measure(struct loop *loop, int k, bool last)
 {
-    double seconds[PHASES + 1][REPEATS]; // the last row is the total
+    double seconds[PHASES + 1][REPEATS] = {0}; // the last row is the total
     char name[32];
     for (int i = 0; i < REPEATS; i++) {
         memset(loop->spent, 0, sizeof loop->spent);
         memset(loop->out, 0xff, loop->count * sizeof *loop->out); // NaN
         train(loop, k);
         check(loop);
-        seconds[PHASES][i] = 0;
         for (int p = 0; p < PHASES; p++)
             seconds[PHASES][i] += seconds[p][i] = loop->spent[p] / k;
     }

@@ -4,7 +4,6 @@
 //   before [-n RANKS] [--backend B] [BYTES...]
 //
 // - One round of messages, but each rank sends P-1 times its buffer, and P-1 buffers arrive.
-// - Reports for each size: seconds a call, and the messages and bytes that the busiest rank sends in one.
 // - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls. Checks are outside of it.
 
 #include <math.h>
@@ -21,8 +20,9 @@ static const char about[] =
     "An allreduce as people first write it: everyone sends its whole buffer to everyone, and adds up what arrives.\n"
     "Reports for each size the seconds a call, and the messages and bytes that the busiest rank sends in one.\n\n"
     "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
+static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
 
-// What a call works on. in, out, expected: (count); expected: what `out` should be; inbox: (P, count), what each peer sent; sends, receives: (P)
+// in, out, expected (what `out` should be): (count); inbox, what each peer sent: (P, count); sends, receives: (P)
 struct buffers {
     size_t count;
     float *in, *out, *expected, *inbox;
@@ -57,11 +57,10 @@ static unsigned value(int rank, size_t i)
 static void fill(const struct buffers *b, int rank, int ranks)
 {
     for (size_t i = 0; i < b->count; i++) {
-        unsigned sum = 0;
-        for (int r = 0; r < ranks; r++)
-            sum += value(r, i);
         b->in[i] = (float)value(rank, i);
-        b->expected[i] = (float)sum;
+        b->expected[i] = 0;
+        for (int r = 0; r < ranks; r++)
+            b->expected[i] += (float)value(r, i);
     }
 }
 
@@ -69,10 +68,8 @@ static void fill(const struct buffers *b, int rank, int ranks)
 static double check(const struct buffers *b)
 {
     double sum = 0;
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = 0; i < b->count; sum += b->out[i++])
         must(b->out[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
-        sum += b->out[i];
-    }
     return sum;
 }
 
@@ -105,7 +102,6 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
     const struct clab_comm_traffic end = clab_comm_traffic(comm);
     check(b);
     double messages = (double)(end.messages - start.messages), sent = (double)(end.bytes_sent - start.bytes_sent);
-
     double once = time_calls(comm, b, 3), samples[SAMPLES];
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
     for (int i = 0; i < SAMPLES; i++)
@@ -144,10 +140,8 @@ int main(int argc, char **argv)
     clab_help(argc, argv, "[BYTES...]", about);
     must(clab_job_open(&argc, argv, &job));
     must(clab_comm_create(job, &comm));
-    for (int i = 1; i < argc; i++) {
-        const size_t bytes = clab_must_size(job, argv[i], sizeof(float), "give BYTES, multiples of 4, as in 8 64K");
-        measure_size(job, comm, bytes);
-    }
+    for (int i = 1; i < argc; i++)
+        measure_size(job, comm, clab_must_size(job, argv[i], sizeof(float), usage));
     for (size_t bytes = 8; argc == 1 && bytes <= 2 << 20; bytes *= 8)
         measure_size(job, comm, bytes);
     clab_comm_destroy(comm);
