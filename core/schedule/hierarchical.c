@@ -58,9 +58,9 @@ static int ring_across(struct shape shape, int rank, int s, struct clab_step out
 {
     int place = rank % shape.group, node = rank / shape.group, nodes = shape.nodes, segment = place * nodes;
     int next = mod(node + 1, nodes) * shape.group + place;
-    int prev = mod(node - 1, nodes) * shape.group + place;
+    int prev = mod(node - 1, nodes) * shape.group + place, taken = segment + mod(node - s - 1, nodes);
     out[0] = send(next, chunk(segment + mod(node - s, nodes)));
-    out[1] = (s < nodes - 1 ? recv_reduce : recv)(prev, chunk(segment + mod(node - s - 1, nodes)));
+    out[1] = s < nodes - 1 ? recv_reduce(prev, chunk(taken)) : recv(prev, chunk(taken));
     return 2;
 }
 

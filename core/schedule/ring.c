@@ -14,11 +14,11 @@
 
 STAGE(allreduce)
 {
-    int next = mod(rank + 1, P), prev = mod(rank - 1, P);
+    int next = mod(rank + 1, P), prev = mod(rank - 1, P), taken = mod(rank - s - 1, P);
     if (s >= 2 * (P - 1))
         return CLAB_DONE;
     out[0] = send(next, chunk(mod(rank - s, P)));
-    out[1] = (s < P - 1 ? recv_reduce : recv)(prev, chunk(mod(rank - s - 1, P)));
+    out[1] = s < P - 1 ? recv_reduce(prev, chunk(taken)) : recv(prev, chunk(taken));
     return 2;
 }
 
