@@ -123,14 +123,19 @@ FULL_INLINE bool collect(const struct turn *t, enum mode mode)
         const struct clab_step *step = &s->steps[l->scanned];
         if (!is_receive(step))
             continue;
-        int32_t message = take(t, step->peer, mode);
-        if (message == INFLIGHT_NONE) {
+        if (!(mode == MODE_ANY ? take(t, step->peer) : take_plain(t, step->peer))) {
             t->inbox->awaited = step->peer;
             return false;
         }
-        full_hold(s, l, message);
         if (mode == MODE_ANY)
-            l->when = later(l->when, s->inflight.messages[message].head);
+            continue;
+        if (s->receives == 1) // it need not be held
+            return true;
+        const struct message message = {.head = l->when, .src = step->peer, .dst = t->rank};
+        int32_t index = keep(s, &message, mode);
+        if (index == INFLIGHT_NONE)
+            return false;
+        full_hold(s, l, index);
     }
     return true;
 }
@@ -171,16 +176,27 @@ FULL_INLINE void land(const struct turn *t, const struct clab_step *step, int32_
     inflight_drop(&t->s->inflight, index);
 }
 
+// The stage's only message, where it has not been held.
+FULL_INLINE void land_only(const struct turn *t, enum mode mode)
+{
+    const struct clab_step *step = &t->s->steps[t->s->first_receive];
+    const struct message message = {.head = t->l->when, .src = step->peer};
+    t->l->end = later(t->l->end, price_landing(t, step, &message, mode));
+}
+
 FULL_INLINE void land_all(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     int n;
-    if (s->receives == 1) {
-        land(t, &s->steps[s->first_receive], t->l->last, mode);
-        return;
-    }
     if (s->receives == 0)
         return;
+    if (s->receives == 1) {
+        if (mode == MODE_ANY)
+            land(t, &s->steps[s->first_receive], t->l->last, mode);
+        else
+            land_only(t, mode);
+        return;
+    }
     sort_arrivals(s, t->l, &n);
     for (int i = 0; i < n; i++)
         land(t, &s->steps[s->arrivals[i].step], s->arrivals[i].message, mode);

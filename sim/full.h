@@ -16,7 +16,7 @@
 #include "topology.h"
 
 enum part { PART_LATENCY, PART_BANDWIDTH, PART_REDUCE, PART_COUNT };
-enum { PORTS = 2, NOBODY = -1 }; // ports of a rank: in its node, to other nodes
+enum { PORTS = 2 }; // of a rank: in its node, to other nodes
 
 // A rank's resources, each busy until a time. Its lanes follow in memory: with one, they are two cache lines together.
 struct rank_state {
@@ -39,7 +39,8 @@ enum phase {
 struct lane_state {
     double clock;           // when the stage at hand began
     double end;             // the stage can not end before
-    double when;            // of its next action; where their order matters
+    double when;            // of its next action, where their order matters; where the engine is plain, and a message
+                            // has come: its head
     int32_t last;           // of the messages collected, in the order of steps: a ring of inflight
     int32_t stage, scanned; // steps that were looked at for receives
     int32_t acks;           // messages that receivers have still to fetch
@@ -54,8 +55,9 @@ struct inbox {
     int32_t srcs[INBOX_ROOM];
     int32_t count;
     int32_t tabled;
-    int32_t awaited; // the rank whose message is waited for; NOBODY
+    int32_t awaited; // the rank whose message is waited for; NOBODY; CAME: it has come, at the lane's `when`
 };
+enum { NOBODY = -1, CAME = -2 };
 
 // What is written once and compiled three times.
 enum mode {

@@ -58,13 +58,16 @@ FULL_INLINE void deliver(struct full *s, const struct message *message, enum mod
 {
     struct turn to = full_turn(s, message->dst, message->lane, mode);
     struct inbox *inbox = to.inbox;
-    if (inbox->awaited == message->src) {
+    if (inbox->awaited == message->src && mode != MODE_ANY) {
+        to.l->when = message->head;
+        inbox->awaited = CAME;
+        full_wake(s, to.l, to.rank, 0, mode);
+    } else if (inbox->awaited == message->src) {
         int32_t index = keep(s, message, mode);
         if (index == INFLIGHT_NONE)
             return;
         full_hold(s, to.l, index);
-        if (mode == MODE_ANY)
-            to.l->when = later(to.l->when, message->head);
+        to.l->when = later(to.l->when, message->head);
         to.l->scanned++;
         inbox->awaited = NOBODY;
         full_wake(s, to.l, to.rank, to.lane, mode);
@@ -102,29 +105,57 @@ FULL_INLINE void post(struct full *s, const struct message *message, enum mode m
     o->messages[(o->first + o->count++) % OUTBOX_ROOM] = *message;
 }
 
-// Message `i` of an inbox, to be held.
-FULL_INLINE int32_t take_out(const struct turn *t, int i)
+// Message `i` of an inbox: its head.
+FULL_INLINE double take_out(struct inbox *inbox, int i)
 {
-    struct inbox *inbox = t->inbox;
-    struct message message = {.head = inbox->heads[i], .src = inbox->srcs[i], .dst = t->rank};
+    double head = inbox->heads[i];
     for (inbox->count--; i < inbox->count; i++) {
         inbox->heads[i] = inbox->heads[i + 1];
         inbox->srcs[i] = inbox->srcs[i + 1];
     }
-    return keep(t->s, &message, MODE_PLAIN);
+    return head;
 }
 
-// The next message of `src` for the lane at hand, to be held; INFLIGHT_NONE: it has not come yet.
-FULL_INLINE int32_t take(const struct turn *t, int src, enum mode mode)
+// The next message of `src` for the lane at hand, out of the table; INFLIGHT_NONE: it has not come yet.
+FULL_INLINE int32_t take_tabled(const struct turn *t, int src)
 {
-    for (int i = 0; mode != MODE_ANY && i < t->inbox->count; i++)
-        if (t->inbox->srcs[i] == src)
-            return take_out(t, i);
     if (t->inbox->tabled == 0)
         return INFLIGHT_NONE;
     int32_t index = inflight_take(&t->s->inflight, src, t->rank, t->lane);
     t->inbox->tabled -= index != INFLIGHT_NONE;
     return index;
+}
+
+// Hold the next message of `src` for the lane at hand; false: it has not come yet.
+FULL_INLINE bool take(const struct turn *t, int src)
+{
+    int32_t index = take_tabled(t, src);
+    if (index == INFLIGHT_NONE)
+        return false;
+    full_hold(t->s, t->l, index);
+    t->l->when = later(t->l->when, t->s->inflight.messages[index].head);
+    return true;
+}
+
+// Likewise, where the engine is plain: the lane's `when` is its head.
+FULL_INLINE bool take_plain(const struct turn *t, int src)
+{
+    struct inbox *inbox = t->inbox;
+    if (inbox->awaited == CAME) {
+        inbox->awaited = NOBODY;
+        return true;
+    }
+    for (int i = 0; i < inbox->count; i++)
+        if (inbox->srcs[i] == src) {
+            t->l->when = take_out(inbox, i);
+            return true;
+        }
+    int32_t index = take_tabled(t, src);
+    if (index == INFLIGHT_NONE)
+        return false;
+    t->l->when = t->s->inflight.messages[index].head;
+    inflight_drop(&t->s->inflight, index);
+    return true;
 }
 
 // A sender that waits is told that its message has been fetched, or has left.
