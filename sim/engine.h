@@ -37,7 +37,7 @@ int clab_engine_full(const struct clab_problem *problem, const struct clab_algor
                      const struct clab_net *net, const struct clab_sim_options *options,
                      struct clab_sim_result *result_p);
 
-// The same with an event heap: what happens first is seen first. Links and cores may be shared.
+// The same in the order of time: what happens first is seen first. Links and cores may be shared.
 //   errors: as clab_engine_full
 int clab_engine_events(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                        const struct clab_net *net, const struct clab_sim_options *options,

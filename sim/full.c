@@ -208,7 +208,7 @@ FULL_INLINE void end_stage(const struct turn *t, enum mode mode)
     if (RECORDS(t->s, mode))
         recorder_end_stage(t);
     l->clock = l->end;
-    if (mode == MODE_ANY)
+    if (mode != MODE_PLAIN)
         l->when = l->end;
     l->stage++;
     l->scanned = 0;
@@ -269,13 +269,13 @@ static int empty_outbox(struct full *s)
     return s->err;
 }
 
-// The first stays where it is while it acts: what it wakes is no earlier, and most of the time it is first again.
 static int drain_timed(struct full *s)
 {
-    while (!s->err && s->agenda.count > 0) {
-        struct turn t = full_turn(s, agenda_begin(&s->agenda), 0, MODE_TIMED);
-        bool on = advance(&t, MODE_TIMED);
-        agenda_end(&s->agenda, on, t.l->when);
+    int rank;
+    while (!s->err && agenda_pop(&s->agenda, &rank)) {
+        struct turn t = full_turn(s, rank, 0, MODE_TIMED);
+        if (advance(&t, MODE_TIMED))
+            full_wake(s, t.l, rank, 0, MODE_TIMED);
     }
     return s->err;
 }

@@ -236,7 +236,7 @@ FULL_INLINE void full_wake(struct full *s, const struct lane_state *l, int rank,
     if (mode == MODE_PLAIN)
         agenda_stack(&s->agenda, rank);
     else
-        agenda_push(&s->agenda, l->when, rank * s->problem->lanes + lane);
+        agenda_push(&s->agenda, l->when, mode == MODE_ANY ? rank * s->problem->lanes + lane : rank);
 }
 
 // Keep a message with those collected for the stage at hand.

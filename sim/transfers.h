@@ -44,7 +44,7 @@ static void begin_transfer(struct full *s, int32_t index, double port)
     double begin = later(transfer->clock, port);
     transfer->posted = begin + transfer->o_send;
     spend(sender_of(s, transfer).r, PART_LATENCY, begin, transfer->posted);
-    if (agenda_reserve(&s->agenda, s->transfers->base + 1)) // for all lanes, too
+    if (agenda_reserve(&s->agenda, s->transfers->base + s->transfers->used))
         agenda_push(&s->agenda, transfer->posted, s->transfers->base + index);
     else
         s->err = CLAB_ENOMEM;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine with an event heap: equal to the dataflow where nothing is shared; links and cores that are, worked out by
+// The engine in the order of time: equal to the dataflow where nothing is shared; links and cores that are, worked out by
 // hand; stragglers.
 
 #include <setjmp.h>
