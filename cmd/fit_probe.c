@@ -6,6 +6,7 @@
 
 #include "fit_probe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,7 +228,7 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double second
                  struct clab_look *look_p)
 {
     struct clab_look look = {0};
-    double took;
+    double took = NAN; // for compilers that do not see that it is set on success
     CLAB_TRY(time_task(r, task, seconds, &took, &look));
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,

@@ -21,3 +21,10 @@
 #else
 #define needs_jansson() SKIP_WITHOUT("jansson")
 #endif
+
+// Whether this is a build with a sanitizer: what is only large, and so shows nothing else, is left to the others.
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { IS_SLOW = 1 };
+#else
+enum { IS_SLOW = 0 };
+#endif

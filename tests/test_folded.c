@@ -11,15 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "needs.h"
 #include "base/err.h"
 #include "net.h"
 #include "sim.h"
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { IS_SLOW = 1 };
-#else
-enum { IS_SLOW = 0 };
-#endif
 
 enum { RANKS_OF_ALL = IS_SLOW ? 24 : 64, RANKS_AT_MOST = 1024 };
 
