@@ -287,7 +287,7 @@ static int write_samples(const char *path, const struct fit_record *record)
 int fit_report(const struct fit_session *session, const struct fit_record *record)
 {
     struct placement placements[CLAB_FIT_PLACEMENTS] = {0};
-    int n, err = session->samples ? write_samples(session->samples, record) : CLAB_OK;
+    int n = 0, err = session->samples ? write_samples(session->samples, record) : CLAB_OK;
     if (!err)
         err = take_samples(session, record, placements, &n);
     for (int i = 0; i < n && !err; i++)

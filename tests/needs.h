@@ -22,6 +22,12 @@
 #define needs_jansson() SKIP_WITHOUT("jansson")
 #endif
 
+#ifdef HAVE_EXPAT
+#define needs_expat() ((void)0)
+#else
+#define needs_expat() SKIP_WITHOUT("expat")
+#endif
+
 // Whether this is a build with a sanitizer: what is only large, and so shows nothing else, is left to the others.
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { IS_SLOW = 1 };
