@@ -24,7 +24,7 @@ static const char doc[] =
     "Check trace files, say what each process did, and put several into one.\v"
     "`commlab bench --trace m.json`, CLAB_TRACE=m.json with any program, and `commlab sim --trace s.json` write them. "
     "Each begins at 0. `commlab trace m.json s.json -o both.json` puts rank 0 simulated below rank 0 measured; look at "
-    "it with https://ui.perfetto.dev, which reads it in the browser. Exposed is what no compute span covers "
+    "it with https://ui.perfetto.dev, which reads it in the browser; otherData.files[] has what each said of itself. Exposed is what no compute span covers "
     "(clab_span_begin); overlap is the rest of the communication.";
 
 struct request {
@@ -49,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static int print(const char *path, const struct trace_process *processes, int n)
+static int print(const struct trace_process *processes, int n)
 {
     static const struct clab_column columns[] = {
         {"process", NULL, NULL, CLAB_KIND_TEXT, -24, 0, NULL},
@@ -63,7 +63,6 @@ static int print(const char *path, const struct trace_process *processes, int n)
     };
     struct clab_table table;
     int err = CLAB_OK;
-    printf("# %s\n", path);
     clab_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < n && !err; i++) {
         const struct trace_process *p = &processes[i];
@@ -85,12 +84,26 @@ static int print(const char *path, const struct trace_process *processes, int n)
     return err;
 }
 
+// What a file says that it has not.
+static void print_lacks(const struct trace_file *file)
+{
+    static const char *const keys[] = {"overwritten", "missing", "stages"};
+    for (size_t i = 0; i < trace_file_parts(file); i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            const char *text = trace_file_about(file, i, keys[k]), *name = trace_file_about(file, i, "file");
+            if (text)
+                printf("# %s%s%s: %s\n", name ? name : "", name ? ": " : "", keys[k], text);
+        }
+}
+
 static int sum_up(const char *path, const struct trace_file *file)
 {
     struct trace_process *processes;
     int n;
     CLAB_TRY(trace_file_sum_up(file, &processes, &n));
-    int err = print(path, processes, n);
+    printf("# %s\n", path);
+    print_lacks(file);
+    int err = print(processes, n);
     free(processes);
     return err;
 }

@@ -33,7 +33,8 @@ struct trace_file {
     json_t *root, *list;  // the whole, and its events
     struct event *events; // (n) without names; slices first, sorted by row and begin
     size_t n, nslices;
-    int files, moved; // put together; of them, those that got other numbers
+    const char *path; // the caller's
+    int moved;        // files that were added, and got other numbers
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ int trace_file_load(const char *path, struct trace_file **file_p)
     struct trace_file *f = calloc(1, sizeof *f);
     if (!f)
         return CLAB_ENOMEM;
-    f->files = 1;
+    f->path = path;
     f->root = json_load_file(path, 0, &error);
     f->list = json_object_get(f->root, "traceEvents");
     int err = json_is_array(f->list) ? CLAB_OK : CLAB_EPARSE;
@@ -170,6 +171,54 @@ void trace_file_free(struct trace_file *file)
     json_decref(file->root);
     free(file->events);
     free(file);
+}
+
+// ---- what files say about themselves --------------------------------------------------------------------------
+
+static json_t *parts_of(const struct trace_file *file)
+{
+    return json_object_get(json_object_get(file->root, "otherData"), "files");
+}
+
+size_t trace_file_parts(const struct trace_file *file)
+{
+    const json_t *parts = parts_of(file);
+    return json_is_array(parts) ? json_array_size(parts) : 1;
+}
+
+const char *trace_file_about(const struct trace_file *file, size_t i, const char *key)
+{
+    const json_t *parts = parts_of(file);
+    const json_t *about = json_is_array(parts) ? json_array_get(parts, i) : json_object_get(file->root, "otherData");
+    return json_string_value(json_object_get(about, key));
+}
+
+// Append what `file` says, or each of those that were put together in it.
+static int add_about(json_t *list, const struct trace_file *file)
+{
+    json_t *parts = parts_of(file), *about = json_object_get(file->root, "otherData");
+    if (json_is_array(parts))
+        return json_array_extend(list, parts) ? CLAB_ENOMEM : CLAB_OK;
+    json_t *copy = json_is_object(about) ? json_copy(about) : json_object();
+    if (json_object_set_new(copy, "file", json_string(file->path)) || json_array_append(list, copy)) {
+        json_decref(copy);
+        return CLAB_ENOMEM;
+    }
+    json_decref(copy);
+    return CLAB_OK;
+}
+
+static int join_abouts(struct trace_file *file, const struct trace_file *other)
+{
+    json_t *list = json_array();
+    int err = list ? add_about(list, file) : CLAB_ENOMEM;
+    if (!err)
+        err = add_about(list, other);
+    json_t *about = err ? NULL : json_pack("{s:O}", "files", list);
+    json_decref(list);
+    if (!about)
+        return CLAB_ENOMEM;
+    return json_object_set_new(file->root, "otherData", about) ? CLAB_ENOMEM : CLAB_OK;
 }
 
 // ---- summing up ----------------------------------------------------------------------------------------------
@@ -264,7 +313,6 @@ static int move_event(json_t *event, int by, int number)
 int trace_file_add(struct trace_file *file, const struct trace_file *other)
 {
     const int by = has_process(file, other) ? ++file->moved : 0;
-    char key[32];
     size_t i;
     json_t *json;
     json_array_foreach(other->list, i, json)
@@ -273,8 +321,7 @@ int trace_file_add(struct trace_file *file, const struct trace_file *other)
         if (!copy || move_event(copy, by, by) || json_array_append_new(file->list, copy))
             return CLAB_ENOMEM;
     }
-    snprintf(key, sizeof key, "otherData of file %d", ++file->files);
-    return json_object_set(file->root, key, json_object_get(other->root, "otherData")) ? CLAB_ENOMEM : CLAB_OK;
+    return join_abouts(file, other);
 }
 
 int trace_file_write(const struct trace_file *file, const char *path)
@@ -299,6 +346,18 @@ int trace_file_load(const char *path, struct trace_file **file_p)
 void trace_file_free(struct trace_file *file)
 {
     (void)file;
+}
+
+const char *trace_file_about(const struct trace_file *file, size_t i, const char *key)
+{
+    (void)file, (void)i, (void)key;
+    return NULL;
+}
+
+size_t trace_file_parts(const struct trace_file *file)
+{
+    (void)file;
+    return 0;
 }
 
 int trace_file_sum_up(const struct trace_file *file, struct trace_process **processes_p, int *n_p)

@@ -20,10 +20,16 @@ struct trace_process {
 int trace_file_load(const char *path, struct trace_file **file_p);
 void trace_file_free(struct trace_file *file);
 
+// What it says about itself under `key`, or the i-th of the files that were put together in it; NULL: nothing.
+const char *trace_file_about(const struct trace_file *file, size_t i, const char *key);
+// How many were put together in it; 1: it is as it was written.
+size_t trace_file_parts(const struct trace_file *file);
+
 // Its processes, by number. Freed by the caller.  errors: CLAB_ENOMEM
 int trace_file_sum_up(const struct trace_file *file, struct trace_process **processes_p, int *n_p);
 
 // Add what `other` holds: processes of the same number get another one, so that two measured runs can be compared.
+// What each says about itself (otherData) is kept, in otherData.files[].
 //   errors: CLAB_ENOMEM
 int trace_file_add(struct trace_file *file, const struct trace_file *other);
 //   errors: CLAB_EIO

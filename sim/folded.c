@@ -43,7 +43,7 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
 {
     int nranks = problem->nranks, period = nranks <= net->ranks_per_node ? 1 : net->ranks_per_node;
     if (!algorithm->twin)
-        return refuse(why, "its ranks are not alike");
+        return refuse(why, "its ranks are not known to be alike");
     if (options->delays)
         return refuse(why, "ranks do not begin together");
     if (options->members)

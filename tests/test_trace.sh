@@ -31,6 +31,9 @@ measured_and_simulated_lie_in_one_file() {
     run 0 bench allreduce -n 2 --algo ring -b 4K -e 4K --seconds 0.02s --trace "$scratch/measured.json" || return 1
     run 0 "${sim[@]}" --ranks 2 --bytes 4K --trace "$scratch/simulated.json" || return 1
     run 0 trace "$scratch/measured.json" "$scratch/simulated.json" -o "$scratch/both.json" || return 1
+    why="otherData: $(grep -o '"otherData".*' "$scratch/both.json")"
+    [ "$(grep -o '"kind":"[a-z]*"' "$scratch/both.json" | paste -sd,)" = '"kind":"measured","kind":"simulated"' ] &&
+        grep -q '"otherData":{"files":\[{' "$scratch/both.json" || return 1
     run 0 trace "$scratch/both.json" || return 1
     why="$(cat "$scratch/out")"
     [ "$(grep -o 'rank [01] ([a-z]*)' "$scratch/out" | paste -sd,)" = \

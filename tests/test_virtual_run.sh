@@ -45,6 +45,26 @@ bench_meets_its_prediction() {
     grep -q '^prediction: median |error| 0.0 %' "$scratch/out"
 }
 
+# Twice the same, all but what it says of the machine; the first call lasts as long as is predicted; nothing is measured.
+trace_is_of_virtual_time() {
+    local i dur predicted
+    for i in 1 2; do
+        run 0 "$ring" -n 4 --backend sim --net dgx-h100 --trace "$scratch/t.json" 8 4096 || return 1
+        sed 's/"otherData".*//' "$scratch/t.json" >"$scratch/t$i"
+        why="run 2 differs: $(cmp "$scratch/t1" "$scratch/t$i")"
+        cmp -s "$scratch/t1" "$scratch/t$i" || return 1
+    done
+    dur=$(grep -o '"name":"allreduce (ring)","ts":0[.0-9]*,"dur":[0-9.]*' "$scratch/t.json" | sed -n '1s/.*://p')
+    run 0 "$commlab" sim allreduce --algo ring --ranks 4 --bytes 8 --net dgx-h100 --json || return 1
+    predicted=$(sed -n 's/.*"seconds": \([-0-9.e]*\).*/\1/p' "$scratch/out" | head -n 1)
+    why="the first call lasts $dur us, predicted are $predicted s"
+    awk -v a="$dur" -v b="$predicted" 'BEGIN { exit !(a > 999e3 * b && a < 1001e3 * b) }' || return 1
+    run 0 "$commlab" trace "$scratch/t.json" || return 1
+    why="$(cat "$scratch/out")"
+    grep -q 'rank 3 (simulated)' "$scratch/out" && ! grep -q measured "$scratch/out" &&
+        grep -q '"clocks":"virtual time, on dgx-h100"' "$scratch/t.json"
+}
+
 # Twice the same, all but the command and the date.
 lab_of_64_ranks_prints_the_same() {
     same 2 "$commlab" lab 07 --backend sim --net dgx-h100 -n 64 --sizes 8,4096 --no-sweep --no-plot \
@@ -58,5 +78,8 @@ lab_01_runs() {
 check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
     has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are bench_meets_its_prediction \
     lab_of_64_ranks_prints_the_same lab_01_runs
+needed=jansson
+grep -q '^✗ inih: ' "$build/probes.txt" && needed=inih
+check_with $needed trace_is_of_virtual_time
 
 exit $failed

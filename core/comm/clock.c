@@ -46,12 +46,16 @@ int clab_compute(struct clab_job *job, enum clab_precision precision, double flo
     return clock ? clab_clock_compute(clock, precision, flop, bytes) : CLAB_OK;
 }
 
-void clab_clock_settle(const struct clab_work *work)
+void clab_clock_settle(struct clab_work *work)
 {
     struct clab_comm *comm = work->comm;
     if (!comm->clock || !comm->endpoint)
         return;
-    clab_clock_reach(comm->clock, work->algorithm ? work->due : clab_sim_due(comm->endpoint, &work->transfer));
+    if (!work->algorithm)
+        work->due = clab_sim_due(comm->endpoint, &work->transfer);
+    clab_clock_reach(comm->clock, work->due);
+    if (comm->tape)
+        clab_tape_end(comm->tape, work);
 }
 
 // ---- what a communicator costs -------------------------------------------------------------------------------

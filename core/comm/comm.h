@@ -60,7 +60,7 @@ struct clab_work {
 
     struct clab_transfer transfer; // send or receive
 
-    double started, due; // s of virtual time: when the program began it, and a collective when this rank leaves it
+    double started, due; // s of virtual time: when this rank began it, and when it is over for it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
@@ -206,8 +206,8 @@ int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t 
 
 // ---- clock.c -------------------------------------------------------------------------------------------------
 
-// `work` is done, and waited for: virtual time is no earlier than its end.
-void clab_clock_settle(const struct clab_work *work);
+// `work` is done, and waited for: virtual time is no earlier than its end, and it is written on the tape.
+void clab_clock_settle(struct clab_work *work);
 // A communicator has been made, at the cost that virtual time knows: fills in comm->setup. Collective over the group.
 //   start: s, when the call of clab.h began. errors: of the exchange, CLAB_ENOMEM
 int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double start);

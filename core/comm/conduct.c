@@ -159,14 +159,15 @@ static int share_buffers(struct clab_comm *comm, const struct clab_work *work, s
 
 // ---- entering ------------------------------------------------------------------------------------------------
 
-int clab_conduct_begin(struct clab_comm *comm, const struct clab_work *work)
+int clab_conduct_begin(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_conducted *c = comm->conducted;
     struct seat *seat = &c->board->seats[comm->rank];
     CLAB_TRY(share_buffers(comm, work, seat));
     seat->in_place = work->in_place;
     seat->called = clab_check_called(work);
-    seat->when = work->started > c->free_from ? work->started : c->free_from;
+    work->started = work->started > c->free_from ? work->started : c->free_from;
+    seat->when = work->started;
     atomic_store_explicit(&seat->entered, ++c->entered, memory_order_release);
     const uint32_t arrived = atomic_fetch_add_explicit(&c->board->arrived, 1, memory_order_acq_rel) + 1;
     if (arrived == c->entered * (uint32_t)comm->nranks && comm->rank != 0)

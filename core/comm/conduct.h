@@ -20,9 +20,10 @@ size_t clab_conduct_board_bytes(int nranks);
 int clab_conduct_open(struct clab_comm *comm, struct clab_conducted **conducted_p);
 void clab_conduct_close(struct clab_comm *comm); // also after a failure, when the endpoint is gone
 
-// As clab_run_begin and clab_run_advance; when it is done, work->due is when this rank has left it.
+// As clab_run_begin and clab_run_advance; work->started is then when this rank entered it, who had to leave the one before
+// first, and when it is done, work->due is when this rank has left it.
 //   errors: CLAB_ENOMEM, CLAB_EMISMATCH (with comm->other), the simulator's
-int clab_conduct_begin(struct clab_comm *comm, const struct clab_work *work);
+int clab_conduct_begin(struct clab_comm *comm, struct clab_work *work);
 int clab_conduct_advance(struct clab_comm *comm, struct clab_work *work, bool *done_p);
 
 // The first member that has not entered what this one has; false: all have.

@@ -3,6 +3,7 @@
 
 #include "comm/tape_inside.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +30,19 @@ int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
         return CLAB_ENOMEM;
     }
     tape->process = job->rank;
+    tape->from = -INFINITY;
     *tape_p = tape;
     return CLAB_OK;
 }
 
 // ---- calls ---------------------------------------------------------------------------------------------------
+
+// The ring's next thing, which was over then, is overwritten if the ring is full.
+static void overwrite(struct clab_tape *tape, uint64_t n, int room, double end)
+{
+    if (n >= (uint64_t)room)
+        tape->from = fmax(tape->from, end);
+}
 
 struct clab_taped clab_tape_begin(struct clab_tape *tape)
 {
@@ -66,22 +75,31 @@ static struct clab_timeline_call describe(const struct clab_work *work)
 
 void clab_tape_end(struct clab_tape *tape, const struct clab_work *work)
 {
-    struct clab_timeline_call *call = &tape->calls[tape->ncalls++ % TAPE_CALLS];
+    struct clab_timeline_call *call = &tape->calls[tape->ncalls % TAPE_CALLS];
+    overwrite(tape, tape->ncalls++, TAPE_CALLS, call->end);
     *call = describe(work);
-    call->begin = work->taped.begin;
-    call->end = clab_seconds();
-    call->serial = work->taped.serial;
+    if (work->comm->clock) { // in the order of the program's waits, which is the same each time
+        call->begin = work->started;
+        call->end = fmax(work->started, work->due);
+        call->serial = ++tape->serial;
+    } else {
+        call->begin = work->taped.begin;
+        call->end = clab_seconds();
+        call->serial = work->taped.serial;
+    }
     call->process = tape->process;
 }
 
 void clab_tape_stage(struct clab_tape *tape, uint32_t serial, int lane, int stage, double begin)
 {
-    tape->stages[tape->nstages++ % TAPE_STAGES] = (struct clab_timeline_stage){.begin = begin,
-                                                                               .end = clab_seconds(),
-                                                                               .serial = serial,
-                                                                               .process = tape->process,
-                                                                               .stage = stage,
-                                                                               .lane = lane};
+    struct clab_timeline_stage *taped = &tape->stages[tape->nstages % TAPE_STAGES];
+    overwrite(tape, tape->nstages++, TAPE_STAGES, taped->end);
+    *taped = (struct clab_timeline_stage){.begin = begin,
+                                          .end = clab_seconds(),
+                                          .serial = serial,
+                                          .process = tape->process,
+                                          .stage = stage,
+                                          .lane = lane};
 }
 
 // ---- spans ---------------------------------------------------------------------------------------------------
@@ -101,7 +119,8 @@ void clab_tape_span_end(struct clab_tape *tape)
 {
     if (tape->depth == 0 || --tape->depth >= TAPE_DEPTH)
         return;
-    struct clab_timeline_span *span = &tape->spans[tape->nspans++ % TAPE_SPANS];
+    struct clab_timeline_span *span = &tape->spans[tape->nspans % TAPE_SPANS];
+    overwrite(tape, tape->nspans++, TAPE_SPANS, span->end);
     *span = tape->open[tape->depth];
     span->end = clab_seconds();
 }

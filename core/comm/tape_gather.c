@@ -12,10 +12,12 @@
 #include "base/mix.h"
 #include "base/units.h"
 #include "clab.h"
+#include "clock.h"
+#include "comm/comm.h"
 #include "comm/tape_inside.h"
 #include "job/job.h"
 
-enum { MEETING = 0x7461706565, ROUND_TRIPS = 8, PART_BYTES = 1 << 20 };
+enum { MEETING = 0x7461706565, ROUND_TRIPS = 8, PART_BYTES = 1 << 20, TEXT = 160 };
 
 // Rank 0 and another one.
 struct pair {
@@ -75,6 +77,7 @@ static int compare_clocks(struct pair *pair, bool is_first, double *ahead_p, dou
 
 struct header {
     uint64_t ncalls, nstages, nspans; // ever
+    double from;                      // s: as in struct clab_tape
 };
 
 static int kept(uint64_t n, int room)
@@ -100,7 +103,7 @@ static int pass(struct pair *pair, bool is_first, void *data, size_t bytes)
 static int hand_in(const struct clab_job *job, struct clab_tape *tape)
 {
     struct pair pair = pair_of(job, job->rank);
-    const struct header header = {tape->ncalls, tape->nstages, tape->nspans};
+    const struct header header = {tape->ncalls, tape->nstages, tape->nspans, tape->from};
     struct header both[2];
     double ahead, error;
     CLAB_TRY(compare_clocks(&pair, false, &ahead, &error));
@@ -114,14 +117,16 @@ static int hand_in(const struct clab_job *job, struct clab_tape *tape)
 
 struct gathered {
     struct clab_timeline timeline;
-    uint64_t lost;  // of what was written, by all ranks
-    double error;   // s that clocks may differ, at most
-    int missing;    // ranks that handed nothing in
-    char names[64]; // the first of them
+    uint64_t ncalls, nstages, nspans; // that all ranks have written, ever
+    double from;                      // s: before that, some are overwritten
+    double error;                     // s that clocks may differ, at most
+    int missing;                      // ranks that handed nothing in
+    char names[64];                   // the first of them
 };
 
 static void shift(struct clab_tape *tape, double ahead)
 {
+    tape->from -= ahead;
     for (int i = 0; i < kept(tape->ncalls, TAPE_CALLS); i++) {
         tape->calls[i].begin -= ahead;
         tape->calls[i].end -= ahead;
@@ -140,7 +145,10 @@ static int add(struct gathered *g, const struct clab_tape *tape)
 {
     const int ncalls = kept(tape->ncalls, TAPE_CALLS), nstages = kept(tape->nstages, TAPE_STAGES);
     const int nspans = kept(tape->nspans, TAPE_SPANS);
-    g->lost += tape->ncalls + tape->nstages + tape->nspans - (uint64_t)ncalls - (uint64_t)nstages - (uint64_t)nspans;
+    g->ncalls += tape->ncalls;
+    g->nstages += tape->nstages;
+    g->nspans += tape->nspans;
+    g->from = fmax(g->from, tape->from);
     CLAB_TRY(clab_timeline_add_calls(&g->timeline, tape->calls, ncalls));
     CLAB_TRY(clab_timeline_add_stages(&g->timeline, tape->stages, nstages));
     return clab_timeline_add_spans(&g->timeline, tape->spans, nspans);
@@ -157,6 +165,7 @@ static int take(const struct clab_job *job, int other, struct clab_tape *tape, d
     tape->ncalls = both[1].ncalls;
     tape->nstages = both[1].nstages;
     tape->nspans = both[1].nspans;
+    tape->from = both[1].from;
     CLAB_TRY(pass(&pair, true, tape->calls, (size_t)kept(tape->ncalls, TAPE_CALLS) * sizeof *tape->calls));
     CLAB_TRY(pass(&pair, true, tape->stages, (size_t)kept(tape->nstages, TAPE_STAGES) * sizeof *tape->stages));
     CLAB_TRY(pass(&pair, true, tape->spans, (size_t)kept(tape->nspans, TAPE_SPANS) * sizeof *tape->spans));
@@ -206,41 +215,72 @@ static int add_command(struct clab_manifest *about)
     return clab_manifest_add(about, "command", "%s", text);
 }
 
-static int describe(const struct clab_job *job, const struct gathered *g, struct clab_manifest *about)
+static int describe_clocks(const struct clab_job *job, const struct gathered *g, struct clab_manifest *about)
 {
     char error[CLAB_TEXT];
+    const struct clab_clock *clock = clab_clock_of(job);
+    if (clock) {
+        CLAB_TRY(clab_manifest_add(about, "stages",
+                                   "none: virtual time prices a collective as a whole (commlab sim "
+                                   "COLLECTIVE --trace FILE has its stages)"));
+        return clab_manifest_add(about, "clocks", "virtual time, on %s", clock->net->name);
+    }
+    if (job->bootstrap->nnodes == 1)
+        return clab_manifest_add(about, "clocks", "one host, one clock");
+    return clab_manifest_add(about, "clocks", "of %d hosts, set by rank 0's to within %s", job->bootstrap->nnodes,
+                             clab_seconds_text(g->error, error));
+}
+
+static int describe(const struct clab_job *job, const struct gathered *g, const char *overwritten,
+                    struct clab_manifest *about)
+{
     CLAB_TRY(add_command(about));
-    CLAB_TRY(clab_manifest_add(about, "kind", "measured"));
+    CLAB_TRY(clab_manifest_add(about, "kind", clab_clock_of(job) ? "simulated" : "measured"));
     CLAB_TRY(clab_manifest_add(about, "backend", "%s", job->backend_name));
     CLAB_TRY(clab_manifest_add(about, "ranks", "%d", job->ranks));
-    if (job->bootstrap->nnodes > 1)
-        CLAB_TRY(clab_manifest_add(about, "clocks", "of %d hosts, set by rank 0's to within %s", job->bootstrap->nnodes,
-                                   clab_seconds_text(g->error, error)));
-    else
-        CLAB_TRY(clab_manifest_add(about, "clocks", "one host, one clock"));
-    if (g->lost)
-        CLAB_TRY(clab_manifest_add(about, "overwritten", "%llu things, the oldest, for want of room",
-                                   (unsigned long long)g->lost));
+    CLAB_TRY(describe_clocks(job, g, about));
+    if (*overwritten)
+        CLAB_TRY(clab_manifest_add(about, "overwritten", "%s", overwritten));
     if (g->missing)
         CLAB_TRY(clab_manifest_add(about, "missing", "ranks %s%s", g->names, g->missing > 8 ? ", ..." : ""));
     return clab_machine_describe(about);
 }
 
+// Where ranks or rings have overwritten what was older, leave what none has, and say so; else "".
+static void cut(struct gathered *g, char text[TEXT])
+{
+    char lasts[CLAB_TEXT];
+    struct clab_timeline *t = &g->timeline;
+    *text = '\0';
+    if (g->from == -INFINITY)
+        return;
+    const double until = clab_timeline_cut(t, g->from);
+    snprintf(text, TEXT, "%llu calls, %llu stages and %llu spans before the last %s, for want of room",
+             (unsigned long long)g->ncalls - (unsigned)t->ncalls, (unsigned long long)g->nstages - (unsigned)t->nstages,
+             (unsigned long long)g->nspans - (unsigned)t->nspans, clab_seconds_text(until - g->from, lasts));
+}
+
 static void write_file(const struct clab_job *job, struct clab_tape *tape)
 {
+    char overwritten[TEXT] = "";
     const char *path = getenv("CLAB_TRACE");
-    struct gathered g = {0};
+    struct gathered g = {.from = -INFINITY};
     struct clab_manifest about = {0};
     int err = gather(job, tape, &g);
+    if (!err) {
+        cut(&g, overwritten);
+        err = describe(job, &g, overwritten, &about);
+    }
     if (!err)
-        err = describe(job, &g, &about);
-    if (!err)
-        err = clab_timeline_write(&g.timeline, CLAB_TIMELINE_MEASURED, path, &about);
+        err = clab_timeline_write(&g.timeline, clab_clock_of(job) ? CLAB_TIMELINE_SIMULATED : CLAB_TIMELINE_MEASURED,
+                                  path, &about);
     if (err)
         clab_error("the trace '%s' is not written: %s", path, clab_strerror(err));
     else if (g.missing)
         clab_warn("trace '%s': %d rank%s handed nothing in: %s%s", path, g.missing, g.missing > 1 ? "s have" : " has",
                   g.names, g.missing > 8 ? ", ..." : "");
+    if (!err && *overwritten)
+        clab_warn("trace '%s': overwritten are %s", path, overwritten);
     clab_manifest_free(&about);
     clab_timeline_free(&g.timeline);
 }

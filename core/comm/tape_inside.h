@@ -11,6 +11,7 @@ struct clab_tape {
     int process;
     uint32_t serial;                  // of the last call that has begun
     uint64_t ncalls, nstages, nspans; // ever
+    double from;                      // s: when the last of what has been overwritten was over; -INFINITY: nothing has
     unsigned depth;                   // spans that are open
     struct clab_timeline_span open[TAPE_DEPTH];
     struct clab_timeline_call calls[TAPE_CALLS]; // rings

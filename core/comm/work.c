@@ -29,7 +29,13 @@ static size_t collective_moved(const struct clab_comm *comm)
     return comm->running && !clab_native_is(comm->collectives) ? clab_run_moved(comm) : 0;
 }
 
-static int begin_first(struct clab_comm *comm, const struct clab_work *work)
+// In virtual time a work is written on the tape when it settles (clock.c).
+static bool is_taped_here(const struct clab_comm *comm)
+{
+    return comm->tape && !comm->clock;
+}
+
+static int begin_first(struct clab_comm *comm, struct clab_work *work)
 {
     if (comm->conducted)
         return clab_conduct_begin(comm, work);
@@ -50,7 +56,7 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
             CLAB_TRY(clab_check_advance(comm, work, &passed));
         if (!passed)
             return CLAB_OK;
-        if (comm->tape)
+        if (is_taped_here(comm))
             work->taped = clab_tape_begin(comm->tape);
         CLAB_TRY(begin_first(comm, work));
         comm->running = true;
@@ -77,7 +83,7 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
             comm->collectives_end = &comm->collectives;
         work->done = true;
         clab_work_record_end(work, CLAB_FLIGHT_DONE);
-        if (comm->tape)
+        if (is_taped_here(comm))
             clab_tape_end(comm->tape, work);
         *progress_p = true;
     }
@@ -94,7 +100,7 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
         if (work->done) {
             *link = work->next;
             clab_work_record_end(work, CLAB_FLIGHT_DONE);
-            if (comm->tape)
+            if (is_taped_here(comm))
                 clab_tape_end(comm->tape, work);
             *progress_p = true;
         } else {
@@ -146,7 +152,7 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_work **end = &comm->messages;
     clab_work_record(work);
-    if (comm->tape)
+    if (is_taped_here(comm))
         work->taped = clab_tape_begin(comm->tape);
     int err = comm->backend->start(comm->endpoint, &work->transfer, 1);
     if (err)

@@ -3,6 +3,7 @@
 
 #include "schedule/timeline.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +71,9 @@ static int by_begin(double a, double b, double a_end, double b_end)
 static int by_process_and_begin(const void *a, const void *b)
 {
     const struct clab_timeline_call *x = a, *y = b;
-    return x->process != y->process ? (x->process > y->process) - (x->process < y->process)
-                                    : by_begin(x->begin, y->begin, x->end, y->end);
+    const int o = x->process != y->process ? (x->process > y->process) - (x->process < y->process)
+                                           : by_begin(x->begin, y->begin, x->end, y->end);
+    return o ? o : (x->serial > y->serial) - (x->serial < y->serial);
 }
 
 static int by_row_and_begin(const void *a, const void *b)
@@ -96,6 +98,19 @@ static int by_call(const void *a, const void *b)
     return (x->stage > y->stage) - (x->stage < y->stage);
 }
 
+static int by_serial(const void *a, const void *b)
+{
+    const struct clab_timeline_call *x = a, *y = b;
+    return x->process != y->process ? (x->process > y->process) - (x->process < y->process)
+                                    : (x->serial > y->serial) - (x->serial < y->serial);
+}
+
+static const struct clab_timeline_call *call_of(const struct clab_timeline *t, const struct clab_timeline_stage *s)
+{
+    const struct clab_timeline_call key = {.process = s->process, .serial = s->serial};
+    return t->ncalls ? bsearch(&key, t->calls, (size_t)t->ncalls, sizeof key, by_serial) : NULL;
+}
+
 static double first_of(const struct clab_timeline *t)
 {
     double first = 1e300;
@@ -106,6 +121,38 @@ static double first_of(const struct clab_timeline *t)
     for (int i = 0; i < t->nspans; i++)
         first = t->spans[i].begin < first ? t->spans[i].begin : first;
     return first < 1e300 ? first : 0;
+}
+
+// ---- cutting -------------------------------------------------------------------------------------------------
+
+double clab_timeline_cut(struct clab_timeline *t, double from)
+{
+    const struct clab_timeline all = *t;
+    double until = from;
+    t->nstages = t->nspans = 0;
+    if (all.ncalls)
+        qsort(t->calls, (size_t)t->ncalls, sizeof *t->calls, by_serial);
+    for (int i = 0; i < all.nstages; i++) {
+        const struct clab_timeline_call *call = call_of(&all, &all.stages[i]);
+        if ((call ? call->begin : all.stages[i].begin) >= from) {
+            until = fmax(until, all.stages[i].end);
+            t->stages[t->nstages++] = all.stages[i];
+        }
+    }
+    t->ncalls = 0;
+    for (int i = 0; i < all.ncalls; i++)
+        if (all.calls[i].begin >= from) {
+            until = fmax(until, all.calls[i].end);
+            t->calls[t->ncalls++] = all.calls[i];
+        }
+    for (int i = 0; i < all.nspans; i++)
+        if (all.spans[i].end > from) {
+            until = fmax(until, all.spans[i].end);
+            t->spans[t->nspans] = all.spans[i];
+            t->spans[t->nspans].begin = fmax(all.spans[i].begin, from);
+            t->nspans++;
+        }
+    return until;
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------
@@ -252,19 +299,6 @@ static int place_stages(struct rows *rows, const struct clab_timeline *t, int st
     }
     free(placed);
     return CLAB_OK;
-}
-
-static int by_serial(const void *a, const void *b)
-{
-    const struct clab_timeline_call *x = a, *y = b;
-    return x->process != y->process ? (x->process > y->process) - (x->process < y->process)
-                                    : (x->serial > y->serial) - (x->serial < y->serial);
-}
-
-static const struct clab_timeline_call *call_of(const struct clab_timeline *t, const struct clab_timeline_stage *s)
-{
-    const struct clab_timeline_call key = {.process = s->process, .serial = s->serial};
-    return t->ncalls ? bsearch(&key, t->calls, (size_t)t->ncalls, sizeof key, by_serial) : NULL;
 }
 
 static void write_arrow(struct rows *rows, const struct clab_timeline *t, const int stage_rows[], int number,

@@ -69,6 +69,11 @@ int clab_timeline_add_calls(struct clab_timeline *timeline, const struct clab_ti
 int clab_timeline_add_stages(struct clab_timeline *timeline, const struct clab_timeline_stage stages[], int n);
 int clab_timeline_add_spans(struct clab_timeline *timeline, const struct clab_timeline_span spans[], int n);
 
+// Leave what is whole in the time from `from` on: calls that begin then, with their stages, and of spans what lies there.
+// Sorts the timeline.
+//   out: when the last of it ends; `from` if nothing is left
+double clab_timeline_cut(struct clab_timeline *timeline, double from);
+
 enum clab_timeline_kind { CLAB_TIMELINE_MEASURED, CLAB_TIMELINE_SIMULATED };
 
 // Write `path` for a trace viewer (base/viewer.h), with what `about` says. Times begin at 0, with the first thing there is.
