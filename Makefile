@@ -121,6 +121,8 @@ lab_targets := $(foreach folder,$(wildcard labs/[0-9][0-9]-*),lab$(firstword $(s
 .PHONY: $(lab_targets)
 $(lab_targets): lab%: $(B)/machine.net
 	$(Q)$(B)/commlab lab $*
+other_labs := $(filter-out $(lab_targets),$(filter lab%,$(MAKECMDGOALS)))
+$(if $(other_labs),$(error there is no $(other_labs); there are: $(lab_targets)))
 
 clean: ## remove build/ and the link
 	$(Q)rm -rf build commlab
