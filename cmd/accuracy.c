@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/conf.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/units.h"
@@ -156,7 +157,9 @@ static int run_request(struct request *r)
     struct accuracy_rows rows = {0};
     struct clab_net *net = NULL;
     char *root = NULL, *build = NULL, *folder = NULL;
-    int err = find_folder(&r->plan, &root, &build, &folder);
+    int err = clab_conf_check("networks");
+    if (!err)
+        err = find_folder(&r->plan, &root, &build, &folder);
     if (!err && !r->nfiles)
         print_header(&r->plan);
     if (!err)

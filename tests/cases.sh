@@ -83,15 +83,20 @@ skip() {
     done
 }
 
-# check_with LIBRARY NAME...: cases that can not be where the build lacks the library.
+# lacks LIBRARY: true where the build does.
+lacks() { grep -q "^✗ $1: " "$build/probes.txt"; }
+
+# check_with LIBRARIES NAME...: cases that can not be where the build lacks one of the libraries, as in "inih jansson".
 check_with() {
-    local library=$1
+    local libraries=$1 library
     shift
-    if grep -q "^✗ $library: " "$build/probes.txt"; then
-        skip "built without $library" "$@"
-    else
-        check_each "$@"
-    fi
+    for library in $libraries; do
+        if lacks "$library"; then
+            skip "built without $library" "$@"
+            return
+        fi
+    done
+    check_each "$@"
 }
 
 # check_having PROGRAM NAME...: cases that can not be where the machine lacks the program.

@@ -36,6 +36,6 @@ refuses_what_is_no_bench() {
 }
 refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
 
-check_each measures_predicts_and_ends_with_four_lines judges_files_again refuses_files_without_a_network \
-    refuses_what_is_no_bench refuses_one_rank
+check_with inih measures_predicts_and_ends_with_four_lines judges_files_again
+check_each refuses_files_without_a_network refuses_what_is_no_bench refuses_one_rank
 exit $failed

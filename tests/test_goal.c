@@ -14,6 +14,7 @@
 
 #include "needs.h"
 #include "base/err.h"
+#include "needs.h"
 #include "net.h"
 #include "schedule/goal.h"
 #include "schedule/trace.h"
@@ -104,6 +105,7 @@ static void test_what_is_read_costs_what_was_written(void **state)
 static void test_protocols_and_shared_links_see_no_difference(void **state)
 {
     (void)state;
+    needs_inih();
     static const char *const names[] = {"dgx-h100", "10gbe", "superpod-h100"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct clab_net *net;

@@ -24,11 +24,8 @@ chooses_the_same_from_a_log() {
 
 check takes_trees_at_middle_sizes writes 'choice: Tree LL128' "${machine[@]}" --bytes 1M
 check takes_rings_at_large_sizes writes 'choice: Ring Simple' "${machine[@]}" --bytes 1G
-if "$commlab" nccl "${machine[@]}" --json >/dev/null 2>&1; then
-    check writes_json writes '"algorithm": "Tree"' "${machine[@]}" --bytes 1M --json
-else
-    skip writes_json 'built without jansson'
-fi
+writes_json() { writes '"algorithm": "Tree"' "${machine[@]}" --bytes 1M --json; }
+check_with jansson writes_json
 # Sizes without a gap, ten fields a row, and at 1 MiB what the table says.
 writes_a_table_for_the_tuner() {
     run 0 "${machine[@]}" --csv "$scratch/tuner.csv" || return 1

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "needs.h"
 #include "sim_sweep.h"
 
 enum { ROOM = 64 };
@@ -70,6 +71,7 @@ static void test_sweep_finds_where_ring_overtakes_doubling(void **state)
 static void test_sweep_finds_a_winner_between_two_others(void **state)
 {
     (void)state;
+    needs_inih();
     static const char *const names[] = {"hierarchical", "doubling", "halving_doubling", NULL};
     struct clab_net *net;
     assert_int_equal(clab_net_load("dgx-h100", &net), CLAB_OK);

@@ -53,10 +53,10 @@ draws_the_map() {
         grep -q '^title: Among 8 ranks of dgx-h100, allreduce by doubling is best up to' "$scratch/map.txt"
 }
 
-check_each writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
+check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
     leaves_out_ranks_without_room
-check_with jansson prices_what_sim_prices
-check_having gnuplot draws_the_map
+check_with 'inih jansson' prices_what_sim_prices
+check_with 'inih gnuplot' draws_the_map
 check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong'" --algo rong --net 10gbe --csv "$scratch/refused"
 check refuses_a_range_backwards refuses 2 "--ranks '8-2'" --ranks 8-2 --net 10gbe --csv "$scratch/refused"
 check refuses_half_a_range refuses 2 "--bytes '' is not a size" --bytes 8- --net 10gbe --csv "$scratch/refused"

@@ -8,7 +8,7 @@ subject=("$commlab")
 sim=(sim allreduce --algo ring --ranks 8 --bytes 4M --net dgx-h100)
 
 # The rows' times, in us, are the time that the first line says.
-rows_add_up() {
+rows_add_up_to_the_time() {
     run 0 "${sim[@]}" --ranks 16 --delay 3=50us --why || return 1
     why="$(cat "$scratch/out")"
     local whole sum
@@ -20,13 +20,13 @@ rows: $sum, whole: $whole"
     [ -n "$whole" ] && awk -v a="$sum" -v b="$whole" 'BEGIN { exit !(a > 0.999 * b && a < 1.001 * b) }'
 }
 
-check rows_add_up_to_the_time rows_add_up
-check a_straggler_is_named writes 'begins late' "${sim[@]}" --delay 3=5ms --why
-check what_helps_is_said writes 'halving the beta of intra would save' "${sim[@]}" --bytes 1G --why
-check the_fastest_of_all_is_explained writes 'critical path of' sim allreduce --ranks 8 --net dgx-h100 --why
-check folded_paths_say_so writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --why
-check refuses_the_closed_form refuses 1 'closed form has no messages' "${sim[@]}" --algo ring --engine closed --why \
-    --json
+a_straggler_is_named() { writes 'begins late' "${sim[@]}" --delay 3=5ms --why; }
+what_helps_is_said() { writes 'halving the beta of intra would save' "${sim[@]}" --bytes 1G --why; }
+the_fastest_of_all_is_explained() { writes 'critical path of' sim allreduce --ranks 8 --net dgx-h100 --why; }
+folded_paths_say_so() { writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --why; }
+refuses_the_closed_form() { refuses 1 'closed form has no messages' "${sim[@]}" --engine closed --why; }
+why_is_in_json() { writes '"remedy": "halving' "${sim[@]}" --why --json; }
+
 measured_and_simulated_lie_in_one_file() {
     run 0 bench allreduce -n 2 --algo ring -b 4K -e 4K --seconds 0.02s --trace "$scratch/measured.json" || return 1
     run 0 "${sim[@]}" --ranks 2 --bytes 4K --trace "$scratch/simulated.json" || return 1
@@ -69,30 +69,23 @@ bad_traces_are_refused() {
 }
 
 a_program_of_the_kit_takes_trace() {
+    local subject=()
     run 0 "$build/labs/07-ring-vs-tree/before" -n 2 --trace "$scratch/lab.json" 4K || return 1
     run 0 "$commlab" trace "$scratch/lab.json" && grep -q 'rank 1 (measured)' "$scratch/out"
+}
+
+a_trace_that_can_not_be_written_is_said() {
+    refuses 1 "$scratch/no/sim.json" "${sim[@]}" --json --trace "$scratch/no/sim.json"
 }
 
 check refuses_no_file refuses 2 'which file?' trace
 check refuses_traces_of_several_backends refuses 2 'name one --backend' bench allreduce --backend shm,ofi \
     --trace "$scratch/refused"
-if "$commlab" "${sim[@]}" --json >/dev/null 2>&1; then
-    check why_is_in_json writes '"remedy": "halving' "${sim[@]}" --why --json
-    check measured_and_simulated_lie_in_one_file
-    check all_simulated_traces_are_sound
-    check bad_traces_are_refused
-    subject=()
-    check a_program_of_the_kit_takes_trace
-    subject=("$commlab")
-    check a_trace_that_can_not_be_written_is_said refuses 1 "$scratch/no/sim.json" "${sim[@]}" --json \
-        --trace "$scratch/no/sim.json"
-else
-    skip why_is_in_json 'built without jansson'
-    skip measured_and_simulated_lie_in_one_file 'built without jansson'
-    skip all_simulated_traces_are_sound 'built without jansson'
-    skip bad_traces_are_refused 'built without jansson'
-    skip a_program_of_the_kit_takes_trace 'built without jansson'
-    check without_jansson_a_trace_is_refused run 1 "${sim[@]}" --trace "$scratch/sim.json"
-fi
+check_with inih rows_add_up_to_the_time a_straggler_is_named what_helps_is_said the_fastest_of_all_is_explained \
+    folded_paths_say_so refuses_the_closed_form
+check_with 'inih jansson' why_is_in_json measured_and_simulated_lie_in_one_file all_simulated_traces_are_sound \
+    a_trace_that_can_not_be_written_is_said
+check_with jansson bad_traces_are_refused a_program_of_the_kit_takes_trace
+! lacks jansson || check without_jansson_it_says_so refuses 1 'install libjansson-dev' trace "$scratch/none.json"
 
 exit $failed

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "needs.h"
 #include "net.h"
 #include "sim.h"
 #include "train_model.h"
@@ -433,6 +434,7 @@ static void test_train_codecs_send_what_they_say(void **state)
 static void test_train_models_have_their_published_parameters(void **state)
 {
     (void)state;
+    needs_inih();
     static const struct {
         const char *name;
         size_t parameters;
@@ -456,6 +458,7 @@ static void test_train_models_have_their_published_parameters(void **state)
 static void test_train_transformers_take_two_flop_a_parameter(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_model *model;
     assert_int_equal(clab_model_load("llama-7b", &model), CLAB_OK);
     const double scores = 32 * 68719476736.0, table = 32000.0 * 4096;
@@ -467,6 +470,7 @@ static void test_train_transformers_take_two_flop_a_parameter(void **state)
 static void test_train_buckets_hold_all_gradients(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_model *model;
     struct clab_train_plan plan;
     assert_int_equal(clab_model_load("resnet50", &model), CLAB_OK);
@@ -491,6 +495,7 @@ static void test_train_buckets_hold_all_gradients(void **state)
 static void test_train_prices_any_number_of_ranks(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_net *net;
     assert_int_equal(clab_net_load("dgx-h100", &net), CLAB_OK);
     const struct clab_train_bucket bucket = {.ready = 0.1, .bytes = 25 << 20};

@@ -103,23 +103,24 @@ names_the_line_of_a_malformed_model() {
     refuses 2 "bad.model:5: [block a] b = '3x': expected an operation" --net 10gbe --model "$scratch/bad.model"
 }
 
-check_each describes_a_step writes_the_documented_columns parts_add_up_to_the_step overlaps_are_no_slower_than_none \
+refuses_an_unknown_algorithm() { refuses 1 "no algorithm 'rong'" --net 10gbe --algo rong; }
+refuses_stragglers_that_are_not_there() { refuses 1 "--straggler 8: of 8 ranks" --net 10gbe --straggler 8=2; }
+refuses_more_ranks_than_fit() { refuses 1 "fewer than the 16 ranks" --net pcie4 --ranks 16; }
+
+check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_the_step overlaps_are_no_slower_than_none \
     goes_from_one_rank_to_131072 says_which_clocks_it_used repeats_itself takes_a_measured_time \
-    names_the_buckets_that_can_be_seen wants_a_rate_or_a_time
-check_with inih names_the_line_of_a_malformed_model
-check_with jansson prints_json
-check_having gnuplot draws_curves
+    names_the_buckets_that_can_be_seen wants_a_rate_or_a_time names_the_line_of_a_malformed_model \
+    refuses_an_unknown_algorithm refuses_stragglers_that_are_not_there refuses_more_ranks_than_fit
+check_with 'inih jansson' prints_json
+check_with 'inih gnuplot' draws_curves
 check refuses_an_unknown_model refuses 2 "no model 'x'" --model x --net 10gbe
 check refuses_half_a_perceptron refuses 2 "'784x': a perceptron" --model 784x --net 10gbe
 check refuses_an_unknown_overlap refuses 2 "--overlap: there is no 'some'" --overlap some
-check refuses_an_unknown_algorithm refuses 1 "no algorithm 'rong'" --net 10gbe --algo rong
 check refuses_powersgd_without_rank refuses 2 "powersgd:RANK" --compress powersgd
 check refuses_codecs_that_do_not_shrink refuses 2 "gradients of type half no smaller" \
     --net 10gbe --type half --compress bf16
 check refuses_jitter_without_unit refuses 2 "'5' is not a percentage" --jitter normal:5
 check refuses_a_tail_without_mean refuses 2 "shape above 1" --jitter pareto:1:5%
-check refuses_stragglers_that_are_not_there refuses 1 "--straggler 8: of 8 ranks" --net 10gbe --straggler 8=2
-check refuses_more_ranks_than_fit refuses 1 "fewer than the 16 ranks" --net pcie4 --ranks 16
 check refuses_a_curve_of_one_point refuses 2 "--plot draws a curve" --net 10gbe --plot "$scratch/refused"
 
 exit $failed

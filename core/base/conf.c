@@ -129,13 +129,24 @@ int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *con
     return err;
 }
 
+int clab_conf_check(const char *what)
+{
+    (void)what;
+    return CLAB_OK;
+}
+
 #else
+
+int clab_conf_check(const char *what)
+{
+    clab_error("%s can not be read: built without inih; install libinih-dev and run make again", what);
+    return CLAB_EUNSUPPORTED;
+}
 
 int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context)
 {
     (void)file, (void)use, (void)context;
-    clab_error("%s can not be read: built without inih; install libinih-dev and run make again", path);
-    return CLAB_EUNSUPPORTED;
+    return clab_conf_check(path);
 }
 
 #endif

@@ -23,6 +23,10 @@ typedef int clab_setting_fn(void *context, const struct clab_setting *setting);
 // Open a file of settings. Closed by the caller.  errors: CLAB_ENOENT (logged)
 int clab_conf_open(const char *path, FILE **file_p);
 
+// Whether settings can be read at all: asked before `what` ("networks") takes time to measure.
+//   errors: CLAB_EUNSUPPORTED (no inih; logged)
+int clab_conf_check(const char *what);
+
 // Hand the settings of `file` to `use`. The lines that refuse them call it `path`.
 //   errors: CLAB_EPARSE (malformed, or given twice), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM, and what `use` answers
 int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context);
