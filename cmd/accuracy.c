@@ -20,7 +20,7 @@
 #include "kit.h"
 #include "net.h"
 
-enum { STATUS_USAGE = 2, STATUS_LACKING = 3, ROUND_FILES = 256 };
+enum { ROUND_FILES = 256 };
 enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_NET, KEY_NO_PLOT };
 
 static const struct argp_option options[] = {

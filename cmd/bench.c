@@ -15,8 +15,6 @@
 #include "job/job.h"
 #include "line.h"
 
-enum { STATUS_USAGE = 2, STATUS_LACKING = 3 };
-
 static int status_of(int err)
 {
     switch (err) {

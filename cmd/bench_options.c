@@ -17,10 +17,10 @@
 #include "base/machine.h"
 #include "base/output.h"
 #include "base/units.h"
+#include "command.h"
 #include "job/job.h"
 #include "sim/virtual.h"
 
-enum { STATUS_USAGE = 2 };
 enum {
     KEY_BACKEND = 256,
     KEY_PROVIDER,
@@ -69,7 +69,8 @@ static const struct argp_option options[] = {
     {"check", 'c', "0|1", 0, "check results (1)", 2},
     {"seed", KEY_SEED, "N", 0, "of the data, to repeat a run", 2},
     {NULL, 0, NULL, 0, "What is done with it:", 3},
-    {"net", KEY_NET, "NAME|FILE", 0, "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim", 3},
+    {"net", KEY_NET, "NAME|FILE", 0,
+     "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim", 3},
     {"csv", KEY_CSV, "FILE", 0, "write all as CSV", 3},
     {"json", KEY_JSON, "FILE", 0, "write all as JSON", 3},
     {0},

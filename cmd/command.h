@@ -2,6 +2,9 @@
 // A subcommand of the commlab program: one file each, `cmd/NAME.c`, and a row in main.c's table.
 #pragma once
 
+// Exit statuses that several share; else EXIT_FAILURE.
+enum { STATUS_USAGE = 2, STATUS_LACKING = 3 }; // wrong usage; what the build or machine lacks
+
 struct clab_command {
     const char *name;
     const char *summary;                 // one line for `commlab --help`

@@ -18,7 +18,7 @@
 #include "job/job.h"
 #include "net.h"
 
-enum { STATUS_USAGE = 2, RANKS = 2 };
+enum { RANKS = 2 };
 enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_SAMPLES };
 static const double seconds_at_most = 60;
 
@@ -109,7 +109,8 @@ static int find_backend(struct request *r, const struct clab_backend **backend_p
         r->backend = job ? job : "shm";
     *backend_p = clab_backend_find(r->backend);
     if (*backend_p && (*backend_p)->is_virtual) {
-        clab_error("fit: %s has the time of a network that is described already: there is nothing to measure", r->backend);
+        clab_error("fit: %s has the time of a network that is described already: there is nothing to measure",
+                   r->backend);
         return CLAB_EINVAL;
     }
     return *backend_p ? CLAB_OK : CLAB_EINVAL;

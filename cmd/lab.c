@@ -118,8 +118,7 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(load_net(s));
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
-    s->context =
-        (struct lab_context){&s->conf, s->net, &s->probe, s->conf.ranks, clab_cores(), s->context.is_virtual};
+    s->context = (struct lab_context){&s->conf, s->net, &s->probe, s->conf.ranks, clab_cores(), s->context.is_virtual};
     clab_machine_read(&s->machine);
     unlink(s->log);
     return CLAB_OK;
@@ -310,7 +309,7 @@ static int run(int argc, char **argv)
     free(root);
     free(build);
     free(request.command);
-    return err == CLAB_OK ? EXIT_SUCCESS : err == CLAB_EINVAL || err == CLAB_ENOENT ? LAB_STATUS_USAGE : EXIT_FAILURE;
+    return err == CLAB_OK ? EXIT_SUCCESS : err == CLAB_EINVAL || err == CLAB_ENOENT ? STATUS_USAGE : EXIT_FAILURE;
 }
 
 const struct clab_command cmd_lab = {"lab", "run a lab's before and after in pairs, predicted and measured", run};

@@ -23,8 +23,6 @@ struct lab_words;
 
 // ---- lab_request.c -------------------------------------------------------------------------------------------
 
-enum { LAB_STATUS_USAGE = 2 };
-
 struct lab_request {
     const char *lab, *backend, *net; // net NULL: the machine's profile, if there is one
     const char *sizes, *iterations;  // NULL: lab.conf's
@@ -34,7 +32,7 @@ struct lab_request {
     char *command; // the whole line, for the manifest; for the caller to free; NULL: no memory
 };
 
-// The command line; what is wrong with it ends the program with LAB_STATUS_USAGE.
+// The command line; what is wrong with it ends the program with STATUS_USAGE.
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
 
 // What the command line says goes before what lab.conf says.

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "command.h"
 #include "job/job.h"
 #include "kit.h"
 
@@ -19,7 +20,9 @@ enum { KEY_BACKEND = 256, KEY_NET, KEY_PAIRS, KEY_SIZES, KEY_ITERATIONS, KEY_RES
 static const struct argp_option options[] = {
     {"backend", KEY_BACKEND, "NAME", 0, "what moves the bytes (the lab's first)", 0},
     {"ranks", 'n', "N", 0, "ranks (the lab's number)", 0},
-    {"net", KEY_NET, "NAME", 0, "predict by this network: a name or a file (machine: what commlab fit wrote); on sim, it is the network's time", 0},
+    {"net", KEY_NET, "NAME", 0,
+     "predict by this network: a name or a file (machine: what commlab fit wrote); on sim, it is the network's time",
+     0},
     {"pairs", KEY_PAIRS, "K", 0, "pairs of runs (the lab's number)", 0},
     {"sizes", KEY_SIZES, "LIST", 0, "other sizes in bytes: 8,4096", 0},
     {"iterations", KEY_ITERATIONS, "LIST", 0, "other numbers of iterations, for labs that have them: 1,16", 0},
@@ -38,7 +41,7 @@ static error_t take_number(const char *option, const char *text, int high, int *
     if (clab_parse_int(text, 1, high, value_p) == CLAB_OK)
         return 0;
     clab_error("lab: %s '%s' is not a whole number from 1 to %d", option, text, high);
-    exit(LAB_STATUS_USAGE);
+    exit(STATUS_USAGE);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -109,7 +112,7 @@ void lab_request_parse(int argc, char **argv, struct lab_request *request_p)
 {
     static const struct argp argp = {.options = options, .parser = parse, .args_doc = "NN|all", .doc = doc};
     struct lab_request request = {.command = kit_command_line(argc, argv)};
-    argp_err_exit_status = LAB_STATUS_USAGE;
+    argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
     *request_p = request;
 }

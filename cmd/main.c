@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         print_usage(stderr);
-        return 2;
+        return STATUS_USAGE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
         print_usage(stdout);
@@ -48,5 +48,5 @@ int main(int argc, char **argv)
             return commands[i]->run(argc - 1, argv + 1);
         }
     fprintf(stderr, "commlab: unknown command '%s'; `commlab --help` lists them\n", argv[1]);
-    return 2;
+    return STATUS_USAGE;
 }

@@ -18,14 +18,7 @@
 #include "base/units.h"
 #include "nccl.h"
 
-enum {
-    STATUS_USAGE = 2,
-    MOST_NODES = 1 << 16,
-    MOST_GPUS = 1024,
-    MOST_CHANNELS = 1024,
-    LOG_BYTES = 64 << 20,
-    MOST_LOG2 = 34
-};
+enum { MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024, LOG_BYTES = 64 << 20, MOST_LOG2 = 34 };
 enum {
     KEY_COLLECTIVE = 256,
     KEY_GPUS,

@@ -18,8 +18,6 @@
 #include "net.h"
 #include "sim.h"
 
-enum { STATUS_USAGE = 2 };
-
 static const char doc[] =
     "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), and `machine`, this "
     "machine, once `commlab fit` has measured it.\v"

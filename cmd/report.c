@@ -21,7 +21,6 @@
 #include "kit.h"
 #include "lab.h"
 
-enum { STATUS_USAGE = 2 };
 enum { KEY_RESULTS = 256, KEY_OUTPUT };
 
 struct request {

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "job/job.h"
 
-enum { STATUS_USAGE = 2, STATUS_NOT_FOUND = 127 };
+enum { STATUS_NOT_FOUND = 127 };
 enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE, KEY_EMULATE, KEY_NET, KEY_STRAGGLE, KEY_KEEP_GOING };
 
 static const struct argp_option options[] = {

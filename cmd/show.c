@@ -18,7 +18,7 @@
 #include "schedule/goal.h"
 #include "schedule/msccl.h"
 
-enum { STATUS_USAGE = 2, MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
+enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
 enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP, KEY_GOAL, KEY_MSCCL };
 
 enum format { TEXT, SVG, GOAL, MSCCL };
@@ -274,4 +274,5 @@ static int run(int argc, char **argv)
     }
 }
 
-const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, GOAL or MSCCL's XML", run};
+const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, GOAL or MSCCL's XML",
+                                      run};

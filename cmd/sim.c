@@ -24,7 +24,7 @@
 #include "sim_print.h"
 #include "sim_why.h"
 
-enum { STATUS_USAGE = 2, RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
+enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
 enum {
     KEY_NET = 256,
     KEY_ENGINE,

@@ -14,11 +14,11 @@
 #include "base/output.h"
 #include "base/units.h"
 #include "bench.h"
+#include "command.h"
 #include "in_network.h"
 #include "kit.h"
 #include "sim_commands.h"
 
-enum { STATUS_USAGE = 2 };
 enum { KEY_NET = 256, KEY_FACTOR, KEY_TYPE, KEY_MOST, KEY_AT, KEY_CSV, KEY_PLOT, KEY_NO_PLOT };
 
 static const struct argp_option options[] = {

@@ -9,10 +9,9 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "command.h"
 #include "kit.h"
 #include "sim.h"
-
-enum { STATUS_USAGE = 2 };
 
 // Reads and writes of 4 B each: w and g, then w; with a momentum m, also m twice; Adam's v likewise.
 static const struct {

@@ -14,9 +14,9 @@
 #include "base/output.h"
 #include "base/units.h"
 #include "bench.h"
+#include "command.h"
 #include "kit.h"
 
-enum { STATUS_USAGE = 2 };
 enum {
     KEY_NET = 256,
     KEY_MODEL,

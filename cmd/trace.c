@@ -13,7 +13,7 @@
 #include "base/table.h"
 #include "trace_file.h"
 
-enum { STATUS_USAGE = 2, FILES_AT_MOST = 16 };
+enum { FILES_AT_MOST = 16 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write all of them into one file", 0},

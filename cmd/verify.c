@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "schedule/verify.h"
 
-enum { STATUS_USAGE = 2, MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3 };
+enum { MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3 };
 
 struct arguments {
     char **names; // (nnames): algorithms to verify; none: all
