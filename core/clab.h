@@ -212,7 +212,8 @@ int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, 
 // `about` (lines), and the options of all labs, and exit.
 void clab_help(int argc, char **argv, const char *arguments, const char *about);
 
-// In a lab's main: print what failed and end this rank (the launcher then ends the job).
+// In a lab's main: print what failed and end this rank (the launcher then ends the job). What clab_job_open refuses it has
+// said itself: wrong options end the program with status 2.
 #define must(expr) clab_must((expr), #expr, __FILE__, __LINE__)
 void clab_must(int err, const char *text, const char *file, int line);
 

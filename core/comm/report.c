@@ -7,6 +7,7 @@
 
 #include "clab.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "base/units.h"
+
+enum { STATUS_USAGE = 2 };
 
 static const char options[] =
     "  -n RANKS           processes of the job that is started (2); under commlab run, mpirun, srun: what they started\n"
@@ -40,8 +43,11 @@ void clab_must(int err, const char *text, const char *file, int line)
 {
     if (err == CLAB_OK)
         return;
-    clab_error("%s:%d: %s: %s", file, line, text, clab_strerror(err));
-    exit(EXIT_FAILURE);
+    // Which option was wrong has been said: where the program opens its job is no news to who has started it.
+    const bool is_said = !strncmp(text, "clab_job_open(", strlen("clab_job_open(")) && err != CLAB_ENOMEM;
+    if (!is_said)
+        clab_error("%s:%d: %s: %s", file, line, text, clab_strerror(err));
+    exit(is_said && err == CLAB_EINVAL ? STATUS_USAGE : EXIT_FAILURE);
 }
 
 size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage)
@@ -50,10 +56,10 @@ size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit,
     if (text && clab_parse_size(text, &bytes) == CLAB_OK && bytes && bytes <= (size_t)1 << 30 && bytes % unit == 0)
         return bytes;
     if (clab_job_rank(job) == 0 && text && *text)
-        fprintf(stderr, "'%s': %s\n", text, usage);
+        fprintf(stderr, "%s: '%s': %s\n", program_invocation_short_name, text, usage);
     else if (clab_job_rank(job) == 0)
-        fprintf(stderr, "an argument is missing: %s\n", usage);
-    exit(2);
+        fprintf(stderr, "%s: an argument is missing: %s\n", program_invocation_short_name, usage);
+    exit(STATUS_USAGE);
 }
 
 // ---- a row for people ----------------------------------------------------------------------------------------
