@@ -162,6 +162,15 @@ names_the_node_that_does_not_come() {
     run 1 "$commlab" run --nodes 2 --node-rank 0 --master "127.0.0.1:$((++port))" --backend shm --timeout 300ms true &&
         says err 'node 1 of 2 did not arrive within 0.3 s' && lines err 1 && leaves_nothing
 }
+says_whom_it_waits_for() {
+    local at=127.0.0.1 # a launcher whose store is not there, and one, at another port, that others do not come to
+    ((port++))
+    node 1 -n 2 --backend shm --timeout 3500ms true
+    ((port++))
+    node 0 -n 2 --backend shm --timeout 3500ms true
+    ended 6 1 1 && says err.1 "waiting for node 0 at $at:$((port - 1))\$" && lines err.1 2 &&
+        says err.0 "waiting for node 1 of 2 at $at:$port\$" && lines err.0 2 && leaves_nothing
+}
 says_that_node_0_can_not_be_reached() {
     run 1 "$commlab" run --nodes 2 --node-rank 1 --master "127.0.0.1:$((++port))" --backend shm --timeout 300ms true &&
         says err "no job answers at 127.0.0.1:$port within 0.3 s (Connection refused)" && lines err 1
@@ -253,7 +262,8 @@ check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefi
     ends_all_when_a_rank_of_node_1_fails waits_for_the_slower_node tells_survivors_of_a_killed_rank \
     ends_all_when_the_launcher_of_node_0_is_killed ends_all_when_the_launcher_of_node_1_is_killed \
     ends_all_when_one_launcher_is_told_to_end refuses_another_token names_a_port_in_use \
-    names_the_node_that_does_not_come says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
+    names_the_node_that_does_not_come says_whom_it_waits_for says_that_node_0_can_not_be_reached \
+    refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
 check_having ss ends_all_when_the_store_is_killed
 
 on_hosts=(runs_on_two_hosts refuses_to_share_memory_between_hosts notices_a_lost_host)

@@ -35,6 +35,7 @@ static struct store_message any(enum store_kind kind)
         m.refusal = chance(STORE_REFUSALS), m.number = chance(9);
         strcpy(m.address, "2001:db8::192.0.2.33");
         break;
+    case STORE_AWAITED: m.number = 1 + chance(9), m.member = (int)chance(STORE_MEMBERS), m.key = chance(99); break;
     case STORE_POST:
         m.key = ~(uint64_t)chance(99), m.bytes = chance(STORE_BLOB_BYTES + 1), m.n = chance(STORE_MEMBERS + 1);
         m.whole = m.bytes + (uint64_t)chance(9) * 4096, m.tail_bytes = 4 * (size_t)m.n + m.bytes;

@@ -56,6 +56,8 @@ struct store {
     bool has_ended;
     struct store_message end; // of the job
     struct store_refusals refusals;
+    double patient_until; // node 0 is told then who has not joined
+    bool has_told_awaited;
     struct member members[]; // (nranks + nnodes)
 };
 
@@ -132,6 +134,28 @@ static void add_refusals(struct store_guest *guest)
         add(guest, &refused);
 }
 
+// To node 0's launcher, once: how many nodes it waits for, the first of them, and in `key` a bit for it and the next 63.
+static void add_awaited(struct store_guest *guest)
+{
+    struct store *store = guest->store;
+    const struct member *nodes = store->members + store->job.nranks;
+    struct store_message awaited = {.kind = STORE_AWAITED};
+    if (guest->member != store->job.nranks || store->has_told_awaited || clab_now() < store->patient_until ||
+        !has_room(guest))
+        return;
+    for (int i = 0; i < store->job.nnodes; i++) {
+        if (nodes[i].presence != CLAB_EXPECTED)
+            continue;
+        if (awaited.number++ == 0)
+            awaited.member = i;
+        if (i - awaited.member < 64)
+            awaited.key |= UINT64_C(1) << (i - awaited.member);
+    }
+    if (awaited.number)
+        add(guest, &awaited);
+    store->has_told_awaited = true;
+}
+
 // Notices come first, so that who is answered that a peer is gone has heard of it.
 static void compose(struct store_guest *guest)
 {
@@ -142,6 +166,7 @@ static void compose(struct store_guest *guest)
     if (guest->is_welcome) {
         add_notices(guest);
         add_refusals(guest);
+        add_awaited(guest);
         add_end(guest);
     }
     if (answer->bytes && has_room(guest)) {
@@ -464,6 +489,7 @@ struct store *store_create(const struct store_job *job)
     if (!store)
         return NULL;
     store->job = *job;
+    store->patient_until = clab_now() + STORE_PATIENCE;
     store->meetings = store_meetings_create(job->nranks, (int)members, answer_member, store);
     if (!store->meetings) {
         free(store);

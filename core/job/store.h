@@ -22,6 +22,7 @@
 #include "job/store_message.h"
 
 enum { STORE_NOTICES = 16384 };
+#define STORE_PATIENCE 2.0 // seconds that a launcher waits for other nodes before it says so
 
 struct store_job {
     int nranks;

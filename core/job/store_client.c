@@ -84,6 +84,15 @@ static void keep_answer(struct store_client *c, const struct store_message *mess
         cut(c, "out of memory");
 }
 
+static void log_awaited(const struct store_client *c, const struct store_message *m)
+{
+    int named[CLAB_NAMED], n = 0;
+    for (int i = 0; i < 64 && n < CLAB_NAMED; i++)
+        if (m->key >> i & 1)
+            named[n++] = m->member + i;
+    clab_log_awaited(named, n, (int)m->number, c->ticket.job.nnodes, c->ticket.host, c->ticket.port);
+}
+
 static void take(struct store_client *c, const struct store_message *message)
 {
     switch (message->kind) {
@@ -91,6 +100,7 @@ static void take(struct store_client *c, const struct store_message *message)
     case STORE_GONE: keep_gone(c, &message->notice); break;
     case STORE_NOTICE: keep_told(c, &message->notice); break;
     case STORE_TURNED_AWAY: store_refusals_log(message); break;
+    case STORE_AWAITED: log_awaited(c, message); break;
     case STORE_END:
         c->end = (struct store_end){message->node, message->member, message->status};
         c->has_ended = true;

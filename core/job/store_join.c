@@ -89,11 +89,12 @@ static int unknown(const struct store_ticket *t, int err)
     }
 }
 
-// One attempt.  errors: CLAB_ESYS: worth another, errno says why; others are final, and were logged
-static int attempt(const struct store_ticket *t, double deadline, struct store_line *line_p)
+// One attempt; a host that does not answer is left at `until`.
+//   errors: CLAB_ESYS: worth another, errno says why; others are final, and were logged
+static int attempt(const struct store_ticket *t, double until, double deadline, struct store_line *line_p)
 {
     struct store_line line = {0};
-    int err = store_connect(t->host, t->port, deadline - clab_now(), &line.fd);
+    int err = store_connect(t->host, t->port, until - clab_now(), &line.fd);
     if (err != CLAB_OK)
         return err == CLAB_ESYS ? err : unknown(t, err);
     err = show_token(&line, t, deadline);
@@ -107,13 +108,19 @@ static int attempt(const struct store_ticket *t, double deadline, struct store_l
     return err == CLAB_EPEER || err == CLAB_ENOENT ? CLAB_ESYS : unknown(t, err);
 }
 
+// Ranks do not say that they wait: their launcher has met all nodes, or they are many.
 static int reach(const struct store_ticket *t, struct store_line *line_p)
 {
     const double deadline = clab_now() + t->timeout;
+    double patient_until = t->member >= t->job.nranks ? clab_now() + STORE_PATIENCE : INFINITY;
     for (double nap = FIRST_NAP;; nap = fmin(2 * nap, LAST_NAP)) {
-        const int err = attempt(t, deadline, line_p);
+        const int err = attempt(t, fmin(deadline, patient_until), deadline, line_p);
         if (err != CLAB_ESYS)
             return err;
+        if (clab_now() >= patient_until) {
+            clab_warn("waiting for node 0 at %s:%d", t->host, t->port);
+            patient_until = INFINITY;
+        }
         if (clab_now() + nap >= deadline)
             return unreached(t, errno);
         usleep((useconds_t)(nap * 1e6));

@@ -80,6 +80,7 @@ static void fields(struct cursor *c, struct store_message *m)
     case STORE_TURNED_AWAY:
         u32(c, &m->refusal), u32(c, &m->number), raw(c, (unsigned char *)m->address, sizeof m->address);
         break;
+    case STORE_AWAITED: u32(c, &m->number), i32(c, &m->member), u64(c, &m->key); break;
     case STORE_POST: u64(c, &m->key), u64(c, &m->whole), u32(c, &m->bytes), u32(c, &m->n); break;
     case STORE_WITHDRAW: u64(c, &m->key), i32(c, &m->err); break;
     case STORE_GATHERED:
@@ -168,6 +169,7 @@ static bool is_sound(const struct store_message *m)
     case STORE_JOIN: return m->member >= 0 && is_member(m->member);
     case STORE_REFUSED: return m->refusal < STORE_REFUSALS;
     case STORE_TURNED_AWAY: return m->refusal < STORE_REFUSALS && memchr(m->address, 0, sizeof m->address);
+    case STORE_AWAITED: return m->number > 0 && m->member >= 0 && is_member(m->member);
     case STORE_POST:
         return m->n <= STORE_MEMBERS && m->bytes <= STORE_BLOB_BYTES && m->bytes <= m->whole &&
                m->tail_bytes == 4 * (size_t)m->n + m->bytes;

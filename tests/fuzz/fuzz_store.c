@@ -81,6 +81,7 @@ static void check_said(const struct fuzz *f, struct guest *g, const struct store
     case STORE_REFUSED: break;
     case STORE_WELCOME: break;
     case STORE_TURNED_AWAY: must_hold(g->member == (f->nnodes ? RANKS : 0) && !strcmp(m->address, "192.0.2.1")); break;
+    case STORE_AWAITED: must_hold(g->member == RANKS && m->number < (uint32_t)f->nnodes && m->key); break;
     case STORE_GATHERED: check_gathered(f, g, m); break;
     case STORE_GONE: must_hold(m->notice.culprit >= 0 && m->notice.culprit < RANKS); break;
     case STORE_NOTICE:
