@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "needs.h"
 #include "base/err.h"
 #include "needs.h"
 #include "net.h"
