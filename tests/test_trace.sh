@@ -24,7 +24,7 @@ a_straggler_is_named() { writes 'begins late' "${sim[@]}" --delay 3=5ms --why; }
 what_helps_is_said() { writes 'halving the beta of intra would save' "${sim[@]}" --bytes 1G --why; }
 the_fastest_of_all_is_explained() { writes 'critical path of' sim allreduce --ranks 8 --net dgx-h100 --why; }
 folded_paths_say_so() { writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --why; }
-refuses_the_closed_form() { refuses 1 'closed form has no messages' "${sim[@]}" --engine closed --why; }
+refuses_the_closed_form() { refuses 1 'closed form has no messages' "${sim[@]}" --engine closed --why --json; }
 why_is_in_json() { writes '"remedy": "halving' "${sim[@]}" --why --json; }
 
 measured_and_simulated_lie_in_one_file() {
@@ -82,8 +82,8 @@ check refuses_no_file refuses 2 'which file?' trace
 check refuses_traces_of_several_backends refuses 2 'name one --backend' bench allreduce --backend shm,ofi \
     --trace "$scratch/refused"
 check_with inih rows_add_up_to_the_time a_straggler_is_named what_helps_is_said the_fastest_of_all_is_explained \
-    folded_paths_say_so refuses_the_closed_form
-check_with 'inih jansson' why_is_in_json measured_and_simulated_lie_in_one_file all_simulated_traces_are_sound \
+    folded_paths_say_so
+check_with 'inih jansson' why_is_in_json refuses_the_closed_form measured_and_simulated_lie_in_one_file all_simulated_traces_are_sound \
     a_trace_that_can_not_be_written_is_said
 check_with jansson bad_traces_are_refused a_program_of_the_kit_takes_trace
 ! lacks jansson || check without_jansson_it_says_so refuses 1 'install libjansson-dev' trace "$scratch/none.json"

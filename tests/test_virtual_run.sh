@@ -36,7 +36,7 @@ run_starts_them_as_well() { same 2 "$commlab" run -n 12 --backend sim --net 10gb
 has_no_need_of_a_network() { writes 'time/ring/8' "$ring" -n 2 --backend sim 8; }
 names_networks_that_there_are() { run 1 "$ring" -n 2 --backend sim --net no-such && grep -q 'commlab nets' "$scratch/err"; }
 
-is_asked_for_with_a_network() { run 1 "$ring" -n 2 --net 10gbe 8 && grep -q -- '--backend sim' "$scratch/err"; }
+is_asked_for_with_a_network() { run 2 "$ring" -n 2 --net 10gbe 8 && grep -q -- '--backend sim' "$scratch/err"; }
 is_not_fitted() { refuses 1 'nothing to measure' "$commlab" fit --backend sim; }
 
 bench_meets_its_prediction() {
