@@ -37,6 +37,7 @@ enum {
     KEY_CALLS,
     KEY_DELAY,
     KEY_COMPUTE,
+    KEY_FORCE,
     KEY_IN_PLACE,
     KEY_GOAL,
     KEY_MSCCL,
@@ -61,6 +62,7 @@ static const struct argp_option argp_options[] = {
      "auto, closed (claim times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks stand "
      "for all) or events (full, with shared links and cores) (auto)",
      2},
+    {"force", KEY_FORCE, NULL, 0, "simulate more than 50 million messages, too, however long that takes", 2},
     {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
     {"root", KEY_ROOT, "R", 0, "root (0)", 2},
     {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
@@ -78,7 +80,8 @@ static const struct argp_option argp_options[] = {
 static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
-    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait.";
+    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait; with --why, "
+    "they are those of the critical path, at its end.";
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
@@ -147,6 +150,7 @@ static error_t parse_model(int key, char *arg, struct sim_request *r)
     case KEY_GOAL: r->goal = arg; return 0;
     case KEY_MSCCL: r->msccl = arg; return 0;
     case KEY_COMPUTE: parse_time("--compute", arg, &r->options.compute); return 0;
+    case KEY_FORCE: r->options.force = true; return 0;
     case KEY_IN_PLACE: r->options.in_place = true; return 0;
     case KEY_BETA: parse_cost("--beta", arg, &r->beta); break;
     case KEY_GAMMA: parse_cost("--gamma", arg, &r->gamma); break;
@@ -398,7 +402,7 @@ static int answer(struct sim_request *r)
     if (strcmp(r->algorithm, "all"))
         sim_print_answer(r, &answers[0]);
     else
-        sim_print_table(answers, n);
+        sim_print_table(r, answers, n);
     return look_closer(r, &answers[0], NULL);
 }
 

@@ -30,6 +30,14 @@ static void print_part(const char *name, double seconds, double whole, const cha
            what);
 }
 
+static void print_parts(const struct clab_sim_result *s)
+{
+    print_part("latency", s->latency, s->seconds, "fixed costs of messages");
+    print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
+    print_part("reduce", s->reduce, s->seconds, "bytes combined");
+    print_part("wait", s->wait, s->seconds, "for others");
+}
+
 void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
 {
     const struct clab_sim_result *s = &a->result;
@@ -38,10 +46,8 @@ void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
     if (r->bytes && s->seconds > 0)
         printf(", algbw %s", clab_rate_text((double)r->bytes / s->seconds, rate));
     printf("\n");
-    print_part("latency", s->latency, s->seconds, "fixed costs of messages");
-    print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
-    print_part("reduce", s->reduce, s->seconds, "bytes combined");
-    print_part("wait", s->wait, s->seconds, "for others");
+    if (!r->why)
+        print_parts(s);
     printf("engine %s (%s): %d ranks, %ld messages, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
            s->messages, clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
     if (s->messages >= ENOUGH_MESSAGES)
@@ -49,29 +55,53 @@ void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
     printf("\n");
 }
 
-void sim_print_table(const struct sim_answer *answers, int n)
+enum { COLUMNS = 9, FIRST_PART = 3, LAST_PART = 6 };
+
+static bool is_shown(const struct sim_request *r, int column)
 {
-    static const struct clab_column columns[] = {
+    return !r->why || column < FIRST_PART || column > LAST_PART;
+}
+
+static int add_row(const struct sim_request *r, const struct sim_answer *a, struct clab_table *table)
+{
+    const struct clab_sim_result *s = &a->result;
+    const struct clab_cell all[COLUMNS] = {
+        clab_cell_text(a->name),
+        clab_cell_integer(a->lanes),
+        clab_cell_real(1e6 * s->seconds),
+        clab_cell_real(1e6 * s->latency),
+        clab_cell_real(1e6 * s->bandwidth),
+        clab_cell_real(1e6 * s->reduce),
+        clab_cell_real(1e6 * s->wait),
+        clab_cell_text(clab_sim_engine_name(s->engine)),
+        clab_cell_integer(s->messages),
+    };
+    struct clab_cell row[COLUMNS];
+    for (int i = 0, n = 0; i < COLUMNS; i++)
+        if (is_shown(r, i))
+            row[n++] = all[i];
+    return clab_table_add_row(table, row);
+}
+
+void sim_print_table(const struct sim_request *r, const struct sim_answer *answers, int n)
+{
+    static const struct clab_column all[COLUMNS] = {
         {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -20, 0, NULL}, {"lanes", NULL, NULL, CLAB_KIND_INTEGER, 5, 0, NULL},
         {"time", "time", "us", CLAB_KIND_REAL, 12, 2, NULL},     {"latency", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},
         {"bandwidth", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},  {"reduce", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},
         {"wait", NULL, "us", CLAB_KIND_REAL, 12, 2, NULL},       {"engine", NULL, NULL, CLAB_KIND_TEXT, 7, 0, NULL},
         {"messages", NULL, NULL, CLAB_KIND_INTEGER, 9, 0, NULL},
     };
+    struct clab_column columns[COLUMNS];
     struct clab_table table;
-    clab_table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < n; i++) {
-        const struct clab_sim_result *s = &answers[i].result;
-        const struct clab_cell row[] = {
-            clab_cell_text(answers[i].name),    clab_cell_integer(answers[i].lanes),
-            clab_cell_real(1e6 * s->seconds),   clab_cell_real(1e6 * s->latency),
-            clab_cell_real(1e6 * s->bandwidth), clab_cell_real(1e6 * s->reduce),
-            clab_cell_real(1e6 * s->wait),      clab_cell_text(clab_sim_engine_name(s->engine)),
-            clab_cell_integer(s->messages),
-        };
-        if (clab_table_add_row(&table, row) != CLAB_OK)
+    size_t ncolumns = 0;
+    for (int i = 0; i < COLUMNS; i++)
+        if (is_shown(r, i))
+            columns[ncolumns++] = all[i];
+    clab_table_init(&table, columns, ncolumns);
+    for (int i = 0; i < n; i++)
+        if (add_row(r, &answers[i], &table) != CLAB_OK)
             break;
-    }
     clab_table_print(&table, stdout);
     clab_table_free(&table);
 }

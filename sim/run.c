@@ -8,13 +8,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "engine.h"
 #include "members.h"
 #include "slices.h"
 #include "topology.h"
 
-// Above this many messages the dataflow engine would take more than some seconds.
-#define MESSAGES_AT_MOST 5e7
+// Above this many messages full and events would take more than some seconds; they do 10 million a second among thousands
+// of ranks, 2 among a million.
+#define MESSAGES_AT_MOST  5e7
+#define MESSAGES_A_SECOND 5e6
 // So many are recorded of all ranks, also where a few would stand for them.
 #define MESSAGES_SHOWN 1e5
 
@@ -109,6 +112,30 @@ struct choice {
     char why[CLAB_SIM_WHY];
 };
 
+static const char *duration_text(double seconds, char text[CLAB_TEXT])
+{
+    if (seconds < 120)
+        snprintf(text, CLAB_TEXT, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(text, CLAB_TEXT, "%.0f min", seconds / 60);
+    else
+        snprintf(text, CLAB_TEXT, "%.0f h", seconds / 3600);
+    return text;
+}
+
+static int check_messages(const struct clab_algorithm *algorithm, double messages,
+                          const struct clab_sim_options *options, const char *why)
+{
+    char text[CLAB_TEXT];
+    const bool is_told = options->engine == CLAB_ENGINE_FULL || options->engine == CLAB_ENGINE_EVENTS;
+    if (messages <= MESSAGES_AT_MOST || options->force)
+        return CLAB_OK;
+    clab_error("%s: %.1e messages would be simulated one by one (%s), in about %s; %s, --force does it all the same",
+               algorithm->name, messages, why, duration_text(messages / MESSAGES_A_SECOND, text),
+               is_told ? "--engine auto looks for a shorter way" : "--engine closed has a formula's answer");
+    return CLAB_EINVAL;
+}
+
 static int choose(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                   const struct clab_net *net, const struct clab_sim_options *options, struct choice *choice)
 {
@@ -119,9 +146,11 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
         clab_error("the closed form has no messages to record; --engine full has");
         return CLAB_EINVAL;
     }
-    if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
+    if (options->engine == CLAB_ENGINE_CLOSED)
         return CLAB_OK;
     double messages = clab_engine_messages(problem, algorithm, options->calls);
+    if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
+        return check_messages(algorithm, messages, options, choice->why);
     bool folds = clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not);
     if (folds && options->record && options->engine == CLAB_ENGINE_AUTO && messages <= MESSAGES_SHOWN) {
         choice->engine = CLAB_ENGINE_FULL;
@@ -140,17 +169,12 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
              links   ? "ranks share links"
              : cores ? "ranks share cores"
                      : why_not);
-    if (messages <= MESSAGES_AT_MOST)
-        return CLAB_OK;
-    if (!options->record && closed_knows(problem, net, options)) {
+    if (messages > MESSAGES_AT_MOST && !options->force && !options->record && closed_knows(problem, net, options)) {
         choice->engine = CLAB_ENGINE_CLOSED;
         snprintf(choice->why, sizeof choice->why, "%.1e messages are too many to simulate", messages);
         return CLAB_OK;
     }
-    clab_error("%s: %.1e messages are too many to simulate one by one, and %s; --engine closed has a formula's answer, "
-               "--engine full does it all the same",
-               algorithm->name, messages, why_not);
-    return CLAB_EINVAL;
+    return check_messages(algorithm, messages, options, choice->why);
 }
 
 static int answer(const struct choice *choice, const struct clab_problem *problem,

@@ -44,7 +44,8 @@ struct clab_sim_options {
     double *ends;         // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
     bool busy;            // others have just used the network: no port has anything left to let go ahead (net.h, burst)
-    struct clab_look look; // at where the cores are at present (net.h); zeros: where they were when it was fitted
+    struct clab_look look;      // at where the cores are at present (net.h); zeros: where they were when it was fitted
+    bool force;                 // simulate however many messages that takes: more than 50 million are refused else
     struct clab_record *record; // to be filled (record.h), also after an error; or NULL
 };
 

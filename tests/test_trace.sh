@@ -27,6 +27,31 @@ folded_paths_say_so() { writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --w
 refuses_the_closed_form() { refuses 1 'closed form has no messages' "${sim[@]}" --engine closed --why --json; }
 why_is_in_json() { writes '"remedy": "halving' "${sim[@]}" --why --json; }
 
+# The parts of a rank and those of the path differ: one of them at a time.
+the_path_s_parts_stand_alone() {
+    local algorithm
+    run 0 "${sim[@]}" && grep -q 'fixed costs of messages' "$scratch/out" || return 1
+    for algorithm in ring all; do
+        run 0 "${sim[@]}" --algo $algorithm --why || return 1
+        why="$(cat "$scratch/out")"
+        grep -q '^on this path: latency' "$scratch/out" && ! grep -qE 'fixed costs of|latency +bandwidth' "$scratch/out" ||
+            return 1
+    done
+}
+
+many=(sim allreduce --algo ring --ranks 100000 --bytes 64M --net dgx-h100)
+force_simulates_all_the_same() {
+    timeout 1 "$commlab" "${many[@]}" --engine full --force >"$scratch/out" 2>"$scratch/err"
+    local status=$?
+    why="status $status: $(cat "$scratch/err")"
+    [ $status -eq 124 ] && [ ! -s "$scratch/err" ]
+}
+
+refuses_what_would_take_an_hour() {
+    refuses 1 '(as told), in about 67 min; --engine auto looks for a shorter way, --force' "${many[@]}" --engine full
+}
+refuses_that_of_auto_too() { refuses 1 '2.0e+10 messages would be simulated one by one' "${many[@]}"; }
+
 measured_and_simulated_lie_in_one_file() {
     run 0 bench allreduce -n 2 --algo ring -b 4K -e 4K --seconds 0.02s --trace "$scratch/measured.json" || return 1
     run 0 "${sim[@]}" --ranks 2 --bytes 4K --trace "$scratch/simulated.json" || return 1
@@ -82,8 +107,10 @@ check refuses_no_file refuses 2 'which file?' trace
 check refuses_traces_of_several_backends refuses 2 'name one --backend' bench allreduce --backend shm,ofi \
     --trace "$scratch/refused"
 check_with inih rows_add_up_to_the_time a_straggler_is_named what_helps_is_said the_fastest_of_all_is_explained \
-    folded_paths_say_so
-check_with 'inih jansson' why_is_in_json refuses_the_closed_form measured_and_simulated_lie_in_one_file all_simulated_traces_are_sound \
+    folded_paths_say_so the_path_s_parts_stand_alone refuses_what_would_take_an_hour refuses_that_of_auto_too \
+    force_simulates_all_the_same
+check_with 'inih jansson' why_is_in_json refuses_the_closed_form measured_and_simulated_lie_in_one_file \
+    all_simulated_traces_are_sound \
     a_trace_that_can_not_be_written_is_said
 check_with jansson bad_traces_are_refused a_program_of_the_kit_takes_trace
 ! lacks jansson || check without_jansson_it_says_so refuses 1 'install libjansson-dev' trace "$scratch/none.json"
