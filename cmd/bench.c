@@ -160,7 +160,7 @@ static int prepare(struct bench *bench, struct bench_plan *plan, struct clab_net
 {
     read_machine(bench);
     CLAB_TRY(bench_plan_make(bench->options, plan));
-    CLAB_TRY(bench_predict_open(bench->options, net_p));
+    CLAB_TRY(bench_predict_open(bench->options, bench->why, net_p));
     bench->net = *net_p;
     return bench_manifest_make(bench, bench->manifest);
 }

@@ -233,11 +233,12 @@ struct bench {
     const struct bench_options *options;
     const struct bench_plan *plan;
     const struct clab_net *net; // NULL: no predictions
+    char why[CLAB_NET_WHY];     // there are none
     struct clab_manifest *manifest;
     struct clab_machine machine; // this rank's; in a job that is there, with the cores that its ranks share
     struct clab_job *job;        // NULL: it is not there yet
-    struct clab_comm *comm;    // that is measured
-    struct clab_comm *control; // by which ranks agree: its calls are not counted as the other's
+    struct clab_comm *comm;      // that is measured
+    struct clab_comm *control;   // by which ranks agree: its calls are not counted as the other's
     int rank, nranks;
     uint64_t seed;
     struct bench_buffers whole; // (plan->buffer_bytes) each
@@ -256,9 +257,9 @@ int bench_sweep_repeat(struct bench *bench, int index, enum bench_placement plac
 
 // ---- bench_predict.c -----------------------------------------------------------------------------------------
 
-// The network that predicts, or NULL with CLAB_OK where the machine has no profile yet.
-//   errors: clab_net_load's
-int bench_predict_open(const struct bench_options *options, struct clab_net **net_p);
+// The network that predicts, or NULL where the machine has no profile that can be read, and why.
+//   errors: clab_net_load's of --net
+int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WHY], struct clab_net **net_p);
 
 // A batch of calls, as it was timed.
 struct bench_batch {

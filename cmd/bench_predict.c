@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "comm/comm.h"
@@ -20,25 +19,11 @@
 enum { FEWEST_REPEATS = 3, MOST_REPEATS = 12, ROWS_A_REPEAT = 10 };
 enum { CALLS = 16 }; // back to back, after which one more always adds the same
 
-// The profile of the backend, or NULL, without a word about it.
-static int find_profile(const struct bench_options *options, char **path_p)
-{
-    char *path;
-    CLAB_TRY(clab_net_profile_path(options->backend->name, &path));
-    *path_p = access(path, F_OK) == 0 ? path : NULL;
-    if (!*path_p)
-        free(path);
-    return CLAB_OK;
-}
-
-int bench_predict_open(const struct bench_options *options, struct clab_net **net_p)
+int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WHY], struct clab_net **net_p)
 {
     struct clab_net *net = NULL;
-    char *profile = NULL;
-    if (!options->net)
-        CLAB_TRY(find_profile(options, &profile));
-    int err = options->net || profile ? clab_net_load(options->net ? options->net : profile, &net) : CLAB_OK;
-    free(profile);
+    int err =
+        options->net ? clab_net_load(options->net, &net) : clab_net_load_profile(options->backend->name, why, &net);
     if (err == CLAB_OK && net)
         err = clab_net_check_ranks(net, options->nranks);
     if (err == CLAB_OK)
@@ -134,7 +119,7 @@ int bench_predict_report(struct bench *bench)
     const size_t most = (size_t)bench->plan->nrows * BENCH_PLACEMENTS;
     if (!bench->net) {
         if (bench->rank == 0)
-            printf("no prediction: run ./commlab fit first\n");
+            printf("no prediction: %s\n", bench->why);
         return CLAB_OK;
     }
     struct sample *samples = malloc(most * sizeof *samples);

@@ -188,11 +188,13 @@ static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, doub
     return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
 }
 
-// A batch; if a rank's core was given to others meanwhile, what was seen before it is forgotten (line.h).
+// A look and a batch; if a rank's core was given to others during either, what was seen is forgotten (line.h).
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
                       struct clab_look *look)
 {
     const double before = line_interruptions();
+    if (r->comm->backend->protocols.memory)
+        CLAB_TRY(line_look(r->comm, r->look_room, look));
     *took_p = time_batch(r, task, turns);
     double interruptions = line_interruptions() - before;
     CLAB_TRY(r->err);
@@ -213,11 +215,8 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     const double once = time_batch(r, task, 1);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
-    for (int i = 0; i < BATCHES; i++) {
-        if (r->comm->backend->protocols.memory)
-            CLAB_TRY(line_look(r->comm, r->look_room, &looks[i]));
+    for (int i = 0; i < BATCHES; i++)
         CLAB_TRY(time_alone(r, task, turns, &batches[i], &looks[i]));
-    }
     if (r->comm->backend->protocols.memory)
         n = line_keep_same(batches, looks, BATCHES, look_p);
     *took_p = clab_quantile(batches, n, 0.5);

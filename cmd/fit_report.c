@@ -17,16 +17,17 @@
 #include "base/units.h"
 #include "fit_session.h"
 
-enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3 };
+enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: times a line may take between placements
 
 // What was measured while the cores were at one of their placements.
 struct placement {
-    struct clab_look look;       // zeros: nobody looked
-    int nrounds;                 // most samples of a task
-    bool complete;               // every task has one
+    struct clab_look look; // zeros: nobody looked
+    int nrounds;           // most samples of a task
+    int ntasks;
+    int lacking;                 // tasks that have none: theirs are from elsewhere, or were interrupted
     struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
     struct clab_fit fit;
-    double noise;
+    double noise; // 0: not known, of too few rounds
 };
 
 // ---- samples -------------------------------------------------------------------------------------------------
@@ -72,10 +73,19 @@ static int look_of(const struct fit_record *record, const struct clab_placements
     return CLAB_OK;
 }
 
+// How many times as long something took as usual. Beyond `most`, which is more than placements differ by, or where
+// nobody saw it, it is the look that was disturbed.
+static double factor_seen(double seen, double usual, double most)
+{
+    const double factor = seen / usual;
+    return factor <= most && factor * most >= 1 ? factor : 1;
+}
+
 // How many times longer sample `i` took than it would at the pace of `look`.
 static double pace_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
 {
-    return clab_net_pace(record->looks[i].line / look.line, record->samples[i].level, s->machine.l2_bytes);
+    return clab_net_pace(factor_seen(record->looks[i].line, look.line, 2), record->samples[i].level,
+                         s->machine.l2_bytes);
 }
 
 // Likewise of a sample from another placement, which is better than none: messages wait for lines, and what is fresh and
@@ -84,9 +94,9 @@ static double way_of(const struct fit_session *s, const struct fit_record *recor
 {
     const struct clab_sample *sample = &record->samples[i];
     if (!sample->level)
-        return record->looks[i].line / look.line;
+        return factor_seen(record->looks[i].line, look.line, FAR);
     const bool comes = sample->touch == CLAB_FRESH && sample->level <= s->machine.l3_bytes;
-    return comes ? record->looks[i].fresh / look.fresh : 1;
+    return comes ? factor_seen(record->looks[i].fresh, look.fresh, FAR) : 1;
 }
 
 static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
@@ -94,19 +104,21 @@ static int take_placed(const struct fit_session *s, const struct fit_record *rec
 {
     int n = record->ntasks, rounds = record->nrounds;
     CLAB_TRY(look_of(record, all, which, &p->look));
-    p->complete = true;
+    p->ntasks = n;
     if (!(p->samples = malloc((size_t)(n * rounds) * sizeof *p->samples)))
         return CLAB_ENOMEM;
     for (int task = 0; task < n; task++) {
         int found = 0;
+        bool has = false;
         for (int i = task; i < n * rounds; i += n)
             if (is_taken(record, all, which, task, i)) {
                 const bool is_there = is_of(record, all, which, i);
                 p->samples[found * n + task] = record->samples[i];
                 p->samples[found++ * n + task].seconds /=
                     is_there ? pace_of(s, record, i, p->look) : way_of(s, record, i, p->look);
-                p->complete &= is_there;
+                has |= is_there;
             }
+        p->lacking += !has;
         p->nrounds = found > p->nrounds ? found : p->nrounds;
         for (int i = found; i < rounds; i++)
             p->samples[i * n + task] = p->samples[i % found * n + task];
@@ -118,7 +130,6 @@ static int take_all(const struct fit_record *record, struct placement *p)
 {
     size_t bytes = (size_t)(record->ntasks * record->nrounds) * sizeof *p->samples;
     p->nrounds = record->nrounds;
-    p->complete = true;
     if (!(p->samples = malloc(bytes)))
         return CLAB_ENOMEM;
     memcpy(p->samples, record->samples, bytes);
@@ -137,6 +148,9 @@ static int find_placements(const struct fit_record *record, struct clab_placemen
             marks[found++] = record->looks[i].fresh;
     const int err = clab_fit_placements(marks, found, all_p);
     free(marks);
+    if (!found)
+        clab_error("fit: no profile is written, since all probes were interrupted: let nothing else run meanwhile, or "
+                   "measure for longer: --seconds 60s");
     return err;
 }
 
@@ -170,7 +184,7 @@ static int estimate(const struct fit_session *s, int ntasks, struct placement *p
         seconds[i] = p->samples[i].seconds;
     if (!err)
         err = clab_fit_combine(nets, p->nrounds, &p->fit);
-    if (!err && p->nrounds > 1)
+    if (!err && p->nrounds >= FEW_ROUNDS)
         err = clab_fit_noise(seconds, p->nrounds, ntasks, &p->noise);
     free(seconds);
     free(nets);
@@ -192,8 +206,8 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
     strftime(net->date, sizeof net->date, "%Y-%m-%dT%H:%M:%SZ", &date);
     snprintf(net->machine, sizeof net->machine, "%.80s, %d cores, %.32s", s->machine.cpu, s->machine.cores,
              s->machine.kernel);
-    snprintf(net->title, sizeof net->title, "this machine, %s %s, by %d rounds of probes", s->backend->name, where(s),
-             p->nrounds);
+    snprintf(net->title, sizeof net->title, "this machine, %s %s, by %d round%s of probes", s->backend->name, where(s),
+             p->nrounds, p->nrounds == 1 ? "" : "s");
     net->ranks_per_node = s->across ? 1 : RANKS_PER_NODE;
     net->cores_per_node = s->machine.cores;
     net->core_cache = s->machine.l2_bytes;
@@ -204,42 +218,60 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
 
 static void say(const struct fit_session *s, const struct placement *p, const char *path)
 {
-    char alpha[CLAB_TEXT], beta[CLAB_TEXT], line[CLAB_TEXT + 8] = "";
+    char alpha[CLAB_TEXT], beta[CLAB_TEXT], line[CLAB_TEXT + 8] = "", noise[CLAB_TEXT] = "not known";
     const struct clab_net *net = &p->fit.median;
     const struct clab_link *link = s->across ? &net->inter : &net->intra;
     if (net->look.line > 0)
         snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->look.line, alpha));
-    printf("%s: %salpha %s, beta %s%s, %d rounds, noise floor %.1f %%\n", path, line,
-           clab_seconds_text(link->alpha, alpha), clab_rate_text(1 / link->beta, beta),
+    if (p->noise > 0)
+        snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
+    printf("%s: %salpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line, clab_seconds_text(link->alpha, alpha),
+           clab_rate_text(1 / link->beta, beta),
            s->backend->protocols.memory     ? ""
            : link->port == CLAB_PORT_DUPLEX ? " each way"
                                             : " by one core for both ways",
-           p->nrounds, 100 * p->noise);
+           p->nrounds, p->nrounds == 1 ? "" : "s", noise);
 }
 
-static int write_placement(const struct fit_session *s, struct placement *p, const char *other, const char *path)
+static int write_placement(const struct fit_session *s, struct placement *p, const char *path)
 {
     struct clab_manifest manifest = {0};
-    struct clab_net *net = &p->fit.median;
-    describe(s, p, net);
-    if (other)
-        snprintf(net->other_name, sizeof net->other_name, "%s", other);
+    char lacking[96] = "";
+    if (p->lacking)
+        snprintf(lacking, sizeof lacking, "%d of %d probes were interrupted or elsewhere each time: theirs may be off",
+                 p->lacking, p->ntasks);
     CLAB_TRY(clab_machine_warn(&s->machine, s->across ? 1 : RANKS, &manifest));
     const char *warning = clab_manifest_get(&manifest, "warning");
     const char *const remarks[] = {
         "SPDX-License-Identifier: MIT",
         "Written by `commlab fit`: medians over rounds of probes; behind each the interval of its median.",
-        warning ? "Measured while there was reason to doubt it:" : NULL, warning, NULL};
+        warning || p->lacking ? "Measured while there was reason to doubt it:" : NULL,
+        warning      ? warning
+        : p->lacking ? lacking
+                     : NULL,
+        warning && p->lacking ? lacking : NULL,
+        NULL};
     int err = clab_fit_write(&p->fit, remarks, path);
     if (!err && warning)
         clab_warn("fit: %s", warning);
+    if (!err && p->lacking)
+        clab_warn("fit: %s: %s; let nothing else run, or say --seconds 60s", path, lacking);
     if (!err && p->nrounds < FEW_ROUNDS)
-        clab_warn("fit: %s has %d rounds of probes, too few to know their noise: try again, or with --seconds 60", path,
-                  p->nrounds);
+        clab_warn(
+            "fit: %s has too few rounds of probes (%d) to know their noise: let nothing else run, or say --seconds 60s",
+            path, p->nrounds);
     if (!err)
         say(s, p, path);
     clab_manifest_free(&manifest);
     return err;
+}
+
+// Neither file is touched before both are known to be good.
+static int prepare_placement(const struct fit_session *s, struct placement *p, const char *other, const char *path)
+{
+    describe(s, p, &p->fit.median);
+    snprintf(p->fit.median.other_name, sizeof p->fit.median.other_name, "%s", other);
+    return clab_fit_check(&p->fit, path);
 }
 
 // "build/machine.net" -> "build/machine-other.net"
@@ -254,14 +286,18 @@ static int write_profile(const struct fit_session *s, struct placement placement
 {
     char *path;
     int other = 1; // the commonest of those that are complete
-    while (other < n && !placements[other].complete)
+    while (other < n && placements[other].lacking)
         other++;
     CLAB_TRY(other_path(s->path, &path));
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     bool two = other < n && strlen(name) < CLAB_NET_NAME;
-    int err = two ? write_placement(s, &placements[other], NULL, path) : CLAB_OK;
+    int err = prepare_placement(s, &placements[0], two ? name : "", s->path);
+    if (!err && two)
+        err = prepare_placement(s, &placements[other], "", path);
+    if (!err && two)
+        err = write_placement(s, &placements[other], path);
     if (!err)
-        err = write_placement(s, &placements[0], two ? name : NULL, s->path);
+        err = write_placement(s, &placements[0], s->path);
     free(path);
     return err;
 }

@@ -72,7 +72,7 @@ static bool is_made(const struct fit_record *record, double usual, int task)
     return false;
 }
 
-// Where the cores usually were, by rank 0's looks.
+// Where the cores usually were, by rank 0's looks; 0 if all were interrupted.
 static int find_usual(const struct fit_record *record, double *usual_p)
 {
     const int n = record->nrounds * record->ntasks;
@@ -80,11 +80,13 @@ static int find_usual(const struct fit_record *record, double *usual_p)
     double *marks = malloc((size_t)n * sizeof *marks);
     if (!marks)
         return CLAB_ENOMEM;
+    int found = 0;
     for (int i = 0; i < n; i++)
-        marks[i] = record->looks[i].fresh;
-    const int err = clab_fit_placements(marks, n, &all);
+        if (record->looks[i].fresh > 0)
+            marks[found++] = record->looks[i].fresh;
+    const int err = found ? clab_fit_placements(marks, found, &all) : CLAB_OK;
     free(marks);
-    if (!err)
+    if (found && !err)
         *usual_p = all.mark[0];
     return err;
 }

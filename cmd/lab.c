@@ -38,34 +38,32 @@ struct session {
     struct lab_results probe, results;
     struct clab_net *net;
     const char *net_name;     // "none" without one
+    char why[CLAB_NET_WHY];   // there is none
     const char *root, *build; // folders of the kit, and of what was built
     char *log, *csv, *figure;
 };
 
 // ---- before measuring ----------------------------------------------------------------------------------------
 
-// The default network, this machine's profile, may be missing: then nothing that needs it is predicted.
-static int has_profile(bool *has_p)
+// The default network, this machine's profile, may be missing or broken: then nothing that needs it is predicted.
+static int load_profile(struct session *s)
 {
-    char *path;
-    CLAB_TRY(clab_net_profile_path("shm", &path));
-    *has_p = getenv("CLAB_PROFILE") || access(path, R_OK) == 0;
-    free(path);
+    CLAB_TRY(clab_net_load_profile("shm", s->why, &s->net));
+    s->net_name = s->net ? "machine" : "none";
     return CLAB_OK;
 }
 
 static int load_net(struct session *s)
 {
     const bool is_virtual = s->context.is_virtual;
-    const char *name = s->request.net ? s->request.net : is_virtual ? clab_sim_net_name() : "machine";
-    bool has = true;
+    const char *name = s->request.net ? s->request.net : is_virtual ? clab_sim_net_name() : NULL;
+    if (!name)
+        return load_profile(s);
     if (is_virtual)
         setenv("CLAB_NET", name, 1);
-    else if (!s->request.net)
-        CLAB_TRY(has_profile(&has));
     const char *slash = strrchr(name, '/');
-    s->net_name = has ? slash ? slash + 1 : name : "none";
-    return has ? clab_net_load(name, &s->net) : CLAB_OK;
+    s->net_name = slash ? slash + 1 : name;
+    return clab_net_load(name, &s->net);
 }
 
 static int name_files(struct session *s)
@@ -216,8 +214,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
     if (!s->net)
-        CLAB_TRY(clab_manifest_add(m, "warning",
-                                   "no profile of this machine, so times are not predicted; `commlab fit` writes one"));
+        CLAB_TRY(clab_manifest_add(m, "warning", "times are not predicted: %s", s->why));
     return clab_machine_warn(&s->machine, conf->ranks, m);
 }
 

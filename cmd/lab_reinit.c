@@ -66,7 +66,7 @@ static double predict(const struct lab_context *context, enum lab_program progra
     if (program == LAB_BEFORE)
         return NAN;
     if (!strcmp(quantity, "op"))
-        return o * (last - 1) / last;
+        return last > 1 ? o * (last - 1) / last : NAN; // of one iteration it has none
     return !strcmp(quantity, "break_even") ? (c - o) / o : NAN;
 }
 

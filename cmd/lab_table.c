@@ -226,8 +226,21 @@ static struct clab_cell value_cell(double value, const char *unit, char text[CLA
         return clab_cell_none();
     if (!strcmp(unit, "s"))
         return clab_cell_text(clab_seconds_text(value, text));
-    snprintf(text, CLAB_TEXT, strcmp(unit, "1") ? "%.6g %s" : "%.6g", value, unit);
+    snprintf(text, CLAB_TEXT, "%.4g", value);
     return clab_cell_text(text);
+}
+
+// A time of 0 is a phase that the program does not have. What is neither a time nor a count has its unit in its name.
+static struct clab_cell measured_cell(const struct finding *f, char text[CLAB_TEXT])
+{
+    return strcmp(f->unit, "s") || f->measured.median > 0 ? value_cell(f->measured.median, f->unit, text)
+                                                          : clab_cell_none();
+}
+
+static void name_line(const struct lab_series *s, char name[], size_t room)
+{
+    const bool plain = !strcmp(s->unit, "s") || !strcmp(s->unit, "1");
+    snprintf(name, room, plain ? "%s" : "%s (%s)", s->quantity, s->unit);
 }
 
 // The ends of the interval, as percent of the median.
@@ -244,17 +257,17 @@ static int add_line(struct clab_table *table, const struct lab_context *context,
                     const struct lab_series *after)
 {
     struct finding b, a, r;
-    char texts[NSCREEN][CLAB_TEXT];
-    struct clab_cell cells[NSCREEN] = {
-        [QUANTITY] = clab_cell_text(after->quantity), [RANKS] = clab_cell_integer(after->ranks)};
+    char texts[NSCREEN][CLAB_TEXT], name[2 * CLAB_TEXT];
+    name_line(after, name, sizeof name);
+    struct clab_cell cells[NSCREEN] = {[QUANTITY] = clab_cell_text(name), [RANKS] = clab_cell_integer(after->ranks)};
     if (before) {
         CLAB_TRY(find_value(context, before, &b));
-        cells[B_TIME] = value_cell(b.measured.median, b.unit, texts[B_TIME]);
+        cells[B_TIME] = measured_cell(&b, texts[B_TIME]);
         cells[B_FORESEEN] = value_cell(b.predicted, b.unit, texts[B_FORESEEN]);
         cells[B_RESIDUAL] = clab_cell_real(residual_pct(&b));
     }
     CLAB_TRY(find_value(context, after, &a));
-    cells[A_TIME] = value_cell(a.measured.median, a.unit, texts[A_TIME]);
+    cells[A_TIME] = measured_cell(&a, texts[A_TIME]);
     cells[A_SPREAD] = spread_cell(&a.measured, texts[A_SPREAD]);
     cells[A_FORESEEN] = value_cell(a.predicted, a.unit, texts[A_FORESEEN]);
     cells[A_RESIDUAL] = clab_cell_real(residual_pct(&a));

@@ -6,6 +6,7 @@
 
 #include <argp.h>
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 
 static const char doc[] =
     "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), and `machine`, this "
-    "machine, once `commlab fit` has measured it.\v"
+    "machine, once `commlab fit` has measured it. What is wrong with a file that can not be read is said, and the rest listed.\v"
     "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has "
     "those of both its links. Every figure's source is in its file.";
 
@@ -47,11 +48,15 @@ static const char *beta_of(const struct clab_link *link, char text[CLAB_TEXT])
     return link->present && link->beta > 0 ? clab_rate_text(1 / link->beta, text) : NULL;
 }
 
-static int add_net(struct clab_table *table, const char *name)
+// One that can not be read has had its line: it is left out, and the others are listed.
+static int add_net(struct clab_table *table, const char *name, bool *broken)
 {
     struct clab_net *net;
     char nodes[CLAB_TEXT], ranks[CLAB_TEXT], text[4][CLAB_TEXT];
-    CLAB_TRY(clab_net_load(name, &net));
+    if (clab_net_load(name, &net) != CLAB_OK) {
+        *broken = true;
+        return CLAB_OK;
+    }
     snprintf(nodes, sizeof nodes, "%d", net->nodes);
     snprintf(ranks, sizeof ranks, "%d", net->ranks_per_node);
     const struct clab_cell row[NCOLUMNS] = {
@@ -75,7 +80,7 @@ static int is_net(const struct dirent *entry)
     return length > 4 && strcmp(entry->d_name + length - 4, ".net") == 0;
 }
 
-static int add_folder(struct clab_table *table, const char *folder)
+static int add_folder(struct clab_table *table, const char *folder, bool *broken)
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, is_net, versionsort), err = CLAB_OK;
@@ -88,7 +93,7 @@ static int add_folder(struct clab_table *table, const char *folder)
         if (!err)
             err = asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0 ? CLAB_ENOMEM : CLAB_OK;
         if (!err) {
-            err = add_net(table, path);
+            err = add_net(table, path, broken);
             free(path);
         }
         free(entries[i]);
@@ -97,11 +102,11 @@ static int add_folder(struct clab_table *table, const char *folder)
     return err;
 }
 
-static int add_profile(struct clab_table *table, const char *backend)
+static int add_profile(struct clab_table *table, const char *backend, bool *broken)
 {
     char *path;
     CLAB_TRY(clab_net_profile_path(backend, &path));
-    int err = access(path, R_OK) == 0 ? add_net(table, path) : CLAB_OK;
+    int err = access(path, R_OK) == 0 ? add_net(table, path, broken) : CLAB_OK;
     free(path);
     return err;
 }
@@ -116,15 +121,16 @@ static int run(int argc, char **argv)
     if (clab_net_folder(&folder) != CLAB_OK)
         return EXIT_FAILURE;
     clab_table_init(&table, columns, NCOLUMNS);
-    int err = add_folder(&table, folder);
+    bool broken = false;
+    int err = add_folder(&table, folder, &broken);
     const char *backend;
     for (int i = 0; !err && (backend = clab_backend_name(i)); i++)
-        err = add_profile(&table, backend);
+        err = add_profile(&table, backend, &broken);
     if (!err)
         clab_table_print(&table, stdout);
     clab_table_free(&table);
     free(folder);
-    return err ? EXIT_FAILURE : EXIT_SUCCESS;
+    return err || broken ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 const struct clab_command cmd_nets = {"nets", "list the networks that the simulator knows", run};

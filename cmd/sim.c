@@ -249,6 +249,11 @@ static int complete(struct sim_request *r)
         clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
         exit(STATUS_USAGE);
     }
+    if ((r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0)) && r->alpha == 0 && r->beta == 0) {
+        clab_error(
+            "sim: --net flat has no costs of its own: say --alpha 5us --beta 0.1ns/B, or name a network by --net");
+        exit(STATUS_USAGE);
+    }
     if (r->goal || r->msccl)
         return complete_listing(r);
     p->nranks = p->nranks ? p->nranks : 2;

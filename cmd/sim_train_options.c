@@ -56,7 +56,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Where and how:", 2},
     {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 2},
     {"ranks", 'r', "LIST", 0, "ranks: `2,4,8`, or a range, as 1-131072 (8)", 2},
-    {"buckets", KEY_BUCKETS, "LIST", 0, "a bucket is full when it holds so much; a list or range for a curve (25M)", 2},
+    {"buckets", KEY_BUCKETS, "LIST", 0,
+     "a bucket is full when it holds so much, at least 1K; a list or range for a curve (25M)", 2},
     {"first-bucket", KEY_FIRST, "SIZE", 0, "the same of the first (1M, or less if buckets are smaller)", 2},
     {"overlap", KEY_OVERLAP, "NAMES", 0,
      "none: buckets after the backward pass; bucket: beside it, then the update (PyTorch's DDP); full: also the update "
@@ -298,8 +299,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 // ---- what must fit together ----------------------------------------------------------------------------------
 
+// 25 would be 25 B, an allreduce for every few parameters: who writes that means 25M.
+static int check_bucket(const char *flag, size_t bytes)
+{
+    if (bytes >= 1 << 10)
+        return CLAB_OK;
+    clab_error("%s: a bucket of %zu B is below 1K: say the unit, as in %zuM", flag, bytes, bytes);
+    return CLAB_EINVAL;
+}
+
 static int check(const struct train_request *r)
 {
+    CLAB_TRY(check_bucket("--buckets", r->buckets.values[0]));
+    if (r->first_bucket)
+        CLAB_TRY(check_bucket("--first-bucket", r->first_bucket));
     for (int i = 0; i < r->ncodings; i++) {
         const enum clab_train_codec codec = r->codings[i].codec;
         const bool halves = codec == CLAB_TRAIN_FP16 || codec == CLAB_TRAIN_BF16;

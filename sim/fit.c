@@ -3,6 +3,7 @@
 
 #include "fit_inside.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -97,9 +98,24 @@ static double fit_stage(struct fit_round *r, double call)
     return stages > 0 ? fit_at_least_0(seconds - call) / stages : 0;
 }
 
+// A time is needed of every sample; a post may be less than the clock that it is measured by.
+static int check_samples(const struct clab_sample *samples, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct clab_sample *s = &samples[i];
+        if (isfinite(s->seconds) && (s->seconds > 0 || s->probe == CLAB_PROBE_POST))
+            continue;
+        clab_error("fit: the probe %s of %zu bytes (%s, %s) has no time: " FIT_REMEDY, probe_names[s->probe], s->bytes,
+                   s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone");
+        return CLAB_EINVAL;
+    }
+    return CLAB_OK;
+}
+
 int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_fit_link *link, struct clab_net *net_p)
 {
     struct fit_round r = {.samples = samples, .n = n, .link = link};
+    CLAB_TRY(check_samples(samples, n));
     struct clab_net net = {.name = "machine", .nodes = !link->across, .ranks_per_node = 1};
     struct clab_link *to = link->across ? &net.inter : &net.intra;
     to->present = true;

@@ -58,7 +58,7 @@ int clab_fit_port(const struct clab_sample *samples, int n, enum clab_port *port
 
 // The network that one round's samples describe: one link, and a level for every one that a COPY is for.
 //   samples: in any order
-//   errors:  CLAB_EINVAL (a probe is missing; the line names it)
+//   errors:  CLAB_EINVAL (a probe is missing, or has no time; the line names it)
 int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_fit_link *link, struct clab_net *net_p);
 
 // A parameter's median over rounds, and the interval of that median.
@@ -89,9 +89,13 @@ int clab_fit_placements(const double *marks, int n, struct clab_placements *plac
 // Which placement `mark` belongs to; -1: to none, it was disturbed.
 int clab_fit_placement_of(const struct clab_placements *placements, double mark);
 
+// Whether the reader of networks takes what would be written to `path`.
+//   errors: CLAB_EINVAL (logged, with the remedy), CLAB_ENOMEM
+int clab_fit_check(const struct clab_fit *fit, const char *path);
+
 // Write the fit as a network description (README.md has the format), each interval in a comment beside its value.
 // `remarks` are lines for its head, without the comment sign; NULL ends them.
-//   errors: CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
+//   errors: CLAB_EINVAL (clab_fit_check), CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
 int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path);
 // The same, to a file that is open; what goes wrong is for ferror to tell.
 void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *remarks);

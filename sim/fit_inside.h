@@ -4,6 +4,9 @@
 
 #include "fit.h"
 
+// What helps against samples that are of no use.
+#define FIT_REMEDY "let nothing else run meanwhile, or measure for longer: --seconds 60s"
+
 // The samples of a round. The first that is missing sets `err`, and logs it; what is computed from it is of no use.
 struct fit_round {
     const struct clab_sample *samples;

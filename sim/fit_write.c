@@ -3,12 +3,15 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/output.h"
-#include "fit.h"
+#include "fit_inside.h"
 #include "net_keys.h"
+#include "sim.h"
 
 enum { COMMENT_COLUMN = 34 };
 
@@ -126,9 +129,44 @@ void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *r
     }
 }
 
+// What would be written, read by the reader of all networks.
+static int read_back(const char *text, size_t size, const char *path)
+{
+    struct clab_log_held held;
+    struct clab_net *net;
+    FILE *file = fmemopen((char *)text, size, "r");
+    if (!file)
+        return CLAB_ENOMEM;
+    clab_log_hold(&held);
+    const int err = clab_net_read(file, path, &net);
+    clab_log_release(&held);
+    fclose(file);
+    if (!err)
+        clab_net_free(net);
+    if (!err || err == CLAB_EUNSUPPORTED) // built without inih: nothing can be read here
+        return CLAB_OK;
+    clab_error("fit: no profile is written, since it would be refused: %s; " FIT_REMEDY, held.text);
+    return CLAB_EINVAL;
+}
+
+int clab_fit_check(const struct clab_fit *fit, const char *path)
+{
+    static const char *const no_remarks[] = {NULL};
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    if (!file)
+        return CLAB_ENOMEM;
+    clab_fit_print(file, fit, no_remarks);
+    int err = fclose(file) ? CLAB_ENOMEM : read_back(text, size, path);
+    free(text);
+    return err;
+}
+
 int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path)
 {
     struct clab_output output;
+    CLAB_TRY(clab_fit_check(fit, path));
     CLAB_TRY(clab_output_open(path, &output));
     clab_fit_print(output.file, fit, remarks);
     return clab_output_close(&output);

@@ -48,7 +48,8 @@ struct clab_link {
     bool present;
     double alpha, beta; // s a message, s/B one way: what the closed form uses
     enum clab_port port;
-double burst; // s that a port lets bytes go ahead of their turn after a pause (a token bucket); 0: it keeps to the gap
+    double
+        burst; // s that a port lets bytes go ahead of their turn after a pause (a token bucket); 0: it keeps to the gap
     struct clab_segment segments[CLAB_NET_SEGMENTS]; // by rising up_to
     int nsegments;
     int nodes; // of a tier: it joins nodes of different groups of so many
@@ -136,7 +137,7 @@ struct clab_net {
     int nlevels;
     // Of a profile only.
     char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
-    double noise;                   // the spread of repeated probes, as a fraction
+    double noise;                   // the spread of repeated probes, as a fraction; 0: not known
     struct clab_look look;          // while it was measured
     char other_name[CLAB_NET_NAME]; // the file, beside this one, of `other`; "": there is none
     struct clab_net *other;         // the same machine with its cores elsewhere

@@ -34,7 +34,7 @@ const struct net_key net_keys[] = {
     NET("lane", NET_SECONDS, false, lane),
     PROFILE("machine", NET_TEXT, true, machine),
     PROFILE("date", NET_NAME, true, date),
-    PROFILE("noise", NET_PERCENT, true, noise),
+    PROFILE("noise", NET_PERCENT, false, noise),
     PROFILE("line", NET_SECONDS, false, look.line),
     PROFILE("fresh", NET_PER_BYTE, false, look.fresh),
     PROFILE("other", NET_NAME, false, other_name),

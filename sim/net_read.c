@@ -40,11 +40,11 @@ enum { SECTION_BYTES = 64 }; // of a name; conf.h takes none so long
 struct reader {
     struct clab_net *net;
     const char *path;
-    char section[SECTION_BYTES];                                           // at hand; "" before the first
-    char kind[16];                                                         // its first word
-    void *target;                                                          // its struct
-    int line;                                                              // of its first key
-    bool seen[NET_KEYS_AT_MOST];                                           // keys given in it
+    char section[SECTION_BYTES]; // at hand; "" before the first
+    char kind[16];               // its first word
+    void *target;                // its struct
+    int line;                    // of its first key
+    bool seen[NET_KEYS_AT_MOST]; // keys given in it
     // Sections that were, to find repetitions.
     char done[CLAB_NET_SEGMENTS * 3 + CLAB_NET_LEVELS + CLAB_NET_TIERS + 8][SECTION_BYTES];
     int ndone;
@@ -401,52 +401,4 @@ int clab_net_read(FILE *file, const char *path, struct clab_net **net_p)
     else
         *net_p = net;
     return err;
-}
-
-static int read_path(const char *path, struct clab_net **net_p)
-{
-    FILE *file;
-    CLAB_TRY(clab_conf_open(path, &file));
-    int err = clab_net_read(file, path, net_p);
-    fclose(file);
-    return err;
-}
-
-// The other placement of a profile lies beside it.
-static int read_other(const char *path, struct clab_net *net)
-{
-    const char *slash = strrchr(path, '/');
-    char *other;
-    if (!*net->other_name)
-        return CLAB_OK;
-    if (asprintf(&other, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, net->other_name) < 0)
-        return CLAB_ENOMEM;
-    int err = read_path(other, &net->other);
-    if (!err && *net->other->other_name) {
-        clab_error("%s: the other placement of %s can not name another one", other, path);
-        err = CLAB_EPARSE;
-    }
-    free(other);
-    return err;
-}
-
-int clab_net_load(const char *name, struct clab_net **net_p)
-{
-    struct clab_net *net = NULL;
-    char *path;
-    if (strcmp(name, "flat") == 0) {
-        clab_error("network 'flat' has its alpha, beta and gamma from the command line; name another for this");
-        return CLAB_ENOENT;
-    }
-    CLAB_TRY(clab_net_find(name, &path));
-    int err = read_path(path, &net);
-    if (!err)
-        err = read_other(path, net);
-    free(path);
-    if (err) {
-        clab_net_free(net);
-        return err;
-    }
-    *net_p = net;
-    return CLAB_OK;
 }

@@ -16,6 +16,12 @@ struct clab_record;
 // The network called `name` (sim/nets/NAME.net; "machine": what `commlab fit` wrote), or the file at that path.
 //   errors: CLAB_ENOENT, CLAB_EPARSE; the logged line names file, line, what was expected
 int clab_net_load(const char *name, struct clab_net **net_p);
+
+// This machine's own profile of a backend. That it is missing or broken is no error, but a reason to predict nothing.
+//   out:    *net_p, NULL without one; `why` then: what is wrong, and the remedy
+//   errors: CLAB_ENOMEM
+enum { CLAB_NET_WHY = 1024 };
+int clab_net_load_profile(const char *backend, char why[CLAB_NET_WHY], struct clab_net **net_p);
 void clab_net_free(struct clab_net *net);
 
 #define CLAB_SIM_ENGINES(X)         \

@@ -67,6 +67,24 @@ says_what_a_prediction_needs() {
     run 0 -n 2 -b 8 -e 8 $quick && why=$(tail -n 1 "$scratch/out") &&
         [ "$why" = 'no prediction: run ./commlab fit first' ]
 }
+# fit's last word may be broken: that stops nothing but predictions, and is asked for by its name refused.
+goes_on_without_a_broken_profile() {
+    sed '/^fresh/a [link intra]\nalpha = inf ns' >"$scratch/machine.net" <<<'[net]
+title = x
+gamma = 1 ps/B
+[profile]
+machine = x
+fresh = 1 ps/B'
+    CLAB_PROFILE=$scratch/machine.net run 0 -n 2 -b 8 -e 8 $quick || return 1
+    why=$(tail -n 1 "$scratch/out")
+    [[ $why == 'no prediction: '*machine.net:8:*'run ./commlab fit' ]] && [ ! -s "$scratch/err" ] || return 1
+    CLAB_PROFILE=$scratch/machine.net bench_refuses 2 'run ./commlab fit' --net machine || return 1
+    subject=("$commlab")
+    CLAB_PROFILE=$scratch/machine.net run 1 nets
+    local result=$?
+    subject=("$commlab" bench)
+    [ $result -eq 0 ] && grep -q '^ *10gbe ' "$scratch/out" && [ "$(grep -c 'machine.net:8:' "$scratch/err")" -eq 1 ]
+}
 ends_with_how_far_predictions_were_off() {
     run 0 -n 2 -b 8 -e 2K --algo all --net sim/nets/10gbe.net $quick --csv "$scratch/csv" &&
         why=$(tail -n 1 "$scratch/out") &&
@@ -129,7 +147,7 @@ check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
     refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes refuses_more_than_memory refuses_sizes_that_shrink \
     refuses_two_ways_to_grow refuses_a_root_that_is_no_rank refuses_in_place_where_there_is_none
-check_with inih ends_with_how_far_predictions_were_off refuses_a_malformed_network
+check_with inih goes_on_without_a_broken_profile ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write
 if command -v python3 >/dev/null; then
     check_with jansson writes_json_that_is_read

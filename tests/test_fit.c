@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "fit.h"
 #include "needs.h"
 #include "sim.h"
@@ -314,6 +315,62 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     rmdir(folder);
 }
 
+static void test_fit_refuses_a_probe_without_a_time(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net = {.name = "untouched"};
+    for (int i = 0; i < s.n; i += 7) {
+        const double good = s.all[i].seconds;
+        const double bad[] = {INFINITY, NAN};
+        for (int k = 0; k < 2; k++) {
+            s.all[i].seconds = bad[k];
+            struct clab_log_held held;
+            clab_log_hold(&held);
+            assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_EINVAL);
+            clab_log_release(&held);
+            assert_non_null(strstr(held.text, clab_probe_name(s.all[i].probe)));
+            assert_non_null(strstr(held.text, "--seconds"));
+        }
+        s.all[i].seconds = good;
+    }
+    assert_string_equal(net.name, "untouched");
+}
+
+// The profile that was there stays as it was.
+static void test_fit_writes_no_profile_that_the_reader_refuses(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const remarks[] = {NULL};
+    struct samples s = make_samples();
+    struct clab_net round;
+    struct clab_fit fit;
+    char path[] = "/tmp/commlab-fit-XXXXXX", text[16] = "";
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, "before", 6) == 6);
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, "x");
+    strcpy(fit.median.date, "x");
+    assert_int_equal(clab_fit_check(&fit, path), CLAB_OK);
+    const double bad[] = {INFINITY, NAN, -1e-12};
+    for (int i = 0; i < 3; i++) {
+        struct clab_log_held held;
+        fit.median.levels[2].reduce[CLAB_FRESH][CLAB_ALONE] = bad[i];
+        clab_log_hold(&held);
+        assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_EINVAL);
+        clab_log_release(&held);
+        assert_non_null(strstr(held.text, "reduce_fresh = "));
+        assert_non_null(strstr(held.text, "let nothing else run"));
+    }
+    assert_int_equal(pread(file, text, sizeof text - 1, 0), 6);
+    assert_string_equal(text, "before");
+    close(file);
+    unlink(path);
+}
+
 // A wire that streams has a fragment of 0, a processor's name may have a semicolon, and both are read as they were.
 static void test_fit_writes_what_means_something_else_when_left_out(void **state)
 {
@@ -527,6 +584,8 @@ int main(void)
         cmocka_unit_test(test_fit_noise_is_the_median_spread),
         cmocka_unit_test(test_fit_tells_placements_apart),
         cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
+        cmocka_unit_test(test_fit_refuses_a_probe_without_a_time),
+        cmocka_unit_test(test_fit_writes_no_profile_that_the_reader_refuses),
         cmocka_unit_test(test_fit_writes_what_means_something_else_when_left_out),
         cmocka_unit_test(test_fit_recovers_a_wire_and_its_bucket),
         cmocka_unit_test(test_fit_of_a_wire_predicts_its_own_probes),

@@ -34,6 +34,16 @@ counts() {
 # ---- lab runs ------------------------------------------------------------------------------------------------------
 
 runs_lab_01() { lab 0 01 --net 10gbe --pairs 2 --sizes 4096 --iterations 1,8 --no-sweep --no-plot && [ -s "$lab01" ]; }
+goes_on_without_a_broken_profile() {
+    printf '[profile]\nmachine = x\nnoise = inf %%\n' >"$scratch/broken.net"
+    CLAB_PROFILE=$scratch/broken.net lab 0 01 --pairs 1 --sizes 64 --iterations 1 --no-sweep --no-plot || return 1
+    why=$(grep '^# warning' "$scratch/out")
+    [[ $why == '# warning: times are not predicted: '*broken.net:3:*'run ./commlab fit'* ]] || return 1
+    why=$(grep -E '^ +op ' "$scratch/out") # of one iteration no program has one, and nothing is predicted
+    ! [[ $why == *' 0 s'* ]] && counts 0 "$scratch/results/01-shm-none-2.csv" '$6 == "op" && $11 != ""' || return 1
+    rm "$scratch/results/01-shm-none-2.csv"
+    CLAB_PROFILE=$scratch/broken.net lab_refuses 2 'run ./commlab fit' 07 --net "$scratch/broken.net"
+}
 runs_lab_07() { lab 0 7 --net 10gbe -n 3 --pairs 2 --sizes 8,4096 --no-sweep --no-plot && [ -s "$lab07" ]; }
 
 has_the_columns() {
@@ -211,7 +221,7 @@ if grep -q 'without inih' "$scratch/err"; then
 fi
 rm -rf "$scratch/results"
 
-check_each runs_lab_01 runs_lab_07 has_the_columns has_a_manifest has_intervals_around_values \
+check_each runs_lab_01 runs_lab_07 goes_on_without_a_broken_profile has_the_columns has_a_manifest has_intervals_around_values \
     reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
     counts_what_is_sent predicts_by_the_network says_which_result_differs says_which_program_failed \
     says_which_row_is_malformed says_which_setting_is_wrong says_which_package_draws reports_nothing_without_results \

@@ -107,6 +107,26 @@ static void test_errno_is_told_and_kept(void **state)
     assert_string_equal(logged(NULL, say_errno), "commlab: error: net.conf: No such file or directory\n");
 }
 
+static void say_held(void)
+{
+    struct clab_log_held outer, inner;
+    clab_log_hold(&outer);
+    clab_log_hold(&inner);
+    clab_error("first\nof two");
+    clab_error("second");
+    clab_warn("a warning");
+    clab_log_release(&inner);
+    clab_error("again: %s", inner.text);
+    clab_log_release(&outer);
+    clab_error("out: %s", outer.text);
+}
+
+static void test_a_held_error_is_said_by_who_held_it(void **state)
+{
+    (void)state;
+    assert_string_equal(logged(NULL, say_held), "commlab: warn: a warning\ncommlab: error: out: again: first of two\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_a_message_is_one_line_whatever_it_quotes),
         cmocka_unit_test(test_a_long_message_is_cut_and_the_next_is_whole),
         cmocka_unit_test(test_errno_is_told_and_kept),
+        cmocka_unit_test(test_a_held_error_is_said_by_who_held_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

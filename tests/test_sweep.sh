@@ -62,5 +62,8 @@ check refuses_a_range_backwards refuses 2 "--ranks '8-2'" --ranks 8-2 --net 10gb
 check refuses_half_a_range refuses 2 "--bytes '' is not a size" --bytes 8- --net 10gbe --csv "$scratch/refused"
 check refuses_an_unknown_network refuses 2 "no network 'x'" --net x --csv "$scratch/refused"
 check refuses_an_unknown_collective refuses 2 "no 'x'" x --net 10gbe --csv "$scratch/refused"
+subject=("$commlab" sim)
+check sim_refuses_a_flat_network_without_costs refuses 2 "sim: --net flat has no costs of its own: say --alpha" allreduce --net flat
+check sim_takes_a_flat_network_with_one writes "every pair of ranks alpha and beta apart" allreduce --net flat --alpha 5us
 
 exit $failed

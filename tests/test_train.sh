@@ -121,6 +121,8 @@ check refuses_codecs_that_do_not_shrink refuses 2 "gradients of type half no sma
     --net 10gbe --type half --compress bf16
 check refuses_jitter_without_unit refuses 2 "'5' is not a percentage" --jitter normal:5
 check refuses_a_tail_without_mean refuses 2 "shape above 1" --jitter pareto:1:5%
+check refuses_buckets_without_unit refuses 2 "a bucket of 25 B is below 1K: say the unit, as in 25M" --net 10gbe \
+    --buckets 25
 check refuses_a_curve_of_one_point refuses 2 "--plot draws a curve" --net 10gbe --plot "$scratch/refused"
 
 exit $failed

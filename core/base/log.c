@@ -16,6 +16,7 @@ enum { LINE_BYTES = 4095 }; // longer messages are cut: what fits PIPE_BUF with 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 static atomic_int signed_rank = -1;
+static _Thread_local struct clab_log_held *holding;
 
 void clab_log_set_rank(int rank)
 {
@@ -63,18 +64,43 @@ static void write_all(const char *bytes, size_t count)
     }
 }
 
+void clab_log_hold(struct clab_log_held *held)
+{
+    *held = (struct clab_log_held){.around = holding};
+    holding = held;
+}
+
+void clab_log_release(struct clab_log_held *held)
+{
+    holding = held->around;
+}
+
+static void keep(struct clab_log_held *held, const char *format, va_list values)
+{
+    if (*held->text)
+        return;
+    vsnprintf(held->text, sizeof held->text, format, values);
+    one_line(held->text);
+}
+
 void clab_log_at(enum clab_log_level level, const char *format, ...)
 {
     if (level > threshold())
         return;
     int error = errno; // for %m, and left as it was
+    va_list values;
+    va_start(values, format);
+    if (holding && level == CLAB_LOG_ERROR) {
+        keep(holding, format, values);
+        va_end(values);
+        errno = error;
+        return;
+    }
     char line[LINE_BYTES + 1];
     int rank = signed_rank;
     size_t used = clipped(snprintf(line, LINE_BYTES, "commlab: %s: ", level_names[level]), LINE_BYTES);
     if (rank >= 0)
         used += clipped(snprintf(line + used, LINE_BYTES - used, "rank %d: ", rank), LINE_BYTES - used);
-    va_list values;
-    va_start(values, format);
     errno = error;
     used += clipped(vsnprintf(line + used, LINE_BYTES - used, format, values), LINE_BYTES - used);
     va_end(values);

@@ -8,10 +8,19 @@ enum clab_log_level { CLAB_LOG_ERROR, CLAB_LOG_WARN, CLAB_LOG_INFO, CLAB_LOG_DEB
 
 void clab_log_at(enum clab_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Between hold and release this thread's first error is kept rather than written, for whoever says it in another line:
+// without level and rank, cut to the room. Holds may be nested; each is released before the one around it.
+struct clab_log_held {
+    char text[1024]; // "": there was no error
+    struct clab_log_held *around;
+};
+void clab_log_hold(struct clab_log_held *held);
+void clab_log_release(struct clab_log_held *held);
+
 // The rank that messages are signed with; -1 (the start) signs with none.
 void clab_log_set_rank(int rank);
 
 #define clab_error(...) clab_log_at(CLAB_LOG_ERROR, __VA_ARGS__)
-#define clab_warn(...) clab_log_at(CLAB_LOG_WARN, __VA_ARGS__)
-#define clab_info(...) clab_log_at(CLAB_LOG_INFO, __VA_ARGS__)
+#define clab_warn(...)  clab_log_at(CLAB_LOG_WARN, __VA_ARGS__)
+#define clab_info(...)  clab_log_at(CLAB_LOG_INFO, __VA_ARGS__)
 #define clab_debug(...) clab_log_at(CLAB_LOG_DEBUG, __VA_ARGS__)

@@ -120,7 +120,7 @@ static void measure(struct loop *loop, int k, bool last)
     for (int i = 0; last && i < REPEATS; i++)
         even[i] = break_even(k, seconds, i);
     if (last && k > 1)
-        must(clab_report(loop->clock, "break_even", "1", even, REPEATS));
+        must(clab_report(loop->clock, "break_even", "iterations", even, REPEATS));
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Networks by name: a description, or a profile with its other placement. A profile that can not be read names its remedy,
+// which is to measure anew.
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "net.h"
+#include "sim.h"
+
+static int read_path(const char *path, struct clab_net **net_p)
+{
+    FILE *file;
+    CLAB_TRY(clab_conf_open(path, &file));
+    int err = clab_net_read(file, path, net_p);
+    fclose(file);
+    return err;
+}
+
+// The other placement of a profile lies beside it.
+static int read_other(const char *path, struct clab_net *net)
+{
+    const char *slash = strrchr(path, '/');
+    char *other;
+    if (!*net->other_name)
+        return CLAB_OK;
+    if (asprintf(&other, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, net->other_name) < 0)
+        return CLAB_ENOMEM;
+    int err = read_path(other, &net->other);
+    if (!err && *net->other->other_name) {
+        clab_error("%s: the other placement of %s can not name another one", other, path);
+        err = CLAB_EPARSE;
+    }
+    free(other);
+    return err;
+}
+
+static int read_whole(const char *path, struct clab_net **net_p)
+{
+    struct clab_net *net = NULL;
+    int err = read_path(path, &net);
+    if (!err)
+        err = read_other(path, net);
+    if (err)
+        clab_net_free(net);
+    else
+        *net_p = net;
+    return err;
+}
+
+// Whether `commlab fit` wrote the file, as far as can be seen of one that is broken.
+static bool is_of_fit(const char *path)
+{
+    char line[256];
+    FILE *file = fopen(path, "r");
+    bool is = false;
+    while (file && !is && fgets(line, sizeof line, file))
+        is = strncmp(line, "[profile]", 9) == 0;
+    if (file)
+        fclose(file);
+    return is;
+}
+
+int clab_net_load(const char *name, struct clab_net **net_p)
+{
+    struct clab_log_held held;
+    char *path;
+    if (strcmp(name, "flat") == 0) {
+        clab_error("network 'flat' has its alpha, beta and gamma from the command line; name another for this");
+        return CLAB_ENOENT;
+    }
+    CLAB_TRY(clab_net_find(name, &path));
+    clab_log_hold(&held);
+    int err = read_whole(path, net_p);
+    clab_log_release(&held);
+    if (*held.text)
+        clab_error("%s%s", held.text, is_of_fit(path) ? "; measure this machine anew: run ./commlab fit" : "");
+    free(path);
+    return err;
+}
+
+int clab_net_load_profile(const char *backend, char why[CLAB_NET_WHY], struct clab_net **net_p)
+{
+    struct clab_log_held held;
+    char *path;
+    struct clab_net *net = NULL;
+    CLAB_TRY(clab_net_profile_path(backend, &path));
+    clab_log_hold(&held);
+    const bool is_there = access(path, F_OK) == 0;
+    const int err = is_there ? clab_net_load(path, &net) : CLAB_OK;
+    clab_log_release(&held);
+    free(path);
+    if (err == CLAB_ENOMEM)
+        return err;
+    snprintf(why, CLAB_NET_WHY, "%s", is_there ? held.text : "run ./commlab fit first");
+    *net_p = err ? NULL : net;
+    return CLAB_OK;
+}
