@@ -105,7 +105,7 @@ extern const char *const lab_program_names[2];
 struct lab_series {
     enum lab_program program;
     int ranks;
-    char quantity[64], unit[8];
+    char quantity[64], unit[16];
     double *samples;
     int n, room;
 };

@@ -57,7 +57,7 @@ int lab_results_add(struct lab_results *results, const struct lab_series *key, d
 static bool read_row(const char *line, struct lab_series *key, double *median_p)
 {
     int end = -1;
-    return sscanf(line, "%63[^,\n],%7[^,\n],%*d,%*d,%lf,%*f,%*f%n", key->quantity, key->unit, median_p, &end) == 3 &&
+    return sscanf(line, "%63[^,\n],%15[^,\n],%*d,%*d,%lf,%*f,%*f%n", key->quantity, key->unit, median_p, &end) == 3 &&
            end >= 0 && strcmp(line + end, "\n") == 0 && isfinite(*median_p);
 }
 

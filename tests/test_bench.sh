@@ -74,16 +74,17 @@ title = x
 gamma = 1 ps/B
 [profile]
 machine = x
+date = x
 fresh = 1 ps/B'
     CLAB_PROFILE=$scratch/machine.net run 0 -n 2 -b 8 -e 8 $quick || return 1
     why=$(tail -n 1 "$scratch/out")
-    [[ $why == 'no prediction: '*machine.net:8:*'run ./commlab fit' ]] && [ ! -s "$scratch/err" ] || return 1
+    [[ $why == 'no prediction: '*machine.net:9:*'run ./commlab fit' ]] && [ ! -s "$scratch/err" ] || return 1
     CLAB_PROFILE=$scratch/machine.net bench_refuses 2 'run ./commlab fit' --net machine || return 1
     subject=("$commlab")
     CLAB_PROFILE=$scratch/machine.net run 1 nets
     local result=$?
     subject=("$commlab" bench)
-    [ $result -eq 0 ] && grep -q '^ *10gbe ' "$scratch/out" && [ "$(grep -c 'machine.net:8:' "$scratch/err")" -eq 1 ]
+    [ $result -eq 0 ] && grep -q '^ *10gbe ' "$scratch/out" && [ "$(grep -c 'machine.net:9:' "$scratch/err")" -eq 1 ]
 }
 ends_with_how_far_predictions_were_off() {
     run 0 -n 2 -b 8 -e 2K --algo all --net sim/nets/10gbe.net $quick --csv "$scratch/csv" &&
