@@ -31,3 +31,14 @@ void clab_log_set_rank(int rank)
 {
     (void)rank;
 }
+
+// Nothing is kept: each line is said at once.
+void clab_log_hold(struct clab_log_held *held)
+{
+    *held = (struct clab_log_held){0};
+}
+
+void clab_log_release(struct clab_log_held *held)
+{
+    (void)held;
+}
