@@ -249,7 +249,8 @@ static void test_what_would_be_read_in_part_is_refused(void **state)
 static void test_any_text_is_read_as_it_was_written(void **state)
 {
     (void)state;
-    static const struct clab_column columns[] = {{.name = "x", .kind = CLAB_KIND_TEXT}, {.name = "y", .kind = CLAB_KIND_TEXT}};
+    static const struct clab_column columns[] = {{.name = "x", .kind = CLAB_KIND_TEXT},
+                                                 {.name = "y", .kind = CLAB_KIND_TEXT}};
     struct clab_table table;
     struct report_data data;
     clab_table_init(&table, columns, 2);
@@ -278,8 +279,9 @@ static int read_rows(const char *text, struct lab_results *results)
 static void test_rows_of_programs_are_read_whole_or_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"op,s,2,1,nan,1,1\n",     "op,s,2,1,inf,1,1\n", "op,s,2,1,1.5\n",
-                                        "op,s,2,1,1.5,1,2,3\n",   "op,s,2,1,1.5,1,2",  "op,seconds!,2,1,1.5,1,2\n",
+    static const char *const wrong[] = {"op,s,2,1,nan,1,1\n",     "op,s,2,1,inf,1,1\n",
+                                        "op,s,2,1,1.5\n",         "op,s,2,1,1.5,1,2,3\n",
+                                        "op,s,2,1,1.5,1,2",       "op,seconds.seconds!,2,1,1.5,1,2\n",
                                         "op,s,2,1,1.5,1,2 more\n"};
     struct lab_results results = {0};
     assert_int_equal(read_rows("op,s,2,1,1.5,1,2\nop,s,2,1,2.5,nan,nan\n", &results), CLAB_OK);
