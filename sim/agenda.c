@@ -4,34 +4,64 @@
 #include "agenda.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 
+static size_t words_of(int room, int level)
+{
+    size_t words = (size_t)room;
+    for (int l = 0; l <= level; l++)
+        words = (words + 63) / 64;
+    return words;
+}
+
+// From room for `before` to room for `room`.
+static bool set_grow(struct agenda_set *set, int before, int room)
+{
+    for (int level = 0; level < AGENDA_LEVELS; level++) {
+        const size_t had = before ? words_of(before, level) : 0, words = words_of(room, level);
+        uint64_t *more = realloc(set->words[level], words * sizeof *more);
+        if (!more)
+            return false;
+        memset(more + had, 0, (words - had) * sizeof *more);
+        set->words[level] = more;
+    }
+    return true;
+}
+
+static bool grow(struct agenda *agenda, int room)
+{
+    struct agenda_item *more = realloc(agenda->items, (size_t)room * sizeof *more);
+    if (!more)
+        return false;
+    agenda->items = more;
+    if (agenda->by_time && !set_grow(&agenda->due, agenda->room, room))
+        return false;
+    agenda->room = room;
+    return true;
+}
+
 int agenda_init(struct agenda *agenda, int room, bool by_time)
 {
-    *agenda = (struct agenda){.items = malloc((size_t)room * sizeof *agenda->items),
-                              .room = room,
-                              .by_time = by_time,
-                              .due = {AGENDA_NONE, AGENDA_NONE}};
-    return agenda->items ? CLAB_OK : CLAB_ENOMEM;
+    *agenda = (struct agenda){.by_time = by_time};
+    if (grow(agenda, room))
+        return CLAB_OK;
+    agenda_free(agenda);
+    return CLAB_ENOMEM;
 }
 
 void agenda_free(struct agenda *agenda)
 {
     free(agenda->items);
+    for (int level = 0; level < AGENDA_LEVELS; level++)
+        free(agenda->due.words[level]);
     *agenda = (struct agenda){0};
 }
 
 bool agenda_reserve(struct agenda *agenda, int room)
 {
-    if (agenda->room >= room)
-        return true;
-    struct agenda_item *more = realloc(agenda->items, 2 * (size_t)room * sizeof *more);
-    if (!more)
-        return false;
-    agenda->items = more;
-    agenda->room = 2 * room;
-    return true;
+    return agenda->room >= room || grow(agenda, 2 * room);
 }
 
 // The earliest of those who are not due.
@@ -45,7 +75,7 @@ static uint64_t earliest(const struct agenda *agenda)
 
 double agenda_first(const struct agenda *agenda)
 {
-    uint64_t bits = agenda->due.first != AGENDA_NONE ? agenda->now : earliest(agenda);
+    uint64_t bits = !agenda_set_is_empty(&agenda->due) ? agenda->now : earliest(agenda);
     double when;
     memcpy(&when, &bits, sizeof when);
     return when;
