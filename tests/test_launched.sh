@@ -51,12 +51,12 @@ runs_the_bench() {
 }
 refuses_another_number_of_ranks() {
     ranks=2 launch "$program" -n 3
-    all_have 1 && grep -q -- '-n 3, but the job that this rank belongs to has 2 ranks' "$scratch/err.1"
+    all_have 2 && grep -q -- '-n 3, but the job that this rank belongs to has 2 ranks' "$scratch/err.1"
 }
 refuses_another_token() {
     ranks=2 launch sh -c '[ $RANK = 0 ] || export CLAB_TOKEN=00112233445566778899aabbccddeeff; exec "$@"' - \
         env CLAB_TIMEOUT=500ms "$program"
-    [ "${statuses[*]}" = '1 1' ] && leaves_nothing &&
+    [ "${statuses[*]}" = '1 2' ] && leaves_nothing &&
         grep -q 'rank 1: the job at 127.0.0.1:[0-9]* refuses our token: let CLAB_TOKEN, or else' "$scratch/err.1" &&
         grep -q 'rank 1 of 2 did not arrive within 0.5 s' "$scratch/err.0"
 }
@@ -73,7 +73,7 @@ names_a_port_in_use() {
     grep -q "port $port of 127.0.0.1 is in use .* choose another with MASTER_PORT" "$scratch/err" && leaves_nothing
 }
 names_an_address_that_is_not_ours() {
-    RANK=0 WORLD_SIZE=2 MASTER_ADDR=192.0.2.1 MASTER_PORT=$port run 1 "$program" &&
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=192.0.2.1 MASTER_PORT=$port run 2 "$program" &&
         why="$(cat "$scratch/err")" && grep -q '192.0.2.1 is not an address of this machine' "$scratch/err"
 }
 hears_of_a_killed_rank() {
