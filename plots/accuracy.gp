@@ -13,10 +13,10 @@ nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c eq "sendrecv" ? "send and
 of(i) = having(sprintf("$4 > 0 && $1 == \"%s\"", word(collectives, i)))
 
 # At each size the median error, and the median noise: size, error, noise.
-by_size = sprintf("< awk -F, '!/^#/ && $1 != \"collective\" && $4 > 0 { n = ++count[$4]; error[$4, n] = $10 < 0 ? -$10 : $10 + 0; noise[$4, n] = $11 + 0 } " \
+by_size = sprintf("< awk -F, '!/^#/ && $1 != \"collective\" && $4 > 0 { n = ++count[$4]; error[$4, n] = $10 < 0 ? -$10 : $10 + 0; if ($11 != \"\" && $11 != \"NaN\") noise[$4, ++twice[$4]] = $11 + 0 } " \
     ."function middle(a, s, n,   i, j, t, v) { for (i = 1; i <= n; i++) v[i] = a[s, i]; " \
     ."for (i = 2; i <= n; i++) { t = v[i]; for (j = i - 1; j > 0 && v[j] > t; j--) v[j + 1] = v[j]; v[j + 1] = t } return v[int((n + 1) / 2)] } " \
-    ."END { for (s in count) print s \",\" middle(error, s, count[s]) \",\" middle(noise, s, count[s]) }' '%s' | sort -t, -k1,1n", csv)
+    ."END { for (s in count) print s \",\" middle(error, s, count[s]) \",\" (twice[s] ? middle(noise, s, twice[s]) : \"NaN\") }' '%s' | sort -t, -k1,1n", csv)
 
 # ---- what was found --------------------------------------------------------------------------------------------------
 stats having("1") using (abs($10)) nooutput name "ERROR"
@@ -40,13 +40,13 @@ do for [terminal in terminals] {
     eval small_print(manifest("machine"))
     eval size_axis
     set tmargin at screen 0.9
-    set lmargin at screen 0.08
+    set lmargin at screen 0.1
     set xrange [SIZE_min / 1.6 : SIZE_max * 1.6]
     set yrange [-limit - 4 : limit + 4]
     set ytics 20
     set format y "%+.0f %%"
     set xlabel "size of the whole buffer"
-    set ylabel "error: above 0 it was promised slower than it is" offset label_offset
+    set ylabel "error: above 0 it was promised slower than it is" offset label_offset - 2
     plot by_size using 1:(-$3):3 with filledcurves linecolor rgb "#c8c8c8" fillstyle solid 0.7 noborder title "noise: measured twice", \
          0 with lines linestyle 97 notitle, \
          for [i = 1:N] of(i) using ($4 * 2 ** (0.06 * (i - (N + 1) / 2.0))):(clipped($10)) with points linestyle 10 + i pointsize 0.45 \
