@@ -18,7 +18,8 @@ enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
     LISTEN_EVERY = 16,       // calls that need not wait
 };
-// Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times.
+// Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times. Who is
+// lost has not waited for that.
 static const double last_words_here = 0.1, last_words_afar = 2.0;
 
 // Bytes that the first collective has moved, or what else counts on while it does something.
@@ -229,13 +230,15 @@ static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, 
 {
     struct clab_patience *p = &comm->patience;
     struct clab_bootstrap *boot = comm->job->bootstrap;
-    const double last_words = boot->nnodes > 1 ? last_words_afar : last_words_here;
     int peer, stage;
-    if (!clab_work_waits_for(work, &peer, &stage) || boot->presence(boot, comm->job_ranks[peer]) < CLAB_LEAVING)
+    const bool waits = clab_work_waits_for(work, &peer, &stage);
+    const enum clab_presence presence = waits ? boot->presence(boot, comm->job_ranks[peer]) : CLAB_PRESENT;
+    const bool is_afar = boot->nnodes > 1 && presence != CLAB_LOST;
+    if (presence < CLAB_LEAVING)
         p->left = 0;
     else if (p->left == 0)
         p->left = now;
-    return p->left > 0 && now - p->left >= last_words;
+    return p->left > 0 && now - p->left >= (is_afar ? last_words_afar : last_words_here);
 }
 
 // A long message moves although no stage ends, and what does not move has a deadline.
