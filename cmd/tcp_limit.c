@@ -17,8 +17,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "comm/comm.h"
+#include "job/job.h"
 
-enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, FIRST = 64 << 10, PATIENCE_MS = 10000 };
+enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, FIRST = 64 << 10, PATIENCE_MS = 10000, LOOK_MS = 20 };
 static const size_t calls[] = {64 << 10, 256 << 10, 1 << 20};
 static const double spin_seconds = 200e-6; // then the core is given away until the socket is ready
 static const double long_seconds = 50e-3;  // an exchange that is long enough to tell the rate, or trips the way
@@ -42,10 +44,23 @@ static int listen_at(const char *address, struct sockaddr_in *bound_p)
     return -1;
 }
 
-static int accept_soon(int listener)
+// Whether `fd` becomes ready while the other one of ranks 0 and 1 of the job is there: no wait is deaf to its end.
+static bool wait_ready(struct clab_job *job, int fd, int events)
 {
-    struct pollfd one = {listener, POLLIN, 0};
-    return poll(&one, 1, PATIENCE_MS) == 1 ? accept(listener, NULL, NULL) : -1;
+    struct clab_bootstrap *boot = job->bootstrap;
+    const double deadline = clab_now() + PATIENCE_MS * 1e-3;
+    struct pollfd one = {fd, (short)events, 0};
+    while (poll(&one, 1, LOOK_MS) == 0) {
+        clab_job_listen(job);
+        if (boot->presence(boot, job->rank == 0 ? 1 : 0) >= CLAB_LEAVING || clab_now() > deadline)
+            return false;
+    }
+    return true;
+}
+
+static int accept_soon(struct clab_job *job, int listener)
+{
+    return wait_ready(job, listener, POLLIN) ? accept(listener, NULL, NULL) : -1;
 }
 
 static int connect_to(const struct sockaddr_in *name)
@@ -62,7 +77,7 @@ static int connect_to(const struct sockaddr_in *name)
 }
 
 // Rank 0 says where it listens: an address and a port, 0: nowhere.  *fd_p is -1 in all ranks unless both are connected
-static int open_pair(struct clab_comm *control, const char *address, int *fd_p)
+static int open_pair(struct clab_job *job, struct clab_comm *control, const char *address, int *fd_p)
 {
     const int rank = clab_comm_rank(control), one = 1;
     struct sockaddr_in name = {0};
@@ -71,7 +86,7 @@ static int open_pair(struct clab_comm *control, const char *address, int *fd_p)
     if (!err && name.sin_port && rank == 1)
         fd = connect_to(&name);
     if (!err && listener >= 0)
-        fd = accept_soon(listener);
+        fd = accept_soon(job, listener);
     if (listener >= 0)
         close(listener);
     connected = rank > 1 || fd >= 0;
@@ -90,6 +105,7 @@ static int open_pair(struct clab_comm *control, const char *address, int *fd_p)
 // ---- both ways at once ---------------------------------------------------------------------------------------
 
 struct flow {
+    struct clab_job *job;
     int fd;
     char *out, *in; // (bytes) each
     size_t bytes, call;
@@ -112,8 +128,8 @@ static bool step(ssize_t answer, size_t *done_p, bool *moved_p)
 
 static bool wait_for(const struct flow *f, bool sends, bool receives, double since)
 {
-    struct pollfd one = {f->fd, (short)((sends ? POLLOUT : 0) | (receives ? POLLIN : 0)), 0};
-    return clab_now() - since < spin_seconds || poll(&one, 1, PATIENCE_MS) == 1;
+    return clab_now() - since < spin_seconds ||
+           wait_ready(f->job, f->fd, (sends ? POLLOUT : 0) | (receives ? POLLIN : 0));
 }
 
 static bool exchange(const struct flow *f)
@@ -235,9 +251,9 @@ int tcp_limit_measure(struct clab_job *job, struct clab_comm *control, const cha
     }
     CLAB_TRY(clab_alloc(job, 2 * bytes, &memory));
     memset(memory, 1, 2 * bytes); // pages of its own
-    int err = open_pair(control, address, &fd);
+    int err = open_pair(job, control, address, &fd);
     if (fd >= 0) {
-        measure((struct flow){fd, memory, (char *)memory + bytes, bytes, calls[0]}, clab_comm_rank(control) == 0,
+        measure((struct flow){job, fd, memory, (char *)memory + bytes, bytes, calls[0]}, clab_comm_rank(control) == 0,
                 &limit);
         read_congestion(fd, &limit);
         close(fd);
