@@ -3,7 +3,8 @@
 # Runs the tests and counts their cases.
 #
 #   tests/run.sh BUILD [NAME]    all of BUILD/tests/test_* and tests/test_*.sh, or those with NAME in their name, but
-#                                those whose name is in CLAB_TEST_EXCEPT ("gloo mpi"), which are named at the end
+#                                those whose name is in CLAB_TEST_EXCEPT ("gloo mpi"), which are named at the end; names of
+#                                no test are refused
 #
 # - A test is a program that speaks TAP on its standard output: cmocka's do when asked; scripts print `ok NAME` or
 #   `not ok NAME: WHY` themselves. What says nothing, crashes, hits the limit or stops short of its plan has failed.
@@ -110,6 +111,11 @@ settle() {
     done
 }
 
+for except in ${CLAB_TEST_EXCEPT-}; do
+    compgen -G "tests/test_$except.*" >/dev/null && continue
+    echo "tests/run.sh: CLAB_TEST_EXCEPT names '$except', but there is no tests/test_$except.c or .sh" >&2
+    exit 1
+done
 mkdir -p "$build/tests" || exit 1
 for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
