@@ -12,6 +12,7 @@
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it
 #   started is killed when they are over.
 # - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
+#   Those that judge how long something takes say `Runs alone` in their first lines, and come after the others, one by one.
 # - Prints a line a test, then what failed and why things were skipped; the last line is `N passed, N failed`, and
 #   `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
 set -u
@@ -116,17 +117,27 @@ for except in ${CLAB_TEST_EXCEPT-}; do
     echo "tests/run.sh: CLAB_TEST_EXCEPT names '$except', but there is no tests/test_$except.c or .sh" >&2
     exit 1
 done
-mkdir -p "$build/tests" || exit 1
-for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
-    [ -e "$source" ] || continue
-    base=$(basename "${source%.c}")
-    short=${base#test_}
-    case " ${CLAB_TEST_EXCEPT-} " in *" ${short%.sh} "*) continue ;; esac
+# Start the test whose source is $1 when fewer than $2 run.
+start() {
+    local base log test
+    base=$(basename "${1%.c}")
     log=$build/tests/$base.log test=("$build/tests/$base")
-    [[ $source == *.c ]] || test=("$source" "$build")
-    settle "$jobs"
+    [[ $1 == *.c ]] || test=("$1" "$build")
+    settle "$2"
     run "$log" "${test[@]}" &
     running[$log]=$!
+}
+
+mkdir -p "$build/tests" || exit 1
+alone=()
+for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
+    [ -e "$source" ] || continue
+    short=$(basename "${source%.*}")
+    case " ${CLAB_TEST_EXCEPT-} " in *" ${short#test_} "*) continue ;; esac
+    if head -n 12 "$source" | grep -q 'Runs alone'; then alone+=("$source"); else start "$source" "$jobs"; fi
+done
+for source in "${alone[@]}"; do
+    start "$source" 1
 done
 settle 1
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The control pages among threads, one a seat, so that a thread sanitizer sees every access.
+// The control pages among threads, one a seat, so that a thread sanitizer sees every access. Runs alone.
 
 #include "job/control.h"
 

@@ -47,6 +47,12 @@ leaves_out_what_is_excepted() {
     printf '#!/bin/bash\necho not ok\n' >"$scratch/tests/test_other.sh"
     CLAB_TEST_EXCEPT=other sums 0 '1 passed, 0 failed' 'echo ok a' && rm "$scratch/tests/test_other.sh"
 }
+lets_those_alone_that_say_so() {
+    printf '#!/bin/bash\nsleep 0.3\necho ok b\ntouch %s\n' "$scratch/over" >"$scratch/tests/test_other.sh"
+    chmod +x "$scratch/tests/test_other.sh"
+    CLAB_TEST_JOBS=2 sums 0 '2 passed, 0 failed' "# Runs alone.
+        [ -e $scratch/over ] && echo ok a" && rm "$scratch/tests/test_other.sh"
+}
 refuses_to_leave_out_what_is_not_there() {
     ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) && grep -q "there is no tests/test_ohter" <<<"$why"
 }
@@ -58,6 +64,7 @@ fails_if_there_is_nothing() {
 check_each counts_cases_not_programs counts_cases_without_numbers counts_failures counts_skips_with_a_reason \
     fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans \
     fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
-    ends_what_hangs_and_its_children leaves_out_what_is_excepted refuses_to_leave_out_what_is_not_there \
+    ends_what_hangs_and_its_children leaves_out_what_is_excepted \
+    lets_those_alone_that_say_so refuses_to_leave_out_what_is_not_there \
     fails_if_there_is_nothing
 exit $failed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The emulated wire: a message takes the network's time and no less, both ways at once cost no more than one, who waits
-// leaves its core free, and results are what they are without it.
+// leaves its core free, and results are what they are without it. Runs alone.
 
 #include "job_fixture.h"
 

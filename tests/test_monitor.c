@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The monitored barrier: who was late, by how much, and who did not come; the same at every rank.
+// The monitored barrier: who was late, by how much, and who did not come; the same at every rank. Runs alone.
 
 #include "comm_fixture.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The store as a process, with members and with those who would not be: who joins, who meets, what is heard, what ends.
+// Runs alone.
 
 #include "job/store_client.h"
 
