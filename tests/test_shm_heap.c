@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -68,6 +69,33 @@ static void test_blocks_are_aligned_zeroed_and_apart(void **state)
     }
 }
 
+static blkcnt_t blocks_of(const struct fixture *f)
+{
+    struct stat status;
+    assert_int_equal(fstat(f->fd, &status), 0);
+    return status.st_blocks;
+}
+
+static void test_pages_that_were_touched_are_given_back(void **state)
+{
+    struct fixture *f = *state;
+    void *kept, *freed, *untouched;
+    assert_int_equal(shm_heap_alloc_sparse(f->heap, MIB, &kept), CLAB_OK);
+    assert_int_equal(shm_heap_alloc_sparse(f->heap, MIB, &freed), CLAB_OK);
+    assert_int_equal(shm_heap_alloc_sparse(f->heap, MIB, &untouched), CLAB_OK);
+    memset(kept, 1, MIB);
+    const blkcnt_t before = blocks_of(f);
+    ((char *)freed)[MIB - 1] = 1; // its last page alone
+    assert_true(blocks_of(f) > before);
+    shm_heap_free(f->heap, freed);
+    assert_int_equal(blocks_of(f), before);
+    shm_heap_free(f->heap, untouched);
+    assert_int_equal(blocks_of(f), before);
+    assert_int_equal(((char *)kept)[MIB - 1], 1);
+    shm_heap_free(f->heap, kept);
+    assert_int_equal(blocks_of(f), 0);
+}
+
 static void test_too_large_is_refused_and_harmless(void **state)
 {
     struct fixture *f = *state;
@@ -93,6 +121,7 @@ static void test_large_blocks_begin_at_huge_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pages_that_were_touched_are_given_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_blocks_are_aligned_zeroed_and_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_too_large_is_refused_and_harmless, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_blocks_begin_at_huge_pages, set_up, tear_down),

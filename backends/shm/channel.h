@@ -29,11 +29,11 @@ struct shm_queue {
 };
 
 // What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
-// for `consumed` must find it.
+// for `consumed` must find it. Whoever touches a page of it makes the kernel map that, and unmap it later: a member that
+// gets no message leaves no page behind.
 struct shm_area {
-    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed; // members that have
-    uint32_t members;
-    struct shm_area *next;     // in the owner's list of closed areas
+    // Member 0's counts for all: those that have closed, and then, but for itself, those that have freed their own area.
+    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed;
     _Atomic bool is_revoked;   // the owner has failed: what it has offered for reading is no longer its messages
     struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
 };
@@ -57,6 +57,7 @@ struct clab_endpoint {
     struct shm_area **peer_areas; // (nranks)
     char *bounce;                 // SHM_READV_BLOCK bytes
     char *board;                  // (group->board_bytes), in member 0's share
+    struct shm_closed *closed;    // for close(), which can not fail
 };
 
 // Move what can be moved of `t` through its channel; sets t->done.

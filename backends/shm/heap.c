@@ -8,10 +8,12 @@
 
 #include "shm/shm.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
@@ -121,15 +123,27 @@ static void merge_free(struct shm_heap *heap)
     }
 }
 
+// Whether any page of the block was ever touched: to look for one is cheaper than to go through all processes' mappings.
+static bool has_pages(const struct shm_heap *heap, const struct block *block)
+{
+    const off_t start = (off_t)(heap->file_offset + block->start), data = lseek(heap->fd, start, SEEK_DATA);
+    return data < 0 ? errno != ENXIO : data < start + (off_t)block->bytes; // ENXIO: none from here to the file's end
+}
+
+static void give_pages_back(const struct shm_heap *heap, const struct block *block)
+{
+    if (has_pages(heap, block) && fallocate(heap->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                            (off_t)(heap->file_offset + block->start), (off_t)block->bytes))
+        memset(heap->memory + block->start, 0, block->bytes); // a kernel that can not punch: zero it by hand
+}
+
 void shm_heap_free(struct shm_heap *heap, void *memory)
 {
     size_t start = (size_t)((char *)memory - heap->memory);
     for (struct block *block = heap->first; block; block = block->next)
         if (block->used && block->start == start) {
             block->used = false;
-            if (fallocate(heap->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(heap->file_offset + start),
-                          (off_t)block->bytes))
-                memset(memory, 0, block->bytes); // a kernel that can not punch: zero it by hand
+            give_pages_back(heap, block);
             merge_free(heap);
             return;
         }

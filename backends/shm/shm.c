@@ -22,7 +22,7 @@
 #include "shm/channel.h"
 
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }; // NAP: ns
-#define GREET UINT64_C(0x73686d2067726565) // the keys of attach's two meetings
+#define GREET UINT64_C(0x73686d2067726565)                                        // the keys of attach's two meetings
 
 // ---- domain --------------------------------------------------------------------------------------------------
 
@@ -101,6 +101,10 @@ static int map_file(struct clab_domain *domain)
 static void detach(struct clab_domain *domain)
 {
     shm_heap_destroy(domain->heap);
+    for (struct shm_closed *closed = domain->closed, *next; closed; closed = next) {
+        next = closed->next;
+        free(closed);
+    }
     if (domain->base != MAP_FAILED && domain->base)
         munmap(domain->base, domain->bytes);
     free(domain->pids);
@@ -131,17 +135,22 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     return CLAB_OK;
 }
 
-// Free the areas that no member uses any more.
+// Free the areas that no member uses any more; member 0's when the others have no need of its count, either.
 static void reap(struct clab_domain *domain)
 {
-    for (struct shm_area **link = &domain->closed; *link;) {
-        struct shm_area *area = *link;
-        if (atomic_load_explicit(&area->closed, memory_order_acquire) < area->members) {
-            link = &area->next;
+    for (struct shm_closed **link = &domain->closed; *link;) {
+        struct shm_closed *closed = *link;
+        const bool counts = closed->area == closed->first;
+        const uint32_t awaited = counts ? 2 * closed->members - 1 : closed->members;
+        if (atomic_load_explicit(&closed->first->closed, memory_order_acquire) < awaited) {
+            link = &closed->next;
             continue;
         }
-        *link = area->next;
-        shm_heap_free(domain->heap, area);
+        *link = closed->next;
+        shm_heap_free(domain->heap, closed->area);
+        if (!counts)
+            atomic_fetch_add_explicit(&closed->first->closed, 1, memory_order_release);
+        free(closed);
     }
 }
 
@@ -183,6 +192,7 @@ static void release_endpoint(struct clab_endpoint *endpoint)
     free(endpoint->receive);
     free(endpoint->peer_areas);
     free(endpoint->bounce);
+    free(endpoint->closed);
     free(endpoint);
 }
 
@@ -200,7 +210,9 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     endpoint->receive = calloc(n * CLAB_LANES, sizeof *endpoint->receive);
     endpoint->peer_areas = calloc(n, sizeof(struct shm_area *));
     endpoint->bounce = malloc(SHM_READV_BLOCK);
-    if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->bounce) {
+    endpoint->closed = malloc(sizeof *endpoint->closed);
+    if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->bounce ||
+        !endpoint->closed) {
         release_endpoint(endpoint);
         return NULL;
     }
@@ -232,7 +244,6 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     if ((err = alloc_area(domain, area_bytes, group->board_bytes > 0, &memory)))
         goto fail;
     endpoint->area = memory;
-    endpoint->area->members = (uint32_t)group->nranks;
     mine = (uint64_t)((char *)memory - domain->base);
     if ((err = group->exchange(group, &mine, sizeof mine, all)))
         goto fail; // the area stays: a member may have learnt where it lies
@@ -263,10 +274,13 @@ static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
         atomic_store_explicit(&endpoint->area->is_revoked, true, memory_order_relaxed);
         atomic_thread_fence(memory_order_release); // before anything that the caller writes to its buffers now
     }
-    endpoint->area->next = domain->closed;
-    domain->closed = endpoint->area;
-    for (int r = 0; r < endpoint->nranks; r++)
-        atomic_fetch_add_explicit(&endpoint->peer_areas[r]->closed, 1, memory_order_release);
+    *endpoint->closed = (struct shm_closed){.area = endpoint->area,
+                                            .first = endpoint->peer_areas[0],
+                                            .members = (uint32_t)endpoint->nranks,
+                                            .next = domain->closed};
+    domain->closed = endpoint->closed;
+    endpoint->closed = NULL; // it is the domain's
+    atomic_fetch_add_explicit(&endpoint->peer_areas[0]->closed, 1, memory_order_release);
     reap(domain);
     release_endpoint(endpoint);
 }

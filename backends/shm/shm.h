@@ -28,16 +28,23 @@ struct shm_bell {
     _Alignas(64) _Atomic uint32_t sleeping; // the rank is, or is about to be, asleep on this futex
 };
 
+// The area of an endpoint that is closed here, but perhaps not at all its members.
+struct shm_closed {
+    struct shm_area *area, *first; // this rank's, member 0's
+    uint32_t members;
+    struct shm_closed *next;
+};
+
 struct clab_domain {
     struct clab_bootstrap *boot;
     char *base;         // of the mapping of the backend's part of the file
     size_t bytes;       // mapped
     size_t share_bytes; // each rank's
     struct shm_heap *heap;
-    pid_t *pids;             // (nranks), for process_vm_readv
-    bool may_readv;          // every rank can read every other
-    bool crowded;            // more ranks than cores: give the core away at once
-    struct shm_area *closed; // areas of closed endpoints that a peer may still touch
+    pid_t *pids;               // (nranks), for process_vm_readv
+    bool may_readv;            // every rank can read every other
+    bool crowded;              // more ranks than cores: give the core away at once
+    struct shm_closed *closed; // areas that a peer may still touch
 };
 
 static inline struct shm_bell *shm_bell(const struct clab_domain *domain, int job_rank)
