@@ -202,6 +202,8 @@ int clab_compute(struct clab_job *job, enum clab_precision precision, double flo
 // How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1. In
 // virtual time, which is exact, always 1.
 int clab_repeats(double seconds, double once);
+// How many samples of the same are worth while: `wanted`. In virtual time, where each is like the first, 1.
+int clab_samples(int wanted);
 
 // Report `n` samples of `quantity` in `unit` ("s", "B", "1"): rank 0 prints median and interval, and appends a row to
 // the results file when a lab run asked for one (CLAB_RESULTS). Other ranks' calls do nothing.

@@ -6,9 +6,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "clab.h"
 #include "clock.h"
+#include "comm/comm.h"
 #include "needs.h"
 #include "sim.h"
 
@@ -329,6 +331,53 @@ static void test_a_communicator_costs_what_is_assumed(void **state)
     }
 }
 
+static double pages_of(const struct clab_job *job)
+{
+    struct stat status;
+    return fstat(job->bootstrap->segment_fd, &status) ? -1 : (double)status.st_blocks / 8; // of 512 B, of 4 KiB
+}
+
+static int make_many(struct clab_job *job, struct clab_comm *comm)
+{
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 20; k++) {
+            struct clab_comm *made;
+            CLAB_TRY(clab_comm_create(job, &made));
+            CLAB_TRY(clab_barrier(made));
+            clab_comm_destroy(made);
+        }
+        CLAB_TRY(clab_barrier(comm));
+        seen->end[i][clab_comm_rank(comm)] = pages_of(job);
+        CLAB_TRY(clab_barrier(comm));
+    }
+    return CLAB_OK;
+}
+
+static void test_communicators_leave_no_pages_behind(void **state)
+{
+    (void)state;
+    needs_inih();
+    assert_int_equal(run_on(easy, 4, make_many), 0);
+    for (int r = 0; r < 4; r++) {
+        assert_true(seen->end[0][r] > 0);
+        assert_true(seen->end[1][r] < seen->end[0][r] + 10); // of 20 more
+    }
+}
+
+static int count_samples(struct clab_job *job, struct clab_comm *comm)
+{
+    (void)job, (void)comm;
+    return clab_samples(9) == 1 && clab_repeats(1, 1e-9) == 1 ? CLAB_OK : CLAB_EWRONG;
+}
+
+static void test_one_sample_is_enough(void **state)
+{
+    (void)state;
+    needs_inih();
+    assert_int_equal(run_on(easy, 2, count_samples), 0);
+    assert_int_equal(clab_samples(9), 9); // no job: the wall's clock
+}
+
 // ---- what goes wrong -----------------------------------------------------------------------------------------
 
 static int call_different_things(struct clab_job *job, struct clab_comm *comm)
@@ -435,6 +484,8 @@ int main(void)
         cmocka_unit_test(test_work_hides_behind_the_network),
         cmocka_unit_test(test_stragglers_compute_slower_and_others_wait),
         cmocka_unit_test(test_a_communicator_costs_what_is_assumed),
+        cmocka_unit_test(test_communicators_leave_no_pages_behind),
+        cmocka_unit_test(test_one_sample_is_enough),
         cmocka_unit_test(test_ranks_that_call_different_things_are_told),
         cmocka_unit_test(test_the_death_of_a_rank_ends_the_others_call),
         cmocka_unit_test(test_settings_that_can_not_be_are_refused),

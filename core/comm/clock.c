@@ -36,6 +36,11 @@ int clab_repeats(double seconds, double once)
     return more < MOST ? 1 + (int)fmax(0, more) : MOST;
 }
 
+int clab_samples(int wanted)
+{
+    return virtual_time ? 1 : wanted;
+}
+
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes)
 {
     struct clab_clock *clock = clab_clock_of(job);

@@ -103,8 +103,9 @@ static double break_even(int k, double seconds[][REPEATS], int i)
 static void measure(struct loop *loop, int k, bool last)
 {
     double seconds[PHASES + 1][REPEATS] = {0}, even[REPEATS]; // the last row is the total
+    const int repeats = clab_samples(REPEATS);
     char name[32];
-    for (int i = 0; i < REPEATS; i++) {
+    for (int i = 0; i < repeats; i++) {
         memset(loop->spent, 0, sizeof loop->spent);
         memset(loop->out, 0xff, loop->count * sizeof *loop->out); // NaN
         train(loop, k);
@@ -114,13 +115,13 @@ static void measure(struct loop *loop, int k, bool last)
     }
     must(clab_allreduce(loop->clock, seconds, seconds, sizeof seconds / sizeof(double), CLAB_F64, CLAB_MAX));
     snprintf(name, sizeof name, "iteration/%d", k);
-    must(clab_report(loop->clock, name, "s", seconds[PHASES], REPEATS));
+    must(clab_report(loop->clock, name, "s", seconds[PHASES], repeats));
     for (int p = 0; last && p < PHASES; p++)
-        must(clab_report(loop->clock, phase_names[p], "s", seconds[p], REPEATS));
-    for (int i = 0; last && i < REPEATS; i++)
+        must(clab_report(loop->clock, phase_names[p], "s", seconds[p], repeats));
+    for (int i = 0; last && i < repeats; i++)
         even[i] = break_even(k, seconds, i);
     if (last && k > 1)
-        must(clab_report(loop->clock, "break_even", "iterations", even, REPEATS));
+        must(clab_report(loop->clock, "break_even", "iterations", even, repeats));
 }
 
 int main(int argc, char **argv)

@@ -89,12 +89,13 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
     const struct clab_comm_traffic end = clab_comm_traffic(comm);
     check(b);
     double messages = (double)(end.messages - start.messages), sent = (double)(end.bytes_sent - start.bytes_sent);
-    double once = time_calls(comm, b, 3), samples[SAMPLES];
+    const int nsamples = clab_samples(SAMPLES);
+    double once = time_calls(comm, b, clab_samples(3)), samples[SAMPLES];
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
-    for (int i = 0; i < SAMPLES; i++)
+    for (int i = 0; i < nsamples; i++)
         samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
     double sum = check(b);
-    report(comm, "time", method, bytes, "s", samples, SAMPLES);
+    report(comm, "time", method, bytes, "s", samples, nsamples);
     report(comm, "messages", method, bytes, "1", &messages, 1);
     report(comm, "bytes_sent", method, bytes, "B", &sent, 1);
     report(comm, "checksum", "sum", bytes, "1", &sum, 1);
