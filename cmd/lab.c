@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/machine.h"
@@ -24,7 +25,6 @@
 #include "job/job.h"
 #include "kit.h"
 #include "line.h"
-#include "sim/virtual.h"
 #include "net.h"
 
 enum { PROBES = 3 }; // runs of each probe, of which the median counts
@@ -36,35 +36,12 @@ struct session {
     struct clab_machine machine; // as it was before we began
     struct lab_setting setting;
     struct lab_results probe, results;
-    struct clab_net *net;
-    const char *net_name;     // "none" without one
-    char why[CLAB_NET_WHY];   // there is none
+    struct lab_nets nets;
     const char *root, *build; // folders of the kit, and of what was built
     char *log, *csv, *figure;
 };
 
 // ---- before measuring ----------------------------------------------------------------------------------------
-
-// The default network, this machine's profile, may be missing or broken: then nothing that needs it is predicted.
-static int load_profile(struct session *s)
-{
-    CLAB_TRY(clab_net_load_profile("shm", s->why, &s->net));
-    s->net_name = s->net ? "machine" : "none";
-    return CLAB_OK;
-}
-
-static int load_net(struct session *s)
-{
-    const bool is_virtual = s->context.is_virtual;
-    const char *name = s->request.net ? s->request.net : is_virtual ? clab_sim_net_name() : NULL;
-    if (!name)
-        return load_profile(s);
-    if (is_virtual)
-        setenv("CLAB_NET", name, 1);
-    const char *slash = strrchr(name, '/');
-    s->net_name = slash ? slash + 1 : name;
-    return clab_net_load(name, &s->net);
-}
 
 static int name_files(struct session *s)
 {
@@ -78,9 +55,9 @@ static int name_files(struct session *s)
     else
         snprintf(folder, sizeof folder, "%s/results", s->root);
     CLAB_TRY(kit_make_folder(folder));
-    if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->net_name, s->conf.ranks) <
+    if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->nets.name, s->conf.ranks) <
             0 ||
-        asprintf(&s->figure, "%s/plots/%s-%s-%s-%d", s->build, s->conf.id, s->setting.backend, s->net_name,
+        asprintf(&s->figure, "%s/plots/%s-%s-%s-%d", s->build, s->conf.id, s->setting.backend, s->nets.name,
                  s->conf.ranks) < 0)
         return CLAB_ENOMEM;
     return clab_output_check(s->csv);
@@ -100,23 +77,45 @@ static void leave_out_what_is_too_large(struct session *s)
                s->conf.ranks, sizes->words[sizes->count - 1]);
 }
 
+static int find_backend(const struct session *s, const struct clab_backend **backend_p)
+{
+    const char *name;
+    CLAB_TRY(lab_request_backend(&s->request, &s->conf, &name));
+    if (!(*backend_p = clab_backend_find(name)))
+        return CLAB_EUNSUPPORTED; // it has been said what there is
+    if (!(*backend_p)->is_virtual || !s->request.emulate)
+        return CLAB_OK;
+    clab_error("lab: --emulate %s: the backend sim has a network of its own; say --net %s instead", s->request.emulate,
+               s->request.emulate);
+    return CLAB_EINVAL;
+}
+
 static int prepare(struct session *s, const char *folder)
 {
-    CLAB_TRY(lab_conf_load(s->root, folder, &s->conf));
-    CLAB_TRY(lab_request_apply(&s->request, &s->conf));
-    s->setting.build = s->build;
-    s->setting.conf = &s->conf;
-    s->setting.backend = s->request.backend ? s->request.backend : s->conf.backends.words[0];
-    const struct clab_backend *backend = clab_backend_find(s->setting.backend);
-    s->context.is_virtual = backend && backend->is_virtual;
-    if (s->context.is_virtual && !s->request.pairs)
-        s->conf.pairs = s->conf.sweep_pairs = 1; // one is as another
-    if (s->context.is_virtual && !s->request.sizes)
+    struct lab_conf *conf = &s->conf;
+    struct lab_context *context = &s->context;
+    const struct clab_backend *backend;
+    CLAB_TRY(lab_conf_load(s->root, folder, conf));
+    CLAB_TRY(find_backend(s, &backend));
+    CLAB_TRY(lab_conf_use(conf, backend->name));
+    CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
+    CLAB_TRY(lab_request_apply(&s->request, conf));
+    context->is_virtual = backend->is_virtual;
+    context->is_emulated = s->request.emulate;
+    if (context->is_virtual && !s->request.pairs)
+        conf->pairs = conf->sweep_pairs = 1; // one is as another
+    if (context->is_virtual && !s->request.sizes)
         leave_out_what_is_too_large(s);
-    CLAB_TRY(load_net(s));
+    CLAB_TRY(lab_nets_load(&s->request, backend->name, backend->is_virtual, &s->nets));
+    s->setting = (struct lab_setting){s->build, backend->name, s->request.emulate, conf, NULL};
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
-    s->context = (struct lab_context){&s->conf, s->net, &s->probe, s->conf.ranks, clab_cores(), s->context.is_virtual};
+    context->conf = conf;
+    context->net = s->nets.net;
+    context->machine = s->nets.machine;
+    context->probe = &s->probe;
+    context->ranks = conf->ranks;
+    context->cores = clab_cores();
     clab_machine_read(&s->machine);
     unlink(s->log);
     return CLAB_OK;
@@ -135,9 +134,9 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
 
 static int measure_program(struct session *s, enum lab_program program, int ranks, const struct lab_words *iterations)
 {
-    if (!s->context.is_virtual)
+    if (!s->context.is_virtual && !s->context.is_emulated) // over a wire it does not matter where the cores are
         CLAB_TRY(lab_line_measure(s->setting.backend, program, ranks, &s->probe));
-    return lab_run(&s->setting, program, ranks, &s->conf.sizes, iterations, &s->results);
+    return lab_run(&s->setting, program, ranks, iterations, &s->results);
 }
 
 static int measure_pairs(struct session *s, int ranks, const struct lab_words *iterations, int pairs)
@@ -157,8 +156,8 @@ static int measure(struct session *s)
     const struct lab_conf *conf = &s->conf;
     const int probes = s->context.is_virtual ? 1 : PROBES;
     for (int i = 0; i < probes * conf->probe_ranks.count; i++)
-        CLAB_TRY(lab_run(&s->setting, LAB_BEFORE, atoi(conf->probe_ranks.words[i / probes]), &conf->sizes,
-                         &conf->probe_iterations, &s->probe));
+        CLAB_TRY(lab_run(&s->setting, LAB_BEFORE, atoi(conf->probe_ranks.words[i / probes]), &conf->probe_iterations,
+                         &s->probe));
     CLAB_TRY(measure_pairs(s, conf->ranks, &conf->iterations, conf->pairs));
     for (int i = 0; i < conf->sweep.count && !s->request.no_sweep; i++)
         if (atoi(conf->sweep.words[i]) != conf->ranks)
@@ -182,12 +181,15 @@ static int describe_line(const struct session *s, struct clab_manifest *m)
 {
     const struct lab_series *line = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "line");
     struct clab_summary summary;
+    if (!line)
+        return CLAB_OK; // a wire is emulated
     CLAB_TRY(clab_summarize(line->samples, line->n, &summary));
     CLAB_TRY(clab_manifest_add(m, "line", "%.3g ns between two cores, %.3g to %.3g ns meanwhile", 1e9 * summary.median,
                                1e9 * summary.min, 1e9 * summary.max));
     if (!line_is_same(clab_quantile(line->samples, line->n, 0.25), clab_quantile(line->samples, line->n, 0.75)))
         return clab_manifest_add(m, "warning", "the host moved the cores about while this was measured");
-    const double known = s->net ? clab_net_placed(s->net, (struct clab_look){.line = summary.median})->look.line : 0;
+    const double known =
+        s->nets.net ? clab_net_placed(s->nets.net, (struct clab_look){.line = summary.median})->look.line : 0;
     if (known > 0 && !line_is_same(summary.median, known))
         return clab_manifest_add(
             m, "warning",
@@ -207,14 +209,20 @@ static int describe(const struct session *s, struct clab_manifest *m)
     CLAB_TRY(clab_manifest_add(m, "pairs", "%d", conf->pairs));
     for (int i = 0; i < conf->sizes.count; i++)
         CLAB_TRY(clab_manifest_add(m, "bytes", "%s", conf->sizes.words[i]));
-    CLAB_TRY(clab_manifest_add(m, "net", "%s", s->net_name));
+    for (int i = 0; i < conf->options.count; i++)
+        CLAB_TRY(clab_manifest_add(m, "option", "%s", conf->options.words[i]));
+    CLAB_TRY(clab_manifest_add(m, "net", "%s", s->nets.name));
+    if (s->context.is_emulated)
+        CLAB_TRY(clab_manifest_add(m, "emulate", "%s", s->nets.name));
     if (s->context.is_virtual)
         return clab_manifest_add(m, "time", "virtual, of the network");
     CLAB_TRY(describe_line(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
-    if (!s->net)
-        CLAB_TRY(clab_manifest_add(m, "warning", "times are not predicted: %s", s->why));
+    if (!s->nets.net)
+        CLAB_TRY(clab_manifest_add(m, "warning", "times are not predicted: %s", s->nets.why));
+    if (s->context.is_emulated && !s->nets.machine)
+        CLAB_TRY(clab_manifest_add(m, "warning", "predicted by the wire alone: %s", s->nets.why));
     return clab_machine_warn(&s->machine, conf->ranks, m);
 }
 
@@ -224,10 +232,11 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
     const char *warning = clab_manifest_get(manifest, "warning");
     printf("# lab %s: %s\n", conf->id, conf->title);
     if (s->context.is_virtual)
-        printf("# %d ranks in virtual time on %s, which also predicts\n", conf->ranks, s->net_name);
+        printf("# %d ranks in virtual time on %s, which also predicts\n", conf->ranks, s->nets.name);
     else
-        printf("# %d ranks on %d cores, backend %s, %d pairs of runs; predicted by: %s\n", conf->ranks,
-               s->context.cores, s->setting.backend, conf->pairs, s->net_name);
+        printf("# %d ranks on %d cores, backend %s%s, %d pairs of runs; predicted by: %s\n", conf->ranks,
+               s->context.cores, s->setting.backend, s->context.is_emulated ? " with an emulated wire" : "",
+               conf->pairs, s->nets.name);
     if (warning)
         printf("# warning: %s\n", warning);
 }
@@ -241,7 +250,7 @@ static int tell(struct session *s)
         err = lab_table_print(&s->context, &s->results);
     }
     if (!err)
-        err = lab_table_write(&s->context, &s->results, s->setting.backend, s->net_name, &manifest, s->csv);
+        err = lab_table_write(&s->context, &s->results, s->setting.backend, s->nets.name, &manifest, s->csv);
     if (!err)
         printf("# data: %s\n", kit_relative(s->root, s->csv));
     clab_manifest_free(&manifest);
@@ -273,24 +282,44 @@ static void session_free(struct session *s)
     lab_results_free(&s->probe);
     lab_results_free(&s->results);
     lab_conf_free(&s->conf);
-    clab_net_free(s->net);
+    lab_nets_free(&s->nets);
     free(s->log);
     free(s->csv);
     free(s->figure);
 }
 
+// One of several labs says how long it took, and which others failed does not keep it from running.
+static int run_one_of(const struct lab_words *folders, int i, struct session *s)
+{
+    const double begin = clab_now();
+    if (folders->count == 1)
+        return run_lab(s, folders->words[0]);
+    printf("%s# ---- lab %d of %d: %s\n", i ? "\n" : "", i + 1, folders->count, folders->words[i]);
+    fflush(stdout);
+    const int err = run_lab(s, folders->words[i]);
+    if (err)
+        clab_error("lab %d of %d, %s, failed; going on", i + 1, folders->count, folders->words[i]);
+    else
+        printf("# took %.1f s\n", clab_now() - begin);
+    fflush(stdout);
+    return err;
+}
+
+// The first error, after all have been tried; what was asked for wrongly, or an end of memory, ends it.
 static int run_labs(const struct lab_request *request, const char *root, const char *build)
 {
     struct lab_words folders = {0};
     CLAB_TRY(lab_select(root, request->lab, &folders));
-    int err = CLAB_OK;
-    for (int i = 0; !err && i < folders.count; i++) {
+    int first = CLAB_OK;
+    for (int i = 0; i < folders.count && first != CLAB_EINVAL && first != CLAB_ENOMEM; i++) {
         struct session session = {.request = *request, .root = root, .build = build};
-        err = run_lab(&session, folders.words[i]);
+        const int err = run_one_of(&folders, i, &session);
         session_free(&session);
+        if (!first)
+            first = err;
     }
     lab_words_free(&folders);
-    return err;
+    return first;
 }
 
 static int run(int argc, char **argv)

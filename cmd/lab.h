@@ -5,6 +5,7 @@
 // - lab_request.c  the command line.
 // - lab_find.c     which labs there are.
 // - lab_conf.c     lab.conf, checked.
+// - lab_net.c      the network that predicts.
 // - lab_run.c      starts a lab's programs and collects what they report.
 // - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c is one that is not short.
 // - lab_crowd.c    predicts times where more ranks than cores share them.
@@ -24,10 +25,12 @@ struct lab_words;
 // ---- lab_request.c -------------------------------------------------------------------------------------------
 
 struct lab_request {
-    const char *lab, *backend, *net; // net NULL: the machine's profile, if there is one
-    const char *sizes, *iterations;  // NULL: lab.conf's
-    const char *results;             // folder; NULL: results/ of the kit
-    int ranks, pairs;                // 0: lab.conf's
+    const char *lab, *backend;
+    const char *net;     // NULL: the machine's profile, if there is one; in virtual time, the default
+    const char *emulate; // the network whose wire is put between the ranks; NULL: none
+    const char *options, *sizes, *iterations; // NULL: lab.conf's
+    const char *results;                      // folder; NULL: results/ of the kit
+    int ranks, pairs;                         // 0: lab.conf's
     bool no_sweep, no_plot;
     char *command; // the whole line, for the manifest; for the caller to free; NULL: no memory
 };
@@ -35,8 +38,13 @@ struct lab_request {
 // The command line; what is wrong with it ends the program with STATUS_USAGE.
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
 
+// Whether `conf` runs on the backend that is asked for (the lab's first unless told); the line says on which it does.
+//   out:    *backend_p, one of conf->backends
+//   errors: CLAB_EINVAL
+int lab_request_backend(const struct lab_request *request, const struct lab_conf *conf, const char **backend_p);
+
 // What the command line says goes before what lab.conf says.
-//   errors: CLAB_EINVAL (the lab does not run on that backend, has no such list, ...; logged), CLAB_ENOMEM
+//   errors: CLAB_EINVAL (the lab has no such list, ...; logged), CLAB_ENOMEM
 int lab_request_apply(const struct lab_request *request, struct lab_conf *conf);
 
 // ---- lab_find.c ----------------------------------------------------------------------------------------------
@@ -47,7 +55,7 @@ int lab_select(const char *root, const char *id, struct lab_words *folders);
 
 // ---- lab_conf.c ----------------------------------------------------------------------------------------------
 
-enum { LAB_MAX_WORDS = 32, LAB_MAX_QUANTITIES = 16 };
+enum { LAB_MAX_WORDS = 32, LAB_MAX_QUANTITIES = 16, LAB_MAX_OVERRIDES = 32 };
 
 // Words of one setting, in order: "8 64 512".
 struct lab_words {
@@ -64,14 +72,20 @@ struct lab_quantity {
 
 struct lab_model;
 
+// A setting of [lab VARIANT]: it goes before that of [lab] on the backend of that name, or if VARIANT is "emulate", over
+// an emulated wire.
+struct lab_override {
+    char *variant, *name, *value;
+};
+
 struct lab_conf {
     char *folder;              // "07-ring-vs-tree"
     char *id, *title;          // "07"
     char *headline;            // what the row `ratio` compares: the last quantity that begins so
     struct lab_words backends; // that it runs on
     int ranks, pairs;
-    struct lab_words sizes, iterations; // the programs' arguments, in this order
-    struct lab_words sweep;             // other numbers of ranks, with `sweep_iterations` in place of `iterations`
+    struct lab_words options, sizes, iterations; // the programs' arguments, in this order
+    struct lab_words sweep; // other numbers of ranks, with `sweep_iterations` in place of `iterations`
     struct lab_words sweep_iterations;
     int sweep_pairs;
     struct lab_words
@@ -80,6 +94,8 @@ struct lab_conf {
     const struct lab_model *model;
     struct lab_quantity quantities[LAB_MAX_QUANTITIES];
     int nquantities;
+    struct lab_override overrides[LAB_MAX_OVERRIDES];
+    int noverrides;
 };
 
 // Set *words to the words of `text` between any of `separators`.
@@ -93,8 +109,25 @@ int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
 int lab_conf_read(FILE *file, const char *path, struct lab_conf *conf_p);
 void lab_conf_free(struct lab_conf *conf);
 
+// Let the settings of [lab VARIANT] go before those of [lab].  errors: CLAB_ENOMEM
+int lab_conf_use(struct lab_conf *conf, const char *variant);
+
 // What lab.conf says of the reported `quantity` ("time/ring/8": of "time"), or NULL.
 const struct lab_quantity *lab_conf_quantity(const struct lab_conf *conf, const char *quantity);
+
+// ---- lab_net.c -----------------------------------------------------------------------------------------------
+
+struct lab_nets {
+    struct clab_net *net;     // NULL: there is none, and times are not predicted
+    struct clab_net *machine; // with --emulate: this machine without the wire; NULL: not known, or no wire
+    const char *name;         // for file names: the network's, "machine", or "none"
+    char why[CLAB_NET_WHY];   // there is none
+};
+
+// The network that predicts a run on `backend`; in virtual time also the one that is simulated (CLAB_NET is set).
+//   errors: CLAB_ENOENT, CLAB_EPARSE (logged), CLAB_ENOMEM
+int lab_nets_load(const struct lab_request *request, const char *backend, bool is_virtual, struct lab_nets *nets);
+void lab_nets_free(struct lab_nets *nets);
 
 // ---- lab_run.c -----------------------------------------------------------------------------------------------
 
@@ -118,15 +151,16 @@ struct lab_results {
 // A way to run a lab's programs. Their output goes to `log`, which a failure leaves for the reader.
 struct lab_setting {
     const char *build, *backend; // build: where the labs' programs are
+    const char *emulate;         // a network; NULL: none
     const struct lab_conf *conf;
     const char *log;
 };
 
-// Run `program` once with `ranks` and the two lists of arguments, and add what it reports to *results.
+// Run `program` once with `ranks`, the lab's options and sizes, and `iterations`; add what it reports to *results.
 //   errors: CLAB_ENOENT (not built), CLAB_ESYS, CLAB_EIO, CLAB_EPARSE, CLAB_ENOMEM, CLAB_EWRONG (it failed: it, or its
 //           launcher, has said why)
-int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *first,
-            const struct lab_words *second, struct lab_results *results);
+int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *iterations,
+            struct lab_results *results);
 void lab_results_free(struct lab_results *results);
 
 // Add the rows that a program has written to `file`; `path` is what lines that refuse them call it.
@@ -146,9 +180,11 @@ double lab_series_median(const struct lab_series *series);
 struct lab_context {
     const struct lab_conf *conf;
     const struct clab_net *net;      // NULL: none was given; what needs one is not predicted
+    const struct clab_net *machine;  // where a wire is emulated: what hides behind it; else NULL
     const struct lab_results *probe; // what probes reported, and `line` (lab_line.c) between runs
     int ranks, cores;                // of the run; the sweep has other ranks
     bool is_virtual;                 // time is the network's, and exact
+    bool is_emulated;                // `net` is a wire on top of a backend of this machine
 };
 
 struct lab_model {
@@ -160,7 +196,8 @@ struct lab_model {
 const struct lab_model *lab_model_find(const char *name); // or NULL
 
 // Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's,
-// or where ranks share the cores of one machine lab_crowd.c's.
+// or where ranks share the cores of one machine lab_crowd.c's; over an emulated wire the longer one of the wire's and of
+// the machine's without it.
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
 
 // ---- lab_line.c ----------------------------------------------------------------------------------------------

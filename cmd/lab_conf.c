@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lab.conf: what a lab is, in text. [lab] describes the run; each further section is a quantity that the programs
-// report.
+// lab.conf: what a lab is, in text. [lab] describes the run; [lab sim] and so on say what is different on that backend,
+// [lab emulate] over an emulated wire; each further section is a quantity that the programs report.
 
 #include "lab.h"
 
@@ -97,7 +97,8 @@ static const struct field {
     {"backends", WORDS, offsetof(struct lab_conf, backends), true},
     {"ranks", NUMBER, offsetof(struct lab_conf, ranks), true},
     {"pairs", NUMBER, offsetof(struct lab_conf, pairs), true},
-    {"sizes", NUMBERS, offsetof(struct lab_conf, sizes), true},
+    {"options", WORDS, offsetof(struct lab_conf, options), false},
+    {"sizes", NUMBERS, offsetof(struct lab_conf, sizes), false},
     {"iterations", NUMBERS, offsetof(struct lab_conf, iterations), false},
     {"sweep", NUMBERS, offsetof(struct lab_conf, sweep), false},
     {"sweep_iterations", NUMBERS, offsetof(struct lab_conf, sweep_iterations), false},
@@ -121,8 +122,41 @@ static int set_lab(const struct clab_setting *s, struct lab_conf *conf)
         case MODEL: return set_model(s, target);
         }
     }
-    clab_error("%s:%d: [lab] has no setting '%s'", s->path, s->line, s->name);
+    clab_error("%s:%d: [%s] has no setting '%s'", s->path, s->line, s->section, s->name);
     return CLAB_EPARSE;
+}
+
+// Kept for lab_conf_use; that it can be set is found out now.
+static int add_override(const struct clab_setting *s, struct lab_conf *conf)
+{
+    const char *variant = s->section + strlen("lab ");
+    struct lab_conf scratch = {0};
+    bool known = !strcmp(variant, "emulate");
+    for (int i = 0; i < conf->backends.count; i++)
+        known |= !strcmp(variant, conf->backends.words[i]);
+    if (!known) {
+        clab_error("%s:%d: [%s]: the lab runs on no '%s' ([lab] above says on what)", s->path, s->line, s->section,
+                   variant);
+        return CLAB_EPARSE;
+    }
+    if (conf->noverrides == LAB_MAX_OVERRIDES)
+        return refuse(s, "at most 32 settings that differ");
+    const int err = set_lab(s, &scratch);
+    lab_conf_free(&scratch);
+    CLAB_TRY(err);
+    struct lab_override *o = &conf->overrides[conf->noverrides++];
+    *o = (struct lab_override){strdup(variant), strdup(s->name), strdup(s->value)};
+    return o->variant && o->name && o->value ? CLAB_OK : CLAB_ENOMEM;
+}
+
+int lab_conf_use(struct lab_conf *conf, const char *variant)
+{
+    for (const struct lab_override *o = conf->overrides; o < conf->overrides + conf->noverrides; o++) {
+        const struct clab_setting s = {.path = "lab.conf", .section = o->variant, .name = o->name, .value = o->value};
+        if (!strcmp(o->variant, variant))
+            CLAB_TRY(set_lab(&s, conf));
+    }
+    return CLAB_OK;
 }
 
 static bool is_set(const struct lab_conf *conf, const struct field *f)
@@ -166,6 +200,8 @@ static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
 
 static int use(void *context, const struct clab_setting *s)
 {
+    if (!strncmp(s->section, "lab ", 4))
+        return add_override(s, context);
     if (*s->section)
         return strcmp(s->section, "lab") ? set_quantity(s, context) : set_lab(s, context);
     clab_error("%s:%d: expected a [section] above the first key", s->path, s->line);
@@ -241,6 +277,11 @@ void lab_conf_free(struct lab_conf *conf)
     for (int i = 0; i < conf->nquantities; i++) {
         free(conf->quantities[i].name);
         free(conf->quantities[i].unit);
+    }
+    for (int i = 0; i < conf->noverrides; i++) {
+        free(conf->overrides[i].variant);
+        free(conf->overrides[i].name);
+        free(conf->overrides[i].value);
     }
     free(conf->folder);
     memset(conf, 0, sizeof *conf);

@@ -82,7 +82,7 @@ struct lab_counts lab_count(const struct clab_problem *problem, const struct cla
 
 bool lab_crowded(const struct lab_context *context, int ranks)
 {
-    return context->net && context->net->nlevels && ranks > context->cores;
+    return context->net && context->net->nlevels && !context->is_emulated && ranks > context->cores;
 }
 
 // Seconds of one rank's turn on a core, by the probe: its one stage and its call's own two, its work aside.

@@ -28,13 +28,13 @@ static struct clab_problem problem_of(const struct clab_algorithm *algorithm, in
 }
 
 // line: between the cores, in seconds (lab_line.c)
-static double simulate(const struct lab_context *context, double line, const struct clab_problem *problem,
-                       const struct clab_algorithm *algorithm)
+static double simulate(const struct lab_context *context, const struct clab_net *net, double line,
+                       const struct clab_problem *problem, const struct clab_algorithm *algorithm)
 {
     const struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(CLAB_F32), .calls = context->is_virtual ? 1 : 16, .look = {.line = line}};
     struct clab_sim_result result;
-    return clab_sim_run(problem, algorithm, context->net, &options, &result) == CLAB_OK ? result.seconds : NAN;
+    return clab_sim_run(problem, algorithm, net, &options, &result) == CLAB_OK ? result.seconds : NAN;
 }
 
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *name, size_t bytes)
@@ -45,7 +45,9 @@ double lab_predict_allreduce(const struct lab_context *context, int ranks, const
     const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
     if (lab_crowded(context, ranks))
         return lab_crowd_predict(context, &problem, algorithm);
-    return simulate(context, lab_line(context->probe, LAB_AFTER, ranks), &problem, algorithm);
+    const double seconds =
+        simulate(context, context->net, lab_line(context->probe, LAB_AFTER, ranks), &problem, algorithm);
+    return context->machine ? fmax(seconds, simulate(context, context->machine, 0, &problem, algorithm)) : seconds;
 }
 
 // Everyone's buffer to everyone, then P - 1 additions out of one's own memory.
@@ -58,9 +60,13 @@ static double predict_by_hand(const struct lab_context *context, int ranks, size
         return lab_crowd_predict_by_hand(context, ranks, bytes);
     const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
     const double line = lab_line(context->probe, LAB_BEFORE, ranks);
+    const struct clab_net *core = context->is_emulated ? context->machine : context->net; // whose memory is added
+    const double wire = simulate(context, context->net, line, &problem, algorithm);
+    if (!core)
+        return wire;
     const struct clab_level level =
-        clab_net_level(clab_net_placed(context->net, (struct clab_look){.line = line}), (size_t)(ranks + 2) * bytes);
-    return simulate(context, line, &problem, algorithm) +
+        clab_net_level(clab_net_placed(core, (struct clab_look){.line = line}), (size_t)(ranks + 2) * bytes);
+    return fmax(wire, context->machine ? simulate(context, core, 0, &problem, algorithm) : 0) +
            (ranks - 1.0) * (double)bytes * level.reduce[CLAB_KEPT][CLAB_BOTH];
 }
 

@@ -15,7 +15,18 @@
 #include "job/job.h"
 #include "kit.h"
 
-enum { KEY_BACKEND = 256, KEY_NET, KEY_PAIRS, KEY_SIZES, KEY_ITERATIONS, KEY_RESULTS, KEY_NO_SWEEP, KEY_NO_PLOT };
+enum {
+    KEY_BACKEND = 256,
+    KEY_NET,
+    KEY_EMULATE,
+    KEY_PAIRS,
+    KEY_OPTIONS,
+    KEY_SIZES,
+    KEY_ITERATIONS,
+    KEY_RESULTS,
+    KEY_NO_SWEEP,
+    KEY_NO_PLOT
+};
 
 static const struct argp_option options[] = {
     {"backend", KEY_BACKEND, "NAME", 0, "what moves the bytes (the lab's first)", 0},
@@ -23,8 +34,12 @@ static const struct argp_option options[] = {
     {"net", KEY_NET, "NAME", 0,
      "predict by this network: a name or a file (machine: what commlab fit wrote); on sim, it is the network's time",
      0},
+    {"emulate", KEY_EMULATE, "NAME", 0,
+     "put the wire of this network between the ranks, and predict by it: a name or a file, `commlab nets` lists them",
+     0},
     {"pairs", KEY_PAIRS, "K", 0, "pairs of runs (the lab's number)", 0},
-    {"sizes", KEY_SIZES, "LIST", 0, "other sizes in bytes: 8,4096", 0},
+    {"options", KEY_OPTIONS, "WORDS", 0, "other options of the programs, spaces between (their --help lists them)", 0},
+    {"sizes", KEY_SIZES, "LIST", 0, "other sizes in bytes, for labs that have them: 8,4096", 0},
     {"iterations", KEY_ITERATIONS, "LIST", 0, "other numbers of iterations, for labs that have them: 1,16", 0},
     {"results", KEY_RESULTS, "DIR", 0, "where the CSV file goes (results/)", 0},
     {"no-sweep", KEY_NO_SWEEP, NULL, 0, "leave out other numbers of ranks", 0},
@@ -34,7 +49,9 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Run the programs before and after of lab NN in pairs, and set beside each measured quantity what was predicted of it.\v"
-    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-BACKEND-NET-RANKS. `all` runs every lab there is, one by one.";
+    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-BACKEND-NET-RANKS; NET is the network that predicts: "
+    "the emulated one, or machine, what commlab fit wrote. `all` runs every lab there is, one by one.\n\n"
+    "Example: ./commlab lab 07 -n 2 --emulate 1gbe";
 
 static error_t take_number(const char *option, const char *text, int high, int *value_p)
 {
@@ -52,6 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_PAIRS: return take_number("--pairs", arg, 1000, &r->pairs);
     case KEY_BACKEND: r->backend = arg; return 0;
     case KEY_NET: r->net = arg; return 0;
+    case KEY_EMULATE: r->emulate = arg; return 0;
+    case KEY_OPTIONS: r->options = arg; return 0;
     case KEY_SIZES: r->sizes = arg; return 0;
     case KEY_ITERATIONS: r->iterations = arg; return 0;
     case KEY_RESULTS: r->results = arg; return 0;
@@ -85,27 +104,52 @@ static int override_words(const char *option, const char *list, struct lab_words
     return CLAB_EINVAL;
 }
 
-int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
+// The command line's list in place of lab.conf's, if it has one.
+static int override_numbers(const char *option, const char *list, const char *id, struct lab_words *words)
 {
-    bool known = !r->backend;
+    if (!list || words->count)
+        return override_words(option, list, words);
+    clab_error("lab: %s: lab %s has none", option, id);
+    return CLAB_EINVAL;
+}
+
+int lab_request_backend(const struct lab_request *r, const struct lab_conf *conf, const char **backend_p)
+{
     char names[256] = "";
     for (int i = 0; i < conf->backends.count; i++) {
-        known |= r->backend && !strcmp(r->backend, conf->backends.words[i]);
+        if (!r->backend || !strcmp(r->backend, conf->backends.words[i])) {
+            *backend_p = conf->backends.words[i];
+            return CLAB_OK;
+        }
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s", conf->backends.words[i]);
     }
-    if (!known) {
-        clab_error("lab: --backend %s: lab %s runs on:%s", r->backend, conf->id, names);
+    clab_error("lab: --backend %s: lab %s runs on:%s", r->backend, conf->id, names);
+    return CLAB_EINVAL;
+}
+
+int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
+{
+    CLAB_TRY(override_numbers("--sizes", r->sizes, conf->id, &conf->sizes));
+    CLAB_TRY(override_numbers("--iterations", r->iterations, conf->id, &conf->iterations));
+    if (r->options && lab_words_split(r->options, " ", &conf->options) != CLAB_OK) {
+        clab_error("lab: --options '%s': at most %d words", r->options, LAB_MAX_WORDS);
         return CLAB_EINVAL;
     }
-    if (r->iterations && !conf->iterations.count) {
-        clab_error("lab: --iterations: lab %s has none", conf->id);
-        return CLAB_EINVAL;
-    }
-    CLAB_TRY(override_words("--sizes", r->sizes, &conf->sizes));
-    CLAB_TRY(override_words("--iterations", r->iterations, &conf->iterations));
     conf->pairs = r->pairs ? r->pairs : conf->pairs;
     conf->ranks = r->ranks ? r->ranks : conf->ranks;
     return CLAB_OK;
+}
+
+// One network at a time: an emulated one is what predicts. The programs take one from the environment, too.
+static void check_emulate(struct lab_request *r)
+{
+    const char *variable = getenv("CLAB_EMULATE");
+    if (!r->emulate && variable && *variable)
+        r->emulate = variable;
+    if (!r->emulate || !r->net)
+        return;
+    clab_error("lab: --net %s, --emulate %s: give one of them; an emulated network also predicts", r->net, r->emulate);
+    exit(STATUS_USAGE);
 }
 
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p)
@@ -114,5 +158,6 @@ void lab_request_parse(int argc, char **argv, struct lab_request *request_p)
     struct lab_request request = {.command = kit_command_line(argc, argv)};
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
+    check_emulate(&request);
     *request_p = request;
 }

@@ -164,10 +164,17 @@ static int run_and_read(char **argv, const char *log, enum lab_program program, 
     return err;
 }
 
-int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *first,
-            const struct lab_words *second, struct lab_results *results)
+static int add_words(char **argv, int argc, const struct lab_words *words)
 {
-    char path[4096], number[16], *argv[6 + 2 * LAB_MAX_WORDS];
+    for (int i = 0; i < words->count; i++)
+        argv[argc++] = words->words[i];
+    return argc;
+}
+
+int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *iterations,
+            struct lab_results *results)
+{
+    char path[4096], number[16], *argv[8 + 3 * LAB_MAX_WORDS];
     int argc = 0;
     snprintf(path, sizeof path, "%s/labs/%s/%s", setting->build, setting->conf->folder, lab_program_names[program]);
     snprintf(number, sizeof number, "%d", ranks);
@@ -176,10 +183,13 @@ int lab_run(const struct lab_setting *setting, enum lab_program program, int ran
     argv[argc++] = number;
     argv[argc++] = "--backend";
     argv[argc++] = (char *)setting->backend;
-    for (int i = 0; i < first->count; i++)
-        argv[argc++] = first->words[i];
-    for (int i = 0; second && i < second->count; i++)
-        argv[argc++] = second->words[i];
+    if (setting->emulate) {
+        argv[argc++] = "--emulate";
+        argv[argc++] = (char *)setting->emulate;
+    }
+    argc = add_words(argv, argc, &setting->conf->options);
+    argc = add_words(argv, argc, &setting->conf->sizes);
+    argc = add_words(argv, argc, iterations);
     argv[argc] = NULL;
     return run_and_read(argv, setting->log, program, ranks, results);
 }

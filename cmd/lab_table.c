@@ -191,7 +191,6 @@ int lab_table_write(const struct lab_context *context, const struct lab_results 
 
 enum screen {
     QUANTITY,
-    RANKS,
     B_TIME,
     B_FORESEEN,
     B_RESIDUAL,
@@ -207,16 +206,15 @@ enum screen {
 
 static const struct clab_column screen_columns[NSCREEN] = {
     [QUANTITY] = {.name = "quantity", .kind = CLAB_KIND_TEXT, .width = -29},
-    [RANKS] = {.name = "ranks", .kind = CLAB_KIND_INTEGER, .width = 5},
-    [B_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before"},
+    [B_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 8, .group = "before"},
     [B_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before"},
     [B_RESIDUAL] = {.name = "off", .unit = "%", .kind = CLAB_KIND_REAL, .width = 5, .group = "before"},
-    [A_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
-    [A_SPREAD] = {.name = "interval", .unit = "%", .kind = CLAB_KIND_TEXT, .width = 10, .group = "after"},
+    [A_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 8, .group = "after"},
+    [A_SPREAD] = {.name = "interval", .unit = "%", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
     [A_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
     [A_RESIDUAL] = {.name = "off", .unit = "%", .kind = CLAB_KIND_REAL, .width = 5, .group = "after"},
     [RATIO] = {.name = "median", .kind = CLAB_KIND_REAL, .width = 6, .digits = 2, .group = "before / after"},
-    [R_SPREAD] = {.name = "interval", .kind = CLAB_KIND_TEXT, .width = 12, .group = "before / after"},
+    [R_SPREAD] = {.name = "interval", .kind = CLAB_KIND_TEXT, .width = 10, .group = "before / after"},
     [R_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_REAL, .width = 9, .digits = 2, .group = "before / after"},
 };
 
@@ -226,11 +224,13 @@ static struct clab_cell value_cell(double value, const char *unit, char text[CLA
         return clab_cell_none();
     if (!strcmp(unit, "s"))
         return clab_cell_text(clab_seconds_text(value, text));
-    snprintf(text, CLAB_TEXT, "%.4g", value);
+    if (!strcmp(unit, "B") && value >= 0)
+        return clab_cell_text(clab_size_text((size_t)value, text));
+    snprintf(text, CLAB_TEXT, !strcmp(unit, "%") ? "%.3g %%" : "%.4g", value);
     return clab_cell_text(text);
 }
 
-// A time of 0 is a phase that the program does not have. What is neither a time nor a count has its unit in its name.
+// A time of 0 is a phase that the program does not have. A unit that cells do not have is in the quantity's name.
 static struct clab_cell measured_cell(const struct finding *f, char text[CLAB_TEXT])
 {
     return strcmp(f->unit, "s") || f->measured.median > 0 ? value_cell(f->measured.median, f->unit, text)
@@ -239,8 +239,17 @@ static struct clab_cell measured_cell(const struct finding *f, char text[CLAB_TE
 
 static void name_line(const struct lab_series *s, char name[], size_t room)
 {
-    const bool plain = !strcmp(s->unit, "s") || !strcmp(s->unit, "1");
+    static const char *const in_cells[] = {"s", "B", "%", "1"}; // value_cell
+    bool plain = false;
+    for (size_t i = 0; i < sizeof in_cells / sizeof *in_cells; i++)
+        plain |= !strcmp(s->unit, in_cells[i]);
     snprintf(name, room, plain ? "%s" : "%s (%s)", s->quantity, s->unit);
+}
+
+// In whole percent: none is 0, not -0.
+static struct clab_cell residual_cell(const struct finding *f)
+{
+    return clab_cell_real(round(residual_pct(f)) + 0.0);
 }
 
 // The ends of the interval, as percent of the median.
@@ -252,30 +261,32 @@ static struct clab_cell spread_cell(const struct clab_summary *s, char text[CLAB
     return clab_cell_text(text);
 }
 
-// One line for a quantity of after, with its counterpart and their ratio where there are such.
+// One line for a quantity of both programs, with their ratio where it is a time, or of one of them (the other is NULL).
 static int add_line(struct clab_table *table, const struct lab_context *context, const struct lab_series *before,
                     const struct lab_series *after)
 {
     struct finding b, a, r;
-    char texts[NSCREEN][CLAB_TEXT], name[2 * CLAB_TEXT];
-    name_line(after, name, sizeof name);
-    struct clab_cell cells[NSCREEN] = {[QUANTITY] = clab_cell_text(name), [RANKS] = clab_cell_integer(after->ranks)};
+    char texts[NSCREEN][CLAB_TEXT], name[2 * CLAB_TEXT + 32];
+    name_line(after ? after : before, name, sizeof name);
+    struct clab_cell cells[NSCREEN] = {[QUANTITY] = clab_cell_text(name)};
     if (before) {
         CLAB_TRY(find_value(context, before, &b));
         cells[B_TIME] = measured_cell(&b, texts[B_TIME]);
         cells[B_FORESEEN] = value_cell(b.predicted, b.unit, texts[B_FORESEEN]);
-        cells[B_RESIDUAL] = clab_cell_real(residual_pct(&b));
+        cells[B_RESIDUAL] = residual_cell(&b);
     }
+    if (!after)
+        return clab_table_add_row(table, cells);
     CLAB_TRY(find_value(context, after, &a));
     cells[A_TIME] = measured_cell(&a, texts[A_TIME]);
     cells[A_SPREAD] = spread_cell(&a.measured, texts[A_SPREAD]);
     cells[A_FORESEEN] = value_cell(a.predicted, a.unit, texts[A_FORESEEN]);
-    cells[A_RESIDUAL] = clab_cell_real(residual_pct(&a));
+    cells[A_RESIDUAL] = residual_cell(&a);
     if (has_ratio(before, after)) {
         CLAB_TRY(find_ratio(context, before, after, &r));
-        snprintf(texts[R_SPREAD], CLAB_TEXT, "%.2f..%.2f", r.measured.low, r.measured.high);
+        snprintf(texts[R_SPREAD], CLAB_TEXT, "%.3g..%.3g", r.measured.low, r.measured.high);
         cells[RATIO] = clab_cell_real(r.measured.median);
-        cells[R_SPREAD] = clab_cell_text(texts[R_SPREAD]);
+        cells[R_SPREAD] = r.measured.n > 1 ? clab_cell_text(texts[R_SPREAD]) : clab_cell_none();
         cells[R_FORESEEN] = clab_cell_real(r.predicted);
     }
     return clab_table_add_row(table, cells);
@@ -301,20 +312,50 @@ static int print_verdict(const struct lab_context *context, const struct lab_res
     return CLAB_OK;
 }
 
-// Counts have a line, not rows: they are as predicted, or the schedule is not what ran.
+// Whether some series of after has `before` for its counterpart, so that both are on its line.
+static bool has_after(const struct lab_results *results, const struct lab_series *before)
+{
+    for (const struct lab_series *s = results->series; s < results->series + results->count; s++)
+        if (s->program == LAB_AFTER && lab_counterpart(results, s) == before)
+            return true;
+    return false;
+}
+
+// Counts and checksums have no rows: they are as predicted, or equal, or the schedule is not what ran.
+static bool is_shown(const struct lab_quantity *q)
+{
+    return q && !q->equal && q->tolerance != 0;
+}
+
+// The rows of one number of ranks, below what says how many.
+static int print_rows(const struct lab_context *context, const struct lab_results *results, int ranks,
+                      struct clab_table *table)
+{
+    int row = clab_table_rows(table);
+    for (const struct lab_series *s = results->series; s < results->series + results->count; s++) {
+        if (s->ranks != ranks || !is_shown(lab_conf_quantity(context->conf, s->quantity)))
+            continue;
+        if (s->program == LAB_AFTER)
+            CLAB_TRY(add_line(table, context, lab_counterpart(results, s), s));
+        else if (!has_after(results, s))
+            CLAB_TRY(add_line(table, context, s, NULL));
+    }
+    printf("# %d ranks\n", ranks);
+    for (; row < clab_table_rows(table); row++)
+        clab_table_print_row(table, row, stdout);
+    return CLAB_OK;
+}
+
 int lab_table_print(const struct lab_context *context, const struct lab_results *results)
 {
     const struct lab_conf *conf = context->conf;
     struct clab_table table;
-    int err = CLAB_OK;
+    int err = CLAB_OK, ranks = 0; // series come by number of ranks
     clab_table_init(&table, screen_columns, NSCREEN);
-    for (const struct lab_series *s = results->series; !err && s < results->series + results->count; s++) {
-        const struct lab_quantity *q = lab_conf_quantity(conf, s->quantity);
-        if (s->program == LAB_AFTER && q && q->tolerance > 0)
-            err = add_line(&table, context, lab_counterpart(results, s), s);
-    }
-    if (!err)
-        clab_table_print(&table, stdout);
+    clab_table_print_header(&table, stdout);
+    for (const struct lab_series *s = results->series; !err && s < results->series + results->count; s++)
+        if (s->ranks != ranks)
+            err = print_rows(context, results, ranks = s->ranks, &table);
     clab_table_free(&table);
     for (int i = 0; !err && i < conf->nquantities; i++)
         if (!isnan(conf->quantities[i].tolerance))

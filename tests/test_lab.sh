@@ -101,6 +101,21 @@ predicts_by_the_network() {
         counts 0 "$lab07" '$6 ~ "^time/" && ($12 - 100 * ($8 - $11) / $8) ^ 2 > 0.01'
 }
 
+# ---- an emulated wire ------------------------------------------------------------------------------------------------
+
+# What goes both ways over 100 Mbit/s takes 84 us a KiB, whatever this machine is: at least that.
+runs_on_an_emulated_wire() {
+    local csv=$scratch/wire/07-shm-100mbit-2.csv
+    run 0 "$commlab" lab 07 -n 2 --emulate 100mbit --pairs 1 --sizes 65536 --no-sweep --no-plot --results "$scratch/wire" &&
+        counts 0 "$csv" '$4 != "100mbit"' && counts 5 "$csv" '$6 ~ "^time/" && $8 > 0.005 && $11 > 0.005' || return 1
+    why="$(cat "$scratch/out")"
+    grep -q '^# emulate: 100mbit' "$csv" && grep -q 'with an emulated wire' "$scratch/out" &&
+        [ "$(awk '{ print length }' "$scratch/out" | sort -n | tail -n 1)" -le 120 ]
+}
+refuses_two_networks() { lab_refuses 2 'give one of them' 07 --emulate 1gbe --net 10gbe; }
+refuses_emulating_what_is_simulated() { lab_refuses 2 'say --net 1gbe instead' 07 --backend sim --emulate 1gbe; }
+refuses_to_emulate_unknown_networks() { lab_refuses 2 "'moon'" 07 --emulate moon; }
+
 # ---- a lab that is wrong --------------------------------------------------------------------------------------------
 
 # A kit of our own, in which `after` is another program.
@@ -223,7 +238,8 @@ rm -rf "$scratch/results"
 
 check_each runs_lab_01 runs_lab_07 goes_on_without_a_broken_profile has_the_columns has_a_manifest has_intervals_around_values \
     reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
-    counts_what_is_sent predicts_by_the_network says_which_result_differs says_which_program_failed \
+    counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire refuses_two_networks refuses_emulating_what_is_simulated \
+    refuses_to_emulate_unknown_networks says_which_result_differs says_which_program_failed \
     says_which_row_is_malformed says_which_setting_is_wrong says_which_package_draws reports_nothing_without_results \
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results

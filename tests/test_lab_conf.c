@@ -55,6 +55,25 @@ static void test_settings_and_quantities_are_read(void **state)
     lab_conf_free(&conf);
 }
 
+static void test_a_variant_changes_what_it_says_and_only_when_used(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct lab_conf conf;
+    assert_int_equal(read_text(GOOD "[lab ofi]\nranks = 2\nsizes = 16\n[lab emulate]\nranks = 3\n", &conf), CLAB_OK);
+    assert_int_equal(lab_conf_use(&conf, "shm"), CLAB_OK);
+    assert_int_equal(conf.ranks, 4);
+    assert_int_equal(conf.sizes.count, 2);
+    assert_int_equal(lab_conf_use(&conf, "ofi"), CLAB_OK);
+    assert_int_equal(conf.ranks, 2);
+    assert_int_equal(conf.sizes.count, 1);
+    assert_string_equal(conf.sizes.words[0], "16");
+    assert_int_equal(conf.pairs, 9);
+    assert_int_equal(lab_conf_use(&conf, "emulate"), CLAB_OK);
+    assert_int_equal(conf.ranks, 3);
+    lab_conf_free(&conf);
+}
+
 static const struct {
     const char *text, *expected; // what the line must hold
 } mistakes[] = {
@@ -65,6 +84,9 @@ static const struct {
     {GOOD "[op]\nunit = s\ntolerance = 0x10\n", "lab.conf:18: tolerance = '0x10': expected percent"},
     {GOOD "[op]\ntolerance = 1\n", "lab.conf: [op] lacks the setting 'unit'"},
     {GOOD "[lab]\nsweep = 2\n", "lab.conf: [lab] lacks the setting 'sweep_pairs', since it has 'sweep'"},
+    {GOOD "[lab ofi]\nranks = 2\n[lab sim]\nranks = 2\n", "lab.conf:19: [lab sim]: the lab runs on no 'sim'"},
+    {GOOD "[lab ofi]\nranks = no\n", "lab.conf:17: ranks = 'no': expected a whole number"},
+    {GOOD "[lab ofi]\nrank = 2\n", "lab.conf:17: [lab ofi] has no setting 'rank'"},
     {"[lab]\nid = 07\n", "lab.conf: [lab] lacks the setting 'title'"},
     {"[lab]\ncolour = red\n", "lab.conf:2: [lab] has no setting 'colour'"},
     {"[lab]\nmodel = clay\n", "lab.conf:2: model = 'clay': expected a model"},
@@ -89,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings_and_quantities_are_read),
+        cmocka_unit_test(test_a_variant_changes_what_it_says_and_only_when_used),
         cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

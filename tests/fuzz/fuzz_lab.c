@@ -46,7 +46,7 @@ static void check_quantity(const struct lab_conf *conf, const struct lab_quantit
 static void check_conf(const struct lab_conf *conf)
 {
     must_hold(*conf->id && *conf->title && *conf->headline && conf->model);
-    must_hold(conf->backends.count >= 1 && conf->sizes.count >= 1);
+    must_hold(conf->backends.count >= 1);
     must_hold(conf->ranks >= 1 && conf->pairs >= 1 && (conf->sweep_pairs >= 1 || !conf->sweep.count));
     check_numbers(&conf->sizes);
     check_numbers(&conf->iterations);
@@ -54,6 +54,7 @@ static void check_conf(const struct lab_conf *conf)
     check_numbers(&conf->sweep_iterations);
     check_numbers(&conf->probe_ranks);
     check_numbers(&conf->probe_iterations);
+    must_hold(conf->noverrides >= 0 && conf->noverrides <= LAB_MAX_OVERRIDES);
     must_hold(conf->nquantities >= 0 && conf->nquantities <= LAB_MAX_QUANTITIES);
     for (int i = 0; i < conf->nquantities; i++)
         check_quantity(conf, &conf->quantities[i]);
@@ -75,6 +76,12 @@ static void write_number(FILE *file, const char *name, int number)
         fprintf(file, "%s=%d\n", name, number);
 }
 
+static void write_overrides(FILE *file, const struct lab_conf *conf)
+{
+    for (const struct lab_override *o = conf->overrides; o < conf->overrides + conf->noverrides; o++)
+        fprintf(file, "[lab %s]\n%s=%s\n", o->variant, o->name, o->value);
+}
+
 // Freed by the caller.
 static char *written(const struct lab_conf *conf, size_t *size_p)
 {
@@ -86,6 +93,7 @@ static char *written(const struct lab_conf *conf, size_t *size_p)
     write_words(file, "backends", &conf->backends);
     write_number(file, "ranks", conf->ranks);
     write_number(file, "pairs", conf->pairs);
+    write_words(file, "options", &conf->options);
     write_words(file, "sizes", &conf->sizes);
     write_words(file, "iterations", &conf->iterations);
     write_words(file, "sweep", &conf->sweep);
@@ -99,6 +107,7 @@ static char *written(const struct lab_conf *conf, size_t *size_p)
         if (!isnan(q->tolerance))
             fprintf(file, "tolerance=%.17g\n", q->tolerance);
     }
+    write_overrides(file, conf);
     fclose(file);
     return text;
 }
