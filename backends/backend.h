@@ -37,7 +37,7 @@ enum clab_presence {
     CLAB_PRESENT,
     CLAB_LEAVING, // is closing its job: it starts nothing any more, but sees to what is under way
     CLAB_LEFT,    // has closed it
-    CLAB_LOST, // its process has ended without that, or has failed; or its host is gone
+    CLAB_LOST,    // its process has ended without that, or has failed; or its host is gone
 };
 
 enum clab_notice_kind {
@@ -99,8 +99,9 @@ struct clab_group {
 
 // ---- what a backend gives ----------------------------------------------------------------------------------------
 
-struct clab_domain;   // a backend's own
-struct clab_endpoint; // a backend's own
+struct clab_domain;       // a backend's own
+struct clab_endpoint;     // a backend's own
+struct clab_registration; // a backend's own: memory that it has been told of
 
 // Collectives use the first lanes; sends and receives have their own, and so has the monitored barrier.
 enum { CLAB_MAX_LANES = 16, CLAB_P2P_LANE = CLAB_MAX_LANES, CLAB_MONITOR_LANE, CLAB_LANES };
@@ -160,6 +161,13 @@ struct clab_backend {
     int (*alloc)(struct clab_domain *domain, size_t bytes, void **memory_p);
     void (*free)(struct clab_domain *domain, void *memory);
 
+    // Register memory that will be communicated from and to: fi_mr_reg, ncclCommRegister, or, where the processor moves
+    // the bytes, clab_host_pin. Done anew by each call, also of memory that alloc has registered.
+    //   memory: the start of a page; bytes > 0
+    //   errors: CLAB_ENOMEM, CLAB_EUNSUPPORTED (the system allows no more, logged), CLAB_ESYS (logged)
+    int (*pin)(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
+    void (*unpin)(struct clab_domain *domain, struct clab_registration *registration);
+
     // A communicator's connections; collective over the group, which lives for this call only.
     //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT
     int (*open)(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
@@ -200,6 +208,10 @@ struct clab_backend {
 
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages
 };
+
+// By locking pages in RAM (pin.c).
+int clab_host_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
+void clab_host_unpin(struct clab_domain *domain, struct clab_registration *registration);
 
 bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);

@@ -30,9 +30,10 @@
 #include "base/type.h"
 #include "schedule/schedule.h"
 
-struct clab_job;  // this process's membership of a job
-struct clab_comm; // a communicator: an ordered group of ranks
-struct clab_work; // a collective under way
+struct clab_job;          // this process's membership of a job
+struct clab_comm;         // a communicator: an ordered group of ranks
+struct clab_work;         // a collective under way
+struct clab_registration; // memory that the backend has been told of
 
 // ---- job -----------------------------------------------------------------------------------------------------
 
@@ -55,6 +56,17 @@ const char *clab_job_backend(const struct clab_job *job);
 //   errors: CLAB_ENOMEM
 int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p);
 void clab_free(struct clab_job *job, void *memory); // NULL is fine
+
+// Register memory that will be communicated from and to, as a network card demands: by libfabric's fi_mr_reg where the
+// provider registers; else its pages are locked in RAM (mlock), within what this process may lock (ulimit -l). On the
+// backend sim it is nothing, and takes no time.
+// - Collectives take any memory, registered or not: this is for programs that keep registrations, or time them. Each call
+//   registers anew, also what clab_alloc has registered.
+// - Registrations do not overlap: locked pages are not counted, so the first to be let go would free them of all.
+//   memory: the start of a page, bytes > 0; registered up to the end of the last page
+//   errors: CLAB_EINVAL, CLAB_EUNSUPPORTED (the system allows no more; one line says how much it does), CLAB_ENOMEM, CLAB_ESYS
+int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_registration **registration_p);
+void clab_unregister(struct clab_job *job, struct clab_registration *registration); // NULL is fine
 
 // ---- communicator --------------------------------------------------------------------------------------------
 

@@ -110,6 +110,29 @@ static void test_memory_that_is_let_go_stays_registered_until_it_is_dropped(void
     ofi_registrations_finish(&all);
 }
 
+static void test_what_is_added_is_registered_though_it_is_held(void **state)
+{
+    (void)state;
+    struct book book = {0};
+    struct ofi_registrations all;
+    struct ofi_registration *added, *used;
+    ofi_registrations_init(&all, (struct ofi_registrar){&book, enter, leave});
+    assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
+    assert_int_equal(ofi_registrations_add(&all, memory + 64, 64, &added), CLAB_OK);
+    assert_int_equal(book.entered, 2);
+    ofi_registrations_drop(&all, added);
+    assert_int_equal(book.left, 1);
+    assert_int_equal(ofi_registrations_add(&all, memory + 2048, 1024, &added), CLAB_OK);
+    assert_int_equal(ofi_registrations_use(&all, memory + 2048, 100, &used), CLAB_OK); // found
+    assert_ptr_equal(used, added);
+    assert_int_equal(book.entered, 3);
+    ofi_registrations_drop(&all, added);
+    assert_int_equal(book.left, 1);
+    ofi_registrations_drop(&all, used);
+    assert_int_equal(book.left, 2);
+    ofi_registrations_finish(&all);
+}
+
 static void test_a_registrar_may_refuse(void **state)
 {
     (void)state;
@@ -355,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_memory_that_is_held_is_registered_once),
         cmocka_unit_test(test_other_memory_is_registered_while_it_is_used),
         cmocka_unit_test(test_memory_that_is_let_go_stays_registered_until_it_is_dropped),
+        cmocka_unit_test(test_what_is_added_is_registered_though_it_is_held),
         cmocka_unit_test(test_a_registrar_may_refuse),
         cmocka_unit_test(test_numbers_wrap),
         cmocka_unit_test(test_what_a_message_is_about_is_kept),

@@ -251,6 +251,16 @@ static void release(struct clab_domain *domain, void *memory)
     domain->inner->free(domain->domain, memory);
 }
 
+static int pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
+{
+    return domain->inner->pin(domain->domain, memory, bytes, registration_p);
+}
+
+static void unpin(struct clab_domain *domain, struct clab_registration *registration)
+{
+    domain->inner->unpin(domain->domain, registration);
+}
+
 static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct clab_endpoint *e = calloc(1, sizeof *e);
@@ -294,6 +304,8 @@ const struct clab_backend clab_backend_emulate = {
     .detach = detach,
     .alloc = alloc,
     .free = release,
+    .pin = pin,
+    .unpin = unpin,
     .open = open_endpoint,
     .close = close_endpoint,
     .start = start,

@@ -170,6 +170,8 @@ static clab_backend table()
     backend.detach = detach;
     backend.alloc = alloc;
     backend.free = release;
+    backend.pin = clab_host_pin;
+    backend.unpin = clab_host_unpin;
     backend.open = open;
     backend.close = close;
     backend.start = start;

@@ -136,6 +136,8 @@ static inline size_t ofi_segment_bytes(size_t message_bytes, size_t offset)
 // 64-byte aligned, from 2 MiB on in huge pages, and known to the fabric.  errors: CLAB_ENOMEM, CLAB_ESYS, logged
 int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);
 void ofi_memory_free(struct clab_domain *domain, void *memory);
+int ofi_memory_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
+void ofi_memory_unpin(struct clab_domain *domain, struct clab_registration *registration);
 void ofi_memory_open(struct clab_domain *domain);
 void ofi_memory_close(struct clab_domain *domain);
 

@@ -77,6 +77,25 @@ void ofi_memory_free(struct clab_domain *domain, void *memory)
     free(memory);
 }
 
+// What the program registers itself. A provider that need not be told gets the pages locked, as on any host.
+int ofi_memory_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
+{
+    struct ofi_registration *entered;
+    if (!domain->registers)
+        return clab_host_pin(domain, memory, bytes, registration_p);
+    CLAB_TRY(ofi_registrations_add(&domain->registrations, memory, bytes, &entered));
+    *registration_p = (struct clab_registration *)(void *)entered;
+    return CLAB_OK;
+}
+
+void ofi_memory_unpin(struct clab_domain *domain, struct clab_registration *registration)
+{
+    if (domain->registers)
+        ofi_registrations_drop(&domain->registrations, (struct ofi_registration *)(void *)registration);
+    else
+        clab_host_unpin(domain, registration);
+}
+
 // ---- an endpoint's own ---------------------------------------------------------------------------------------
 
 // Goes with the endpoint, as one; its parts are given out and taken back by the lists below.

@@ -117,6 +117,17 @@ static struct ofi_registration *find(const struct ofi_registrations *all, const 
     return NULL;
 }
 
+int ofi_registrations_add(struct ofi_registrations *all, const void *start, size_t bytes,
+                          struct ofi_registration **registration_p)
+{
+    struct ofi_registration *r;
+    CLAB_TRY(enter(all, start, bytes, &r));
+    r->next = all->used;
+    all->used = r;
+    *registration_p = r;
+    return CLAB_OK;
+}
+
 int ofi_registrations_use(struct ofi_registrations *all, const void *start, size_t bytes,
                           struct ofi_registration **registration_p)
 {
@@ -124,9 +135,7 @@ int ofi_registrations_use(struct ofi_registrations *all, const void *start, size
     if (r) {
         r->uses++;
     } else {
-        CLAB_TRY(enter(all, start, bytes, &r));
-        r->next = all->used;
-        all->used = r;
+        CLAB_TRY(ofi_registrations_add(all, start, bytes, &r));
     }
     *registration_p = r;
     return CLAB_OK;

@@ -46,4 +46,8 @@ void ofi_registrations_let_go(struct ofi_registrations *all, const void *start);
 //   errors: CLAB_ENOMEM, the registrar's
 int ofi_registrations_use(struct ofi_registrations *all, const void *start, size_t bytes,
                           struct ofi_registration **registration_p);
+// A registration of exactly these bytes, whatever covers them already, until it is dropped.
+//   errors: CLAB_ENOMEM, the registrar's
+int ofi_registrations_add(struct ofi_registrations *all, const void *start, size_t bytes,
+                          struct ofi_registration **registration_p);
 void ofi_registrations_drop(struct ofi_registrations *all, struct ofi_registration *registration);

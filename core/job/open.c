@@ -6,6 +6,7 @@
 
 #include "clab.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,9 @@ struct options {
 // Options that become variables, which the backend reads.
 static const struct {
     const char *option, *variable;
-} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"}, {"--emulate", "CLAB_EMULATE"},
-                {"--trace", "CLAB_TRACE"},       {"--net", "CLAB_NET"},             {"--straggle", "CLAB_STRAGGLE"}};
+} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"},
+                {"--emulate", "CLAB_EMULATE"},   {"--trace", "CLAB_TRACE"},
+                {"--net", "CLAB_NET"},           {"--straggle", "CLAB_STRAGGLE"}};
 
 // The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
 // NULL: it is another option.
@@ -270,4 +272,20 @@ void clab_free(struct clab_job *job, void *memory)
 {
     if (memory)
         job->backend->free(job->domain, memory);
+}
+
+int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_registration **registration_p)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (memory && bytes && (uintptr_t)memory % page == 0)
+        return job->backend->pin(job->domain, memory, bytes, registration_p);
+    clab_error("clab_register: %zu bytes at %p: expected some, at the start of a page of %zu bytes", bytes, memory,
+               page);
+    return CLAB_EINVAL;
+}
+
+void clab_unregister(struct clab_job *job, struct clab_registration *registration)
+{
+    if (registration)
+        job->backend->unpin(job->domain, registration);
 }
