@@ -119,6 +119,21 @@ C
 #include <pmix.h>
 int main(void) { return PMIx_Initialized(); }
 C
+    # Fedora has the header in a folder of its own. The library is loaded when it is needed: it is not linked.
+    local blas=
+    [ ! -e /usr/include/openblas/cblas.h ] || blas=-I/usr/include/openblas
+    probe openblas 'products of matrices in the training job' 'plain loops multiply in the training job' \
+        libopenblas-dev openblas-devel "probed_cppflags += -DHAVE_OPENBLAS $blas" links $blas -lopenblas <<'C'
+#include <cblas.h>
+void openblas_set_num_threads(int n);
+int main(void)
+{
+    float one = 1, product = 0;
+    openblas_set_num_threads(1);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, &one, 1, &one, 1, 0, &product, 1);
+    return product != 1;
+}
+C
     probe gloo 'the gloo backend, a plugin' 'no gloo backend' 'libgloo-dev g++' 'gloo-devel gcc-c++' \
         'probed_plugins += gloo' links_cxx -lgloo <<'CXX'
 #include <gloo/allreduce.h>

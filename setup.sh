@@ -24,6 +24,7 @@ libfabric-dev                     libfabric-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot
 fonts-dejavu-core                 dejavu-sans-fonts
 libpmix-dev                       pmix-devel
+libopenblas-dev                   openblas-devel
 clang                             clang
 libclang-rt-dev                   compiler-rt
 g++                               gcc-c++

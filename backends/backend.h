@@ -137,14 +137,45 @@ struct clab_call {
 };
 struct clab_native; // a backend's own: a collective under way
 
-// Compute where the data lives. The CPU's is clab_device_cpu.
+// A product of matrices of float32: c (m, n) = a (m, k) b (k, n), each row after row without gaps; added to c if `add`.
+// A factor that is transposed lies in memory as (k, m), or (n, k). c overlaps neither.
+struct clab_gemm {
+    size_t m, n, k;
+    const float *a, *b;
+    float *c;
+    bool transpose_a, transpose_b, add;
+};
+
+// Compute where the data lives: the device's memory is what the backend's alloc gives.
+// - What a training step needs (core/train) is of float32; matrices are (rows, columns), row after row without gaps.
+// - Each call is done when it returns, or is followed in order by the device's other calls and the backend's transfers.
+// - On one device, the same call with the same data gives the same bits.
 struct clab_device {
     const char *name;
     void (*copy)(void *out, const void *in, size_t bytes);
     void (*reduce)(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
     void (*scale)(enum clab_type type, void *data, size_t count, int divisor);
+
+    void (*zero)(void *data, size_t bytes);
+    void (*gemm)(const struct clab_gemm *gemm);
+    // y += bias in each row.  bias: (columns)
+    void (*add_bias)(size_t rows, size_t columns, const float *bias, float *y);
+    // sums = the sum of all rows of y; added to it if `add`.  sums: (columns)
+    void (*sum_rows)(size_t rows, size_t columns, const float *y, bool add, float *sums);
+    // y = max(y, 0); and what is left of its gradient dy, by the y that came of it
+    void (*relu)(size_t count, float *y);
+    void (*relu_gradient)(size_t count, const float *y, float *dy);
+    // y += a x
+    void (*axpy)(size_t count, float a, const float *x, float *y);
+    // gradient = 2 (y - target) / count.  The mean of (y - target)^2
+    double (*squares)(size_t count, const float *y, const float *target, float *gradient);
 };
+// The CPU's: products by OpenBLAS, on one thread, where the build has it.
 extern const struct clab_device clab_device_cpu;
+// Likewise, but by loops alone, which give the same bits on every machine.
+extern const struct clab_device clab_device_plain;
+// Whose products clab_device_cpu takes: "OpenBLAS 0.3.21" or "plain loops".
+const char *clab_device_cpu_products(void);
 
 struct clab_backend {
     const char *name;

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The CPU as a device: where the data of host backends lives.
+// The CPU as a device: where the data of host backends lives. Two tables, which differ in who multiplies matrices.
+//
+// - device_blas.c has OpenBLAS, device_loops.c the loops.
 
 #include "backend.h"
 #include "base/copy.h"
 #include "base/reduce.h"
+#include "device_inside.h"
 
-const struct clab_device clab_device_cpu = {
-    .name = "cpu",
-    .copy = clab_copy,
-    .reduce = clab_elements_reduce,
-    .scale = clab_elements_scale,
-};
+#define CPU_DEVICE(NAME, GEMM)                                                                                   \
+    {                                                                                                            \
+        .name = NAME, .copy = clab_copy, .reduce = clab_elements_reduce, .scale = clab_elements_scale,           \
+        .zero = clab_loops_zero, .gemm = GEMM, .add_bias = clab_loops_add_bias, .sum_rows = clab_loops_sum_rows, \
+        .relu = clab_loops_relu, .relu_gradient = clab_loops_relu_gradient, .axpy = clab_loops_axpy,             \
+        .squares = clab_loops_squares,                                                                           \
+    }
+
+const struct clab_device clab_device_cpu = CPU_DEVICE("cpu", clab_blas_gemm);
+const struct clab_device clab_device_plain = CPU_DEVICE("plain", clab_loops_gemm);

@@ -342,6 +342,6 @@ const struct clab_backend clab_backend_sim = {
     .has_native = clab_no_native,
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
-    .device = &clab_device_cpu,
+    .device = &clab_device_plain,
     .is_virtual = true,
 };
