@@ -9,6 +9,7 @@
 // - lab_run.c      starts a lab's programs and collects what they report.
 // - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c is one that is not short.
 // - lab_crowd.c    predicts times where more ranks than cores share them.
+// - lab_walk.c     ranks' clocks through a program's calls, in virtual time; lab_exact.c: those of labs 01 and 07.
 // - lab_line.c     how far apart the cores are, meanwhile.
 // - lab_table.c    pairs, ratios, residuals; the screen's table and the CSV file.
 #pragma once
@@ -227,6 +228,51 @@ bool lab_crowded(const struct lab_context *context, int ranks);
 double lab_crowd_predict(const struct lab_context *context, const struct clab_problem *problem,
                          const struct clab_algorithm *algorithm);
 double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, size_t bytes);
+
+// ---- lab_walk.c ----------------------------------------------------------------------------------------------
+
+// The clocks of all ranks of a program in virtual time, as backend sim has them (sim/clock.h), without the program.
+struct lab_walk {
+    const struct clab_net *net;
+    int nranks;
+    struct clab_clock *clocks; // (nranks)
+    double *delays, *ends;     // (nranks) s
+    int *members;              // (nranks) 0, 1, ...
+};
+
+// All clocks are at 0.  errors: CLAB_ENOMEM
+int lab_walk_begin(const struct clab_net *net, int nranks, struct lab_walk *walk_p);
+void lab_walk_free(struct lab_walk *walk);
+double lab_walk_now(const struct lab_walk *walk, int rank); // s
+
+// All call a collective, by the algorithm of that name, or NULL: by the library's choice, and wait for it.
+//   errors: CLAB_ENOENT (no such algorithm, or not for so many ranks), the simulator's
+int lab_walk_call(struct lab_walk *walk, enum clab_collective collective, const char *name, size_t count,
+                  enum clab_type type);
+int lab_walk_barrier(struct lab_walk *walk);
+// All make a communicator of all: they find each other; then they connect.
+void lab_walk_rendezvous(struct lab_walk *walk);
+void lab_walk_connect(struct lab_walk *walk);
+// Each starts to send `bytes` to each other, its right neighbour first, waits for theirs in the same order, touches so many
+// bytes of its memory after each, and then waits for its own.
+//   errors: CLAB_ENOMEM, clab_net_compute's
+int lab_walk_exchange(struct lab_walk *walk, size_t bytes, double touched);
+
+// ---- lab_exact.c ---------------------------------------------------------------------------------------------
+
+// Seconds of an allreduce of float32 in virtual time, as lab 07 times it; `algorithm` NULL: its before's, by hand. NAN: it
+// can not be priced.
+double lab_exact_allreduce(const struct clab_net *net, int ranks, const char *algorithm, size_t bytes);
+
+// What the slowest rank spends on an iteration of lab 01's loop of ks[n - 1], in s; and on each phase of it. ks: (n) the
+// loops that the program is told to run up to then.
+enum lab_phase { LAB_RENDEZVOUS, LAB_CONNECT, LAB_FIRST_OP, LAB_OP, LAB_PHASES };
+struct lab_loop {
+    double iteration, phases[LAB_PHASES];
+};
+//   errors: CLAB_ENOMEM, the simulator's
+int lab_exact_loop(const struct clab_net *net, enum lab_program program, int ranks, const int ks[], int n, size_t bytes,
+                   struct lab_loop *loop_p);
 
 // ---- lab_table.c ---------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 //               every other's buffer, as in an alltoall, and then adds them up.
 // - reinit      a communicator made once, or each iteration (lab_reinit.c).
 //
-// Where ranks share cores, times are lab_crowd.c's.
+// Where ranks share cores, times are lab_crowd.c's; in virtual time, where nothing is left to chance, lab_exact.c's.
 
 #include "lab.h"
 
@@ -28,11 +28,11 @@ static struct clab_problem problem_of(const struct clab_algorithm *algorithm, in
 }
 
 // line: between the cores, in seconds (lab_line.c)
-static double simulate(const struct lab_context *context, const struct clab_net *net, double line,
-                       const struct clab_problem *problem, const struct clab_algorithm *algorithm)
+static double simulate(const struct clab_net *net, double line, const struct clab_problem *problem,
+                       const struct clab_algorithm *algorithm)
 {
     const struct clab_sim_options options = {
-        .element_bytes = clab_type_bytes(CLAB_F32), .calls = context->is_virtual ? 1 : 16, .look = {.line = line}};
+        .element_bytes = clab_type_bytes(CLAB_F32), .calls = 16, .look = {.line = line}};
     struct clab_sim_result result;
     return clab_sim_run(problem, algorithm, net, &options, &result) == CLAB_OK ? result.seconds : NAN;
 }
@@ -43,11 +43,12 @@ double lab_predict_allreduce(const struct lab_context *context, int ranks, const
     if (!algorithm || !context->net)
         return NAN;
     const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
+    if (context->is_virtual)
+        return lab_exact_allreduce(context->net, ranks, name, bytes);
     if (lab_crowded(context, ranks))
         return lab_crowd_predict(context, &problem, algorithm);
-    const double seconds =
-        simulate(context, context->net, lab_line(context->probe, LAB_AFTER, ranks), &problem, algorithm);
-    return context->machine ? fmax(seconds, simulate(context, context->machine, 0, &problem, algorithm)) : seconds;
+    const double seconds = simulate(context->net, lab_line(context->probe, LAB_AFTER, ranks), &problem, algorithm);
+    return context->machine ? fmax(seconds, simulate(context->machine, 0, &problem, algorithm)) : seconds;
 }
 
 // Everyone's buffer to everyone, then P - 1 additions out of one's own memory.
@@ -56,17 +57,19 @@ static double predict_by_hand(const struct lab_context *context, int ranks, size
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLTOALL, "pairwise");
     if (!algorithm || !context->net)
         return NAN;
+    if (context->is_virtual)
+        return lab_exact_allreduce(context->net, ranks, NULL, bytes);
     if (lab_crowded(context, ranks))
         return lab_crowd_predict_by_hand(context, ranks, bytes);
     const struct clab_problem problem = problem_of(algorithm, ranks, bytes);
     const double line = lab_line(context->probe, LAB_BEFORE, ranks);
     const struct clab_net *core = context->is_emulated ? context->machine : context->net; // whose memory is added
-    const double wire = simulate(context, context->net, line, &problem, algorithm);
+    const double wire = simulate(context->net, line, &problem, algorithm);
     if (!core)
         return wire;
     const struct clab_level level =
         clab_net_level(clab_net_placed(core, (struct clab_look){.line = line}), (size_t)(ranks + 2) * bytes);
-    return fmax(wire, context->machine ? simulate(context, core, 0, &problem, algorithm) : 0) +
+    return fmax(wire, context->machine ? simulate(core, 0, &problem, algorithm) : 0) +
            (ranks - 1.0) * (double)bytes * level.reduce[CLAB_KEPT][CLAB_BOTH];
 }
 

@@ -208,7 +208,7 @@ void clab_span_end(struct clab_job *job);
 // Say what this rank has just computed, itself: operations of a precision, and bytes of its memory read or written. On the
 // backend sim its clock moves by the longer of the two, at the peaks of the network's [compute]; on others nothing
 // happens, since the work itself took its time. flop, bytes >= 0
-//   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute)
+//   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute, and flop > 0)
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
 
 // How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1. In

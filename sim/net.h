@@ -162,7 +162,8 @@ const struct clab_segment *clab_link_segment(const struct clab_link *link, size_
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 
 // What a rank needs for `flop` operations of a precision and `bytes` of its memory, in seconds: the longer of the two,
-// since both go on at the same time (Williams et al. 2009, the roofline). flop, bytes >= 0
+// since both go on at the same time (Williams et al. 2009, the roofline). flop, bytes >= 0. Where the network does not
+// say, bytes alone take what gamma is for a sum, which reads two and writes one for each that it counts.
 //   errors: CLAB_ENOENT (the network does not say, logged), CLAB_EINVAL (below 0, logged)
 int clab_net_compute(const struct clab_net *net, enum clab_precision precision, double flop, double bytes,
                      double *seconds_p);

@@ -30,6 +30,12 @@ static void assert_near(double got, double expected)
         fail_msg("%.12g is not %.12g", got, expected);
 }
 
+static void assert_near_by(double got, double expected, double seconds)
+{
+    if (!(fabs(got - expected) <= seconds))
+        fail_msg("%.12g s are not %.12g s", got, expected);
+}
+
 // ---- lab 07 --------------------------------------------------------------------------------------------------
 
 // alpha 1 us, beta 1 ns/B, gamma 0.1 ns/B: an allreduce by doubling of 4 ranks is 2 (alpha + S (beta + gamma)).
@@ -89,6 +95,23 @@ static void test_crowded_ranks_share_work_and_take_turns(void **state)
     lab_results_free(&probe);
 }
 
+// In virtual time a program's calls are walked. On a network of T = alpha + S beta a message, doubling takes 2 (T + S gamma),
+// to the clocks' grid. By hand, each waits for its right neighbour's message first, who has sent it last: at 3 T. The other
+// two have come meanwhile, and take T each at its port; of the sums, the last one is left.
+static void test_virtual_times_are_those_of_the_calls(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
+    const struct lab_conf conf = {.model = lab_model_find("algorithms")};
+    const struct lab_context context = {.conf = &conf, .net = net, .ranks = 4, .cores = 2, .is_virtual = true};
+    const double message = 1e-6 + 4096e-9, sum = 4096e-10, grid = 1e-12;
+    assert_near_by(conf.model->predict(&context, LAB_AFTER, 4, "time/doubling/4096"), 2 * (message + sum), grid);
+    assert_near_by(conf.model->predict(&context, LAB_BEFORE, 4, "time/by_hand/4096"), 5 * message + sum, grid);
+    assert_true(isnan(conf.model->predict(&context, LAB_AFTER, 4, "time/no_such/8")));
+    clab_net_free(net);
+}
+
 // ---- lab 01 --------------------------------------------------------------------------------------------------
 
 // c = 100 us at two ranks and 300 us at four; no network, so no later operation is predicted.
@@ -141,6 +164,28 @@ static void test_the_amortised_cost_is_that_of_the_lab_text(void **state)
     assert_near(conf.model->predict(&context, LAB_AFTER, 2, "op"), o * 9 / 10);
     assert_near(conf.model->predict(&context, LAB_AFTER, 2, "break_even"), (c - o) / o);
     lab_results_free(&probe);
+    clab_net_free(net);
+}
+
+// In virtual time: four ranks find each other in 4 messages and connect in 6; an allreduce takes two. All begin together.
+static void test_the_virtual_loop_is_walked(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1e-6, 0, 0, &net), CLAB_OK);
+    const struct lab_conf conf = {
+        .model = lab_model_find("reinit"), .sizes = words("64", NULL), .iterations = words("1", "100")};
+    const struct lab_context context = {.conf = &conf, .net = net, .ranks = 4, .cores = 2, .is_virtual = true};
+    const struct lab_model *m = conf.model;
+    const double grid = 1e-12;
+    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "iteration/1"), 12e-6, grid);
+    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "iteration/100"), 12e-6, grid);
+    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "rendezvous"), 4e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "connect"), 6e-8, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "iteration/100"), (10e-6 + 100 * 2e-6) / 100, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "op"), 99 * 2e-6 / 100, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "break_even"), 5, 1e-6);
+    assert_true(isnan(m->predict(&context, LAB_BEFORE, 4, "op")));
     clab_net_free(net);
 }
 
@@ -302,6 +347,8 @@ int main(void)
         cmocka_unit_test(test_messages_and_bytes_are_counted_on_the_schedule),
         cmocka_unit_test(test_crowded_ranks_share_work_and_take_turns),
         cmocka_unit_test(test_a_communicator_is_predicted_from_two_probes),
+        cmocka_unit_test(test_virtual_times_are_those_of_the_calls),
+        cmocka_unit_test(test_the_virtual_loop_is_walked),
         cmocka_unit_test(test_the_amortised_cost_is_that_of_the_lab_text),
         cmocka_unit_test(test_counterparts_differ_in_the_middle_word_only),
         cmocka_unit_test(test_what_must_be_equal_is),

@@ -281,9 +281,12 @@ static void test_net_prices_work_by_the_longer_of_arithmetic_and_memory(void **s
     assert_true(seconds == 0);
     assert_int_equal(clab_net_compute(net, CLAB_FP64, -1, 0, &seconds), CLAB_EINVAL);
     clab_net_free(net);
-    assert_int_equal(clab_net_create_flat(1, 1, 1, &net), CLAB_OK);
+    assert_int_equal(clab_net_create_flat(1, 1, 2, &net), CLAB_OK);
     assert_int_equal(clab_net_compute(net, CLAB_FP64, 1, 1, &seconds), CLAB_ENOENT);
     assert_true(seconds == 0);
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 0, 12, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 8) < 1e-12); // 12 bytes are read and written to sum 4
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 0, -1, &seconds), CLAB_ENOENT);
     clab_net_free(net);
 }
 

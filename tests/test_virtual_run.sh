@@ -65,14 +65,22 @@ trace_is_of_virtual_time() {
         grep -q '"clocks":"virtual time, on dgx-h100"' "$scratch/t.json"
 }
 
+# Each quantity of the lab whose CSV file this is was predicted to within 2 %: the clock is exact, and the pattern known.
+is_predicted() {
+    why="$(awk -F, '/^#/ { next } !residual { for (i = 1; i <= NF; i++) if ($i == "residual_pct") residual = i; next }
+        $residual != "" { n++; if ($residual > 2 || $residual < -2) print $2, $6, $residual "% off" }
+        END { if (n < 8) print n + 0 " predictions" }' "$1")"
+    [ -z "$why" ]
+}
+
 # Twice the same, all but the command and the date.
 lab_of_64_ranks_prints_the_same() {
     same 2 "$commlab" lab 07 --backend sim --net dgx-h100 -n 64 --sizes 8,4096 --no-sweep --no-plot \
-        --results "$scratch"
+        --results "$scratch" && is_predicted "$scratch/07-sim-dgx-h100-64.csv"
 }
 lab_01_runs() {
     same 2 "$commlab" lab 01 --backend sim --net dgx-h100 -n 16 --iterations 1,4 --no-sweep --no-plot \
-        --results "$scratch"
+        --results "$scratch" && is_predicted "$scratch/01-sim-dgx-h100-16.csv"
 }
 
 check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \

@@ -24,12 +24,14 @@ static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
 
 // in, out, expected (what `out` should be): (count); inbox, what each peer sent: (P, count); sends, receives: (P)
 struct buffers {
+    struct clab_job *job;
     size_t count;
     float *in, *out, *expected, *inbox;
     struct clab_work **sends, **receives;
 };
 
-// out = sum of all ranks' in: send it to everyone, receive from everyone, add.
+// out = sum of all ranks' in: send it to everyone, receive from everyone, add, and say (for virtual time) what that reads
+// and writes.
 static void allreduce(struct clab_comm *comm, const struct buffers *b)
 {
     const int P = clab_comm_ranks(comm), me = clab_comm_rank(comm);
@@ -42,6 +44,7 @@ static void allreduce(struct clab_comm *comm, const struct buffers *b)
         must(clab_work_wait(b->receives[peer]));
         for (size_t i = 0; i < b->count; i++)
             b->out[i] += b->inbox[(size_t)peer * b->count + i];
+        must(clab_compute(b->job, CLAB_FP32, 0, 3.0 * (double)b->count * sizeof *b->out));
     }
     for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P)
         must(clab_work_wait(b->sends[peer]));
@@ -117,7 +120,7 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
 static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes)
 {
     const size_t P = (size_t)clab_job_ranks(job);
-    struct buffers b = {.count = bytes / sizeof(float)};
+    struct buffers b = {.job = job, .count = bytes / sizeof(float)};
     must(clab_alloc(job, bytes, (void **)&b.in));
     must(clab_alloc(job, bytes, (void **)&b.out));
     must(clab_alloc(job, bytes * P, (void **)&b.inbox));
