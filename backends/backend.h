@@ -6,7 +6,9 @@
 // - Every slot is filled: a stub answers CLAB_EUNSUPPORTED, so nobody tests for NULL.
 // - No call blocks except attach, open and the waits inside `exchange`, and those have a deadline.
 // - Those of libraries that not every machine has are plugins.
-// - Life: attach, then any number of (open ... close) and (alloc ... free), then detach. One thread a domain.
+// - Life: attach, then any number of (open ... close) and (alloc ... free), then detach.
+// - Calls to a domain, its endpoints and its memory come one at a time: from one thread, and, where there is a way to nap,
+//   from the progress thread in turn with it (core/comm/progress.h). Only struct clab_nap's sleep is called beside others.
 #pragma once
 
 #include <stdbool.h>
@@ -177,6 +179,16 @@ extern const struct clab_device clab_device_plain;
 // Whose products clab_device_cpu takes: "OpenBLAS 0.3.21" or "plain loops".
 const char *clab_device_cpu_products(void);
 
+// How a thread that makes progress beside a rank's computation sleeps while nothing moves, without spinning: it takes the
+// core from the computation. `arm` on each endpoint with something under way, one more look, `sleep` until the first.
+struct clab_nap {
+    // What comes from now on ends a sleep; how long this endpoint can be left alone, s of clab_now.
+    double (*arm)(struct clab_endpoint *endpoint);
+    // Until then, or until something comes, at most CLAB_NAP. Any other call may come meanwhile, but detach.
+    void (*sleep)(struct clab_domain *domain, double until);
+};
+#define CLAB_NAP 1e-3 // s
+
 struct clab_backend {
     const char *name;
     const char *title; // one line for `commlab doctor` and --help
@@ -235,6 +247,8 @@ struct clab_backend {
     // ended by NULL; the first is "" where it is not known. NULL: as we do.
     const char *const *launcher;
 
+    const struct clab_nap *nap; // NULL: all calls must come from one thread
+
     bool is_virtual; // its time is a described network's (sim/virtual.h), exact, and no machine's
 
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages
@@ -247,6 +261,9 @@ void clab_host_unpin(struct clab_domain *domain, struct clab_registration *regis
 bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
 int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
+
+// A sleep by the clock, where nothing can end it; at most CLAB_NAP.
+void clab_nap_until(double until);
 
 // ---- which there are ---------------------------------------------------------------------------------------------
 

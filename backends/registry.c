@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "plugin.h"
 #include "shm/shm.h"
@@ -73,6 +75,13 @@ const struct clab_backend *clab_backend_find(const char *name)
         return clab_plugin_load(name);
     say_what_there_is(name);
     return NULL;
+}
+
+void clab_nap_until(double until)
+{
+    const double now = clab_now(), end = until < now + CLAB_NAP ? until : now + CLAB_NAP;
+    const struct timespec at = {(time_t)end, (long)((end - (double)(time_t)end) * 1e9)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
 bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op)

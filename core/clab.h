@@ -20,7 +20,7 @@
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.
-// - One thread a communicator. Buffers may be any memory; those of clab_alloc move fastest.
+// - One thread of the program calls. Buffers may be any memory; those of clab_alloc move fastest.
 #pragma once
 
 #include <stdbool.h>
@@ -51,6 +51,11 @@ void clab_job_close(struct clab_job *job);
 int clab_job_rank(const struct clab_job *job);
 int clab_job_ranks(const struct clab_job *job);
 const char *clab_job_backend(const struct clab_job *job);
+
+// Who moves what has been started, while this rank computes: "thread", a thread of the library; "manual", nobody but calls;
+// "virtual", the described network. CLAB_PROGRESS (auto, thread or manual) decides: auto is a thread where each rank has a
+// second core, or an emulated wire leaves the cores free. *why_p (or NULL): in words.
+const char *clab_job_progress(const struct clab_job *job, const char **why_p);
 
 // Memory that peers reach fastest (shared, registered, device), 64-byte aligned, uninitialised. bytes >= 0.
 //   errors: CLAB_ENOMEM
@@ -165,7 +170,8 @@ int clab_recv(struct clab_comm *comm, void *out, size_t count, enum clab_type ty
 
 // ---- the same, not waiting -----------------------------------------------------------------------------------
 // Begin, and return; buffers are the library's until the work is done. Each *work_p ends in exactly one clab_work_wait.
-// Collectives of a communicator proceed in the order they were started; progress is made in wait and test.
+// Collectives of a communicator proceed in the order they were started; progress is made in wait and test, and, where
+// clab_job_progress says "thread", beside the program's own work.
 
 int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                          enum clab_op op, struct clab_work **work_p);

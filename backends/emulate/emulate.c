@@ -209,6 +209,24 @@ static bool idle(struct clab_endpoint *e, unsigned fruitless)
     return true;
 }
 
+// A thread that sleeps until a delivery is due leaves the core to the rank's computation.
+static double arm(struct clab_endpoint *e)
+{
+    const double now = clab_now();
+    double until = e->owner->inner->nap->arm(e->endpoint);
+    for (const struct message *m = e->under_way; m; m = m->next)
+        if (m->due > now && m->due < until)
+            until = m->due;
+    return until;
+}
+
+static void sleep_until(struct clab_domain *domain, double until)
+{
+    domain->inner->nap->sleep(domain->domain, until);
+}
+
+static const struct clab_nap naps = {arm, sleep_until};
+
 // ---- life ----------------------------------------------------------------------------------------------------
 
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
@@ -315,4 +333,5 @@ const struct clab_backend clab_backend_emulate = {
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
+    .nap = &naps, // where the one below has one
 };

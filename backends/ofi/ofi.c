@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/relax.h"
 #include "ofi/wire.h"
@@ -99,6 +100,21 @@ static bool idle(struct clab_endpoint *e, unsigned fruitless)
     return true;
 }
 
+// TCP goes on by itself up to the size of its buffers, so that a queue is not looked at more often than this.
+static double arm(struct clab_endpoint *e)
+{
+    (void)e;
+    return clab_now() + 1e-4;
+}
+
+static void sleep_until(struct clab_domain *domain, double until)
+{
+    (void)domain;
+    clab_nap_until(until);
+}
+
+static const struct clab_nap nap = {arm, sleep_until};
+
 const struct clab_backend clab_backend_ofi = {
     .name = "ofi",
     .title = "any fabric that libfabric speaks, TCP unless told",
@@ -117,5 +133,6 @@ const struct clab_backend clab_backend_ofi = {
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
+    .nap = &nap,
     .protocols = {.pull_bytes = OFI_EAGER_BYTES + 1},
 };

@@ -5,6 +5,7 @@
 #include "shm/channel.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -32,7 +33,7 @@ static void wake(const struct clab_endpoint *endpoint, int peer)
     struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->job_ranks[peer]);
     if (atomic_load_explicit(&bell->sleeping, memory_order_relaxed)) {
         atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed);
-        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 

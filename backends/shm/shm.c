@@ -4,7 +4,9 @@
 #include "shm/shm.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/relax.h"
@@ -356,6 +359,25 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
     return true;
 }
 
+// ---- naps of the progress thread -------------------------------------------------------------------------------
+
+static double arm(struct clab_endpoint *endpoint)
+{
+    atomic_store(&shm_bell(endpoint->domain, endpoint->domain->boot->rank)->sleeping, 1);
+    return clab_now() + CLAB_NAP;
+}
+
+static void sleep_until(struct clab_domain *domain, double until)
+{
+    struct shm_bell *bell = shm_bell(domain, domain->boot->rank);
+    const double left = fmin(until - clab_now(), CLAB_NAP);
+    const struct timespec at_most = {.tv_nsec = (long)(left * 1e9)};
+    if (left > 0 && atomic_load(&bell->sleeping))
+        syscall(SYS_futex, &bell->sleeping, FUTEX_WAIT, 1, &at_most, NULL, 0);
+}
+
+static const struct clab_nap nap = {arm, sleep_until};
+
 // ---- boards --------------------------------------------------------------------------------------------------
 
 char *clab_shm_board(struct clab_endpoint *endpoint)
@@ -378,7 +400,7 @@ void clab_shm_ring(const struct clab_endpoint *endpoint, int member)
     struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->job_ranks[member]);
     atomic_thread_fence(memory_order_seq_cst); // what it is rung for is there, or it has not said yet that it sleeps
     if (atomic_exchange_explicit(&bell->sleeping, 0, memory_order_relaxed))
-        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless)
@@ -406,5 +428,6 @@ const struct clab_backend clab_backend_shm = {
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
     .device = &clab_device_cpu,
+    .nap = &nap,
     .protocols = {.memory = true, .inline_bytes = SHM_INLINE_BYTES, .pull_bytes = SHM_PULL_SHARED},
 };

@@ -88,3 +88,10 @@ int clab_machine_pin(int local_rank, int nlocal)
     pinned = true;
     return CLAB_OK;
 }
+
+void clab_machine_follow(int pid)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(pid, sizeof set, &set) == 0)
+        sched_setaffinity(0, sizeof set, &set);
+}

@@ -46,3 +46,7 @@ int clab_machine_cores(int *physical_p);
 // their second threads.
 //   errors: CLAB_EUNSUPPORTED (more ranks than cores, or the system refuses), not logged; nothing has changed then
 int clab_machine_pin(int local_rank, int nlocal);
+
+// The calling thread may run where process `pid` may: a helper of a pinned rank, where its launcher may. If the system
+// refuses, nothing changes.
+void clab_machine_follow(int pid);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "comm/comm.h"
+#include "comm/progress.h"
 
 // Whether `in` and `out` are the same memory, in the sense of each collective (clab.h).
 static bool is_in_place(const struct clab_comm *comm, const struct clab_work *w)
@@ -85,6 +86,28 @@ static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work *
     return clab_work_start(comm, w, work_p);
 }
 
+// Start it, and leave it to whoever makes progress.
+static int leave_under_way(struct clab_comm *comm, struct clab_work *w, struct clab_work **work_p)
+{
+    clab_job_enter(comm->job);
+    const int err = start(comm, w, work_p);
+    clab_job_leave(comm->job);
+    clab_progress_begin(comm->job);
+    return err;
+}
+
+// Start it and wait, which is one call: the progress thread never sees it.
+static int call(struct clab_comm *comm, struct clab_work *w)
+{
+    struct clab_work *work;
+    clab_job_enter(comm->job);
+    int err = start(comm, w, &work);
+    if (!err)
+        err = clab_work_wait(work);
+    clab_job_leave(comm->job);
+    return err;
+}
+
 #define CALL(COLLECTIVE, ROOT, OP, TYPE)                                                                               \
     &(struct clab_work)                                                                                                \
     {                                                                                                                  \
@@ -95,49 +118,49 @@ static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work *
 int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                          enum clab_op op, struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_ALLREDUCE, 0, op, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_ALLREDUCE, 0, op, type), work_p);
 }
 
 int clab_broadcast_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
                          struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_BROADCAST, root, CLAB_SUM, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_BROADCAST, root, CLAB_SUM, type), work_p);
 }
 
 int clab_reduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                       enum clab_op op, int root, struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_REDUCE, root, op, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_REDUCE, root, op, type), work_p);
 }
 
 int clab_allgather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                          struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_ALLGATHER, 0, CLAB_SUM, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_ALLGATHER, 0, CLAB_SUM, type), work_p);
 }
 
 int clab_reduce_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                               enum clab_op op, struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_REDUCE_SCATTER, 0, op, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_REDUCE_SCATTER, 0, op, type), work_p);
 }
 
 int clab_alltoall_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                         struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_ALLTOALL, 0, CLAB_SUM, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_ALLTOALL, 0, CLAB_SUM, type), work_p);
 }
 
 int clab_gather_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
                       struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_GATHER, root, CLAB_SUM, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_GATHER, root, CLAB_SUM, type), work_p);
 }
 
 int clab_scatter_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root,
                        struct clab_work **work_p)
 {
-    return start(comm, CALL(CLAB_SCATTER, root, CLAB_SUM, type), work_p);
+    return leave_under_way(comm, CALL(CLAB_SCATTER, root, CLAB_SUM, type), work_p);
 }
 
 int clab_barrier_start(struct clab_comm *comm, struct clab_work **work_p)
@@ -145,7 +168,7 @@ int clab_barrier_start(struct clab_comm *comm, struct clab_work **work_p)
     const void *in = NULL;
     void *out = NULL;
     size_t count = 0;
-    return start(comm, CALL(CLAB_BARRIER, 0, CLAB_SUM, CLAB_U8), work_p);
+    return leave_under_way(comm, CALL(CLAB_BARRIER, 0, CLAB_SUM, CLAB_U8), work_p);
 }
 
 // A send or receive of the caller's.
@@ -173,83 +196,103 @@ int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, st
     return clab_work_start(comm, &(struct clab_work){.transfer = transfer}, work_p);
 }
 
+static int leave_message(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p)
+{
+    clab_job_enter(comm->job);
+    const int err = start_message(comm, transfer, work_p);
+    clab_job_leave(comm->job);
+    clab_progress_begin(comm->job);
+    return err;
+}
+
+static int pass(struct clab_comm *comm, struct clab_transfer transfer)
+{
+    struct clab_work *work;
+    clab_job_enter(comm->job);
+    int err = start_message(comm, transfer, &work);
+    if (!err)
+        err = clab_work_wait(work);
+    clab_job_leave(comm->job);
+    return err;
+}
+
+#define MESSAGE(OP, SRC, DST)                                                              \
+    (struct clab_transfer)                                                                 \
+    {                                                                                      \
+        .op = (OP), .peer = peer, .src = (SRC), .dst = (DST), .count = count, .type = type \
+    }
+
 int clab_send_start(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer,
                     struct clab_work **work_p)
 {
-    struct clab_transfer t = {.op = CLAB_SEND, .peer = peer, .src = in, .count = count, .type = type};
-    return start_message(comm, t, work_p);
+    return leave_message(comm, MESSAGE(CLAB_SEND, in, NULL), work_p);
 }
 
 int clab_recv_start(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer,
                     struct clab_work **work_p)
 {
-    struct clab_transfer t = {.op = CLAB_RECV, .peer = peer, .dst = out, .count = count, .type = type};
-    return start_message(comm, t, work_p);
+    return leave_message(comm, MESSAGE(CLAB_RECV, NULL, out), work_p);
 }
 
 // ---- the same, waiting ---------------------------------------------------------------------------------------
 
-#define START_AND_WAIT(call)         \
-    do {                             \
-        struct clab_work *work;      \
-        CLAB_TRY(call);              \
-        return clab_work_wait(work); \
-    } while (0)
-
 int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                    enum clab_op op)
 {
-    START_AND_WAIT(clab_allreduce_start(comm, in, out, count, type, op, &work));
+    return call(comm, CALL(CLAB_ALLREDUCE, 0, op, type));
 }
 
 int clab_broadcast(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root)
 {
-    START_AND_WAIT(clab_broadcast_start(comm, in, out, count, type, root, &work));
+    return call(comm, CALL(CLAB_BROADCAST, root, CLAB_SUM, type));
 }
 
 int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, enum clab_op op,
                 int root)
 {
-    START_AND_WAIT(clab_reduce_start(comm, in, out, count, type, op, root, &work));
+    return call(comm, CALL(CLAB_REDUCE, root, op, type));
 }
 
 int clab_allgather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type)
 {
-    START_AND_WAIT(clab_allgather_start(comm, in, out, count, type, &work));
+    return call(comm, CALL(CLAB_ALLGATHER, 0, CLAB_SUM, type));
 }
 
 int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
                         enum clab_op op)
 {
-    START_AND_WAIT(clab_reduce_scatter_start(comm, in, out, count, type, op, &work));
+    return call(comm, CALL(CLAB_REDUCE_SCATTER, 0, op, type));
 }
 
 int clab_alltoall(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type)
 {
-    START_AND_WAIT(clab_alltoall_start(comm, in, out, count, type, &work));
+    return call(comm, CALL(CLAB_ALLTOALL, 0, CLAB_SUM, type));
 }
 
 int clab_gather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root)
 {
-    START_AND_WAIT(clab_gather_start(comm, in, out, count, type, root, &work));
+    return call(comm, CALL(CLAB_GATHER, root, CLAB_SUM, type));
 }
 
 int clab_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type, int root)
 {
-    START_AND_WAIT(clab_scatter_start(comm, in, out, count, type, root, &work));
+    return call(comm, CALL(CLAB_SCATTER, root, CLAB_SUM, type));
 }
 
 int clab_barrier(struct clab_comm *comm)
 {
-    START_AND_WAIT(clab_barrier_start(comm, &work));
+    const void *in = NULL;
+    void *out = NULL;
+    size_t count = 0;
+    return call(comm, CALL(CLAB_BARRIER, 0, CLAB_SUM, CLAB_U8));
 }
 
 int clab_send(struct clab_comm *comm, const void *in, size_t count, enum clab_type type, int peer)
 {
-    START_AND_WAIT(clab_send_start(comm, in, count, type, peer, &work));
+    return pass(comm, MESSAGE(CLAB_SEND, in, NULL));
 }
 
 int clab_recv(struct clab_comm *comm, void *out, size_t count, enum clab_type type, int peer)
 {
-    START_AND_WAIT(clab_recv_start(comm, out, count, type, peer, &work));
+    return pass(comm, MESSAGE(CLAB_RECV, NULL, out));
 }

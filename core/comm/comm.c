@@ -9,11 +9,14 @@
 #include "base/mix.h"
 #include "comm/comm.h"
 #include "comm/conduct.h"
+#include "comm/progress.h"
 
 void clab_comm_destroy(struct clab_comm *comm)
 {
+    struct clab_job *job = comm ? comm->job : NULL;
     if (!comm)
         return;
+    clab_job_enter(job);
     for (struct clab_comm **link = &comm->job->comms; *link; link = &(*link)->next)
         if (*link == comm) {
             *link = comm->next;
@@ -27,11 +30,12 @@ void clab_comm_destroy(struct clab_comm *comm)
     free(comm->expelled_by);
     free(comm->job_ranks);
     free(comm);
+    clab_job_leave(job);
 }
 
 // ---- of all ranks --------------------------------------------------------------------------------------------
 
-int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
+static int create(struct clab_job *job, struct clab_comm **comm_p)
 {
     static const uint64_t root = UINT64_C(0x616c6c2072616e6b);
     double start = clab_seconds();
@@ -46,6 +50,14 @@ int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
     if (!err)
         err = clab_comm_open(&opening, comm_p);
     free(ranks);
+    return err;
+}
+
+int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
+{
+    clab_job_enter(job);
+    const int err = create(job, comm_p);
+    clab_job_leave(job);
     return err;
 }
 
@@ -77,7 +89,7 @@ static int open_members(struct clab_comm *parent, struct membership *members, in
     return err;
 }
 
-int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
+static int split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
 {
     double start = clab_seconds();
     struct membership mine = {color, key, comm->rank}, *all = malloc((size_t)comm->nranks * sizeof *all);
@@ -93,6 +105,14 @@ int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm
     else if (!err)
         err = open_members(comm, all, n, id, start, comm_p);
     free(all);
+    return err;
+}
+
+int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
+{
+    clab_job_enter(comm->job);
+    const int err = split(comm, color, key, comm_p);
+    clab_job_leave(comm->job);
     return err;
 }
 
@@ -164,5 +184,8 @@ struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm)
 
 struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm)
 {
-    return comm->traffic;
+    clab_job_enter(comm->job);
+    const struct clab_comm_traffic traffic = comm->traffic;
+    clab_job_leave(comm->job);
+    return traffic;
 }

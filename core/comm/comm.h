@@ -4,6 +4,7 @@
 // - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
 // - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
+// - progress.h  what goes on while the program computes: a thread, or nothing.
 // - select.c    which algorithm, when nobody says.
 // - conduct.c   the same in virtual time, where one process makes the moves of all and prices them; score.c and play.c are
 //               its; clock.c is what time is.
@@ -179,7 +180,10 @@ int clab_native_advance(struct clab_comm *comm, bool *done_p);
 int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p);
 // Wait for `work`, but not beyond `deadline` (seconds of clab_now). *done_p: it is done, and freed.  errors: the work's
 int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p);
-// Make progress on all communicators; whether there is something under way.
+// Whether there is something under way that may still move: here, and on any communicator.
+bool clab_comm_is_busy(const struct clab_comm *comm);
+bool clab_job_is_busy(const struct clab_job *job);
+// Make progress on all communicators; whether there was any.
 bool clab_job_advance(struct clab_job *job);
 // Free all works, also those under way.
 void clab_work_free_all(struct clab_comm *comm);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "comm/comm.h"
+#include "comm/progress.h"
 
 enum { LINE = 512, NAMED = 8 };
 static const double margin = 1.0; // s that rank 0's verdict may take beyond its deadline
@@ -204,8 +205,10 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     b.hellos = calloc(n, sizeof *b.hellos);
     b.works = calloc(n, sizeof *b.works);
     int err = b.here && b.hellos && b.works ? CLAB_OK : CLAB_ENOMEM;
+    clab_job_enter(comm->job);
     if (!err)
         err = comm->rank == 0 ? collect(&b) : answer(&b);
+    clab_job_leave(comm->job);
     free(b.here);
     free(b.hellos);
     free(b.works);

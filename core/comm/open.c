@@ -37,7 +37,8 @@ static int meanwhile(void *of, bool *busy_p)
 {
     const struct gathering *g = of;
     CLAB_TRY(call_off(g));
-    *busy_p = clab_job_advance(g->opening->job);
+    *busy_p = clab_job_is_busy(g->opening->job);
+    clab_job_advance(g->opening->job);
     return CLAB_OK;
 }
 

@@ -42,15 +42,21 @@ static int find_program(struct clab_comm *comm, const struct clab_work *work, co
 
 // ---- memory --------------------------------------------------------------------------------------------------
 
+static void free_scratch(struct clab_comm *comm)
+{
+    if (comm->scratch)
+        comm->backend->free(comm->job->domain, comm->scratch);
+    comm->scratch = NULL;
+    comm->scratch_bytes = 0;
+}
+
 static int reserve_scratch(struct clab_comm *comm, size_t bytes)
 {
     if (bytes <= comm->scratch_bytes)
         return CLAB_OK;
-    clab_free(comm->job, comm->scratch);
-    comm->scratch = NULL;
-    comm->scratch_bytes = 0;
+    free_scratch(comm);
     void *memory;
-    CLAB_TRY(clab_alloc(comm->job, bytes, &memory));
+    CLAB_TRY(comm->backend->alloc(comm->job->domain, bytes, &memory));
     comm->scratch = memory;
     comm->scratch_bytes = bytes;
     return CLAB_OK;
@@ -95,7 +101,7 @@ void clab_run_free(struct clab_comm *comm)
     for (int i = 0; i < CLAB_PROGRAM_CACHE; i++)
         clab_program_free(comm->programs[i]);
     free(comm->run.transfers);
-    clab_free(comm->job, comm->scratch);
+    free_scratch(comm);
 }
 
 // ---- stages --------------------------------------------------------------------------------------------------

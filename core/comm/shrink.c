@@ -19,6 +19,7 @@
 #include "base/mix.h"
 #include "base/units.h"
 #include "comm/comm.h"
+#include "comm/progress.h"
 
 static const double settle = 1; // s that news of why a meeting was ended may take
 
@@ -121,8 +122,10 @@ int clab_comm_shrink(struct clab_comm *comm, struct clab_comm **comm_p)
 {
     int *ranks = malloc((size_t)comm->nranks * sizeof *ranks);
     char *came = malloc((size_t)comm->nranks);
+    clab_job_enter(comm->job);
     comm->shrinks++;
     const int err = ranks && came ? shrink(comm, ranks, came, comm_p) : CLAB_ENOMEM;
+    clab_job_leave(comm->job);
     free(ranks);
     free(came);
     return err;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "comm/comm.h"
+#include "comm/progress.h"
 
 int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
 {
@@ -128,11 +129,14 @@ void clab_tape_span_end(struct clab_tape *tape)
 void clab_span_begin(struct clab_job *job, const char *name)
 {
     if (job->tape)
-        clab_tape_span_begin(job->tape, name);
+        clab_tape_span_begin(job->tape, name); // by the program's thread alone, as `depth` and `open` are
 }
 
 void clab_span_end(struct clab_job *job)
 {
-    if (job->tape)
-        clab_tape_span_end(job->tape);
+    if (!job->tape)
+        return;
+    clab_job_enter(job);
+    clab_tape_span_end(job->tape);
+    clab_job_leave(job);
 }

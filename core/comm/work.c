@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Works: what has been started on a communicator and is not over.
 // - Collectives proceed one at a time, in the order they were started; sends and receives beside them.
-// - Progress is made in start, test and wait. A wait spins, yields and sleeps as the backend sees fit (idle), and ends
+// - Progress is made in start, test and wait, and by a thread beside them (progress.h). A wait spins, yields and sleeps as the backend sees fit (idle), and ends
 //   when the work does, when the communicator is revoked (revoke.c), when the awaited peer has left the job, or when
 //   nothing has moved for the job's timeout.
 // - The first error poisons the communicator: works under way answer with it, later calls with CLAB_EPOISONED.
@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "comm/comm.h"
 #include "comm/conduct.h"
+#include "comm/progress.h"
 
 enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
@@ -127,15 +128,26 @@ static void advance_others(struct clab_comm *comm, bool *progress_p)
             advance(other, progress_p);
 }
 
+bool clab_comm_is_busy(const struct clab_comm *comm)
+{
+    return !comm->err && (comm->collectives || comm->messages);
+}
+
+bool clab_job_is_busy(const struct clab_job *job)
+{
+    for (const struct clab_comm *comm = job->comms; comm; comm = comm->next)
+        if (clab_comm_is_busy(comm))
+            return true;
+    return false;
+}
+
 bool clab_job_advance(struct clab_job *job)
 {
-    bool progress, busy = false;
+    bool progress = false;
     for (struct clab_comm *comm = job->comms; comm; comm = comm->next)
-        if (comm->collectives || comm->messages) {
+        if (clab_comm_is_busy(comm))
             advance(comm, &progress);
-            busy = true;
-        }
-    return busy;
+    return progress;
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------
@@ -287,9 +299,12 @@ static int look(struct clab_work *work, bool *progress_p)
 
 int clab_work_test(struct clab_work *work, bool *done_p)
 {
+    struct clab_job *job = work->comm->job;
     bool progress;
+    clab_job_enter(job);
     int err = work->done ? CLAB_OK : look(work, &progress);
     *done_p = work->done || err;
+    clab_job_leave(job);
     return err;
 }
 
@@ -308,8 +323,12 @@ static void retire(struct clab_work *work)
 
 int clab_work_wait(struct clab_work *work)
 {
+    struct clab_job *job = work->comm->job;
     bool done;
-    return clab_work_wait_until(work, INFINITY, &done);
+    clab_job_enter(job);
+    const int err = clab_work_wait_until(work, INFINITY, &done);
+    clab_job_leave(job);
+    return err;
 }
 
 int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p)

@@ -20,6 +20,7 @@
 
 struct clab_comm;
 struct clab_flight;
+struct clab_progress;
 
 enum { CLAB_RUMOURS = 16 }; // notices of communicators that this rank has not made yet
 
@@ -33,9 +34,11 @@ struct clab_job {
     struct clab_comm *comms; // that are open: a wait on one makes progress on all
     unsigned created;        // communicators of all ranks, ever
     struct clab_notice rumours[CLAB_RUMOURS];
-    unsigned nrumours;          // ever
-    struct clab_flight *flight; // this rank's recorder
-    struct clab_tape *tape;     // of CLAB_TRACE, or NULL
+    unsigned nrumours;              // ever
+    struct clab_flight *flight;     // this rank's recorder
+    struct clab_tape *tape;         // of CLAB_TRACE, or NULL
+    struct clab_progress *progress; // the thread that makes progress, while there is one (comm/progress.h)
+    const char *progress_name, *progress_why;
 };
 
 struct clab_launch {

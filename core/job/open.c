@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "comm/flight.h"
+#include "comm/progress.h"
 #include "comm/tape.h"
 #include "emulate/emulate.h"
 #include "job/job.h"
@@ -172,7 +173,10 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->flight = clab_flight_open(boot);
     CLAB_TRY(job->backend->attach(boot, &job->domain));
     job->backend_name = job->backend->name;
+    const bool naps = job->backend->nap;
     int err = emulate(boot, job);
+    if (err == CLAB_OK)
+        err = clab_progress_choose(job, naps);
     if (err == CLAB_OK)
         err = clab_tape_open(job, &job->tape);
     if (err != CLAB_OK)
@@ -237,6 +241,7 @@ void clab_job_close(struct clab_job *job)
 {
     if (!job)
         return;
+    clab_progress_end(job);
     clab_tape_close(job, job->tape);
     // First: a peer that still waits for this rank would be waited for by detach.
     const struct clab_notice leaves = {
@@ -265,13 +270,19 @@ const char *clab_job_backend(const struct clab_job *job)
 
 int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p)
 {
-    return job->backend->alloc(job->domain, bytes, memory_p);
+    clab_job_enter(job);
+    const int err = job->backend->alloc(job->domain, bytes, memory_p);
+    clab_job_leave(job);
+    return err;
 }
 
 void clab_free(struct clab_job *job, void *memory)
 {
-    if (memory)
-        job->backend->free(job->domain, memory);
+    if (!memory)
+        return;
+    clab_job_enter(job);
+    job->backend->free(job->domain, memory);
+    clab_job_leave(job);
 }
 
 int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_registration **registration_p)

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// The progress thread, and the lock that it shares with the program's calls (progress.h).
+
+#include "comm/progress.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "comm/comm.h"
+
+struct clab_progress {
+    struct clab_job *job;
+    pid_t pid;      // a child of this process has a copy without the thread
+    pid_t launcher; // ours, which has pinned this rank; 0: another's
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    _Atomic int depth; // of the program's calls; written by its thread alone
+    // under the lock:
+    bool waits; // the thread, on `wake`
+    bool ends;
+};
+
+// The thread of this process's job, for who exits without closing it.
+static struct clab_progress *running;
+
+static const char by_thread[] = "thread", in_calls[] = "manual", by_network[] = "virtual";
+
+// ---- the choice ----------------------------------------------------------------------------------------------
+
+static void choose(struct clab_job *job, const char *name, const char *why)
+{
+    job->progress_name = name;
+    job->progress_why = why;
+}
+
+static void choose_by_cores(struct clab_job *job)
+{
+    const struct clab_bootstrap *boot = job->bootstrap;
+    if (job->backend->name && !strcmp(job->backend->name, "emulate"))
+        choose(job, by_thread, "the wire is emulated, and leaves the cores free");
+    else if (boot->cores >= 2 * boot->local_ranks)
+        choose(job, by_thread, "each rank has a second core");
+    else
+        choose(job, in_calls, "no core is free beside the ranks'");
+}
+
+int clab_progress_choose(struct clab_job *job, bool napping)
+{
+    const char *text = getenv("CLAB_PROGRESS");
+    const bool is_auto = !text || !*text || !strcmp(text, "auto"), wants = !is_auto && !strcmp(text, "thread");
+    if (!is_auto && !wants && strcmp(text, "manual") != 0) {
+        clab_error("CLAB_PROGRESS is '%s': it can be auto, thread or manual", text);
+        return CLAB_EINVAL;
+    }
+    if (job->backend->is_virtual)
+        choose(job, by_network, "in virtual time, the network never waits for a call");
+    else if (job->ranks == 1)
+        choose(job, in_calls, "one rank has nobody to wait for");
+    else if (!is_auto && !wants)
+        choose(job, in_calls, "CLAB_PROGRESS says so");
+    else if (!napping)
+        choose(job, in_calls, "the backend's library takes calls from one thread only");
+    else if (wants)
+        choose(job, by_thread, "CLAB_PROGRESS says so");
+    else
+        choose_by_cores(job);
+    if (wants && job->progress_name != by_thread && job->ranks > 1 && job->rank == 0)
+        clab_warn("CLAB_PROGRESS=thread: %s: progress is made in calls", job->progress_why);
+    return CLAB_OK;
+}
+
+const char *clab_job_progress(const struct clab_job *job, const char **why_p)
+{
+    if (why_p)
+        *why_p = job->progress_why;
+    return job->progress_name;
+}
+
+// ---- the thread ----------------------------------------------------------------------------------------------
+
+// Who shares its core with a computation is to get it as soon as it wakes, and for a moment: where the scheduler knows
+// slices of its own for a thread (Linux 6.12), a short one. Else nothing changes.
+static void ask_for_short_slices(void)
+{
+    const struct { // struct sched_attr of sched_setattr(2), which not every C library has
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period; // ns
+    } attributes = {.size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+static bool is_ended(struct clab_progress *p)
+{
+    while (!p->ends && (atomic_load_explicit(&p->depth, memory_order_relaxed) > 0 || !clab_job_is_busy(p->job))) {
+        p->waits = true;
+        pthread_cond_wait(&p->wake, &p->mutex);
+        p->waits = false;
+    }
+    return p->ends;
+}
+
+// Nothing moves: when something may, at the latest.
+static double arm(const struct clab_job *job)
+{
+    double until = clab_now() + CLAB_NAP;
+    for (const struct clab_comm *comm = job->comms; comm; comm = comm->next)
+        if (clab_comm_is_busy(comm))
+            until = fmin(until, job->backend->nap->arm(comm->endpoint));
+    return until;
+}
+
+static void *work(void *of)
+{
+    struct clab_progress *p = of;
+    if (p->launcher)
+        clab_machine_follow(p->launcher);
+    ask_for_short_slices();
+    pthread_mutex_lock(&p->mutex);
+    while (!is_ended(p)) {
+        if (clab_job_advance(p->job))
+            continue;
+        const double until = arm(p->job);
+        if (clab_job_advance(p->job))
+            continue;
+        pthread_mutex_unlock(&p->mutex);
+        p->job->backend->nap->sleep(p->job->domain, until);
+        pthread_mutex_lock(&p->mutex);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+// Signals are the program's.
+static int start_thread(struct clab_progress *p)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&p->thread, NULL, work, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+static void end_running(void)
+{
+    if (running && running->pid == getpid())
+        clab_progress_end(running->job);
+}
+
+void clab_progress_begin(struct clab_job *job)
+{
+    static bool asked;
+    if (job->progress || job->progress_name != by_thread || !clab_job_is_busy(job))
+        return;
+    struct clab_progress *p = calloc(1, sizeof *p);
+    if (!p)
+        return;
+    p->job = job;
+    p->pid = getpid();
+    p->launcher = getenv("CLAB_CORES") ? getppid() : 0;
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    if (start_thread(p) != 0) {
+        clab_warn("no thread can be started (%m): progress is made in calls");
+        choose(job, in_calls, "no thread can be started");
+        free(p);
+        return;
+    }
+    job->progress = running = p;
+    if (!asked)
+        atexit(end_running);
+    asked = true;
+}
+
+void clab_progress_end(struct clab_job *job)
+{
+    struct clab_progress *p = job->progress;
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->mutex);
+    p->ends = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->mutex);
+    pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
+    job->progress = running = NULL;
+}
+
+// ---- the lock ------------------------------------------------------------------------------------------------
+
+// Said before the lock is taken: a thread that goes from one thing to the next hears that it is to let go.
+void clab_progress_lock(struct clab_progress *p)
+{
+    const int depth = atomic_load_explicit(&p->depth, memory_order_relaxed);
+    atomic_store_explicit(&p->depth, depth + 1, memory_order_relaxed);
+    if (depth == 0)
+        pthread_mutex_lock(&p->mutex);
+}
+
+void clab_progress_unlock(struct clab_progress *p)
+{
+    const int depth = atomic_load_explicit(&p->depth, memory_order_relaxed) - 1;
+    atomic_store_explicit(&p->depth, depth, memory_order_relaxed);
+    if (depth > 0)
+        return;
+    if (p->waits && clab_job_is_busy(p->job))
+        pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->mutex);
+}
