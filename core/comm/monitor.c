@@ -27,6 +27,7 @@ struct barrier {
     unsigned char *here;      // (nranks) who has come in time: decided once
     unsigned char *hellos;    // (nranks) where those of who comes later land, too
     struct clab_work **works; // (nranks)
+    bool concluded;           // `late` is the verdict, or our own finding that rank 0 does not come
 };
 
 // ---- messages ------------------------------------------------------------------------------------------------
@@ -104,6 +105,7 @@ static int first_missing(const struct barrier *b)
 static int conclude(struct barrier *b, bool says_it)
 {
     const int missing = first_missing(b);
+    b->concluded = true;
     char names[LINE], line[LINE + 32];
     if (missing == b->comm->nranks)
         return CLAB_OK;
@@ -193,6 +195,16 @@ static int answer(struct barrier *b)
     return conclude(b, false);
 }
 
+// Another has given up first: whom it waited for did not come; and if it was rank 0, then it had not waited for us, either.
+static void learn(struct barrier *b)
+{
+    const struct clab_comm *comm = b->comm;
+    for (int r = 0; r < comm->nranks; r++)
+        b->late[r] = comm->job_ranks[r] == comm->why.culprit ? INFINITY : 0;
+    if (comm->rank != 0 && comm->why.teller == comm->job_ranks[0])
+        b->late[comm->rank] = INFINITY;
+}
+
 int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[])
 {
     const size_t n = (size_t)comm->nranks;
@@ -209,6 +221,8 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     if (!err)
         err = comm->rank == 0 ? collect(&b) : answer(&b);
     clab_job_leave(comm->job);
+    if (err == CLAB_ETIMEOUT && !b.concluded)
+        learn(&b);
     free(b.here);
     free(b.hellos);
     free(b.works);
