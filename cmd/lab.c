@@ -156,8 +156,8 @@ static int measure(struct session *s)
     const struct lab_conf *conf = &s->conf;
     const int probes = s->context.is_virtual ? 1 : PROBES;
     for (int i = 0; i < probes * conf->probe_ranks.count; i++)
-        CLAB_TRY(lab_run(&s->setting, LAB_BEFORE, atoi(conf->probe_ranks.words[i / probes]), &conf->probe_iterations,
-                         &s->probe));
+        CLAB_TRY(lab_run(&s->setting, lab_conf_probe(conf), atoi(conf->probe_ranks.words[i / probes]),
+                         &conf->probe_iterations, &s->probe));
     CLAB_TRY(measure_pairs(s, conf->ranks, &conf->iterations, conf->pairs));
     for (int i = 0; i < conf->sweep.count && !s->request.no_sweep; i++)
         if (atoi(conf->sweep.words[i]) != conf->ranks)
@@ -205,7 +205,13 @@ static int describe(const struct session *s, struct clab_manifest *m)
     const double limit = limit_seconds_per_byte(&s->context);
     CLAB_TRY(clab_manifest_add(m, "lab", "%s: %s", conf->id, conf->title));
     CLAB_TRY(clab_manifest_add(m, "command", "%s", s->request.command));
-    CLAB_TRY(clab_machine_describe(m));
+    if (s->context.is_virtual) { // nothing that differs from one run to the next
+        CLAB_TRY(clab_manifest_add(m, "machine", "none: virtual time, the same on every machine"));
+        CLAB_TRY(clab_manifest_add(m, "time", "virtual, of the network"));
+        CLAB_TRY(clab_machine_describe_build(m));
+    } else {
+        CLAB_TRY(clab_machine_describe(m));
+    }
     CLAB_TRY(clab_manifest_add(m, "pairs", "%d", conf->pairs));
     for (int i = 0; i < conf->sizes.count; i++)
         CLAB_TRY(clab_manifest_add(m, "bytes", "%s", conf->sizes.words[i]));
@@ -215,7 +221,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
     if (s->context.is_emulated)
         CLAB_TRY(clab_manifest_add(m, "emulate", "%s", s->nets.name));
     if (s->context.is_virtual)
-        return clab_manifest_add(m, "time", "virtual, of the network");
+        return CLAB_OK;
     CLAB_TRY(describe_line(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));

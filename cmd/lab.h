@@ -56,6 +56,8 @@ int lab_select(const char *root, const char *id, struct lab_words *folders);
 
 // ---- lab_conf.c ----------------------------------------------------------------------------------------------
 
+enum lab_program { LAB_BEFORE, LAB_AFTER };
+
 enum { LAB_MAX_WORDS = 32, LAB_MAX_QUANTITIES = 16, LAB_MAX_OVERRIDES = 32 };
 
 // Words of one setting, in order: "8 64 512".
@@ -89,8 +91,8 @@ struct lab_conf {
     struct lab_words sweep; // other numbers of ranks, with `sweep_iterations` in place of `iterations`
     struct lab_words sweep_iterations;
     int sweep_pairs;
-    struct lab_words
-        probe_ranks; // of short runs of before that feed the model, with `probe_iterations`; none: no probe
+    char *probe_program;          // "before" or "after"; NULL: before
+    struct lab_words probe_ranks; // of short runs of it that feed the model, with `probe_iterations`; none: no probe
     struct lab_words probe_iterations;
     const struct lab_model *model;
     struct lab_quantity quantities[LAB_MAX_QUANTITIES];
@@ -109,6 +111,8 @@ int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
 // The same from a file that is open, and stays so; `path` is what lines that refuse call it. It has no folder yet.
 int lab_conf_read(FILE *file, const char *path, struct lab_conf *conf_p);
 void lab_conf_free(struct lab_conf *conf);
+
+enum lab_program lab_conf_probe(const struct lab_conf *conf);
 
 // Let the settings of [lab VARIANT] go before those of [lab].  errors: CLAB_ENOMEM
 int lab_conf_use(struct lab_conf *conf, const char *variant);
@@ -132,7 +136,6 @@ void lab_nets_free(struct lab_nets *nets);
 
 // ---- lab_run.c -----------------------------------------------------------------------------------------------
 
-enum lab_program { LAB_BEFORE, LAB_AFTER };
 extern const char *const lab_program_names[2];
 
 // One quantity of one program at one number of ranks: a sample per run of the program.

@@ -103,6 +103,7 @@ static const struct field {
     {"sweep", NUMBERS, offsetof(struct lab_conf, sweep), false},
     {"sweep_iterations", NUMBERS, offsetof(struct lab_conf, sweep_iterations), false},
     {"sweep_pairs", NUMBER, offsetof(struct lab_conf, sweep_pairs), false},
+    {"probe_program", TEXT, offsetof(struct lab_conf, probe_program), false},
     {"probe_ranks", NUMBERS, offsetof(struct lab_conf, probe_ranks), false},
     {"probe_iterations", NUMBERS, offsetof(struct lab_conf, probe_iterations), false},
 };
@@ -219,6 +220,10 @@ static int check(const struct lab_conf *conf, const char *path)
         clab_error("%s: [lab] lacks the setting 'sweep_pairs', since it has 'sweep'", path);
         return CLAB_EPARSE;
     }
+    if (conf->probe_program && strcmp(conf->probe_program, "before") && strcmp(conf->probe_program, "after")) {
+        clab_error("%s: probe_program = '%s': expected before or after", path, conf->probe_program);
+        return CLAB_EPARSE;
+    }
     for (const struct lab_quantity *q = conf->quantities; q < conf->quantities + conf->nquantities; q++)
         if (!q->unit) {
             clab_error("%s: [%s] lacks the setting 'unit'", path, q->name);
@@ -285,6 +290,11 @@ void lab_conf_free(struct lab_conf *conf)
     }
     free(conf->folder);
     memset(conf, 0, sizeof *conf);
+}
+
+enum lab_program lab_conf_probe(const struct lab_conf *conf)
+{
+    return conf->probe_program && !strcmp(conf->probe_program, "after") ? LAB_AFTER : LAB_BEFORE;
 }
 
 const struct lab_quantity *lab_conf_quantity(const struct lab_conf *conf, const char *quantity)

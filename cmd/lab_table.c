@@ -70,6 +70,8 @@ struct finding {
 
 static double residual_pct(const struct finding *f)
 {
+    if (f->measured.median == f->predicted)
+        return 0;
     return f->measured.median > 0 ? 100 * (f->measured.median - f->predicted) / f->measured.median : NAN;
 }
 

@@ -84,6 +84,13 @@ headline(finding, subject) = sprintf("set label 97 \"%s\" at screen 0.012, scree
 # For those who can not see the figure, and for the report: OUT.txt.
 describe(finding, alt) = sprintf("set print '%s.txt'; print \"title: %s\"; print \"alt: %s\"; set print", out, finding, alt)
 
+# Where a lab ran: in virtual time this machine does not matter, and has no cores that ranks would share.
+is_virtual = manifest("time") ne ""
+cores = is_virtual ? 0 : int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
+place = is_virtual ? sprintf("virtual time on %s: the same on every machine", manifest("net")) : manifest("machine") \
+    .(manifest("emulate") eq "" ? "" : sprintf("; wire emulated: %s", manifest("emulate")))
+measured_text = is_virtual ? "exact" : "medians of pairs of runs with 95 % intervals"
+
 # ---- rows of a lab's CSV ---------------------------------------------------------------------------------------------
 # lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 # x(program, prefix): the number behind `prefix` in the quantity ("time/ring/8"), NaN in rows of others.

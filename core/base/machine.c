@@ -205,6 +205,13 @@ static int add_environment(struct clab_manifest *manifest)
     return CLAB_OK;
 }
 
+int clab_machine_describe_build(struct clab_manifest *manifest)
+{
+    CLAB_TRY(clab_manifest_add(manifest, "compiler", "%s", CLAB_BUILD_COMPILER));
+    CLAB_TRY(clab_manifest_add(manifest, "flags", "%s", CLAB_BUILD_FLAGS));
+    return clab_manifest_add(manifest, "commit", "%s", CLAB_BUILD_COMMIT);
+}
+
 int clab_machine_describe_as(const struct clab_machine *machine, struct clab_manifest *manifest)
 {
     char date[32] = "";
@@ -215,9 +222,7 @@ int clab_machine_describe_as(const struct clab_machine *machine, struct clab_man
     CLAB_TRY(clab_manifest_add(manifest, "date", "%s", date));
     CLAB_TRY(add_hardware(machine, manifest));
     CLAB_TRY(clab_manifest_add(manifest, "vectors", "%s", clab_elements_isa()));
-    CLAB_TRY(clab_manifest_add(manifest, "compiler", "%s", CLAB_BUILD_COMPILER));
-    CLAB_TRY(clab_manifest_add(manifest, "flags", "%s", CLAB_BUILD_FLAGS));
-    CLAB_TRY(clab_manifest_add(manifest, "commit", "%s", CLAB_BUILD_COMMIT));
+    CLAB_TRY(clab_machine_describe_build(manifest));
     return add_environment(manifest);
 }
 

@@ -25,6 +25,8 @@ void clab_machine_read(struct clab_machine *machine_p);
 //   errors: CLAB_ENOMEM
 int clab_machine_describe(struct clab_manifest *manifest);
 int clab_machine_describe_as(const struct clab_machine *machine, struct clab_manifest *manifest);
+// How it was built alone, for results that are no machine's.
+int clab_machine_describe_build(struct clab_manifest *manifest);
 
 // Add what will spoil a measurement of `nranks` ranks here, under the key "warning": too few cores, hardware threads,
 // other work, a slow clock, little memory.  errors: CLAB_ENOMEM

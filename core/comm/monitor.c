@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The monitored barrier: a barrier that says who was late, and by how much.
 //
-// - Rank 0 says that it is here, hears who else is, and gives all who are the verdict. Nobody needs anybody's clock: all
-//   hear the verdict at the same time, so who has waited longest was first, and the others came by so much later.
+// - Rank 0 says that it is here, hears who else is, and gives all who are the verdict. On one host all have the same
+//   clock, and say when they came. Among several nobody needs anybody's clock: all hear the verdict at about the same
+//   time, so who has waited longest was first, and the others came by so much later.
 // - Who is not there leaves its messages unanswered: the communicator is poisoned then.
 // Source: torch.distributed.monitored_barrier, which names ranks; the reckoning of lateness by waiting times is ours.
 
@@ -116,10 +117,17 @@ static int conclude(struct barrier *b, bool says_it)
 
 // ---- the two sides -------------------------------------------------------------------------------------------
 
+// How long this rank has waited for the verdict, or, where all have one clock, since it came until that clock's zero:
+// either way, who came earlier has more.
+static double waited(const struct barrier *b)
+{
+    return b->comm->job->bootstrap->nnodes > 1 ? clab_seconds() - b->came : -b->came;
+}
+
 // From waiting times to lateness, in place.
 static void reckon(struct barrier *b)
 {
-    double longest = 0;
+    double longest = -INFINITY;
     for (int r = 0; r < b->comm->nranks; r++)
         if (b->here[r] && b->late[r] > longest)
             longest = b->late[r];
@@ -150,7 +158,7 @@ static int collect(struct barrier *b)
     b->here[0] = 1;
     CLAB_TRY(call_the_roll(b));
     CLAB_TRY(transfer_all(b, CLAB_SEND, b->here, n, 0));
-    b->late[0] = clab_seconds() - b->came;
+    b->late[0] = waited(b);
     CLAB_TRY(transfer_all(b, CLAB_RECV, b->late, sizeof *b->late, sizeof *b->late));
     reckon(b);
     CLAB_TRY(transfer_all(b, CLAB_SEND, b->late, n * sizeof *b->late, 0));
@@ -171,7 +179,7 @@ static int answer(struct barrier *b)
     const size_t n = (size_t)b->comm->nranks;
     unsigned char token = 1, from_0;
     struct clab_work *hello, *here, *verdict;
-    double waited;
+    double mine;
     bool done;
     blame(b, 0);
     CLAB_TRY(post(b->comm, CLAB_SEND, 0, &token, 1, &hello));
@@ -187,8 +195,8 @@ static int answer(struct barrier *b)
         blame(b, 0);
         return conclude(b, true);
     }
-    waited = clab_seconds() - b->came;
-    CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &waited, sizeof waited));
+    mine = waited(b);
+    CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &mine, sizeof mine));
     CLAB_TRY(transfer(b->comm, CLAB_RECV, 0, b->late, n * sizeof *b->late));
     if (first_missing(b) < b->comm->nranks)
         CLAB_TRY(transfer(b->comm, CLAB_SEND, 0, &token, 1));

@@ -5,7 +5,6 @@ load "plots/style.gp"
 height = 860
 lab_column(n) = system(sprintf("sed -n '/^01,/{p;q}' '%s' | cut -d, -f%d", csv, n))
 ranks = int(lab_column(5))
-cores = int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
 iterations(program) = x(program, "iteration/")
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity
 here(program, quantity) = is_row(program, quantity) && int($5) == ranks
@@ -22,8 +21,8 @@ if (K_max > 1) {
     stats csv using (here("after", "first_op") ? $8 : NaN) nooutput name "OP"
     finding = "Over one iteration there is nothing to save"
 }
-subject = sprintf("allreduce of %s, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", \
-                  size_text(real(manifest("bytes"))), ranks, lab_column(3))
+subject = sprintf("allreduce of %s, %d ranks, backend %s; %s", \
+                  size_text(real(manifest("bytes"))), ranks, lab_column(3), measured_text)
 eval describe(finding, \
     "Three panels. Above: time of an iteration against the number of iterations, for a communicator made " \
     ."in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a " \
@@ -47,7 +46,7 @@ do for [p = 1:2] {
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     set multiplot
 
     # the cost of an iteration

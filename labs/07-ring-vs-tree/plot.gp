@@ -8,7 +8,6 @@ crowds = list("$5", "$1 == \"07\"") # the run's number of ranks, then the sweep'
 columns = words(crowds) > 2 ? 2 : words(crowds)
 algorithms = list("q[2]", "$2 == \"after\" && $6 ~ \"^time/\"")
 N = words(algorithms)
-cores = int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
 
 ranks = int(word(crowds, 1)) # that the functions below look at
 name(i) = word(algorithms, i) eq "halving_doubling" ? "halving-doubling" : word(algorithms, i)
@@ -35,7 +34,7 @@ stats csv using (size_of_ratio(best) > 0 && $8 < 1 ? size_of_ratio(best) : 0) no
 finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone here, not even at %s", size_text(SIZE_max)) \
     : sprintf("%s: %s times faster than everyone-to-everyone at %s%s", name(best), factor_text(best_ratio), size_text(SIZE_max), \
               SLOWER_max > 0 ? ", slower up to ".size_text(SLOWER_max) : "")
-subject = sprintf("allreduce of float32, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", ranks, list("$3", "$1 == \"07\""))
+subject = sprintf("allreduce of float32, %d ranks, backend %s; %s", ranks, list("$3", "$1 == \"07\""), measured_text)
 cost = number(manifest("limit_seconds_per_byte"))
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
 eval describe(finding, \
@@ -56,7 +55,7 @@ if (manifest("net") ne "none") {
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     eval size_axis
     if (columns > 1) { set xtics ("8 B" 8, "512 B" 512, "32 KiB" 32768, "2 MiB" 2097152) }
     set multiplot

@@ -99,6 +99,8 @@ static char *written(const struct lab_conf *conf, size_t *size_p)
     write_words(file, "sweep", &conf->sweep);
     write_words(file, "sweep_iterations", &conf->sweep_iterations);
     write_number(file, "sweep_pairs", conf->sweep_pairs);
+    if (conf->probe_program)
+        fprintf(file, "probe_program=%s\n", conf->probe_program);
     write_words(file, "probe_ranks", &conf->probe_ranks);
     write_words(file, "probe_iterations", &conf->probe_iterations);
     for (int i = 0; i < conf->nquantities; i++) {

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+# Lab 00: how sure the ratio of two identical programs is after so many pairs, and what one timing of each would claim.
+load "plots/style.gp"
+row(n) = system(sprintf("sed -n '/^00,/{p;q}' '%s' | cut -d, -f%d", csv, n))
+ranks = int(row(5))
+is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int($5) == ranks
+pairs(program) = x(program, "interval/")
+positive(v) = v > 0 ? v : NaN
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+stats csv using (pairs("after")) nooutput name "N"
+stats csv using (pairs("after") > 0 ? $8 : NaN) nooutput name "I"
+stats csv using (is_row("before", "difference") ? $8 : NaN) nooutput name "ONE"
+stats csv using (is_row("before", "difference") ? $10 : NaN) nooutput name "ONE_HIGH"
+stats csv using (is_row("after", "difference") ? $8 : NaN) nooutput name "ALL"
+stats csv using (is_row("after", "pairs_for_5pct") ? $8 : NaN) nooutput name "WANTED"
+finding = I_max == 0 ? "In virtual time identical runs are identical: one timing is enough" \
+    : sprintf("One timing of each differs by %.2g %%, though both are the same; %.0f pairs tell 5 %% apart", ONE_max, WANTED_max)
+subject = sprintf("allreduce of %s against itself, %d ranks, backend %s; %s", \
+                  size_text(real(manifest("bytes"))), ranks, row(3), measured_text)
+eval describe(finding, \
+    "The interval of the ratio of two identical programs against the number of pairs, measured and predicted, with the 5 " \
+    ."percent that are to be seen, and the difference that one timing of each shows.")
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(place)
+    set tmargin at screen 0.86
+    set bmargin at screen 0.15
+    set lmargin at screen 0.1
+    set rmargin at screen 0.68
+    set key at screen 0.695, screen 0.86 left top
+    set xlabel "pairs of timings"
+    set ylabel "half of the interval of 95 %, in percent" offset label_offset
+    set logscale x 2
+    set xtics (1, 2, 6, 12, 25, 50, 100, 200, 400, 800)
+    set xrange [0.7 : N_max * 1.6]
+    if (I_max > 0) {
+        set logscale y 10
+        set ytics ("0.01" 0.01, "0.02" 0.02, "0.05" 0.05, "0.1" 0.1, "0.2" 0.2, "0.5" 0.5, "1" 1, "2" 2, "5" 5, "10" 10, "20" 20, "50" 50, "100" 100, "1000" 1000)
+        most = I_max > 5 ? I_max : 5
+        set yrange [0.5 * I_min : 2 * (ONE_HIGH_max > most ? ONE_HIGH_max : most)]
+    } else {
+        set ytics auto
+        set yrange [-0.3 : 6]
+    }
+    plot csv using (is_row("before", "difference") ? 1 : NaN):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 12 \
+             title "before: one timing of each", \
+         csv using (pairs("after")):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 11 title "after: the A/A test", \
+         csv using (pairs("after")):11 with lines linestyle 1 title "predicted: 1/√pairs", \
+         5 with lines linestyle 98 title "5 %: to be seen"
+    set output
+}

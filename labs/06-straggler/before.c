@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Before: steps of work that end in a plain barrier. One rank has more to do than the others: who is blamed?
+//
+//   before [-n RANKS] [--backend B] [BYTES EXTRA...]
+//
+// - The last rank is the straggler: it does EXTRA percent of its work once more, and times that itself. Nothing sleeps.
+// - Ranks begin a step together, by a barrier of another communicator, outside of what is timed.
+
+#include <stdio.h>
+
+#include "clab.h"
+
+enum { SAMPLES = 9, FLOATS = 8192 }; // 32 KiB: in a core's own cache, so that ranks do not share what limits them
+enum value { WORK, INJECTED, WAIT, STEP, NVALUES };
+enum result { R_STEP, R_WAIT_STRAGGLER, R_WAIT_OTHERS, R_LOST, R_INJECTED, R_NAMED, R_WORK, NRESULTS };
+static const struct {
+    const char *name, *unit;
+} results[NRESULTS] = {{"step", "s"},     {"wait_straggler", "s"}, {"wait_others", "s"}, {"lost", "s"},
+                       {"injected", "s"}, {"named", "rank"},       {"work", "s"}};
+static const char about[] =
+    "A loop of steps that end in a plain barrier, in which the last rank has more to do than the others.\n"
+    "Reports who is blamed for the time in the barrier, who waited how long, and what was lost.\n\n"
+    "  BYTES              of floats that a step's work goes over, a multiple of 32K (32M)\n"
+    "  EXTRA...           percent of that which the straggler does once more, each measured (50 100 200 400)\n";
+static const char usage[] = "give BYTES (a multiple of 32K) and EXTRA percents, as in 32M 100 200";
+
+struct lab {
+    struct clab_job *job;
+    struct clab_comm *clock, *comm; // clock: for starts and reports
+    int rank, ranks, straggler;
+    size_t bytes;           // of a step's work
+    float *x;               // (FLOATS)
+    double (*all)[NVALUES]; // (ranks): what each rank measured in a step
+    double check;           // the sum over x after the work
+};
+
+// Go over `bytes` of floats, 32 KiB at a time: each moves half of its way to 2, and is there after some 30 passes.
+static void work(struct lab *lab, double bytes)
+{
+    const double chunk = FLOATS * sizeof *lab->x;
+    for (double done = 0; done < bytes; done += chunk)
+        for (int i = 0; i < FLOATS; i++)
+            lab->x[i] = 0.5f * lab->x[i] + 1;
+    must(clab_compute(lab->job, CLAB_FP32, bytes / 2, 2 * bytes)); // 2 flop a float; each is read and written
+}
+
+static void begin_work(struct lab *lab)
+{
+    for (int i = 0; i < FLOATS; i++)
+        lab->x[i] = (float)(i % 7);
+}
+
+static void check_work(struct lab *lab)
+{
+    lab->check = 0;
+    for (int i = 0; i < FLOATS; lab->check += lab->x[i++])
+        must(lab->x[i] == 2 ? CLAB_OK : CLAB_EWRONG);
+}
+
+// All that a plain barrier tells a rank is how long itself was in it.
+static void meet(struct lab *lab)
+{
+    must(clab_barrier(lab->comm));
+}
+
+// Who is blamed: the rank with the most time in the barrier, as a profiler's list is read.
+static int blame(const struct lab *lab)
+{
+    int longest = 0;
+    for (int r = 1; r < lab->ranks; r++)
+        if (lab->all[r][WAIT] > lab->all[longest][WAIT])
+            longest = r;
+    return longest;
+}
+
+// Returns who is named.
+static int step(struct lab *lab, double extra)
+{
+    begin_work(lab);
+    must(clab_barrier(lab->clock));
+    const double start = clab_seconds();
+    work(lab, (double)lab->bytes);
+    const double worked = clab_seconds();
+    if (lab->rank == lab->straggler)
+        work(lab, extra * (double)lab->bytes);
+    const double came = clab_seconds();
+    meet(lab);
+    const double end = clab_seconds();
+    check_work(lab);
+    const double mine[NVALUES] = {worked - start, came - worked, end - came, end - start};
+    must(clab_allgather(lab->clock, mine, lab->all, NVALUES, CLAB_F64));
+    return blame(lab);
+}
+
+// What a step came to, from what all ranks measured. A barrier takes as long as who waits least waits: more is lost.
+static void judge(const struct lab *lab, int named, double result[NRESULTS])
+{
+    const double *straggler = lab->all[lab->straggler];
+    double least = straggler[WAIT], waits = 0, longest = 0;
+    for (int r = 0; r < lab->ranks; r++) {
+        least = lab->all[r][WAIT] < least ? lab->all[r][WAIT] : least;
+        longest = lab->all[r][STEP] > longest ? lab->all[r][STEP] : longest;
+        waits += lab->all[r][WAIT];
+    }
+    result[R_STEP] = longest;
+    result[R_WAIT_STRAGGLER] = straggler[WAIT];
+    result[R_WAIT_OTHERS] = (waits - straggler[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
+    result[R_LOST] = waits - lab->ranks * least;
+    result[R_INJECTED] = straggler[INJECTED];
+    result[R_NAMED] = named;
+    result[R_WORK] = straggler[WORK];
+}
+
+static void measure(struct lab *lab, int percent)
+{
+    double samples[NRESULTS][SAMPLES], result[NRESULTS];
+    const int n = clab_samples(SAMPLES);
+    char name[32];
+    step(lab, percent / 100.0); // warm
+    for (int i = 0; i < n; i++) {
+        judge(lab, step(lab, percent / 100.0), result);
+        for (int k = 0; k < NRESULTS; k++)
+            samples[k][i] = result[k];
+    }
+    for (int k = 0; k < NRESULTS; k++) {
+        snprintf(name, sizeof name, "%s/%d", results[k].name, percent);
+        must(clab_report(lab->clock, name, results[k].unit, samples[k], n));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct lab lab = {0};
+    clab_help(argc, argv, "[BYTES EXTRA...]", about);
+    must(clab_job_open(&argc, argv, &lab.job));
+    must(clab_comm_create(lab.job, &lab.clock));
+    must(clab_comm_create(lab.job, &lab.comm));
+    static char *standard[] = {"before", "32M", "50", "100", "200", "400"};
+    if (argc == 1)
+        argv = standard, argc = sizeof standard / sizeof *standard;
+    lab.rank = clab_job_rank(lab.job);
+    lab.ranks = clab_job_ranks(lab.job);
+    lab.straggler = lab.ranks - 1;
+    lab.bytes = clab_must_size(lab.job, argc > 2 ? argv[1] : NULL, FLOATS * sizeof *lab.x, usage);
+    must(clab_alloc(lab.job, FLOATS * sizeof *lab.x, (void **)&lab.x));
+    must(clab_alloc(lab.job, (size_t)lab.ranks * sizeof *lab.all, (void **)&lab.all));
+    for (int i = 2; i < argc; i++)
+        measure(&lab, (int)clab_must_size(lab.job, argv[i], 1, usage));
+    must(clab_report(lab.clock, "checksum", "1", &lab.check, 1));
+    clab_free(lab.job, lab.all);
+    clab_free(lab.job, lab.x);
+    clab_comm_destroy(lab.comm);
+    clab_comm_destroy(lab.clock);
+    clab_job_close(lab.job);
+    return 0;
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# Lab 06: who waits how long in a plain barrier, how late the monitored one says the straggler was, and what is lost.
+load "plots/style.gp"
+height = 860
+row(n) = system(sprintf("sed -n '/^06,/{p;q}' '%s' | cut -d, -f%d", csv, n))
+ranks = int(row(5))
+extra(program, quantity) = x(program, quantity."/")
+at_most(program, quantity) = extra(program, quantity) == E_max
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+stats csv using (extra("after", "lateness")) nooutput name "E"
+stats csv using (at_most("after", "lateness") ? $8 : NaN) nooutput name "LATE"
+stats csv using (at_most("after", "injected") ? $8 : NaN) nooutput name "INJECTED"
+stats csv using (at_most("after", "named") ? $8 : NaN) nooutput name "NAMED"
+stats csv using (at_most("before", "wait_straggler") ? $8 : NaN) nooutput name "LEAST"
+stats csv using (at_most("before", "wait_others") ? $8 : NaN) nooutput name "MOST"
+finding = sprintf("Rank %.0f is named, %s late after %s of extra work; in a plain barrier it waits least", \
+                  NAMED_max, time_text(LATE_max), time_text(INJECTED_max))
+if (LEAST_max >= MOST_max) { finding = sprintf("Rank %.0f is named, %s late after %s of extra work", NAMED_max, time_text(LATE_max), time_text(INJECTED_max)) }
+subject = sprintf("%d ranks, backend %s, the last one with extra work; %s", ranks, row(3), measured_text)
+eval describe(finding, \
+    "Two panels against the straggler's extra work. Above: the time that it and the others wait in a plain barrier, the work " \
+    ."that it was given, and the lateness that a monitored barrier reports. Below: what all ranks together lost.")
+
+predicted_lines = predicted_lost = ""
+if (manifest("net") ne "none") {
+    predicted_lines = ", csv using (extra('before', 'wait_straggler')):11 with lines linestyle 2 notitle"
+}
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(place)
+    set multiplot
+    set lmargin at screen 0.1
+    set rmargin at screen 0.66
+    set logscale x 2
+    set xtics auto
+    set xtics (50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600)
+    set xrange [E_min / 1.5 : E_max * 1.5]
+
+    set tmargin at screen 0.91
+    set bmargin at screen 0.45
+    eval time_axis
+    set ylabel "time" offset label_offset
+    set key at screen 0.675, screen 0.91 left top
+    plot csv using (extra("before", "wait_others") * 1.06):8:9:10 with yerrorbars linestyle 13 title "before: others wait", \
+         csv using (extra("before", "wait_straggler")):8:9:10 with yerrorbars linestyle 12 title "before: the straggler waits", \
+         csv using (extra("after", "injected") / 1.06):8:9:10 with yerrorbars linestyle 16 title "extra work, by its own clock", \
+         csv using (extra("after", "lateness")):8:9:10 with yerrorbars linestyle 11 title "after: reported lateness", \
+         csv using (extra("after", "lateness")):11 with lines linestyle 1 title "lines: predicted" \
+         @predicted_lines
+
+    unset label
+    set tmargin at screen 0.37
+    set bmargin at screen 0.12
+    set xlabel "extra work of the straggler, percent of a rank's"
+    set ylabel "lost by all ranks" offset label_offset
+    set key at screen 0.675, screen 0.37 left top
+    plot csv using (extra("before", "lost") * 1.04):8:9:10 with yerrorbars linestyle 12 title "before: by waiting times", \
+         csv using (extra("after", "lost") / 1.04):8:9:10 with yerrorbars linestyle 11 title "after: by lateness", \
+         csv using (extra("after", "lost")):11 with lines linestyle 1 title "predicted: (P − 1) × extra"
+    unset multiplot
+    unset xlabel
+    set output
+}
