@@ -32,7 +32,7 @@ struct outcome {
     struct look looks[MOST_STEPS]; // (looked)
     int looked, asked, free, largest;
     // Of the first steps:
-    int sums[FLAT + 1];           // allreduces, by granules
+    int sums[FLAT + 1];            // allreduces, by granules
     int registrations, registered; // and of how many granules in all
 };
 
@@ -42,7 +42,7 @@ struct map {
     int spare[SIZES], used;
     struct {
         int first, count;
-    } *buffers;
+    } * buffers;
 };
 
 // ---- the rules -----------------------------------------------------------------------------------------------
@@ -236,8 +236,7 @@ static double predict_step(const struct lab_context *context, int ranks, const s
     double seconds = isnan(registering) ? 0 : EARLY * registering;
     for (int granules = 1; granules <= FLAT; granules++)
         if (o->sums[granules])
-            seconds +=
-                o->sums[granules] * lab_predict_allreduce(context, ranks, "ring", (size_t)(granules * granule));
+            seconds += o->sums[granules] * lab_predict_allreduce(context, ranks, "ring", (size_t)(granules * granule));
     return seconds / EARLY;
 }
 
@@ -257,7 +256,7 @@ static double predict_memory(const struct outcome *o, const char *name, int step
                   {"hole", known ? look.hole : NAN}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (!strcmp(values[i].name, name))
-            return values[i].granules * granule / (1 << 20);
+            return values[i].granules * granule / 1024;
     return NAN;
 }
 

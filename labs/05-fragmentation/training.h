@@ -57,14 +57,14 @@ struct training {
         int asked, free, largest; // granules: what was asked for, all that was free, and the largest piece of that
     } last;                       // at the last allocation
     struct {
-        double used, reserved, hole; // MiB: of buffers; not free for others; the largest free piece
+        double used, reserved, hole; // KiB: of buffers; not free for others; the largest free piece
     } * looks;                       // (steps) when each step asks for its flat buffer
     int looked;
 };
 
-static inline double mib(const struct device *d, int granules)
+static inline double kib(const struct device *d, int granules)
 {
-    return (double)granules * (double)d->granule / (1 << 20);
+    return (double)granules * (double)d->granule / 1024;
 }
 
 // ---- a step --------------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ static inline int play_take(struct training *t, const struct event *e, struct bu
     t->last.asked = b->granules = e->granules;
     pool_look(&d->pool, &t->last.free, &t->last.largest);
     if (e->granules == FLAT) {
-        t->looks[e->step].used = mib(d, d->used);
-        t->looks[e->step].reserved = mib(d, GRANULES - t->last.free);
-        t->looks[e->step].hole = mib(d, t->last.largest);
+        t->looks[e->step].used = kib(d, d->used);
+        t->looks[e->step].reserved = kib(d, GRANULES - t->last.free);
+        t->looks[e->step].hole = kib(d, t->last.largest);
         t->looked = e->step + 1;
     }
     CLAB_TRY(t->allocator->take(d, b));
@@ -174,11 +174,12 @@ static inline void train(struct training *t)
 
 // ---- registration alone --------------------------------------------------------------------------------------
 
-// Whether all ranks may register all of the memory.
+// Whether all ranks may register all of the memory. What is registered is pages, so a granule has to be some.
 static inline bool may_register(const struct device *d)
 {
     struct clab_registration *all = NULL;
-    int may = clab_register(d->job, d->memory, GRANULES * d->granule, &all) == CLAB_OK;
+    int may = d->granule % (size_t)sysconf(_SC_PAGESIZE) == 0 &&
+              clab_register(d->job, d->memory, GRANULES * d->granule, &all) == CLAB_OK;
     clab_unregister(d->job, all);
     must(clab_allreduce(d->comm, &may, &may, 1, CLAB_I32, CLAB_MIN));
     return may;
@@ -224,7 +225,7 @@ static inline void report_times(struct training *t)
     for (int step = 0; step < EARLY; step++) {
         all.step += t->early[step].step / EARLY;
         all.registering += t->early[step].registering / EARLY;
-        all.registered += t->early[step].registered / EARLY / (1 << 20);
+        all.registered += t->early[step].registered / EARLY / 1024;
         all.checksum += t->early[step].checksum;
     }
     report_one(t, "step_time", 0, "s", all.step);
@@ -232,7 +233,7 @@ static inline void report_times(struct training *t)
     if (!(d->registers && all.registering > 0))
         return;
     report_one(t, "registering", 0, "s", all.registering);
-    report_one(t, "registered", 0, "MiB", all.registered);
+    report_one(t, "registered", 0, "KiB", all.registered);
     for (size_t bytes = 16 * d->granule; bytes <= GRANULES / 2 * d->granule; bytes *= 4)
         time_registration(d, bytes);
 }
@@ -241,19 +242,19 @@ static inline void report_memory(const struct training *t)
 {
     const struct device *d = &t->device;
     report_one(t, "steps", 0, "1", t->done);
-    report_one(t, "asked", 0, "MiB", mib(d, t->last.asked));
-    report_one(t, "free", 0, "MiB", mib(d, t->last.free));
-    report_one(t, "largest", 0, "MiB", mib(d, t->last.largest));
+    report_one(t, "asked", 0, "KiB", kib(d, t->last.asked));
+    report_one(t, "free", 0, "KiB", kib(d, t->last.free));
+    report_one(t, "largest", 0, "KiB", kib(d, t->last.largest));
     for (int step = 0; step < t->looked; step++) {
-        report_one(t, "used", (size_t)step + 1, "MiB", t->looks[step].used);
-        report_one(t, "reserved", (size_t)step + 1, "MiB", t->looks[step].reserved);
-        report_one(t, "hole", (size_t)step + 1, "MiB", t->looks[step].hole);
+        report_one(t, "used", (size_t)step + 1, "KiB", t->looks[step].used);
+        report_one(t, "reserved", (size_t)step + 1, "KiB", t->looks[step].reserved);
+        report_one(t, "hole", (size_t)step + 1, "KiB", t->looks[step].hole);
     }
 }
 
-static const char usage[] = "give BYTES (a multiple of 8M), STEPS (at most 4096) and SEED, as in 8M 96 1";
+static const char usage[] = "give BYTES (a multiple of 128K), STEPS (at most 4096) and SEED, as in 8M 96 1";
 static const char arguments[] = "\n\n"
-                                "  BYTES              of the memory, a multiple of 8M (8M)\n"
+                                "  BYTES              of the memory, a multiple of 128K; registered if one of 8M (8M)\n"
                                 "  STEPS              of training, at most 4096 (96)\n"
                                 "  SEED               of the workload (1)\n";
 
@@ -272,7 +273,7 @@ static inline void set_up(struct training *t, const char *bytes, const char *ste
 {
     struct device *d = &t->device;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    d->granule = clab_must_size(d->job, bytes, GRANULES * (size_t)4096, usage) / GRANULES;
+    d->granule = clab_must_size(d->job, bytes, GRANULES * (size_t)64, usage) / GRANULES;
     t->steps = (int)clab_must_size(d->job, steps, 1, usage);
     must(t->steps <= MOST_STEPS ? CLAB_OK : CLAB_EINVAL);
     must(workload_make(t->steps, (int)clab_must_size(d->job, seed, 1, usage), &t->workload));

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+# Lab 05: of which the memory is full, step by step, in both programs; what registering takes against the bytes, and
+# what share of a step it is.
+load "plots/style.gp"
+height = 860
+lab_column(n) = system(sprintf("sed -n '/^05,/{p;q}' '%s' | cut -d, -f%d", csv, n))
+ranks = int(lab_column(5))
+column_of(n, program, quantity) = number(system(sprintf("awk -F, '$1 == \"05\" && $2 == \"%s\" && $5 == %d && $6 == \"%s\" { print $%d; exit }' '%s'", \
+                                                        program, ranks, quantity, n, csv)))
+found(program, quantity) = column_of(8, program, quantity)
+memory = real(manifest("bytes")) / 1024 # KiB
+asked_steps = found("after", "steps")
+failed = found("before", "steps")
+request = found("before", "asked")
+step(program, name) = x(program, name."/")
+sorted(program, name, column) = sprintf("< awk -F, '$2 == \"%s\" && $5 == %d && $6 ~ \"^%s/\" { split($6, q, \"/\"); print q[2] \",\" $%d }' '%s' | sort -t, -n", \
+                                        program, ranks, name, column, csv)
+has_registration = found("before", "registering") > 0
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+finding = failed < asked_steps ? sprintf("One heap fails at step %.0f with %.0f %% of the memory free; the arena goes on", \
+                                         failed + 1, 100 * found("before", "free") / memory) \
+                               : sprintf("With this seed both find memory for all %.0f steps", asked_steps)
+subject = sprintf("%s of memory a rank, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", \
+                  size_text(1024 * memory), ranks, lab_column(3))
+eval describe(finding, \
+    "Panels above: for each program the free memory and its largest piece against the step, with the " \
+    ."size that each step asks for. Panels below: the time to register and to let go against the bytes, " \
+    ."measured and predicted, and the time of a step with the part that registering takes.")
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    set multiplot
+    unset logscale
+    set xtics auto
+    set ytics auto
+
+    # free against the largest piece
+    set xrange [0 : asked_steps + 1]
+    set yrange [0 : 1.05 * memory / 1024]
+    set tmargin at screen 0.87
+    set bmargin at screen 0.52
+    set xlabel "step" offset 0, 0.4
+    do for [p = 1:2] {
+        program = p == 1 ? "before" : "after"
+        set lmargin at screen p == 1 ? 0.1 : 0.46
+        set rmargin at screen p == 1 ? 0.42 : 0.79
+        set title (p == 1 ? "before: one heap" : "after: an arena") offset 0, -0.5
+        set ylabel (p == 1 ? "MiB, when the flat buffer is asked for" : "") offset label_offset
+        if (p == 2) { set key at screen 0.80, screen 0.87 left top } else { unset key }
+        if (p == 1 && failed < asked_steps) {
+            set arrow 1 from failed + 1, 0 to failed + 1, graph 1 nohead linestyle 98
+            set label 1 "fails here" at failed + 1, graph 0.06 offset 0.6, 0 left font ",11" textcolor rgb "#606060"
+        }
+        plot sorted(program, "reserved", 8) using 1:((memory - $2) / 1024) with lines linestyle 11 linewidth 4 title "free", \
+             sorted(program, "hole", 8) using 1:($2 / 1024) with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \
+             sorted(program, "hole", 11) using 1:($2 / 1024) with lines linestyle 2 linecolor rgb "#000000" title "predicted", \
+             request / 1024 with lines linestyle 97 title "asked for"
+        unset arrow 1
+        unset label 1
+    }
+    unset title
+
+    # registration
+    if (has_registration) {
+        set lmargin at screen 0.1
+        set rmargin at screen 0.42
+        set tmargin at screen 0.41
+        set bmargin at screen 0.10
+        set logscale x 2
+        set xtics ("64 KiB" 65536, "256 KiB" 262144, "1 MiB" 1048576, "4 MiB" 4194304)
+        set xrange [32768 : 8388608]
+        eval time_axis
+        set yrange [*:*]
+        set xlabel "bytes registered at once" offset 0, 0.4
+        set ylabel "time of a call" offset label_offset
+        set key at screen 0.12, screen 0.40 left top
+        plot csv using (step("before", "register")):8:9:10 with yerrorbars linestyle 11 title "register", \
+             csv using (step("before", "unregister")):8:9:10 with yerrorbars linestyle 13 title "let go", \
+             csv using (step("before", "register")):11 with lines linestyle 1 title "predicted", \
+             csv using (step("before", "unregister")):11 with lines linestyle 3 notitle
+        unset logscale
+    } else {
+        set label 2 "Nothing is registered here:\nthis backend's network does not say what it takes,\nor this process may not lock its memory." \
+            at screen 0.10, screen 0.30 left font ",12" textcolor rgb "#606060"
+    }
+
+    # a step
+    array part[4] = [found("before", "step_time"), found("before", "registering"), found("after", "step_time"), found("after", "registering")]
+    array foreseen[2] = [column_of(11, "before", "step_time"), column_of(11, "after", "step_time")]
+    set lmargin at screen 0.51
+    set rmargin at screen 0.79
+    set tmargin at screen 0.41
+    set bmargin at screen 0.10
+    set xrange [0.4 : 2.6]
+    set xtics ("before" 1, "after" 2)
+    set yrange [0 : *]
+    set ytics auto
+    set xlabel "a step, mean of the first 12" offset 0, 0.4
+    set ylabel "ms" offset label_offset
+    set key at screen 0.80, screen 0.41 left top
+    set style fill solid 0.85 border rgb "#ffffff"
+    plot '+' using (int($0) + 1):(part[2 * int($0) + 1] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[1] title "summing", \
+         '+' using (int($0) + 1):(part[2 * int($0) + 2] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[5] title "registering", \
+         '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 with points linestyle 17 \
+             pointtype 6 pointsize 1.6 title "the whole, predicted"
+    unset multiplot
+    unset label 2
+    unset xlabel
+    set output
+}
