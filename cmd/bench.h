@@ -58,6 +58,7 @@ struct bench_options {
     int lanes;                          // 0: each algorithm's own
     int root;                           // or BENCH_ALL_ROOTS
     size_t first, last;                 // bytes
+    bool is_short;                      // `last` is what fits this machine, and less than usual
     size_t step;                        // bytes; 0: sizes grow by `factor`
     int factor;
     enum bench_mode mode;
@@ -70,6 +71,9 @@ struct bench_options {
     uint64_t seed;
     char *command; // the whole line, for the manifest
 };
+
+// Ranks that share a core while they check: hundreds, in virtual time; of others only so many that it does not matter.
+int bench_crowd(const struct bench_options *options);
 
 // The options of `argv`, complete and possible on this machine as far as can be known before ranks are started.
 //   errors: CLAB_EINVAL and others, with one line each; wrong syntax exits with 2
@@ -172,8 +176,9 @@ void bench_as_doubles(const uint64_t bits[], size_t n, enum clab_type type, doub
 // Elements [first, first + count) of what `rank` gives, from `seed` alone.  out: (count)
 void bench_data_fill(uint64_t seed, const struct bench_row *row, int rank, size_t first, size_t count, void *out);
 
-// Windows of 512 elements out of which one is looked at, for a check to stay cheap. 1: every element is checked.
-size_t bench_data_stride(const struct bench_row *row, int rank);
+// Windows of 512 elements out of which `rank` looks at one, for a check to stay cheap where `crowd` ranks share a core. 1:
+// every element is checked.
+size_t bench_data_stride(const struct bench_row *row, int rank, int crowd);
 
 // How many elements of `out`, of those that are looked at, are not what the collective promises to `rank`.
 //   out: (bench_out_blocks, count). Integers and moved data are held exactly, float sums and products within bounds.

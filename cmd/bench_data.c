@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { WINDOW = 512, MANY = 8 };      // windows are what is generated, and checked, at a time
-enum { GENERATED_AT_MOST = 1 << 25 }; // elements a check may compute: about 0.1 s
+enum { GENERATED_AT_MOST = 1 << 25 }; // elements the checks on a core may compute: about 0.1 s
 
 // ---- what ranks give -----------------------------------------------------------------------------------------
 
@@ -215,26 +215,29 @@ static size_t check_window(uint64_t seed, const struct bench_row *row, struct or
     return count_differing(expected, got, n);
 }
 
-// Every `stride`-th window of a block, from one that the seed chooses, and those at both ends.
-static size_t check_block(uint64_t seed, const struct bench_row *row, struct origin origin, const char *block,
+// Every `stride`-th window of a block, from one that the seed and the rank choose, so that ranks look at different ones;
+// and those at both ends.
+static size_t check_block(uint64_t seed, const struct bench_row *row, int rank, struct origin origin, const char *block,
                           size_t stride)
 {
     const size_t count = row->problem.count, bytes = clab_type_bytes(row->type);
+    const size_t shift = (seed + (uint64_t)rank) % stride;
     size_t wrong = 0;
     for (size_t i = 0; i < count; i += WINDOW) {
         const bool at_end = i == 0 || i + WINDOW >= count;
         const size_t n = count - i < WINDOW ? count - i : WINDOW;
-        if (at_end || (i / WINDOW + seed % stride) % stride == 0)
+        if (at_end || (i / WINDOW + shift) % stride == 0)
             wrong += check_window(seed, row, (struct origin){origin.rank, origin.first + i}, n, block + i * bytes);
     }
     return wrong;
 }
 
-size_t bench_data_stride(const struct bench_row *row, int rank)
+size_t bench_data_stride(const struct bench_row *row, int rank, int crowd)
 {
+    const size_t most = GENERATED_AT_MOST / (size_t)crowd;
     const size_t each = clab_collective_reduces(row->problem.collective) ? (size_t)row->problem.nranks : 1;
     const size_t all = (size_t)bench_out_blocks(&row->problem, rank) * row->problem.count * each;
-    return all / GENERATED_AT_MOST + (all % GENERATED_AT_MOST > 0) + (all == 0);
+    return all / most + (all % most > 0) + (all == 0);
 }
 
 size_t bench_data_check(uint64_t seed, const struct bench_row *row, int rank, const void *out, size_t stride)
@@ -243,8 +246,8 @@ size_t bench_data_check(uint64_t seed, const struct bench_row *row, int rank, co
     const int blocks = bench_out_blocks(&row->problem, rank);
     size_t wrong = 0;
     for (int b = 0; b < blocks; b++)
-        wrong += check_block(seed, row, origin_of(&row->problem, rank, b), (const char *)out + (size_t)b * block_bytes,
-                             stride);
+        wrong += check_block(seed, row, rank, origin_of(&row->problem, rank, b),
+                             (const char *)out + (size_t)b * block_bytes, stride);
     return wrong;
 }
 
@@ -254,7 +257,7 @@ size_t bench_data_check_input(uint64_t seed, const struct bench_row *row, int ra
     const int blocks = bench_in_blocks(&row->problem, rank);
     size_t wrong = 0;
     for (int b = 0; b < blocks; b++)
-        wrong += check_block(seed, row, (struct origin){rank, (size_t)b * row->problem.count},
+        wrong += check_block(seed, row, rank, (struct origin){rank, (size_t)b * row->problem.count},
                              (const char *)in + (size_t)b * block_bytes, stride);
     return wrong;
 }

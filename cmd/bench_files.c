@@ -26,11 +26,11 @@ static const char *mode_text(enum bench_mode mode)
 }
 
 // Of how many windows one is looked at in the largest check of all.
-static size_t largest_stride(const struct bench_plan *plan)
+static size_t largest_stride(const struct bench_options *o, const struct bench_plan *plan)
 {
     size_t largest = 1;
     for (int i = 0; i < plan->nrows; i++) {
-        const size_t stride = bench_data_stride(&plan->rows[i], plan->rows[i].problem.root);
+        const size_t stride = bench_data_stride(&plan->rows[i], plan->rows[i].problem.root, bench_crowd(o));
         largest = stride > largest ? stride : largest;
     }
     return largest;
@@ -38,11 +38,15 @@ static size_t largest_stride(const struct bench_plan *plan)
 
 static int add_run(const struct bench_options *o, const struct bench_plan *plan, struct clab_manifest *m)
 {
-    const size_t stride = largest_stride(plan);
+    const size_t stride = largest_stride(o, plan);
     CLAB_TRY(clab_manifest_add(m, "command", "%s", o->command));
     CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
     CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
                                o->shared_memory ? "clab_alloc" : "malloc"));
+    if (o->is_short)
+        CLAB_TRY(clab_manifest_add(m, "sizes",
+                                   "up to %zu B, so that %d ranks share this machine's memory; -e asks for more",
+                                   o->last, o->nranks));
     if (!o->check)
         return clab_manifest_add(m, "check", "none");
     if (stride == 1)

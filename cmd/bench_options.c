@@ -264,8 +264,21 @@ static int resolve_backend(struct bench_options *o)
     return CLAB_OK;
 }
 
+// In virtual time hundreds of ranks share this machine: together their buffers of one kind are to have no more than 2 GiB.
+static void choose_last_size(struct bench_options *o)
+{
+    const size_t together = (size_t)2 << 30;
+    o->last = (size_t)64 << 20;
+    while (o->backend && o->backend->is_virtual && o->last * (size_t)o->nranks > together && o->last / 2 >= o->first) {
+        o->last /= 2;
+        o->is_short = true;
+    }
+}
+
 static int resolve_sizes(struct bench_options *o)
 {
+    if (!o->last)
+        choose_last_size(o);
     if (o->factor && o->step)
         clab_error("-f %d and -i %zu: sizes grow by a factor or by bytes, not by both", o->factor, o->step);
     else if (o->first > o->last)
@@ -295,6 +308,11 @@ static char *join_words(int argc, char **argv)
     return line;
 }
 
+int bench_crowd(const struct bench_options *o)
+{
+    return o->backend && o->backend->is_virtual ? (o->nranks + o->cores - 1) / o->cores : 1;
+}
+
 int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
 {
     static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[COLLECTIVE...]", .doc = doc};
@@ -303,7 +321,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         .types[CLAB_F32] = true,
         .ops[CLAB_SUM] = true,
         .first = 8,
-        .last = 64 << 20,
         .placements = {true, true},
         .warmup = -1,
         .iterations = -1,
@@ -319,9 +336,9 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         return CLAB_EINVAL;
     if (!o.ncollectives)
         o.collectives[o.ncollectives++] = CLAB_ALLREDUCE;
-    CLAB_TRY(resolve_sizes(&o));
     CLAB_TRY(resolve_ranks(&o));
     CLAB_TRY(resolve_backend(&o));
+    CLAB_TRY(resolve_sizes(&o));
     if (o.seed == drawn && o.backend && o.backend->is_virtual)
         o.seed = 1; // where all is exact, nothing is left to chance
     CLAB_TRY(check_files(&o));

@@ -49,10 +49,15 @@ static void prepare(const struct trial *t)
     bench_data_fill(t->seed, t->row, t->bench->rank, 0, (size_t)in * p->count, t->buffers.in);
 }
 
+static size_t stride_of(const struct trial *t)
+{
+    return bench_data_stride(t->row, t->bench->rank, bench_crowd(t->bench->options));
+}
+
 static long long count_wrong(const struct trial *t)
 {
     const int rank = t->bench->rank;
-    return (long long)bench_data_check(t->seed, t->row, rank, t->buffers.out, bench_data_stride(t->row, rank));
+    return (long long)bench_data_check(t->seed, t->row, rank, t->buffers.out, stride_of(t));
 }
 
 static int check_once_more(const struct trial *t, long long *wrong)
@@ -61,8 +66,7 @@ static int check_once_more(const struct trial *t, long long *wrong)
         prepare(t);
         CLAB_TRY(bench_call(t->bench->comm, t->row, t->buffers));
     } else {
-        *wrong += (long long)bench_data_check_input(t->seed, t->row, t->bench->rank, t->buffers.in,
-                                                    bench_data_stride(t->row, t->bench->rank));
+        *wrong += (long long)bench_data_check_input(t->seed, t->row, t->bench->rank, t->buffers.in, stride_of(t));
     }
     *wrong += count_wrong(t);
     return CLAB_OK;

@@ -155,8 +155,8 @@ int bench_table_print_row(const struct bench *bench, int index)
 // ---- the header ----------------------------------------------------------------------------------------------
 
 // Of the manifest, what a reader of the screen needs; the files have it all.
-static const char *const shown[] = {"machine", "kernel",      "job",        "mode",      "data",   "check",
-                                    "network", "memory copy", "cache line", "plain TCP", "warning"};
+static const char *const shown[] = {"machine", "kernel",  "job",         "mode",       "sizes",     "data",
+                                    "check",   "network", "memory copy", "cache line", "plain TCP", "warning"};
 
 void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest)
 {

@@ -272,13 +272,12 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
     return CLAB_OK;
 }
 
-// Virtual time is exact: one call is like another.
+// Virtual time is exact: one call from a common start is like another.
 static int measure_exactly(struct sampling *s, struct bench_time *time_p)
 {
     const int fixed = s->bench->options->iterations;
     s->calls = fixed > 0 && fixed < most_calls(s) ? fixed : 1;
-    for (int i = 0; i < FEW; i++)
-        CLAB_TRY(batch(s));
+    CLAB_TRY(batch(s));
     return conclude(s, time_p);
 }
 

@@ -272,9 +272,32 @@ static void test_large_results_are_checked_in_windows_and_at_both_ends(void **st
     assert_int_equal(bench_data_check(seed, &row, 1, large, 10), found - 2);
     free(large);
     row.problem.count = (size_t)1 << 40;
-    assert_in_range(bench_data_stride(&row, 1), 1 << 14, 1 << 16);
+    assert_in_range(bench_data_stride(&row, 1, 1), 1 << 14, 1 << 16);
     row.problem.count = 1 << 20;
-    assert_int_equal(bench_data_stride(&row, 1), 1);
+    assert_int_equal(bench_data_stride(&row, 1, 1), 1);
+}
+
+static void test_ranks_look_at_different_windows_and_together_at_all(void **state)
+{
+    (void)state;
+    enum { LARGE = 512 * 40, STRIDE = 4 };
+    struct bench_row row = row_of(CLAB_BROADCAST, CLAB_I8, CLAB_SUM, STRIDE);
+    row.problem.count = LARGE;
+    char *large = malloc(LARGE);
+    assert_non_null(large);
+    bench_data_fill(seed, &row, 0, 0, LARGE, large);
+    for (int window = 1; window < 39; window++) {
+        size_t found = 0;
+        large[window * 512 + 7] ^= 1;
+        for (int rank = 0; rank < STRIDE; rank++)
+            found += bench_data_check(seed, &row, rank, large, STRIDE);
+        assert_int_equal(found, 1);
+        large[window * 512 + 7] ^= 1;
+    }
+    free(large);
+    row.problem.count = 1 << 20;
+    assert_int_equal(bench_data_stride(&row, 1, 32), 1); // 32 ranks of a core share 2^25 elements
+    assert_int_equal(bench_data_stride(&row, 1, 128), 4);
 }
 
 // ---- numbers -------------------------------------------------------------------------------------------------
@@ -329,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_an_untouched_output_is_wrong),
         cmocka_unit_test(test_a_written_input_is_found),
         cmocka_unit_test(test_data_differs_by_seed_rank_and_index),
+        cmocka_unit_test(test_ranks_look_at_different_windows_and_together_at_all),
         cmocka_unit_test(test_large_results_are_checked_in_windows_and_at_both_ends),
         cmocka_unit_test(test_halves_mean_what_ieee_754_says),
         cmocka_unit_test(test_products_of_many_ranks_stay_in_range),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -53,6 +54,31 @@ static void test_sizes_grow_by_a_factor_or_by_bytes(void **state)
     options.first = options.last = SIZE_MAX / 8; // no overflow on the way, and no such memory
     struct bench_plan plan;
     assert_int_equal(bench_plan_make(&options, &plan), CLAB_EINVAL);
+}
+
+// Many ranks in virtual time share this machine: together they get 2 GiB, unless more is asked for.
+static void test_many_virtual_ranks_get_the_sizes_that_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        char *words[8];
+        size_t last;
+        int crowd; // at most: ranks, on one core
+    } cases[] = {{{"bench", "-n", "256", "--backend", "sim"}, 8 << 20, 256},
+                 {{"bench", "-n", "256", "--backend", "sim", "-e", "64M"}, 64 << 20, 256},
+                 {{"bench", "-n", "2", "--backend", "sim"}, 64 << 20, 2},
+                 {{"bench", "-n", "2", "--backend", "shm"}, 64 << 20, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_options options;
+        int n = 0;
+        while (cases[i].words[n])
+            n++;
+        assert_int_equal(bench_options_parse(n, (char **)(uintptr_t)cases[i].words, &options), CLAB_OK);
+        assert_int_equal(options.last, cases[i].last);
+        assert_int_equal(options.is_short, i == 0);
+        assert_in_range(bench_crowd(&options), 1, cases[i].crowd);
+        free(options.command);
+    }
 }
 
 static void test_sizes_count_all_blocks_and_hold_an_element_a_block(void **state)
@@ -231,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_grow_by_a_factor_or_by_bytes),
+        cmocka_unit_test(test_many_virtual_ranks_get_the_sizes_that_fit),
         cmocka_unit_test(test_sizes_count_all_blocks_and_hold_an_element_a_block),
         cmocka_unit_test(test_a_barrier_is_one_row_without_data),
         cmocka_unit_test(test_all_means_types_ops_roots_and_algorithms),
