@@ -17,7 +17,7 @@ static const struct argp_option options[] = {
     {"ranks", 'n', "N", 0, "ranks to start, on all nodes together (2)", 1},
     {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm; ofi among several nodes)", 1},
     {"prefix", 'l', NULL, 0, "put \"[rank] \" before each line of output", 1},
-    {"no-pin", KEY_NO_PIN, NULL, 0, "leave ranks to the scheduler; else each has a core when there are enough", 1},
+    {"no-pin", KEY_NO_PIN, NULL, 0, "leave ranks to the scheduler; else each has a core, or as many have each core", 1},
     {"timeout", KEY_TIMEOUT, "TIME", 0, "how long a rank waits for another before it gives up (30s)", 1},
     {"keep-going", KEY_KEEP_GOING, NULL, 0, "let survivors of a failed rank go on; else they are ended", 1},
     {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would; `commlab nets` lists them", 1},

@@ -44,23 +44,23 @@ static int listen_at(const char *address, struct sockaddr_in *bound_p)
     return -1;
 }
 
-// Whether `fd` becomes ready while the other one of ranks 0 and 1 of the job is there: no wait is deaf to its end.
-static bool wait_ready(struct clab_job *job, int fd, int events)
+// Whether `fd` becomes ready while rank `other` of the job is there: no wait is deaf to its end.
+static bool wait_ready(struct clab_job *job, int other, int fd, int events)
 {
     struct clab_bootstrap *boot = job->bootstrap;
     const double deadline = clab_now() + PATIENCE_MS * 1e-3;
     struct pollfd one = {fd, (short)events, 0};
     while (poll(&one, 1, LOOK_MS) == 0) {
         clab_job_listen(job);
-        if (boot->presence(boot, job->rank == 0 ? 1 : 0) >= CLAB_LEAVING || clab_now() > deadline)
+        if (boot->presence(boot, other) >= CLAB_LEAVING || clab_now() > deadline)
             return false;
     }
     return true;
 }
 
-static int accept_soon(struct clab_job *job, int listener)
+static int accept_soon(struct clab_job *job, int other, int listener)
 {
-    return wait_ready(job, listener, POLLIN) ? accept(listener, NULL, NULL) : -1;
+    return wait_ready(job, other, listener, POLLIN) ? accept(listener, NULL, NULL) : -1;
 }
 
 static int connect_to(const struct sockaddr_in *name)
@@ -76,20 +76,32 @@ static int connect_to(const struct sockaddr_in *name)
     return -1;
 }
 
-// Rank 0 says where it listens: an address and a port, 0: nowhere.  *fd_p is -1 in all ranks unless both are connected
-static int open_pair(struct clab_job *job, struct clab_comm *control, const char *address, int *fd_p)
+// What rank 0 says: who is to come, and where it listens; port 0: nowhere.
+struct invitation {
+    int other;
+    struct sockaddr_in name;
+};
+
+static int choose_other(const struct clab_bootstrap *boot)
+{
+    const bool shares = boot->crowded && boot->local_ranks > 1;
+    return shares ? boot->locals[boot->local_ranks - 1] : 1;
+}
+
+// *fd_p is -1 in all ranks unless both are connected; *other_p: the rank at the other end, for those two
+static int open_pair(struct clab_job *job, struct clab_comm *control, const char *address, int *fd_p, int *other_p)
 {
     const int rank = clab_comm_rank(control), one = 1;
-    struct sockaddr_in name = {0};
-    int listener = rank == 0 ? listen_at(address, &name) : -1, fd = -1, connected;
-    int err = clab_broadcast(control, &name, &name, sizeof name, CLAB_U8, 0);
-    if (!err && name.sin_port && rank == 1)
-        fd = connect_to(&name);
+    struct invitation all = {.other = choose_other(job->bootstrap)};
+    int listener = rank == 0 ? listen_at(address, &all.name) : -1, fd = -1, connected;
+    int err = clab_broadcast(control, &all, &all, sizeof all, CLAB_U8, 0);
+    if (!err && all.name.sin_port && rank == all.other)
+        fd = connect_to(&all.name);
     if (!err && listener >= 0)
-        fd = accept_soon(job, listener);
+        fd = accept_soon(job, all.other, listener);
     if (listener >= 0)
         close(listener);
-    connected = rank > 1 || fd >= 0;
+    connected = (rank != 0 && rank != all.other) || fd >= 0;
     if (!err)
         err = clab_allreduce(control, &connected, &connected, 1, CLAB_I32, CLAB_MIN);
     if ((err || !connected) && fd >= 0) {
@@ -99,6 +111,7 @@ static int open_pair(struct clab_job *job, struct clab_comm *control, const char
     if (fd >= 0)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     *fd_p = fd;
+    *other_p = rank == 0 ? all.other : 0;
     return err;
 }
 
@@ -106,6 +119,7 @@ static int open_pair(struct clab_job *job, struct clab_comm *control, const char
 
 struct flow {
     struct clab_job *job;
+    int other; // its rank at the other end
     int fd;
     char *out, *in; // (bytes) each
     size_t bytes, call;
@@ -129,7 +143,7 @@ static bool step(ssize_t answer, size_t *done_p, bool *moved_p)
 static bool wait_for(const struct flow *f, bool sends, bool receives, double since)
 {
     return clab_now() - since < spin_seconds ||
-           wait_ready(f->job, f->fd, (sends ? POLLOUT : 0) | (receives ? POLLIN : 0));
+           wait_ready(f->job, f->other, f->fd, (sends ? POLLOUT : 0) | (receives ? POLLIN : 0));
 }
 
 static bool exchange(const struct flow *f)
@@ -244,17 +258,17 @@ int tcp_limit_measure(struct clab_job *job, struct clab_comm *control, const cha
 {
     struct tcp_limit limit = {.trip = NAN, .rate = NAN};
     void *memory;
-    int fd;
+    int fd, other;
     if (clab_comm_ranks(control) < 2 || bytes < SMALL) {
         clab_error("the limit of TCP needs two ranks and %d bytes", SMALL);
         return CLAB_EINVAL;
     }
     CLAB_TRY(clab_alloc(job, 2 * bytes, &memory));
     memset(memory, 1, 2 * bytes); // pages of its own
-    int err = open_pair(job, control, address, &fd);
+    int err = open_pair(job, control, address, &fd, &other);
     if (fd >= 0) {
-        measure((struct flow){job, fd, memory, (char *)memory + bytes, bytes, calls[0]}, clab_comm_rank(control) == 0,
-                &limit);
+        measure((struct flow){job, other, fd, memory, (char *)memory + bytes, bytes, calls[0]},
+                clab_comm_rank(control) == 0, &limit);
         read_congestion(fd, &limit);
         close(fd);
     }

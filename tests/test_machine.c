@@ -132,7 +132,26 @@ static void test_each_rank_gets_a_core_of_its_own(void **state)
     }
 }
 
-static void test_more_ranks_than_cores_stay_unpinned_without_a_word(void **state)
+static void test_more_ranks_than_cores_share_them_in_equal_blocks(void **state)
+{
+    (void)state;
+    const int cores = clab_machine_cores(NULL);
+    int before = -1, cpu;
+    if (cores < 2) {
+        print_message("skip: this process may use one core only\n");
+        skip();
+    }
+    for (int rank = 0; rank < 3 * cores; rank++) {
+        assert_int_equal(pin_in_child(rank, 3 * cores, &cpu), 0);
+        if (rank % 3)
+            assert_int_equal(cpu, before);
+        else
+            assert_int_not_equal(cpu, before);
+        before = cpu;
+    }
+}
+
+static void test_ranks_that_make_no_equal_blocks_stay_unpinned_without_a_word(void **state)
 {
     (void)state;
     int cpu;
@@ -151,7 +170,8 @@ int main(void)
         cmocka_unit_test(test_a_quiet_machine_gets_no_warning),
         cmocka_unit_test(test_what_spoils_a_measurement_is_warned_of),
         cmocka_unit_test(test_each_rank_gets_a_core_of_its_own),
-        cmocka_unit_test(test_more_ranks_than_cores_stay_unpinned_without_a_word),
+        cmocka_unit_test(test_more_ranks_than_cores_share_them_in_equal_blocks),
+        cmocka_unit_test(test_ranks_that_make_no_equal_blocks_stay_unpinned_without_a_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,15 +73,24 @@ int clab_machine_cores(int *physical_p)
     return n;
 }
 
+// The place in the order of `n` cpus; -1: none.
+static int place_of(int local_rank, int nlocal, int n)
+{
+    if (nlocal <= n)
+        return local_rank;
+    return n > 1 && nlocal % n == 0 ? local_rank / (nlocal / n) : -1;
+}
+
 int clab_machine_pin(int local_rank, int nlocal)
 {
     int cpus[CPU_SETSIZE], physical, n = order(cpus, &physical);
-    if (local_rank < 0 || local_rank >= nlocal || nlocal > n)
+    const int place = place_of(local_rank, nlocal, n);
+    if (local_rank < 0 || local_rank >= nlocal || place < 0)
         return CLAB_EUNSUPPORTED;
     const cpu_set_t before = usable();
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(cpus[local_rank], &one);
+    CPU_SET(cpus[place], &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0)
         return CLAB_EUNSUPPORTED;
     usable_before = before;

@@ -46,7 +46,7 @@ struct clab_launch {
     int nnodes, node;    // launchers, each on a node of its own, and which of them this is; nnodes 0: one
     const char *master;  // "HOST:PORT", where node 0's launcher waits for the others; NULL, with one node: anywhere
     const char *backend; // name; NULL: CLAB_BACKEND, or that of clab_backend_usual
-    bool pin;            // one core a rank when ranks <= cores
+    bool pin;            // one core a rank, or equal blocks of them a core (clab_machine_pin)
     bool prefix;         // "[rank] " before each line of output
     bool keep_going;     // who survives a failed rank is left to go on, or to end by itself
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
