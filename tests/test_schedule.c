@@ -271,14 +271,17 @@ static void test_algorithm(void **state)
                 run_counts(&machine, nranks, root, lanes[i], 0);
 }
 
-static void test_hierarchical_is_right_for_any_node_size(void **state)
+static void test_two_levels_are_right_for_any_node_size(void **state)
 {
     (void)state;
+    static const char *const names[] = {"hierarchical", "leaders"};
     static struct machine machine;
-    machine.algorithm = clab_algorithm_find(CLAB_ALLREDUCE, "hierarchical");
-    for (int nranks = 1; nranks <= MAX_P; nranks++)
-        for (int group = 1; group <= nranks + 1; group++)
-            run_counts(&machine, nranks, 0, 1, group);
+    for (int i = 0; i < 2; i++) {
+        machine.algorithm = clab_algorithm_find(CLAB_ALLREDUCE, names[i]);
+        for (int nranks = 1; nranks <= MAX_P; nranks++)
+            for (int group = 1; group <= nranks + 1; group++)
+                run_counts(&machine, nranks, 0, 1, group);
+    }
 }
 
 static int children(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank, int lane)
@@ -434,9 +437,9 @@ static void test_algorithms_are_complete_and_found_by_name(void **state)
 static void test_collectives_have_the_algorithms_they_should(void **state)
 {
     (void)state;
-    static const char *const names[CLAB_COLLECTIVE_COUNT][9] = {
+    static const char *const names[CLAB_COLLECTIVE_COUNT][10] = {
         [CLAB_ALLREDUCE] = {"naive", "star", "ring", "tree", "double_tree", "doubling", "halving_doubling",
-                            "hierarchical"},
+                            "hierarchical", "leaders"},
         [CLAB_BROADCAST] = {"flat", "chain", "binomial", "scatter_allgather"},
         [CLAB_REDUCE] = {"flat", "binomial", "rs_gather"},
         [CLAB_ALLGATHER] = {"ring", "doubling", "bruck"},
@@ -465,7 +468,7 @@ int main(void)
         cmocka_unit_test(test_algorithms_are_complete_and_found_by_name),
         cmocka_unit_test(test_collectives_have_the_algorithms_they_should),
         cmocka_unit_test(test_double_tree_shares_the_work),
-        cmocka_unit_test(test_hierarchical_is_right_for_any_node_size),
+        cmocka_unit_test(test_two_levels_are_right_for_any_node_size),
     };
     static char names[MAX_ALGORITHMS][64];
     struct CMUnitTest each[MAX_ALGORITHMS];

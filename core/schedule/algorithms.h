@@ -14,6 +14,7 @@
     X(allreduce_doubling)          \
     X(allreduce_halving_doubling)  \
     X(allreduce_hierarchical)      \
+    X(allreduce_leaders)           \
     X(broadcast_flat)              \
     X(broadcast_chain)             \
     X(broadcast_binomial)          \
