@@ -249,6 +249,7 @@ struct clab_backend {
 
     const struct clab_nap *nap; // NULL: all calls must come from one thread
 
+    bool sockets;    // a message costs calls of the system, at both ends
     bool is_virtual; // its time is a described network's (sim/virtual.h), exact, and no machine's
 
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages

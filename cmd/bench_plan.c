@@ -75,13 +75,17 @@ static bool has_native(const struct bench_options *options, const struct bench_r
 }
 
 // The library's choice depends on the size, so it is made for each row. Lanes are of schedules only.
-static const struct clab_algorithm *choose(const struct bench_options *options, const struct bench_row *row,
-                                           int *lanes_p)
+static const struct clab_algorithm *choose(const struct bench_options *options, struct bench_row *row)
 {
+    const struct clab_backend *backend = options->backend;
+    const struct clab_ground ground = {
+        .crowded = row->problem.nranks > options->cores && !backend->is_virtual,
+        .cores = options->cores,
+        .sockets = backend->sockets,
+    };
     if (!options->lanes && has_native(options, row))
         return &clab_native_algorithm;
-    return clab_select(&row->problem, clab_type_bytes(row->type),
-                       row->problem.nranks > options->cores && !options->backend->is_virtual, lanes_p);
+    return clab_select(&row->problem, clab_type_bytes(row->type), ground);
 }
 
 static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)
@@ -92,7 +96,7 @@ static int add_size(const struct bench_options *options, struct bench_row row, s
         return CLAB_OK;
     row.problem.count = bench_has_data(row.problem.collective) ? count : 0;
     if (row.automatic)
-        row.algorithm = choose(options, &row, &row.problem.lanes);
+        row.algorithm = choose(options, &row);
     if (options->lanes)
         row.problem.lanes = options->lanes;
     return row.algorithm ? add_row(plan, &row)

@@ -75,7 +75,7 @@ int lab_walk_call(struct lab_walk *walk, enum clab_collective collective, const 
     if (algorithm)
         problem.lanes = algorithm->default_lanes;
     else if (!name)
-        algorithm = clab_select(&problem, element_bytes, false, &problem.lanes);
+        algorithm = clab_select(&problem, element_bytes, (struct clab_ground){0});
     if (!algorithm || !algorithm->supports(&problem))
         return CLAB_ENOENT;
     return price(walk, &problem, algorithm, element_bytes);

@@ -94,21 +94,19 @@ static int first_of_fastest(const struct sweep_line *line, const struct sweep_ce
 // What the library would choose, which need not be among the entries.
 static int price_choice(const struct sweep *sweep, const struct sweep_line *line, struct sweep_cell *cell)
 {
-    int lanes;
     struct clab_problem problem = problem_of(line, NULL, cell->count);
     const struct clab_sim_options options = options_of(sweep);
-    const struct clab_algorithm *choice = clab_select(&problem, options.element_bytes, false, &lanes);
+    const struct clab_algorithm *choice = clab_select(&problem, options.element_bytes, (struct clab_ground){0});
     struct clab_sim_result result;
     cell->chosen_seconds = NAN;
     cell->chosen_name = choice ? choice->name : NULL;
     for (int i = 0; i < line->nentries && choice; i++)
-        if (line->entries[i].algorithm == choice && lanes == choice->default_lanes) {
+        if (line->entries[i].algorithm == choice && problem.lanes == choice->default_lanes) {
             cell->chosen_seconds = cell->results[i].seconds;
             return CLAB_OK;
         }
     if (!choice || messages_of(sweep, line, choice, cell->count) > sweep->messages_at_most)
         return CLAB_OK;
-    problem.lanes = lanes;
     CLAB_TRY(clab_sim_run(&problem, choice, line->net, &options, &result));
     cell->chosen_seconds = result.seconds;
     return CLAB_OK;

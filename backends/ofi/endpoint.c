@@ -32,6 +32,7 @@ static const double last_words = 2; // s that the messages of a rank that is clo
 
 // What a rank tells the others of its endpoint.
 struct card {
+    int node, core; // its host, and its core there; -1: it has no core of its own
     uint32_t bytes;
     char name[NAME_BYTES];
 };
@@ -166,9 +167,24 @@ static int fill_pool(struct clab_endpoint *e)
     return e->err;
 }
 
+// The core that this rank is pinned to; -1: it may run on several.
+static int own_core(void)
+{
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) != 1)
+        return -1;
+    return sched_getcpu();
+}
+
+static bool is_elsewhere(const struct card *mine, const struct card *other)
+{
+    return mine->node != other->node || (mine->core >= 0 && other->core >= 0 && mine->core != other->core);
+}
+
 static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
 {
-    struct card mine = {0}, *all = calloc((size_t)e->nranks, sizeof *all);
+    struct card mine = {.node = e->domain->boot->node, .core = own_core()},
+                *all = calloc((size_t)e->nranks, sizeof *all);
     size_t bytes = sizeof mine.name;
     int err = all ? CLAB_OK : CLAB_ENOMEM;
     if (!err && (err = fi_getname(&e->ep->fid, mine.name, &bytes)))
@@ -176,6 +192,8 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
     mine.bytes = (uint32_t)bytes;
     if (!err)
         err = group->exchange(group, &mine, sizeof mine, all);
+    for (int r = 0; !err && r < e->nranks; r++)
+        e->peers[r].elsewhere = is_elsewhere(&mine, &all[r]);
     for (int r = 0; !err && r < e->nranks; r++)
         if (fi_av_insert(e->av, all[r].name, 1, &e->peers[r].address, 0, NULL) != 1) {
             clab_error("ofi: the address of rank %d can not be used: do all ranks have the same --provider?", r);

@@ -76,11 +76,12 @@ struct ofi_lane {
 struct ofi_peer {
     fi_addr_t address;
     int job_rank;
-    bool met;     // something was sent, or has come
-    bool knows;   // has been told that we have met all
-    bool settled; // has met all
-    bool gone;    // it has said farewell
-    bool parted;  // we have, or are about to
+    bool elsewhere; // on a core that is not this rank's
+    bool met;       // something was sent, or has come
+    bool knows;     // has been told that we have met all
+    bool settled;   // has met all
+    bool gone;      // it has said farewell
+    bool parted;    // we have, or are about to
 };
 
 struct clab_endpoint {
@@ -99,6 +100,8 @@ struct clab_endpoint {
     struct ofi_op *work, **work_end; // ops that have something to hand over, in order
     int under_way;                   // transfers begun and not done
     int sending;                     // requests for sends with the provider
+    bool awaits_elsewhere;           // what was started last comes from other cores, too
+    unsigned vain;                   // looks to come that would find nothing
     int err;                         // the first error: all calls answer with it
 
     char *pool;                   // (npool, OFI_EAGER_BYTES)

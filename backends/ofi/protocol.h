@@ -14,6 +14,8 @@ enum {
     OFI_WINDOW = 16,               // messages of a lane that a peer may send before the first is received
     OFI_POOL = 8,                  // buffers for what comes unasked, for each peer up to OFI_POOL_PEERS
     OFI_POOL_PEERS = 8,
-    OFI_SPINS = 200,   // fruitless looks, of some 0.5 us, before the core is given away
-    OFI_YIELDS = 1000, // and before the rank sleeps
+    OFI_SPINS = 200,        // fruitless looks, of some 0.5 us, before the core is given away
+    OFI_SPINS_CROWDED = 10, // the same, where ranks share cores, and who is awaited has another core
+    OFI_VAIN_LOOKS = 2,     // that a caller takes between starting something and giving its core away
+    OFI_YIELDS = 1000,      // fruitless looks after that, before the rank sleeps
 };

@@ -49,10 +49,15 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
     return CLAB_OK;
 }
 
-// In virtual time each rank has a core of its own.
-static bool is_crowded(const struct clab_comm *comm)
+// In virtual time each rank has a core of its own. Hosts that differ must choose alike, so what counts is the whole job.
+static struct clab_ground ground_of(const struct clab_comm *comm)
 {
-    return comm->job->bootstrap->crowded && !comm->clock;
+    const struct clab_bootstrap *boot = comm->job->bootstrap;
+    return (struct clab_ground){
+        .crowded = boot->nranks > boot->job_cores && !comm->clock,
+        .cores = boot->job_cores,
+        .sockets = comm->backend->sockets,
+    };
 }
 
 static int choose(struct clab_comm *comm, struct clab_work *w)
@@ -72,7 +77,7 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     }
     if (w->algorithm)
         return refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
-    w->algorithm = clab_select(p, clab_type_bytes(w->type), is_crowded(comm), &p->lanes);
+    w->algorithm = clab_select(p, clab_type_bytes(w->type), ground_of(comm));
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 

@@ -125,13 +125,14 @@ struct clab_comm {
     bool running;
     struct clab_clock *clock;         // virtual time; NULL: time is the wall's
     struct clab_conducted *conducted; // virtual time's collectives (conduct.h); or NULL
-    struct clab_native *native; // the first collective, if it is the library's own and has been begun
+    struct clab_native *native;       // the first collective, if it is the library's own and has been begun
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spare;                          // works to use again
     unsigned long sequence;                           // of the next collective
     unsigned starts;                                  // works, ever
     struct clab_patience patience;
+    double looked_around;       // clab_now()
     struct clab_check check;    // before the first collective begins
     struct clab_flight *flight; // the job's
     struct clab_tape *tape;     // the job's, or NULL
@@ -278,7 +279,13 @@ void clab_work_record_wait(const struct clab_work *work, double since);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 
-// The algorithm and number of lanes for `problem` (its lanes are ignored), of `element_bytes` an element, where ranks
-// are crowded (more than cores) or not. NULL: there is none.
-const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded,
-                                         int *lanes_p);
+// Where a problem's ranks are; the same at all of them.
+struct clab_ground {
+    bool crowded; // the job has more ranks than cores
+    int cores;    // of the job
+    bool sockets; // clab_backend.sockets
+};
+
+// The algorithm for `problem`, of `element_bytes` an element. Sets its lanes and, where it is crowded, its group: the
+// ranks that share a core. NULL: there is none, and nothing is set.
+const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes, struct clab_ground ground);

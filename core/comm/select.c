@@ -2,16 +2,22 @@
 // The automatic choice: a table that was measured, not a tree of magic sizes.
 // - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it); the first that
 //   fits is taken. Crowded ranks (more than cores) pay for every change of the rank that runs, so they want few
-//   waits, not few bytes.
+//   waits, not few bytes. Over sockets they pay for the system's calls, too, and want all cores to make them.
 // - Measured 2026-11-21 on 2 cores of an AMD EPYC (Zen 5, 32 MiB of L3), shm: roomy with 2 ranks, crowded with 4, by
 //   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the claims, and wait for a
 //   machine with more cores. ofi over TCP was measured there on the same day: with 2 ranks the rows hold for it, too
-//   (doubling and ring meet between 1 and 4 MiB); crowded rows were not measured for it.
+//   (doubling and ring meet between 1 and 4 MiB). Crowded over TCP, there and then, too, with 3 to 8 ranks, from 8 B to
+//   32 KiB: leaders need 0.6 to 0.9 times what a star does with 4, 6 and 8 ranks, and as long with 3, 5 and 7, that can
+//   not be pinned; other rows for crowded ranks were not measured for it.
 
 #include "comm/comm.h"
 #include "schedule/algorithms.h"
 
-enum load { ROOMY, CROWDED };
+enum load {
+    ROOMY,
+    CROWDED,
+    CROWDED_SOCKETS, // and as many ranks on each core: they are pinned in blocks then (machine.h)
+};
 
 struct choice {
     enum clab_collective collective;
@@ -30,6 +36,7 @@ static const struct choice choices[] = {
     {CLAB_ALLREDUCE, ROOMY, 2, KIB(1024), &clab_allreduce_doubling, 1},
     {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, KIB(64), &clab_allreduce_doubling, 1},
     {CLAB_ALLREDUCE, ROOMY, ANY_RANKS, ANY_BYTES, &clab_allreduce_ring, 1},
+    {CLAB_ALLREDUCE, CROWDED_SOCKETS, ANY_RANKS, KIB(64), &clab_allreduce_leaders, 1},
     {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(64), &clab_allreduce_star, 1},
     {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(256), &clab_allreduce_halving_doubling, 1},
     {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, KIB(4096), &clab_allreduce_ring, 1},
@@ -70,18 +77,29 @@ static const struct choice choices[] = {
     {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
-const struct clab_algorithm *clab_select(const struct clab_problem *problem, size_t element_bytes, bool crowded,
-                                         int *lanes_p)
+static bool is_load(enum load load, const struct clab_problem *problem, struct clab_ground ground)
 {
-    size_t bytes = problem->count * element_bytes * (size_t)clab_problem_blocks(problem);
+    if (load == CROWDED_SOCKETS)
+        return ground.crowded && ground.sockets && problem->nranks % ground.cores == 0;
+    return (load == CROWDED) == ground.crowded;
+}
+
+static bool is_for(const struct choice *c, const struct clab_problem *problem, size_t bytes, struct clab_ground ground)
+{
+    return c->collective == problem->collective && is_load(c->load, problem, ground) && problem->nranks <= c->ranks &&
+           bytes <= c->bytes && c->algorithm->supports(problem);
+}
+
+const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes, struct clab_ground ground)
+{
+    const size_t bytes = problem->count * element_bytes * (size_t)clab_problem_blocks(problem);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *c = &choices[i];
-        if (c->collective != problem->collective || c->load != (crowded ? CROWDED : ROOMY) ||
-            problem->nranks > c->ranks || bytes > c->bytes)
+        if (!is_for(c, problem, bytes, ground))
             continue;
-        if (!c->algorithm->supports(problem))
-            continue;
-        *lanes_p = c->lanes ? c->lanes : c->algorithm->default_lanes;
+        problem->lanes = c->lanes ? c->lanes : c->algorithm->default_lanes;
+        if (c->load != ROOMY)
+            problem->group = (problem->nranks + ground.cores - 1) / ground.cores;
         return c->algorithm;
     }
     return NULL;

@@ -23,6 +23,8 @@ enum {
 // lost has not waited for that.
 static const double last_words_here = 0.1, last_words_afar = 2.0;
 
+static const double look_around_every = 0.5e-3; // s: to listen may be a system call
+
 // Bytes that the first collective has moved, or what else counts on while it does something.
 static size_t collective_moved(const struct clab_comm *comm)
 {
@@ -254,10 +256,9 @@ static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, 
 }
 
 // A long message moves although no stage ends, and what does not move has a deadline.
-static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
+static int check_deadline(struct clab_comm *comm, const struct clab_work *work, double now)
 {
     struct clab_patience *p = &comm->patience;
-    const double now = clab_now();
     const size_t moved = bytes_moved(comm);
     if (p->since == 0 || moved != p->moved) {
         p->since = now;
@@ -275,8 +276,12 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work)
 // Nothing moves, and there is time to ask why.
 static int look_around(struct clab_comm *comm, const struct clab_work *work)
 {
+    const double now = clab_now();
+    if (now - comm->looked_around < look_around_every)
+        return CLAB_OK;
+    comm->looked_around = now;
     clab_job_listen(comm->job);
-    return check_deadline(comm, work);
+    return check_deadline(comm, work, now);
 }
 
 // Make what progress there is, on all communicators.
