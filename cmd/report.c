@@ -31,6 +31,7 @@ struct session {
     char *root, *build, *results, *output, *plots; // folders
     struct report_section *sections;
     int nsections;
+    struct report_claims claims;
     bool cannot_draw; // there is no gnuplot: it has been said
 };
 
@@ -192,6 +193,26 @@ static int find_folder(const char *told, const char *parent, const char *name, c
     return err;
 }
 
+// As CSV, beside the page, and in a line each.
+static int write_claims(const struct session *session)
+{
+    char *path;
+    int measured = 0;
+    for (int row = 0; row < session->claims.data.nrows; row++) {
+        const struct report_verdict *v = &session->claims.verdicts[row];
+        measured += strncmp(v->measured, "not ", 4) != 0;
+        printf("claim %-2s %12s  %s\n", report_data_cell(&session->claims.data, row, "id"), v->claimed, v->verdict);
+    }
+    if (asprintf(&path, "%s/claims.csv", session->output) < 0)
+        return CLAB_ENOMEM;
+    const int err = report_claims_write(&session->claims, path);
+    if (!err)
+        printf("claims: %d, of which %d were measured here: %s\n", session->claims.data.nrows, measured,
+               kit_relative(session->root, path));
+    free(path);
+    return err;
+}
+
 static int write_page(const struct session *session)
 {
     char *path;
@@ -200,7 +221,7 @@ static int write_page(const struct session *session)
         return CLAB_ENOMEM;
     int err = clab_output_open(path, &output);
     if (!err) {
-        report_html_page(output.file, session->output, session->sections, session->nsections);
+        report_html_page(output.file, session->output, session->sections, session->nsections, &session->claims);
         err = clab_output_close(&output);
     }
     if (!err)
@@ -217,6 +238,8 @@ static int make_report(const struct request *request, struct session *session)
     CLAB_TRY(find_folder(request->output, session->build, "report", &session->output));
     CLAB_TRY(find_folder(NULL, session->build, "plots", &session->plots));
     CLAB_TRY(add_sections(session));
+    CLAB_TRY(report_claims_load(session->root, session->sections, session->nsections, &session->claims));
+    CLAB_TRY(write_claims(session));
     return write_page(session);
 }
 
@@ -233,6 +256,7 @@ static int run(int argc, char **argv)
     for (int i = 0; i < session.nsections; i++)
         section_free(&session.sections[i]);
     free(session.sections);
+    report_claims_free(&session.claims);
     free(session.root);
     free(session.build);
     free(session.results);

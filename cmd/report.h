@@ -4,6 +4,7 @@
 // - report.c       the subcommand: finds the results, has their figures drawn, writes the page.
 // - report_data.c  reads a result file: manifest, columns, rows.
 // - report_html.c  the pieces of the page.
+// - report_claims.c what was claimed, beside what was measured here and what the simulator says.
 #pragma once
 
 #include <stdio.h>
@@ -30,6 +31,16 @@ const char *report_data_cell(const struct report_data *data, int row, const char
 
 // ---- report_html.c -------------------------------------------------------------------------------------------
 
+// What was found of a claim, in words.
+struct report_verdict {
+    char *claimed, *measured, *model, *verdict;
+};
+
+struct report_claims {
+    struct report_data data;         // labs/claims.csv
+    struct report_verdict *verdicts; // (data.nrows)
+};
+
 // What one section of the page is about.
 struct report_section {
     char *csv;      // a result file
@@ -39,5 +50,15 @@ struct report_section {
     struct report_data data;
 };
 
-// The whole page. Links are relative to `folder`, where it will lie.
-void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections);
+// The whole page. Links are relative to `folder`, where it will lie. claims NULL: without them
+void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections,
+                      const struct report_claims *claims);
+
+// ---- report_claims.c -----------------------------------------------------------------------------------------
+
+// What becomes of each claim of labs/claims.csv, with these results. Runs the simulator.
+//   errors: CLAB_ENOENT, CLAB_EPARSE (labs/claims.csv; logged), CLAB_ENOMEM
+int report_claims_load(const char *root, const struct report_section *sections, int n, struct report_claims *claims_p);
+// For programs: id, claim, source, claimed, measured, model, verdict.  errors: CLAB_EIO, CLAB_ENOMEM
+int report_claims_write(const struct report_claims *claims, const char *path);
+void report_claims_free(struct report_claims *claims);

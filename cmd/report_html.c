@@ -29,6 +29,7 @@ static const char head[] =
     "dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }\n"
     "details { margin: 0.6rem 0; } summary { cursor: pointer; color: #005a8c; }\n"
     ".scroll { overflow: auto; max-height: 30rem; border: 1px solid #ddd; }\n"
+    ".whole { overflow-x: auto; } .whole table { white-space: normal; } .whole td { vertical-align: top; min-width: 6rem; } .whole td:first-child { min-width: 0; }\n"
     "table { border-collapse: collapse; font-size: 0.8rem; white-space: nowrap; }\n"
     "th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #e4e4e4; text-align: left; } .n { text-align: right; font-variant-numeric: tabular-nums; }\n"
     "th { position: sticky; top: 0; background: #f3f3f3; }\n"
@@ -188,6 +189,11 @@ static void put_title(FILE *out, const struct report_section *s)
     const char *lab = clab_manifest_get(&s->data.manifest, "lab"), *job = clab_manifest_get(&s->data.manifest, "job");
     fputs(lab ? "Lab " : "Collectives: ", out);
     put_text(out, lab ? lab : job ? job : s->name);
+    if (lab) { // it may have run in several settings
+        fputs(" (", out);
+        put_text(out, s->name);
+        fputs(")", out);
+    }
 }
 
 static void put_manifest(FILE *out, const struct report_section *s)
@@ -233,9 +239,44 @@ static void put_section(FILE *out, const char *folder, const struct report_secti
     fputs("</section>\n", out);
 }
 
-static void put_contents(FILE *out, const struct report_section *sections, int n)
+static void put_claims(FILE *out, const struct report_claims *claims)
+{
+    static const char *const headings[] = {"", "claim", "claimed", "measured here", "by the model, on", "verdict"};
+    fputs(
+        "<section id=\"claims\">\n<h2>What was claimed</h2>\n<p>Claims of the material that this kit grew from, each of a "
+        "before and an after. Numbers without a unit are ratios, time before over time after. What was measured is what "
+        "lies in results/; what the model says is computed anew, for the hardware that is named.</p>\n"
+        "<div class=\"whole\" tabindex=\"0\">\n<table>\n<thead><tr>",
+        out);
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        fprintf(out, "<th scope=\"col\">%s</th>", headings[i]);
+    fputs("</tr></thead>\n<tbody>\n", out);
+    for (int row = 0; row < claims->data.nrows; row++) {
+        const struct report_verdict *v = &claims->verdicts[row];
+        const char *const texts[] = {report_data_cell(&claims->data, row, "id"),
+                                     report_data_cell(&claims->data, row, "claim"),
+                                     v->claimed,
+                                     v->measured,
+                                     v->model,
+                                     v->verdict};
+        fputs("<tr>", out);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+            fputs("<td>", out);
+            put_text(out, texts[i]);
+            fputs("</td>", out);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody>\n</table>\n</div>\n<p class=\"small\">Rows: <code>labs/claims.csv</code>, with the commands that "
+          "price each. The same as CSV: claims.csv, beside this page.</p>\n</section>\n",
+          out);
+}
+
+static void put_contents(FILE *out, const struct report_section *sections, int n, const struct report_claims *claims)
 {
     fputs("<nav aria-label=\"Contents\">\n<ul>\n", out);
+    if (claims)
+        fputs("<li><a href=\"#claims\">What was claimed</a></li>\n", out);
     for (int i = 0; i < n; i++) {
         fprintf(out, "<li><a href=\"#%s\">", sections[i].name);
         put_title(out, &sections[i]);
@@ -244,12 +285,15 @@ static void put_contents(FILE *out, const struct report_section *sections, int n
     fputs("</ul>\n</nav>\n", out);
 }
 
-void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections)
+void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections,
+                      const struct report_claims *claims)
 {
     fputs(head, out);
     fputs("<h1>What this machine measured, and what was predicted</h1>\n", out);
     fputs(reading, out);
-    put_contents(out, sections, nsections);
+    put_contents(out, sections, nsections, claims);
+    if (claims)
+        put_claims(out, claims);
     for (int i = 0; i < nsections; i++)
         put_section(out, folder, &sections[i]);
     fputs(foot, out);

@@ -80,7 +80,7 @@ static char *page_of(const struct report_data *data)
     size_t size;
     FILE *file = open_memstream(&text, &size);
     must_hold(file);
-    report_html_page(file, "/r", &section, 1);
+    report_html_page(file, "/r", &section, 1, NULL);
     fclose(file);
     must_hold(strlen(text) == size);
     return text;
