@@ -8,6 +8,7 @@
 // - lab_net.c      the network that predicts.
 // - lab_run.c      starts a lab's programs and collects what they report.
 // - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c is one that is not short.
+// - lab_step.h     a step of the training job on paper; lab_dataparallel.c and lab_buckets.c are its models.
 // - lab_crowd.c    predicts times where more ranks than cores share them.
 // - lab_walk.c     ranks' clocks through a program's calls, in virtual time; lab_exact.c: those of labs 01 and 07.
 // - lab_line.c     how far apart the cores are, meanwhile.
@@ -71,6 +72,7 @@ struct lab_quantity {
     char *name, *unit;
     double tolerance; // percent by which a prediction may be off; NAN: it is not predicted
     bool equal;       // before and after report the same value, or one of them is wrong
+    double apart;     // percent by which they may differ all the same, where sums have another order
 };
 
 struct lab_model;

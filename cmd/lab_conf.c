@@ -193,9 +193,10 @@ static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
         return set_text(s, &q->unit);
     if (!strcmp(s->name, "tolerance"))
         return set_tolerance(s, &q->tolerance);
-    if (strcmp(s->name, "equal") || (strcmp(s->value, "yes") && strcmp(s->value, "no")))
-        return refuse(s, "unit, tolerance, or equal = yes or no");
-    q->equal = !strcmp(s->value, "yes");
+    q->equal = strcmp(s->value, "no");
+    const bool in_words = !q->equal || !strcmp(s->value, "yes");
+    if (strcmp(s->name, "equal") || (!in_words && clab_parse_number(s->value, &q->apart) != CLAB_OK))
+        return refuse(s, "unit, tolerance, or equal = yes, no, or the percent that values may be apart");
     return CLAB_OK;
 }
 

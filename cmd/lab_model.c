@@ -8,6 +8,8 @@
 // - reinit      a communicator made once, or each iteration (lab_reinit.c).
 // - straggler   a rank that does more than the others (lab_straggler.c).
 // - fragment    buffers of a heap or an arena, registered (lab_fragment.c).
+// - dataparallel  a step through rank 0, or of replicas (lab_dataparallel.c).
+// - buckets     gradients averaged one by one, all at once, or in buckets (lab_buckets.c).
 //
 // Where ranks share cores, times are lab_crowd.c's; in virtual time, where nothing is left to chance, lab_exact.c's.
 
@@ -20,7 +22,8 @@
 #include "base/err.h"
 #include "net.h"
 
-extern const struct lab_model lab_model_fragment, lab_model_noise, lab_model_reinit, lab_model_straggler;
+extern const struct lab_model lab_model_buckets, lab_model_dataparallel, lab_model_fragment, lab_model_noise,
+    lab_model_reinit, lab_model_straggler;
 
 static struct clab_problem problem_of(const struct clab_algorithm *algorithm, int ranks, size_t bytes)
 {
@@ -102,8 +105,9 @@ static const struct lab_model model_algorithms = {"algorithms", predict_algorith
 
 const struct lab_model *lab_model_find(const char *name)
 {
-    static const struct lab_model *const models[] = {&model_algorithms, &lab_model_fragment, &lab_model_noise,
-                                                     &lab_model_reinit, &lab_model_straggler};
+    static const struct lab_model *const models[] = {&model_algorithms,   &lab_model_buckets, &lab_model_dataparallel,
+                                                     &lab_model_fragment, &lab_model_noise,   &lab_model_reinit,
+                                                     &lab_model_straggler};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         if (!strcmp(models[i]->name, name))
             return models[i];

@@ -48,7 +48,7 @@ int lab_check_equal(const struct lab_conf *conf, const struct lab_results *resul
             continue;
         for (int i = 0; i < after->n + before->n; i++) {
             const double sample = i < after->n ? after->samples[i] : before->samples[i - after->n];
-            if (sample == before->samples[0])
+            if (fabs(sample - before->samples[0]) <= q->apart / 100 * fabs(before->samples[0]))
                 continue;
             clab_error("lab %s: %s differs: before has %.17g, %s has %.17g", conf->id, after->quantity,
                        before->samples[0], i < after->n ? "after" : "a later before", sample);

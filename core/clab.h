@@ -113,11 +113,12 @@ struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm);
 //   errors: CLAB_ENOENT (unknown; the line lists those there are), CLAB_EINVAL (lanes)
 int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collective, const char *algorithm, int lanes);
 
-// What this rank has been told to send on a communicator since it was made, counted move by move. What a native sends
-// is not known, and not counted.
+// What this rank has been told to send and to receive on a communicator since it was made, counted move by move. What a
+// native moves is not known, and not counted.
 struct clab_comm_traffic {
     const char *algorithm; // of the last collective
-    size_t messages, bytes_sent;
+    size_t messages;       // sent
+    size_t bytes_sent, bytes_received;
 };
 struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm);
 

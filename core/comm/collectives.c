@@ -181,10 +181,9 @@ static int start_message(struct clab_comm *comm, struct clab_transfer transfer, 
 {
     transfer.lane = CLAB_P2P_LANE;
     CLAB_TRY(clab_message_start(comm, transfer, work_p));
-    if (transfer.op == CLAB_SEND) {
-        comm->traffic.messages++;
-        comm->traffic.bytes_sent += transfer.count * clab_type_bytes(transfer.type);
-    }
+    const size_t bytes = transfer.count * clab_type_bytes(transfer.type);
+    comm->traffic.messages += transfer.op == CLAB_SEND;
+    *(transfer.op == CLAB_SEND ? &comm->traffic.bytes_sent : &comm->traffic.bytes_received) += bytes;
     return CLAB_OK;
 }
 

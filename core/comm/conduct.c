@@ -272,6 +272,7 @@ static int leave(struct clab_comm *comm, struct clab_work *work)
     comm->traffic.algorithm = work->algorithm->name;
     comm->traffic.messages += seat->traffic.messages;
     comm->traffic.bytes_sent += seat->traffic.bytes_sent;
+    comm->traffic.bytes_received += seat->traffic.bytes_received;
     return CLAB_OK;
 }
 

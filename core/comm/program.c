@@ -50,6 +50,8 @@ static void emit(struct compiler *c, struct clab_move move)
     if (move.op == CLAB_SEND) {
         p->messages++;
         p->elements_sent += move.count;
+    } else if (move.op != CLAB_COPY) {
+        p->elements_received += move.count;
     }
 }
 

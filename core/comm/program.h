@@ -58,7 +58,7 @@ struct clab_program {
     struct clab_move *moves;
     int nstages, nmoves, width;                // width: most transfers of a stage
     size_t region_elements[CLAB_REGION_COUNT]; // scratch memory this program needs; 0 for IN and OUT
-    size_t messages, elements_sent;            // by this rank, a run
+    size_t messages, elements_sent, elements_received; // by this rank, a run
 };
 
 // Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).

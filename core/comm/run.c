@@ -199,6 +199,7 @@ int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
     comm->traffic.algorithm = work->algorithm->name;
     comm->traffic.messages += run->program->messages;
     comm->traffic.bytes_sent += run->program->elements_sent * run->element_bytes;
+    comm->traffic.bytes_received += run->program->elements_received * run->element_bytes;
     return begin_lanes(comm);
 }
 

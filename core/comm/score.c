@@ -151,8 +151,10 @@ static int find_programs(struct clab_score *score, struct sheet *sheet, const st
         const struct clab_program *program;
         CLAB_TRY(find_program(score, sheet, r, m->in_place, &program));
         score->parts[r] = (struct clab_part){.program = program, .in = m->in, .out = m->out};
+        const size_t each = clab_type_bytes(call->type);
         m->traffic = (struct clab_score_traffic){.messages = program->messages,
-                                                 .bytes_sent = program->elements_sent * clab_type_bytes(call->type)};
+                                                 .bytes_sent = program->elements_sent * each,
+                                                 .bytes_received = program->elements_received * each};
     }
     for (struct sheet *old; score->bytes > most_program_bytes && (old = oldest(score, sheet))->bytes;)
         empty(score, old);

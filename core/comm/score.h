@@ -12,7 +12,7 @@
 struct clab_score;
 
 struct clab_score_traffic {
-    size_t messages, bytes_sent;
+    size_t messages, bytes_sent, bytes_received;
 };
 
 // A member's part of a call, and what comes of it.

@@ -36,7 +36,8 @@ int clab_mlp_create(struct clab_job *job, const struct clab_mlp_shape *shape, ui
 void clab_mlp_destroy(struct clab_mlp *mlp); // NULL is fine
 
 int clab_mlp_rows(const struct clab_mlp *mlp); // that a pass is given: rows, or rows * repeat
-// (2 * layers), in the order of the forward pass; theirs as long as the network is.
+// (2 * layers), in the order of the forward pass; theirs as long as the network is. Values lie one after another, all from
+// parameters[0].value on, and so do gradients that nobody has put elsewhere: (clab_mlp_count).
 struct clab_parameter *clab_mlp_parameters(struct clab_mlp *mlp);
 int clab_mlp_nparameters(const struct clab_mlp *mlp);
 
