@@ -104,7 +104,7 @@ static int prepare(struct session *s, const char *folder)
     context->is_emulated = s->request.emulate;
     if (context->is_virtual && !s->request.pairs)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
-    if (context->is_virtual && !s->request.sizes)
+    if (context->is_virtual && !s->request.sizes && lab_model_is_by_hand(conf->model))
         leave_out_what_is_too_large(s);
     CLAB_TRY(lab_nets_load(&s->request, backend->name, backend->is_virtual, &s->nets));
     s->setting = (struct lab_setting){s->build, backend->name, s->request.emulate, conf, NULL};

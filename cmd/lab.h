@@ -200,6 +200,8 @@ struct lab_model {
 };
 
 const struct lab_model *lab_model_find(const char *name); // or NULL
+// Whether a rank of its before has a buffer of the run's size for each other rank.
+bool lab_model_is_by_hand(const struct lab_model *model);
 
 // Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's,
 // or where ranks share the cores of one machine lab_crowd.c's; over an emulated wire the longer one of the wire's and of

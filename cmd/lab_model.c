@@ -103,6 +103,11 @@ static double predict_algorithms(const struct lab_context *context, enum lab_pro
 
 static const struct lab_model model_algorithms = {"algorithms", predict_algorithms};
 
+bool lab_model_is_by_hand(const struct lab_model *model)
+{
+    return model == &model_algorithms;
+}
+
 const struct lab_model *lab_model_find(const char *name)
 {
     static const struct lab_model *const models[] = {&model_algorithms,   &lab_model_buckets, &lab_model_dataparallel,

@@ -20,9 +20,9 @@ static const char about[] =
     "Data parallel training whose gradients are averaged in buckets, each as soon as its last gradient is there.\n"
     "Reports the seconds a step, those in which nothing is computed, the number of collectives, and the loss.\n\n"
     "  LAYERS WIDTH       at most 256 layers, each so wide (24 64)\n"
-    "  ROWS REPEAT        samples a rank, and how often its batch holds each (32 1)\n"
+    "  ROWS REPEAT        samples a rank, and how often its batch holds each (128 1)\n"
     "  CAP...             bytes of a bucket, at least (1 16K 32K 64K 128K 256K 512K 2M)\n";
-static const char usage[] = "give LAYERS WIDTH ROWS REPEAT [CAP...], as in 24 64 32 1 65536";
+static const char usage[] = "give LAYERS WIDTH ROWS REPEAT [CAP...], as in 24 64 128 1 65536";
 
 // x, wanted, gradient: (rows * repeat, width)
 struct trainer {
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     static const size_t usual[] = {1, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 2 << 20};
     size_t caps[MOST_CAPS];
     int ncaps = 0;
-    struct trainer t = {.layers = 24, .width = 64, .rows = 32, .repeat = 1};
+    struct trainer t = {.layers = 24, .width = 64, .rows = 128, .repeat = 1};
     int *settings[] = {&t.layers, &t.width, &t.rows, &t.repeat};
     clab_help(argc, argv, "[LAYERS WIDTH ROWS REPEAT [CAP...]]", about);
     must(clab_job_open(&argc, argv, &t.job));

@@ -19,9 +19,9 @@ static const char about[] =
     "Data parallel training whose gradients are averaged after the backward pass: one collective a parameter, or one.\n"
     "Reports the seconds a step, those in which nothing is computed, the number of collectives, and the loss.\n\n"
     "  LAYERS WIDTH       at most 256 layers, each so wide (24 64)\n"
-    "  ROWS REPEAT        samples a rank, and how often its batch holds each (32 1)\n"
+    "  ROWS REPEAT        samples a rank, and how often its batch holds each (128 1)\n"
     "  CAP...             bytes of a bucket: after's\n";
-static const char usage[] = "give LAYERS WIDTH ROWS REPEAT [CAP...], as in 24 64 32 1 65536";
+static const char usage[] = "give LAYERS WIDTH ROWS REPEAT [CAP...], as in 24 64 128 1 65536";
 
 // x, wanted, gradient: (rows * repeat, width); flat: all gradients, (count)
 struct trainer {
@@ -143,7 +143,7 @@ static void measure_all(struct trainer *t)
 
 int main(int argc, char **argv)
 {
-    struct trainer t = {.layers = 24, .width = 64, .rows = 32, .repeat = 1};
+    struct trainer t = {.layers = 24, .width = 64, .rows = 128, .repeat = 1};
     int *settings[] = {&t.layers, &t.width, &t.rows, &t.repeat};
     clab_help(argc, argv, "[LAYERS WIDTH ROWS REPEAT [CAP...]]", about);
     must(clab_job_open(&argc, argv, &t.job));

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# Lab 03: bytes in and out of a rank, and the time of a step, against the number of ranks; at the largest width.
+load "plots/style.gp"
+height = 560
+list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
+crowds = list("$5", "$1 == \"03\"")
+widths = list("q[3]", "$6 ~ \"^time/\"")
+width_shown = word(widths, words(widths))
+P(program, quantity) = strcol(2) eq program && starts_with(strcol(6), quantity) && strcol(6)[strlen(strcol(6)) - strlen(width_shown):] eq "/".width_shown \
+    ? real(strcol(5)) : NaN
+is_virtual = manifest("time") ne ""
+has_net = manifest("net") ne "none"
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+has(program, quantity) = P(program, quantity) > 0
+stats csv using (P("before", "time/")) nooutput name "RANKS"
+stats csv using (has("before", "bytes_of_zero/") ? $8 : NaN) nooutput name "BEFORE"
+stats csv using (has("after", "bytes_of_zero/") ? $8 : NaN) nooutput name "AFTER"
+is_time = 'has("before", "time/") || has("after", "time/")'
+stats csv using (@is_time ? $9 : NaN) nooutput name "LOW"
+stats csv using (@is_time ? $10 : NaN) nooutput name "HIGH"
+# Of a machine's ranks with a core each there may be one number only: then nothing grows.
+growth(max, min) = sprintf("%.3g times", max / min)
+finding = RANKS_max > RANKS_min \
+    ? sprintf("From %d to %d ranks, rank 0's bytes grow %s; a replica's %s", RANKS_min, RANKS_max, \
+              growth(BEFORE_max, BEFORE_min), growth(AFTER_max, AFTER_min)) \
+    : sprintf("With %d ranks, rank 0 moves %.2g times a replica's bytes", RANKS_max, BEFORE_max / AFTER_max)
+subject = sprintf("data parallel training, network of four layers %s wide, 16 samples a rank, backend %s%s", width_shown, \
+    list("$3", "$1 == \"03\""), is_virtual ? " on ".manifest("net") : "; medians of pairs of runs with 95 % intervals")
+eval describe(finding, "Two panels against the number of ranks. Left: bytes in and out of rank 0, and of the busiest other rank, when " \
+    ."everything goes through rank 0, and of a replica's rank. Right: the time of a step of both.")
+
+mib(b) = b >= 2**20 ? sprintf("%.4g MiB", b / 2.0**20) : sprintf("%.4g KiB", b / 1024.0)
+bytes_axis = "set logscale y 2; set ytics ("
+do for [i = 10:36] { bytes_axis = bytes_axis.sprintf("%s'%s' 2.0**%d", i > 10 ? ", " : "", size_text(2.0**i), i) }
+bytes_axis = bytes_axis.")"
+ranks_axis = "set logscale x 2; set xtics ("
+do for [i = 0:10] { ranks_axis = ranks_axis.sprintf("%s'%d' %d", i > 0 ? ", " : "", 2**i, 2**i) }
+ranks_axis = ranks_axis.")"
+predicted_times = ""
+if (has_net) {
+    predicted_times = ", csv using (P('before', 'time/')):11 smooth unique with lines linestyle 2 notitle" \
+        .", csv using (P('after', 'time/')):11 smooth unique with lines linestyle 1 notitle"
+}
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    eval ranks_axis
+    set multiplot
+    set xrange [RANKS_min / 1.3 : RANKS_max * 1.3]
+    set xlabel "ranks"
+    set tmargin at screen 0.85
+    set bmargin at screen 0.13
+    set lmargin at screen 0.11
+    set rmargin at screen 0.47
+    set title "bytes in and out of a rank, in a step" offset 0, -0.4
+    eval bytes_axis
+    set yrange [AFTER_min / 2 : BEFORE_max * 12]
+    set key inside left top vertical samplen 2
+    plot csv using (P("before", "bytes_of_zero/")):8 with points linestyle 12 title "rank 0 (before)", \
+         csv using (P("before", "bytes_of_other/")):8 with points linestyle 13 title "another", \
+         csv using (P("after", "bytes_of_zero/")):8 with points linestyle 11 title "a replica (after)", \
+         csv using (P("before", "bytes_of_zero/")):11 smooth unique with lines linestyle 2 title "lines: predicted", \
+         csv using (P("before", "bytes_of_other/")):11 smooth unique with lines linestyle 3 notitle, \
+         csv using (P("after", "bytes_of_zero/")):11 smooth unique with lines linestyle 1 notitle
+    unset label
+    set lmargin at screen 0.6
+    set rmargin at screen 0.97
+    set title "time of a step" offset 0, -0.4
+    eval fine_time_axis
+    set yrange [0.7 * LOW_min : 5 * HIGH_max]
+    set key inside left top vertical samplen 2
+    plot csv using (P("before", "time/") * 0.98):8:9:10 with yerrorbars linestyle 12 title "through rank 0 (before)", \
+         csv using (P("after", "time/") * 1.02):8:9:10 with yerrorbars linestyle 11 title "replicas (after)" \
+         @predicted_times
+    unset multiplot
+    set output
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# Lab 08: the time of a step against the cap of a bucket, between one collective a parameter and one in all.
+load "plots/style.gp"
+height = 560
+list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
+caps = list("q[3]", "$6 ~ \"^time/bucket/\" && $2 == \"after\"")
+ranks = int(word(list("$5", "$1 == \"08\""), 1))
+least = 2**62; most = 1
+do for [c in caps] { least = real(c) > 1 && real(c) < least ? real(c) : least; most = real(c) > most ? real(c) : most }
+at(cap) = cap == 1 ? least / 4 : cap # one a parameter stands on the left
+is_virtual = manifest("time") ne ""
+has_net = manifest("net") ne "none"
+is(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int(column(5)) == ranks
+cell_of(program, quantity, n) = real("0".system(sprintf("awk -F, '$2 == \"%s\" && $6 == \"%s\" && $5 == %d { print $%d; exit }' '%s'", program, quantity, ranks, n, csv)))
+each = cell_of("before", "time/each/parameter", 8)
+whole = cell_of("before", "time/whole/flat", 8)
+alone = cell_of("before", "time/nothing/none", 8)
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+stats csv using (x("after", "time/bucket/") > 0 ? $8 : NaN) nooutput name "BUCKET"
+best = 1
+do for [c in caps] { if (cell_of("after", "time/bucket/".c, 8) == BUCKET_min) { best = real(c) } }
+times(f) = sprintf(f >= 10 ? "%.0f" : f >= 2 ? "%.1f" : "%.2f", f)
+finding = sprintf("%s: %s, %s times as fast as one collective a parameter, %s as one in all", \
+    (best == 1 ? "One collective a parameter" : "Buckets of ".size_text(best)), time_text(BUCKET_min), times(each / BUCKET_min), times(whole / BUCKET_min))
+subject = sprintf("data parallel training, %d ranks, backend %s%s", ranks, list("$3", "$1 == \"08\""), \
+    is_virtual ? " on ".manifest("net") : manifest("emulate") ne "" ? ", wire ".manifest("emulate")."; medians with 95 % intervals" : "; medians of pairs of runs with 95 % intervals")
+eval describe(finding, "The time of a step against the cap of a bucket: measured with intervals, and predicted; horizontal lines are " \
+    ."the step with one collective a parameter, with one in all, and without communication.")
+caps_axis = "set logscale x 2; set xtics ("
+do for [i = 1:words(caps)] {
+    caps_axis = caps_axis.sprintf("%s'%s' %g", i > 1 ? ", " : "", word(caps, i) eq "1" ? "a parameter" : size_text(real(word(caps, i))), at(real(word(caps, i))))
+}
+caps_axis = caps_axis.")"
+predicted = has_net ? ", csv using (at(x('after', 'time/bucket/'))):11 with lines linestyle 1 title 'predicted'" : ""
+largest = each > BUCKET_max ? each : BUCKET_max
+smallest = alone < BUCKET_min ? alone : BUCKET_min
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    eval caps_axis
+    eval fine_time_axis
+    set tmargin at screen 0.86
+    set bmargin at screen 0.14
+    set lmargin at screen 0.10
+    set rmargin at screen 0.72
+    set xrange [at(1) < least ? least / 6 : least / 1.5 : most * 1.5]
+    set yrange [0.8 * smallest : 1.25 * largest]
+    set xlabel "cap of a bucket"
+    set ylabel "time of a step" offset label_offset
+    set key at screen 0.735, screen 0.86 left top
+    plot each with lines linestyle 12 title "one a parameter (before)", \
+         whole with lines linestyle 13 title "one in all (before)", \
+         csv using (at(x("after", "time/bucket/"))):8:9:10 with yerrorbars linestyle 11 title "buckets (after)" \
+         @predicted, \
+         alone with lines linestyle 98 title "without communication"
+    set output
+    unset label
+}
