@@ -383,6 +383,8 @@ static int skip_on_one_rank(int rank)
     if (clab_ddp_create(me.comm, p, 2 * LAYERS, &options, &ddp))
         return 4;
     const float *outputs;
+    for (size_t i = 0; i < p[2].count; i++)
+        p[2].gradient[i] = NAN; // of the step before: nothing of it may travel
     if (clab_mlp_forward(me.mlp, me.x, &outputs) || clab_ddp_begin(ddp, true) ||
         clab_mlp_backward(me.mlp, me.gradient, false, clab_ddp_ready, ddp))
         return 5;
@@ -401,8 +403,41 @@ static void test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there(voi
 {
     (void)state;
     nranks = 2;
-    options = (struct clab_ddp_options){.cap = 600, .find_unused = true};
+    options = (struct clab_ddp_options){.cap = 880, .first_cap = 100, .find_unused = true}; // layers 2 and 1 together
     assert_int_equal(run_job(ranks(2), skip_on_one_rank), 0);
+}
+
+// Whatever is ready may start the bucket in which the unused gradient is.
+static int find_zeros(void *user, int parameter)
+{
+    const struct clab_parameter *unused = user;
+    (void)parameter;
+    for (size_t i = 0; i < unused->count; i++)
+        if (unused->gradient[i] != 0)
+            return CLAB_EWRONG;
+    return CLAB_OK;
+}
+
+static int look_at_unused(int rank)
+{
+    double loss;
+    (void)rank;
+    if (open_job(BATCH, &me) || pass(&me, 0, BATCH, 0, 1, false, NULL, &loss) || clab_mlp_skip(me.mlp, 1, true))
+        return 1;
+    const float *outputs;
+    struct clab_parameter *p = clab_mlp_parameters(me.mlp);
+    if (find_zeros(&p[2], 0) == CLAB_OK) // of the pass before
+        return 2;
+    if (clab_mlp_forward(me.mlp, me.x, &outputs) || clab_mlp_backward(me.mlp, me.gradient, false, find_zeros, &p[2]))
+        return 3;
+    close_job(&me);
+    return 0;
+}
+
+static void test_unused_gradients_are_zero_before_any_other_is_ready(void **state)
+{
+    (void)state;
+    assert_int_equal(run_job(ranks(1), look_at_unused), 0);
 }
 
 static void test_an_unused_parameter_is_named_where_nobody_looks_for_such(void **state)
@@ -500,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_neither_copies_nor_missing_overlap_change_what_is_learnt),
         cmocka_unit_test(test_accumulated_passes_are_one_pass_of_the_larger_batch),
         cmocka_unit_test(test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there),
+        cmocka_unit_test(test_unused_gradients_are_zero_before_any_other_is_ready),
         cmocka_unit_test(test_an_unused_parameter_is_named_where_nobody_looks_for_such),
         cmocka_unit_test(test_one_flipped_bit_is_found_by_all_ranks),
         cmocka_unit_test(test_the_global_batch_is_the_same_for_every_number_of_ranks),

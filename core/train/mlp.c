@@ -292,11 +292,12 @@ static int inputs_backward(const struct clab_mlp *mlp, int l, const float *dy, f
     return charge(mlp, clab_mlp_layer_load(&mlp->shape, l, CLAB_BACKWARD_INPUT));
 }
 
-static int zero_unused(const struct clab_mlp *mlp, int l)
+// Before anything is ready: what is unused may travel with the first that is.
+static void zero_unused(const struct clab_mlp *mlp)
 {
-    for (int p = 2 * l; p < 2 * l + 2; p++)
-        mlp->device->zero(mlp->parameters[p].gradient, mlp->parameters[p].count * sizeof(float));
-    return CLAB_OK;
+    for (int p = 0; p < 2 * mlp->shape.layers; p++)
+        if (mlp->skipped[p / 2])
+            mlp->device->zero(mlp->parameters[p].gradient, mlp->parameters[p].count * sizeof(float));
 }
 
 static int tell_ready(int l, clab_mlp_ready *ready, void *user)
@@ -326,13 +327,13 @@ static int layer_backward(const struct clab_mlp *mlp, int l, const float *dy, bo
 
 int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, clab_mlp_ready *ready, void *user)
 {
-    CLAB_TRY(place_gradients(mlp));
     const float *dy = gradient;
+    CLAB_TRY(place_gradients(mlp));
+    if (!add)
+        zero_unused(mlp);
     for (int l = mlp->shape.layers - 1, turn = 0; l >= 0; l--) {
-        if (mlp->skipped[l]) {
-            CLAB_TRY(add ? CLAB_OK : zero_unused(mlp, l));
+        if (mlp->skipped[l])
             continue;
-        }
         begin_span(mlp, "backward", l);
         if (dy != gradient) // what came out of the max
             mlp->device->relu_gradient((size_t)mlp->rows * (size_t)mlp->widths[l + 1], mlp->inputs[l + 1],

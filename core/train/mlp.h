@@ -56,7 +56,7 @@ int clab_mlp_loss(struct clab_mlp *mlp, const float *outputs, const float *targe
 typedef int clab_mlp_ready(void *user, int parameter);
 
 // The gradients of all parameters, from those of the outputs (rows, outputs); `add`: added to what is there
-// (accumulation), else those of skipped layers are zero. ready is NULL, or is not called for unused parameters.
+// (accumulation), else those of skipped layers are zero, before any is ready. ready is NULL, or is not called for unused parameters.
 //   errors: CLAB_ENOMEM, those of clab_compute and of ready
 int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, clab_mlp_ready *ready, void *user);
 
