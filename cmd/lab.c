@@ -22,6 +22,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "command.h"
+#include "comm/progress.h"
 #include "job/job.h"
 #include "kit.h"
 #include "line.h"
@@ -247,12 +248,31 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
         printf("# warning: %s\n", warning);
 }
 
+// Who moves what is started, where that is what the lab is about.
+static int describe_progress(const struct session *s, struct clab_manifest *m)
+{
+    const struct clab_progress_place place = {.job_ranks = s->conf.ranks,
+                                              .ranks = s->conf.ranks,
+                                              .cores = s->context.cores,
+                                              .is_virtual = s->context.is_virtual,
+                                              .is_emulated = s->context.is_emulated};
+    const char *why, *how = clab_progress_rule(&place, &why);
+    if (!lab_conf_quantity(&s->conf, "overlap"))
+        return CLAB_OK;
+    printf("# progress while ranks compute: %s (%s)%s\n", how, why,
+           strcmp(how, "manual") ? "" : ": what is started moves only in calls, so expect little or no overlap");
+    return clab_manifest_add(m, "progress", "%s: %s", how, why);
+}
+
 static int tell(struct session *s)
 {
     struct clab_manifest manifest = {0};
     int err = describe(s, &manifest);
     if (!err) {
         print_heading(s, &manifest);
+        err = describe_progress(s, &manifest);
+    }
+    if (!err) {
         err = lab_table_print(&s->context, &s->results);
     }
     if (!err)

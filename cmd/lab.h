@@ -7,7 +7,7 @@
 // - lab_conf.c     lab.conf, checked.
 // - lab_net.c      the network that predicts.
 // - lab_run.c      starts a lab's programs and collects what they report.
-// - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c is one that is not short.
+// - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c and lab_overlap.c are not short.
 // - lab_step.h     a step of the training job on paper; lab_dataparallel.c and lab_buckets.c are its models.
 // - lab_crowd.c    predicts times where more ranks than cores share them.
 // - lab_walk.c     ranks' clocks through a program's calls, in virtual time; lab_exact.c: those of labs 01 and 07.

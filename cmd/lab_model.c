@@ -10,6 +10,7 @@
 // - fragment    buffers of a heap or an arena, registered (lab_fragment.c).
 // - dataparallel  a step through rank 0, or of replicas (lab_dataparallel.c).
 // - buckets     gradients averaged one by one, all at once, or in buckets (lab_buckets.c).
+// - overlap     gradients reduced after the backward pass, or beside it (lab_overlap.c).
 //
 // Where ranks share cores, times are lab_crowd.c's; in virtual time, where nothing is left to chance, lab_exact.c's.
 
@@ -23,7 +24,7 @@
 #include "net.h"
 
 extern const struct lab_model lab_model_buckets, lab_model_dataparallel, lab_model_fragment, lab_model_noise,
-    lab_model_reinit, lab_model_straggler;
+    lab_model_overlap, lab_model_reinit, lab_model_straggler;
 
 static struct clab_problem problem_of(const struct clab_algorithm *algorithm, int ranks, size_t bytes)
 {
@@ -110,9 +111,9 @@ bool lab_model_is_by_hand(const struct lab_model *model)
 
 const struct lab_model *lab_model_find(const char *name)
 {
-    static const struct lab_model *const models[] = {&model_algorithms,   &lab_model_buckets, &lab_model_dataparallel,
-                                                     &lab_model_fragment, &lab_model_noise,   &lab_model_reinit,
-                                                     &lab_model_straggler};
+    static const struct lab_model *const models[] = {&model_algorithms,   &lab_model_buckets,  &lab_model_dataparallel,
+                                                     &lab_model_fragment, &lab_model_noise,    &lab_model_overlap,
+                                                     &lab_model_reinit,   &lab_model_straggler};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         if (!strcmp(models[i]->name, name))
             return models[i];

@@ -213,8 +213,8 @@ void clab_span_begin(struct clab_job *job, const char *name);
 void clab_span_end(struct clab_job *job);
 
 // Say what this rank has just computed, itself: operations of a precision, and bytes of its memory read or written. On the
-// backend sim its clock moves by the longer of the two, at the peaks of the network's [compute]; on others nothing
-// happens, since the work itself took its time. flop, bytes >= 0
+// backend sim its clock moves by the longer of the two, at the peaks of the network's [compute], which is a span of the
+// trace; on others nothing happens, since the work itself took its time. flop, bytes >= 0
 //   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute, and flop > 0)
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
 

@@ -48,7 +48,12 @@ int clab_compute(struct clab_job *job, enum clab_precision precision, double flo
         clab_error("clab_compute: %g flop and %g bytes, of precision %d, are no work", flop, bytes, (int)precision);
         return CLAB_EINVAL;
     }
-    return clock ? clab_clock_compute(clock, precision, flop, bytes) : CLAB_OK;
+    if (!clock)
+        return CLAB_OK;
+    clab_span_begin(job, "compute");
+    const int err = clab_clock_compute(clock, precision, flop, bytes);
+    clab_span_end(job);
+    return err;
 }
 
 void clab_clock_settle(struct clab_work *work)

@@ -38,44 +38,57 @@ static const char by_thread[] = "thread", in_calls[] = "manual", by_network[] = 
 
 // ---- the choice ----------------------------------------------------------------------------------------------
 
+static const char *give(const char *name, const char *why, const char **why_p)
+{
+    if (why_p)
+        *why_p = why;
+    return name;
+}
+
+static bool is_asked(const char *name)
+{
+    const char *text = getenv("CLAB_PROGRESS");
+    return text && !strcmp(text, name);
+}
+
+const char *clab_progress_rule(const struct clab_progress_place *place, const char **why_p)
+{
+    if (place->is_virtual)
+        return give(by_network, "in virtual time the network waits for no call", why_p);
+    if (place->job_ranks == 1)
+        return give(in_calls, "one rank has nobody to wait for", why_p);
+    if (is_asked(by_thread) || is_asked(in_calls))
+        return give(is_asked(by_thread) ? by_thread : in_calls, "CLAB_PROGRESS says so", why_p);
+    if (place->is_emulated)
+        return give(by_thread, "the wire is emulated, and leaves the cores free", why_p);
+    if (place->cores >= 2 * place->ranks)
+        return give(by_thread, "each rank has a second core", why_p);
+    return give(in_calls, "no core is free beside the ranks'", why_p);
+}
+
 static void choose(struct clab_job *job, const char *name, const char *why)
 {
     job->progress_name = name;
     job->progress_why = why;
 }
 
-static void choose_by_cores(struct clab_job *job)
-{
-    const struct clab_bootstrap *boot = job->bootstrap;
-    if (job->backend->name && !strcmp(job->backend->name, "emulate"))
-        choose(job, by_thread, "the wire is emulated, and leaves the cores free");
-    else if (boot->cores >= 2 * boot->local_ranks)
-        choose(job, by_thread, "each rank has a second core");
-    else
-        choose(job, in_calls, "no core is free beside the ranks'");
-}
-
 int clab_progress_choose(struct clab_job *job, bool napping)
 {
     const char *text = getenv("CLAB_PROGRESS");
-    const bool is_auto = !text || !*text || !strcmp(text, "auto"), wants = !is_auto && !strcmp(text, "thread");
-    if (!is_auto && !wants && strcmp(text, "manual") != 0) {
+    const struct clab_progress_place place = {.job_ranks = job->ranks,
+                                              .ranks = job->bootstrap->local_ranks,
+                                              .cores = job->bootstrap->cores,
+                                              .is_virtual = job->backend->is_virtual,
+                                              .is_emulated = !strcmp(job->backend->name, "emulate")};
+    if (text && *text && strcmp(text, "auto") != 0 && !is_asked(by_thread) && !is_asked(in_calls)) {
         clab_error("CLAB_PROGRESS is '%s': it can be auto, thread or manual", text);
         return CLAB_EINVAL;
     }
-    if (job->backend->is_virtual)
-        choose(job, by_network, "in virtual time, the network never waits for a call");
-    else if (job->ranks == 1)
-        choose(job, in_calls, "one rank has nobody to wait for");
-    else if (!is_auto && !wants)
-        choose(job, in_calls, "CLAB_PROGRESS says so");
-    else if (!napping)
-        choose(job, in_calls, "the backend's library takes calls from one thread only");
-    else if (wants)
-        choose(job, by_thread, "CLAB_PROGRESS says so");
-    else
-        choose_by_cores(job);
-    if (wants && job->progress_name != by_thread && job->ranks > 1 && job->rank == 0)
+    job->progress_name = clab_progress_rule(&place, &job->progress_why);
+    if (job->progress_name != by_thread || napping)
+        return CLAB_OK;
+    choose(job, in_calls, "the backend's library takes calls from one thread only");
+    if (is_asked(by_thread) && job->rank == 0)
         clab_warn("CLAB_PROGRESS=thread: %s: progress is made in calls", job->progress_why);
     return CLAB_OK;
 }

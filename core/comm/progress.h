@@ -21,7 +21,16 @@
 
 struct clab_progress;
 
-// Decide, for a job that is being opened: job->progress_kind and job->progress_why. `napping`: the backend below has a nap.
+// Who makes progress at such a place: "thread", "manual" or "virtual"; *why_p (or NULL): in words. What CLAB_PROGRESS says
+// goes first; one that is none counts as auto.
+struct clab_progress_place {
+    int job_ranks;    // on all hosts
+    int ranks, cores; // of a host
+    bool is_virtual, is_emulated;
+};
+const char *clab_progress_rule(const struct clab_progress_place *place, const char **why_p);
+
+// Decide, for a job that is being opened: job->progress_name and job->progress_why. `napping`: the backend below has a nap.
 //   errors: CLAB_EINVAL (logged)
 int clab_progress_choose(struct clab_job *job, bool napping);
 

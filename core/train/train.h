@@ -18,6 +18,7 @@
 // - The calls return CLAB_OK or a clab_err, as those of clab.h do.
 #pragma once
 
+#include "train/batch.h"
 #include "train/data.h"
 #include "train/ddp.h"
 #include "train/mlp.h"

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "train/batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/stats.h"
+#include "clab.h"
+#include "comm/comm.h"
+#include "train/data.h"
+
+enum { TRIES = 8, PASSES = 5 };
+static const uint64_t seed = 1;
+static const double near = 0.03;
+
+int clab_batch_create(struct clab_comm *comm, const struct clab_mlp_shape *shape, struct clab_batch *batch_p)
+{
+    const int inputs = shape->widths[0], outputs = shape->widths[shape->layers];
+    const struct clab_data data = {.seed = seed + 1, .inputs = inputs, .outputs = outputs};
+    struct clab_batch b;
+    CLAB_TRY(clab_mlp_create(comm->job, shape, seed, &b.mlp));
+    const int rows = clab_mlp_rows(b.mlp);
+    b.x = malloc((size_t)rows * (size_t)inputs * sizeof *b.x);
+    b.targets = malloc((size_t)rows * (size_t)outputs * sizeof *b.targets);
+    b.gradient = malloc((size_t)rows * (size_t)outputs * sizeof *b.gradient);
+    if (!b.x || !b.targets || !b.gradient) {
+        clab_batch_destroy(&b);
+        return CLAB_ENOMEM;
+    }
+    clab_data_share(&data, 0, rows, comm->rank, comm->nranks, b.x, b.targets);
+    *batch_p = b;
+    return CLAB_OK;
+}
+
+void clab_batch_destroy(struct clab_batch *batch)
+{
+    clab_mlp_destroy(batch->mlp);
+    free(batch->x);
+    free(batch->targets);
+    free(batch->gradient);
+}
+
+// A pass forward and back, on the slowest rank.
+static int time_pass(struct clab_comm *comm, struct clab_batch *b, double *seconds_p)
+{
+    const float *outputs;
+    double loss;
+    CLAB_TRY(clab_barrier(comm));
+    const double start = clab_seconds();
+    CLAB_TRY(clab_mlp_forward(b->mlp, b->x, &outputs));
+    CLAB_TRY(clab_mlp_loss(b->mlp, outputs, b->targets, b->gradient, &loss));
+    CLAB_TRY(clab_mlp_backward(b->mlp, b->gradient, false, NULL, NULL));
+    double seconds = clab_seconds() - start;
+    CLAB_TRY(clab_allreduce(comm, &seconds, &seconds, 1, CLAB_F64, CLAB_MAX));
+    *seconds_p = seconds;
+    return CLAB_OK;
+}
+
+// The median of some: what passes take here and now, with what disturbs them.
+static int time_passes(struct clab_comm *comm, struct clab_batch *b, double *seconds_p)
+{
+    double seconds[PASSES];
+    const int n = clab_samples(PASSES);
+    CLAB_TRY(time_pass(comm, b, &seconds[0])); // warm
+    for (int i = 0; i < n; i++)
+        CLAB_TRY(time_pass(comm, b, &seconds[i]));
+    *seconds_p = clab_quantile(seconds, n, 0.5);
+    return CLAB_OK;
+}
+
+int clab_batch_create_for(struct clab_comm *comm, const struct clab_mlp_shape *shape, double seconds,
+                          struct clab_batch *batch_p)
+{
+    struct clab_mlp_shape scaled = *shape;
+    scaled.repeat = 1;
+    for (int i = 0;; i++) {
+        struct clab_batch batch;
+        double took;
+        CLAB_TRY(clab_batch_create(comm, &scaled, &batch));
+        const int err = time_passes(comm, &batch, &took),
+                  repeat = err ? 1 : (int)fmax(1, rint(scaled.repeat * seconds / took));
+        if (!err && (i == TRIES || repeat == scaled.repeat || fabs(took - seconds) <= near * seconds)) {
+            *batch_p = batch;
+            return CLAB_OK;
+        }
+        clab_batch_destroy(&batch);
+        CLAB_TRY(err);
+        scaled.repeat = repeat;
+    }
+}

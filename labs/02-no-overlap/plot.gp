@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# Lab 02: what a step is made of, before and after: computation, and communication that nothing hides; predicted beside
+# measured, and the limits that no overlap passes.
+load "plots/style.gp"
+height = 520
+lab_column(n) = system(sprintf("sed -n '/^02,/{p;q}' '%s' | cut -d, -f%d", csv, n))
+ranks = int(lab_column(5))
+cell(program, quantity, n) = number(system(sprintf("awk -F, '$2 == \"%s\" && $6 == \"%s\" { print $%d + 0; exit }' '%s'", program, quantity, n, csv)))
+has_predictions = system(sprintf("awk -F, '$2 == \"after\" && $6 == \"step_time\" { print $11; exit }' '%s'", csv)) ne ""
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+array programs[2] = ["before", "after"]
+array steps[2]; array lows[2]; array highs[2]; array hidden[2]; array exposed[2]; array foreseen[2]; array foreseen_exposed[2]
+do for [p = 1:2] {
+    steps[p] = 1e3 * cell(programs[p], "step_time", 8)
+    lows[p] = 1e3 * cell(programs[p], "step_time", 9)
+    highs[p] = 1e3 * cell(programs[p], "step_time", 10)
+    exposed[p] = 1e3 * cell(programs[p], "exposed_comm", 8)
+    foreseen[p] = 1e3 * cell(programs[p], "step_time", 11)
+    foreseen_exposed[p] = 1e3 * cell(programs[p], "exposed_comm", 11)
+}
+comm = 1e3 * cell("after", "comm", 8)
+overlap = cell("after", "overlap", 8)
+ratio = cell("after/before", "ratio", 8)
+finding = ratio > 1.05 ? sprintf("Reduced beside the backward pass: %.2f times faster, %.0f %% of the communication is hidden", ratio, overlap) \
+    : sprintf("Started beside the backward pass, and no faster (%.2f times): nobody is free to move the gradients", ratio)
+subject = sprintf("a training step of %d ranks, backend %s, network %s; medians of runs, with 95 %% intervals of the step", \
+                  ranks, lab_column(3), manifest("net"))
+eval describe(finding, \
+    "Horizontal bars of a training step before and after, measured and predicted, each of computation and of exposed " \
+    ."communication; dashed lines at the computation alone and at the communication alone.")
+computation = steps[2] - exposed[2]
+longest = highs[1] > highs[2] ? highs[1] : highs[2]
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+# Bars from the top: before measured, predicted; after measured, predicted.
+row(p, predicted) = 5.2 - 2.4 * (p - 1) - 0.9 * predicted
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    set lmargin at screen 0.17
+    set rmargin at screen 0.97
+    set tmargin at screen 0.78
+    set bmargin at screen 0.2
+    set xrange [0 : 1.12 * longest]
+    set yrange [1.4 : 5.9]
+    set xlabel "time of a step (ms)"
+    set ytics ("before, measured" row(1, 0), "after, measured" row(2, 0))
+    if (has_predictions) { set ytics add ("predicted" row(1, 1), " predicted" row(2, 1)) }
+    set key at screen 0.97, screen 0.87 right top horizontal
+    set style fill solid 0.85 noborder
+    set grid noytics
+    plot for [p = 1:2] '+' using (p == 1 ? (steps[p] - exposed[p]) / 2 : (steps[p] - exposed[p]) / 2):(row(p, 0)):((steps[p] - exposed[p]) / 2):(0.36) \
+             every ::0::0 with boxxyerror linecolor rgb colours[1] title (p == 1 ? "computation" : ""), \
+         for [p = 1:2] '+' using (steps[p] - exposed[p] / 2):(row(p, 0)):(exposed[p] / 2):(0.36) \
+             every ::0::0 with boxxyerror linecolor rgb colours[2] title (p == 1 ? "exposed communication" : ""), \
+         for [p = 1:2] '+' using (steps[p]):(row(p, 0)):(lows[p]):(highs[p]) every ::0::0 with xerrorbars linestyle 17 pointsize 0 notitle, \
+         for [p = 1:has_predictions ? 2 : 0] '+' using ((foreseen[p] - foreseen_exposed[p]) / 2):(row(p, 1)):((foreseen[p] - foreseen_exposed[p]) / 2):(0.2) \
+             every ::0::0 with boxxyerror fillstyle solid 0.35 linecolor rgb colours[1] notitle, \
+         for [p = 1:has_predictions ? 2 : 0] '+' using (foreseen[p] - foreseen_exposed[p] / 2):(row(p, 1)):(foreseen_exposed[p] / 2):(0.2) \
+             every ::0::0 with boxxyerror fillstyle solid 0.35 linecolor rgb colours[2] notitle, \
+         '+' using (computation):(1.4):(0):(4.5) every ::0::0 with vectors nohead linestyle 98 title "limit: computation alone", \
+         '+' using (comm):(1.4):(0):(4.5) every ::0::0 with vectors nohead linestyle 97 title "limit: communication alone"
+    unset xlabel
+    set output
+}
