@@ -37,8 +37,8 @@ struct session {
     struct clab_machine machine; // as it was before we began
     struct lab_setting setting;
     struct lab_results probe, results;
-    struct lab_nets nets;
-    const char *root, *build; // folders of the kit, and of what was built
+    struct lab_nets nets, before_nets; // before_nets: where before's network is another
+    const char *root, *build;          // folders of the kit, and of what was built
     char *log, *csv, *figure;
 };
 
@@ -91,6 +91,22 @@ static int find_backend(const struct session *s, const struct clab_backend **bac
     return CLAB_EINVAL;
 }
 
+// What before runs on. Its network is loaded first, since what is loaded last is simulated unless a program is told.
+static int prepare_before(struct session *s, const struct clab_backend *backend)
+{
+    struct lab_request request = s->request;
+    CLAB_TRY(lab_request_before(&s->conf, backend->name, &s->context.before_backend));
+    if (!clab_backend_find(s->context.before_backend))
+        return CLAB_EUNSUPPORTED; // it has been said why
+    if (s->conf.before_net) {
+        request.net = backend->is_virtual ? s->conf.before_net : NULL;
+        request.emulate = backend->is_virtual ? NULL : s->conf.before_net;
+        CLAB_TRY(lab_nets_load(&request, backend->name, backend->is_virtual, &s->before_nets));
+        s->context.before_net = s->before_nets.net;
+    }
+    return lab_nets_load(&s->request, backend->name, backend->is_virtual, &s->nets);
+}
+
 static int prepare(struct session *s, const char *folder)
 {
     struct lab_conf *conf = &s->conf;
@@ -107,8 +123,9 @@ static int prepare(struct session *s, const char *folder)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
     if (context->is_virtual && !s->request.sizes && lab_model_is_by_hand(conf->model))
         leave_out_what_is_too_large(s);
-    CLAB_TRY(lab_nets_load(&s->request, backend->name, backend->is_virtual, &s->nets));
-    s->setting = (struct lab_setting){s->build, backend->name, s->request.emulate, conf, NULL};
+    CLAB_TRY(prepare_before(s, backend));
+    s->setting = (struct lab_setting){
+        s->build, backend->name, s->request.emulate, context->before_backend, backend->is_virtual, conf, NULL};
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
     context->conf = conf;
@@ -133,10 +150,17 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
         fprintf(stderr, "\r%-50s%s", text, pair < pairs ? "" : "\r");
 }
 
+// Over a wire it does not matter where the cores are; and a library that starts its ranks itself would start us anew.
+static bool wants_line(const struct session *s, const char *backend)
+{
+    return !s->context.is_virtual && !s->context.is_emulated && !clab_backend_find(backend)->launcher;
+}
+
 static int measure_program(struct session *s, enum lab_program program, int ranks, const struct lab_words *iterations)
 {
-    if (!s->context.is_virtual && !s->context.is_emulated) // over a wire it does not matter where the cores are
-        CLAB_TRY(lab_line_measure(s->setting.backend, program, ranks, &s->probe));
+    const char *backend = program == LAB_BEFORE ? s->setting.before_backend : s->setting.backend;
+    if (wants_line(s, backend))
+        CLAB_TRY(lab_line_measure(backend, program, ranks, &s->probe));
     return lab_run(&s->setting, program, ranks, iterations, &s->results);
 }
 
@@ -157,8 +181,10 @@ static int measure(struct session *s)
     const struct lab_conf *conf = &s->conf;
     const int probes = s->context.is_virtual ? 1 : PROBES;
     for (int i = 0; i < probes * conf->probe_ranks.count; i++)
-        CLAB_TRY(lab_run(&s->setting, lab_conf_probe(conf), atoi(conf->probe_ranks.words[i / probes]),
-                         &conf->probe_iterations, &s->probe));
+        for (int program = LAB_BEFORE; program <= LAB_AFTER; program++)
+            if (lab_conf_probes(conf, program))
+                CLAB_TRY(lab_run(&s->setting, program, atoi(conf->probe_ranks.words[i / probes]),
+                                 &conf->probe_iterations, &s->probe));
     CLAB_TRY(measure_pairs(s, conf->ranks, &conf->iterations, conf->pairs));
     for (int i = 0; i < conf->sweep.count && !s->request.no_sweep; i++)
         if (atoi(conf->sweep.words[i]) != conf->ranks)
@@ -226,7 +252,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
     CLAB_TRY(describe_line(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
-    if (!s->nets.net)
+    if (!s->nets.net && !conf->before_backends.count) // else probes predict
         CLAB_TRY(clab_manifest_add(m, "warning", "times are not predicted: %s", s->nets.why));
     if (s->context.is_emulated && !s->nets.machine)
         CLAB_TRY(clab_manifest_add(m, "warning", "predicted by the wire alone: %s", s->nets.why));
@@ -243,7 +269,13 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
     else
         printf("# %d ranks on %d cores, backend %s%s, %d pairs of runs; predicted by: %s\n", conf->ranks,
                s->context.cores, s->setting.backend, s->context.is_emulated ? " with an emulated wire" : "",
-               conf->pairs, s->nets.name);
+               conf->pairs, s->nets.net || !conf->before_backends.count ? s->nets.name : "short runs of both");
+    if (conf->before_net)
+        printf("# before: on %s\n", s->before_nets.name);
+    else if (strcmp(s->setting.before_backend, s->setting.backend) != 0)
+        printf("# before: on backend %s\n", s->setting.before_backend);
+    if (conf->not_measured)
+        printf("# not measured: %s\n", conf->not_measured);
     if (warning)
         printf("# warning: %s\n", warning);
 }
@@ -309,6 +341,7 @@ static void session_free(struct session *s)
     lab_results_free(&s->results);
     lab_conf_free(&s->conf);
     lab_nets_free(&s->nets);
+    lab_nets_free(&s->before_nets);
     free(s->log);
     free(s->csv);
     free(s->figure);

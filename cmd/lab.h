@@ -45,6 +45,11 @@ void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
 //   errors: CLAB_EINVAL
 int lab_request_backend(const struct lab_request *request, const struct lab_conf *conf, const char **backend_p);
 
+// The backend that before runs on, if after's is `backend`: by conf->before_backends.
+//   out:    *before_p, `backend` or one of conf->before_backends
+//   errors: CLAB_EUNSUPPORTED (this build has none of them; logged)
+int lab_request_before(const struct lab_conf *conf, const char *backend, const char **before_p);
+
 // What the command line says goes before what lab.conf says.
 //   errors: CLAB_EINVAL (the lab has no such list, ...; logged), CLAB_ENOMEM
 int lab_request_apply(const struct lab_request *request, struct lab_conf *conf);
@@ -93,7 +98,11 @@ struct lab_conf {
     struct lab_words sweep; // other numbers of ranks, with `sweep_iterations` in place of `iterations`
     struct lab_words sweep_iterations;
     int sweep_pairs;
-    char *probe_program;          // "before" or "after"; NULL: before
+    struct lab_words
+        before_backends; // before runs on the first of these that there is, and that is not after's; none: on after's
+    char *before_net;    // NULL; or before runs on after's backend, but with this network (sim, emulate)
+    char *not_measured;  // what the lab would compare, too, and why it can not; NULL: nothing
+    char *probe_program; // "before", "after" or "both"; NULL: before
     struct lab_words probe_ranks; // of short runs of it that feed the model, with `probe_iterations`; none: no probe
     struct lab_words probe_iterations;
     const struct lab_model *model;
@@ -114,7 +123,7 @@ int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
 int lab_conf_read(FILE *file, const char *path, struct lab_conf *conf_p);
 void lab_conf_free(struct lab_conf *conf);
 
-enum lab_program lab_conf_probe(const struct lab_conf *conf);
+bool lab_conf_probes(const struct lab_conf *conf, enum lab_program program);
 
 // Let the settings of [lab VARIANT] go before those of [lab].  errors: CLAB_ENOMEM
 int lab_conf_use(struct lab_conf *conf, const char *variant);
@@ -158,6 +167,8 @@ struct lab_results {
 struct lab_setting {
     const char *build, *backend; // build: where the labs' programs are
     const char *emulate;         // a network; NULL: none
+    const char *before_backend;  // before's, which may be the same
+    bool is_virtual;             // the backends' time
     const struct lab_conf *conf;
     const char *log;
 };
@@ -185,12 +196,14 @@ double lab_series_median(const struct lab_series *series);
 
 struct lab_context {
     const struct lab_conf *conf;
-    const struct clab_net *net;      // NULL: none was given; what needs one is not predicted
-    const struct clab_net *machine;  // where a wire is emulated: what hides behind it; else NULL
-    const struct lab_results *probe; // what probes reported, and `line` (lab_line.c) between runs
-    int ranks, cores;                // of the run; the sweep has other ranks
-    bool is_virtual;                 // time is the network's, and exact
-    bool is_emulated;                // `net` is a wire on top of a backend of this machine
+    const struct clab_net *net;        // NULL: none was given; what needs one is not predicted
+    const struct clab_net *before_net; // before's, where conf->before_net names one; else NULL
+    const char *before_backend;        // that before runs on
+    const struct clab_net *machine;    // where a wire is emulated: what hides behind it; else NULL
+    const struct lab_results *probe;   // what probes reported, and `line` (lab_line.c) between runs
+    int ranks, cores;                  // of the run; the sweep has other ranks
+    bool is_virtual;                   // time is the network's, and exact
+    bool is_emulated;                  // `net` is a wire on top of a backend of this machine
 };
 
 struct lab_model {

@@ -103,6 +103,9 @@ static const struct field {
     {"sweep", NUMBERS, offsetof(struct lab_conf, sweep), false},
     {"sweep_iterations", NUMBERS, offsetof(struct lab_conf, sweep_iterations), false},
     {"sweep_pairs", NUMBER, offsetof(struct lab_conf, sweep_pairs), false},
+    {"before_backends", WORDS, offsetof(struct lab_conf, before_backends), false},
+    {"before_net", TEXT, offsetof(struct lab_conf, before_net), false},
+    {"not_measured", TEXT, offsetof(struct lab_conf, not_measured), false},
     {"probe_program", TEXT, offsetof(struct lab_conf, probe_program), false},
     {"probe_ranks", NUMBERS, offsetof(struct lab_conf, probe_ranks), false},
     {"probe_iterations", NUMBERS, offsetof(struct lab_conf, probe_iterations), false},
@@ -221,8 +224,8 @@ static int check(const struct lab_conf *conf, const char *path)
         clab_error("%s: [lab] lacks the setting 'sweep_pairs', since it has 'sweep'", path);
         return CLAB_EPARSE;
     }
-    if (conf->probe_program && strcmp(conf->probe_program, "before") && strcmp(conf->probe_program, "after")) {
-        clab_error("%s: probe_program = '%s': expected before or after", path, conf->probe_program);
+    if (conf->probe_program && !lab_conf_probes(conf, LAB_BEFORE) && !lab_conf_probes(conf, LAB_AFTER)) {
+        clab_error("%s: probe_program = '%s': expected before, after or both", path, conf->probe_program);
         return CLAB_EPARSE;
     }
     for (const struct lab_quantity *q = conf->quantities; q < conf->quantities + conf->nquantities; q++)
@@ -293,9 +296,10 @@ void lab_conf_free(struct lab_conf *conf)
     memset(conf, 0, sizeof *conf);
 }
 
-enum lab_program lab_conf_probe(const struct lab_conf *conf)
+bool lab_conf_probes(const struct lab_conf *conf, enum lab_program program)
 {
-    return conf->probe_program && !strcmp(conf->probe_program, "after") ? LAB_AFTER : LAB_BEFORE;
+    const char *which = conf->probe_program ? conf->probe_program : lab_program_names[LAB_BEFORE];
+    return !strcmp(which, "both") || !strcmp(which, lab_program_names[program]);
 }
 
 const struct lab_quantity *lab_conf_quantity(const struct lab_conf *conf, const char *quantity)

@@ -4,6 +4,7 @@
 // - algorithms  an allreduce of each size by each algorithm: time/ALGORITHM/BYTES is the simulator's, messages and
 //               bytes_sent are counted on the schedule. "by_hand" is what lab 07's before writes out: every rank gets
 //               every other's buffer, as in an alltoall, and then adds them up.
+// - backends    two backends, each a line of alpha and beta (lab_backends.c).
 // - noise       how sure an A/A test is after so many pairs (lab_noise.c).
 // - reinit      a communicator made once, or each iteration (lab_reinit.c).
 // - straggler   a rank that does more than the others (lab_straggler.c).
@@ -23,8 +24,8 @@
 #include "base/err.h"
 #include "net.h"
 
-extern const struct lab_model lab_model_buckets, lab_model_dataparallel, lab_model_fragment, lab_model_noise,
-    lab_model_overlap, lab_model_reinit, lab_model_straggler;
+extern const struct lab_model lab_model_backends, lab_model_buckets, lab_model_dataparallel, lab_model_fragment,
+    lab_model_noise, lab_model_overlap, lab_model_reinit, lab_model_straggler;
 
 static struct clab_problem problem_of(const struct clab_algorithm *algorithm, int ranks, size_t bytes)
 {
@@ -111,9 +112,9 @@ bool lab_model_is_by_hand(const struct lab_model *model)
 
 const struct lab_model *lab_model_find(const char *name)
 {
-    static const struct lab_model *const models[] = {&model_algorithms,   &lab_model_buckets,  &lab_model_dataparallel,
-                                                     &lab_model_fragment, &lab_model_noise,    &lab_model_overlap,
-                                                     &lab_model_reinit,   &lab_model_straggler};
+    static const struct lab_model *const models[] = {
+        &model_algorithms, &lab_model_backends, &lab_model_buckets, &lab_model_dataparallel, &lab_model_fragment,
+        &lab_model_noise,  &lab_model_overlap,  &lab_model_reinit,  &lab_model_straggler};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         if (!strcmp(models[i]->name, name))
             return models[i];

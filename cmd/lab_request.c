@@ -127,6 +127,33 @@ int lab_request_backend(const struct lab_request *r, const struct lab_conf *conf
     return CLAB_EINVAL;
 }
 
+static bool is_there(const char *backend)
+{
+    for (int i = 0; clab_backend_name(i); i++)
+        if (!strcmp(clab_backend_name(i), backend))
+            return true;
+    return false;
+}
+
+int lab_request_before(const struct lab_conf *conf, const char *backend, const char **before_p)
+{
+    const struct lab_words *words = &conf->before_backends;
+    char names[256] = "";
+    if (!words->count || conf->before_net) {
+        *before_p = backend;
+        return CLAB_OK;
+    }
+    for (int i = 0; i < words->count; i++) {
+        if (strcmp(words->words[i], backend) != 0 && is_there(words->words[i])) {
+            *before_p = words->words[i];
+            return CLAB_OK;
+        }
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", words->words[i]);
+    }
+    clab_error("lab: lab %s compares %s with another backend, and this build has none of:%s", conf->id, backend, names);
+    return CLAB_EUNSUPPORTED;
+}
+
 int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
 {
     CLAB_TRY(override_numbers("--sizes", r->sizes, conf->id, &conf->sizes));

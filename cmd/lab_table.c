@@ -133,11 +133,12 @@ struct writer {
 
 static int write_row(struct writer *w, const struct finding *f)
 {
+    const bool is_before = f->program == lab_program_names[LAB_BEFORE];
     const struct clab_cell cells[NCOLUMNS] = {
         clab_cell_text(w->context->conf->id),
         clab_cell_text(f->program),
-        clab_cell_text(w->backend),
-        clab_cell_text(w->net),
+        clab_cell_text(is_before ? w->context->before_backend : w->backend),
+        clab_cell_text(is_before && w->context->conf->before_net ? w->context->conf->before_net : w->net),
         clab_cell_integer(f->ranks),
         clab_cell_text(f->quantity),
         clab_cell_text(f->unit),

@@ -174,6 +174,18 @@ runs_labs_00_and_06() {
     rm "$scratch"/results/0[06]-*
 }
 
+# Lab 04: rows of before name what it ran on, another backend or another network.
+compares_backends() {
+    grep -qE '^✓ (gloo|libfabric): ' "$build/probes.txt" || { why='no other backend' && return 0; }
+    lab 0 04 --pairs 1 --sizes 8,4096 --no-sweep --no-plot --net 10gbe || return 1
+    counts 0 "$scratch/results/04-shm-10gbe-2.csv" '$2 == "before" && ($3 == "shm" || $8 == 0)' &&
+        counts 2 "$scratch/results/04-shm-10gbe-2.csv" '$2 == "after" && $3 == "shm" && $6 ~ "^time/"' || return 1
+    lab 0 04 --pairs 1 --sizes 8,65536 --no-sweep --no-plot --emulate 10gbe || return 1
+    counts 5 "$scratch/results/04-shm-10gbe-2.csv" '$2 == "before" && $4 == "1gbe" && $6 !~ "^checksum/"' &&
+        counts 1 "$scratch/results/04-shm-10gbe-2.csv" '$6 == "ratio/time/65536" && $8 > 1' || return 1
+    rm "$scratch/results/04-shm-10gbe-2.csv"
+}
+
 # ---- a lab that is wrong --------------------------------------------------------------------------------------------
 
 # A kit of our own, in which `after` is another program.
@@ -325,7 +337,7 @@ rm -rf "$scratch/results"
 
 check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_profile has_the_columns has_a_manifest has_intervals_around_values \
     reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
-    counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire refuses_two_networks refuses_emulating_what_is_simulated \
+    counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire compares_backends refuses_two_networks refuses_emulating_what_is_simulated \
     refuses_to_emulate_unknown_networks says_which_result_differs says_which_program_failed \
     says_which_row_is_malformed says_which_setting_is_wrong judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws reports_nothing_without_results \
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \

@@ -87,7 +87,7 @@ static const struct {
     {GOOD "[lab ofi]\nranks = 2\n[lab sim]\nranks = 2\n", "lab.conf:19: [lab sim]: the lab runs on no 'sim'"},
     {GOOD "[lab ofi]\nranks = no\n", "lab.conf:17: ranks = 'no': expected a whole number"},
     {GOOD "[lab ofi]\nrank = 2\n", "lab.conf:17: [lab ofi] has no setting 'rank'"},
-    {GOOD "[lab]\nprobe_program = x\n", "lab.conf: probe_program = 'x': expected before or after"},
+    {GOOD "[lab]\nprobe_program = x\n", "lab.conf: probe_program = 'x': expected before, after or both"},
     {"[lab]\nid = 07\n", "lab.conf: [lab] lacks the setting 'title'"},
     {"[lab]\ncolour = red\n", "lab.conf:2: [lab] has no setting 'colour'"},
     {"[lab]\nmodel = clay\n", "lab.conf:2: model = 'clay': expected a model"},

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+# Lab 04: seconds a call against its size on both backends, and how many times faster after is; a column of two panels
+# for each number of ranks, two at most.
+load "plots/style.gp"
+height = 860
+list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
+crowds = list("$5", "$1 == \"04\"") # the run's number of ranks, then the sweep's
+columns = words(crowds) > 2 ? 2 : words(crowds)
+crowd(c) = int(word(crowds, c == 1 ? 1 : words(crowds)))
+cores = int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
+other(program) = list("$3", "$1 == \"04\" && $2 == \"".program."\"")
+net(program) = list("$4", "$1 == \"04\" && $2 == \"".program."\"")
+named(program) = net("before") eq net("after") ? other(program) : net(program)
+
+ranks = crowd(1) # that the functions below look at
+size(program) = x(program, "time/")
+size_of_ratio(dodge) = x("after/before", "ratio/time/") * dodge
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+stats csv using (size("before")) nooutput name "SIZE"
+stats csv using (strcol(6) eq "quantity" || !starts_with(strcol(6), "time/") ? NaN : $9) nooutput name "TIME"
+stats csv using (size_of_ratio(1) > 0 ? $8 : NaN) nooutput name "RATIO"
+stats csv using (starts_with(strcol(6), "ratio/time/") ? $8 : NaN) nooutput name "ANY"
+stats csv using (size_of_ratio(1) > 0 && $8 < 1 ? size_of_ratio(1) : 1e30) nooutput name "SLOWER"
+stats csv using (size_of_ratio(1) > 0 && $8 >= 1 ? size_of_ratio(1) : 0) nooutput name "FASTER" # the largest such
+stats csv using (size_of_ratio(1) > 0 && $8 >= 1 ? size_of_ratio(1) : 1e30) nooutput name "FIRST"
+between = sprintf("%s to %s times", factor_text(RATIO_min), factor_text(RATIO_max))
+finding = RATIO_min >= 1 ? sprintf("%s is %s faster than %s: the size decides", named("after"), between, named("before")) \
+    : RATIO_max < 1 ? sprintf("%s is the slower one here, at all sizes", named("after")) \
+    : sprintf("%s is the faster one up to %s, %s beyond: no backend is right for all", named("after"), size_text(FASTER_max), named("before"))
+if (RATIO_min < 1 && RATIO_max >= 1 && SLOWER_min < FASTER_max) {
+    finding = sprintf("%s is the faster one from %s on, %s below: no backend is right for all", named("after"), size_text(FIRST_min), named("before"))
+}
+subject = sprintf("allreduce of float32, %d ranks; %s", ranks, manifest("time") eq "" \
+                  ? "medians of pairs of runs with 95 % intervals" : "virtual time, exact")
+crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
+eval describe(finding, \
+    "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce " \
+    ."on both backends, measured and predicted. Below: the time on before's backend divided by that on after's.")
+
+# ---- the figure ------------------------------------------------------------------------------------------------------
+do for [terminal in terminals] {
+    eval begin(terminal)
+    eval headline(finding, subject)
+    eval small_print(manifest("machine"))
+    set logscale x 2
+    set xtics ("8 B" 8, "128 B" 128, "2 KiB" 2048, "32 KiB" 32768, "512 KiB" 524288, "8 MiB" 8388608)
+    if (columns > 1) { set xtics ("8 B" 8, "2 KiB" 2048, "512 KiB" 524288) }
+    set multiplot
+    set xrange [SIZE_min / 2.3 : SIZE_max * 2.3]
+    do for [c = 1:columns] {
+        ranks = crowd(c)
+        set lmargin at screen c == 1 ? 0.1 : 0.455
+        set rmargin at screen columns == 1 ? 0.765 : c == 1 ? 0.415 : 0.77
+
+        set tmargin at screen 0.88
+        set bmargin at screen 0.47
+        set title crowd_text(ranks) offset 0, -0.5
+        eval c == 1 ? time_axis : unlabelled_time_axis
+        set yrange [0.5 * TIME_min : 2 * TIME_max]
+        set ylabel (c == 1 ? "time of a call" : "") offset label_offset
+        set xlabel ""
+        if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
+        plot csv using (size("before")):8:9:10 with yerrorbars linestyle 12 title "before: ".named("before"), \
+             csv using (size("after")):8:9:10 with yerrorbars linestyle 11 title "after: ".named("after"), \
+             csv using (size("before")):11 with lines linestyle 2 title "predicted", \
+             csv using (size("after")):11 with lines linestyle 1 notitle
+        unset label
+
+        set tmargin at screen 0.41
+        set bmargin at screen 0.10
+        unset title
+        set logscale y 10
+        set yrange [(ANY_min < 1 ? 0.5 * ANY_min : 0.5) : 3 * ANY_max]
+        if (c == 1) {
+            set ytics ("0.01" 0.01, "0.1" 0.1, "1" 1, "10" 10, "100" 100, "1,000" 1000, "10,000" 10000, "100,000" 100000)
+        } else {
+            set ytics ("" 0.01, "" 0.1, "" 1, "" 10, "" 100, "" 1000, "" 10000, "" 100000)
+        }
+        set ylabel (c == 1 ? "time before / time after" : "") offset label_offset
+        set xlabel "bytes a rank contributes"
+        if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
+        plot 1 with lines linestyle 98 title "above: after is faster", \
+             csv using (size_of_ratio(1)):8:9:10 with yerrorbars linestyle 13 title "measured", \
+             csv using (size_of_ratio(1)):11 with lines linestyle 3 title "predicted"
+    }
+    unset multiplot
+    unset xlabel
+    set output
+    ranks = crowd(1)
+}
