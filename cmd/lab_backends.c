@@ -61,7 +61,8 @@ static double on_wire(const struct lab_context *context, const struct clab_net *
     struct lab_context over = *context;
     struct clab_problem problem = {
         .collective = CLAB_ALLREDUCE, .nranks = ranks, .lanes = 1, .count = bytes / clab_type_bytes(CLAB_F32)};
-    const struct clab_algorithm *algorithm = clab_select(&problem, clab_type_bytes(CLAB_F32), false, &problem.lanes);
+    const struct clab_ground ground = {.crowded = ranks > context->cores, .cores = context->cores};
+    const struct clab_algorithm *algorithm = clab_select(&problem, clab_type_bytes(CLAB_F32), ground);
     over.net = net;
     return algorithm ? lab_predict_allreduce(&over, ranks, algorithm->name, bytes) : NAN;
 }
