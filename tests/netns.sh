@@ -86,6 +86,16 @@ net_add_host() {
         { net_shape "$net_hub" "wire$host" "$rate" && net_shape "$held" eth0 "$rate"; }
 }
 
+# The kernel says a moment after `link set up` that an interface runs; libfabric offers none before.
+net_await() {
+    local tries
+    for ((tries = 0; tries < 500; tries++)); do
+        net_on "$1" ip -br link show eth0 | grep -q ' UP ' && return
+        sleep 0.01
+    done
+    return 1
+}
+
 net_start() {
     local hosts=$1 rate=$2 host
     net_stop
@@ -96,6 +106,9 @@ net_start() {
         return 1
     for ((host = 0; host < hosts; host++)); do
         net_add_host "$rate" || return 1
+    done
+    for ((host = 0; host < hosts; host++)); do
+        net_await "$host" || return 1
     done
 }
 

@@ -224,7 +224,18 @@ make_hosts() {
         ip -n "${spaces[k]}" address add "10.77.0.$((k + 1))/24" dev veth0 && ip -n "${spaces[k]}" link set veth0 up &&
             ip -n "${spaces[k]}" link set lo up || return 1
     done
+    await_hosts
     host=(ip netns exec "${spaces[0]}" ip netns exec "${spaces[1]}") hostwords=4 master=10.77.0.1
+}
+# The kernel says a moment after `link set up` that an interface runs; libfabric offers none before.
+await_hosts() {
+    local space tries
+    for space in "${spaces[@]}"; do
+        for ((tries = 0; tries < 500; tries++)); do
+            ip -n "$space" -br link show veth0 | grep -q ' UP ' && break
+            sleep 0.01
+        done
+    done
 }
 unmake_hosts() {
     local space
@@ -249,7 +260,7 @@ cut_off() {
     ip -n "${spaces[1]}" link set veth0 down
     ended 4 1 1 || status=1
     ip -n "${spaces[1]}" link set veth0 up
-    sleep 0.1 # for the route to be there
+    await_hosts
     return $status
 }
 notices_a_lost_host() {

@@ -62,11 +62,17 @@ static void name_of(const struct interfaces *all, const struct sockaddr *address
         }
 }
 
+// Up, and with a carrier: libfabric offers no others.
+static bool is_up(const struct ifaddrs *i)
+{
+    return (i->ifa_flags & IFF_UP) && (i->ifa_flags & IFF_RUNNING);
+}
+
 // The first address of the family of the interface `name`; NULL: of any that is up and not the loopback.
 static const struct sockaddr *address_of(const struct interfaces *all, const char *name, int family)
 {
     for (const struct ifaddrs *i = all->first; i; i = i->ifa_next) {
-        if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP))
+        if (!i->ifa_addr || i->ifa_addr->sa_family != family || !is_up(i))
             continue;
         if (name ? !strcmp(i->ifa_name, name) : !(i->ifa_flags & IFF_LOOPBACK))
             return i->ifa_addr;
@@ -91,11 +97,12 @@ static int refuse(const struct interfaces *all, const char *wanted)
 {
     char names[256] = "";
     for (const struct ifaddrs *i = all->first; i; i = i->ifa_next)
-        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP)) {
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && is_up(i)) {
             strncat(names, " ", sizeof names - strlen(names) - 1);
             strncat(names, i->ifa_name, sizeof names - strlen(names) - 1);
         }
-    clab_error("--interface (CLAB_INTERFACE) '%s': no interface of that name or address is up here; there is:%s",
+    clab_error("--interface (CLAB_INTERFACE) '%s': no interface of that name or address is up, with a carrier, here; "
+               "there is:%s",
                wanted, names);
     return CLAB_EUNSUPPORTED;
 }
