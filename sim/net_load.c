@@ -2,6 +2,7 @@
 // Networks by name: a description, or a profile with its other placement. A profile that can not be read names its remedy:
 // to measure anew.
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,22 @@ static int read_path(const char *path, struct clab_net **net_p)
     return err;
 }
 
-// The other placement of a profile lies beside it.
+// `path` is a profile, `other` that of its other placement.
+static int read_placement(const char *path, const char *other, struct clab_net *net)
+{
+    if (access(other, F_OK) != 0 && errno == ENOENT) {
+        clab_warn("%s: its other placement, %s, is not there; where the cores lie as in that one, this one is scaled",
+                  path, other);
+        return CLAB_OK;
+    }
+    CLAB_TRY(read_path(other, &net->other));
+    if (!*net->other->other_name)
+        return CLAB_OK;
+    clab_error("%s: the other placement of %s can not name another one", other, path);
+    return CLAB_EPARSE;
+}
+
+// The other placement of a profile lies beside it. Who has copied the profile alone goes on without.
 static int read_other(const char *path, struct clab_net *net)
 {
     const char *slash = strrchr(path, '/');
@@ -32,11 +48,7 @@ static int read_other(const char *path, struct clab_net *net)
         return CLAB_OK;
     if (asprintf(&other, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, net->other_name) < 0)
         return CLAB_ENOMEM;
-    int err = read_path(other, &net->other);
-    if (!err && *net->other->other_name) {
-        clab_error("%s: the other placement of %s can not name another one", other, path);
-        err = CLAB_EPARSE;
-    }
+    const int err = read_placement(path, other, net);
     free(other);
     return err;
 }

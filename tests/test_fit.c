@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "capture.h"
 #include "fit.h"
 #include "needs.h"
 #include "sim.h"
@@ -310,8 +311,18 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     clab_net_place(net, (struct clab_look){.line = 250e-9}, &placed);
     assert_true(placed.look.line == net->other->look.line);
     clab_net_free(net);
-    unlink(path);
+    // A profile that was copied without it is good for the rest.
     unlink(other);
+    const struct capture log = capture_begin(STDERR_FILENO);
+    const int err = clab_net_load(path, &net);
+    const char *said = capture_end(log);
+    assert_int_equal(err, CLAB_OK);
+    assert_non_null(strstr(said, "b.net, is not there"));
+    assert_ptr_equal(strchr(said, '\n'), strrchr(said, '\n'));
+    assert_null(net->other);
+    assert_ptr_equal(clab_net_placed(net, (struct clab_look){.line = 250e-9}), net);
+    clab_net_free(net);
+    unlink(path);
     rmdir(folder);
 }
 
