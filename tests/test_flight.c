@@ -179,6 +179,22 @@ static void test_who_is_in_another_number_is_named(void **state)
                                    "5 s for rank 0; ranks 0, 2 wait in number 2");
 }
 
+static void test_who_is_dead_is_named_before_who_is_behind_for_it(void **state)
+{
+    (void)state;
+    wait_in_a_ring();
+    wait_for(begin_sum(0, 7, 2, 64), 3, 0, 112);
+    wait_for(begin_sum(2, 7, 2, 64), 1, 0, 113);
+    look();
+    places[3].presence = CLAB_LOST; // as far behind as rank 1
+    assert_text_has(verdict(), "rank 3 has ended in number 1, allreduce (ring) of 64 float sum: stage 2, has waited");
+    assert_text_has(verdict(), "; ranks 0, 2 wait in number 2");
+    places[3].presence = CLAB_PRESENT;
+    places[0].presence = CLAB_LOST; // ahead of it
+    assert_text_has(verdict(), "rank 0 has ended in number 2, allreduce (ring) of 64 float sum: stage 0, has waited");
+    assert_text_has(verdict(), "; rank 2 waits in number 2");
+}
+
 static void test_who_never_called_is_named(void **state)
 {
     (void)state;
@@ -419,6 +435,7 @@ int main(void)
         unit(test_operations_are_called_by_their_names),
         unit(test_who_has_not_called_is_named),
         unit(test_who_is_in_another_number_is_named),
+        unit(test_who_is_dead_is_named_before_who_is_behind_for_it),
         unit(test_who_never_called_is_named),
         unit(test_who_is_silent_in_the_same_number_is_named),
         unit(test_who_disagrees_is_named),

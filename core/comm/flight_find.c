@@ -213,6 +213,16 @@ static const struct clab_flight_place *first_behind(const struct clab_flight_pla
     return first;
 }
 
+// Who is dead is why others are behind, or was ahead of them: the farthest behind of those.
+static const struct clab_flight_place *first_lost(const struct clab_flight_place *places, int n)
+{
+    const struct clab_flight_place *first = NULL;
+    for (int i = 0; i < n; i++)
+        if (places[i].presence == CLAB_LOST && (!first || next_of(&places[i]) < next_of(first)))
+            first = &places[i];
+    return first;
+}
+
 // ---- all in the same collective ------------------------------------------------------------------------------
 
 // The first that is gone or stopped in it; else the first that still goes on, while others have failed.
@@ -309,7 +319,8 @@ void clab_flight_verdict(const struct clab_flight_place *places, int n, double n
     if (!any) {
         add_messages(&text, places, n, now);
     } else if (behind) {
-        add_laggard(&text, behind, number, now);
+        const struct clab_flight_place *lost = first_lost(places, n);
+        add_laggard(&text, lost ? lost : behind, number, now);
         add_waiting(&text, places, n, number);
     } else {
         add_same(&text, places, n, number, now);
