@@ -7,7 +7,8 @@
 //   another, and the last rank has one more in its way: the sum of their alphas and bytes (core/comm/monitor.c).
 // - The monitored barrier names rank P - 1, and says x. Whom the time in a plain barrier blames is not foreseen: one of
 //   the others.
-// - w is the network's in virtual time (its peaks, a roofline); here, a short probe of the before program has measured it.
+// - In virtual time w is the network's (its peaks, a roofline). Here a short probe of the before program has measured w,
+//   while all work, and x of one E, while only the straggler does: another x is in proportion to that.
 
 #include "lab.h"
 
@@ -19,17 +20,31 @@
 #include "base/err.h"
 #include "net.h"
 
+// What the probe found; NAN: nothing.
+static double probed(const struct lab_context *context, const char *name)
+{
+    const struct lab_conf *conf = context->conf;
+    char quantity[64];
+    snprintf(quantity, sizeof quantity, "%s/%s", name, conf->probe_iterations.words[0]);
+    return lab_series_median(lab_results_find(context->probe, LAB_BEFORE, atoi(conf->probe_ranks.words[0]), quantity));
+}
+
 // Seconds of a step's work: each float is read, gets 2 flop, and is written.
 static double work(const struct lab_context *context)
 {
-    const struct lab_conf *conf = context->conf;
-    const double bytes = atof(conf->sizes.words[0]);
+    const double bytes = atof(context->conf->sizes.words[0]);
     double seconds = NAN;
-    char quantity[64];
+    if (!context->is_virtual)
+        return probed(context, "work");
+    return clab_net_compute(context->net, CLAB_FP32, bytes / 2, 2 * bytes, &seconds) == CLAB_OK ? seconds : NAN;
+}
+
+// And of `percent` of it, of the straggler alone.
+static double extra(const struct lab_context *context, double percent)
+{
     if (context->is_virtual)
-        return clab_net_compute(context->net, CLAB_FP32, bytes / 2, 2 * bytes, &seconds) == CLAB_OK ? seconds : NAN;
-    snprintf(quantity, sizeof quantity, "work/%s", conf->probe_iterations.words[0]);
-    return lab_series_median(lab_results_find(context->probe, LAB_BEFORE, atoi(conf->probe_ranks.words[0]), quantity));
+        return work(context) * percent / 100;
+    return probed(context, "injected") * percent / atof(context->conf->probe_iterations.words[0]);
 }
 
 static double monitored_barrier(const struct clab_net *net, int ranks)
@@ -62,7 +77,7 @@ static double predict(const struct lab_context *context, enum lab_program progra
     if (!slash)
         return NAN;
     const size_t length = (size_t)(slash - quantity);
-    const double w = work(context), x = w * atof(slash + 1) / 100, b = barrier(context, program, ranks);
+    const double w = work(context), x = extra(context, atof(slash + 1)), b = barrier(context, program, ranks);
     const struct {
         const char *name;
         double value;

@@ -5,6 +5,7 @@ height = 860
 row(n) = system(sprintf("sed -n '/^06,/{p;q}' '%s' | cut -d, -f%d", csv, n))
 ranks = int(row(5))
 extra(program, quantity) = x(program, quantity."/")
+extras = system(sprintf("awk -F, '$2 == \"after\" && $6 ~ \"^lateness/\" { split($6, q, \"/\"); if (!seen[q[2]]++) print q[2] }' '%s'", csv))
 at_most(program, quantity) = extra(program, quantity) == E_max
 
 # ---- what was found --------------------------------------------------------------------------------------------------
@@ -36,8 +37,8 @@ do for [terminal in terminals] {
     set lmargin at screen 0.1
     set rmargin at screen 0.66
     set logscale x 2
-    set xtics auto
-    set xtics (50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600)
+    set xtics ()
+    do for [e in extras] { set xtics add (e int(e)) }
     set xrange [E_min / 1.5 : E_max * 1.5]
 
     set tmargin at screen 0.91
