@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The collectives of clab.h: check the arguments, choose the algorithm, queue the work.
 
+#include <math.h>
+
 #include "base/log.h"
 #include "comm/comm.h"
 #include "comm/progress.h"
@@ -108,7 +110,7 @@ static int call(struct clab_comm *comm, struct clab_work *w)
     clab_job_enter(comm->job);
     int err = start(comm, w, &work);
     if (!err)
-        err = clab_work_wait(work);
+        err = clab_work_wait_until(work, INFINITY, &(bool){0});
     clab_job_leave(comm->job);
     return err;
 }
@@ -215,7 +217,7 @@ static int pass(struct clab_comm *comm, struct clab_transfer transfer)
     clab_job_enter(comm->job);
     int err = start_message(comm, transfer, &work);
     if (!err)
-        err = clab_work_wait(work);
+        err = clab_work_wait_until(work, INFINITY, &(bool){0});
     clab_job_leave(comm->job);
     return err;
 }
