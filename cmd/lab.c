@@ -291,8 +291,8 @@ static int describe_progress(const struct session *s, struct clab_manifest *m)
     const char *why, *how = clab_progress_rule(&place, &why);
     if (!lab_conf_quantity(&s->conf, "overlap"))
         return CLAB_OK;
-    printf("# progress while ranks compute: %s (%s)%s\n", how, why,
-           strcmp(how, "manual") ? "" : ": what is started moves only in calls, so expect little or no overlap");
+    printf("# progress beside computation: %s (%s)%s\n", how, why,
+           strcmp(how, "manual") ? "" : ", so expect little overlap or none");
     return clab_manifest_add(m, "progress", "%s: %s", how, why);
 }
 

@@ -24,8 +24,9 @@ overlap = cell("after", "overlap", 8)
 ratio = cell("after/before", "ratio", 8)
 finding = ratio > 1.05 ? sprintf("Reduced beside the backward pass: %.2f times faster, %.0f %% of the communication is hidden", ratio, overlap) \
     : sprintf("Started beside the backward pass, and no faster (%.2f times): nobody is free to move the gradients", ratio)
-subject = sprintf("a training step of %d ranks, backend %s, network %s; medians of runs, with 95 %% intervals of the step", \
-                  ranks, lab_column(3), manifest("net"))
+subject = sprintf("a training step of %d ranks, backend %s, network %s%s", \
+                  ranks, lab_column(3), manifest("net"), \
+                  manifest("time") eq "" ? "; medians of runs, with 95 % intervals of the step" : ", in virtual time")
 eval describe(finding, \
     "Horizontal bars of a training step before and after, measured and predicted, each of computation and of exposed " \
     ."communication; dashed lines at the computation alone and at the communication alone.")
@@ -55,7 +56,7 @@ do for [terminal in terminals] {
              every ::0::0 with boxxyerror linecolor rgb colours[1] title (p == 1 ? "computation" : ""), \
          for [p = 1:2] '+' using (steps[p] - exposed[p] / 2):(row(p, 0)):(exposed[p] / 2):(0.36) \
              every ::0::0 with boxxyerror linecolor rgb colours[2] title (p == 1 ? "exposed communication" : ""), \
-         for [p = 1:2] '+' using (steps[p]):(row(p, 0)):(lows[p]):(highs[p]) every ::0::0 with xerrorbars linestyle 17 pointsize 0 notitle, \
+         for [p = 1:2] '+' using (steps[p]):(row(p, 0)):(lows[p]):(highs[p]) every ::0::0 with xerrorbars linestyle 17 pointsize 0.2 notitle, \
          for [p = 1:has_predictions ? 2 : 0] '+' using ((foreseen[p] - foreseen_exposed[p]) / 2):(row(p, 1)):((foreseen[p] - foreseen_exposed[p]) / 2):(0.2) \
              every ::0::0 with boxxyerror fillstyle solid 0.35 linecolor rgb colours[1] notitle, \
          for [p = 1:has_predictions ? 2 : 0] '+' using (foreseen[p] - foreseen_exposed[p] / 2):(row(p, 1)):(foreseen_exposed[p] / 2):(0.2) \
