@@ -23,6 +23,7 @@ struct toll {
 enum { TOLLS_LINKS = 8, TOLLS_SIZES = 16 };
 
 struct tolls {
+    const struct toll *last[TOLLS_LINKS]; // of each link, that was looked up: mostly the next, too; NULL: none
     struct toll table[TOLLS_LINKS][TOLLS_SIZES];
     struct ticks ticks;
     double gamma; // s/B
@@ -33,6 +34,9 @@ struct toll *tolls_fill(struct tolls *tolls, struct toll *toll, const struct cla
 // `index` of the link, < TOLLS_LINKS. Valid until the next call.
 static inline const struct toll *tolls_of(struct tolls *tolls, const struct clab_link *link, int index, size_t bytes)
 {
+    const struct toll *last = tolls->last[index];
+    if (__builtin_expect(last && last->bytes == bytes, 1))
+        return last;
     struct toll *toll = &tolls->table[index][(bytes * 0x9E3779B97F4A7C15u) >> 60];
-    return toll->segment && toll->bytes == bytes ? toll : tolls_fill(tolls, toll, link, bytes);
+    return tolls->last[index] = toll->segment && toll->bytes == bytes ? toll : tolls_fill(tolls, toll, link, bytes);
 }
