@@ -3,6 +3,7 @@
 // other byte of the job's memory file, and bells. Domains and endpoints are shm's.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ char *clab_shm_at(const struct clab_domain *domain, size_t offset);
 
 // Wake `member` if it sleeps: what was written before is seen by it.
 void clab_shm_ring(const struct clab_endpoint *endpoint, int member);
-// A way to wait without a look at the clock: first say so, and return for another look; then sleep until rung, 1 ms at
-// the first time and up to 32 ms.
-void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless);
+// A way to wait without a look at the clock: first say so, and return for another look; then sleep until rung. For
+// something that may come without a ring: 1 ms at most; else 8 ms the first time and up to 32 ms, since each of hundreds
+// of ranks that wakes in vain takes a core from the one that works.
+void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_rung);

@@ -403,9 +403,9 @@ void clab_shm_ring(const struct clab_endpoint *endpoint, int member)
         syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless)
+void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_rung)
 {
-    const unsigned doubled = fruitless == 0 ? 0 : fruitless < 6 ? fruitless - 1 : 5;
+    const unsigned doubled = !is_rung ? 0 : fruitless < 2 ? 3 : fruitless < 3 ? 4 : 5;
     sleep_until_rung(endpoint, fruitless, (long)NAP << doubled);
     atomic_thread_fence(memory_order_seq_cst); // that it sleeps is said before it looks again
 }

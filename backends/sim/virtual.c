@@ -321,7 +321,7 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
     const struct sim_endpoint *e = my(endpoint);
     if (!e->owner->crowded)
         return clab_backend_shm.idle(e->endpoint, fruitless);
-    clab_shm_sleep(e->endpoint, e->messages && fruitless > 1 ? 1 : fruitless);
+    clab_shm_sleep(e->endpoint, fruitless, !e->messages);
     return true;
 }
 
