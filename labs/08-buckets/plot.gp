@@ -33,8 +33,15 @@ do for [i = 1:words(caps)] {
 }
 caps_axis = caps_axis.")"
 predicted = has_net ? ", csv using (at(x('after', 'time/bucket/'))):11 with lines linestyle 1 title 'predicted'" : ""
+# Where all of it lies close together, an axis that is not logarithmic has more labels.
 largest = each > BUCKET_max ? each : BUCKET_max
 smallest = alone < BUCKET_min ? alone : BUCKET_min
+linear_axis = "unset logscale y; set ytics ("
+tick = 10 ** floor(log10(largest / 4))
+tick = largest / tick > 20 ? 5 * tick : largest / tick > 8 ? 2 * tick : tick
+do for [i = 0:20] { linear_axis = linear_axis.sprintf("%s'%s' %g", i > 0 ? ", " : "", i ? time_text(i * tick) : "0", i * tick) }
+linear_axis = linear_axis.")"
+is_linear = largest < 8 * smallest
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -42,13 +49,13 @@ do for [terminal in terminals] {
     eval headline(finding, subject)
     eval small_print(manifest("machine"))
     eval caps_axis
-    eval fine_time_axis
+    eval is_linear ? linear_axis : fine_time_axis
     set tmargin at screen 0.86
     set bmargin at screen 0.14
     set lmargin at screen 0.10
     set rmargin at screen 0.72
     set xrange [at(1) < least ? least / 6 : least / 1.5 : most * 1.5]
-    set yrange [0.8 * smallest : 1.25 * largest]
+    set yrange [is_linear ? 0 : 0.8 * smallest : is_linear ? 1.1 * largest : 1.25 * largest]
     set xlabel "cap of a bucket"
     set ylabel "time of a step" offset label_offset
     set key at screen 0.735, screen 0.86 left top
