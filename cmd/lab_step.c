@@ -26,12 +26,19 @@ static double seconds_of(const struct lab_step *step, struct clab_mlp_load load)
     return clab_net_compute(step->context->net, CLAB_FP32, load.flop, load.bytes, &seconds) == CLAB_OK ? seconds : NAN;
 }
 
+// How much longer ranks compute than those of the probe, since more of them share the cores.
+static double crowding(const struct lab_step *step)
+{
+    const struct lab_context *c = step->context;
+    return fmax(step->ranks, c->cores) / fmax(c->ranks, c->cores);
+}
+
 int lab_step_plan(struct lab_step *step, double alone)
 {
     const struct clab_mlp_shape *shape = &step->shape;
     if (!step->context->net || shape->layers > LAB_STEP_LAYERS)
         return CLAB_ENOENT;
-    step->second = step->context->is_virtual ? 0 : alone / total_flop(shape);
+    step->second = step->context->is_virtual ? 0 : alone * crowding(step) / total_flop(shape);
     step->loss = seconds_of(step, clab_mlp_loss_load(shape));
     step->forward = step->backward = step->update = 0;
     for (int l = 0; l < shape->layers; l++) {

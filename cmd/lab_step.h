@@ -24,7 +24,8 @@ struct lab_step {
     double ready[LAB_STEP_LAYERS]; // s after the backward pass began: a layer's gradients
 };
 
-// Fills in all below `second`. alone: s of a step without communication by a probe, of no use in virtual time.
+// Fills in all from `second` on. alone: s of a step without communication by a probe with the run's ranks (context->ranks), of
+// no use in virtual time.
 //   errors: CLAB_ENOENT (there is no network, or it computes nothing)
 int lab_step_plan(struct lab_step *step, double alone);
 
