@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train/data.h"
 
+#include <string.h>
+
 #include "base/mix.h"
 
 // Uniform in [-1, 1), in steps of 2^-23, all of which a float has.
@@ -27,4 +29,13 @@ void clab_data_share(const struct clab_data *data, uint64_t step, int rows, int 
     for (int i = 0; i < rows; i++)
         clab_data_sample(data, first + (uint64_t)i, x + (size_t)i * (size_t)data->inputs,
                          targets + (size_t)i * (size_t)data->outputs);
+}
+
+void clab_data_repeat(const struct clab_data *data, int rows, int all, float *x, float *targets)
+{
+    const size_t inputs = (size_t)data->inputs, outputs = (size_t)data->outputs;
+    for (int i = rows; i < all; i++) {
+        memcpy(x + (size_t)i * inputs, x + (size_t)(i % rows) * inputs, inputs * sizeof *x);
+        memcpy(targets + (size_t)i * outputs, targets + (size_t)(i % rows) * outputs, outputs * sizeof *targets);
+    }
 }

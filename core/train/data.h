@@ -22,3 +22,5 @@ void clab_data_sample(const struct clab_data *data, uint64_t index, float *x, fl
 //   x: (rows, inputs), targets: (rows, outputs); rank 0 of 1 with nranks * rows gets what all ranks get together.
 void clab_data_share(const struct clab_data *data, uint64_t step, int rows, int rank, int nranks, float *x,
                      float *targets);
+// Fill (all) rows with the first `rows` of them, again and again.
+void clab_data_repeat(const struct clab_data *data, int rows, int all, float *x, float *targets);

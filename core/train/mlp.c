@@ -365,3 +365,13 @@ int clab_mlp_step(struct clab_mlp *mlp, float rate)
     clab_span_end(mlp->job);
     return err;
 }
+
+int clab_mlp_train(struct clab_mlp *mlp, const float *x, const float *targets, float *gradient, float rate,
+                   double *loss_p)
+{
+    const float *outputs;
+    CLAB_TRY(clab_mlp_forward(mlp, x, &outputs));
+    CLAB_TRY(clab_mlp_loss(mlp, outputs, targets, gradient, loss_p));
+    CLAB_TRY(clab_mlp_backward(mlp, gradient, false, NULL, NULL));
+    return clab_mlp_step(mlp, rate);
+}

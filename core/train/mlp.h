@@ -60,6 +60,11 @@ typedef int clab_mlp_ready(void *user, int parameter);
 //   errors: CLAB_ENOMEM, those of clab_compute and of ready
 int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, clab_mlp_ready *ready, void *user);
 
+// A step of this rank by itself, of all of the above and the one below. gradient: (rows, outputs), overwritten
+//   errors: theirs
+int clab_mlp_train(struct clab_mlp *mlp, const float *x, const float *targets, float *gradient, float rate,
+                   double *loss_p);
+
 // SGD: value -= rate * gradient.  errors: CLAB_EINVAL (no gradients yet; logged), those of clab_compute
 int clab_mlp_step(struct clab_mlp *mlp, float rate);
 

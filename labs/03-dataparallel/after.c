@@ -13,9 +13,7 @@
 #include "train/train.h"
 
 enum { LAYERS = 4, ROWS = 16, TRAINED = 4, SEED = 1, SAMPLES = 9 }; // ROWS: samples a rank
-static const double sample_seconds = 5e-3;
 static const float rate = 0.02f;
-static const char method[] = "replicas";
 static const char about[] =
     "Data parallel training where every rank has the model and its own samples, and gradients are averaged by a ring.\n"
     "Reports the seconds a step, the bytes in and out of rank 0 and of the busiest other rank, and the loss.\n\n"
@@ -65,38 +63,37 @@ static double time_steps(const struct trainer *t, int steps)
 static void report(const struct trainer *t, const char *quantity, const char *unit, double *samples, int n)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s/%s/%d", quantity, method, t->data.inputs);
+    snprintf(name, sizeof name, "%s/replicas/%d", quantity, t->data.inputs);
     must(clab_allreduce(t->comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest, the busiest rank
     must(clab_report(t->comm, name, unit, samples, n));
 }
 
-// Bytes in and out of this rank in one step: rank 0's, and the busiest other's.
-static void report_bytes(const struct trainer *t, struct clab_comm_traffic start, struct clab_comm_traffic end)
+// Bytes that have come to this rank or gone from it.
+static double bytes_moved(const struct trainer *t)
 {
-    const double moved = (double)(end.bytes_sent - start.bytes_sent + end.bytes_received - start.bytes_received);
-    double zero = clab_job_rank(t->job) == 0 ? moved : 0, other = moved - zero;
-    report(t, "bytes_of_zero", "B", &zero, 1);
-    report(t, "bytes_of_other", "B", &other, 1);
+    const struct clab_comm_traffic traffic = clab_comm_traffic(t->comm);
+    return (double)(traffic.bytes_sent + traffic.bytes_received);
 }
 
 static void measure(struct trainer *t)
 {
-    struct clab_comm_traffic start = {0}, end = {0};
-    double loss = 0, samples[SAMPLES];
+    const bool zero = clab_job_rank(t->job) == 0;
+    double loss = 0, samples[SAMPLES], moved = 0;
     for (int step = 0; step < TRAINED; step++) {
         make_data(t, step);
-        start = clab_comm_traffic(t->comm);
+        moved = -bytes_moved(t);
         loss = train(t);
-        end = clab_comm_traffic(t->comm);
+        moved += bytes_moved(t);
     }
     must(clab_allreduce(t->comm, &loss, &loss, 1, CLAB_F64, CLAB_AVG));
     double once = time_steps(t, 1);
     must(clab_allreduce(t->comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many steps
     const int nsamples = clab_samples(SAMPLES);
     for (int i = 0; i < nsamples; i++)
-        samples[i] = time_steps(t, clab_repeats(sample_seconds, once));
+        samples[i] = time_steps(t, clab_repeats(5e-3, once)); // of 5 ms
     report(t, "time", "s", samples, nsamples);
-    report_bytes(t, start, end);
+    report(t, "bytes_of_zero", "B", &(double){zero ? moved : 0}, 1);
+    report(t, "bytes_of_other", "B", &(double){zero ? 0 : moved}, 1);
     report(t, "loss", "1", &loss, 1);
 }
 

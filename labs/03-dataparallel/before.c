@@ -13,9 +13,7 @@
 #include "train/train.h"
 
 enum { LAYERS = 4, ROWS = 16, TRAINED = 4, SEED = 1, SAMPLES = 9 }; // ROWS: samples a rank
-static const double sample_seconds = 5e-3;
 static const float rate = 0.02f;
-static const char method[] = "through_zero";
 static const char about[] =
     "Data parallel training where rank 0 hands out samples and parameters, takes in outputs and gradients, and updates.\n"
     "Reports the seconds a step, the bytes in and out of rank 0 and of the busiest other rank, and the loss.\n\n"
@@ -32,19 +30,11 @@ struct trainer {
     float *all, *wanted, *all_outputs, *all_gradients, *x, *gradient;
 };
 
-// The samples of a step, at rank 0.
-static void make_data(struct trainer *t, int step)
-{
-    if (clab_job_rank(t->job) == 0)
-        clab_data_share(&t->data, (uint64_t)step, ROWS * clab_job_ranks(t->job), 0, 1, t->all, t->wanted);
-}
-
 // Rank 0's: the mean over all ranks of the losses of their outputs, and what they are to start their backward pass with.
 static double losses(const struct trainer *t)
 {
-    const int P = clab_job_ranks(t->job);
     double loss, sum = 0;
-    for (int r = 0; r < P; r++, sum += loss / P)
+    for (int r = 0, P = clab_job_ranks(t->job); r < P; r++, sum += loss / P)
         must(clab_mlp_loss(t->mlp, t->all_outputs + r * t->block, t->wanted + r * t->block,
                            t->all_gradients + r * t->block, &loss));
     return sum;
@@ -70,88 +60,75 @@ static double train(const struct trainer *t)
     return loss;
 }
 
-// What a rank computes in a step, without any communication.
-static double compute(const struct trainer *t)
-{
-    const float *outputs;
-    double loss;
-    must(clab_mlp_forward(t->mlp, t->x, &outputs));
-    must(clab_mlp_loss(t->mlp, outputs, t->x, t->gradient, &loss));
-    must(clab_mlp_backward(t->mlp, t->gradient, false, NULL, NULL));
-    must(clab_mlp_step(t->mlp, rate));
-    return loss;
-}
-
 // Seconds a step, this rank's mean over `steps` of them.
-static double time_steps(const struct trainer *t, double (*step)(const struct trainer *), int steps)
+static double time_steps(const struct trainer *t, int steps)
 {
     must(clab_barrier(t->comm));
     const double start = clab_seconds();
     for (int i = 0; i < steps; i++)
-        step(t);
+        train(t);
     return (clab_seconds() - start) / steps;
 }
 
 static void report(const struct trainer *t, const char *quantity, const char *unit, double *samples, int n)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s/%s/%d", quantity, method, t->data.inputs);
+    snprintf(name, sizeof name, "%s/through_zero/%d", quantity, t->data.inputs);
     must(clab_allreduce(t->comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest, the busiest rank
     must(clab_report(t->comm, name, unit, samples, n));
 }
 
-// Bytes in and out of this rank in one step: rank 0's, and the busiest other's.
-static void report_bytes(const struct trainer *t, struct clab_comm_traffic start, struct clab_comm_traffic end)
+// Bytes that have come to this rank or gone from it.
+static double bytes_moved(const struct trainer *t)
 {
-    const double moved = (double)(end.bytes_sent - start.bytes_sent + end.bytes_received - start.bytes_received);
-    double zero = clab_job_rank(t->job) == 0 ? moved : 0, other = moved - zero;
-    report(t, "bytes_of_zero", "B", &zero, 1);
-    report(t, "bytes_of_other", "B", &other, 1);
+    const struct clab_comm_traffic traffic = clab_comm_traffic(t->comm);
+    return (double)(traffic.bytes_sent + traffic.bytes_received);
 }
 
 static void measure(struct trainer *t)
 {
-    struct clab_comm_traffic start = {0}, end = {0};
-    double loss = 0, samples[SAMPLES];
+    const bool zero = clab_job_rank(t->job) == 0;
+    double loss = 0, samples[SAMPLES], moved = 0;
     for (int step = 0; step < TRAINED; step++) {
-        make_data(t, step);
-        start = clab_comm_traffic(t->comm);
+        if (zero)
+            clab_data_share(&t->data, (uint64_t)step, ROWS * clab_job_ranks(t->job), 0, 1, t->all, t->wanted);
+        moved = -bytes_moved(t);
         loss = train(t);
-        end = clab_comm_traffic(t->comm);
+        moved += bytes_moved(t);
     }
-    double once = time_steps(t, train, 1);
+    double once = time_steps(t, 1);
     must(clab_allreduce(t->comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many steps
     const int nsamples = clab_samples(SAMPLES);
     for (int i = 0; i < nsamples; i++)
-        samples[i] = time_steps(t, train, clab_repeats(sample_seconds, once));
+        samples[i] = time_steps(t, clab_repeats(5e-3, once)); // of 5 ms
     report(t, "time", "s", samples, nsamples);
-    for (int i = 0; i < nsamples; i++)
-        samples[i] = time_steps(t, compute, clab_repeats(sample_seconds, once));
+    for (int i = 0; i < nsamples; i++) { // what of that is computed
+        const double start = clab_seconds();
+        must(clab_mlp_train(t->mlp, t->x, t->x, t->gradient, rate, &samples[i]));
+        samples[i] = clab_seconds() - start;
+    }
     report(t, "compute", "s", samples, nsamples);
-    report_bytes(t, start, end);
+    report(t, "bytes_of_zero", "B", &(double){zero ? moved : 0}, 1);
+    report(t, "bytes_of_other", "B", &(double){zero ? 0 : moved}, 1);
     report(t, "loss", "1", &loss, 1);
 }
 
 static void measure_width(struct trainer *t, int width)
 {
-    const size_t P = (size_t)clab_job_ranks(t->job), each = sizeof(float);
+    const size_t P = (size_t)clab_job_ranks(t->job);
     int widths[LAYERS + 1];
     const struct clab_mlp_shape shape = clab_mlp_even(LAYERS, width, width, width, ROWS, widths);
     t->data = (struct clab_data){.seed = SEED, .inputs = width, .outputs = width};
     t->block = ROWS * (size_t)width;
     t->count = clab_mlp_count(&shape);
-    float **all[] = {&t->all, &t->wanted, &t->all_outputs, &t->all_gradients}, **mine[] = {&t->x, &t->gradient};
-    for (int i = 0; i < 4; i++)
-        must(clab_alloc(t->job, P * t->block * each, (void **)all[i]));
-    for (int i = 0; i < 2; i++)
-        must(clab_alloc(t->job, t->block * each, (void **)mine[i]));
+    float **const arrays[] = {&t->all, &t->wanted, &t->all_outputs, &t->all_gradients, &t->x, &t->gradient};
+    for (int i = 0; i < 6; i++)
+        must(clab_alloc(t->job, (i < 4 ? P : 1) * t->block * sizeof(float), (void **)arrays[i]));
     must(clab_mlp_create(t->job, &shape, SEED, &t->mlp));
     measure(t);
     clab_mlp_destroy(t->mlp);
-    for (int i = 0; i < 4; i++)
-        clab_free(t->job, *all[i]);
-    for (int i = 0; i < 2; i++)
-        clab_free(t->job, *mine[i]);
+    for (int i = 0; i < 6; i++)
+        clab_free(t->job, *arrays[i]);
 }
 
 int main(int argc, char **argv)

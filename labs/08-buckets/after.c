@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // After: gradients are averaged in buckets, each as soon as its last gradient is there. How large is a bucket to be?
 //
-//   after [-n RANKS] [--backend B] [LAYERS WIDTH ROWS REPEAT [CAP...]]
-//
 // - Small buckets pay for their number, large ones for what is left when the backward pass has ended: a curve like a U.
 // - A bucket is the memory of its gradients; "copied" does it with memory of its own. "unused": odd ranks skip a layer.
 // - What is timed is the slowest rank's mean over a few steps, after warm ones. Making the data is outside of it.
@@ -13,8 +11,7 @@
 #include "clab.h"
 #include "train/train.h"
 
-enum { MOST_LAYERS = 256, MOST_CAPS = 32, TRAINED = 4, SEED = 1, SAMPLES = 9 };
-static const double sample_seconds = 5e-3;
+enum { MOST_LAYERS = 256, TRAINED = 4, SEED = 1, SAMPLES = 9, STEPS = 2 };
 static const float rate = 0.02f;
 static const char about[] =
     "Data parallel training whose gradients are averaged in buckets, each as soon as its last gradient is there.\n"
@@ -49,62 +46,56 @@ static double train(const struct trainer *t, double *exposed_p)
     return loss;
 }
 
-// Seconds a step, this rank's mean over `steps` of them.
-static double time_steps(const struct trainer *t, int steps, double *exposed_p)
+// Seconds a step, this rank's mean.
+static double time_steps(const struct trainer *t, double *exposed_p)
 {
     must(clab_barrier(t->comm));
     const double start = clab_seconds();
-    for (int i = 0; i < steps; i++)
+    for (int i = 0; i < STEPS; i++)
         train(t, exposed_p);
-    return (clab_seconds() - start) / steps;
+    return (clab_seconds() - start) / STEPS;
 }
 
-static void report(const struct trainer *t, const char *quantity, const char *name, const char *unit, double *samples,
-                   int n)
+static void report(const struct trainer *t, const char *what, const char *name, const char *unit, double *values, int n)
 {
     char text[96];
-    snprintf(text, sizeof text, "%s/%s", quantity, name);
-    must(clab_allreduce(t->comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest rank
-    must(clab_report(t->comm, text, unit, samples, n));
+    snprintf(text, sizeof text, "%s/%s", what, name);
+    must(clab_allreduce(t->comm, values, values, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest rank
+    must(clab_report(t->comm, text, unit, values, n));
 }
 
 // Returns the mean of the seconds a step.
 static double measure(const struct trainer *t, const char *name)
 {
-    double loss = 0, samples[SAMPLES], exposed[SAMPLES];
+    double loss = 0, sum = 0, samples[SAMPLES], exposed[SAMPLES];
     for (int step = 0; step < TRAINED; step++)
         loss = train(t, exposed);
     must(clab_allreduce(t->comm, &loss, &loss, 1, CLAB_F64, CLAB_AVG));
-    double once = time_steps(t, 1, exposed);
-    must(clab_allreduce(t->comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many steps
     const int nsamples = clab_samples(SAMPLES);
     for (int i = 0; i < nsamples; i++)
-        samples[i] = time_steps(t, clab_repeats(sample_seconds, once), &exposed[i]);
+        samples[i] = time_steps(t, &exposed[i]);
     report(t, "time", name, "s", samples, nsamples);
-    double collectives = clab_ddp_nbuckets(t->ddp);
     report(t, "exposed", name, "s", exposed, nsamples);
-    report(t, "collectives", name, "1", &collectives, 1);
+    report(t, "collectives", name, "1", &(double){clab_ddp_nbuckets(t->ddp)}, 1);
     report(t, "loss", name, "1", &loss, 1);
-    double sum = 0;
     for (int i = 0; i < nsamples; i++)
         sum += samples[i];
     return sum / nsamples;
 }
 
 // A new network for each cap, the same for all: what is learnt must not depend on it.
-static double measure_cap(struct trainer *t, const char *name, const struct clab_ddp_options *options)
+static double measure_cap(struct trainer *t, const char *name, struct clab_ddp_options options)
 {
     int widths[MOST_LAYERS + 1], other;
     struct clab_mlp_shape shape = clab_mlp_even(t->layers, t->width, t->width, t->width, t->rows, widths);
-    const struct clab_data data = {.seed = SEED, .inputs = t->width, .outputs = t->width};
+    const struct clab_data data = {SEED, t->width, t->width};
     const int rank = clab_job_rank(t->job);
     shape.repeat = t->repeat;
     must(clab_mlp_create(t->job, &shape, SEED, &t->mlp));
-    must(clab_ddp_create(t->comm, clab_mlp_parameters(t->mlp), 2 * t->layers, options, &t->ddp));
-    for (int first = 0; first < clab_mlp_rows(t->mlp); first += t->rows)
-        clab_data_share(&data, 0, t->rows, rank, clab_job_ranks(t->job), t->x + (size_t)first * (size_t)t->width,
-                        t->wanted + (size_t)first * (size_t)t->width);
-    if (options->find_unused && rank % 2)
+    must(clab_ddp_create(t->comm, clab_mlp_parameters(t->mlp), 2 * t->layers, &options, &t->ddp));
+    clab_data_share(&data, 0, t->rows, rank, clab_job_ranks(t->job), t->x, t->wanted);
+    clab_data_repeat(&data, t->rows, clab_mlp_rows(t->mlp), t->x, t->wanted);
+    if (options.find_unused && rank % 2)
         must(clab_mlp_skip(t->mlp, 0, true));
     const double seconds = measure(t, name);
     must(clab_parameters_compare(t->comm, clab_mlp_parameters(t->mlp), 2 * t->layers, &other));
@@ -116,38 +107,33 @@ static double measure_cap(struct trainer *t, const char *name, const struct clab
     return seconds;
 }
 
-static void measure_all(struct trainer *t, int ncaps, const size_t caps[])
+static void measure_all(struct trainer *t, int ncaps, char *const caps[])
 {
     const size_t block = (size_t)t->rows * (size_t)t->repeat * (size_t)t->width;
-    float **each[] = {&t->x, &t->wanted, &t->gradient};
-    size_t best = caps[0];
+    size_t best = 1;
     double least = INFINITY;
-    for (int i = 0; i < 3; i++)
-        must(clab_alloc(t->job, block * sizeof(float), (void **)each[i]));
+    must(clab_alloc(t->job, 3 * block * sizeof(float), (void **)&t->x));
+    t->wanted = t->x + block;
+    t->gradient = t->wanted + block;
     for (int i = 0; i < ncaps; i++) {
         char name[64];
-        snprintf(name, sizeof name, "bucket/%zu", caps[i]);
-        const double seconds = measure_cap(t, name, &(struct clab_ddp_options){.cap = caps[i], .first_cap = caps[i]});
-        best = seconds < least ? caps[i] : best;
+        const size_t cap = clab_must_size(t->job, caps[i], 1, usage);
+        snprintf(name, sizeof name, "bucket/%zu", cap);
+        const double seconds = measure_cap(t, name, (struct clab_ddp_options){.cap = cap, .first_cap = cap});
+        best = seconds < least ? cap : best;
         least = fmin(least, seconds);
     }
-    struct clab_ddp_options options = {.cap = best, .first_cap = best}; // once more, for what was best by chance is not
-    measure_cap(t, "best/parameter", &options);
-    measure_cap(t, "best/flat", &options);
-    options.copies = true;
-    measure_cap(t, "copied/best", &options);
-    options.copies = false;
-    options.find_unused = true;
-    measure_cap(t, "unused/best", &options);
-    for (int i = 0; i < 3; i++)
-        clab_free(t->job, *each[i]);
+    // Once more, for what was the best by chance is not.
+    measure_cap(t, "best/parameter", (struct clab_ddp_options){.cap = best, .first_cap = best});
+    measure_cap(t, "best/flat", (struct clab_ddp_options){.cap = best, .first_cap = best});
+    measure_cap(t, "copied/best", (struct clab_ddp_options){.cap = best, .first_cap = best, .copies = true});
+    measure_cap(t, "unused/best", (struct clab_ddp_options){.cap = best, .first_cap = best, .find_unused = true});
+    clab_free(t->job, t->x);
 }
 
 int main(int argc, char **argv)
 {
-    static const size_t usual[] = {1, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 2 << 20};
-    size_t caps[MOST_CAPS];
-    int ncaps = 0;
+    static char *const usual[] = {"1", "16K", "32K", "64K", "128K", "256K", "512K", "2M"};
     struct trainer t = {.layers = 24, .width = 64, .rows = 128, .repeat = 1};
     int *settings[] = {&t.layers, &t.width, &t.rows, &t.repeat};
     clab_help(argc, argv, "[LAYERS WIDTH ROWS REPEAT [CAP...]]", about);
@@ -157,9 +143,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 4 && argc > 1; i++)
         *settings[i] = (int)clab_must_size(t.job, i + 1 < argc ? argv[i + 1] : NULL, 1, usage);
     must(t.layers <= MOST_LAYERS ? CLAB_OK : CLAB_EINVAL);
-    for (int i = 5; i < argc && i < 5 + MOST_CAPS; i++)
-        caps[ncaps++] = clab_must_size(t.job, argv[i], 1, usage);
-    measure_all(&t, ncaps ? ncaps : 8, ncaps ? caps : usual);
+    measure_all(&t, argc > 5 ? argc - 5 : 8, argc > 5 ? argv + 5 : usual);
     clab_comm_destroy(t.comm);
     clab_job_close(t.job);
     return 0;

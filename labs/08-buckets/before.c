@@ -12,8 +12,7 @@
 #include "clab.h"
 #include "train/train.h"
 
-enum { MOST_LAYERS = 256, TRAINED = 4, SEED = 1, SAMPLES = 9 };
-static const double sample_seconds = 5e-3;
+enum { MOST_LAYERS = 256, TRAINED = 4, SEED = 1, SAMPLES = 9, STEPS = 2 };
 static const float rate = 0.02f;
 static const char about[] =
     "Data parallel training whose gradients are averaged after the backward pass: one collective a parameter, or one.\n"
@@ -52,16 +51,10 @@ static void average_whole(const struct trainer *t)
     must(clab_compute(t->job, CLAB_FP32, 0, 2.0 * sizeof *all * (double)t->count));
 }
 
-// What a step takes without any: replicas that drift apart.
-static void average_nothing(const struct trainer *t)
-{
-    (void)t;
-}
-
 static const struct method {
     const char *name;
-    void (*average)(const struct trainer *t);
-} methods[] = {{"nothing/none", average_nothing}, {"each/parameter", average_each}, {"whole/flat", average_whole}};
+    void (*average)(const struct trainer *t); // NULL: replicas drift apart
+} methods[] = {{"nothing/none", NULL}, {"each/parameter", average_each}, {"whole/flat", average_whole}};
 
 // One step. Returns the loss of this rank's samples; *exposed_p: seconds in which it only communicated.
 static double train(const struct trainer *t, const struct method *method, double *exposed_p)
@@ -72,29 +65,29 @@ static double train(const struct trainer *t, const struct method *method, double
     must(clab_mlp_loss(t->mlp, outputs, t->wanted, t->gradient, &loss));
     must(clab_mlp_backward(t->mlp, t->gradient, false, NULL, NULL));
     const double computed = clab_seconds();
-    method->average(t);
+    if (method->average)
+        method->average(t);
     *exposed_p = clab_seconds() - computed;
     must(clab_mlp_step(t->mlp, rate));
     return loss;
 }
 
-// Seconds a step, this rank's mean over `steps` of them.
-static double time_steps(const struct trainer *t, const struct method *method, int steps, double *exposed_p)
+// Seconds a step, this rank's mean.
+static double time_steps(const struct trainer *t, const struct method *method, double *exposed_p)
 {
     must(clab_barrier(t->comm));
     const double start = clab_seconds();
-    for (int i = 0; i < steps; i++)
+    for (int i = 0; i < STEPS; i++)
         train(t, method, exposed_p);
-    return (clab_seconds() - start) / steps;
+    return (clab_seconds() - start) / STEPS;
 }
 
-static void report(const struct trainer *t, const char *quantity, const char *name, const char *unit, double *samples,
-                   int n)
+static void report(const struct trainer *t, const char *what, const char *name, const char *unit, double *values, int n)
 {
     char text[96];
-    snprintf(text, sizeof text, "%s/%s", quantity, name);
-    must(clab_allreduce(t->comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest rank
-    must(clab_report(t->comm, text, unit, samples, n));
+    snprintf(text, sizeof text, "%s/%s", what, name);
+    must(clab_allreduce(t->comm, values, values, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest rank
+    must(clab_report(t->comm, text, unit, values, n));
 }
 
 static void measure(const struct trainer *t, const struct method *method)
@@ -103,17 +96,14 @@ static void measure(const struct trainer *t, const struct method *method)
     for (int step = 0; step < TRAINED; step++)
         loss = train(t, method, exposed);
     must(clab_allreduce(t->comm, &loss, &loss, 1, CLAB_F64, CLAB_AVG));
-    double once = time_steps(t, method, 1, exposed);
-    must(clab_allreduce(t->comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many steps
     const int nsamples = clab_samples(SAMPLES);
     for (int i = 0; i < nsamples; i++)
-        samples[i] = time_steps(t, method, clab_repeats(sample_seconds, once), &exposed[i]);
+        samples[i] = time_steps(t, method, &exposed[i]);
     report(t, "time", method->name, "s", samples, nsamples);
-    if (method->average == average_nothing)
+    if (!method->average)
         return;
-    double collectives = method->average == average_each ? 2 * t->layers : 1;
     report(t, "exposed", method->name, "s", exposed, nsamples);
-    report(t, "collectives", method->name, "1", &collectives, 1);
+    report(t, "collectives", method->name, "1", &(double){method->average == average_each ? 2 * t->layers : 1}, 1);
     report(t, "loss", method->name, "1", &loss, 1);
 }
 
@@ -122,23 +112,22 @@ static void measure_all(struct trainer *t)
 {
     int widths[MOST_LAYERS + 1];
     struct clab_mlp_shape shape = clab_mlp_even(t->layers, t->width, t->width, t->width, t->rows, widths);
-    const struct clab_data data = {.seed = SEED, .inputs = t->width, .outputs = t->width};
+    const struct clab_data data = {SEED, t->width, t->width};
     const size_t block = (size_t)t->rows * (size_t)t->repeat * (size_t)t->width;
-    float **each[] = {&t->x, &t->wanted, &t->gradient, &t->flat};
     shape.repeat = t->repeat;
     t->count = clab_mlp_count(&shape);
-    for (int i = 0; i < 4; i++)
-        must(clab_alloc(t->job, (i < 3 ? block : t->count) * sizeof(float), (void **)each[i]));
+    must(clab_alloc(t->job, (3 * block + t->count) * sizeof(float), (void **)&t->x));
+    t->wanted = t->x + block;
+    t->gradient = t->wanted + block;
+    t->flat = t->gradient + block;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         must(clab_mlp_create(t->job, &shape, SEED, &t->mlp));
-        for (int first = 0; first < clab_mlp_rows(t->mlp); first += t->rows)
-            clab_data_share(&data, 0, t->rows, clab_job_rank(t->job), clab_job_ranks(t->job),
-                            t->x + (size_t)first * (size_t)t->width, t->wanted + (size_t)first * (size_t)t->width);
+        clab_data_share(&data, 0, t->rows, clab_job_rank(t->job), clab_job_ranks(t->job), t->x, t->wanted);
+        clab_data_repeat(&data, t->rows, clab_mlp_rows(t->mlp), t->x, t->wanted);
         measure(t, &methods[i]);
         clab_mlp_destroy(t->mlp);
     }
-    for (int i = 0; i < 4; i++)
-        clab_free(t->job, *each[i]);
+    clab_free(t->job, t->x);
 }
 
 int main(int argc, char **argv)
