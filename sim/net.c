@@ -65,7 +65,10 @@ const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b)
 
 int clab_net_link_index(const struct clab_net *net, const struct clab_link *link)
 {
-    return link == &net->intra ? 0 : link == &net->inter ? 1 : link == &net->pair ? 2 : 3 + (int)(link - net->tiers);
+    return link == &net->intra   ? 0
+           : link == &net->inter ? 1
+           : link == &net->pair  ? 2
+                                 : CLAB_NET_FIRST_TIER + (int)(link - net->tiers);
 }
 
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes)

@@ -155,6 +155,7 @@ struct clab_segment clab_segment_hockney(double alpha, double beta);
 const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b);
 // A number of its own for each of a network's links: 0 intra, 1 inter, 2 pair, 3 ... tiers.
 int clab_net_link_index(const struct clab_net *net, const struct clab_link *link);
+enum { CLAB_NET_FIRST_TIER = 3 }; // its index: behind those of intra, inter and pair
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes);
 
 // The costs of a core where ranks touch `footprint` bytes together: between two levels, linear in the logarithm.

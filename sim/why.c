@@ -3,6 +3,7 @@
 
 #include "why.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ static struct window window_of(const struct clab_record *r)
                            .last = r->ends[last]};
 }
 
+// What of it is behind `from`; -INFINITY: all.
 static struct clab_why_piece piece_of(const struct clab_record_item *item, double from)
 {
     double begin = item->begin > from ? item->begin : from;
@@ -60,7 +62,7 @@ static void walk(const struct clab_record *r, const struct window *w, struct cla
 {
     int32_t item = w->last;
     for (int i = why->npieces - 1; i > 0; i--, item = r->items[item].cause)
-        why->pieces[i] = piece_of(&r->items[item], -1e300);
+        why->pieces[i] = piece_of(&r->items[item], -INFINITY);
     if (why->npieces == 0)
         return;
     const struct clab_record_item *first = &r->items[item];
@@ -188,8 +190,8 @@ const char *clab_why_ranks(const struct clab_why *why, const struct clab_why_row
 
 const char *clab_why_link(const struct clab_net *net, int index)
 {
-    static const char *const names[] = {"intra", "inter", "pair"};
+    static const char *const names[CLAB_NET_FIRST_TIER] = {"intra", "inter", "pair"};
     if (index == CLAB_RECORD_NONE)
         return "";
-    return index < 3 ? names[index] : net->tiers[index - 3].name;
+    return index < CLAB_NET_FIRST_TIER ? names[index] : net->tiers[index - CLAB_NET_FIRST_TIER].name;
 }
