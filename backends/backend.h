@@ -249,8 +249,9 @@ struct clab_backend {
 
     const struct clab_nap *nap; // NULL: all calls must come from one thread
 
-    bool sockets;    // a message costs calls of the system, at both ends
-    bool is_virtual; // its time is a described network's (sim/virtual.h), exact, and no machine's
+    bool has_threads; // of its own, which work for a rank: it is not pinned, since they would all share its core
+    bool sockets;     // a message costs calls of the system, at both ends
+    bool is_virtual;  // its time is a described network's (sim/virtual.h), exact, and no machine's
 
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages
 };

@@ -33,6 +33,18 @@ names_an_interface_that_is_not_there() {
     grep -q "gloo: 'lo7' is no interface and no address here; CLAB_INTERFACE" "$scratch/err"
 }
 
+# Pinned, a rank and the threads that work for it would wait for each other's slices of one core: eight times as long.
+leaves_ranks_all_cores() {
+    local mine
+    mine=$(grep Cpus_allowed_list /proc/self/status)
+    subject=()
+    run 0 "$commlab" run -n 2 --backend gloo -- grep Cpus_allowed_list /proc/self/status
+    local result=$?
+    subject=("$commlab" bench)
+    why="$(cat "$scratch/out"), not $mine"
+    [ $result -eq 0 ] && [ "$(grep -c "${mine##*:}\$" "$scratch/out")" -eq 2 ]
+}
+
 # Programs of the suite that speak TAP themselves; their lines are ours.
 conform() {
     CMOCKA_MESSAGE_OUTPUT=TAP "$build/tests/test_conformance" gloo || failed=1
@@ -44,6 +56,6 @@ if grep -q '^✗ gloo: ' "$build/probes.txt"; then
 fi
 check_with inih times_what_is_gloo_s_own_without_a_prediction
 check_each runs_schedules_as_well does_by_a_schedule_what_gloo_lacks takes_an_interface_by_name_or_address \
-    names_an_interface_that_is_not_there
+    names_an_interface_that_is_not_there leaves_ranks_all_cores
 conform
 exit $failed

@@ -181,6 +181,7 @@ static clab_backend table()
     backend.native_start = start_native;
     backend.native_test = test_native;
     backend.device = &clab_device_cpu;
+    backend.has_threads = true;
     return backend;
 }
 

@@ -101,7 +101,8 @@ int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p)
         tie_to_parent(parent);
         set_environment(run, rank);
         set_streams(rank, out, err);
-        if (run->launch->pin && clab_machine_pin(rank - run->first, run->nlocal) != CLAB_OK)
+        const bool pins = run->launch->pin && !clab_backend_find(run->backend)->has_threads;
+        if (pins && clab_machine_pin(rank - run->first, run->nlocal) != CLAB_OK)
             clab_debug("rank %d is not pinned: %d ranks, %d cores", rank, run->nlocal, (int)run->control->cores);
         restore_signals(run);
         if (run->launch->program) {
