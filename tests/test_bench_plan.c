@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "comm/comm.h"
 
 static struct bench_options options_for(enum clab_collective collective, const char *algorithms, int nranks)
 {
@@ -253,6 +254,28 @@ static void test_seconds_are_taken_whole(void **state)
     assert_true(seconds == 50e-3);
 }
 
+static const char *chosen(int nranks, struct clab_ground ground, int *group_p)
+{
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = 1, .count = 2};
+    const struct clab_algorithm *algorithm = clab_select(&problem, 4, ground);
+    *group_p = problem.group;
+    return algorithm->name;
+}
+
+static void test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls(void **state)
+{
+    (void)state;
+    const struct clab_ground sockets = {.crowded = true, .cores = 2, .sockets = true};
+    const struct clab_ground memory = {.crowded = true, .cores = 2}, roomy = {.cores = 8, .sockets = true};
+    int group;
+    assert_string_equal(chosen(6, sockets, &group), "leaders");
+    assert_int_equal(group, 3);
+    assert_string_equal(chosen(5, sockets, &group), "star"); // no equal blocks, so they are not pinned
+    assert_string_equal(chosen(6, memory, &group), "star");
+    assert_string_equal(chosen(6, roomy, &group), "doubling");
+    assert_int_equal(group, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_bus_factors_are_those_of_nccl_tests),
         cmocka_unit_test(test_a_block_lies_in_place_where_it_belongs),
         cmocka_unit_test(test_no_time_is_under_what_must_be_written_and_heard),
+        cmocka_unit_test(test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls),
         cmocka_unit_test(test_seconds_are_taken_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
