@@ -67,7 +67,10 @@ static double value_in(const struct report_claims *claims, int row, const struct
 {
     const char *program = cell(claims, row, "program"), *over = cell(claims, row, "over");
     const int above = find_row(data, program, cell(claims, row, "quantity"));
-    const int below = *over ? find_row(data, program, over) : -1;
+    const bool of_before = !strncmp(over, "before:", strlen("before:"));
+    const int below = of_before ? find_row(data, "before", over + strlen("before:"))
+                      : *over   ? find_row(data, program, over)
+                                : -1;
     if (above < 0 || (*over && below < 0))
         return NAN;
     const double value = number(report_data_cell(data, above, "value"));

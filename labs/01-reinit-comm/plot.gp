@@ -6,6 +6,8 @@ height = 860
 lab_column(n) = system(sprintf("sed -n '/^01,/{p;q}' '%s' | cut -d, -f%d", csv, n))
 ranks = int(lab_column(5))
 iterations(program) = x(program, "iteration/")
+# Loops of one length: those of other numbers of ranks, or the run's longest.
+swept = system(sprintf("awk -F, '$1 == \"01\" && $6 ~ \"^iteration/\" { q[$5 == %d] = $6 } END { print (0 in q) ? q[0] : q[1] }' '%s'", ranks, csv))
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity
 here(program, quantity) = is_row(program, quantity) && int($5) == ranks
 
@@ -101,7 +103,7 @@ do for [terminal in terminals] {
         set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98
         set label 1 "more ranks than cores" at cores + 0.6, graph 0.05 left font ",11" textcolor rgb "#606060"
     }
-    at_ranks(row) = strcol(2) eq "before" && starts_with(strcol(6), "iteration/") ? $5 : NaN
+    at_ranks(row) = strcol(2) eq "before" && strcol(6) eq swept ? $5 : NaN
     plot csv using (at_ranks(0)):8:9:10 with yerrorbars linestyle 12 title "measured", \
          csv using (at_ranks(0)):11 with lines linestyle 2 title "predicted from 2 and 4"
     unset multiplot

@@ -30,10 +30,13 @@ do for [i = 1:N] {
     stats csv using (size_of_ratio(i) == SIZE_max ? $8 : 0) nooutput name "R"
     if (R_max > best_ratio) { best = i; best_ratio = R_max }
 }
+stats csv using (size_of_ratio(best) == SIZE_max ? $9 : NaN) nooutput name "SURE"
+stats csv using (size_of_ratio(best) == SIZE_max ? $10 : NaN) nooutput name "MOST"
+unsure = best_ratio > 1 && SURE_max < 1 ? sprintf(" (not sure: %s to %s times)", factor_text(SURE_max), factor_text(MOST_max)) : ""
 stats csv using (size_of_ratio(best) > 0 && $8 < 1 ? size_of_ratio(best) : 0) nooutput name "SLOWER" # 0: nowhere
 finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone here, not even at %s", size_text(SIZE_max)) \
     : sprintf("%s: %s times faster than everyone-to-everyone at %s%s", name(best), factor_text(best_ratio), size_text(SIZE_max), \
-              SLOWER_max > 0 ? ", slower up to ".size_text(SLOWER_max) : "")
+              (SLOWER_max > 0 ? ", slower up to ".size_text(SLOWER_max) : "").unsure)
 subject = sprintf("allreduce of float32, %d ranks, backend %s; %s", ranks, list("$3", "$1 == \"07\""), measured_text)
 cost = number(manifest("limit_seconds_per_byte"))
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
