@@ -119,8 +119,10 @@ waits_for_the_slower_node() {
     ended 3 4 4 && says err.0 'rank 1 of node 1 has failed with status 4'
 }
 tells_survivors_of_a_killed_rank() {
-    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { sleep 0.4; kill -9 $$; } & exec "$@"' - \
-        "$commlab" bench allreduce -n 4 --seconds 20s
+    # Rank 3 dies when rank 0 has begun to print: all are in the job then.
+    rm -f "$scratch/out.0"
+    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { until [ -s "$0" ]; do sleep 0.1; done; kill -9 $$; } & exec "$@"' \
+        "$scratch/out.0" "$commlab" bench allreduce -n 4 --seconds 20s
     ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' &&
         says err.0 'rank 3 of node 1 has failed with status 137' && leaves_nothing
 }
