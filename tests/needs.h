@@ -34,3 +34,14 @@ enum { IS_SLOW = 1 };
 #else
 enum { IS_SLOW = 0 };
 #endif
+
+// Address sanitizer's mlock does nothing, and says that it has.
+#ifdef __SANITIZE_ADDRESS__
+#define needs_mlock()                                                        \
+    do {                                                                     \
+        print_message("skip: address sanitizer lets no memory be locked\n"); \
+        skip();                                                              \
+    } while (0)
+#else
+#define needs_mlock() ((void)0)
+#endif

@@ -104,12 +104,14 @@ static void assert_registers(const char *backend, const char *variable, const ch
 static void test_registered_pages_are_locked_until_they_are_let_go(void **state)
 {
     (void)state;
+    needs_mlock();
     assert_registers("shm", NULL, NULL, BYTES);
 }
 
 static void test_an_emulated_wire_registers_as_its_backend(void **state)
 {
     (void)state;
+    needs_mlock();
     needs_inih();
     assert_registers("shm", "CLAB_EMULATE", "100gbe", BYTES);
 }
@@ -125,6 +127,7 @@ static void test_in_virtual_time_nothing_is_locked(void **state)
 static void test_a_fabric_registers_where_its_provider_does(void **state)
 {
     (void)state;
+    needs_mlock();
 #ifndef HAVE_LIBFABRIC
     SKIP_WITHOUT("libfabric");
 #endif
@@ -184,6 +187,7 @@ static int exceed(int rank)
 static void test_more_than_may_be_locked_is_refused_with_the_limit(void **state)
 {
     (void)state;
+    needs_mlock();
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_job(ranks(1), exceed);
     const char *text = capture_end(err);

@@ -3,8 +3,7 @@
 //
 //   after [-n RANKS] [--backend B] [BYTES ITERATIONS...]
 //
-// - Ranks start each phase together (a barrier of a communicator that stays, outside of the timer), so that a phase is
-//   never charged for a peer that is late from the phase before. What counts is the slowest rank.
+// - Ranks start each phase together (a barrier, outside of the timer): none is charged for who is late from another.
 
 #include <stdio.h>
 #include <stdlib.h>
