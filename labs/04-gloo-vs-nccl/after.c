@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clab.h"
 
@@ -119,40 +118,22 @@ static void report_line(struct clab_comm *comm, const struct line *line)
     must(clab_report(comm, "half", "KiB", &half, 1));
 }
 
-// A word on the command line, or in the environment, goes before the program's.
-static struct clab_job *open_job(int *argc, char ***argv)
+int main(int argc, char **argv)
 {
     const char *backend = choose_backend();
     struct clab_job *job;
-    char **words = calloc((size_t)*argc + 3, sizeof *words);
-    bool named = getenv("CLAB_BACKEND") != NULL;
-    int n = 0;
-    must(words ? CLAB_OK : CLAB_ENOMEM);
-    for (int i = 0; i < *argc; i++)
-        named |= !strncmp((words[n++] = (*argv)[i]), "--backend", 9);
-    if (backend && !named) {
-        words[n++] = "--backend";
-        words[n++] = (char *)backend;
-    }
-    must(clab_job_open(&n, words, &job));
-    *argc = n;
-    *argv = words; // as long as the program lives
-    return job;
-}
-
-int main(int argc, char **argv)
-{
     struct clab_comm *comm;
     struct line line = {0};
     clab_help(argc, argv, "[BYTES...]", about);
-    struct clab_job *job = open_job(&argc, &argv);
+    if (backend)
+        setenv("CLAB_BACKEND", backend, 0); // unless the environment says another; --backend goes before both
+    must(clab_job_open(&argc, argv, &job));
     must(clab_comm_create(job, &comm));
     for (int i = 1; i < argc; i++)
         measure_size(job, comm, clab_must_size(job, argv[i], sizeof(float), usage), &line);
     for (size_t bytes = 8; argc == 1 && bytes <= 8 << 20; bytes *= 16)
         measure_size(job, comm, bytes, &line);
     report_line(comm, &line);
-    free(argv);
     clab_comm_destroy(comm);
     clab_job_close(job);
     return 0;

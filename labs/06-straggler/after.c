@@ -8,32 +8,12 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "clab.h"
 
-enum {
-    SAMPLES = 9,
-    FLOATS = 4096
-}; // 16 KiB: half of a core's nearest cache, so that ranks do not share what limits them
+enum { SAMPLES = 9 };
+enum { FLOATS = 4096 }; // 16 KiB: half of a core's nearest cache, so that ranks do not share what limits them
 enum value { WORK, INJECTED, WAIT, STEP, NVALUES };
-enum result {
-    R_STEP,
-    R_WAIT_STRAGGLER,
-    R_WAIT_OTHERS,
-    R_LOST,
-    R_INJECTED,
-    R_NAMED,
-    R_LATENESS,
-    R_OFF,
-    R_WORK,
-    NRESULTS
-};
-static const struct {
-    const char *name, *unit;
-} results[NRESULTS] = {{"step", "s"},     {"wait_straggler", "s"}, {"wait_others", "s"},
-                       {"lost", "s"},     {"injected", "s"},       {"named", "rank"},
-                       {"lateness", "s"}, {"lateness_off", "%"},   {"work", "s"}};
 static const char about[] =
     "A loop of steps that end in a monitored barrier, in which the last rank has more to do than the others.\n"
     "Reports who is named as the straggler and how late it was, who waited how long, and what was lost.\n\n"
@@ -44,8 +24,8 @@ static const char usage[] = "give BYTES (a multiple of 16K) and EXTRA percents, 
 struct lab {
     struct clab_job *job;
     struct clab_comm *clock, *comm; // clock: for starts and reports
-    int rank, ranks, straggler;
-    size_t bytes;           // of a step's work
+    int ranks, straggler;
+    double bytes;           // of a step's work
     float *x;               // (FLOATS)
     double *late;           // (ranks)
     double (*all)[NVALUES]; // (ranks): what each rank measured in a step
@@ -61,14 +41,6 @@ __attribute__((noinline)) static void work(struct lab *lab, double bytes)
         for (int i = 0; i < FLOATS; i++)
             lab->x[i] = 0.5f * lab->x[i] + 1;
     must(clab_compute(lab->job, CLAB_FP32, bytes / 2, 2 * bytes)); // 2 flop a float; each is read and written
-}
-
-// What was done before the start is not timed: a core that has slept in the last barrier is slow at first.
-static void begin_work(struct lab *lab)
-{
-    work(lab, (double)lab->bytes);
-    for (int i = 0; i < FLOATS; i++)
-        lab->x[i] = (float)(i % 7);
 }
 
 static void check_work(struct lab *lab)
@@ -89,16 +61,18 @@ static int meet(struct lab *lab)
     return last;
 }
 
-// Returns who is named.
+// Returns who is named. The first work is not timed: a core that has slept in the last barrier is slow at first.
 static int step(struct lab *lab, double extra)
 {
-    begin_work(lab);
+    work(lab, lab->bytes);
+    for (int i = 0; i < FLOATS; i++)
+        lab->x[i] = (float)(i % 7);
     must(clab_barrier(lab->clock));
     const double start = clab_seconds();
-    work(lab, (double)lab->bytes);
+    work(lab, lab->bytes);
     const double worked = clab_seconds();
-    if (lab->rank == lab->straggler)
-        work(lab, extra * (double)lab->bytes);
+    if (clab_job_rank(lab->job) == lab->straggler)
+        work(lab, extra * lab->bytes);
     const double came = clab_seconds();
     const int named = meet(lab);
     const double end = clab_seconds();
@@ -108,8 +82,14 @@ static int step(struct lab *lab, double extra)
     return named;
 }
 
+// A step's results, in the order of judge's: name and unit.
+static const char *const results[][2] = {{"step", "s"},     {"wait_straggler", "s"}, {"wait_others", "s"},
+                                         {"lost", "s"},     {"injected", "s"},       {"named", "rank"},
+                                         {"lateness", "s"}, {"lateness_off", "%"},   {"work", "s"}};
+enum { NRESULTS = sizeof results / sizeof *results };
+
 // What a step came to, from what all ranks measured. Lost is what each came earlier than who came last.
-static void judge(const struct lab *lab, int named, double result[NRESULTS])
+static void judge(const struct lab *lab, int named, int sample, double samples[][SAMPLES])
 {
     const double *straggler = lab->all[lab->straggler];
     double lost = 0, waits = 0, longest = 0;
@@ -118,31 +98,25 @@ static void judge(const struct lab *lab, int named, double result[NRESULTS])
         longest = lab->all[r][STEP] > longest ? lab->all[r][STEP] : longest;
         waits += lab->all[r][WAIT];
     }
-    result[R_STEP] = longest;
-    result[R_WAIT_STRAGGLER] = straggler[WAIT];
-    result[R_WAIT_OTHERS] = (waits - straggler[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
-    result[R_LOST] = lost;
-    result[R_INJECTED] = straggler[INJECTED];
-    result[R_NAMED] = named;
-    result[R_LATENESS] = lab->late[named];
-    result[R_OFF] = 100 * fabs(lab->late[named] / straggler[INJECTED] - 1);
-    result[R_WORK] = straggler[WORK];
+    const double others = (waits - straggler[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
+    const double late = lab->late[named], off = 100 * fabs(late / straggler[INJECTED] - 1);
+    const double result[NRESULTS] = {longest, straggler[WAIT], others, lost, straggler[INJECTED], named, late,
+                                     off,     straggler[WORK]};
+    for (int k = 0; k < NRESULTS; k++)
+        samples[k][sample] = result[k];
 }
 
 static void measure(struct lab *lab, int percent)
 {
-    double samples[NRESULTS][SAMPLES], result[NRESULTS];
+    double samples[NRESULTS][SAMPLES];
     const int n = clab_samples(SAMPLES);
     char name[32];
     step(lab, percent / 100.0); // warm
-    for (int i = 0; i < n; i++) {
-        judge(lab, step(lab, percent / 100.0), result);
-        for (int k = 0; k < NRESULTS; k++)
-            samples[k][i] = result[k];
-    }
+    for (int i = 0; i < n; i++)
+        judge(lab, step(lab, percent / 100.0), i, samples);
     for (int k = 0; k < NRESULTS; k++) {
-        snprintf(name, sizeof name, "%s/%d", results[k].name, percent);
-        must(clab_report(lab->clock, name, results[k].unit, samples[k], n));
+        snprintf(name, sizeof name, "%s/%d", results[k][0], percent);
+        must(clab_report(lab->clock, name, results[k][1], samples[k], n));
     }
 }
 
@@ -156,17 +130,16 @@ int main(int argc, char **argv)
     static char *standard[] = {"after", "2M", "2000", "4000", "8000", "16000"};
     if (argc == 1)
         argv = standard, argc = sizeof standard / sizeof *standard;
-    lab.rank = clab_job_rank(lab.job);
     lab.ranks = clab_job_ranks(lab.job);
     lab.straggler = lab.ranks - 1;
-    lab.bytes = clab_must_size(lab.job, argc > 2 ? argv[1] : NULL, FLOATS * sizeof *lab.x, usage);
+    lab.bytes = (double)clab_must_size(lab.job, argc > 2 ? argv[1] : NULL, FLOATS * sizeof *lab.x, usage);
     must(clab_alloc(lab.job, FLOATS * sizeof *lab.x, (void **)&lab.x));
     must(clab_alloc(lab.job, (size_t)lab.ranks * sizeof *lab.all, (void **)&lab.all));
-    must((lab.late = calloc((size_t)lab.ranks, sizeof *lab.late)) ? CLAB_OK : CLAB_ENOMEM);
+    must(clab_alloc(lab.job, (size_t)lab.ranks * sizeof *lab.late, (void **)&lab.late));
     for (int i = 2; i < argc; i++)
         measure(&lab, (int)clab_must_size(lab.job, argv[i], 1, usage));
     must(clab_report(lab.clock, "checksum", "1", &lab.check, 1));
-    free(lab.late);
+    clab_free(lab.job, lab.late);
     clab_free(lab.job, lab.all);
     clab_free(lab.job, lab.x);
     clab_comm_destroy(lab.comm);

@@ -10,16 +10,9 @@
 
 #include "clab.h"
 
-enum {
-    SAMPLES = 9,
-    FLOATS = 4096
-}; // 16 KiB: half of a core's nearest cache, so that ranks do not share what limits them
+enum { SAMPLES = 9 };
+enum { FLOATS = 4096 }; // 16 KiB: half of a core's nearest cache, so that ranks do not share what limits them
 enum value { WORK, INJECTED, WAIT, STEP, NVALUES };
-enum result { R_STEP, R_WAIT_STRAGGLER, R_WAIT_OTHERS, R_LOST, R_INJECTED, R_NAMED, R_WORK, NRESULTS };
-static const struct {
-    const char *name, *unit;
-} results[NRESULTS] = {{"step", "s"},     {"wait_straggler", "s"}, {"wait_others", "s"}, {"lost", "s"},
-                       {"injected", "s"}, {"named", "rank"},       {"work", "s"}};
 static const char about[] =
     "A loop of steps that end in a plain barrier, in which the last rank has more to do than the others.\n"
     "Reports who is blamed for the time in the barrier, who waited how long, and what was lost.\n\n"
@@ -30,8 +23,8 @@ static const char usage[] = "give BYTES (a multiple of 16K) and EXTRA percents, 
 struct lab {
     struct clab_job *job;
     struct clab_comm *clock, *comm; // clock: for starts and reports
-    int rank, ranks, straggler;
-    size_t bytes;           // of a step's work
+    int ranks, straggler;
+    double bytes;           // of a step's work
     float *x;               // (FLOATS)
     double (*all)[NVALUES]; // (ranks): what each rank measured in a step
     double check;           // the sum over x after the work
@@ -46,14 +39,6 @@ __attribute__((noinline)) static void work(struct lab *lab, double bytes)
         for (int i = 0; i < FLOATS; i++)
             lab->x[i] = 0.5f * lab->x[i] + 1;
     must(clab_compute(lab->job, CLAB_FP32, bytes / 2, 2 * bytes)); // 2 flop a float; each is read and written
-}
-
-// What was done before the start is not timed: a core that has slept in the last barrier is slow at first.
-static void begin_work(struct lab *lab)
-{
-    work(lab, (double)lab->bytes);
-    for (int i = 0; i < FLOATS; i++)
-        lab->x[i] = (float)(i % 7);
 }
 
 static void check_work(struct lab *lab)
@@ -79,16 +64,18 @@ static int blame(const struct lab *lab)
     return longest;
 }
 
-// Returns who is named.
+// Returns who is blamed. The first work is not timed: a core that has slept in the last barrier is slow at first.
 static int step(struct lab *lab, double extra)
 {
-    begin_work(lab);
+    work(lab, lab->bytes);
+    for (int i = 0; i < FLOATS; i++)
+        lab->x[i] = (float)(i % 7);
     must(clab_barrier(lab->clock));
     const double start = clab_seconds();
-    work(lab, (double)lab->bytes);
+    work(lab, lab->bytes);
     const double worked = clab_seconds();
-    if (lab->rank == lab->straggler)
-        work(lab, extra * (double)lab->bytes);
+    if (clab_job_rank(lab->job) == lab->straggler)
+        work(lab, extra * lab->bytes);
     const double came = clab_seconds();
     meet(lab);
     const double end = clab_seconds();
@@ -98,8 +85,14 @@ static int step(struct lab *lab, double extra)
     return blame(lab);
 }
 
+// A step's results, in the order of judge's: name and unit.
+static const char *const results[][2] = {{"step", "s"}, {"wait_straggler", "s"}, {"wait_others", "s"},
+                                         {"lost", "s"}, {"injected", "s"},       {"named", "rank"},
+                                         {"work", "s"}};
+enum { NRESULTS = sizeof results / sizeof *results };
+
 // What a step came to, from what all ranks measured. A barrier takes as long as who waits least waits: more is lost.
-static void judge(const struct lab *lab, int named, double result[NRESULTS])
+static void judge(const struct lab *lab, int named, int sample, double samples[][SAMPLES])
 {
     const double *straggler = lab->all[lab->straggler];
     double least = straggler[WAIT], waits = 0, longest = 0;
@@ -108,29 +101,25 @@ static void judge(const struct lab *lab, int named, double result[NRESULTS])
         longest = lab->all[r][STEP] > longest ? lab->all[r][STEP] : longest;
         waits += lab->all[r][WAIT];
     }
-    result[R_STEP] = longest;
-    result[R_WAIT_STRAGGLER] = straggler[WAIT];
-    result[R_WAIT_OTHERS] = (waits - straggler[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
-    result[R_LOST] = waits - lab->ranks * least;
-    result[R_INJECTED] = straggler[INJECTED];
-    result[R_NAMED] = named;
-    result[R_WORK] = straggler[WORK];
+    const double others = (waits - straggler[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
+    const double lost = waits - lab->ranks * least;
+    const double result[NRESULTS] = {longest, straggler[WAIT], others, lost, straggler[INJECTED],
+                                     named,   straggler[WORK]};
+    for (int k = 0; k < NRESULTS; k++)
+        samples[k][sample] = result[k];
 }
 
 static void measure(struct lab *lab, int percent)
 {
-    double samples[NRESULTS][SAMPLES], result[NRESULTS];
+    double samples[NRESULTS][SAMPLES];
     const int n = clab_samples(SAMPLES);
     char name[32];
     step(lab, percent / 100.0); // warm
-    for (int i = 0; i < n; i++) {
-        judge(lab, step(lab, percent / 100.0), result);
-        for (int k = 0; k < NRESULTS; k++)
-            samples[k][i] = result[k];
-    }
+    for (int i = 0; i < n; i++)
+        judge(lab, step(lab, percent / 100.0), i, samples);
     for (int k = 0; k < NRESULTS; k++) {
-        snprintf(name, sizeof name, "%s/%d", results[k].name, percent);
-        must(clab_report(lab->clock, name, results[k].unit, samples[k], n));
+        snprintf(name, sizeof name, "%s/%d", results[k][0], percent);
+        must(clab_report(lab->clock, name, results[k][1], samples[k], n));
     }
 }
 
@@ -144,10 +133,9 @@ int main(int argc, char **argv)
     static char *standard[] = {"before", "2M", "2000", "4000", "8000", "16000"};
     if (argc == 1)
         argv = standard, argc = sizeof standard / sizeof *standard;
-    lab.rank = clab_job_rank(lab.job);
     lab.ranks = clab_job_ranks(lab.job);
     lab.straggler = lab.ranks - 1;
-    lab.bytes = clab_must_size(lab.job, argc > 2 ? argv[1] : NULL, FLOATS * sizeof *lab.x, usage);
+    lab.bytes = (double)clab_must_size(lab.job, argc > 2 ? argv[1] : NULL, FLOATS * sizeof *lab.x, usage);
     must(clab_alloc(lab.job, FLOATS * sizeof *lab.x, (void **)&lab.x));
     must(clab_alloc(lab.job, (size_t)lab.ranks * sizeof *lab.all, (void **)&lab.all));
     for (int i = 2; i < argc; i++)
