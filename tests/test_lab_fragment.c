@@ -127,35 +127,32 @@ static void test_a_slab_is_the_end_of_the_highest_block_that_fits(void **state)
 
 // ---- the arena -----------------------------------------------------------------------------------------------
 
-static struct arena arena;
-
-static void arena_open(struct device *d)
+static void arena_open(struct allocator *a)
 {
-    memset(&arena, 0, sizeof arena);
     memset(owner, 0, sizeof owner);
-    *d = (struct device){.arena = &arena};
-    assert_int_equal(pool_create(GRANULES, &d->pool), CLAB_OK);
+    *a = (struct allocator){0};
+    assert_int_equal(pool_create(GRANULES, &a->pool), CLAB_OK);
 }
 
 static void test_small_buffers_share_slabs_of_their_class(void **state)
 {
     (void)state;
-    struct device d;
+    struct allocator a;
     struct buffer small[20], large = {.granules = 5};
-    arena_open(&d);
+    arena_open(&a);
     for (int i = 0; i < 20; i++) {
         small[i] = (struct buffer){.granules = 1 + i % 4};
-        assert_int_equal(take(&d, &small[i]), CLAB_OK);
+        assert_int_equal(take(&a, &small[i]), CLAB_OK);
         mark(small[i].first, small[i].granules > 2 ? 4 : small[i].granules, 1);
         assert_true(small[i].first >= GRANULES - 5 * SLAB); // 5 of one, 5 of two, 10 of four: 1, 1 and 3 slabs
     }
-    assert_int_equal(take(&d, &large), CLAB_OK);
+    assert_int_equal(take(&a, &large), CLAB_OK);
     assert_int_equal(large.first, 0);
     const int first = small[7].first;
-    give(&d, &small[7]);
-    assert_int_equal(take(&d, &small[7]), CLAB_OK); // the same place
+    give(&a, &small[7]);
+    assert_int_equal(take(&a, &small[7]), CLAB_OK); // the same place
     assert_int_equal(small[7].first, first);
-    pool_destroy(&d.pool);
+    pool_destroy(&a.pool);
 }
 
 // ---- the workload, and what comes of it ----------------------------------------------------------------------
@@ -168,28 +165,28 @@ struct result {
 static struct result run(bool with_arena, int seed)
 {
     struct workload w = {0};
-    struct device d;
+    struct allocator a;
     struct result r = {.done = STEPS};
-    arena_open(&d);
+    arena_open(&a);
     assert_int_equal(workload_make(STEPS, seed, &w), CLAB_OK);
     struct buffer *buffers = calloc((size_t)w.nbuffers, sizeof *buffers);
     assert_non_null(buffers);
     for (const struct event *e = w.events; e < w.events + w.n; e++) {
         struct buffer *b = &buffers[e->buffer];
         if (e->kind == GIVE)
-            with_arena ? give(&d, b) : pool_give(&d.pool, b->first);
+            with_arena ? give(&a, b) : pool_give(&a.pool, b->first);
         if (e->kind != TAKE)
             continue;
         r.asked = b->granules = e->granules;
-        pool_look(&d.pool, &r.free, &r.largest);
-        if ((with_arena ? take(&d, b) : pool_take(&d.pool, b->granules, &b->first)) != CLAB_OK) {
+        pool_look(&a.pool, &r.free, &r.largest);
+        if ((with_arena ? take(&a, b) : pool_take(&a.pool, b->granules, &b->first)) != CLAB_OK) {
             r.done = e->step;
             break;
         }
     }
     free(buffers);
     free(w.events);
-    pool_destroy(&d.pool);
+    pool_destroy(&a.pool);
     return r;
 }
 

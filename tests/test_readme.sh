@@ -42,6 +42,14 @@ names_options_that_exist() {
     done < <(grep -oh '\./commlab [a-z]* [^`|#]*' README.md labs/*/*.md | sed 's/^\.\/commlab //')
 }
 
+# includes_few_headers FILE: of the kit clab.h and train/train.h; else those of the file's own folder.
+includes_few_headers() {
+    while IFS= read -r line; do
+        [[ $line =~ ^#include\ \"(clab|train/train)\.h\"$ ]] && continue
+        [[ $line =~ ^#include\ \"([^/]+\.h)\"$ && -f $(dirname "$1")/${BASH_REMATCH[1]} ]] || return 1
+    done < <(grep '^#include "' "$1")
+}
+
 every_lab_is_whole() {
     for folder in labs/[0-9][0-9]-*; do
         for file in lab.md lab.conf before.c after.c predict.txt plot.gp hints/1.md hints/2.md hints/3.md; do
@@ -51,9 +59,13 @@ every_lab_is_whole() {
         for program in before after; do
             why="$folder/$program.c has $(wc -l <"$folder/$program.c") lines, not 60 to 150"
             [ "$(wc -l <"$folder/$program.c")" -ge 60 ] && [ "$(wc -l <"$folder/$program.c")" -le 150 ] || return 1
-            why="$folder/$program.c includes more of the kit than clab.h and train/train.h"
-            grep -q '^#include "clab.h"' "$folder/$program.c" &&
-                ! grep '^#include "' "$folder/$program.c" | grep -qvx '#include "\(clab\|train/train\)\.h"' || return 1
+            why="$folder/$program.c includes more than clab.h, train/train.h and headers of its own folder"
+            grep -q '^#include "clab.h"' "$folder/$program.c" && includes_few_headers "$folder/$program.c" || return 1
+        done
+        for header in "$folder"/*.h; do
+            [ -e "$header" ] || continue
+            why="$header includes more than clab.h, train/train.h and headers of its own folder"
+            includes_few_headers "$header" || return 1
         done
     done
 }

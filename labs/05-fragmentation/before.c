@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Before: a training job that allocates each buffer from one memory, and registers it each time it communicates.
+// Before: a training job that allocates each buffer from one heap, and registers it each time it communicates.
 //
 //   before [-n RANKS] [--backend B] [BYTES STEPS SEED]
 //
 // - Large and small, for a moment or for long: all buffers come from the same free blocks, by best fit, with splitting
-//   and coalescing (pool.h). The job itself is in training.h and workload.h, the same as after's.
+//   and coalescing (pool.h).
+// - A buffer is registered for one collective, and let go after it.
+// What the job asks for is in workload.h, and what is around that in training.h, the same as after's.
 
 #include "clab.h"
+#include "device.h"
+#include "measure.h"
 #include "pool.h"
 #include "training.h"
 
@@ -14,35 +18,62 @@ static const char about[] =
     "A training job that allocates each buffer from one memory, and registers it each time it communicates.\n"
     "Reports how many steps found their memory, what was free at the last, and what registration took.";
 
-static int take(struct device *d, struct buffer *b)
+struct allocator {
+    struct pool pool; // all buffers
+};
+
+//   errors: CLAB_ENOMEM, which ends the training
+static int take(struct allocator *a, struct buffer *b)
 {
-    return pool_take(&d->pool, b->granules, &b->first);
+    return pool_take(&a->pool, b->granules, &b->first);
 }
 
-static void give(struct device *d, struct buffer *b)
+static void give(struct allocator *a, const struct buffer *b)
 {
-    pool_give(&d->pool, b->first);
+    pool_give(&a->pool, b->first);
 }
 
-static size_t enroll(struct device *d, struct buffer *b)
+// Sums a buffer over the ranks, where the system lets them, registered.
+static void sum(const struct device *d, const struct buffer *b, struct cost *cost)
 {
-    const size_t bytes = (size_t)b->granules * d->granule;
-    must(clab_register(d->job, d->memory + (size_t)b->first * d->granule, bytes, &b->registration));
-    return bytes;
+    struct clab_registration *registration = NULL;
+    const double start = clab_seconds();
+    if (d->registers) {
+        must(clab_register(d->job, device_at(d, b->first), device_bytes(d, b), &registration));
+        cost->registered += (double)device_bytes(d, b);
+    }
+    const double ready = clab_seconds();
+    device_sum(d, b);
+    const double summed = clab_seconds();
+    clab_unregister(d->job, registration);
+    cost->registering += ready - start + clab_seconds() - summed;
 }
 
-static void expel(struct device *d, struct buffer *b)
+// Until a buffer finds no memory, or the last step is done.
+static void train(struct training *t, struct allocator *a)
 {
-    clab_unregister(d->job, b->registration);
-}
-
-static void finish(struct device *d)
-{
-    (void)d;
+    for (const struct event *e = t->workload.events; e < t->workload.events + t->workload.n; e++) {
+        struct buffer *b = training_begin(t, e, &a->pool);
+        const double start = clab_seconds();
+        if (e->kind == TAKE && take(a, b) != CLAB_OK)
+            return;
+        if (e->kind == SUM)
+            sum(&t->device, b, measure_cost(&t->measure, e->step));
+        if (e->kind == GIVE)
+            give(a, b);
+        training_end(t, e, clab_seconds() - start);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static const struct allocator best_fit = {take, give, enroll, expel, finish};
-    return training(argc, argv, about, &best_fit, NULL);
+    struct training t;
+    struct allocator a = {0};
+    training_open(argc, argv, about, &t);
+    must(pool_create(GRANULES, &a.pool));
+    train(&t, &a);
+    measure_report(&t.measure, &t.device);
+    pool_destroy(&a.pool);
+    training_close(&t);
+    return 0;
 }
