@@ -83,7 +83,7 @@ struct clab_bootstrap {
     //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as it
     //   was), CLAB_EMISMATCH (of bytes), those of meanwhile
     int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *mine, size_t bytes, void *all);
-    // Tell all ranks, this one included. Never waits.
+    // Tell all ranks, this one included. Never waits, but 1 s at most for a teller that has been passed by thousands.
     void (*tell)(struct clab_bootstrap *, const struct clab_notice *);
     // The next notice that this rank has not heard, if there is one. Never waits; a look costs well under 1 us.
     bool (*hear)(struct clab_bootstrap *, struct clab_notice *notice_p);

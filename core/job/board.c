@@ -2,9 +2,12 @@
 // The notice board of a host: a ring of lines that all may write and everybody reads at their own pace.
 // - A line is two words and its number, which is written last and looked at twice (a sequence lock, Lameter 2005).
 // - Who falls behind by a whole ring misses the oldest: what it says of ranks can be read from their seats as well.
-// - Who is killed while writing holds readers up for `patience`, and then they go on without that line.
+// - Who is killed while writing holds readers up for `patience`, and then they go on without that line. So does who tells
+//   a whole ring later, into the same line: a writer that had no core meanwhile would else end by spoiling the new one.
 
 #include "job/control.h"
+
+#include <sched.h>
 
 #include "base/clock.h"
 
@@ -33,12 +36,27 @@ static struct clab_notice unpack(const uint64_t words[2])
     };
 }
 
+// Wait for who writes the line that was told a whole ring before `number`.
+static void await_last_writer(struct clab_board_line *line, uint64_t number)
+{
+    if (number < CLAB_BOARD_NOTICES)
+        return;
+    const uint64_t last = number + 1 - CLAB_BOARD_NOTICES;
+    for (double since = 0; atomic_load(&line->number) != last; sched_yield()) {
+        const double now = clab_now();
+        since = since > 0 ? since : now;
+        if (now - since > patience)
+            return;
+    }
+}
+
 void clab_control_tell(struct clab_control *control, const struct clab_notice *notice)
 {
     const uint64_t number = atomic_fetch_add(&control->told, 1);
     struct clab_board_line *line = line_of(control, number);
     uint64_t words[2];
     pack(notice, words);
+    await_last_writer(line, number);
     atomic_store(&line->number, 0);
     atomic_store(&line->words[0], words[0]);
     atomic_store(&line->words[1], words[1]);
