@@ -357,6 +357,37 @@ static void test_neither_copies_nor_missing_overlap_change_what_is_learnt(void *
     assert_trains_as_one_rank(3, 1, (struct clab_ddp_options){.cap = 600, .no_overlap = true, .copies = true});
 }
 
+// Alone, with buckets in between, and alone again: rank 0 tells whether its gradients are where they were.
+static int train_alone_again(int rank)
+{
+    struct clab_ddp *ddp;
+    double loss;
+    if (open_job(BATCH, &me) || pass(&me, 0, BATCH, 0, 1, false, NULL, &loss))
+        return 1;
+    const struct clab_parameter *p = clab_mlp_parameters(me.mlp);
+    const float *before = p[0].gradient, value = before[0];
+    if (clab_ddp_create(me.comm, clab_mlp_parameters(me.mlp), 2 * LAYERS, &options, &ddp))
+        return 2;
+    clab_ddp_destroy(ddp);
+    if (p[0].gradient)
+        return 3;
+    if (pass(&me, 0, BATCH, 0, 1, false, NULL, &loss))
+        return 4;
+    left->others[rank] = p[0].gradient == before && before[0] == value;
+    close_job(&me);
+    return 0;
+}
+
+static void test_who_trains_alone_again_has_the_same_memory(void **state)
+{
+    (void)state;
+    nranks = 1;
+    options = (struct clab_ddp_options){.cap = 600};
+    left->others[0] = 0;
+    assert_int_equal(run_job(ranks(1), train_alone_again), 0);
+    assert_int_equal(left->others[0], 1);
+}
+
 static void test_accumulated_passes_are_one_pass_of_the_larger_batch(void **state)
 {
     (void)state;
@@ -533,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_buckets_are_printed_with_parameters_and_sizes),
         cmocka_unit_test(test_ranks_train_as_one_rank_with_the_whole_batch),
         cmocka_unit_test(test_neither_copies_nor_missing_overlap_change_what_is_learnt),
+        cmocka_unit_test(test_who_trains_alone_again_has_the_same_memory),
         cmocka_unit_test(test_accumulated_passes_are_one_pass_of_the_larger_batch),
         cmocka_unit_test(test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there),
         cmocka_unit_test(test_unused_gradients_are_zero_before_any_other_is_ready),

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mix.h"
@@ -109,8 +110,9 @@ static int allocate(struct clab_mlp *mlp, const int widths[])
     mlp->inputs = calloc(layers + 1, sizeof *mlp->inputs);
     if (!mlp->widths || !mlp->skipped || !mlp->parameters || !mlp->inputs)
         return CLAB_ENOMEM;
-    for (size_t l = 0; l <= layers; l++)
-        columns += (size_t)(mlp->widths[l] = widths[l]);
+    memcpy(mlp->widths, widths, (layers + 1) * sizeof *widths);
+    for (size_t l = 1; l <= layers; l++)
+        columns += (size_t)widths[l];
     mlp->shape.widths = mlp->widths;
     CLAB_TRY(clab_alloc(mlp->job, clab_mlp_count(&mlp->shape) * each, (void **)&mlp->values));
     CLAB_TRY(clab_alloc(mlp->job, columns * rows * each, (void **)&mlp->outputs));
@@ -257,7 +259,8 @@ static int place_gradients(struct clab_mlp *mlp)
         is_placed = is_placed && mlp->parameters[p].gradient;
     if (is_placed)
         return CLAB_OK;
-    CLAB_TRY(clab_alloc(mlp->job, clab_mlp_count(&mlp->shape) * sizeof(float), (void **)&mlp->gradients));
+    if (!mlp->gradients) // they may have been elsewhere meanwhile
+        CLAB_TRY(clab_alloc(mlp->job, clab_mlp_count(&mlp->shape) * sizeof(float), (void **)&mlp->gradients));
     gradient = mlp->gradients;
     for (int p = 0; p < n; gradient += mlp->parameters[p++].count)
         mlp->parameters[p].gradient = gradient;
