@@ -5,6 +5,8 @@
 #include "comm_fixture.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -241,6 +243,62 @@ static void test_who_only_waits_has_no_thread(void **state)
     assert_true(told->signals[1] > none);
 }
 
+// This process's threads that are not scheduled by `policy`.
+static int threads_of_other_policy(int policy)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    for (struct dirent *task; tasks && (task = readdir(tasks));)
+        n += *task->d_name != '.' && sched_getscheduler(atoi(task->d_name)) != policy;
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
+static int sum_as_a_batch(struct clab_comm *comm, int rank)
+{
+    if (sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}))
+        return CLAB_ESYS;
+    const int others = threads_of_other_policy(SCHED_BATCH); // a sanitizer's
+    CLAB_TRY(wait_at_1(comm, rank)); // the thread has worked: it has long said how it is to be scheduled
+    told->cores[rank] = threads_of_other_policy(SCHED_BATCH) - others;
+    return CLAB_OK;
+}
+
+static void test_the_thread_keeps_the_policy_of_its_program(void **state)
+{
+    (void)state;
+    const char *text = run_all(2, just_act, sum_as_a_batch, "20s", 0);
+    assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
+    assert_int_equal(told->signals[0], 1);
+    assert_int_equal(told->cores[0], 0);
+}
+
+// No address space has room for a thread's stack.
+static int sum_without_a_thread(struct clab_comm *comm, int rank)
+{
+    struct clab_work *work;
+    pthread_attr_t attributes;
+    if (rank == 1)
+        stay_away(1); // so that the sum is under way at rank 0
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, (size_t)1 << 50) || pthread_setattr_default_np(&attributes))
+        return CLAB_ESYS;
+    CLAB_TRY(clab_allreduce_start(comm, in, out, LARGE, CLAB_F32, CLAB_SUM, &work));
+    told->signals[rank] = *clab_job_progress(job, NULL);
+    told->ready++;
+    return clab_work_wait(work);
+}
+
+static void test_without_room_for_a_thread_calls_make_progress(void **state)
+{
+    (void)state;
+    const char *text = run_all(2, just_act, sum_without_a_thread, "20s", 0);
+    assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
+    assert_int_equal(told->signals[0], 'm');
+    assert_text_has(text, "no thread can be started (Resource temporarily unavailable): progress is made in calls");
+}
+
 static double cpu_seconds(void)
 {
     struct rusage usage;
@@ -321,6 +379,8 @@ int main(void)
         cmocka_unit_test_setup(test_what_is_under_way_holds_no_close, use_shm),
         cmocka_unit_test_setup(test_who_exits_without_a_close_ends, use_shm),
         cmocka_unit_test_setup(test_who_only_waits_has_no_thread, use_shm),
+        cmocka_unit_test_setup(test_the_thread_keeps_the_policy_of_its_program, use_shm),
+        cmocka_unit_test_setup(test_without_room_for_a_thread_calls_make_progress, use_shm),
         cmocka_unit_test_setup(test_the_thread_leaves_the_core_while_nothing_moves, use_shm),
         cmocka_unit_test_setup(test_the_choice_is_by_free_cores, use_shm),
         cmocka_unit_test_setup(test_a_choice_that_is_none_is_refused, use_shm),

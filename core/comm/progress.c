@@ -103,16 +103,19 @@ const char *clab_job_progress(const struct clab_job *job, const char **why_p)
 // ---- the thread ----------------------------------------------------------------------------------------------
 
 // Who shares its core with a computation is to get it as soon as it wakes, and for a moment: where the scheduler knows
-// slices of its own for a thread (Linux 6.12), a short one. Else nothing changes.
+// slices of its own for a thread (Linux 6.12), a short one. Elsewhere, and where its policy has no slices, nothing
+// changes; the policy stays what the program's is.
 static void ask_for_short_slices(void)
 {
-    const struct { // struct sched_attr of sched_setattr(2), which not every C library has
+    enum { KEEP_POLICY = 0x08 }; // SCHED_FLAG_KEEP_POLICY
+    const struct {               // struct sched_attr of sched_setattr(2), which not every C library has
         uint32_t size, policy;
         uint64_t flags;
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period; // ns
-    } attributes = {.size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
+    } attributes = {
+        .size = sizeof attributes, .flags = KEEP_POLICY, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
@@ -157,7 +160,7 @@ static void *work(void *of)
     return NULL;
 }
 
-// Signals are the program's.
+// Signals are the program's. Returns 0, or pthread_create's error number.
 static int start_thread(struct clab_progress *p)
 {
     sigset_t all, before;
@@ -166,6 +169,13 @@ static int start_thread(struct clab_progress *p)
     const int failed = pthread_create(&p->thread, NULL, work, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
+}
+
+static void destroy(struct clab_progress *p)
+{
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
 }
 
 static void end_running(void)
@@ -187,10 +197,11 @@ void clab_progress_begin(struct clab_job *job)
     p->launcher = getenv("CLAB_CORES") ? getppid() : 0;
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->wake, NULL);
-    if (start_thread(p) != 0) {
-        clab_warn("no thread can be started (%m): progress is made in calls");
+    const int failed = start_thread(p);
+    if (failed) {
+        clab_warn("no thread can be started (%s): progress is made in calls", strerror(failed));
         choose(job, in_calls, "no thread can be started");
-        free(p);
+        destroy(p);
         return;
     }
     job->progress = running = p;
@@ -209,9 +220,7 @@ void clab_progress_end(struct clab_job *job)
     pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->mutex);
     pthread_join(p->thread, NULL);
-    pthread_cond_destroy(&p->wake);
-    pthread_mutex_destroy(&p->mutex);
-    free(p);
+    destroy(p);
     job->progress = running = NULL;
 }
 
