@@ -15,8 +15,8 @@
 //   CLAB_EMISMATCH: found by messages that do not match, and by ranks of a host that wait for each other. CLAB_CHECK=1
 //   finds it before each collective, on any hosts, also where messages would let some ranks go on: each rank tells its
 //   next one what it calls, a message of 24 bytes that all wait for.
-// - After a failure, one rank of each host reports who is missing where, from what all have recorded (CLAB_FLIGHT=0: none;
-//   CLAB_FLIGHT=FILE: the last 64 operations of each rank are appended to FILE as well).
+// - After a failure, one rank of each host reports who is missing where, from what all have recorded (CLAB_FLIGHT=0:
+//   none; CLAB_FLIGHT=FILE: the last 64 operations of each rank are appended to FILE as well).
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.
@@ -52,9 +52,9 @@ int clab_job_rank(const struct clab_job *job);
 int clab_job_ranks(const struct clab_job *job);
 const char *clab_job_backend(const struct clab_job *job);
 
-// Who moves what has been started, while this rank computes: "thread", a thread of the library; "manual", nobody but calls;
-// "virtual", the described network. CLAB_PROGRESS (auto, thread or manual) decides: auto is a thread where each rank has a
-// second core, or an emulated wire leaves the cores free. *why_p (or NULL): in words.
+// Who moves what has been started, while this rank computes: "thread", a thread of the library; "manual", nobody but
+// calls; "virtual", the described network. CLAB_PROGRESS (auto, thread or manual) decides: auto is a thread where
+// each rank has a second core, or an emulated wire leaves the cores free. *why_p (or NULL): in words.
 const char *clab_job_progress(const struct clab_job *job, const char **why_p);
 
 // Memory that peers reach fastest (shared, registered, device), 64-byte aligned, uninitialised. bytes >= 0.
@@ -65,11 +65,12 @@ void clab_free(struct clab_job *job, void *memory); // NULL is fine
 // Register memory that will be communicated from and to, as a network card demands: by libfabric's fi_mr_reg where the
 // provider registers; else its pages are locked in RAM (mlock), within what this process may lock (ulimit -l). On the
 // backend sim it is nothing, and takes no time.
-// - Collectives take any memory, registered or not: this is for programs that keep registrations, or time them. Each call
-//   registers anew, also what clab_alloc has registered.
+// - Collectives take any memory, registered or not: this is for programs that keep registrations, or time them. Each
+//   call registers anew, also what clab_alloc has registered.
 // - Registrations do not overlap: locked pages are not counted, so the first to be let go would free them of all.
 //   memory: the start of a page, bytes > 0; registered up to the end of the last page
-//   errors: CLAB_EINVAL, CLAB_EUNSUPPORTED (the system allows no more; one line says how much it does), CLAB_ENOMEM, CLAB_ESYS
+//   errors: CLAB_EINVAL, CLAB_EUNSUPPORTED (the system allows no more; one line says how much it does), CLAB_ENOMEM,
+//           CLAB_ESYS
 int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_registration **registration_p);
 void clab_unregister(struct clab_job *job, struct clab_registration *registration); // NULL is fine
 
@@ -109,7 +110,8 @@ struct clab_comm_setup {
 struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm);
 
 // Use `algorithm` ("ring", ...; "native": what the backend's library has of its own; "auto": that, or else by the
-// measured table) with `lanes` (0: the algorithm's own, and with "native" and "auto") for `collective` from now on. All ranks must say the same (else their next call answers CLAB_EMISMATCH).
+// measured table) with `lanes` (0: the algorithm's own, and with "native" and "auto") for `collective` from now on.
+// All ranks must say the same (else their next call answers CLAB_EMISMATCH).
 //   errors: CLAB_ENOENT (unknown; the line lists those there are), CLAB_EINVAL (lanes)
 int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collective, const char *algorithm, int lanes);
 
@@ -203,23 +205,24 @@ int clab_work_test(struct clab_work *work, bool *done_p);
 
 // ---- reporting -----------------------------------------------------------------------------------------------
 
-// Seconds, monotonic, the same clock on all ranks of a host. On the backend sim it is this rank's virtual time: it starts
-// at 0, and moves by what is waited for and by what clab_compute is told.
+// Seconds, monotonic, the same clock on all ranks of a host. On the backend sim it is this rank's virtual time: it
+// starts at 0, and moves by what is waited for and by what clab_compute is told.
 double clab_seconds(void);
 
 // What this rank computes from begin to end, under a name of at most 31 characters, for the trace: --trace FILE, or
-// CLAB_TRACE, writes what all ranks did when, for Perfetto (commlab trace). May be nested. Without a trace it is nothing.
+// CLAB_TRACE, writes what all ranks did when, for Perfetto (commlab trace). May be nested. Without a trace it is
+// nothing.
 void clab_span_begin(struct clab_job *job, const char *name);
 void clab_span_end(struct clab_job *job);
 
-// Say what this rank has just computed, itself: operations of a precision, and bytes of its memory read or written. On the
-// backend sim its clock moves by the longer of the two, at the peaks of the network's [compute], which is a span of the
-// trace; on others nothing happens, since the work itself took its time. flop, bytes >= 0
+// Say what this rank has just computed, itself: operations of a precision, and bytes of its memory read or written.
+// On the backend sim its clock moves by the longer of the two, at the peaks of the network's [compute], which is a
+// span of the trace; on others nothing happens, since the work itself took its time. flop, bytes >= 0
 //   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute, and flop > 0)
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
 
-// How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1. In
-// virtual time, which is exact, always 1.
+// How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1.
+// In virtual time, which is exact, always 1.
 int clab_repeats(double seconds, double once);
 // How many samples of the same are worth while: `wanted`. In virtual time, where each is like the first, 1.
 int clab_samples(int wanted);
@@ -233,11 +236,13 @@ int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, 
 // `about` (lines), and the options of all labs, and exit.
 void clab_help(int argc, char **argv, const char *arguments, const char *about);
 
-// In a lab's main: print what failed and end this rank (the launcher then ends the job). What clab_job_open refuses it has
-// said itself: wrong options end the program with status 2.
+// In a lab's main: print what failed and end this rank (the launcher then ends the job). What clab_job_open refuses
+// it has said itself: wrong options end the program with status 2.
 #define must(expr) clab_must((expr), #expr, __FILE__, __LINE__)
 void clab_must(int err, const char *text, const char *file, int line);
 
 // The size that an argument names ("8", "64K"): above 0, at most 1 GiB, a multiple of `unit`. If it does not, or there
 // is none (NULL), rank 0 prints `usage`, and every rank ends with status 2.
 size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage);
+// The same of a number from 1 to `most`.
+int clab_must_count(const struct clab_job *job, const char *text, int most, const char *usage);

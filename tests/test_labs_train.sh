@@ -52,6 +52,22 @@ lab_08_predicts_what_sim_measures() {
 says_which_arguments_it_wants() {
     run 2 "$build/labs/08-buckets/before" -n 1 4 16 && grep -q 'give LAYERS WIDTH ROWS REPEAT' "$scratch/err"
 }
+# too_much WORDS ARGS...: one line of all ranks, beside the launcher's that says which one ended first.
+too_much() {
+    local words=$1
+    shift
+    run 2 "$@" || return 1
+    why="not one line with '$words': $(cat "$scratch/err")"
+    sed -i '/exited with status 2$/d' "$scratch/err"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -qF -- "$words" "$scratch/err"
+}
+says_how_much_is_too_much() {
+    local program
+    for program in before after; do
+        too_much "'300': give LAYERS" "$build/labs/08-buckets/$program" -n 2 300 64 1 1 &&
+            too_much "'5000': give BYTES" "$build/labs/05-fragmentation/$program" -n 2 8M 5000 || return 1
+    done
+}
 
 if grep -q '✗ inih' "$build/probes.txt"; then
     skip 'built without inih, so lab.conf can not be read' all
@@ -60,5 +76,5 @@ fi
 check_each counts_bytes_through_rank_0
 if grep -q '✓ libfabric' "$build/probes.txt"; then check runs_on_ofi; else skip 'this build has no backend ofi' runs_on_ofi; fi
 check_each runs_over_an_emulated_wire lab_03_predicts_what_sim_measures lab_08_predicts_what_sim_measures \
-    says_which_arguments_it_wants
+    says_which_arguments_it_wants says_how_much_is_too_much
 exit $failed

@@ -50,16 +50,27 @@ void clab_must(int err, const char *text, const char *file, int line)
     exit(is_said && err == CLAB_EINVAL ? STATUS_USAGE : EXIT_FAILURE);
 }
 
-size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage)
+// A number above 0 that `text` has, at most `most`, a multiple of `unit`.
+static size_t must_number(const struct clab_job *job, const char *text, size_t unit, size_t most, const char *usage)
 {
-    size_t bytes;
-    if (text && clab_parse_size(text, &bytes) == CLAB_OK && bytes && bytes <= (size_t)1 << 30 && bytes % unit == 0)
-        return bytes;
+    size_t number;
+    if (text && clab_parse_size(text, &number) == CLAB_OK && number && number <= most && number % unit == 0)
+        return number;
     if (clab_job_rank(job) == 0 && text && *text)
         fprintf(stderr, "%s: '%s': %s\n", program_invocation_short_name, text, usage);
     else if (clab_job_rank(job) == 0)
         fprintf(stderr, "%s: an argument is missing: %s\n", program_invocation_short_name, usage);
     exit(STATUS_USAGE);
+}
+
+size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage)
+{
+    return must_number(job, text, unit, (size_t)1 << 30, usage);
+}
+
+int clab_must_count(const struct clab_job *job, const char *text, int most, const char *usage)
+{
+    return (int)must_number(job, text, 1, (size_t)most, usage);
 }
 
 // ---- a row for people ----------------------------------------------------------------------------------------

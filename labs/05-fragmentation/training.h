@@ -62,8 +62,7 @@ static inline void training_open(int argc, char **argv, const char *about, struc
     clab_help(argc, argv, "[BYTES STEPS SEED]", text);
     must(clab_job_open(&argc, argv, &t.job));
     const size_t bytes = clab_must_size(t.job, argc > 1 ? argv[1] : "8M", GRANULES * (size_t)64, usage);
-    const int steps = (int)clab_must_size(t.job, argc > 2 ? argv[2] : "96", 1, usage);
-    must(steps <= MOST_STEPS ? CLAB_OK : CLAB_EINVAL);
+    const int steps = clab_must_count(t.job, argc > 2 ? argv[2] : "96", MOST_STEPS, usage);
     must(workload_make(steps, (int)clab_must_size(t.job, argc > 3 ? argv[3] : "1", 1, usage), &t.workload));
     must((t.buffers = calloc((size_t)t.workload.nbuffers, sizeof *t.buffers)) ? CLAB_OK : CLAB_ENOMEM);
     must(measure_create(steps, &t.measure));

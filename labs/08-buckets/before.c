@@ -12,7 +12,7 @@
 #include "clab.h"
 #include "train/train.h"
 
-enum { MOST_LAYERS = 256, TRAINED = 4, SEED = 1, SAMPLES = 9, STEPS = 2 };
+enum { MOST_LAYERS = 256, MOST = 1 << 30, TRAINED = 4, SEED = 1, SAMPLES = 9, STEPS = 2 };
 static const float rate = 0.02f;
 static const char about[] =
     "Data parallel training whose gradients are averaged after the backward pass: one collective a parameter, or one.\n"
@@ -20,7 +20,7 @@ static const char about[] =
     "  LAYERS WIDTH       at most 256 layers, each so wide (24 64)\n"
     "  ROWS REPEAT        samples a rank, and how often its batch holds each (128 1)\n"
     "  CAP...             bytes of a bucket: after's\n";
-static const char usage[] = "give LAYERS WIDTH ROWS REPEAT [CAP...], as in 24 64 128 1 65536";
+static const char usage[] = "give LAYERS WIDTH ROWS REPEAT [CAP...], at most 256 layers, as in 24 64 128 1 65536";
 
 // x, wanted, gradient: (rows * repeat, width); flat: all gradients, (count)
 struct trainer {
@@ -134,13 +134,13 @@ int main(int argc, char **argv)
 {
     struct trainer t = {.layers = 24, .width = 64, .rows = 128, .repeat = 1};
     int *settings[] = {&t.layers, &t.width, &t.rows, &t.repeat};
+    const int most[] = {MOST_LAYERS, MOST, MOST, MOST};
     clab_help(argc, argv, "[LAYERS WIDTH ROWS REPEAT [CAP...]]", about);
     must(clab_job_open(&argc, argv, &t.job));
     must(clab_comm_create(t.job, &t.comm));
     must(clab_comm_set_algorithm(t.comm, CLAB_ALLREDUCE, "halving_doubling", 1));
     for (int i = 0; i < 4 && argc > 1; i++)
-        *settings[i] = (int)clab_must_size(t.job, i + 1 < argc ? argv[i + 1] : NULL, 1, usage);
-    must(t.layers <= MOST_LAYERS ? CLAB_OK : CLAB_EINVAL);
+        *settings[i] = clab_must_count(t.job, i + 1 < argc ? argv[i + 1] : NULL, most[i], usage);
     measure_all(&t);
     clab_comm_destroy(t.comm);
     clab_job_close(t.job);
