@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "lab.h"
 #include "needs.h"
+#include "train/parameters.h"
 
 #define GOOD               \
     "[lab]\n"              \
@@ -108,12 +109,36 @@ static void test_each_mistake_is_refused_with_its_line(void **state)
     }
 }
 
+// What a loss after three steps may differ by: an element of a gradient passes the sums over a rank's rows and over at
+// most 64 ranks; relative to what a step moves.
+static void assert_losses_are_bound(const char *path, int rows)
+{
+    struct lab_conf conf;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(lab_conf_read(file, path, &conf), CLAB_OK);
+    fclose(file);
+    const double bound = 100 * clab_parameters_bound(3, rows + 64, 1, 0); // percent
+    const double apart = lab_conf_quantity(&conf, "loss/x")->apart;
+    if (!(apart >= bound && apart < 1.1 * bound))
+        fail_msg("%s: losses may be %g %% apart, where %g %% is derived", path, apart, bound);
+}
+
+static void test_losses_may_part_by_what_is_derived(void **state)
+{
+    (void)state;
+    needs_inih();
+    assert_losses_are_bound("labs/03-dataparallel/lab.conf", 16);
+    assert_losses_are_bound("labs/08-buckets/lab.conf", 128);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings_and_quantities_are_read),
         cmocka_unit_test(test_a_variant_changes_what_it_says_and_only_when_used),
         cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
+        cmocka_unit_test(test_losses_may_part_by_what_is_derived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
