@@ -52,7 +52,7 @@ do for [terminal in terminals] {
     set multiplot
     set xrange [RANKS_min / 1.3 : RANKS_max * 1.3]
     set xlabel "ranks"
-    set tmargin at screen 0.85
+    set tmargin at screen 0.82
     set bmargin at screen 0.13
     set lmargin at screen 0.11
     set rmargin at screen 0.47
