@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The model of lab 02: a training step whose gradients are reduced a layer at a time, after the backward pass or beside it.
+// The model of lab 02: a training step whose gradients are reduced a layer at a time, after the backward pass or
+// beside it.
 //
-// - What computing takes is a machine's own: a short run of before says it (forward, backward, update), and the layers are
-//   alike. A layer's backward pass is two products, of which the first gives its gradients, and layer 0 has only that:
-//   the k-th of L layers' gradients are there after (2 k - 1) / (2 L - 1) of the pass.
+// - What computing takes is a machine's own: a short run of before says it (forward, backward, update), and the
+//   layers are alike. A layer's backward pass is two products, of which the first gives its gradients, and layer 0
+//   has only that: the k-th of L layers' gradients are there after (2 k - 1) / (2 L - 1) of the pass.
 // - What a layer's reduction takes is the network's (sim/train.h), one after another.
 // - Beside it the backward pass goes on only if somebody moves messages meanwhile: comm/progress.h says whether. Where
 //   nobody does, after is predicted to be no faster than before.

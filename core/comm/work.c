@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Works: what has been started on a communicator and is not over.
 // - Collectives proceed one at a time, in the order they were started; sends and receives beside them.
-// - Progress is made in start, test and wait, and by a thread beside them (progress.h). A wait spins, yields and sleeps as the backend sees fit (idle), and ends
-//   when the work does, when the communicator is revoked (revoke.c), when the awaited peer has left the job, or when
-//   nothing has moved for the job's timeout.
+// - Progress is made in start, test and wait, and by a thread beside them (progress.h). A wait spins, yields and sleeps
+//   as the backend sees fit (idle), and ends when the work does, when the communicator is revoked (revoke.c), when the
+//   awaited peer has left the job, or when nothing has moved for the job's timeout.
 // - The first error poisons the communicator: works under way answer with it, later calls with CLAB_EPOISONED.
 
 #include <math.h>
@@ -19,8 +19,8 @@ enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
     LISTEN_EVERY = 16,       // calls that need not wait
 };
-// Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times. Who is
-// lost has not waited for that.
+// Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times. Who
+// is lost has not waited for that.
 static const double last_words_here = 0.1, last_words_afar = 2.0;
 
 static const double look_around_every = 0.5e-3; // s: to listen may be a system call

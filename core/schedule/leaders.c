@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two levels for short messages: in each node a star around its first rank, the leader, and doubling between the leaders.
-// With two nodes no more messages than in one star of all ranks, and the nodes work side by side.
+// Two levels for short messages: in each node a star around its first rank, the leader, and doubling between the
+// leaders. With two nodes no more messages than in one star of all ranks, and the nodes work side by side.
 //
 //     node 0     node 1             group = 3: 1 and 2 tell 0, while 4 and 5 tell 3;
 //      1          4                 0 and 3 exchange their sums;
@@ -11,8 +11,8 @@
 //
 // - A node may be a core that ranks share: few of its ranks' turns are then in vain.
 // - The last node may have fewer ranks than the others.
-// Source: Graham et al. 2011, "Cheetah: a framework for scalable hierarchical collective operations"; the leaders' part:
-// Thakur et al. 2005, section 4.
+// Source: Graham et al. 2011, "Cheetah: a framework for scalable hierarchical collective operations"; the leaders'
+// part: Thakur et al. 2005, section 4.
 
 #include "schedule/build.h"
 
@@ -20,6 +20,7 @@ struct shape {
     int group, nodes; // ranks a node, but perhaps of the last; nodes
 };
 
+// Who names no group gets one of ⌈√P⌉ ranks: then a star's messages and the leaders' number grow alike.
 static struct shape shape_of(const struct clab_problem *problem)
 {
     int P = problem->nranks, group = problem->group;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Data that the kit makes: sample i of a seed is the same whoever asks for it, in any order, on every machine.
 //
-// - A regression that a network of max(0, x) can learn: inputs are uniform in [-1, 1), target j is the larger of the inputs
-//   j and j + 1, modulo their number.
-// - Step s of a run takes samples s B ... (s + 1) B - 1: one global batch of B, whatever the number of ranks. Rank r of P
-//   has the rows r B/P ... (r + 1) B/P - 1 of it.
+// - A regression that a network of max(0, x) can learn: inputs are uniform in [-1, 1), target j is the larger of the
+//   inputs j and j + 1, modulo their number.
+// - Step s of a run takes samples s B ... (s + 1) B - 1: one global batch of B, whatever the number of ranks. Rank r
+//   of P has the rows r B/P ... (r + 1) B/P - 1 of it.
 #pragma once
 
 #include <stddef.h>

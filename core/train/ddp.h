@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Data parallel training: replicas whose gradients are averaged over all ranks, in buckets, while the backward pass goes on.
+// Data parallel training: replicas whose gradients are averaged over all ranks, in buckets, while the backward pass
+// goes on.
 //
 // - At the start all ranks get rank 0's parameters.
-// - Gradients appear in reverse order of the forward pass, and so are parameters put in buckets: one is full when it holds
-//   its cap or more. The first has a cap of its own, so that communication begins early.
+// - Gradients appear in reverse order of the forward pass, and so are parameters put in buckets: one is full when it
+//   holds its cap or more. The first has a cap of its own, so that communication begins early.
 // - A bucket *is* the memory of its gradients: what a backward pass writes there is sent from there, and the average
 //   arrives there. No copies (`copies` makes them, to see what they cost).
-// - A bucket's allreduce starts when its last gradient is ready and the buckets before it have started, so that all ranks start the
-//   same ones in the same order. Whether it proceeds meanwhile is the communicator's business.
-// - Parameters that this pass does not use are ready at once (find_unused): their gradient is 0, or what was accumulated.
-//   Without, their bucket would never start: finish says so.
+// - A bucket's allreduce starts when its last gradient is ready and the buckets before it have started, so that all
+//   ranks start the same ones in the same order. Whether it proceeds meanwhile is the communicator's business.
+// - Parameters that this pass does not use are ready at once (find_unused): their gradient is 0, or what was
+//   accumulated. Without, their bucket would never start: finish says so.
 // - Of a step of several passes (gradient accumulation) only the last one communicates.
 // Source: Li et al. 2020, PyTorch Distributed: Experiences on Accelerating Data Parallel Training.
 #pragma once
@@ -31,7 +32,7 @@ struct clab_ddp_options {
     bool copies; // gradients stay in memory of their own, and are copied to buckets and back
 };
 
-// Parameters go into buckets from the last to the first: bucket b holds parameters first[b] ... (first[b - 1] or n) - 1.
+// Parameters go into buckets from the last to the first: bucket b holds parameters first[b] to (first[b - 1] or n) - 1.
 //   counts: (n) elements; first: (n), filled. Returns how many buckets there are.
 int clab_buckets_plan(const size_t counts[], int n, size_t cap, size_t first_cap, int first[]);
 
@@ -65,7 +66,8 @@ int clab_ddp_broadcast(struct clab_ddp *ddp, float *values, size_t count);
 
 int clab_ddp_nbuckets(const struct clab_ddp *ddp);
 const struct clab_bucket *clab_ddp_bucket(const struct clab_ddp *ddp, int bucket);
-// Seconds that the last finish has waited: communication that no computation hid.
+// Seconds that the last finish has taken: communication that no computation hid and, with `copies`, the copies that it
+// makes meanwhile.
 double clab_ddp_exposed(const struct clab_ddp *ddp);
 // A table of the buckets: parameters, elements, MB.  errors: CLAB_ENOMEM
 int clab_ddp_print(const struct clab_ddp *ddp, FILE *file);

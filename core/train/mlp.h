@@ -4,9 +4,10 @@
 // - W of layer l is (widths[l], widths[l + 1]), row after row; b is (widths[l + 1]). Parameter 2 l is W, 2 l + 1 is b.
 // - A pass takes `rows` samples. Gradients are of the mean over them, and parameters' gradients lie wherever
 //   struct clab_parameter says: in memory of the network, or, if somebody puts it elsewhere, there (ddp.h: buckets).
-// - `repeat`: the batch of a pass is `repeat` times the rows, each of which it holds so often. In virtual time its work is
-//   charged and not done: the mean over a batch of repetitions is that over the rows. So 64 ranks that a laptop plays
-//   can have the batch of an accelerator. With time of the wall all of it is computed: clab_mlp_rows says how many rows to give.
+// - `repeat`: the batch of a pass is `repeat` times the rows, each of which it holds so often. In virtual time its
+//   work is charged and not done: the mean over a batch of repetitions is that over the rows. So 64 ranks that a
+//   laptop plays can have the batch of an accelerator. With time of the wall all of it is computed: clab_mlp_rows
+//   says how many rows to give.
 // - A hidden layer whose widths are equal can be skipped (stochastic depth, Huang et al. 2016): its parameters are then
 //   unused in this pass.
 #pragma once
@@ -36,15 +37,16 @@ int clab_mlp_create(struct clab_job *job, const struct clab_mlp_shape *shape, ui
 void clab_mlp_destroy(struct clab_mlp *mlp); // NULL is fine
 
 int clab_mlp_rows(const struct clab_mlp *mlp); // that a pass is given: rows, or rows * repeat
-// (2 * layers), in the order of the forward pass; theirs as long as the network is. Values lie one after another, all from
-// parameters[0].value on, and so do gradients that nobody has put elsewhere: (clab_mlp_count).
+// (2 * layers), in the order of the forward pass; theirs as long as the network is. Values lie one after another, all
+// from parameters[0].value on, and so do gradients that nobody has put elsewhere: (clab_mlp_count).
 struct clab_parameter *clab_mlp_parameters(struct clab_mlp *mlp);
 int clab_mlp_nparameters(const struct clab_mlp *mlp);
 
 // Skip hidden layer `layer` from now on, or no more.  errors: CLAB_EINVAL (its widths differ; logged)
 int clab_mlp_skip(struct clab_mlp *mlp, int layer, bool skip);
 
-// x: (rows, inputs), which stays as it is until the backward pass; *outputs_p: (rows, outputs), the network's, until the next pass
+// x: (rows, inputs), which stays as it is until the backward pass; *outputs_p: (rows, outputs), the network's, until
+// the next pass
 //   errors: those of clab_compute
 int clab_mlp_forward(struct clab_mlp *mlp, const float *x, const float **outputs_p);
 
@@ -56,7 +58,8 @@ int clab_mlp_loss(struct clab_mlp *mlp, const float *outputs, const float *targe
 typedef int clab_mlp_ready(void *user, int parameter);
 
 // The gradients of all parameters, from those of the outputs (rows, outputs); `add`: added to what is there
-// (accumulation), else those of skipped layers are zero, before any is ready. ready is NULL, or is not called for unused parameters.
+// (accumulation), else those of skipped layers are zero, before any is ready. ready is NULL, or is not called for
+// unused parameters.
 //   errors: CLAB_ENOMEM, those of clab_compute and of ready
 int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, clab_mlp_ready *ready, void *user);
 

@@ -15,19 +15,22 @@ struct clab_parameter {
     bool unused;     // in the last forward pass
 };
 
-// Whether all ranks of `comm` hold the same values, bit for bit: by a hash of each rank's, so that 8 bytes a rank travel.
+// Whether all ranks of `comm` hold the same values, bit for bit: by a hash of each rank's, so that 8 bytes a rank
+// travel.
 //   out:    *other_p, the first rank whose values are not rank 0's, or -1
 //   errors: of clab_allgather, CLAB_ENOMEM
 int clab_parameters_compare(struct clab_comm *comm, const struct clab_parameter parameters[], int n, int *other_p);
 
-// How far an element may differ between two runs of the same training, `steps` steps of SGD, that add in different orders.
+// How far an element may differ between two runs of the same training, `steps` steps of SGD, that add in different
+// orders.
 //   terms:   additions behind an element of a gradient: samples of the global batch, plus ranks
 //   moved:   most that a step moves an element, were all samples' gradients of one sign: rate * mean |gradient|
 //   largest: magnitude of an element
 //
 // A sum of m floats in any order is off by at most g = m u / (1 - m u) times the sum of their magnitudes, u = 2^-24
-// (Higham 2002, section 4.2), so two orders are twice that apart. A step thus adds at most 2 g moved, and u largest twice,
-// since each run rounds value + update. What has parted changes later gradients: to first order by 1 + rate * L a step,
-// where L is the loss's curvature, and rate * L < 2 or training diverges. So what parts in one step grows at most by 3
-// in each that follows: (3^steps - 1) / 2 in all. Not covered: a max(0, x) whose x is 0 to rounding in one of the runs.
+// (Higham 2002, section 4.2), so two orders are twice that apart. A step thus adds at most 2 g moved, and u largest
+// twice, since each run rounds value + update. What has parted changes later gradients: to first order by 1 + rate *
+// L a step, where L is the loss's curvature, and rate * L < 2 or training diverges. So what parts in one step grows
+// at most by 3 in each that follows: (3^steps - 1) / 2 in all. Not covered: a max(0, x) whose x is 0 to rounding in
+// one of the runs.
 double clab_parameters_bound(int steps, double terms, double moved, double largest);
