@@ -10,7 +10,7 @@
 // - lab_model.c    predicts what they will report, by the lab's model; lab_reinit.c and lab_overlap.c are not short.
 // - lab_step.h     a step of the training job on paper; lab_dataparallel.c and lab_buckets.c are its models.
 // - lab_crowd.c    predicts times where more ranks than cores share them.
-// - lab_walk.c     ranks' clocks through a program's calls, in virtual time; lab_exact.c: those of labs 01 and 07.
+// - lab_walk.c     ranks' clocks through a program's calls; lab_exact.c: those of labs 01 and 07, in virtual time.
 // - lab_line.c     how far apart the cores are, meanwhile.
 // - lab_table.c    pairs, ratios, residuals; the screen's table and the CSV file.
 #pragma once
@@ -251,7 +251,7 @@ double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, s
 
 // ---- lab_walk.c ----------------------------------------------------------------------------------------------
 
-// The clocks of all ranks of a program in virtual time, as backend sim has them (sim/clock.h), without the program.
+// The clocks of all ranks of a program, as backend sim has them (sim/clock.h), without the program.
 struct lab_walk {
     const struct clab_net *net;
     int nranks;
@@ -263,13 +263,18 @@ struct lab_walk {
 // All clocks are at 0.  errors: CLAB_ENOMEM
 int lab_walk_begin(const struct clab_net *net, int nranks, struct lab_walk *walk_p);
 void lab_walk_free(struct lab_walk *walk);
-double lab_walk_now(const struct lab_walk *walk, int rank); // s
+double lab_walk_now(const struct lab_walk *walk, int rank);      // s
+void lab_walk_note(const struct lab_walk *walk, double times[]); // (nranks) s: every clock
+// A rank computes for so long.
+void lab_walk_work(struct lab_walk *walk, int rank, double seconds);
 
 // All call a collective, by the algorithm of that name, or NULL: by the library's choice, and wait for it.
 //   errors: CLAB_ENOENT (no such algorithm, or not for so many ranks), the simulator's
 int lab_walk_call(struct lab_walk *walk, enum clab_collective collective, const char *name, size_t count,
                   enum clab_type type);
 int lab_walk_barrier(struct lab_walk *walk);
+// All call the monitored barrier, in time: message by message, as core/comm/monitor.c has them.  errors: CLAB_ENOMEM
+int lab_walk_monitored_barrier(struct lab_walk *walk);
 // All make a communicator of all: they find each other; then they connect.
 void lab_walk_rendezvous(struct lab_walk *walk);
 void lab_walk_connect(struct lab_walk *walk);

@@ -20,12 +20,6 @@ static double slowest_since(const struct lab_walk *walk, const double starts[])
     return most;
 }
 
-static void note_starts(const struct lab_walk *walk, double starts[])
-{
-    for (int r = 0; r < walk->nranks; r++)
-        starts[r] = lab_walk_now(walk, r);
-}
-
 // ---- an allreduce of a size ----------------------------------------------------------------------------------
 
 // `algorithm` NULL: by hand, whose sums read two floats and write one.
@@ -40,7 +34,7 @@ static int time_call(struct lab_walk *walk, const char *algorithm, size_t bytes,
 {
     for (int i = 0; i < 2; i++) {
         CLAB_TRY(lab_walk_barrier(walk));
-        note_starts(walk, starts);
+        lab_walk_note(walk, starts);
         CLAB_TRY(call_once(walk, algorithm, bytes));
         *seconds_p = slowest_since(walk, starts);
         CLAB_TRY(lab_walk_call(walk, CLAB_ALLREDUCE, NULL, 1, CLAB_F64));
@@ -82,7 +76,7 @@ static void add_time(struct loop *loop, enum lab_phase phase)
 static int start_together(struct loop *loop)
 {
     CLAB_TRY(lab_walk_barrier(&loop->walk));
-    note_starts(&loop->walk, loop->starts);
+    lab_walk_note(&loop->walk, loop->starts);
     return CLAB_OK;
 }
 
@@ -91,7 +85,7 @@ static int open_comm(struct loop *loop)
     CLAB_TRY(start_together(loop));
     lab_walk_rendezvous(&loop->walk);
     add_time(loop, LAB_RENDEZVOUS);
-    note_starts(&loop->walk, loop->starts);
+    lab_walk_note(&loop->walk, loop->starts);
     lab_walk_connect(&loop->walk);
     add_time(loop, LAB_CONNECT);
     return CLAB_OK;

@@ -44,6 +44,18 @@ double lab_walk_now(const struct lab_walk *walk, int rank)
     return walk->clocks[rank].now;
 }
 
+void lab_walk_note(const struct lab_walk *walk, double times[])
+{
+    for (int r = 0; r < walk->nranks; r++)
+        times[r] = walk->clocks[r].now;
+}
+
+void lab_walk_work(struct lab_walk *walk, int rank, double seconds)
+{
+    struct clab_clock *clock = &walk->clocks[rank];
+    clab_clock_reach(clock, fmax(clock->now, clock->core) + seconds);
+}
+
 // ---- calls ---------------------------------------------------------------------------------------------------
 
 static int price(struct lab_walk *walk, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
@@ -109,6 +121,12 @@ struct letter {
     double posted, due; // s: when its receiver asked for it; when its sender is done with it
 };
 
+static void receive(struct lab_walk *walk, int me, int peer, size_t bytes, const struct letter *letter)
+{
+    struct clab_clock *clock = &walk->clocks[me];
+    clab_clock_reach(clock, clab_clock_receive(clock, peer, bytes, letter->posted, letter->stamp));
+}
+
 static void post_all(struct lab_walk *walk, size_t bytes, struct letter *letters)
 {
     const int P = walk->nranks;
@@ -126,8 +144,7 @@ static int wait_for_all(struct lab_walk *walk, size_t bytes, double touched, str
     for (int me = 0; me < P; me++) {
         struct clab_clock *clock = &walk->clocks[me];
         for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P) {
-            const struct letter *theirs = &letters[peer * P + me];
-            clab_clock_reach(clock, clab_clock_receive(clock, peer, bytes, theirs->posted, theirs->stamp));
+            receive(walk, me, peer, bytes, &letters[peer * P + me]);
             CLAB_TRY(clab_clock_compute(clock, CLAB_FP32, 0, touched));
         }
         for (int peer = 0; peer < P; peer++)
@@ -146,4 +163,79 @@ int lab_walk_exchange(struct lab_walk *walk, size_t bytes, double touched)
     const int err = wait_for_all(walk, bytes, touched, letters);
     free(letters);
     return err;
+}
+
+// ---- the monitored barrier -----------------------------------------------------------------------------------
+
+// Rank 0's messages with each other rank: (nranks) down to it, and up from it.
+struct star {
+    struct letter *down, *up;
+};
+
+static void start_down(struct lab_walk *walk, size_t bytes, struct letter down[])
+{
+    for (int r = 1; r < walk->nranks; r++)
+        down[r].due = clab_clock_send(&walk->clocks[0], r, bytes, &down[r].stamp);
+}
+
+// Rank 0 sends to all at once, and waits until all of it is sent.
+static void tell_all(struct lab_walk *walk, size_t bytes, struct letter down[])
+{
+    start_down(walk, bytes, down);
+    for (int r = 1; r < walk->nranks; r++)
+        clab_clock_reach(&walk->clocks[0], down[r].due);
+}
+
+// Rank 0 asks all at once, and waits for one after another.
+static void hear_all(struct lab_walk *walk, size_t bytes, struct letter up[])
+{
+    for (int r = 1; r < walk->nranks; r++)
+        up[r].posted = walk->clocks[0].now;
+    for (int r = 1; r < walk->nranks; r++)
+        receive(walk, 0, r, bytes, &up[r]);
+}
+
+// Both sides say that they are here, and look for the other meanwhile.
+static void call_the_roll(struct lab_walk *walk, struct star s)
+{
+    start_down(walk, 1, s.down);
+    for (int r = 1; r < walk->nranks; r++) {
+        struct clab_clock *clock = &walk->clocks[r];
+        s.up[r].due = clab_clock_send(clock, 0, 1, &s.up[r].stamp);
+        s.down[r].posted = clock->now;
+        receive(walk, r, 0, 1, &s.down[r]);
+        clab_clock_reach(clock, s.up[r].due);
+        s.down[r].posted = clock->now; // the next one's
+    }
+    hear_all(walk, 1, s.up);
+}
+
+// All hear who is here, say how long they have waited, and hear what that comes to.
+static void settle_who_is_late(struct lab_walk *walk, struct star s)
+{
+    const size_t n = (size_t)walk->nranks;
+    tell_all(walk, n, s.down);
+    for (int r = 1; r < walk->nranks; r++) {
+        struct clab_clock *clock = &walk->clocks[r];
+        receive(walk, r, 0, n, &s.down[r]);
+        clab_clock_reach(clock, clab_clock_send(clock, 0, sizeof(double), &s.up[r].stamp));
+        s.down[r].posted = clock->now;
+    }
+    hear_all(walk, sizeof(double), s.up);
+    tell_all(walk, n * sizeof(double), s.down);
+    for (int r = 1; r < walk->nranks; r++)
+        receive(walk, r, 0, n * sizeof(double), &s.down[r]);
+}
+
+int lab_walk_monitored_barrier(struct lab_walk *walk)
+{
+    const size_t n = (size_t)walk->nranks;
+    struct letter *letters = calloc(2 * n, sizeof *letters);
+    if (!letters)
+        return CLAB_ENOMEM;
+    const struct star star = {letters, letters + n};
+    call_the_roll(walk, star);
+    settle_who_is_late(walk, star);
+    free(letters);
+    return CLAB_OK;
 }

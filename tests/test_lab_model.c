@@ -189,6 +189,66 @@ static void test_the_virtual_loop_is_walked(void **state)
     clab_net_free(net);
 }
 
+// ---- lab 06 --------------------------------------------------------------------------------------------------
+
+// alpha 1 us, four ranks; w is 10 us, x 0.2 us a percent. Rank 0's port takes a message a microsecond: to the two others'
+// hellos 2 us, which go by while it waits for the straggler, if that is longer; the straggler's; then three each to tell
+// all, to hear all, and to tell all again: they leave at 2, 1 and 0 us before the end, rank 0 at the end, too.
+static void test_a_monitored_barrier_hears_the_others_while_it_waits(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1e-6, 0, 0, &net), CLAB_OK);
+    struct lab_results probe = {0};
+    add(&probe, LAB_BEFORE, 2, "work/100", 10e-6);
+    add(&probe, LAB_BEFORE, 2, "injected/100", 20e-6);
+    const struct lab_conf conf = {.model = lab_model_find("straggler"),
+                                  .sizes = words("16384", NULL),
+                                  .probe_ranks = words("2", NULL),
+                                  .probe_iterations = words("100", NULL)};
+    const struct lab_context context = {.conf = &conf, .net = net, .probe = &probe, .ranks = 4, .cores = 4};
+    const struct lab_model *m = conf.model;
+    const double grid = 1e-12;
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "step/100"), 10e-6 + 20e-6 + 10e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "wait_straggler/100"), 10e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "wait_others/100"), 20e-6 + 9e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "step/5"), 10e-6 + 2e-6 + 10e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "wait_straggler/5"), 2e-6 + 10e-6 - 1e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "wait_others/5"), 2e-6 + 9e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "lateness/5"), 1e-6, grid);
+    assert_near_by(m->predict(&context, LAB_AFTER, 4, "lost/5"), 3e-6, grid);
+    // a plain one takes two messages once the last has come
+    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "step/100"), 10e-6 + 20e-6 + 2e-6, grid);
+    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "wait_straggler/100"), 2e-6, grid);
+    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "lost/100"), 60e-6, grid);
+    lab_results_free(&probe);
+    clab_net_free(net);
+}
+
+static void test_without_a_network_no_barrier_is_predicted(void **state)
+{
+    (void)state;
+    static const char *const unknown[] = {"step/100", "wait_straggler/100", "wait_others/100"};
+    struct lab_results probe = {0};
+    add(&probe, LAB_BEFORE, 2, "work/100", 10e-6);
+    add(&probe, LAB_BEFORE, 2, "injected/100", 20e-6);
+    const struct lab_conf conf = {.model = lab_model_find("straggler"),
+                                  .sizes = words("16384", NULL),
+                                  .probe_ranks = words("2", NULL),
+                                  .probe_iterations = words("100", NULL)};
+    const struct lab_context context = {.conf = &conf, .probe = &probe, .ranks = 2, .cores = 2};
+    const struct lab_model *m = conf.model;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        assert_true(isnan(m->predict(&context, LAB_BEFORE, 2, unknown[i])));
+        assert_true(isnan(m->predict(&context, LAB_AFTER, 2, unknown[i])));
+    }
+    assert_near(m->predict(&context, LAB_AFTER, 2, "lateness/100"), 20e-6);
+    assert_near(m->predict(&context, LAB_BEFORE, 4, "lost/100"), 60e-6);
+    assert_near(m->predict(&context, LAB_AFTER, 1, "step/100"), 30e-6); // alone it meets nobody
+    assert_true(m->predict(&context, LAB_AFTER, 1, "wait_straggler/100") == 0);
+    lab_results_free(&probe);
+}
+
 // ---- pairs ---------------------------------------------------------------------------------------------------
 
 static void test_counterparts_differ_in_the_middle_word_only(void **state)
@@ -350,6 +410,8 @@ int main(void)
         cmocka_unit_test(test_virtual_times_are_those_of_the_calls),
         cmocka_unit_test(test_the_virtual_loop_is_walked),
         cmocka_unit_test(test_the_amortised_cost_is_that_of_the_lab_text),
+        cmocka_unit_test(test_a_monitored_barrier_hears_the_others_while_it_waits),
+        cmocka_unit_test(test_without_a_network_no_barrier_is_predicted),
         cmocka_unit_test(test_counterparts_differ_in_the_middle_word_only),
         cmocka_unit_test(test_what_must_be_equal_is),
         cmocka_unit_test(test_results_are_read_as_they_were_written),

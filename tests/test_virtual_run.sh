@@ -83,9 +83,18 @@ lab_01_runs() {
         --results "$scratch" && is_predicted "$scratch/01-sim-dgx-h100-16.csv"
 }
 
+# The monitored barrier, in a node and on eight: the straggler comes while rank 0 still hears others, and after.
+lab_06_is_predicted() {
+    local ranks
+    for ranks in 8 64; do
+        run 0 "$commlab" lab 06 --backend sim --net dgx-h100 -n $ranks --iterations 1600,6400 --no-sweep --no-plot \
+            --results "$scratch" && is_predicted "$scratch/06-sim-dgx-h100-$ranks.csv" || return 1
+    done
+}
+
 check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
     has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are bench_meets_its_prediction \
-    lab_of_64_ranks_prints_the_same lab_01_runs
+    lab_of_64_ranks_prints_the_same lab_01_runs lab_06_is_predicted
 check_with 'inih jansson' trace_is_of_virtual_time
 
 exit $failed
