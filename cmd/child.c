@@ -21,10 +21,12 @@ static void pass_on(int signo)
         kill((pid_t)child, signo);
 }
 
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { NSIGNALS = sizeof signals / sizeof *signals };
+
 static void take_signals(void (*handler)(int))
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    for (int i = 0; i < NSIGNALS; i++)
         signal(signals[i], handler);
 }
 
@@ -45,7 +47,14 @@ int child_ended_by(void)
     return ended_by;
 }
 
-static int wait_for(pid_t pid, int *status_p)
+void child_note(int status)
+{
+    for (int i = 0; i < NSIGNALS; i++)
+        if (status == 128 + signals[i])
+            ended_by = signals[i];
+}
+
+int child_wait(pid_t pid, int *status_p)
 {
     child = pid;
     if (ended_by)
@@ -68,5 +77,5 @@ int child_run(char *const words[], int *status_p)
             execv("/proc/self/exe", words);
         _exit(EXIT_FAILURE);
     }
-    return pid < 0 ? CLAB_ESYS : wait_for(pid, status_p);
+    return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
 }

@@ -3,6 +3,8 @@
 // - Who ends us ends the child under way, whose launcher ends its ranks; then we clean up, and go as we always do.
 #pragma once
 
+#include <sys/types.h>
+
 // From here on signals that would end us are noted, and passed on to the child.
 void child_watch(void);
 // As before; returns the signal that came meanwhile, or 0.
@@ -14,3 +16,8 @@ int child_ended_by(void);
 // shown. *status_p is waitpid's.
 //   errors: CLAB_ESYS
 int child_run(char *const words[], int *status_p);
+// Wait for a child that was started otherwise; signals are passed on to it meanwhile. *status_p is waitpid's.
+//   errors: CLAB_ESYS
+int child_wait(pid_t pid, int *status_p);
+// A launcher that ran in this process has taken the signals that came meanwhile: note the one that its `status` tells.
+void child_note(int status);

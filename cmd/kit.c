@@ -60,10 +60,11 @@ int kit_root(char **path_p)
     return CLAB_ENOENT;
 }
 
-const char *kit_relative(const char *root, const char *path)
+const char *kit_relative(const char *path)
 {
-    const size_t length = strlen(root);
-    return !strncmp(path, root, length) && path[length] == '/' ? path + length + 1 : path;
+    char here[PATH_MAX];
+    const size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return length > 0 && !strncmp(path, here, length) && path[length] == '/' ? path + length + 1 : path;
 }
 
 int kit_make_folder(const char *path)

@@ -10,8 +10,8 @@ int kit_root(char **path_p);
 //   errors: CLAB_ESYS (logged), CLAB_ENOMEM
 int kit_build(char **path_p);
 
-// `path` as seen from the kit's folder, if it is below it: shorter to read, and the same on every machine.
-const char *kit_relative(const char *root, const char *path);
+// `path` as seen from the current folder, if it is below it: shorter to read, and right where the user stands.
+const char *kit_relative(const char *path);
 
 // Make the folder `path` and its parents where they are missing.  errors: CLAB_EIO (logged)
 int kit_make_folder(const char *path);

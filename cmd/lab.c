@@ -9,6 +9,7 @@
 #include "lab.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "base/output.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "child.h"
 #include "command.h"
 #include "comm/progress.h"
 #include "job/job.h"
@@ -226,6 +228,30 @@ static int describe_line(const struct session *s, struct clab_manifest *m)
     return CLAB_OK;
 }
 
+static bool is_swept(const struct session *s)
+{
+    bool others = false;
+    for (int i = 0; i < s->conf.sweep.count; i++)
+        others |= atoi(s->conf.sweep.words[i]) != s->conf.ranks;
+    return others && !s->request.no_sweep;
+}
+
+// Of few pairs low..high is their range, which covers with less than 95 % (base/stats.h).
+static int describe_pairs(const struct session *s, struct clab_manifest *m)
+{
+    const int pairs = s->conf.pairs, swept = is_swept(s) ? s->conf.sweep_pairs : CLAB_INTERVAL_SAMPLES;
+    if (is_swept(s))
+        CLAB_TRY(clab_manifest_add(m, "sweep_pairs", "%d", swept));
+    if (pairs == 1)
+        return clab_manifest_add(m, "warning", "1 pair: single values, not 95 %% intervals");
+    if (pairs < CLAB_INTERVAL_SAMPLES)
+        return clab_manifest_add(m, "warning", "%d pairs: ranges, not 95 %% intervals", pairs);
+    if (swept < CLAB_INTERVAL_SAMPLES)
+        return clab_manifest_add(m, "warning", "%d pair%s at other numbers of ranks: %s there, not 95 %% intervals",
+                                 swept, swept > 1 ? "s" : "", swept > 1 ? "ranges" : "single values");
+    return CLAB_OK;
+}
+
 static int describe(const struct session *s, struct clab_manifest *m)
 {
     const struct lab_conf *conf = &s->conf;
@@ -249,6 +275,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
         CLAB_TRY(clab_manifest_add(m, "emulate", "%s", s->nets.name));
     if (s->context.is_virtual)
         return CLAB_OK;
+    CLAB_TRY(describe_pairs(s, m));
     CLAB_TRY(describe_line(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
@@ -310,7 +337,7 @@ static int tell(struct session *s)
     if (!err)
         err = lab_table_write(&s->context, &s->results, s->setting.backend, s->nets.name, &manifest, s->csv);
     if (!err)
-        printf("# data: %s\n", kit_relative(s->root, s->csv));
+        printf("# data: %s\n", kit_relative(s->csv));
     clab_manifest_free(&manifest);
     return err;
 }
@@ -321,7 +348,7 @@ static int draw(const struct session *s)
     snprintf(script, sizeof script, "labs/%s/plot.gp", s->conf.folder);
     const int err = kit_plot(s->root, script, s->csv, s->figure);
     if (!err)
-        printf("# figure: %s.svg and .png\n", kit_relative(s->root, s->figure));
+        printf("# figure: %s.svg and .png\n", kit_relative(s->figure));
     return err == CLAB_EUNSUPPORTED ? CLAB_OK : err; // no gnuplot: it has been said, and the data is there
 }
 
@@ -356,9 +383,9 @@ static int run_one_of(const struct lab_words *folders, int i, struct session *s)
     printf("%s# ---- lab %d of %d: %s\n", i ? "\n" : "", i + 1, folders->count, folders->words[i]);
     fflush(stdout);
     const int err = run_lab(s, folders->words[i]);
-    if (err)
+    if (err && !child_ended_by())
         clab_error("lab %d of %d, %s, failed; going on", i + 1, folders->count, folders->words[i]);
-    else
+    else if (!err)
         printf("# took %.1f s\n", clab_now() - begin);
     fflush(stdout);
     return err;
@@ -370,7 +397,7 @@ static int run_labs(const struct lab_request *request, const char *root, const c
     struct lab_words folders = {0};
     CLAB_TRY(lab_select(root, request->lab, &folders));
     int first = CLAB_OK;
-    for (int i = 0; i < folders.count && first != CLAB_EINVAL && first != CLAB_ENOMEM; i++) {
+    for (int i = 0; i < folders.count && first != CLAB_EINVAL && first != CLAB_ENOMEM && !child_ended_by(); i++) {
         struct session session = {.request = *request, .root = root, .build = build};
         const int err = run_one_of(&folders, i, &session);
         session_free(&session);
@@ -389,11 +416,15 @@ static int run(int argc, char **argv)
     int err = request.command ? kit_root(&root) : CLAB_ENOMEM;
     if (!err)
         err = kit_build(&build);
+    child_watch();
     if (!err)
         err = run_labs(&request, root, build);
+    const int ended_by = child_unwatch();
     free(root);
     free(build);
     free(request.command);
+    if (ended_by)
+        raise(ended_by);
     return err == CLAB_OK ? EXIT_SUCCESS : err == CLAB_EINVAL || err == CLAB_ENOENT ? STATUS_USAGE : EXIT_FAILURE;
 }
 

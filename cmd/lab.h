@@ -175,7 +175,7 @@ struct lab_setting {
 
 // Run `program` once with `ranks`, the lab's options and sizes, and `iterations`; add what it reports to *results.
 //   errors: CLAB_ENOENT (not built), CLAB_ESYS, CLAB_EIO, CLAB_EPARSE, CLAB_ENOMEM, CLAB_EWRONG (it failed: it, or its
-//           launcher, has said why)
+//           launcher, has said why), CLAB_EPEER (a signal has ended it, and is to end us)
 int lab_run(const struct lab_setting *setting, enum lab_program program, int ranks, const struct lab_words *iterations,
             struct lab_results *results);
 void lab_results_free(struct lab_results *results);

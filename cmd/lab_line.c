@@ -7,11 +7,13 @@
 
 #include "lab.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "child.h"
 #include "job/job.h"
 #include "line.h"
 
@@ -38,8 +40,13 @@ static int measure(const char *backend, double *shared)
     const struct clab_launch launch = {.nranks = 2, .backend = backend, .pin = true, .grace = CLAB_GRACE_DEFAULT};
     int rank, status;
     CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
-    if (rank >= 0)
+    if (rank >= 0) {
+        const int ended_by = child_unwatch(); // a rank has nothing to tidy up
+        if (ended_by)
+            raise(ended_by);
         _exit(take_part(shared) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    child_note(status);
     return status == 0 ? CLAB_OK : CLAB_EWRONG; // the rank has said why
 }
 

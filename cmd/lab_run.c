@@ -2,7 +2,9 @@
 // Runs a lab's program as a student would, and reads what it reported.
 //
 // - The program launches its own ranks (-n). What it prints goes to a log file, what it complains of to our stderr.
-// - Its rows (core/comm/report.c) come through a file of this run alone: one sample, the run's median, a quantity.
+// - Its rows (core/comm/report.c) come through a file of this run alone: one sample, the run's median, a quantity. The
+//   file has no name but ours in /proc, so that nothing is left of it however we end.
+// - A signal that ends us ends the program first (child.h): then there is nothing more to say.
 
 #include "lab.h"
 
@@ -13,12 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/stats.h"
+#include "child.h"
 
 extern char **environ;
 
@@ -121,10 +125,7 @@ static int spawn(char **argv, const char *log, int *status_p)
         clab_error("%s can not be started: %s", argv[0], strerror(err));
         return CLAB_ESYS;
     }
-    while (waitpid(pid, status_p, 0) < 0)
-        if (errno != EINTR)
-            return CLAB_ESYS;
-    return CLAB_OK;
+    return child_wait(pid, status_p);
 }
 
 static int run_to_end(char **argv, const char *log, const char *rows)
@@ -139,6 +140,8 @@ static int run_to_end(char **argv, const char *log, const char *rows)
     int err = spawn(argv, log, &status);
     unsetenv("CLAB_RESULTS");
     CLAB_TRY(err);
+    if (child_ended_by())
+        return CLAB_EPEER;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return CLAB_OK;
     clab_error("%s -n %s failed; its output is in %s", argv[0], argv[2], log);
@@ -147,20 +150,21 @@ static int run_to_end(char **argv, const char *log, const char *rows)
 
 static int run_and_read(char **argv, const char *log, enum lab_program program, int ranks, struct lab_results *results)
 {
-    char rows[] = "/tmp/commlab-rows-XXXXXX";
-    int fd = mkstemp(rows);
+    char path[64], name[4096 + 16];
+    const int fd = memfd_create("commlab rows", MFD_CLOEXEC);
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!file) {
-        clab_error("%s: %s", rows, strerror(errno));
+        clab_error("no memory for the rows of %s: %s", argv[0], strerror(errno));
         if (fd >= 0)
             close(fd);
         return CLAB_EIO;
     }
-    int err = run_to_end(argv, log, rows);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd); // ranks may not have inherited our descriptors
+    snprintf(name, sizeof name, "rows of %s", argv[0]);
+    int err = run_to_end(argv, log, path);
     if (!err)
-        err = lab_rows_read(file, rows, program, ranks, results);
+        err = lab_rows_read(file, name, program, ranks, results);
     fclose(file);
-    unlink(rows);
     return err;
 }
 

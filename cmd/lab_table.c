@@ -213,13 +213,23 @@ static const struct clab_column screen_columns[NSCREEN] = {
     [B_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before"},
     [B_RESIDUAL] = {.name = "off", .unit = "%", .kind = CLAB_KIND_REAL, .width = 5, .group = "before"},
     [A_TIME] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 8, .group = "after"},
-    [A_SPREAD] = {.name = "interval", .unit = "%", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
+    [A_SPREAD] = {.name = "interval", .unit = "%", .kind = CLAB_KIND_TEXT, .width = 10, .group = "after"},
     [A_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "after"},
     [A_RESIDUAL] = {.name = "off", .unit = "%", .kind = CLAB_KIND_REAL, .width = 5, .group = "after"},
-    [RATIO] = {.name = "median", .kind = CLAB_KIND_REAL, .width = 6, .digits = 2, .group = "before / after"},
+    [RATIO] = {.name = "median", .kind = CLAB_KIND_TEXT, .width = 6, .group = "before / after"},
     [R_SPREAD] = {.name = "interval", .kind = CLAB_KIND_TEXT, .width = 10, .group = "before / after"},
-    [R_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_REAL, .width = 9, .digits = 2, .group = "before / after"},
+    [R_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before / after"},
 };
+
+// At most eight signs, as all that value_cell makes: "2.05 MiB", and not "2.055 MiB".
+static const char *size_text(double bytes, char text[CLAB_TEXT])
+{
+    double unit = 1;
+    while (bytes >= 1024 * unit)
+        unit *= 1024;
+    const double step = unit / (bytes < 10 * unit ? 100 : bytes < 100 * unit ? 10 : 1);
+    return clab_size_text((size_t)(unit > 1 ? round(bytes / step) * step : bytes), text);
+}
 
 static struct clab_cell value_cell(double value, const char *unit, char text[CLAB_TEXT])
 {
@@ -228,8 +238,11 @@ static struct clab_cell value_cell(double value, const char *unit, char text[CLA
     if (!strcmp(unit, "s"))
         return clab_cell_text(clab_seconds_text(value, text));
     if (!strcmp(unit, "B") && value >= 0)
-        return clab_cell_text(clab_size_text((size_t)value, text));
-    snprintf(text, CLAB_TEXT, !strcmp(unit, "%") ? "%.3g %%" : "%.4g", value);
+        return clab_cell_text(size_text(value, text));
+    if (!strcmp(unit, "%"))
+        snprintf(text, CLAB_TEXT, fabs(value) < 0.01 ? "%.1g %%" : "%.3g %%", value);
+    else
+        snprintf(text, CLAB_TEXT, "%.4g", value);
     return clab_cell_text(text);
 }
 
@@ -255,12 +268,28 @@ static struct clab_cell residual_cell(const struct finding *f)
     return clab_cell_real(round(residual_pct(f)) + 0.0);
 }
 
-// The ends of the interval, as percent of the median.
+// At most four signs below 1e7: its interval has two of them in a column of ten.
+static const char *ratio_text(double ratio, char text[CLAB_TEXT])
+{
+    const bool thousands = ratio >= 9999.5;
+    const int digits = thousands || ratio >= 99.95 ? 0 : ratio < 9.995 ? 2 : 1;
+    snprintf(text, CLAB_TEXT, "%.*f%s", digits, thousands ? ratio / 1000 : ratio, thousands ? "k" : "");
+    return text;
+}
+
+static struct clab_cell ratio_cell(double ratio, char text[CLAB_TEXT])
+{
+    return isfinite(ratio) ? clab_cell_text(ratio_text(ratio, text)) : clab_cell_none();
+}
+
+// The ends of the interval, as percent of the median: "-100..+892", and no longer.
 static struct clab_cell spread_cell(const struct clab_summary *s, char text[CLAB_TEXT])
 {
     if (!(s->median > 0) || s->n < 2)
         return clab_cell_none();
-    snprintf(text, CLAB_TEXT, "%+.0f..%+.0f", 100 * (s->low / s->median - 1), 100 * (s->high / s->median - 1));
+    const double above = 100 * (s->high / s->median - 1);
+    const int n = snprintf(text, CLAB_TEXT, "%+.0f..", 100 * (s->low / s->median - 1));
+    snprintf(text + n, CLAB_TEXT - (size_t)n, above < 999.5 ? "%+.0f" : ">999", above);
     return clab_cell_text(text);
 }
 
@@ -287,10 +316,12 @@ static int add_line(struct clab_table *table, const struct lab_context *context,
     cells[A_RESIDUAL] = residual_cell(&a);
     if (has_ratio(before, after)) {
         CLAB_TRY(find_ratio(context, before, after, &r));
-        snprintf(texts[R_SPREAD], CLAB_TEXT, "%.3g..%.3g", r.measured.low, r.measured.high);
-        cells[RATIO] = clab_cell_real(r.measured.median);
+        char low[CLAB_TEXT], high[CLAB_TEXT];
+        snprintf(texts[R_SPREAD], CLAB_TEXT, "%.8s..%.8s", ratio_text(r.measured.low, low),
+                 ratio_text(r.measured.high, high));
+        cells[RATIO] = ratio_cell(r.measured.median, texts[RATIO]);
         cells[R_SPREAD] = r.measured.n > 1 ? clab_cell_text(texts[R_SPREAD]) : clab_cell_none();
-        cells[R_FORESEEN] = clab_cell_real(r.predicted);
+        cells[R_FORESEEN] = ratio_cell(r.predicted, texts[R_FORESEEN]);
     }
     return clab_table_add_row(table, cells);
 }

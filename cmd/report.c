@@ -208,7 +208,7 @@ static int write_claims(const struct session *session)
     const int err = report_claims_write(&session->claims, path);
     if (!err)
         printf("claims: %d, of which %d were measured here: %s\n", session->claims.data.nrows, measured,
-               kit_relative(session->root, path));
+               kit_relative(path));
     free(path);
     return err;
 }
@@ -225,7 +225,7 @@ static int write_page(const struct session *session)
         err = clab_output_close(&output);
     }
     if (!err)
-        printf("report: %s\n", kit_relative(session->root, path));
+        printf("report: %s\n", kit_relative(path));
     free(path);
     return err;
 }

@@ -19,8 +19,10 @@ static const char head[] =
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
     "<title>commlab: what this machine measured</title>\n"
     "<style>\n"
-    "body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem 1.5rem 4rem; }\n"
-    "h1 { font-size: 1.9rem; line-height: 1.2; } h2 { font-size: 1.45rem; border-top: 2px solid #0072b2; padding-top: 1rem; margin-top: 3rem; }\n"
+    "body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; "
+    "max-width: 62rem; margin: 0 auto; padding: 1rem 1.5rem 4rem; }\n"
+    "h1 { font-size: 1.9rem; line-height: 1.2; }\n"
+    "h2 { font-size: 1.45rem; border-top: 2px solid #0072b2; padding-top: 1rem; margin-top: 3rem; }\n"
     "h3 { font-size: 1.12rem; margin: 2rem 0 0.3rem; } a { color: #005a8c; }\n"
     "figure { margin: 0.5rem 0 1rem; } figure img { width: 100%; height: auto; border: 1px solid #ddd; }\n"
     "figcaption, .small { font-size: 0.9rem; color: #404040; }\n"
@@ -29,16 +31,19 @@ static const char head[] =
     "dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }\n"
     "details { margin: 0.6rem 0; } summary { cursor: pointer; color: #005a8c; }\n"
     ".scroll { overflow: auto; max-height: 30rem; border: 1px solid #ddd; }\n"
-    ".whole { overflow-x: auto; } .whole table { white-space: normal; } .whole td { vertical-align: top; min-width: 6rem; } .whole td:first-child { min-width: 0; }\n"
+    ".whole { overflow-x: auto; } .whole table { white-space: normal; }\n"
+    ".whole td { vertical-align: top; min-width: 6rem; } .whole td:first-child { min-width: 0; }\n"
     "table { border-collapse: collapse; font-size: 0.8rem; white-space: nowrap; }\n"
-    "th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #e4e4e4; text-align: left; } .n { text-align: right; font-variant-numeric: tabular-nums; }\n"
+    "th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #e4e4e4; text-align: left; }\n"
+    ".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
     "th { position: sticky; top: 0; background: #f3f3f3; }\n"
     "</style>\n</head>\n<body>\n<main>\n";
 
 static const char reading[] =
-    "<p>Each figure has measured points with their 95 % intervals, what was predicted as lines, and physical limits dashed in "
-    "grey. Predictions of collectives were computed from point-to-point messages, copies and reductions alone; what a lab "
-    "adds to that (probes of its own) its lab.md says. The rows behind the figures, the command that measured them and the machine stand below each group.</p>\n";
+    "<p>Each figure has measured points with their 95 % intervals (of fewer than six runs their range, as it says), "
+    "what was predicted as lines, and physical limits dashed in grey. Predictions of collectives were computed from "
+    "point-to-point messages, copies and reductions alone; what a lab adds to that (probes of its own) its lab.md "
+    "says. The rows behind the figures, the command that measured them and the machine stand below each group.</p>\n";
 
 static const char foot[] =
     "</main>\n<footer class=\"small\"><p>Written by <code>./commlab report</code>. Text and figures: "
@@ -161,10 +166,10 @@ static void put_figure(FILE *out, const char *folder, const char *figure)
 
 static void put_table(FILE *out, const struct report_data *data)
 {
-    fprintf(
-        out,
-        "<details>\n<summary>The data behind this: %d rows</summary>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead><tr>",
-        data->nrows);
+    fprintf(out,
+            "<details>\n<summary>The data behind this: %d rows</summary>\n<div class=\"scroll\" tabindex=\"0\">\n"
+            "<table>\n<thead><tr>",
+            data->nrows);
     for (int i = 0; i < data->ncolumns; i++) {
         fputs("<th scope=\"col\">", out);
         put_text(out, data->cells[i]);
@@ -231,9 +236,9 @@ static void put_section(FILE *out, const char *folder, const struct report_secti
     for (int i = 0; i < s->nfigures; i++)
         put_figure(out, folder, s->figures[i]);
     if (!s->nfigures)
-        fputs(
-            "<p>No figure was drawn: install gnuplot (gnuplot-nox on Debian), then <code>./commlab report</code>.</p>\n",
-            out);
+        fputs("<p>No figure was drawn: install gnuplot (gnuplot-nox on Debian), then "
+              "<code>./commlab report</code>.</p>\n",
+              out);
     put_table(out, &s->data);
     put_manifest(out, s);
     fputs("</section>\n", out);
@@ -243,9 +248,9 @@ static void put_claims(FILE *out, const struct report_claims *claims)
 {
     static const char *const headings[] = {"", "claim", "claimed", "measured here", "by the model, on", "verdict"};
     fputs(
-        "<section id=\"claims\">\n<h2>What was claimed</h2>\n<p>Claims of the material that this kit grew from, each of a "
-        "before and an after. Numbers without a unit are ratios, time before over time after. What was measured is what "
-        "lies in results/; what the model says is computed anew, for the hardware that is named.</p>\n"
+        "<section id=\"claims\">\n<h2>What was claimed</h2>\n<p>Claims of the material that this kit grew from, each of "
+        "a before and an after. Numbers without a unit are ratios, time before over time after. What was measured is "
+        "what lies in results/; what the model says is computed anew, for the hardware that is named.</p>\n"
         "<div class=\"whole\" tabindex=\"0\">\n<table>\n<thead><tr>",
         out);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)

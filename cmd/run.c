@@ -11,7 +11,20 @@
 #include "job/job.h"
 
 enum { STATUS_NOT_FOUND = 127 };
-enum { KEY_BACKEND = 256, KEY_NO_PIN, KEY_TIMEOUT, KEY_NODES, KEY_NODE, KEY_MASTER, KEY_PROVIDER, KEY_INTERFACE, KEY_EMULATE, KEY_NET, KEY_STRAGGLE, KEY_KEEP_GOING };
+enum {
+    KEY_BACKEND = 256,
+    KEY_NO_PIN,
+    KEY_TIMEOUT,
+    KEY_NODES,
+    KEY_NODE,
+    KEY_MASTER,
+    KEY_PROVIDER,
+    KEY_INTERFACE,
+    KEY_EMULATE,
+    KEY_NET,
+    KEY_STRAGGLE,
+    KEY_KEEP_GOING
+};
 
 static const struct argp_option options[] = {
     {"ranks", 'n', "N", 0, "ranks to start, on all nodes together (2)", 1},
@@ -35,8 +48,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Start N copies of PROGRAM as the ranks of a job.\v"
-    "`commlab run -n 64 --backend sim --net dgx-h100 -- PROGRAM` runs it in that network's time, with real data, on one "
-    "laptop.\n\n"
+    "`commlab run -n 64 --backend sim --net dgx-h100 -- PROGRAM` runs it in that network's time, with real data, on "
+    "one laptop.\n\n"
     "Ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK (the node), MASTER_ADDR and MASTER_PORT in "
     "their environment. Rank 0 reads standard input unless it is a terminal; the others read nothing. The first rank "
     "that fails ends the job; its exit status, or 128 and its signal, is ours. Signals are passed on to every rank; a "
@@ -73,28 +86,16 @@ static error_t parse_number(const char *flag, const char *text, int low, int *nu
 static error_t parse_nodes(int key, char *arg, struct clab_launch *launch)
 {
     switch (key) {
-    case KEY_NODES:
-        return parse_number("--nodes", arg, 1, &launch->nnodes);
-    case KEY_NODE:
-        return parse_number("--node-rank", arg, 0, &launch->node);
-    case KEY_MASTER:
-        launch->master = arg;
-        return 0;
-    case KEY_PROVIDER:
-        return setenv("CLAB_PROVIDER", arg, 1);
-    case KEY_INTERFACE:
-        return setenv("CLAB_INTERFACE", arg, 1);
-    case KEY_EMULATE:
-        return setenv("CLAB_EMULATE", arg, 1);
-    case KEY_NET:
-        return setenv("CLAB_NET", arg, 1);
-    case KEY_STRAGGLE:
-        return setenv("CLAB_STRAGGLE", arg, 1);
-    case KEY_KEEP_GOING:
-        launch->keep_going = true;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    case KEY_NODES: return parse_number("--nodes", arg, 1, &launch->nnodes);
+    case KEY_NODE: return parse_number("--node-rank", arg, 0, &launch->node);
+    case KEY_MASTER: launch->master = arg; return 0;
+    case KEY_PROVIDER: return setenv("CLAB_PROVIDER", arg, 1);
+    case KEY_INTERFACE: return setenv("CLAB_INTERFACE", arg, 1);
+    case KEY_EMULATE: return setenv("CLAB_EMULATE", arg, 1);
+    case KEY_NET: return setenv("CLAB_NET", arg, 1);
+    case KEY_STRAGGLE: return setenv("CLAB_STRAGGLE", arg, 1);
+    case KEY_KEEP_GOING: launch->keep_going = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -103,25 +104,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct clab_launch *launch = state->input;
     switch (key) {
-    case 'n':
-        return parse_ranks(arg, launch);
-    case 'l':
-        launch->prefix = true;
-        return 0;
-    case KEY_BACKEND:
-        launch->backend = arg;
-        return 0;
-    case KEY_NO_PIN:
-        launch->pin = false;
-        return 0;
-    case KEY_TIMEOUT:
-        return parse_timeout(arg);
+    case 'n': return parse_ranks(arg, launch);
+    case 'l': launch->prefix = true; return 0;
+    case KEY_BACKEND: launch->backend = arg; return 0;
+    case KEY_NO_PIN: launch->pin = false; return 0;
+    case KEY_TIMEOUT: return parse_timeout(arg);
     case ARGP_KEY_ARG:
         launch->program = state->argv + state->next - 1;
         state->next = state->argc;
         return 0;
-    default:
-        return parse_nodes(key, arg, launch);
+    default: return parse_nodes(key, arg, launch);
     }
 }
 
@@ -137,14 +129,10 @@ static int run(int argc, char **argv)
         return STATUS_USAGE;
     }
     switch (clab_launch_ranks(&launch, &rank, &status)) {
-    case CLAB_OK:
-        return status;
-    case CLAB_EINVAL:
-        return STATUS_USAGE;
-    case CLAB_ENOENT:
-        return STATUS_NOT_FOUND;
-    default:
-        return EXIT_FAILURE;
+    case CLAB_OK: return status;
+    case CLAB_EINVAL: return STATUS_USAGE;
+    case CLAB_ENOENT: return STATUS_NOT_FOUND;
+    default: return EXIT_FAILURE;
     }
 }
 

@@ -315,7 +315,7 @@ static int draw(const struct request *r)
     }
     const int err = kit_plot(r->root, "plots/sweep.gp", r->csv_path, r->figure);
     if (err == CLAB_OK)
-        printf("figure: %s.svg\n", kit_relative(r->root, r->figure));
+        printf("figure: %s.svg\n", kit_relative(r->figure));
     return err == CLAB_EUNSUPPORTED && !r->plot ? CLAB_OK : err;
 }
 
@@ -331,8 +331,7 @@ static int answer(struct request *r)
     CLAB_TRY(write_csv(r));
     for (int i = 0; i < r->sweep.nlines; i++)
         priced += r->sweep.lines[i].ncells * r->sweep.lines[i].nentries;
-    printf("%d times in %.1f s: %s\n", priced, clab_now() - begin,
-           r->root ? kit_relative(r->root, r->csv_path) : r->csv_path);
+    printf("%d times in %.1f s: %s\n", priced, clab_now() - begin, kit_relative(r->csv_path));
     return r->no_plot ? CLAB_OK : draw(r);
 }
 

@@ -118,7 +118,7 @@ static int draw(const struct train_request *r, const char *csv)
     if (!err) {
         err = kit_plot(root, "plots/train.gp", csv, figure);
         if (!err && !r->json)
-            printf("figure: %s.svg\n", kit_relative(root, figure));
+            printf("figure: %s.svg\n", kit_relative(figure));
         free(figure);
     }
     free(root);

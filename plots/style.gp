@@ -89,7 +89,13 @@ is_virtual = manifest("time") ne ""
 cores = is_virtual ? 0 : int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
 place = is_virtual ? sprintf("virtual time on %s: the same on every machine", manifest("net")) : manifest("machine") \
     .(manifest("emulate") eq "" ? "" : sprintf("; wire emulated: %s", manifest("emulate")))
-measured_text = is_virtual ? "exact" : "medians of pairs of runs with 95 % intervals"
+# Of fewer than six pairs low..high is their range: no interval covers with 95 % (core/base/stats.h).
+npairs = int(number(manifest("pairs")))
+nswept = int(number(manifest("sweep_pairs")))
+pairs_text(n) = n == 1 ? "single values" : sprintf("ranges of %d pairs", n)
+measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("medians of %d pairs of runs with their ranges", npairs) \
+    : npairs == 1 ? "one pair of runs, so no intervals" : "medians of pairs of runs with 95 % intervals" \
+      .(nswept > 0 && nswept < 6 ? sprintf(" (at other numbers of ranks: %s)", pairs_text(nswept)) : "")
 
 # ---- rows of a lab's CSV ---------------------------------------------------------------------------------------------
 # lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct

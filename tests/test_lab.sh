@@ -38,7 +38,7 @@ goes_on_without_a_broken_profile() {
     printf '[profile]\nmachine = x\nnoise = inf %%\n' >"$scratch/broken.net"
     CLAB_PROFILE=$scratch/broken.net lab 0 01 --pairs 1 --sizes 64 --iterations 1 --no-sweep --no-plot || return 1
     why=$(grep '^# warning' "$scratch/out")
-    [[ $why == '# warning: times are not predicted: '*broken.net:3:*'run ./commlab fit'* ]] || return 1
+    [[ $why == '# warning: 1 pair: '*'times are not predicted: '*broken.net:3:*'run ./commlab fit'* ]] || return 1
     why=$(grep -E '^ +op ' "$scratch/out") # of one iteration no program has one, and nothing is predicted
     ! [[ $why == *' 0 s'* ]] && counts 0 "$scratch/results/01-shm-none-2.csv" '$6 == "op" && $11 != ""' || return 1
     rm "$scratch/results/01-shm-none-2.csv"
@@ -130,6 +130,12 @@ same_rows() {
     [ -z "$why" ]
 }
 
+# The table that a lab has printed; what it says above may be longer.
+fits_120_columns() {
+    why=$(awk '!/^# (warning|data|not measured): / && length > 120' "$scratch/out")
+    [ -z "$why" ]
+}
+
 # lab_is_the_same_on_sim FOLDER: the same bytes twice, and what its expected/ says, with the ranks that those have.
 lab_is_the_same_on_sim() {
     local id=${1#labs/} expected ranks csv
@@ -143,6 +149,7 @@ lab_is_the_same_on_sim() {
     for run in 1 2; do
         run 0 "$commlab" lab "$id" --backend sim --net dgx-h100 -n "$ranks" --no-plot --results "$scratch/sim" || return 1
         cp "$csv" "$scratch/run$run.csv"
+        fits_120_columns || return 1
     done
     why="two runs differ: $(diff "$scratch/run1.csv" "$scratch/run2.csv" | head -n 4)"
     cmp -s "$scratch/run1.csv" "$scratch/run2.csv" && same_rows "$expected" "$csv"
@@ -223,6 +230,101 @@ says_which_setting_is_wrong() {
         run 1 "$scratch/kit/build/commlab" lab 07 || return 1
     why="$(cat "$scratch/err")"
     grep -q "lab.conf:8: ranks = 'many': expected" "$scratch/err"
+}
+
+# processes_of FOLDER: those whose program lies in it.
+processes_of() {
+    local process
+    for process in /proc/[0-9]*; do
+        [[ $(readlink "$process/exe") == "$1"/* ]] && echo "${process#/proc/}"
+    done 2>/dev/null
+}
+
+# appears FILE: within ten seconds.
+appears() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        [ -s "$1" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# Its program, which takes its time to end, has ended when the lab has; and the file for its rows is gone.
+leaves_nothing_when_it_is_ended() {
+    local lab status
+    other_kit "trap 'sleep 0.3; echo ended >$scratch/ended; exit 1' TERM
+echo \"\$CLAB_RESULTS\" >$scratch/rows.tmp; mv $scratch/rows.tmp $scratch/rows; while :; do sleep 0.05; done" || return 1
+    "$scratch/kit/build/commlab" lab 07 --pairs 1 --sizes 8 --no-sweep --results "$scratch/kit/results" \
+        >"$scratch/out" 2>"$scratch/err" &
+    lab=$!
+    why='its program did not start' && appears "$scratch/rows" && kill -TERM $lab || return 1
+    wait $lab
+    status=$?
+    why="status $status, not 143: $(cat "$scratch/err")"
+    [ $status -eq 143 ] && [ ! -s "$scratch/err" ] || return 1
+    why="its program goes on, or $(cat "$scratch/rows") is left"
+    [ -e "$scratch/ended" ] && [ ! -e "$(cat "$scratch/rows")" ]
+}
+
+# The same of the lab's own programs, at whatever they are.
+leaves_no_ranks_when_it_is_ended() {
+    local lab i
+    other_kit : && cp "$build/labs/07-ring-vs-tree/after" "$scratch/kit/build/labs/07-ring-vs-tree/" || return 1
+    "$scratch/kit/build/commlab" lab 07 -n 2 --pairs 1000 --sizes 8,65536 --no-sweep --results "$scratch/kit/results" \
+        >"$scratch/out" 2>"$scratch/err" &
+    lab=$!
+    why='its programs did not start'
+    for ((i = 0; i < 200 && $(processes_of "$scratch/kit/build/labs" | wc -l) < 2; i++)); do sleep 0.05; done
+    [ $i -lt 200 ] && kill -TERM $lab || return 1
+    wait $lab
+    why="status $?, not 143, or left: $(processes_of "$scratch/kit") $(cat "$scratch/err")"
+    [[ $why == 'status 143,'* ]] && [ -z "$(processes_of "$scratch/kit")" ]
+}
+
+# ---- what it prints -------------------------------------------------------------------------------------------------
+
+# From another folder than the kit's, too.
+names_files_as_seen_from_here() {
+    local file
+    other_kit : && cp "$build/labs/07-ring-vs-tree/after" "$scratch/kit/build/labs/07-ring-vs-tree/" || return 1
+    why=$(cd "$scratch" && kit/build/commlab lab 07 -n 2 --net 1gbe --pairs 1 --sizes 8 --no-sweep --no-plot)
+    file=$(sed -n 's/^# data: //p' <<<"$why")
+    [ "$file" = kit/results/07-shm-1gbe-2.csv ] && [ -s "$scratch/$file" ]
+}
+
+# Of fewer than six pairs there is no interval of 95 %: the table and the file say so, and of six do not.
+says_that_few_pairs_have_ranges() {
+    local pairs
+    for pairs in 2 5 6; do
+        lab 0 07 -n 2 --net 1gbe --pairs $pairs --sizes 8 --no-sweep --no-plot || return 1
+        why="of $pairs pairs: $(grep '^#' "$scratch/out" "$scratch/results/07-shm-1gbe-2.csv")"
+        if [ $pairs -lt 6 ]; then
+            grep -q "^# warning: $pairs pairs: ranges, not 95 % intervals" "$scratch/out" &&
+                grep -q "^# warning: $pairs pairs: ranges" "$scratch/results/07-shm-1gbe-2.csv" || return 1
+        else
+            ! grep -q 'ranges' "$scratch/out" "$scratch/results/07-shm-1gbe-2.csv" || return 1
+        fi
+    done
+    rm "$scratch/results/07-shm-1gbe-2.csv"
+}
+says_that_a_sweep_of_few_pairs_has_ranges() {
+    lab 0 07 -n 2 --net 1gbe --pairs 6 --sizes 8 --no-plot && why=$(cat "$scratch/out") || return 1
+    ! grep -q 'ranges' "$scratch/out" && rm "$scratch/results/07-shm-1gbe-2.csv" || return 1
+    other_kit : && cp "$build/labs/07-ring-vs-tree/after" "$scratch/kit/build/labs/07-ring-vs-tree/" &&
+        sed -i 's/^sweep_pairs.*/sweep_pairs = 3/' "$scratch/kit/labs/07-ring-vs-tree/lab.conf" &&
+        run 0 "$scratch/kit/build/commlab" lab 07 --net 1gbe --pairs 6 --sizes 8 --no-plot || return 1
+    why="$(grep '^#' "$scratch/out")"
+    grep -q '^# warning: 3 pairs at other numbers of ranks: ranges there, not 95 % intervals' "$scratch/out"
+}
+
+# Three pairs whose after takes 1 us, 1 ms and 1 s, of the longest name there is.
+has_at_most_120_columns() {
+    other_kit "n=\$(cat $scratch/n 2>/dev/null || echo -9); echo \$((n + 3)) >$scratch/n
+for q in ring tree doubling halving_doubling; do echo time/\$q/2097152,s,4,1,1e\$((n + 3)),1,1 >>\"\$CLAB_RESULTS\"; done" &&
+        rm -f "$scratch/n" &&
+        run 0 "$scratch/kit/build/commlab" lab 07 --net 1gbe --pairs 3 --sizes 2097152 --no-sweep --no-plot || return 1
+    fits_120_columns && why="$(cat "$scratch/out")" && grep -q 'time/halving_doubling/2097152 .*\.\.>999 ' "$scratch/out"
 }
 
 # ---- a figure and the page ------------------------------------------------------------------------------------------
@@ -340,7 +442,10 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
     counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire compares_backends refuses_two_networks refuses_emulating_what_is_simulated \
     refuses_to_emulate_unknown_networks says_which_result_differs says_which_program_failed \
-    says_which_row_is_malformed says_which_setting_is_wrong judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws reports_nothing_without_results \
+    says_which_row_is_malformed says_which_setting_is_wrong \
+    leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended \
+    names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
+    has_at_most_120_columns judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws reports_nothing_without_results \
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
 for folder in labs/[0-9][0-9]-*; do

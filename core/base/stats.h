@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Order statistics: medians with intervals that assume no distribution, and paired ratios.
 // - The interval of a median is between two order statistics, chosen so that it covers with at least 95 %
-//   by the binomial distribution (below six samples, that is the whole range).
+//   by the binomial distribution. Of fewer than six samples no interval does: what is given then is their whole range,
+//   which n of them cover with 1 - 2^(1 - n), that is 50 % of two and 94 % of five. Who shows it says so.
 // - Comparing two programs: the median of the ratios of interleaved pairs, with the same kind of interval.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { CLAB_INTERVAL_SAMPLES = 6 }; // the fewest of which there is an interval of 95 %
+
 struct clab_summary {
-    double median, low, high; // the unit of the samples; low..high is the 95 % interval of the median
+    double median, low, high; // the unit of the samples; low..high is the median's 95 % interval, or of few the range
     double min, max;
     int n;
 };

@@ -3,8 +3,8 @@
 //
 //   after [-n RANKS] [--backend B] [BYTES PAIRS...]
 //
-// - A timing is one call, begun together, the slowest rank's. A pair's ratio is B's over A's; every other pair has B first.
-// - The interval of 95 % around the median of the ratios is what PAIRS pairs can tell: a change must be larger to be seen.
+// - A timing is one call, begun together, the slowest rank's. A pair's ratio is B's over A's; every other has B first.
+// - The interval of 95 % around the median of ratios is what PAIRS pairs can tell: a change must be larger to be seen.
 
 #include <math.h>
 #include <stdio.h>
@@ -57,15 +57,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Of n pairs that are 95 % sure of the median's place: how many of the sorted ratios lie below and above it. The count
-// of those below it is binomial: n / 2 -+ 1.96 sqrt(n) / 2. (n >= 6; David and Nagaraja 2003, section 7.1)
+// The interval leaves out so many of the n sorted ratios at each end that it has the true median with 95 %: how many lie
+// below that is binomial, n / 2 -+ 1.96 sqrt(n) / 2, and whole. (n >= 6; David and Nagaraja 2003, section 7.1)
 static double half_interval_pct(const double ratios[], int n, double sorted[])
 {
     for (int i = 0; i < n; i++)
         sorted[i] = ratios[i];
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
-    int low = (int)floor(n / 2.0 - 1.96 * sqrt(n) / 2);
-    low = low < 0 ? 0 : low;
+    const int low = (int)floor((n - 1) / 2.0 - 1.96 * sqrt(n) / 2);
     return 100 * (sorted[n - 1 - low] - sorted[low]) / 2;
 }
 

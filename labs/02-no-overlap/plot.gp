@@ -35,7 +35,7 @@ finding = ratio_low > 1 && ratio_low > compute("before") / compute("after") \
 net = manifest("net") eq "none" ? "" : sprintf(", network %s", manifest("net"))
 subject = sprintf("a training step of %d ranks, backend %s%s%s", \
                   ranks, lab_column(3), net, \
-                  manifest("time") eq "" ? "; medians of runs, with 95 % intervals of the step" : ", in virtual time")
+                  is_virtual ? ", in virtual time" : "; ".measured_text)
 eval describe(finding, \
     "Horizontal bars of a training step before and after, measured and predicted, each of computation and of exposed " \
     ."communication; dashed lines at the computation alone and at the communication alone.")

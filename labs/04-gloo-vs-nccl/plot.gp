@@ -31,8 +31,8 @@ finding = RATIO_min >= 1 ? sprintf("%s is %s faster than %s: the size decides", 
 if (RATIO_min < 1 && RATIO_max >= 1 && SLOWER_min < FASTER_max) {
     finding = sprintf("%s is the faster one from %s on, %s below: no backend is right for all", named("after"), size_text(FIRST_min), named("before"))
 }
-subject = sprintf("allreduce of float32, %d ranks; %s", ranks, manifest("time") eq "" \
-                  ? "medians of pairs of runs with 95 % intervals" : "virtual time, exact")
+subject = sprintf("allreduce of float32, %d ranks; %s", ranks, \
+                  is_virtual ? "virtual time, exact" : measured_text)
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
 eval describe(finding, \
     "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce " \

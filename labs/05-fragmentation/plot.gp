@@ -15,14 +15,15 @@ request = found("before", "asked")
 step(program, name) = x(program, name."/")
 sorted(program, name, column) = sprintf("< awk -F, '$2 == \"%s\" && $5 == %d && $6 ~ \"^%s/\" { split($6, q, \"/\"); print q[2] \",\" $%d }' '%s' | sort -t, -n", \
                                         program, ranks, name, column, csv)
+has_net = manifest("net") ne "none" # without, times are not predicted
 has_registration = found("before", "registering") > 0
 
 # ---- what was found --------------------------------------------------------------------------------------------------
 finding = failed < asked_steps ? sprintf("One heap fails at step %.0f with %.0f %% of the memory free; the arena goes on", \
                                          failed + 1, 100 * found("before", "free") / memory) \
                                : sprintf("With this seed both find memory for all %.0f steps", asked_steps)
-subject = sprintf("%s of memory a rank, %d ranks, backend %s; medians of pairs of runs with 95 %% intervals", \
-                  size_text(1024 * memory), ranks, lab_column(3))
+subject = sprintf("%s of memory a rank, %d ranks, backend %s; %s", \
+                  size_text(1024 * memory), ranks, lab_column(3), measured_text)
 eval describe(finding, \
     "Panels above: for each program the free memory and its largest piece against the step, with the " \
     ."size that each step asks for. Panels below: the time to register and to let go against the bytes, " \
@@ -43,13 +44,13 @@ do for [terminal in terminals] {
     set yrange [0 : 1.05 * memory / 1024]
     set tmargin at screen 0.87
     set bmargin at screen 0.52
-    set xlabel "step" offset 0, 0.4
+    set xlabel "step, as it asks for its flat buffer" offset 0, 0.4
     do for [p = 1:2] {
         program = p == 1 ? "before" : "after"
         set lmargin at screen p == 1 ? 0.1 : 0.46
         set rmargin at screen p == 1 ? 0.42 : 0.79
         set title (p == 1 ? "before: one heap" : "after: an arena") offset 0, -0.5
-        set ylabel (p == 1 ? "MiB, when the flat buffer is asked for" : "") offset label_offset
+        set ylabel (p == 1 ? "memory of a rank (MiB)" : "") offset label_offset
         if (p == 2) { set key at screen 0.80, screen 0.87 left top } else { unset key }
         if (p == 1 && failed < asked_steps) {
             set arrow 1 from failed + 1, 0 to failed + 1, graph 1 nohead linestyle 98
@@ -60,7 +61,7 @@ do for [terminal in terminals] {
              sorted(program, "hole", 11) using 1:($2 / 1024) with lines linestyle 2 linecolor rgb "#000000" title "predicted", \
              request / 1024 with lines linestyle 97 title "asked for"
         unset arrow 1
-        unset label 1
+        unset label # the heading, too: it is drawn with each panel
     }
     unset title
 
@@ -80,8 +81,8 @@ do for [terminal in terminals] {
         set key at screen 0.12, screen 0.40 left top
         plot csv using (step("before", "register")):8:9:10 with yerrorbars linestyle 11 title "register", \
              csv using (step("before", "unregister")):8:9:10 with yerrorbars linestyle 13 title "let go", \
-             csv using (step("before", "register")):11 with lines linestyle 1 title "predicted", \
-             csv using (step("before", "unregister")):11 with lines linestyle 3 notitle
+             for [i = 1:has_net] csv using (step("before", "register")):11 with lines linestyle 1 title "predicted", \
+             for [i = 1:has_net] csv using (step("before", "unregister")):11 with lines linestyle 3 notitle
         unset logscale
     } else {
         set label 2 "Nothing is registered here:\nthis backend's network does not say what it takes,\nor this process may not lock its memory." \
@@ -91,6 +92,7 @@ do for [terminal in terminals] {
     # a step
     array part[4] = [found("before", "step_time"), found("before", "registering"), found("after", "step_time"), found("after", "registering")]
     array foreseen[2] = [column_of(11, "before", "step_time"), column_of(11, "after", "step_time")]
+    has_foreseen = foreseen[1] > 0 || foreseen[2] > 0
     set lmargin at screen 0.51
     set rmargin at screen 0.79
     set tmargin at screen 0.41
@@ -99,13 +101,13 @@ do for [terminal in terminals] {
     set xtics ("before" 1, "after" 2)
     set yrange [0 : *]
     set ytics auto
-    set xlabel "a step, mean of the first 12" offset 0, 0.4
-    set ylabel "ms" offset label_offset
+    set xlabel "mean of the first 12 steps" offset 0, 0.4
+    set ylabel "time of a step (ms)" offset label_offset
     set key at screen 0.80, screen 0.41 left top
     set style fill solid 0.85 border rgb "#ffffff"
     plot '+' using (int($0) + 1):(part[2 * int($0) + 1] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[1] title "summing", \
          '+' using (int($0) + 1):(part[2 * int($0) + 2] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[5] title "registering", \
-         '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 with points linestyle 17 \
+         for [i = 1:has_foreseen] '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 with points linestyle 17 \
              pointtype 6 pointsize 1.6 title "the whole, predicted"
     unset multiplot
     unset label 2

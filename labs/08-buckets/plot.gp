@@ -35,7 +35,7 @@ finding = sprintf("%s: %s; %s", name, time_text(cell_of("after", "time/best/para
     is_apart("parameter") || is_apart("flat") ? against("parameter", "one a parameter").", ".against("flat", "one in all") \
     : "not to be told from one a parameter, nor from one in all")
 subject = sprintf("data parallel training, %d ranks, backend %s%s", ranks, list("$3", "$1 == \"08\""), \
-    is_virtual ? " on ".manifest("net") : manifest("emulate") ne "" ? ", wire ".manifest("emulate")."; medians with 95 % intervals" : "; medians of pairs of runs with 95 % intervals")
+    is_virtual ? " on ".manifest("net") : (manifest("emulate") eq "" ? "" : ", wire ".manifest("emulate"))."; ".measured_text)
 eval describe(finding, "The time of a step against the cap of a bucket: measured with intervals, and predicted; horizontal lines are " \
     ."the step with one collective a parameter, with one in all, and without communication.")
 caps_axis = "set logscale x 2; set xtics ("
