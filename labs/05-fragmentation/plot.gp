@@ -15,7 +15,6 @@ request = found("before", "asked")
 step(program, name) = x(program, name."/")
 sorted(program, name, column) = sprintf("< awk -F, '$2 == \"%s\" && $5 == %d && $6 ~ \"^%s/\" { split($6, q, \"/\"); print q[2] \",\" $%d }' '%s' | sort -t, -n", \
                                         program, ranks, name, column, csv)
-has_net = manifest("net") ne "none" # without, times are not predicted
 has_registration = found("before", "registering") > 0
 
 # ---- what was found --------------------------------------------------------------------------------------------------
@@ -28,6 +27,20 @@ eval describe(finding, \
     "Panels above: for each program the free memory and its largest piece against the step, with the " \
     ."size that each step asks for. Panels below: the time to register and to let go against the bytes, " \
     ."measured and predicted, and the time of a step with the part that registering takes.")
+
+array part[4] = [found("before", "step_time"), found("before", "registering"), found("after", "step_time"), found("after", "registering")]
+array foreseen[2] = [column_of(11, "before", "step_time"), column_of(11, "after", "step_time")]
+
+# Without a profile steps are not predicted, and where nothing was registered in a probe, neither is that.
+predicted_steps = predicted_registering = ""
+if (foreseen[1] > 0 || foreseen[2] > 0) {
+    predicted_steps = ", '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 " \
+        ."with points linestyle 17 pointtype 6 pointsize 1.6 title 'the whole, predicted'"
+}
+if (column_of(11, "before", "registering") > 0) {
+    predicted_registering = ", csv using (step('before', 'register')):11 with lines linestyle 1 title 'predicted'" \
+        .", csv using (step('before', 'unregister')):11 with lines linestyle 3 notitle"
+}
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -80,19 +93,15 @@ do for [terminal in terminals] {
         set ylabel "time of a call" offset label_offset
         set key at screen 0.12, screen 0.40 left top
         plot csv using (step("before", "register")):8:9:10 with yerrorbars linestyle 11 title "register", \
-             csv using (step("before", "unregister")):8:9:10 with yerrorbars linestyle 13 title "let go", \
-             for [i = 1:has_net] csv using (step("before", "register")):11 with lines linestyle 1 title "predicted", \
-             for [i = 1:has_net] csv using (step("before", "unregister")):11 with lines linestyle 3 notitle
+             csv using (step("before", "unregister")):8:9:10 with yerrorbars linestyle 13 title "let go" \
+             @predicted_registering
         unset logscale
     } else {
-        set label 2 "Nothing is registered here:\nthis backend's network does not say what it takes,\nor this process may not lock its memory." \
+        set label 2 "Nothing is registered here:\nthe network of this backend does not say what it takes,\nor this process may not lock its memory." \
             at screen 0.10, screen 0.30 left font ",12" textcolor rgb "#606060"
     }
 
     # a step
-    array part[4] = [found("before", "step_time"), found("before", "registering"), found("after", "step_time"), found("after", "registering")]
-    array foreseen[2] = [column_of(11, "before", "step_time"), column_of(11, "after", "step_time")]
-    has_foreseen = foreseen[1] > 0 || foreseen[2] > 0
     set lmargin at screen 0.51
     set rmargin at screen 0.79
     set tmargin at screen 0.41
@@ -106,9 +115,8 @@ do for [terminal in terminals] {
     set key at screen 0.80, screen 0.41 left top
     set style fill solid 0.85 border rgb "#ffffff"
     plot '+' using (int($0) + 1):(part[2 * int($0) + 1] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[1] title "summing", \
-         '+' using (int($0) + 1):(part[2 * int($0) + 2] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[5] title "registering", \
-         for [i = 1:has_foreseen] '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 with points linestyle 17 \
-             pointtype 6 pointsize 1.6 title "the whole, predicted"
+         '+' using (int($0) + 1):(part[2 * int($0) + 2] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[5] title "registering" \
+         @predicted_steps
     unset multiplot
     unset label 2
     unset xlabel
