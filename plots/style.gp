@@ -92,10 +92,10 @@ place = is_virtual ? sprintf("virtual time on %s: the same on every machine", ma
 # Of fewer than six pairs low..high is their range: no interval covers with 95 % (core/base/stats.h).
 npairs = int(number(manifest("pairs")))
 nswept = int(number(manifest("sweep_pairs")))
-pairs_text(n) = n == 1 ? "single values" : sprintf("ranges of %d pairs", n)
+pairs_text(n) = n == 1 ? "single values" : sprintf("ranges of %d", n)
 measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("medians of %d pairs of runs with their ranges", npairs) \
     : npairs == 1 ? "one pair of runs, so no intervals" : "medians of pairs of runs with 95 % intervals" \
-      .(nswept > 0 && nswept < 6 ? sprintf(" (at other numbers of ranks: %s)", pairs_text(nswept)) : "")
+      .(nswept > 0 && nswept < 6 ? sprintf(" (other numbers of ranks: %s)", pairs_text(nswept)) : "")
 
 # ---- rows of a lab's CSV ---------------------------------------------------------------------------------------------
 # lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct

@@ -25,7 +25,7 @@ finding = RANKS_max > RANKS_min \
     ? sprintf("From %d to %d ranks, rank 0's bytes grow %s; a replica's %s", RANKS_min, RANKS_max, \
               growth(BEFORE_max, BEFORE_min), growth(AFTER_max, AFTER_min)) \
     : sprintf("With %d ranks, rank 0 moves %.2g times a replica's bytes", RANKS_max, BEFORE_max / AFTER_max)
-subject = sprintf("data parallel training, network of four layers %s wide, 16 samples a rank, backend %s%s", width_shown, \
+subject = sprintf("data parallel training, four layers %s wide, 16 samples a rank, backend %s%s", width_shown, \
     list("$3", "$1 == \"03\""), is_virtual ? " on ".manifest("net") : "; ".measured_text)
 eval describe(finding, "Two panels against the number of ranks. Left: bytes in and out of rank 0, and of the busiest other rank, when " \
     ."everything goes through rank 0, and of a replica's rank. Right: the time of a step of both.")
