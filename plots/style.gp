@@ -93,7 +93,7 @@ place = is_virtual ? sprintf("virtual time on %s: the same on every machine", ma
 npairs = int(number(manifest("pairs")))
 nswept = int(number(manifest("sweep_pairs")))
 pairs_text(n) = n == 1 ? "single values" : sprintf("ranges of %d", n)
-measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("medians of %d pairs of runs with their ranges", npairs) \
+measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("medians of %d pairs of runs with ranges, not 95 %% intervals", npairs) \
     : npairs == 1 ? "one pair of runs, so no intervals" : "medians of pairs of runs with 95 % intervals" \
       .(nswept > 0 && nswept < 6 ? sprintf(" (other numbers of ranks: %s)", pairs_text(nswept)) : "")
 
