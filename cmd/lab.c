@@ -223,7 +223,7 @@ static int describe_line(const struct session *s, struct clab_manifest *m)
         return clab_manifest_add(
             m, "warning",
             "the cores lie elsewhere than when the profile was measured (a line takes %.3g ns, not "
-            "%.3g), so times are off; `commlab fit` measures it anew",
+            "%.3g), so times are off: `commlab fit` measures it anew",
             1e9 * summary.median, 1e9 * known);
     return CLAB_OK;
 }
@@ -286,6 +286,15 @@ static int describe(const struct session *s, struct clab_manifest *m)
     return clab_machine_warn(&s->machine, conf->ranks, m);
 }
 
+// A line each: in the manifest there is "; " between them.
+static void print_warnings(const char *warnings)
+{
+    for (const char *end; warnings; warnings = end ? end + 2 : NULL) {
+        end = strstr(warnings, "; ");
+        printf("# warning: %.*s\n", (int)(end ? end - warnings : (long)strlen(warnings)), warnings);
+    }
+}
+
 static void print_heading(const struct session *s, const struct clab_manifest *manifest)
 {
     const struct lab_conf *conf = &s->conf;
@@ -303,8 +312,7 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
         printf("# before: on backend %s\n", s->setting.before_backend);
     if (conf->not_measured)
         printf("# not measured: %s\n", conf->not_measured);
-    if (warning)
-        printf("# warning: %s\n", warning);
+    print_warnings(warning);
 }
 
 // Who moves what is started, where that is what the lab is about.
