@@ -16,7 +16,7 @@ static const double rate = 0.01;
 static const char about[] = "A training step: the backward pass, then the reduction of all gradients.\n"
                             "Reports seconds of a step, of its parts, and of the communication that nothing hides.\n\n"
                             "  MICROSECONDS       that a rank computes in a step; the batch follows\n";
-static const char usage[] = "give MICROSECONDS of computation a step, from 1, as in 75000";
+static const char usage[] = "give MICROSECONDS of computation a step, from 1, as in 50000";
 
 struct training {
     struct clab_job *job;
