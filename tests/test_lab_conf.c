@@ -120,6 +120,7 @@ static void assert_losses_are_bound(const char *path, int rows)
     fclose(file);
     const double bound = 100 * clab_parameters_bound(3, rows + 64, 1, 0); // percent
     const double apart = lab_conf_quantity(&conf, "loss/x")->apart;
+    lab_conf_free(&conf);
     if (!(apart >= bound && apart < 1.1 * bound))
         fail_msg("%s: losses may be %g %% apart, where %g %% is derived", path, apart, bound);
 }
