@@ -353,6 +353,12 @@ static void test_the_choice_is_by_free_cores(void **state)
     assert_int_equal(choice("thread"), 't');
     assert_int_equal(choice("manual"), 'm');
     assert_int_equal(choice("auto"), clab_cores() >= 4 ? 't' : 'm');
+}
+
+static void test_in_virtual_time_there_is_no_choice(void **state)
+{
+    (void)state;
+    needs_inih();
     setenv("CLAB_BACKEND", "sim", 1);
     assert_int_equal(choice("auto"), 'v');
 }
@@ -383,6 +389,7 @@ int main(void)
         cmocka_unit_test_setup(test_without_room_for_a_thread_calls_make_progress, use_shm),
         cmocka_unit_test_setup(test_the_thread_leaves_the_core_while_nothing_moves, use_shm),
         cmocka_unit_test_setup(test_the_choice_is_by_free_cores, use_shm),
+        cmocka_unit_test_setup(test_in_virtual_time_there_is_no_choice, use_shm),
         cmocka_unit_test_setup(test_a_choice_that_is_none_is_refused, use_shm),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
