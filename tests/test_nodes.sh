@@ -123,6 +123,8 @@ tells_survivors_of_a_killed_rank() {
     rm -f "$scratch/out.0"
     both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { until [ -s "$0" ]; do sleep 0.1; done; kill -9 $$; } & exec "$@"' \
         "$scratch/out.0" "$commlab" bench allreduce -n 4 --seconds 20s
+    local i
+    for ((i = 0; i < 300; i++)); do [ -s "$scratch/out.0" ] && break || sleep 0.1; done # it is timed from there on
     ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' &&
         says err.0 'rank 3 of node 1 has failed with status 137' && leaves_nothing
 }
