@@ -2,7 +2,8 @@
 # Builds commlab into build/: libcommlab.a, the program commlab (linked to ./commlab), the labs; the tests on request.
 #
 # - A new file needs no line here: wildcards find core/, backends/, sim/, cmd/, labs/ and tests/.
-# - Backends whose libraries a machine may lack are plugins: backends/NAME/ becomes build/backends/NAME.so.
+# - Backends whose libraries a machine may lack are plugins: backends/NAME/ becomes build/backends/NAME.so. Beside them
+#   lie libraries for other programs, lib*.so.
 # - probe.sh asks once what the machine has; build/probes.mk keeps it until flags or installed packages change.
 # - Objects depend on the flags they were made with, the library on the list of its objects: what changed is remade.
 # - SAN=... builds into a directory of its own, so that objects of two kinds never mix.
@@ -47,7 +48,8 @@ libraries := $(LDLIBS) -lm -ldl
 library_c  = $(wildcard core/*/*.c backends/*.c $(patsubst %,backends/%/*.c,shm emulate sim $(probed_backends)) sim/*.c)
 cmd_c     := $(wildcard cmd/*.c)
 lab_c     := $(wildcard labs/*/*.c)
-test_c    := $(wildcard tests/test_*$(T)*.c)
+# Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
+test_c    := $(filter-out $(patsubst %,tests/test_%.c,$(CLAB_TEST_EXCEPT)),$(wildcard tests/test_*$(T)*.c))
 fuzz_c    := $(wildcard tests/fuzz/*.c)
 faults_c  := $(wildcard tests/faults/*.c)
 objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
@@ -57,6 +59,7 @@ labs    := $(patsubst %.c,$(B)/%,$(lab_c))
 tests   := $(patsubst %.c,$(B)/%,$(test_c))
 targets := $(patsubst %.c,$(B)/%,$(filter-out %/log.c %/drive.c,$(fuzz_c)))
 faults  := $(B)/tests/faults/faults
+fake_nvml := $(B)/fakes/libnvidia-ml.so.1
 
 # With V=1 commands are shown as they are, else one line an object.
 Q := $(if $(filter-out 0,$(V)),,@)
@@ -64,15 +67,15 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test fuzz targets faults wires plot fit accuracy clean help show
+.PHONY: all tests test fuzz targets faults wires plot fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
-# What scripts run: the targets of fuzzing are test_fuzz.sh's, the faults test_faults.sh's.
-run_by = $(if $(filter tests/$1,$(wildcard tests/test_*$(T)*.sh)),$2)
-tests: all $(tests) $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) ## build the tests
+# $(call run_by,SCRIPT,WHAT): WHAT the script runs, if it is among the tests that are run.
+run_by = $(if $(filter-out $(patsubst %,tests/test_%.sh,$(CLAB_TEST_EXCEPT)),$(filter tests/$1,$(wildcard tests/test_*$(T)*.sh))),$2)
+tests: all $(tests) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
 	$(Q)tests/run.sh $(B) $(T)
@@ -129,11 +132,15 @@ $(lab_targets): lab%: profile
 other_labs := $(filter-out $(lab_targets),$(filter lab%,$(MAKECMDGOALS)))
 $(if $(other_labs),$(error there is no $(other_labs); there are: $(lab_targets)))
 
+OUT ?= $(B)/gpu-check
+gpu-check: ## on a machine with a GPU: all that only one can show, in eight minutes, into OUT (build/gpu-check)
+	+$(Q)MAKE='$(MAKE)' tests/gpu_check.sh $(B) $(OUT)
+
 clean: ## remove build/ and the link
 	$(Q)rm -rf build commlab
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile tests/fakes/fakes.mk
 	@echo '  make labNN    run lab NN: before, after, prediction, picture'
 	@echo
 	@echo '  NO_X=1        do without X, WITH_X=1 stop if it is missing; X is one of:' $$(./probe.sh --list)
@@ -141,6 +148,7 @@ help: ## this list
 	@echo '  WERROR=1      warnings are errors'
 	@echo '  V=1           show the commands'
 	@echo '  MPICC=NAME    the MPI that the mpi backend is built with (mpicc), such as mpicc.mpich'
+	@echo '  NVCC=PATH     the CUDA that the nccl backend is built with, CUDA_HOME and NCCL_HOME where its libraries are'
 	@echo '  CC CPPFLAGS CFLAGS CXX CXXFLAGS LDFLAGS LDLIBS    as usual'
 
 # Goals that build need the machine's answers; `make help` and `make clean` do not.
@@ -153,16 +161,17 @@ keep = $(if $(subst x$2,,x$(file <$1))$(subst x$(file <$1),,x$2),$(file >$1,$2))
 
 $(shell mkdir -p $(B))
 switches := $(sort $(filter NO_% WITH_%,$(.VARIABLES)))
-$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(CXX) $(CXXFLAGS) $(MPICC) $(foreach switch,$(switches),$(switch)=$($(switch))))
+$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(CXX) $(CXXFLAGS) $(MPICC) $(NVCC) $(CUDA_HOME) $(NCCL_HOME) $(foreach switch,$(switches),$(switch)=$($(switch))))
 
 # A package that comes or goes changes one of these directories' time.
-installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin)
+installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin /usr/local)
 
 # The probes' lines are shown by whoever runs them, else, by `make`, from the last time.
 include $(B)/probes.mk
 $(B)/probes.mk: probe.sh $(B)/probes.key $(installed)
 	@CC='$(CC)' FLAGS='$(CPPFLAGS) $(CFLAGS) $(sanitize)' LDFLAGS='$(LDFLAGS)' LDLIBS='$(LDLIBS)' \
-	    CXX='$(CXX)' CXXFLAGS='$(CPPFLAGS) $(CXXFLAGS) $(sanitize)' MPICC='$(MPICC)' \
+	    CXX='$(CXX)' CXXFLAGS='$(CPPFLAGS) $(CXXFLAGS) $(sanitize)' MPICC='$(MPICC)' NVCC='$(NVCC)' \
+	    CUDA_HOME='$(CUDA_HOME)' NCCL_HOME='$(NCCL_HOME)' \
 	    $(foreach switch,$(switches),$(switch)='$($(switch))') ./probe.sh $@ $(B)/probes.txt
 
 show: $(B)/probes.mk
@@ -170,7 +179,7 @@ show: $(B)/probes.mk
 
 compile += $(probed_cppflags)
 libraries := $(probed_ldlibs) $(libraries)
-$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries) / $(CXX) $(CXXFLAGS) $(probed_mpicc))
+$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries) / $(CXX) $(CXXFLAGS) $(probed_mpicc) $(kernels) $(probed_cuda_libraries))
 $(call keep,$(B)/objects,$(sort $(library_c) / $(cmd_c)))
 
 # ---- what this build is: for the manifest of every result -----------------------------------------------------
@@ -233,14 +242,42 @@ $(faults): $(call objects,$(faults_c)) $(library)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# The driver's library of a machine that is not there.
+$(fake_nvml): tests/fakes/nvml.c $(B)/flags
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -fPIC -shared $(LDFLAGS) -o $@ $<
+
+# What gpu-check runs beside the kit: conformance, also where there is no cmocka, and a bare loop of NCCL calls.
+gpu_conformance := $(if $(probed_test_ldlibs),$(B)/tests/test_conformance,$(B)/tests/gpu/conformance)
+gpu_loop := $(if $(filter nccl,$(probed_plugins)),$(B)/tests/gpu/nccl_loop)
+gpu-tools: $(gpu_conformance) $(gpu_loop)
+
+$(B)/obj/tests/gpu/conformance.o: tests/test_conformance.c $(B)/flags
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -Icmd -Itests/gpu -MMD -MP -c -o $@ $<
+
+$(B)/tests/gpu/conformance: $(B)/obj/tests/gpu/conformance.o $(B)/libcmd.a $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+$(B)/obj/tests/gpu/nccl_loop.o: compile = $(CC) -std=c11 $(any) $(CFLAGS) $(probed_cuda_includes)
+$(B)/tests/gpu/nccl_loop: $(B)/obj/tests/gpu/nccl_loop.o
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -pthread $(sanitize) $(LDFLAGS) -o $@ $^ $(probed_cuda_libraries) \
+	    $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries))))
+
 commlab: $(B)/commlab
 	$(Q)ln -sf $< $@
 
 # ---- plugins --------------------------------------------------------------------------------------------------
 # Each is built by its library's compiler, and holds nothing of the core. One that is no longer wanted goes.
 
-plugins := $(patsubst %,$(B)/backends/%.so,$(probed_plugins))
-plugin_o = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard backends/$1/*.c backends/$1/*.cc)))
+plugins := $(patsubst %,$(B)/backends/%.so,$(probed_plugins) libnccl-tuner-commlab libnccl-profiler-commlab)
+plugin_o = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard backends/$1/*.c backends/$1/*.cc backends/$1/*.cu)))
 $(shell rm -f $(filter-out $(plugins),$(wildcard $(B)/backends/*.so)))
 all: $(plugins)
 
@@ -254,6 +291,37 @@ mpi_o := $(call plugin_o,mpi)
 $(mpi_o): compile = $(probed_mpicc) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden -DCLAB_MPIRUN='"$(probed_mpirun)"'
 $(B)/backends/mpi.so: $(mpi_o)
 $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $(sanitize) $(LDFLAGS)
+
+# What NCCL loads instead of us: it needs nothing of NCCL to be built, and stands alone, so that what it shares with the
+# core is compiled for it once more.
+tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-tuner/*.c) sim/nccl_rows.c core/base/units.c)
+$(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
+profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c))
+$(B)/backends/libnccl-profiler-commlab.so: $(profiler_o)
+$(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) -Wl,--as-needed,-z,nodelete $(LDFLAGS)
+$(B)/backends/libnccl-%.so: plugin_libraries = -lm
+
+$(B)/alone/%.o: %.c $(B)/flags
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+# C by the C compiler, kernels by nvcc, whose host code goes without sanitizers. The libraries are named by their files,
+# and found again where they are.
+nccl_o := $(call plugin_o,nccl)
+$(nccl_o): compile = $(CC) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden $(probed_cuda_includes)
+$(B)/backends/nccl.so: $(nccl_o)
+$(B)/backends/nccl.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) $(LDFLAGS) \
+    $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries))))
+$(B)/backends/nccl.so: plugin_libraries = $(probed_cuda_libraries) -lstdc++ -ldl -lm
+# The processor's results, to the bit: multiplying and adding are two roundings there.
+kernels := $(probed_nvcc) -ccbin $(CXX) -std=c++17 -O3 --fmad=false -Icore -Ibackends $(probed_cuda_includes) \
+    $(probed_cuda_targets) -Xcompiler -fPIC$(comma)-fvisibility=hidden$(comma)-Wall $(if $(filter-out 0,$(WERROR)),-Werror all-warnings)
+
+$(B)/obj/%.o: %.cu $(B)/flags
+	$(call say,NVCC)
+	@mkdir -p $(@D)
+	$(Q)$(kernels) -MMD -MP -c -o $@ $<
 
 $(plugins): $(B)/flags
 	$(call say,LINK)
@@ -269,6 +337,13 @@ $(B)/obj/%.o: %.cc $(B)/flags
 needs-cmocka: $(B)/probes.mk
 	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
--include $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o))
+include tests/fakes/fakes.mk
+
+tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) \
+    $(call run_by,test_doctor.sh,$(fake_nvml)) \
+    $(call run_by,test_gpu_check.sh,$(gpu_conformance) $(B)/tests/gpu/conformance $(gpu_loop) $(fake_libraries)) \
+    $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink)
+
+-include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
 
 endif

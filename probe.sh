@@ -6,11 +6,12 @@
 #   probe.sh MK TXT    write the answers for make to MK, the lines to TXT and the screen
 #   probe.sh --list    the names of all
 #
-# From the environment: CC, FLAGS, CXX, CXXFLAGS, MPICC, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off; WITH_X=1
-# makes its absence an error.
+# From the environment: CC, FLAGS, CXX, CXXFLAGS, MPICC, NVCC, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off;
+# WITH_X=1 makes its absence an error; CUDA_HOME and NCCL_HOME are where CUDA and NCCL are, if not in the usual places.
 set -u
 
 failed=0
+cuda_lacks= cuda_nvcc= cuda_includes= cuda_libraries=
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 : >"$work/mk"
@@ -44,6 +45,108 @@ mpirun_of() {
         [ -x "$(dirname "$1")/$name" ] && echo "$(dirname "$1")/$name" && return
     done
 }
+
+# ---- CUDA and NCCL: a toolkit, the system's packages, or the folders of Python's wheels, in any mixture -------------
+
+# The first of the files $@ that is there.
+first_of() {
+    local file
+    for file; do
+        [ -e "$file" ] && echo "$file" && return
+    done
+    false
+}
+
+# The folders nvidia/ of Python's packages: each wheel has one of its own in there, with include/ and lib/.
+wheel_folders() {
+    python3 -c 'import glob, sys
+for path in sys.path: print(*glob.glob(path + "/nvidia/*"), sep="\n")' 2>/dev/null
+}
+
+# find_header NAME FOLDER... and find_library NAME FOLDER...: the folder that has the header; the file of the library,
+# which in wheels has its version behind its name only.
+find_header() {
+    local name=$1 file
+    shift
+    file=$(first_of "${@/%//include/$name}" "${@/%//$name}" "/usr/include/$name" "/usr/local/include/$name") && dirname "$file"
+}
+find_library() {
+    local name=$1 folder pattern
+    shift
+    for folder in "$@" /usr/local /usr; do
+        for pattern in "$folder"/{lib64,lib,targets/*/lib,lib/*-linux-gnu}/lib"$name".so{,.*}; do
+            [ -e "$pattern" ] && echo "$pattern" && return
+        done
+    done
+    false
+}
+
+# The value of macro $2 in header $1.
+macro() { sed -n "s/^#define  *$2  *\([0-9]*\).*/\1/p" "$1" 2>/dev/null | head -n 1; }
+
+# Where all that the plugin needs is: cuda_* below; `cuda_lacks` names what is not there.
+find_cuda() {
+    local folders wheels IFS=$'\n'
+    cuda_lacks= cuda_includes= cuda_libraries=
+    wheels=($(wheel_folders))
+    folders=(${CUDA_HOME-} ${CUDA_PATH-} /usr/local/cuda $(ls -d /usr/local/cuda-* 2>/dev/null | sort -Vr) /opt/cuda)
+    cuda_nvcc=$(command -v "${NVCC:-nvcc}" || { [ -z "${NVCC-}" ] &&
+        first_of "${folders[@]/%//bin/nvcc}" "${wheels[@]/%//bin/nvcc}"; }) || { cuda_lacks=nvcc && return; }
+    cuda_home=$(dirname "$(dirname "$(readlink -f "$cuda_nvcc")")")
+    local name header
+    for name in cudart nccl cublas; do
+        case $name in
+        cudart) header=cuda_runtime.h && folders=("$cuda_home" ${CUDA_HOME-} ${wheels[@]}) ;;
+        nccl) header=nccl.h && folders=(${NCCL_HOME-} "$cuda_home" ${wheels[@]}) ;;
+        cublas) header=cublas_v2.h && folders=("$cuda_home" ${CUDA_HOME-} ${wheels[@]}) ;;
+        esac
+        local include library
+        include=$(find_header $header "${folders[@]}") || { cuda_lacks=$header && return; }
+        library=$(find_library $name "${folders[@]}") || { cuda_lacks=lib$name.so && return; }
+        [[ $cuda_includes == *"-isystem $include "* || $include = /usr/include ]] || cuda_includes+="-isystem $include "
+        cuda_libraries+="$library "
+        [ $name != nccl ] || nccl_header=$include/nccl.h nccl_library=$library
+    done
+}
+
+# $1: "CUDA 13.0 in /usr/local/cuda-13.0, NCCL 2.28.9"
+cuda_found() {
+    local version
+    version=$("$cuda_nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+    echo "CUDA $version by $cuda_nvcc, NCCL $(macro "$nccl_header" NCCL_MAJOR).$(macro "$nccl_header" NCCL_MINOR).$(
+        macro "$nccl_header" NCCL_PATCH) of $(dirname "$nccl_library")"
+}
+
+# Whether nvcc compiles a kernel: it takes some versions of C++ compilers only.
+compiles_kernels() {
+    echo 'extern "C" __global__ void twice(float *x) { *x *= 2; }
+extern "C" void start(float *x) { twice<<<1, 1>>>(x); }' >"$work/kernel.cu"
+    # Unquoted, here and below: lists of words.
+    "$cuda_nvcc" -ccbin "${CXX:-g++}" -Xcompiler -fPIC $cuda_includes -c -o "$work/kernel.o" "$work/kernel.cu" >"$work/log" 2>&1
+}
+
+# Whether the C program on standard input links with that kernel and all libraries.
+links_cuda() {
+    [ -z "$cuda_lacks" ] || return
+    cat >"$work/try.c"
+    ${CC:-gcc} ${FLAGS-} $cuda_includes -fPIC -Wl,--allow-shlib-undefined -o "$work/try" "$work/try.c" "$work/kernel.o" \
+        ${LDFLAGS-} $cuda_libraries -lstdc++ ${LDLIBS-} >"$work/log" 2>&1
+}
+
+# What kernels are compiled for: the PTX of the oldest generation that this nvcc knows, which drivers compile at the
+# first start for all GPUs that are not among the real ones: the A100 and the H100. Each takes nvcc some seconds.
+cuda_targets() {
+    local known arch oldest=
+    known=$("$cuda_nvcc" --list-gpu-arch)
+    for arch in 70 75 80 90; do
+        grep -qx "compute_$arch" <<<"$known" || continue
+        [ -n "$oldest" ] || echo "-gencode arch=compute_$arch,code=compute_$arch"
+        oldest=${oldest:-$arch}
+        [ $arch -lt 80 ] || echo "-gencode arch=compute_$arch,code=sm_$arch"
+    done | paste -sd' '
+}
+
+# ---- what is said ----------------------------------------------------------------------------------------------
 
 # The command that installs $1 (Debian's name) or $2 (Fedora's) here.
 install_hint() {
@@ -165,6 +268,34 @@ probed_mpirun := $mpirun" links_mpi <<'C'
 #error "collectives that do not block came with MPI 3"
 #endif
 int main(int argc, char **argv) { MPI_Request r; return MPI_Init(&argc, &argv) || MPI_Ibarrier(MPI_COMM_WORLD, &r); }
+C
+    local found= targets=
+    if [ "${NO_NCCL:-0}" = 0 ]; then
+        find_cuda
+        [ -n "$cuda_lacks" ] || compiles_kernels || cuda_lacks="C++ compiler that $cuda_nvcc can use (CXX)"
+        [ -n "$cuda_lacks" ] || found=$(cuda_found) targets=$(cuda_targets)
+    fi
+    probe nccl "the nccl backend for GPUs, a plugin: $found" \
+        "no nccl backend for GPUs${cuda_lacks:+: there is no $cuda_lacks}" 'nvidia-cuda-toolkit libnccl-dev' \
+        'cuda-toolkit libnccl-devel' "probed_plugins += nccl
+probed_nvcc := $cuda_nvcc
+probed_cuda_includes := $cuda_includes
+probed_cuda_libraries := $cuda_libraries
+probed_cuda_targets := $targets" links_cuda <<'C'
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#if NCCL_VERSION_CODE < 21800
+#error "communicators are split and made without blocking from NCCL 2.18 on"
+#endif
+void start(float *x);
+int main(void)
+{
+    int n;
+    cublasHandle_t handle;
+    start(0);
+    return cudaGetDeviceCount(&n) || ncclGetVersion(&n) || cublasCreate(&handle);
+}
 C
     probe gnuplot 'figures as SVG and PNG' 'no figures' \
         'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws

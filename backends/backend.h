@@ -7,8 +7,9 @@
 // - No call blocks except attach, open and the waits inside `exchange`, and those have a deadline.
 // - Those of libraries that not every machine has are plugins.
 // - Life: attach, then any number of (open ... close) and (alloc ... free), then detach.
-// - Calls to a domain, its endpoints and its memory come one at a time: from one thread, and, where there is a way to nap,
-//   from the progress thread in turn with it (core/comm/progress.h). Only struct clab_nap's sleep is called beside others.
+// - Calls to a domain, its endpoints and its memory come one at a time: from one thread, and, where there is a way to
+//   nap, from the progress thread in turn with it (core/comm/progress.h). Only struct clab_nap's sleep is called beside
+//   others.
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/expect.h"
 #include "base/protocols.h"
 #include "base/type.h"
 #include "schedule/schedule.h"
@@ -80,8 +82,8 @@ struct clab_bootstrap {
 
     // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
     //   mine: (bytes); all: (n, bytes)
-    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as it
-    //   was), CLAB_EMISMATCH (of bytes), those of meanwhile
+    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as
+    //   it was), CLAB_EMISMATCH (of bytes), those of meanwhile
     int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *mine, size_t bytes, void *all);
     // Tell all ranks, this one included. Never waits, but 1 s at most for a teller that has been passed by thousands.
     void (*tell)(struct clab_bootstrap *, const struct clab_notice *);
@@ -150,26 +152,60 @@ struct clab_gemm {
 
 // Compute where the data lives: the device's memory is what the backend's alloc gives.
 // - What a training step needs (core/train) is of float32; matrices are (rows, columns), row after row without gaps.
+// - Outputs are one of the inputs exactly where it is said, else apart from all of them; counts may be 0. Memory is
+//   aligned to its elements; to 16 bytes it is faster.
 // - Each call is done when it returns, or is followed in order by the device's other calls and the backend's transfers.
-// - On one device, the same call with the same data gives the same bits.
+//   What fails meanwhile is logged once, and told by the next call that has an error to tell.
+// - On one device, the same call with the same data gives the same bits; and on any, but for NaNs' payloads and where
+//   it is said.
 struct clab_device {
     const char *name;
+    // Between memory of any kind that does not overlap: the device's, and the program's own, which no other call takes.
+    // With the program's own at either end it is done when it returns.
     void (*copy)(void *out, const void *in, size_t bytes);
+    // Each of the bytes becomes `byte`: 0 for zeros, 0xff for NaN and -1.
+    void (*set)(void *data, int byte, size_t bytes);
+    // Wait for all that was given to the device.  errors: CLAB_ENOMEM, CLAB_ESYS (logged): of any call since the last
+    int (*finish)(void);
+    // Seconds by the device's own clock, where it has one, from the begin to the end of what `work(of)` gives it.
+    // NAN: it has failed
+    double (*time)(void (*work)(void *of), void *of);
+
+    // Elementwise, of all types, as base/reduce.h says.
+    // out = a (op) b.  a, b, out: (count); out may be a or b
     void (*reduce)(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
+    // data = data / divisor.  data: (count); 0 < divisor <= 2^24
     void (*scale)(enum clab_type type, void *data, size_t count, int divisor);
 
-    void (*zero)(void *data, size_t bytes);
+    // Random data by counter, and what must have come of it.
+    // out = elements [first, first + count) that `rank` gives (base/random.h).  out: (count)
+    void (*fill)(const struct clab_random *random, int rank, uint64_t first, size_t count, void *out);
+    // How many elements of `got`, of those that are looked at, are not what is expected (base/expect.h); all of them if
+    // the device fails.  got: (expected->count)
+    size_t (*check)(const struct clab_expected *expected, const void *got);
+
+    // Formats of numbers.
+    // out = in, rounded to nearest even. One of the types is CLAB_F32, the other CLAB_F16 or CLAB_BF16.  in, out:
+    // (count)
+    void (*cast)(enum clab_type from, const void *in, enum clab_type to, void *out, size_t count);
+    // Floats as int8 with a scale for each `block` of them, at most half a scale off (base/quantize.h); and back.
+    //   float: (count); int8: (count); scales: (count / block, rounded up); block > 0
+    void (*quantize)(size_t count, size_t block, const float *in, int8_t *out, float *scales);
+    void (*dequantize)(size_t count, size_t block, const int8_t *in, const float *scales, float *out);
+
+    // A training step.
+    // c = a b. The order of its sums is the device's.
     void (*gemm)(const struct clab_gemm *gemm);
-    // y += bias in each row.  bias: (columns)
+    // y += bias in each row.  y: (rows, columns); bias: (columns)
     void (*add_bias)(size_t rows, size_t columns, const float *bias, float *y);
     // sums = the sum of all rows of y; added to it if `add`.  sums: (columns)
     void (*sum_rows)(size_t rows, size_t columns, const float *y, bool add, float *sums);
-    // y = max(y, 0); and what is left of its gradient dy, by the y that came of it
+    // y = max(y, 0); and what is left of its gradient dy, by the y that came of it.  y, dy: (count)
     void (*relu)(size_t count, float *y);
     void (*relu_gradient)(size_t count, const float *y, float *dy);
-    // y += a x
+    // y += a x: a step of SGD, with the rate -a and the gradient x.  x, y: (count)
     void (*axpy)(size_t count, float a, const float *x, float *y);
-    // gradient = 2 (y - target) / count.  The mean of (y - target)^2
+    // gradient = 2 (y - target) / count.  The mean of (y - target)^2, summed in the device's order; NAN: it has failed
     double (*squares)(size_t count, const float *y, const float *target, float *gradient);
 };
 // The CPU's: products by OpenBLAS, on one thread, where the build has it.
@@ -179,8 +215,9 @@ extern const struct clab_device clab_device_plain;
 // Whose products clab_device_cpu takes: "OpenBLAS 0.3.21" or "plain loops".
 const char *clab_device_cpu_products(void);
 
-// How a thread that makes progress beside a rank's computation sleeps while nothing moves, without spinning: it takes the
-// core from the computation. `arm` on each endpoint with something under way, one more look, `sleep` until the first.
+// How a thread that makes progress beside a rank's computation sleeps while nothing moves, without spinning: it takes
+// the core from the computation. `arm` on each endpoint with something under way, one more look, `sleep` until the
+// first.
 struct clab_nap {
     // What comes from now on ends a sleep; how long this endpoint can be left alone, s of clab_now.
     double (*arm)(struct clab_endpoint *endpoint);
@@ -203,6 +240,10 @@ struct clab_backend {
     // Memory that peers reach fastest, 64-byte aligned, uninitialised.  errors: CLAB_ENOMEM (logged with what was left)
     int (*alloc)(struct clab_domain *domain, size_t bytes, void **memory_p);
     void (*free)(struct clab_domain *domain, void *memory);
+    // Whether transfers, natives and the device can use `memory`, which may be any of this process, as it is: a GPU may
+    // reach none but what alloc gives. For what they do not reach, the communicator puts memory of alloc in its place.
+    // Where the processor moves the bytes: clab_host_reaches. Takes tens of ns at most.
+    bool (*reaches)(struct clab_domain *domain, const void *memory);
 
     // Register memory that will be communicated from and to: fi_mr_reg, ncclCommRegister, or, where the processor moves
     // the bytes, clab_host_pin. Done anew by each call, also of memory that alloc has registered.
@@ -219,9 +260,12 @@ struct clab_backend {
     // again on return: nothing writes them later, and a peer that still reads them answers with an error.
     void (*close)(struct clab_endpoint *endpoint, bool failed);
 
+    // A schedule of so many lanes is about to begin: all members say so before its first start, in the same order of
+    // schedules. Never waits. Without anything to prepare: clab_any_lanes.  errors: as start
+    int (*lanes)(struct clab_endpoint *endpoint, int lanes);
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
-    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller knows more to
-    //   say; CLAB_ESYS: logged
+    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller knows more
+    //   to say; CLAB_ESYS: logged
     int (*start)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
     // Move what can be moved now; *done_p says whether all `n` are done. Never waits.
     //   errors: as start
@@ -241,25 +285,37 @@ struct clab_backend {
     // Frees `native` when it is done, or has failed. Never waits.  errors: as native_start
     int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
+    // What does the work, and on what, in a few words for the header of what is measured: "NCCL 2.28.9, CUDA 13.0,
+    // NVIDIA H200"; "" where that is the machine and the kit. *is_fake_p: a double for tests, of which no result is to
+    // be kept.
+    //   domain: NULL before attach: then nothing is said of the hardware
+    // Without anything to say: clab_no_description.
+    void (*describe)(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p);
+
     const struct clab_device *device;
 
-    // How the library starts ranks, where they must be started by it: the program and its options, before `-n N PROGRAM`,
-    // ended by NULL; the first is "" where it is not known. NULL: as we do.
+    // How the library starts ranks, where they must be started by it: the program and its options, before `-n N
+    // PROGRAM`, ended by NULL; the first is "" where it is not known. NULL: as we do.
     const char *const *launcher;
 
     const struct clab_nap *nap; // NULL: all calls must come from one thread
 
-    bool has_threads; // of its own, which work for a rank: it is not pinned, since they would all share its core
-    bool sockets;     // a message costs calls of the system, at both ends
-    bool is_virtual;  // its time is a described network's (sim/virtual.h), exact, and no machine's
+    bool has_threads;  // of its own, which work for a rank: it is not pinned, since they would all share its core
+    bool sockets;      // a message costs calls of the system, at both ends
+    bool sees_to_done; // what is done here may need more calls before it is at its peer: `test` of nothing is one
+    bool is_virtual;   // its time is a described network's (sim/virtual.h), exact, and no machine's
 
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages
 };
+
+bool clab_host_reaches(struct clab_domain *domain, const void *memory); // all of it
 
 // By locking pages in RAM (pin.c).
 int clab_host_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
 void clab_host_unpin(struct clab_domain *domain, struct clab_registration *registration);
 
+int clab_any_lanes(struct clab_endpoint *endpoint, int lanes);
+void clab_no_description(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p);
 bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
 int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
 int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);

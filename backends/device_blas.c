@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Products of matrices by OpenBLAS, on one thread, since every rank has a core of its own at most.
 //
-// - The library is loaded with the first product, not linked: most programs here multiply nothing, and loading it starts
-//   threads unless its environment forbids that beforehand.
+// - The library is loaded with the first product, not linked: most programs here multiply nothing, and loading it
+//   starts threads unless its environment forbids that beforehand.
 // - If it can not be loaded, one line says so, and the loops go on.
 
 #include "device_inside.h"

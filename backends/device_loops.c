@@ -52,9 +52,10 @@ void clab_loops_gemm(const struct clab_gemm *g)
         }
 }
 
-void clab_loops_zero(void *data, size_t bytes)
+void clab_loops_set(void *data, int byte, size_t bytes)
 {
-    memset(data, 0, bytes);
+    if (bytes > 0)
+        memset(data, byte, bytes);
 }
 
 void clab_loops_add_bias(size_t rows, size_t columns, const float *bias, float *y)

@@ -44,9 +44,11 @@ static bool find_folder(char *folder)
     return false;
 }
 
+// Files called lib*.so are for other programs.
 static bool is_name(const char *name, size_t length)
 {
-    return length > 0 && length < NAME_BYTES && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") >= length;
+    return length > 0 && length < NAME_BYTES && strncmp(name, "lib", 3) != 0 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") >= length;
 }
 
 // out: path (PATH_MAX); false: no plugin can be called so, or there is no folder

@@ -3,15 +3,15 @@
 // and without their libraries.
 //
 // - They lie in the folder `backends` beside the program or at most two folders above it, or where CLAB_BACKENDS says.
-// - A plugin exports one symbol, `clab_plugin`. What it calls of the core is in the program that loads it: every program
-//   of the kit exports its symbols (-rdynamic).
+// - A plugin exports one symbol, `clab_plugin`. What it calls of the core is in the program that loads it: every
+//   program of the kit exports its symbols (-rdynamic).
 // - A plugin that was built from other headers is refused by its version.
 #pragma once
 
 #include "backend.h"
 
 // To be raised whenever backend.h changes what passes between core and plugin.
-enum { CLAB_PLUGIN_VERSION = 4 };
+enum { CLAB_PLUGIN_VERSION = 8 };
 
 struct clab_plugin {
     int version;      // CLAB_PLUGIN_VERSION

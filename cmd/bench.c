@@ -92,9 +92,13 @@ static int run_with_memory(struct bench *bench)
     CLAB_TRY(clab_broadcast(bench->control, &bench->seed, &bench->seed, 1, CLAB_I64,
                             0)); // joined ranks have drawn their own
     CLAB_TRY(clab_alloc(bench->job, LINE_ROOM, &bench->look_room));
-    CLAB_TRY(open_buffers(bench, &memory));
+    int err = open_buffers(bench, &memory);
+    if (err != CLAB_OK) {
+        clab_free(bench->job, bench->look_room);
+        return err;
+    }
     bench->results = calloc((size_t)bench->plan->nrows, sizeof *bench->results);
-    const int err = bench->results ? run_and_report(bench) : CLAB_ENOMEM;
+    err = bench->results ? run_and_report(bench) : CLAB_ENOMEM;
     free(bench->results);
     free(bench->latencies);
     close_buffers(bench, memory);
@@ -102,10 +106,28 @@ static int run_with_memory(struct bench *bench)
     return err;
 }
 
+// What a double does is no measurement.
+static int check_library(const struct bench *bench)
+{
+    const struct bench_options *o = bench->options;
+    char text[256];
+    bool is_fake;
+    bench->job->backend->describe(bench->job->domain, text, sizeof text, &is_fake);
+    if (!is_fake || (!o->csv && !o->json))
+        return CLAB_OK;
+    if (bench->rank == 0)
+        clab_error(
+            "%s: this is no measurement, so no file is written: leave --csv and --json out, name this backend alone, "
+            "or unset LD_LIBRARY_PATH",
+            text);
+    return CLAB_EINVAL;
+}
+
 static int run_rank(struct bench *bench)
 {
     bench->rank = clab_job_rank(bench->job);
     bench->nranks = clab_job_ranks(bench->job);
+    CLAB_TRY(check_library(bench));
     CLAB_TRY(clab_comm_create(bench->job, &bench->comm));
     int err = clab_comm_create(bench->job, &bench->control);
     if (err == CLAB_OK)
@@ -186,8 +208,10 @@ static int run(int argc, char **argv)
     if (err == CLAB_OK && !options.joins)
         err = open_job(&bench, &options);
     int status = status_of(err);
-    if (err == CLAB_OK)
-        status = run_rank(&bench) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (err == CLAB_OK) {
+        err = run_rank(&bench);
+        status = err == CLAB_EINVAL ? STATUS_USAGE : err ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
     clab_job_close(bench.job);
     clab_manifest_free(&manifest);
     clab_net_free(net);

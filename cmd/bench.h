@@ -6,7 +6,6 @@
 // - bench_values.c   what flags take.
 // - bench_plan.c     the rows: every collective, type, operation, root, algorithm and size that was asked for.
 // - bench_call.c     a collective from outside: its buffers, its bytes, the call itself.
-// - bench_bits.c     elements as bit patterns, and as numbers.
 // - bench_data.c     what ranks give, and whether what they got is right.
 // - bench_limits.c   what the machine can do at most.
 // - bench_time.c     batches of calls until their median is known.
@@ -152,40 +151,24 @@ struct bench_buffers bench_place(const struct bench_row *row, int rank, enum ben
 // One call.  errors: the collective's
 int bench_call(struct clab_comm *comm, const struct bench_row *row, struct bench_buffers buffers);
 
-// ---- bench_bits.c --------------------------------------------------------------------------------------------
-
-struct bench_format {
-    int mantissa, exponent; // stored bits; 0: an integer
-    bool is_signed;
-};
-extern const struct bench_format bench_formats[CLAB_TYPE_COUNT];
-bool bench_is_float(enum clab_type type);
-
-// `n` elements of 1, 2, 4 or 8 bytes as patterns, unused bits 0, and back.
-void bench_widen(const void *from, size_t n, size_t bytes, uint64_t bits[]);
-void bench_narrow(const uint64_t bits[], size_t n, size_t bytes, void *to);
-
-// Clear what is above the type's width.
-void bench_cut(uint64_t bits[], size_t n, enum clab_type type);
-// What patterns mean: of an integer type, of a float type.
-void bench_as_integers(const uint64_t bits[], size_t n, enum clab_type type, int64_t values[]);
-void bench_as_doubles(const uint64_t bits[], size_t n, enum clab_type type, double values[]);
-
 // ---- bench_data.c --------------------------------------------------------------------------------------------
 
 // Elements [first, first + count) of what `rank` gives, from `seed` alone.  out: (count)
-void bench_data_fill(uint64_t seed, const struct bench_row *row, int rank, size_t first, size_t count, void *out);
+void bench_data_fill(const struct clab_device *device, uint64_t seed, const struct bench_row *row, int rank,
+                     size_t first, size_t count, void *out);
 
-// Windows of 512 elements out of which `rank` looks at one, for a check to stay cheap where `crowd` ranks share a core. 1:
-// every element is checked.
+// Windows of 512 elements out of which `rank` looks at one, for a check to stay cheap where `crowd` ranks share a core.
+// 1: every element is checked.
 size_t bench_data_stride(const struct bench_row *row, int rank, int crowd);
 
 // How many elements of `out`, of those that are looked at, are not what the collective promises to `rank`.
 //   out: (bench_out_blocks, count). Integers and moved data are held exactly, float sums and products within bounds.
-size_t bench_data_check(uint64_t seed, const struct bench_row *row, int rank, const void *out, size_t stride);
+size_t bench_data_check(const struct clab_device *device, uint64_t seed, const struct bench_row *row, int rank,
+                        const void *out, size_t stride);
 
 // Likewise of `in`, which no call may have written.  in: (bench_in_blocks, count)
-size_t bench_data_check_input(uint64_t seed, const struct bench_row *row, int rank, const void *in, size_t stride);
+size_t bench_data_check_input(const struct clab_device *device, uint64_t seed, const struct bench_row *row, int rank,
+                              const void *in, size_t stride);
 
 // ---- bench_limits.c ------------------------------------------------------------------------------------------
 
@@ -212,6 +195,7 @@ struct bench_time {
     double seconds, low, high; // a call: median and its 95 % interval; in local mode mean, least and most over ranks
     double half_width;         // of the median's interval, as a fraction of the median
     bool noisy;                // the interval is wider than was wanted
+    double by_device;          // s a call of another batch, by the device's clock at rank 0; NAN: it has none
     int calls;                 // a batch
     struct clab_look look;     // what was seen of the cores meanwhile (line.h); zeros: not looked at
 };

@@ -91,10 +91,30 @@ static int add_tcp(const struct tcp_limit *tcp, struct clab_manifest *manifest)
         tcp->congestion[0] ? tcp->congestion : "unknown control");
 }
 
+// What does the work, where that is not this machine's cores and the kit.
+static int add_library(const struct bench *bench, struct clab_manifest *manifest)
+{
+    char text[256];
+    bool is_fake;
+    bench->job->backend->describe(bench->job->domain, text, sizeof text, &is_fake);
+    return *text ? clab_manifest_add(manifest, "library", "%s", text) : CLAB_OK;
+}
+
+static int add_copies(const struct bench *bench, struct clab_manifest *manifest)
+{
+    const struct bench_limits *limits = &bench->limits;
+    char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT];
+    const bool is_host = bench->job->backend->reaches(bench->job->domain, limits);
+    return clab_manifest_add(manifest, "memory copy", "%s by one %s, %s by all ranks at once, %s within a %s cache",
+                             clab_rate_text(limits->copy_one, one), is_host ? "core" : "GPU",
+                             clab_rate_text(limits->copy_all, all), clab_rate_text(limits->copy_peak, peak),
+                             is_host ? "core's" : "GPU's");
+}
+
 int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest)
 {
     const struct bench_limits *limits = &bench->limits;
-    char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT], line[CLAB_TEXT];
+    char line[CLAB_TEXT];
     const char *emulated = getenv("CLAB_EMULATE");
     if (bench->options->backend->is_virtual)
         return clab_manifest_add(manifest, "job", "%d ranks, %s: times are the network's", bench->nranks,
@@ -103,10 +123,8 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
     CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s%s%s", bench->nranks, bench->options->cores,
                                clab_job_backend(bench->job), emulated ? ", delayed as on " : "",
                                emulated ? emulated : ""));
-    CLAB_TRY(clab_manifest_add(manifest, "memory copy",
-                               "%s by one core, %s by all ranks at once, %s within a core's cache",
-                               clab_rate_text(limits->copy_one, one), clab_rate_text(limits->copy_all, all),
-                               clab_rate_text(limits->copy_peak, peak)));
+    CLAB_TRY(add_library(bench, manifest));
+    CLAB_TRY(add_copies(bench, manifest));
     if (!isnan(limits->tcp.rate))
         return add_tcp(&limits->tcp, manifest);
     if (isnan(limits->line))

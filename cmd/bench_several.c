@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Several backends in one bench: what a user would pick instead.
 //
-// - Each backend's job is a bench of its own, a child of ours. They take turns, ROUNDS times, each time with that part of
-//   the time for a row: what disturbs the machine for a while disturbs them all.
+// - Each backend's job is a bench of its own, a child of ours. They take turns, ROUNDS times, each time with that part
+//   of the time for a row: what disturbs the machine for a while disturbs them all.
 // - Of a row's times in these rounds the median counts, with all that was measured together with it.
 // - A backend that this machine lacks has been named, and is left out. One whose job fails fails the bench.
 // - On the screen a backend has a pair of columns: its time by the fastest algorithm of those that were asked for, and

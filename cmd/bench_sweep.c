@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -40,13 +39,21 @@ static struct trial begin(struct bench *bench, int index, enum bench_placement p
 
 // ---- data ----------------------------------------------------------------------------------------------------
 
+// Where the buffers are filled and checked: those of malloc are the processor's.
+static const struct clab_device *device_of(const struct trial *t)
+{
+    const struct bench_options *options = t->bench->options;
+    return options->shared_memory ? options->backend->device : &clab_device_cpu;
+}
+
 // Random input, and an output of all ones: NaN, or -1.
 static void prepare(const struct trial *t)
 {
     const struct clab_problem *p = &t->row->problem;
     const int in = bench_in_blocks(p, t->bench->rank), out = bench_out_blocks(p, t->bench->rank);
-    memset(t->buffers.out, 0xff, (size_t)out * p->count * clab_type_bytes(t->row->type));
-    bench_data_fill(t->seed, t->row, t->bench->rank, 0, (size_t)in * p->count, t->buffers.in);
+    const struct clab_device *device = device_of(t);
+    device->set(t->buffers.out, 0xff, (size_t)out * p->count * clab_type_bytes(t->row->type));
+    bench_data_fill(device, t->seed, t->row, t->bench->rank, 0, (size_t)in * p->count, t->buffers.in);
 }
 
 static size_t stride_of(const struct trial *t)
@@ -57,7 +64,7 @@ static size_t stride_of(const struct trial *t)
 static long long count_wrong(const struct trial *t)
 {
     const int rank = t->bench->rank;
-    return (long long)bench_data_check(t->seed, t->row, rank, t->buffers.out, stride_of(t));
+    return (long long)bench_data_check(device_of(t), t->seed, t->row, rank, t->buffers.out, stride_of(t));
 }
 
 static int check_once_more(const struct trial *t, long long *wrong)
@@ -66,7 +73,8 @@ static int check_once_more(const struct trial *t, long long *wrong)
         prepare(t);
         CLAB_TRY(bench_call(t->bench->comm, t->row, t->buffers));
     } else {
-        *wrong += (long long)bench_data_check_input(t->seed, t->row, t->bench->rank, t->buffers.in, stride_of(t));
+        *wrong += (long long)bench_data_check_input(device_of(t), t->seed, t->row, t->bench->rank, t->buffers.in,
+                                                    stride_of(t));
     }
     *wrong += count_wrong(t);
     return CLAB_OK;

@@ -137,6 +137,17 @@ static void print_refusals(const struct bench_row *row, const struct bench_resul
                    clab_seconds_text(results[p].floor, floor), results[p].refused);
 }
 
+// What a GPU's own clock says of one batch of as many calls, waits for the host included, beside the median of many.
+static void print_device_times(const struct bench_result results[BENCH_PLACEMENTS])
+{
+    static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
+    for (int p = 0; p < BENCH_PLACEMENTS; p++)
+        if (results[p].measured && isfinite(results[p].time.by_device))
+            printf("#   one batch by the GPU's clock, host waits included, %s: %.2f us a call "
+                   "(processor's median: %.2f us)\n",
+                   names[p], 1e6 * results[p].time.by_device, 1e6 * results[p].time.seconds);
+}
+
 int bench_table_print_row(const struct bench *bench, int index)
 {
     const struct bench_row *rows = bench->plan->rows, *row = &rows[index];
@@ -148,6 +159,7 @@ int bench_table_print_row(const struct bench *bench, int index)
     if (err == CLAB_OK)
         clab_table_print_row(&table, 0, stdout);
     print_refusals(row, bench->results[index]);
+    print_device_times(bench->results[index]);
     clab_table_free(&table);
     return err;
 }
@@ -155,7 +167,7 @@ int bench_table_print_row(const struct bench *bench, int index)
 // ---- the header ----------------------------------------------------------------------------------------------
 
 // Of the manifest, what a reader of the screen needs; the files have it all.
-static const char *const shown[] = {"machine", "kernel",  "job",         "mode",       "sizes",     "data",
+static const char *const shown[] = {"machine", "kernel",  "job",         "library",    "mode",      "sizes",  "data",
                                     "check",   "network", "memory copy", "cache line", "plain TCP", "warning"};
 
 void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest)

@@ -58,8 +58,8 @@ struct sampling {
 
 // ---- one batch -----------------------------------------------------------------------------------------------
 
-// Ranks leave a barrier one after another. In virtual time all can go on in the same instant, a second after the last has
-// come.
+// Ranks leave a barrier one after another. In virtual time all can go on in the same instant, a second after the last
+// has come.
 static int start_together(const struct sampling *s)
 {
     struct clab_clock *clock = clab_clock_of(s->bench->job);
@@ -72,12 +72,19 @@ static int start_together(const struct sampling *s)
     return CLAB_OK;
 }
 
+// A GPU may still be at the last call's part of its own.
+static int finish(const struct sampling *s)
+{
+    return s->bench->job->backend->device->finish();
+}
+
 static int make_calls(const struct sampling *s, int calls, double *seconds_p)
 {
     CLAB_TRY(start_together(s));
     const double start = clab_seconds();
     for (int i = 0; i < calls; i++)
         CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+    CLAB_TRY(finish(s));
     *seconds_p = clab_seconds() - start;
     return CLAB_OK;
 }
@@ -120,6 +127,7 @@ static int batch_of_single(struct sampling *s)
         CLAB_TRY(start_together(s));
         entries[i] = clab_seconds();
         CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+        CLAB_TRY(finish(s));
         exits[i] = clab_seconds();
     }
     CLAB_TRY(clab_allreduce(s->bench->control, exits, exits, 2 * (size_t)s->calls, CLAB_F64, CLAB_MAX));
@@ -291,6 +299,33 @@ static int measure(struct sampling *s, struct bench_time *time_p)
     return conclude(s, time_p);
 }
 
+// ---- by the device's clock ----------------------------------------------------------------------------------
+
+struct timed {
+    const struct sampling *s;
+    int err;
+};
+
+static void call_all(void *of)
+{
+    struct timed *t = of;
+    for (int i = 0; i < t->s->calls && t->err == CLAB_OK; i++)
+        t->err = bench_call(t->s->bench->comm, t->s->row, t->s->buffers);
+}
+
+// One more batch, between two events of the device: seconds a call at this rank. NAN: it is the processor.
+static int time_by_device(const struct sampling *s, double *seconds_p)
+{
+    const struct clab_job *job = s->bench->job;
+    struct timed timed = {.s = s};
+    *seconds_p = NAN;
+    if (job->backend->reaches(job->domain, &timed))
+        return CLAB_OK;
+    CLAB_TRY(start_together(s));
+    *seconds_p = job->backend->device->time(call_all, &timed) / s->calls;
+    return timed.err;
+}
+
 int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
                      struct bench_time *time_p)
 {
@@ -306,6 +341,8 @@ int bench_time_calls(struct bench *bench, const struct bench_row *row, struct be
         s.looks = looks;
         err = measure(&s, time_p);
     }
+    if (err == CLAB_OK)
+        err = time_by_device(&s, &time_p->by_device);
     free(looks);
     free(room);
     return err;

@@ -11,5 +11,5 @@ struct clab_command {
     int (*run)(int argc, char **argv);   // argv[0] is "commlab NAME"; returns the exit status, 2 for wrong usage
 };
 
-extern const struct clab_command cmd_run, cmd_bench, cmd_verify, cmd_show, cmd_sim, cmd_nets, cmd_fit, cmd_lab, cmd_report, cmd_nccl, cmd_trace,
-    cmd_accuracy;
+extern const struct clab_command cmd_run, cmd_bench, cmd_verify, cmd_show, cmd_sim, cmd_nets, cmd_fit, cmd_device,
+    cmd_lab, cmd_report, cmd_nccl, cmd_trace, cmd_accuracy, cmd_doctor, cmd_tune;

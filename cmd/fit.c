@@ -192,6 +192,14 @@ static int run_rank(struct fit_session *session, struct clab_job *job)
 {
     struct clab_comm *comm;
     struct fit_ranks ranks;
+    if (!job->backend->reaches(job->domain, job)) {
+        if (job->rank == 0)
+            clab_error(
+                "fit: %s moves a GPU's memory, for which there is no model to fit: predict by a described network "
+                "(`commlab nets`), or measure by `commlab bench`",
+                clab_job_backend(job));
+        return CLAB_EUNSUPPORTED;
+    }
     session->backend = job->backend; // an emulated network wraps another
     session->reach.protocols = &job->backend->protocols;
     session->across = job->bootstrap->local_ranks < RANKS;

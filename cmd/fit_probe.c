@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/stats.h"
@@ -256,9 +255,8 @@ static int alloc_zeros(struct clab_job *job, size_t bytes, char **memory_p)
 {
     void *memory;
     CLAB_TRY(clab_alloc(job, bytes, &memory));
-    memset(memory, 0, bytes);
     *memory_p = memory;
-    return CLAB_OK;
+    return clab_set(job, memory, 0, bytes);
 }
 
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p)

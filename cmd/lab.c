@@ -85,7 +85,7 @@ static int find_backend(const struct session *s, const struct clab_backend **bac
     const char *name;
     CLAB_TRY(lab_request_backend(&s->request, &s->conf, &name));
     if (!(*backend_p = clab_backend_find(name)))
-        return CLAB_EUNSUPPORTED; // it has been said what there is
+        return s->request.backend ? CLAB_EINVAL : CLAB_EUNSUPPORTED; // it has been said what there is
     if (!(*backend_p)->is_virtual || !s->request.emulate)
         return CLAB_OK;
     clab_error("lab: --emulate %s: the backend sim has a network of its own; say --net %s instead", s->request.emulate,
@@ -404,7 +404,11 @@ static int run_labs(const struct lab_request *request, const char *root, const c
 {
     struct lab_words folders = {0};
     CLAB_TRY(lab_select(root, request->lab, &folders));
-    int first = CLAB_OK;
+    int first = request->backend ? lab_attach(request->backend) : CLAB_OK;
+    if (first) {
+        lab_words_free(&folders);
+        return first;
+    }
     for (int i = 0; i < folders.count && first != CLAB_EINVAL && first != CLAB_ENOMEM && !child_ended_by(); i++) {
         struct session session = {.request = *request, .root = root, .build = build};
         const int err = run_one_of(&folders, i, &session);
@@ -414,6 +418,17 @@ static int run_labs(const struct lab_request *request, const char *root, const c
     }
     lab_words_free(&folders);
     return first;
+}
+
+static int status_of(int err)
+{
+    switch (err) {
+    case CLAB_OK: return EXIT_SUCCESS;
+    case CLAB_EINVAL:
+    case CLAB_ENOENT: return STATUS_USAGE;
+    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
+    default: return EXIT_FAILURE;
+    }
 }
 
 static int run(int argc, char **argv)
@@ -433,7 +448,7 @@ static int run(int argc, char **argv)
     free(request.command);
     if (ended_by)
         raise(ended_by);
-    return err == CLAB_OK ? EXIT_SUCCESS : err == CLAB_EINVAL || err == CLAB_ENOENT ? STATUS_USAGE : EXIT_FAILURE;
+    return status_of(err);
 }
 
 const struct clab_command cmd_lab = {"lab", "run a lab's before and after in pairs, predicted and measured", run};

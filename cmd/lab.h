@@ -45,6 +45,10 @@ void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
 //   errors: CLAB_EINVAL
 int lab_request_backend(const struct lab_request *request, const struct lab_conf *conf, const char **backend_p);
 
+// Whether `backend` works on this machine, if it is a plugin: tried by a job of one rank.
+//   errors: the backend's, CLAB_EUNSUPPORTED (a double for tests: nothing is measured on it), CLAB_ESYS
+int lab_attach(const char *backend);
+
 // The backend that before runs on, if after's is `backend`: by conf->before_backends.
 //   out:    *before_p, `backend` or one of conf->before_backends
 //   errors: CLAB_EUNSUPPORTED (this build has none of them; logged)

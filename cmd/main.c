@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const struct clab_command *const commands[] = {
+    &cmd_doctor,
     &cmd_run,
     &cmd_bench,
     &cmd_verify,
@@ -16,8 +17,10 @@ static const struct clab_command *const commands[] = {
     &cmd_report,
     &cmd_nets,
     &cmd_fit,
+    &cmd_device,
     &cmd_accuracy,
     &cmd_nccl,
+    &cmd_tune,
     &cmd_trace,
     NULL,
 };

@@ -259,25 +259,38 @@ static int make_results(const char *root)
     return err;
 }
 
-static int find_files(struct request *r)
+static int find_csv(struct request *r, const char *name)
 {
-    char name[128], *build;
-    name_files(r, name, sizeof name);
-    if (r->csv && r->no_plot)
-        return (r->csv_path = strdup(r->csv)) ? clab_output_check(r->csv) : CLAB_ENOMEM;
-    CLAB_TRY(kit_root(&r->root));
-    if (!r->csv)
+    if (r->csv) {
+        r->csv_path = strdup(r->csv);
+    } else {
         CLAB_TRY(make_results(r->root));
-    if (!(r->csv_path = r->csv ? strdup(r->csv) : NULL) &&
-        (r->csv || asprintf(&r->csv_path, "%s/results/%s.csv", r->root, name) < 0))
-        return CLAB_ENOMEM;
-    CLAB_TRY(clab_output_check(r->csv_path));
+        if (asprintf(&r->csv_path, "%s/results/%s.csv", r->root, name) < 0)
+            r->csv_path = NULL;
+    }
+    return r->csv_path ? clab_output_check(r->csv_path) : CLAB_ENOMEM;
+}
+
+static int find_figure(struct request *r, const char *name)
+{
+    char *build;
     if (r->plot)
         return kit_figure_path(r->plot, &r->figure);
     CLAB_TRY(kit_build(&build));
     const int n = asprintf(&r->figure, "%s/plots/%s", build, name);
     free(build);
     return n < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+// Who asks for a CSV file alone, by name, needs no kit around the program.
+static int find_files(struct request *r)
+{
+    char name[128];
+    name_files(r, name, sizeof name);
+    if (!r->csv || !r->no_plot)
+        CLAB_TRY(kit_root(&r->root));
+    CLAB_TRY(find_csv(r, name));
+    return r->no_plot ? CLAB_OK : find_figure(r, name);
 }
 
 static int write_csv(const struct request *r)

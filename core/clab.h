@@ -20,7 +20,10 @@
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.
-// - One thread of the program calls. Buffers may be any memory; those of clab_alloc move fastest.
+// - One thread of the program calls. Buffers may be any memory; those of clab_alloc move fastest. A GPU reaches no other:
+//   what lies elsewhere is copied there and back by each call, which suits a few numbers on the stack.
+// - Memory of clab_alloc may be a GPU's, which the program's own instructions can not touch: it is written and read by
+//   clab_copy, or filled by collectives, never by *p. Then the same program runs on any backend.
 #pragma once
 
 #include <stdbool.h>
@@ -57,10 +60,27 @@ const char *clab_job_backend(const struct clab_job *job);
 // each rank has a second core, or an emulated wire leaves the cores free. *why_p (or NULL): in words.
 const char *clab_job_progress(const struct clab_job *job, const char **why_p);
 
-// Memory that peers reach fastest (shared, registered, device), 64-byte aligned, uninitialised. bytes >= 0.
+// Memory that peers reach fastest (shared, registered, device), 64-byte aligned, uninitialised. bytes >= 0. It is
+// written and read by clab_copy.
 //   errors: CLAB_ENOMEM
 int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p);
 void clab_free(struct clab_job *job, void *memory); // NULL is fine
+
+// Copy `bytes` from `in` to `out`, each memory of clab_alloc or any other: from a host array into memory of clab_alloc
+// after the one has been filled, and back to look at it. Done when it returns. On the backend sim it takes no time.
+//   in, out: do not overlap; NULL is fine for 0 bytes
+//   errors: CLAB_EINVAL (NULL); CLAB_ENOMEM, CLAB_ESYS (the device has failed, in this or before)
+int clab_copy(struct clab_job *job, void *out, const void *in, size_t bytes);
+
+// What memset and a loop of additions are to other memory, where memory of clab_alloc lies. Done when they return.
+// Each byte becomes `byte`: 0 for zeros, 0xff for NaN.
+//   errors: CLAB_EINVAL (no memory of clab_alloc); those of clab_copy
+int clab_set(struct clab_job *job, void *memory, int byte, size_t bytes);
+// out[i] = out[i] (op) in[i].  in, out: (count); in virtual time it is the program that says what that took (clab_compute)
+//   errors: CLAB_EINVAL (type; op, which is not CLAB_AVG; no memory of clab_alloc); those of clab_copy
+//   source: MPI_Reduce_local
+int clab_reduce_local(struct clab_job *job, const void *in, void *out, size_t count, enum clab_type type,
+                      enum clab_op op);
 
 // Register memory that will be communicated from and to, as a network card demands: by libfabric's fi_mr_reg where the
 // provider registers; else its pages are locked in RAM (mlock), within what this process may lock (ulimit -l). On the

@@ -103,7 +103,7 @@ struct turns {
 static bool is_quiet(const struct full *s)
 {
     for (int rank = 0; rank < s->nranks; rank++)
-        if (s->inboxes[rank].count || s->inboxes[rank].tabled)
+        if (full_lane(s, rank, 0, MODE_ANY)->boxed || full_lane(s, rank, 0, MODE_ANY)->tabled)
             return false;
     return true;
 }

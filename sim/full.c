@@ -47,26 +47,17 @@ static void begin_call(struct full *s, int rank, double when)
         begin = price_core(&t, begin, s->call_cost, PART_LATENCY, MODE_ANY);
     r->lanes_left = (uint8_t)s->problem->lanes;
     r->sends = r->receives = false;
-    for (int lane = 0; lane < s->problem->lanes && s->aside && r->call == 0; lane++)
-        s->aside[rank * s->problem->lanes + lane] = price_aside(s, rank, lane);
+    for (int lane = 0; lane < s->problem->lanes && r->call == 0; lane++)
+        prepare_copies(s, rank, lane);
     if (s->has_places)
         places_reset(&s->places, rank);
     if (s->recorder)
         recorder_begin_lanes(&t);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
         struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
-        *l = (struct lane_state){.clock = begin, .when = begin};
+        *l = (struct lane_state){.clock = begin, .when = begin, .tabled = l->tabled, .boxed = l->boxed};
         full_wake(s, l, rank, lane, MODE_ANY);
     }
-}
-
-// When the last lane of a rank ended, or, while it runs, where it is.
-static double call_end(const struct full *s, int rank)
-{
-    double end = 0;
-    for (int lane = 0; lane < s->problem->lanes; lane++)
-        end = later(end, full_lane(s, rank, lane, MODE_ANY)->clock);
-    return end;
 }
 
 static void end_lane(const struct turn *t)
@@ -76,7 +67,7 @@ static void end_lane(const struct turn *t)
     t->l->phase = PHASE_IDLE;
     if (--t->r->lanes_left > 0)
         return;
-    double end = call_end(s, t->rank);
+    double end = full_call_end(s, t->rank);
     if (s->recorder)
         recorder_end_call(t, end);
     s->finish[t->r->call] = later(s->finish[t->r->call], end);
@@ -124,7 +115,7 @@ FULL_INLINE bool collect(const struct turn *t, enum mode mode)
         if (!is_receive(step))
             continue;
         if (!(mode == MODE_ANY ? take(t, step->peer) : take_plain(t, step->peer))) {
-            t->inbox->awaited = step->peer;
+            *t->awaited = step->peer;
             return false;
         }
         if (mode == MODE_ANY)
@@ -232,8 +223,9 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     }
     if (l->phase == PHASE_ENTERS) {
         l->last = INFLIGHT_NONE;
-        price_entry(t, mode);
         l->phase = PHASE_COLLECTS;
+        if (price_entry(t, mode))
+            return false;
     }
     if (l->phase == PHASE_COLLECTS) {
         if (s->err || !collect(t, mode))
@@ -250,20 +242,49 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     return true;
 }
 
+// The rank at hand gets its message, and goes on.
+FULL_INLINE void end_meeting(const struct turn *t, const struct clab_link *link, size_t bytes)
+{
+    *t->awaited = NOBODY;
+    price_exchange(t, link, bytes);
+    end_stage(t, MODE_PLAIN);
+    full_wake(t->s, t->l, t->rank, 0, MODE_PLAIN);
+}
+
+// The oldest pair meets: each gets the other's message.
+FULL_INLINE void meet(struct full *s)
+{
+    const struct meeting *m = &s->meetings.all[s->meetings.first++ % MEETINGS_ROOM];
+    const struct turn a = full_turn(s, m->ranks[0], 0, MODE_PLAIN), b = full_turn(s, m->ranks[1], 0, MODE_PLAIN);
+    double head = a.l->when;
+    a.l->when = b.l->when;
+    b.l->when = head;
+    s->meetings.count--;
+    end_meeting(&a, m->link, m->bytes[0]);
+    end_meeting(&b, m->link, m->bytes[1]);
+}
+
 static int drain_plain(struct full *s)
 {
+    const uint32_t at_most = s->is_wide ? MEETINGS_ROOM - 1 : 0;
     while (!s->err && s->agenda.count > 0) {
         struct turn t = full_turn(s, agenda_unstack(&s->agenda), 0, MODE_PLAIN);
         while (advance(&t, MODE_PLAIN))
             ;
+        if (s->meetings.count > at_most)
+            meet(s);
     }
     return s->err;
 }
 
+// What waited for the caches, does so no more.
 static int empty_outbox(struct full *s)
 {
-    while (s->outbox.count > 0) {
-        deliver_oldest(s);
+    while (s->outbox.count + s->meetings.count > 0) {
+        if (s->outbox.count > 0)
+            deliver_oldest(s);
+        else
+            meet(s);
         CLAB_TRY(drain_plain(s));
     }
     return s->err;
@@ -359,7 +380,8 @@ static int report_deadlock(const struct full *s)
             const struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
             if (l->phase == PHASE_COLLECTS)
                 clab_error("%s: rank %d, lane %d, stage %d waits for a message of rank %d that is never sent",
-                           s->algorithm->name, rank, lane, l->stage, full_inbox(s, rank, lane, MODE_ANY)->awaited);
+                           s->algorithm->name, rank, lane, l->stage,
+                           awaited_rank(*full_awaited(s, rank, lane, MODE_ANY)));
             else if (l->phase == PHASE_ACKS)
                 clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name,
                            rank, lane, l->stage);
@@ -385,7 +407,7 @@ static int settle_all(struct full *s)
 int full_run(struct full *s)
 {
     for (size_t i = 0; i < (size_t)s->nranks * (size_t)s->problem->lanes; i++)
-        s->inboxes[i].awaited = NOBODY;
+        s->awaited[i] = NOBODY;
     for (int rank = 0; rank < s->nranks; rank++) {
         begin_call(s, rank, s->delays ? ticks_round(s->tolls.ticks, s->delays[rank]) : 0);
         if (!s->agenda.by_time)
@@ -404,44 +426,6 @@ int full_go_on(struct full *s, int stop)
         CLAB_TRY(drain(s));
     }
     return settle_all(s);
-}
-
-// One call: when the slowest rank ends. Several: what one more adds, once they follow each other steadily.
-static double seconds_of(const struct full *s)
-{
-    int first = s->calls / 2;
-    if (s->calls == 1)
-        return s->finish[0];
-    return (s->finish[s->calls - 1] - s->finish[first - 1]) / (s->calls - first);
-}
-
-// Folded, a rank ends when its twin does.
-static void fill_ends(const struct full *s)
-{
-    for (int rank = 0; rank < s->problem->nranks && s->ends; rank++)
-        s->ends[rank] = call_end(s, full_twin(s, rank, rank));
-}
-
-// The parts are the slowest rank's; of several calls, each has its share.
-void full_fill(const struct full *s, struct clab_sim_result *result)
-{
-    int last = 0;
-    for (int rank = 1; rank < s->nranks; rank++)
-        if (call_end(s, rank) > call_end(s, last))
-            last = rank;
-    const struct rank_state *slowest = full_rank(s, last, MODE_ANY);
-    fill_ends(s);
-    result->seconds = seconds_of(s);
-    result->whole = s->finish[s->calls - 1];
-    double end = call_end(s, last), share = end > 0 ? result->seconds / end : 0;
-    result->latency = slowest->spent[PART_LATENCY] * share;
-    result->bandwidth = slowest->spent[PART_BANDWIDTH] * share;
-    result->reduce = slowest->spent[PART_REDUCE] * share;
-    result->wait =
-        later(0, result->seconds - result->latency - result->bandwidth - result->reduce); // not a rounding error
-    result->messages = s->messages;
-    result->ranks = s->nranks;
-    result->peak_bytes = full_bytes(s);
 }
 
 static int simulate(struct full *s, const struct clab_sim_options *options, struct clab_sim_result *result_p)

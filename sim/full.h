@@ -26,6 +26,7 @@ struct rank_state {
     uint16_t call;
     uint8_t lanes_left;
     bool sends : 1, receives : 1; // in this call, so far
+    uint32_t posted;              // where the engine is plain: messages of all ranks when it had posted its last
 };
 
 enum phase {
@@ -39,25 +40,36 @@ enum phase {
 struct lane_state {
     double clock;           // when the stage at hand began
     double end;             // the stage can not end before
-    double when;            // of its next action, where their order matters; where the engine is plain, and a message
-                            // has come: its head
+    double when;            // of its next action, where their order matters; where the engine is plain: the head of
+                            // the message that has come, or of the one that is offered
     int32_t last;           // of the messages collected, in the order of steps: a ring of inflight
     int32_t stage, scanned; // steps that were looked at for receives
     int32_t acks;           // messages that receivers have still to fetch
-    enum phase phase;
+    int32_t tabled;         // messages that came, and were not awaited: in the table,
+    uint8_t boxed;          // and in the inbox
+    uint8_t phase;          // enum phase
+    bool reduces;           // what is awaited is to be combined, where it offers another
 };
 
 // What has come for a lane, and was not awaited: a few messages here, which are older than those in the table. (Only
-// where the engine is plain; else all are in the table.) It is a cache line, and all that a sender need look at.
-enum { INBOX_ROOM = 4 };
+// where the engine is plain; else all are in the table.) It is a cache line.
+enum { INBOX_ROOM = 5 };
 struct inbox {
     double heads[INBOX_ROOM];
     int32_t srcs[INBOX_ROOM];
-    int32_t count;
-    int32_t tabled;
-    int32_t awaited; // the rank whose message is waited for; NOBODY; CAME: it has come, at the lane's `when`
 };
-enum { NOBODY = -1, CAME = -2 };
+
+// Whose message a lane waits for: a rank; NOBODY; CAME: it has come, at the lane's `when`. Where two ranks exchange
+// messages in a stage, each offers its own, whose head is its `when`, to whom it waits for, until they meet.
+enum { NOBODY = -1, CAME = -2, OFFERS = -3 };
+static inline int32_t offer_to(int32_t rank)
+{
+    return OFFERS - rank;
+}
+static inline int32_t awaited_rank(int32_t awaited) // of who waits for one
+{
+    return awaited <= OFFERS ? OFFERS - awaited : awaited;
+}
 
 // What is written once and compiled three times.
 enum mode {
@@ -71,6 +83,19 @@ enum mode {
 enum { OUTBOX_ROOM = 16 };
 struct outbox {
     struct message messages[OUTBOX_ROOM]; // a ring
+    uint32_t first, count;
+};
+
+// Two ranks that offer each other a message, until the one that was first has come into the caches.
+struct meeting {
+    int32_t ranks[2]; // the second is the one that came later
+    size_t bytes[2];  // that each gets
+    const struct clab_link *link;
+};
+
+enum { MEETINGS_ROOM = 16 };
+struct meetings {
+    struct meeting all[MEETINGS_ROOM]; // a ring
     uint32_t first, count;
 };
 
@@ -129,16 +154,19 @@ struct full {
     struct slices slices;
     struct places places;
     bool has_places; // copies cost something
+    bool busy;       // as clab_sim_options
     bool has_calcs;  // there are steps that calculate
     enum mode mode;
     bool timed;    // the earliest goes first in any case
     size_t *aside; // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
     char *state;   // (nranks, stride) a rank_state and its lane_states
     size_t stride;
+    int32_t *awaited;      // (nranks, lanes)
     struct inbox *inboxes; // (nranks, lanes)
     struct inflight inflight;
     struct outbox outbox;
-    bool has_outbox; // ranks lie further apart than a core's own cache reaches
+    struct meetings meetings;
+    bool is_wide; // ranks lie further apart than a core's own cache reaches: outbox and meetings are worth waiting
     struct agenda agenda;
     struct clab_step *steps; // (width) of the stage at hand
     int nsteps, sends, receives;
@@ -158,7 +186,7 @@ struct turn {
     struct full *s;
     struct rank_state *r;
     struct lane_state *l;
-    struct inbox *inbox;
+    int32_t *awaited;
     int rank, lane;
 };
 
@@ -175,16 +203,16 @@ FULL_INLINE struct lane_state *full_lane(const struct full *s, int rank, int lan
     return (struct lane_state *)(void *)(full_rank(s, rank, mode) + 1) + lane;
 }
 
-FULL_INLINE struct inbox *full_inbox(const struct full *s, int rank, int lane, enum mode mode)
+FULL_INLINE int32_t *full_awaited(const struct full *s, int rank, int lane, enum mode mode)
 {
-    return &s->inboxes[mode != MODE_ANY ? (size_t)rank : (size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
+    return &s->awaited[mode != MODE_ANY ? (size_t)rank : (size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
 }
 
 FULL_INLINE struct turn full_turn(struct full *s, int rank, int lane, enum mode mode)
 {
     struct rank_state *r = full_rank(s, rank, mode);
-    struct inbox *inbox = full_inbox(s, rank, lane, mode);
-    return (struct turn){s, r, (struct lane_state *)(void *)(r + 1) + lane, inbox, rank, lane};
+    int32_t *awaited = full_awaited(s, rank, lane, mode);
+    return (struct turn){s, r, (struct lane_state *)(void *)(r + 1) + lane, awaited, rank, lane};
 }
 
 static inline double later(double a, double b)
@@ -196,6 +224,11 @@ static inline double later(double a, double b)
 static inline double full_cost(const struct full *s, size_t bytes, double rate)
 {
     return ticks_round(s->tolls.ticks, (double)bytes * rate);
+}
+
+FULL_INLINE size_t span_bytes(const struct full *s, int lane, struct clab_span span)
+{
+    return slices_bytes(&s->slices, lane, span.first, span.count);
 }
 
 // Which of the network's ranks `rank` is.
@@ -249,6 +282,15 @@ FULL_INLINE void full_hold(struct full *s, struct lane_state *l, int32_t index)
         messages[l->last].next = index;
     }
     l->last = index;
+}
+
+// When the last lane of a rank ended, or, while it runs, where it is.
+static inline double full_call_end(const struct full *s, int rank)
+{
+    double end = 0;
+    for (int lane = 0; lane < s->problem->lanes; lane++)
+        end = later(end, full_lane(s, rank, lane, MODE_ANY)->clock);
+    return end;
 }
 
 // The engine from its problem, algorithm, net and period on; full_free also after an error.

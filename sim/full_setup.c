@@ -98,10 +98,11 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
     s->finish = calloc((size_t)s->calls, sizeof *s->finish);
     s->stride = sizeof(struct rank_state) + (size_t)p->lanes * sizeof(struct lane_state);
     s->state = new_state(ranks * s->stride);
+    s->awaited = malloc(lanes * sizeof *s->awaited);
     s->inboxes = (struct inbox *)(void *)new_state(lanes * sizeof *s->inboxes);
     s->steps = calloc(width, sizeof *s->steps);
     s->arrivals = calloc(width, sizeof *s->arrivals);
-    if (!s->finish || !s->state || !s->inboxes || !s->steps || !s->arrivals)
+    if (!s->finish || !s->state || !s->awaited || !s->inboxes || !s->steps || !s->arrivals)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
     CLAB_TRY(agenda_init(&s->agenda, (int)lanes + 1, p->lanes > 1 || s->timed));
@@ -161,6 +162,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
     s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
     s->has_places = net->nlevels > 0;
+    s->busy = options->busy;
     s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
     const struct clab_topology *topology = &net->topology;
     bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->reach);
@@ -170,7 +172,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
                  s->problem->lanes == 1 && !s->has_places && !s->has_calcs && !net_waits(net);
     s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;
-    s->has_outbox =
+    s->is_wide =
         s->mode == MODE_PLAIN && s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
     slices_init(&s->slices, s->problem, s->algorithm->chunks(s->problem), options->element_bytes);
     CLAB_TRY(allocate(s, options));
@@ -189,8 +191,8 @@ size_t full_bytes(const struct full *s)
     size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)s->problem->lanes;
     size_t width = (size_t)s->algorithm->width(s->problem) + 1;
     return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
-           lanes * (sizeof *s->agenda.items + sizeof *s->inboxes) + inflight_bytes(&s->inflight) + transfers_bytes(s) +
-           places_bytes(&s->places, s->nranks);
+           lanes * (sizeof *s->agenda.items + sizeof *s->awaited + sizeof *s->inboxes) + inflight_bytes(&s->inflight) +
+           transfers_bytes(s) + places_bytes(&s->places, s->nranks);
 }
 
 void full_free(struct full *s)
@@ -204,6 +206,7 @@ void full_free(struct full *s)
     free(s->aside);
     free(s->arrivals);
     free(s->steps);
+    free(s->awaited);
     free_state(s->inboxes, (size_t)s->nranks * (size_t)s->problem->lanes * sizeof *s->inboxes);
     free_state(s->state, (size_t)s->nranks * s->stride);
     free(s->finish);

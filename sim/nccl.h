@@ -4,6 +4,7 @@
 //
 // - nccl_tables.c  the constants, a table a version of NCCL.
 // - nccl_model.c   latency and bandwidth of an algorithm and protocol on a machine; the time of a size; the choice.
+// - nccl_rows.c    choices as a file, for a tuner that NCCL loads (nccl_rows.h).
 // - nccl_log.c     the same latencies and bandwidths, or the machine, out of a log that NCCL wrote.
 //
 // It does not know NCCL's search for rings and trees: channels and the bandwidth of a channel are given, or read from a

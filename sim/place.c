@@ -5,7 +5,7 @@
 // - Where none is near, it is scaled: what waits for lines grows with the time of a line, what a core does by itself
 //   stays. Fresh data comes line by line from its writer's cache. Cores that are near share the last cache, and find
 //   there what no longer fits the writer's own; those that are far do not, and wait for every line that is in any cache
-//   of the other.
+//   of the other, which holds less of a message the larger it is.
 // - In the same place a core may still be slower, while its other half or its clock is someone else's: then all that it
 //   does takes longer, as the line does.
 //
@@ -88,10 +88,10 @@ static void scale_level(struct clab_level *l, double factor)
 static double scale_fresh(const struct clab_net *net, double kept, double fresh, double most, double message,
                           double factor)
 {
-    if (factor > 1 && 4 * message <= (double)net->shared_cache)
-        return fmax(fresh, most * factor);
-    if (factor > 1)
-        return fresh;
+    if (factor > 1) { // four buffers of the message's size share what the last cache holds, a quarter of which is fresh
+        const double held = fmin(1, (double)net->shared_cache / (16 * message));
+        return fresh + held * fmax(0, most * factor - fresh);
+    }
     double share = net->core_cache > 0 ? fmin(1, (double)net->core_cache / message) : 1;
     return fmin(fresh, kept + fmax(0, fresh * factor - kept) * share);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How messages come to their receivers, and what time is counted as. For full.c alone, as price.h.
+// How messages come to their receivers, and what a core's time is counted as. For full.c alone, as price.h.
 #pragma once
 
 #include "base/err.h"
@@ -29,6 +29,39 @@ FULL_INLINE void spend_message(struct rank_state *rank, double from, double to, 
     spend(rank, PART_BANDWIDTH, to, end);
 }
 
+// Cores that ranks share. A rank gets the core that was free last, so that others find one that has been free for long;
+// else the one that is free first. Who has a core keeps it to the end of what it does. NULL: the rank has its own.
+static double *core_of(const struct full *s, int rank, double from)
+{
+    int per_node = s->net->ranks_per_node, n = s->net->cores_per_node, best = 0;
+    if (!s->cores)
+        return NULL;
+    double *cores = s->cores + (size_t)(full_member(s, rank) / per_node) * (size_t)n;
+    for (int i = 1; i < n; i++) {
+        bool is_free = cores[i] <= from, best_is = cores[best] <= from;
+        if (is_free ? !best_is || cores[i] > cores[best] : !best_is && cores[i] < cores[best])
+            best = i;
+    }
+    return &cores[best];
+}
+
+// `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
+FULL_INLINE double price_core(const struct turn *t, double from, double seconds, enum part part, enum mode mode)
+{
+    struct rank_state *rank = t->r;
+    double begin = later(from, rank->core);
+    double *core = mode == MODE_ANY ? core_of(t->s, t->rank, begin) : NULL;
+    if (core)
+        begin = later(begin, *core);
+    rank->core = begin + seconds;
+    if (core)
+        *core = rank->core;
+    if (RECORDS(t->s, mode))
+        recorder_core(t, begin, rank->core, core, part);
+    spend(rank, part, begin, rank->core);
+    return rank->core;
+}
+
 // ---- messages -------------------------------------------------------------------------------------------------
 
 // To be held by who collects it.
@@ -53,31 +86,45 @@ FULL_INLINE void put_by(struct full *s, const struct message *message, enum mode
         s->err = CLAB_ENOMEM;
 }
 
+static void trade(struct full *s, int src, int dst, double head);
+
 // The message is there: handed to its receiver if this is what it waits for, or kept for later.
 FULL_INLINE void deliver(struct full *s, const struct message *message, enum mode mode)
 {
     struct turn to = full_turn(s, message->dst, message->lane, mode);
-    struct inbox *inbox = to.inbox;
-    if (inbox->awaited == message->src && mode != MODE_ANY) {
+    if (*to.awaited == message->src && mode != MODE_ANY) {
         to.l->when = message->head;
-        inbox->awaited = CAME;
+        *to.awaited = CAME;
         full_wake(s, to.l, to.rank, 0, mode);
-    } else if (inbox->awaited == message->src) {
+    } else if (*to.awaited == message->src) {
         int32_t index = keep(s, message, mode);
         if (index == INFLIGHT_NONE)
             return;
         full_hold(s, to.l, index);
         to.l->when = later(to.l->when, message->head);
         to.l->scanned++;
-        inbox->awaited = NOBODY;
+        *to.awaited = NOBODY;
         full_wake(s, to.l, to.rank, to.lane, mode);
-    } else if (mode != MODE_ANY && inbox->count < INBOX_ROOM && inbox->tabled == 0) {
-        inbox->heads[inbox->count] = message->head;
-        inbox->srcs[inbox->count++] = message->src;
+    } else if (mode == MODE_PLAIN && *to.awaited == offer_to(message->src)) {
+        trade(s, message->src, message->dst, message->head); // not its address: it stays in registers
+    } else if (mode != MODE_ANY && to.l->boxed < INBOX_ROOM && to.l->tabled == 0) {
+        struct inbox *inbox = &s->inboxes[to.rank];
+        inbox->heads[to.l->boxed] = message->head;
+        inbox->srcs[to.l->boxed++] = message->src;
     } else {
-        inbox->tabled++;
+        to.l->tabled++;
         put_by(s, message, mode);
     }
+}
+
+// Likewise, to who offers its sender a message while it waits: they do not meet, so that it is sent as all others.
+static void trade(struct full *s, int src, int dst, double head)
+{
+    const struct message message = {.head = head, .src = src, .dst = dst};
+    const struct message offered = {.head = full_lane(s, dst, 0, MODE_PLAIN)->when, .src = dst, .dst = src};
+    *full_awaited(s, dst, 0, MODE_PLAIN) = src;
+    deliver(s, &message, MODE_PLAIN);
+    deliver(s, &offered, MODE_PLAIN);
 }
 
 // Deliver the oldest of the outbox.
@@ -92,12 +139,12 @@ FULL_INLINE void deliver_oldest(struct full *s)
 FULL_INLINE void post(struct full *s, const struct message *message, enum mode mode)
 {
     struct outbox *o = &s->outbox;
-    if (mode == MODE_ANY || !s->has_outbox) {
+    if (mode == MODE_ANY || !s->is_wide) {
         deliver(s, message, mode);
         return;
     }
+    full_rank(s, message->src, mode)->posted = o->first + o->count + 1;
     const char *to = (const char *)full_rank(s, message->dst, MODE_PLAIN);
-    __builtin_prefetch(full_inbox(s, message->dst, 0, MODE_PLAIN));
     __builtin_prefetch(to);
     __builtin_prefetch(to + 64);
     if (o->count == OUTBOX_ROOM)
@@ -105,11 +152,35 @@ FULL_INLINE void post(struct full *s, const struct message *message, enum mode m
     o->messages[(o->first + o->count++) % OUTBOX_ROOM] = *message;
 }
 
+// Whether the rank at hand waits for the message of the other one of an exchange, to which it has offered its own. Not
+// if there are earlier messages between them, or if that one waits for nothing but the message.
+FULL_INLINE bool offer(const struct turn *t, const struct clab_link *link, const struct message *message, size_t bytes)
+{
+    struct full *s = t->s;
+    struct meetings *m = &s->meetings;
+    const struct clab_step *step = &s->steps[s->first_receive];
+    int32_t *awaited = full_awaited(s, message->dst, 0, MODE_PLAIN);
+    if (step->peer != message->dst || message->dst == t->rank || s->sends != 1 || s->receives != 1 || s->period ||
+        t->l->boxed || t->l->tabled || *awaited == t->rank || (int32_t)(t->r->posted - s->outbox.first) > 0)
+        return false;
+    t->l->when = message->head;
+    t->l->reduces = step->op == CLAB_RECV_REDUCE;
+    *t->awaited = offer_to(message->dst);
+    if (*awaited == offer_to(t->rank)) {
+        const char *other = (const char *)full_rank(s, message->dst, MODE_PLAIN);
+        __builtin_prefetch(other);
+        __builtin_prefetch(other + 64);
+        m->all[(m->first + m->count++) % MEETINGS_ROOM] =
+            (struct meeting){{message->dst, t->rank}, {bytes, span_bytes(s, 0, step->dst)}, link};
+    }
+    return true;
+}
+
 // Message `i` of an inbox: its head.
-FULL_INLINE double take_out(struct inbox *inbox, int i)
+FULL_INLINE double take_out(struct lane_state *l, struct inbox *inbox, int i)
 {
     double head = inbox->heads[i];
-    for (inbox->count--; i < inbox->count; i++) {
+    for (l->boxed--; i < l->boxed; i++) {
         inbox->heads[i] = inbox->heads[i + 1];
         inbox->srcs[i] = inbox->srcs[i + 1];
     }
@@ -119,10 +190,10 @@ FULL_INLINE double take_out(struct inbox *inbox, int i)
 // The next message of `src` for the lane at hand, out of the table; INFLIGHT_NONE: it has not come yet.
 FULL_INLINE int32_t take_tabled(const struct turn *t, int src)
 {
-    if (t->inbox->tabled == 0)
+    if (t->l->tabled == 0)
         return INFLIGHT_NONE;
     int32_t index = inflight_take(&t->s->inflight, src, t->rank, t->lane);
-    t->inbox->tabled -= index != INFLIGHT_NONE;
+    t->l->tabled -= index != INFLIGHT_NONE;
     return index;
 }
 
@@ -140,17 +211,22 @@ FULL_INLINE bool take(const struct turn *t, int src)
 // Likewise, where the engine is plain: the lane's `when` is its head.
 FULL_INLINE bool take_plain(const struct turn *t, int src)
 {
-    struct inbox *inbox = t->inbox;
-    if (inbox->awaited == CAME) {
-        inbox->awaited = NOBODY;
+    struct inbox *inbox = &t->s->inboxes[t->rank];
+    if (*t->awaited == CAME) {
+        *t->awaited = NOBODY;
         return true;
     }
-    for (int i = 0; i < inbox->count; i++)
+    for (int i = 0; i < t->l->boxed; i++)
         if (inbox->srcs[i] == src) {
-            t->l->when = take_out(inbox, i);
+            t->l->when = take_out(t->l, inbox, i);
             return true;
         }
     int32_t index = take_tabled(t, src);
+    if (index == INFLIGHT_NONE && !t->s->period && *full_awaited(t->s, src, 0, MODE_PLAIN) == offer_to(t->rank)) {
+        *full_awaited(t->s, src, 0, MODE_PLAIN) = t->rank;
+        t->l->when = full_lane(t->s, src, 0, MODE_PLAIN)->when;
+        return true;
+    }
     if (index == INFLIGHT_NONE)
         return false;
     t->l->when = t->s->inflight.messages[index].head;

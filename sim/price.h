@@ -3,41 +3,8 @@
 // For full.c alone, which compiles it twice: `plain` is a constant there.
 #pragma once
 
-#include "recorder.h"
+#include "copies.h"
 #include "transfers.h"
-
-// Cores that ranks share. A rank gets the core that was free last, so that others find one that has been free for long;
-// else the one that is free first. Who has a core keeps it to the end of what it does. NULL: the rank has its own.
-static double *core_of(const struct full *s, int rank, double from)
-{
-    int per_node = s->net->ranks_per_node, n = s->net->cores_per_node, best = 0;
-    if (!s->cores)
-        return NULL;
-    double *cores = s->cores + (size_t)(full_member(s, rank) / per_node) * (size_t)n;
-    for (int i = 1; i < n; i++) {
-        bool is_free = cores[i] <= from, best_is = cores[best] <= from;
-        if (is_free ? !best_is || cores[i] > cores[best] : !best_is && cores[i] < cores[best])
-            best = i;
-    }
-    return &cores[best];
-}
-
-// `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
-FULL_INLINE double price_core(const struct turn *t, double from, double seconds, enum part part, enum mode mode)
-{
-    struct rank_state *rank = t->r;
-    double begin = later(from, rank->core);
-    double *core = mode == MODE_ANY ? core_of(t->s, t->rank, begin) : NULL;
-    if (core)
-        begin = later(begin, *core);
-    rank->core = begin + seconds;
-    if (core)
-        *core = rank->core;
-    if (RECORDS(t->s, mode))
-        recorder_core(t, begin, rank->core, core, part);
-    spend(rank, part, begin, rank->core);
-    return rank->core;
-}
 
 // The port that a message takes: when it is free.
 struct port {
@@ -76,63 +43,6 @@ FULL_INLINE void port_end(struct port *port, double end, enum mode mode)
 FULL_INLINE const struct toll *toll_of(struct full *s, const struct clab_link *link, size_t bytes)
 {
     return tolls_of(&s->tolls, link, s->is_simple ? link == &s->net->inter : clab_net_link_index(s->net, link), bytes);
-}
-
-FULL_INLINE size_t span_bytes(const struct full *s, int lane, struct clab_span span)
-{
-    return slices_bytes(&s->slices, lane, span.first, span.count);
-}
-
-// ---- copies --------------------------------------------------------------------------------------------------
-
-// A message is one piece of memory. Lanes lie between the blocks of a span, so that such a span must be packed.
-static bool must_pack(const struct full *s, struct clab_span span)
-{
-    return s->problem->lanes > 1 && span.first % s->slices.chunks + span.count > s->slices.chunks;
-}
-
-// `bytes` of the rank's own memory, from `from` on; returns the end.
-static double copy_bytes(const struct turn *t, double from, size_t bytes, enum clab_load load)
-{
-    return bytes ? price_core(t, from, full_cost(t->s, bytes, t->s->level.copy[load]), PART_BANDWIDTH, MODE_ANY) : from;
-}
-
-// Where nothing is said of the other ranks, they copy, too.
-static double copy_home(const struct turn *t, double from, size_t bytes)
-{
-    return copy_bytes(t, from, bytes, t->s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE);
-}
-
-// Bytes that the executor copies before this step's message leaves.
-static size_t bytes_copied(const struct turn *t, const struct clab_step *step)
-{
-    struct full *s = t->s;
-    if (step->op == CLAB_COPY || (step->op == CLAB_SEND && must_pack(s, step->src)))
-        return span_bytes(s, t->lane, step->src);
-    if (step->op == CLAB_SEND && !s->places.in_place && places_is_fresh(&s->places, t->rank, t->lane, step->src))
-        return places_bring(&s->places, &s->slices, t->rank, t->lane, step->src);
-    return 0;
-}
-
-static void copy(const struct turn *t, const struct clab_step *step)
-{
-    t->l->clock = copy_bytes(t, t->l->clock, bytes_copied(t, step), t->s->load);
-    if (step->op == CLAB_COPY)
-        places_write(&t->s->places, t->rank, t->lane, step->dst);
-}
-
-// What is copied while the first messages travel.
-static void copy_aside(const struct turn *t)
-{
-    struct full *s = t->s;
-    if (!s->aside)
-        return;
-    if (s->recorder)
-        recorder_from_clock(t);
-    double end = copy_home(t, t->l->clock, s->aside[(size_t)t->rank * (size_t)s->problem->lanes + (size_t)t->lane]);
-    if (s->recorder)
-        recorder_end(t, end, s->recorder->at);
-    t->l->end = later(t->l->end, end);
 }
 
 // ---- sending -------------------------------------------------------------------------------------------------
@@ -201,7 +111,8 @@ FULL_INLINE double put_out(const struct turn *t, const struct clab_link *link, c
     return head;
 }
 
-FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
+// Whether it is offered, and the stage waits for the other one to come.
+FULL_INLINE bool send(const struct turn *t, const struct clab_step *step, enum mode mode)
 {
     struct full *s = t->s;
     const struct clab_link *link = full_link(s, t->rank, step->peer);
@@ -219,10 +130,13 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
     if (RECORDS(s, mode))
         recorder_send(t, link, message.dst, toll->bytes);
     if (mode == MODE_ANY && send_shared(t, link, toll, message, toll->head + way))
-        return;
+        return false;
     bool by_socket = mode == MODE_ANY && toll->buffers;
     message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, link, toll, way, mode);
+    if (mode == MODE_PLAIN && offer(t, link, &message, toll->bytes))
+        return true;
     post(s, &message, mode);
+    return false;
 }
 
 // The calculations (schedule.h) from `step` on, which end by `limit`, after `from`; returns their end.
@@ -250,8 +164,8 @@ FULL_INLINE bool is_silent(const struct full *s)
     return s->sends + s->receives == 0;
 }
 
-// The copies and sends of the stage at hand, s->steps; messages are posted.
-FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
+// The copies and sends of the stage at hand, s->steps; messages are posted, or, which it returns, the only one is offered.
+FULL_INLINE bool price_entry(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     if (RECORDS(s, mode))
@@ -265,13 +179,15 @@ FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
         recorder_entered(t);
     if (mode == MODE_ANY && s->has_calcs && s->nsteps > 0 && s->steps[0].op == CLAB_CALC)
         calc_at_once(t);
+    bool offers = false;
     for (int i = s->first_send, left = s->sends; left > 0; i++)
         if (s->steps[i].op == CLAB_SEND) {
-            send(t, &s->steps[i], mode);
+            offers = send(t, &s->steps[i], mode);
             left--;
         }
     if (mode == MODE_ANY && t->l->stage == 0)
         copy_aside(t);
+    return offers;
 }
 
 // ---- receiving -----------------------------------------------------------------------------------------------
@@ -397,6 +313,24 @@ static double pick_up(const struct turn *t, const struct clab_link *link, const 
     return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
 }
 
+// What is fixed of taking a message in, beside what the stage sends, or alone.
+FULL_INLINE double fixed_of(const struct full *s, const struct toll *toll, enum clab_load load)
+{
+    return toll->o_recv + (load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
+}
+
+// A rank of an exchange, where the engine is plain, gets a message, whose head is its `when`.
+FULL_INLINE void price_exchange(const struct turn *t, const struct clab_link *link, size_t bytes)
+{
+    const struct toll *toll = toll_of(t->s, link, bytes);
+    const struct message message = {.head = t->l->when};
+    const struct work work = {toll->recv, 0, toll->reduce};
+    double end = take_in(t, link, toll, &message, fixed_of(t->s, toll, CLAB_BOTH), work, MODE_PLAIN);
+    if (t->l->reduces && work.reduce > 0)
+        end = price_core(t, end, work.reduce, PART_REDUCE, MODE_PLAIN);
+    t->l->end = later(t->l->end, end);
+}
+
 // Receive what `step` gets; returns when it has landed.
 FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *step, const struct message *message,
                                  enum mode mode)
@@ -407,7 +341,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     const struct clab_link *link = full_link(s, src, t->rank);
     const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->dst));
     struct work work = work_of(t, step, toll, message->fresh, mode);
-    double fixed = toll->o_recv + (s->load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
+    double fixed = fixed_of(s, toll, s->load);
     bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
     if (RECORDS(s, mode))
         recorder_land(t, link, message, toll->bytes);
@@ -426,50 +360,4 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     if (mode == MODE_ANY && toll->waits)
         acknowledge(s, full_twin(s, src, src), t->lane, end + toll->latency, mode);
     return end;
-}
-
-// ---- the end of a lane -----------------------------------------------------------------------------------------
-
-// All blocks that `rank` wants, as far as they are not home.
-static size_t bring_wanted(struct full *s, int rank, int lane)
-{
-    size_t bytes = 0;
-    for (int b = 0; b < clab_problem_blocks(s->problem); b++)
-        if (clab_problem_wants(s->problem, rank, b))
-            bytes += places_bring(&s->places, &s->slices, rank, lane,
-                                  (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
-    return bytes;
-}
-
-// Bytes of `lane` that no stage brings to `out`: the executor copies them aside. Walks all stages, before the first
-// call.
-static size_t price_aside(struct full *s, int rank, int lane)
-{
-    int n;
-    for (int stage = 0; (n = s->algorithm->stage(s->problem, rank, lane, stage, s->steps)) != CLAB_DONE; stage++)
-        for (int i = 0; i < n; i++) {
-            const struct clab_step *step = &s->steps[i];
-            if (step->op != CLAB_SEND)
-                places_write(&s->places, rank, lane, step->dst);
-            else if (places_is_fresh(&s->places, rank, lane, step->src))
-                places_bring(&s->places, &s->slices, rank, lane, step->src);
-        }
-    size_t bytes = bring_wanted(s, rank, lane);
-    places_reset_lane(&s->places, rank, lane);
-    return bytes;
-}
-
-// What is copied home at the end of a lane, in place.
-static void price_finish(const struct turn *t)
-{
-    size_t bytes = t->s->places.in_place ? bring_wanted(t->s, t->rank, t->lane) : 0;
-    if (t->s->recorder)
-        recorder_from_clock(t);
-    if (t->l->stage == 0 && t->s->aside) { // there was no stage
-        copy_aside(t);
-        t->l->clock = later(t->l->clock, t->l->end);
-    }
-    t->l->clock = copy_home(t, t->l->clock, bytes);
-    if (t->s->recorder)
-        recorder_clock(t);
 }

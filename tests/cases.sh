@@ -60,7 +60,7 @@ check() {
         echo "ok $name"
     else
         echo "not ok $name"
-        tail -n 12 <<<"$why" | sed 's/^/# /'
+        tail -n 30 <<<"$why" | sed 's/^/# /'
         failed=1
     fi
 }

@@ -58,7 +58,8 @@ exports_to_plugins_what_they_need() { # each plugin of this build, from each lab
 names_plugins_among_what_there_is() { twin twin && bench_refuses "there is: shm" --backend smoke && grep -q ' twin' "$scratch/err"; }
 says_how_to_get_a_plugin_that_is_missing() {
     bench_refuses "gloo is not in this build: it needs Gloo (libgloo-dev)" --backend gloo &&
-        bench_refuses "mpi is not in this build: it needs an MPI (libopenmpi-dev or libmpich-dev)" --backend mpi
+        bench_refuses "mpi is not in this build: it needs an MPI (libopenmpi-dev or libmpich-dev)" --backend mpi &&
+        bench_refuses "nccl is not in this build: it needs NVIDIA's CUDA toolkit and NCCL" --backend nccl
 }
 refuses_a_plugin_of_another_version() {
     plugin old <<'C' && bench_refuses "old.so was built for another version of commlab" --backend old

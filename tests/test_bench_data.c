@@ -17,6 +17,7 @@
 
 enum { P = 3, COUNT = 1200, ELEMENT = 8, ROOT = 1 }; // more than two windows of 512
 static const uint64_t seed = 42;
+static const struct clab_device *const device = &clab_device_cpu;
 
 static struct bench_row row_of(enum clab_collective collective, enum clab_type type, enum clab_op op, int nranks)
 {
@@ -27,7 +28,7 @@ static struct bench_row row_of(enum clab_collective collective, enum clab_type t
 // The whole input of `rank`, P blocks of it.
 static void give(const struct bench_row *row, int rank, char *out)
 {
-    bench_data_fill(seed, row, rank, 0, (size_t)P * COUNT, out);
+    bench_data_fill(device, seed, row, rank, 0, (size_t)P * COUNT, out);
 }
 
 // ---- what is right is accepted -------------------------------------------------------------------------------
@@ -37,9 +38,9 @@ static void reduce_all(const struct bench_row *row, int first, int step, size_t 
 {
     const int nranks = row->problem.nranks;
     static char given[COUNT * ELEMENT];
-    bench_data_fill(seed, row, first, block * COUNT, COUNT, out);
+    bench_data_fill(device, seed, row, first, block * COUNT, COUNT, out);
     for (int i = 1; i < nranks; i++) {
-        bench_data_fill(seed, row, (first + i * step) % nranks, block * COUNT, COUNT, given);
+        bench_data_fill(device, seed, row, (first + i * step) % nranks, block * COUNT, COUNT, given);
         clab_elements_reduce(row->type, row->op, out, given, out, COUNT);
     }
     if (row->op == CLAB_AVG)
@@ -55,9 +56,9 @@ static void test_sums_in_any_order_are_right(void **state)
             for (int op = 0; op < CLAB_OP_COUNT; op++) {
                 const struct bench_row row = row_of(CLAB_ALLREDUCE, (enum clab_type)type, (enum clab_op)op, nranks);
                 reduce_all(&row, 0, 1, 0, out);
-                assert_int_equal(bench_data_check(seed, &row, 0, out, 1), 0);
+                assert_int_equal(bench_data_check(device, seed, &row, 0, out, 1), 0);
                 reduce_all(&row, nranks - 1, nranks - 1, 0, out); // downwards
-                assert_int_equal(bench_data_check(seed, &row, 0, out, 1), 0);
+                assert_int_equal(bench_data_check(device, seed, &row, 0, out, 1), 0);
             }
 }
 
@@ -112,11 +113,11 @@ static void test_every_collective_ends_where_clab_h_says(void **state)
                 continue;
             const struct bench_row row = prepare(collective, CLAB_I32, rank, &blocks);
             assert_int_equal(bench_out_blocks(&row.problem, rank), blocks);
-            assert_int_equal(bench_data_check(seed, &row, rank, out, 1), 0);
+            assert_int_equal(bench_data_check(device, seed, &row, rank, out, 1), 0);
             if (blocks) // another rank's result is not ours, but where all have the same
                 assert_true(collective == CLAB_ALLREDUCE || collective == CLAB_BROADCAST ||
                             collective == CLAB_ALLGATHER || blocks != bench_out_blocks(&row.problem, (rank + 1) % P) ||
-                            bench_data_check(seed, &row, (rank + 1) % P, out, 1) > (size_t)blocks * COUNT / 2);
+                            bench_data_check(device, seed, &row, (rank + 1) % P, out, 1) > (size_t)blocks * COUNT / 2);
         }
 }
 
@@ -139,7 +140,7 @@ static void test_one_flipped_bit_of_moved_data_is_found(void **state)
             const size_t last = (size_t)blocks * COUNT - 1;
             for (size_t bit = 0; bit < 8 * clab_type_bytes(row.type); bit++) {
                 flip(out, row.type, bit % 2 ? last : 0, bit);
-                assert_int_equal(bench_data_check(seed, &row, ROOT, out, 1), 1);
+                assert_int_equal(bench_data_check(device, seed, &row, ROOT, out, 1), 1);
                 flip(out, row.type, bit % 2 ? last : 0, bit);
             }
         }
@@ -154,7 +155,7 @@ static void test_one_flipped_bit_of_reduced_integers_is_found(void **state)
             reduce_all(&row, 0, 1, 0, out);
             for (size_t bit = 0; bit < 8 * clab_type_bytes(row.type); bit++) {
                 flip(out, row.type, 700, bit);
-                assert_int_equal(bench_data_check(seed, &row, 0, out, 1), 1);
+                assert_int_equal(bench_data_check(device, seed, &row, 0, out, 1), 1);
                 flip(out, row.type, 700, bit);
             }
         }
@@ -163,12 +164,8 @@ static void test_one_flipped_bit_of_reduced_integers_is_found(void **state)
 // The first element whose size is above 1: where the bits of a mantissa are worth most.
 static size_t first_large(enum clab_type type, const char *elements)
 {
-    uint64_t bits[COUNT];
-    double values[COUNT];
     size_t i = 0;
-    bench_widen(elements, COUNT, clab_type_bytes(type), bits);
-    bench_as_doubles(bits, COUNT, type, values);
-    while (fabs(values[i]) <= 1)
+    while (fabs(clab_pattern_double(clab_pattern_at(elements, i, clab_format_of(type).bytes), type)) <= 1)
         i++;
     return i;
 }
@@ -183,7 +180,7 @@ static void test_one_flipped_bit_of_a_float_sum_is_found(void **state)
         const size_t element = first_large(row.type, out);
         for (size_t bit = 6; bit < 8 * clab_type_bytes(row.type); bit++) {
             flip(out, row.type, element, bit);
-            assert_int_equal(bench_data_check(seed, &row, 0, out, 1), 1);
+            assert_int_equal(bench_data_check(device, seed, &row, 0, out, 1), 1);
             flip(out, row.type, element, bit);
         }
     }
@@ -196,7 +193,7 @@ static void test_minimum_and_maximum_of_floats_are_exact(void **state)
         const struct bench_row row = row_of(CLAB_ALLREDUCE, CLAB_F32, (enum clab_op)op, P);
         reduce_all(&row, 0, 1, 0, out);
         flip(out, CLAB_F32, COUNT - 1, 0);
-        assert_int_equal(bench_data_check(seed, &row, 0, out, 1), 1);
+        assert_int_equal(bench_data_check(device, seed, &row, 0, out, 1), 1);
     }
 }
 
@@ -206,8 +203,8 @@ static void test_a_float_sum_is_held_to_its_bound(void **state)
     (void)state;
     const struct bench_row row = row_of(CLAB_ALLREDUCE, CLAB_F32, CLAB_SUM, 2);
     static float a[COUNT], b[COUNT], sum[COUNT];
-    bench_data_fill(seed, &row, 0, 0, COUNT, a);
-    bench_data_fill(seed, &row, 1, 0, COUNT, b);
+    bench_data_fill(device, seed, &row, 0, 0, COUNT, a);
+    bench_data_fill(device, seed, &row, 1, 0, COUNT, b);
     size_t same = 0;
     for (size_t i = 0; i < COUNT; i++) {
         sum[i] = a[i] + b[i];
@@ -215,7 +212,7 @@ static void test_a_float_sum_is_held_to_its_bound(void **state)
             sum[i] = nextafterf(nextafterf(sum[i], INFINITY), INFINITY);
     }
     assert_true(same > COUNT / 4);
-    assert_int_equal(bench_data_check(seed, &row, 0, sum, 1), same / 2);
+    assert_int_equal(bench_data_check(device, seed, &row, 0, sum, 1), same / 2);
 }
 
 static void test_an_untouched_output_is_wrong(void **state)
@@ -224,7 +221,7 @@ static void test_an_untouched_output_is_wrong(void **state)
     for (int type = CLAB_F32; type <= CLAB_BF16; type++) {
         const struct bench_row row = row_of(CLAB_ALLREDUCE, (enum clab_type)type, CLAB_SUM, P);
         memset(out, 0xff, sizeof out);
-        assert_int_equal(bench_data_check(seed, &row, 0, out, 1), COUNT);
+        assert_int_equal(bench_data_check(device, seed, &row, 0, out, 1), COUNT);
     }
 }
 
@@ -233,9 +230,9 @@ static void test_a_written_input_is_found(void **state)
     (void)state;
     const struct bench_row row = row_of(CLAB_REDUCE_SCATTER, CLAB_F64, CLAB_SUM, P);
     give(&row, 2, given);
-    assert_int_equal(bench_data_check_input(seed, &row, 2, given, 1), 0);
+    assert_int_equal(bench_data_check_input(device, seed, &row, 2, given, 1), 0);
     flip(given, CLAB_F64, P * COUNT - 1, 0);
-    assert_int_equal(bench_data_check_input(seed, &row, 2, given, 1), 1);
+    assert_int_equal(bench_data_check_input(device, seed, &row, 2, given, 1), 1);
 }
 
 static void test_data_differs_by_seed_rank_and_index(void **state)
@@ -243,12 +240,12 @@ static void test_data_differs_by_seed_rank_and_index(void **state)
     (void)state;
     const struct bench_row row = row_of(CLAB_ALLGATHER, CLAB_I64, CLAB_SUM, P);
     static int64_t a[COUNT], b[COUNT];
-    bench_data_fill(seed, &row, 0, 0, COUNT, a);
-    bench_data_fill(seed + 1, &row, 0, 0, COUNT, b);
+    bench_data_fill(device, seed, &row, 0, 0, COUNT, a);
+    bench_data_fill(device, seed + 1, &row, 0, 0, COUNT, b);
     assert_memory_not_equal(a, b, sizeof a);
-    bench_data_fill(seed, &row, 1, 0, COUNT, b);
+    bench_data_fill(device, seed, &row, 1, 0, COUNT, b);
     assert_memory_not_equal(a, b, sizeof a);
-    bench_data_fill(seed, &row, 0, 7, COUNT - 7, b); // the same elements, from another place on
+    bench_data_fill(device, seed, &row, 0, 7, COUNT - 7, b); // the same elements, from another place on
     assert_memory_equal(a + 7, b, (COUNT - 7) * sizeof *a);
 }
 
@@ -262,14 +259,14 @@ static void test_large_results_are_checked_in_windows_and_at_both_ends(void **st
     row.problem.count = LARGE;
     char *large = malloc(LARGE);
     assert_non_null(large);
-    bench_data_fill(seed, &row, 0, 0, LARGE, large);
+    bench_data_fill(device, seed, &row, 0, 0, LARGE, large);
     for (size_t i = 0; i < LARGE; i++)
         large[i] ^= 1;
-    const size_t found = bench_data_check(seed, &row, 1, large, 10);
+    const size_t found = bench_data_check(device, seed, &row, 1, large, 10);
     assert_in_range(found, 4 * 512, 6 * 512); // four of forty windows, the first and the last
     large[0] ^= 1;
     large[LARGE - 1] ^= 1;
-    assert_int_equal(bench_data_check(seed, &row, 1, large, 10), found - 2);
+    assert_int_equal(bench_data_check(device, seed, &row, 1, large, 10), found - 2);
     free(large);
     row.problem.count = (size_t)1 << 40;
     assert_in_range(bench_data_stride(&row, 1, 1), 1 << 14, 1 << 16);
@@ -285,12 +282,12 @@ static void test_ranks_look_at_different_windows_and_together_at_all(void **stat
     row.problem.count = LARGE;
     char *large = malloc(LARGE);
     assert_non_null(large);
-    bench_data_fill(seed, &row, 0, 0, LARGE, large);
+    bench_data_fill(device, seed, &row, 0, 0, LARGE, large);
     for (int window = 1; window < 39; window++) {
         size_t found = 0;
         large[window * 512 + 7] ^= 1;
         for (int rank = 0; rank < STRIDE; rank++)
-            found += bench_data_check(seed, &row, rank, large, STRIDE);
+            found += bench_data_check(device, seed, &row, rank, large, STRIDE);
         assert_int_equal(found, 1);
         large[window * 512 + 7] ^= 1;
     }
@@ -309,12 +306,9 @@ static void test_halves_mean_what_ieee_754_says(void **state)
     static const double expected[] = {0,      0x1p-24, 0x1.ff8p-15, 0x1p-14,  1, 0.333251953125,
                                       65504., -2,      INFINITY,    -INFINITY};
     enum { N = sizeof bits / sizeof *bits };
-    double values[N];
-    bench_as_doubles(bits, N, CLAB_F16, values);
     for (int i = 0; i < N; i++)
-        assert_true(values[i] == expected[i]);
-    bench_as_doubles((uint64_t[]){0x7c01}, 1, CLAB_F16, values);
-    assert_true(isnan(values[0]));
+        assert_true(clab_pattern_double(bits[i], CLAB_F16) == expected[i]);
+    assert_true(isnan(clab_pattern_double(0x7c01, CLAB_F16)));
 }
 
 // Whatever the order, no partial product of many ranks leaves the normal numbers of an f16.
@@ -327,7 +321,7 @@ static void test_products_of_many_ranks_stay_in_range(void **state)
     for (int i = 0; i < N; i++)
         largest[i] = smallest[i] = 1;
     for (int rank = 0; rank < RANKS; rank++) {
-        bench_data_fill(seed, &row, rank, 0, N, values);
+        bench_data_fill(device, seed, &row, rank, 0, N, values);
         for (int i = 0; i < N; i++) {
             largest[i] *= fmax(1, fabs(values[i]));
             smallest[i] *= fmin(1, fabs(values[i]));

@@ -22,8 +22,17 @@ probes() {
 }
 said() { grep -qF -- "$1" <<<"$why"; }
 
-# Only $1 was missed: whatever else this machine has was found.
-missed_only() { said "✗ $1: " && [ "$(grep -c '✗' <<<"$why")" = $((absent + 1)) ]; }
+missed() { said "✗ $1: " && ! said "turned off by NO_${1^^}="; }
+
+# Probes take their time, C++ and libFuzzer most of it.
+all=$(./probe.sh --list)
+slow='GLOO NCCL LIBFUZZER'
+
+# From now on, those named are turned off, and no other.
+turn_off() {
+    unset ${!NO_*}
+    for off in "$@"; do export NO_$off=1; done
+}
 
 # The headers and the programs of this machine, as links that can be taken away.
 link_machine() {
@@ -40,7 +49,7 @@ answer() {
     gnuplot) ;;
     libfuzzer) echo 'probed_fuzz := CC=clang' ;;
     libfabric) echo 'probed_backends += ofi' ;; # it is loaded, not linked
-    gloo | mpi) echo "probed_plugins += $1" ;;
+    gloo | mpi | nccl) echo "probed_plugins += $1" ;;
     *) echo "+= -l$1" ;;
     esac
 }
@@ -56,18 +65,20 @@ misses_without_header() {
     probes FLAGS="$headers"
     status=$?
     mv "$scratch/$file" "$scratch/include"
-    [ $status = 0 ] && missed_only $1 && ! given $1
+    [ $status = 0 ] && missed $1 && ! given $1
 }
 
 # C++ does without -nostdinc; a header before the others is as good.
 misses_with_broken_header() {
     mkdir -p "$scratch/broken/gloo"
     echo '#error there is none' >"$scratch/broken/gloo/allreduce.h"
-    probes CXXFLAGS="-I$scratch/broken" && missed_only gloo && ! given gloo
+    probes CXXFLAGS="-I$scratch/broken" && missed gloo && ! given gloo
 }
 
-misses_a_compiler_of_no_mpi() { probes MPICC="$cc" && missed_only mpi && ! given mpi; }
-misses_an_mpi_s_compiler_that_is_not_there() { probes MPICC=no-such-mpicc && missed_only mpi && ! given mpi; }
+misses_a_compiler_of_no_mpi() { probes MPICC="$cc" && missed mpi && ! given mpi; }
+misses_an_mpi_s_compiler_that_is_not_there() { probes MPICC=no-such-mpicc && missed mpi && ! given mpi; }
+misses_an_nvcc_that_is_not_there() { probes NVCC=no-such-nvcc && missed nccl && said 'there is no nvcc' && ! given nccl; }
+misses_a_compiler_that_nvcc_can_use() { probes CXX=false && said 'there is no C++ compiler that' && ! given nccl; }
 
 misses_without_functions() {
     local archive=lib${1#lib}.a status
@@ -75,7 +86,7 @@ misses_without_functions() {
     probes LDFLAGS="-L$scratch/lib"
     status=$?
     rm "$scratch/lib/$archive"
-    [ $status = 0 ] && missed_only $1 && ! given $1
+    [ $status = 0 ] && missed $1 && ! given $1
 }
 
 # Without the programs whose names begin with $2.
@@ -85,21 +96,27 @@ misses_from_path() {
     probes PATH="$scratch/bin"
     status=$?
     mv "$scratch/away"/* "$scratch/bin" && rmdir "$scratch/away"
-    [ $status = 0 ] && missed_only $1
+    [ $status = 0 ] && missed $1
 }
 
+# ... and nothing else: whatever else this machine has is found.
 is_turned_off() {
-    probes NO_${1^^}=1 && missed_only $1 && said "turned off by NO_${1^^}=1" && ! given $1
+    local expected
+    expected=$({ grep '✗' <<<"$here" | cut -d' ' -f2; printf '%s:\n' ${slow,,} $1; } | sort -u)
+    turn_off $slow ${1^^}
+    probes && said "turned off by NO_${1^^}=1" && ! given $1 &&
+        [ "$(grep '✗' <<<"$why" | cut -d' ' -f2 | sort)" = "$expected" ]
 }
 
 must_be_there_if_asked_for() {
+    turn_off ${all/${1^^}/}
     ! probes NO_${1^^}=1 WITH_${1^^}=1 && said "WITH_${1^^}=1 asks for it" && [ ! -e "$scratch/mk" ] &&
         probes WITH_${1^^}=1
 }
 
 names_a_missing_compiler() { ! probes CC=no-such-compiler && said 'no-such-compiler: nothing can be built'; }
 
-bare=$(for name in $(./probe.sh --list); do printf 'NO_%s=1 ' "$name"; done)
+bare=$(for name in $all; do printf 'NO_%s=1 ' "$name"; done)
 build_bare() { why=$(make B="$scratch/build" CFLAGS=-O0 WERROR=1 $bare "$@" 2>&1); }
 
 builds_with_nothing() {
@@ -113,17 +130,8 @@ remakes_all_when_flags_change() { build_bare -n CPPFLAGS=-DANOTHER && said ' cmd
 link_machine
 probes
 here=$why
-missing=$(grep -c '✗' <<<"$here")
-for name in $libraries gloo mpi gnuplot libfuzzer; do
-    # C++ takes its time, and so does libFuzzer: but for their own cases, they are left out.
-    unset NO_GLOO NO_LIBFUZZER
-    absent=$missing
-    for slow in gloo libfuzzer; do
-        if [ $name != $slow ] && ! grep -q "✗ $slow: " <<<"$here"; then
-            export NO_${slow^^}=1
-            absent=$((absent + 1))
-        fi
-    done
+for name in $libraries gloo mpi nccl gnuplot libfuzzer; do
+    turn_off ${all/${name^^}/}
     if missed=$(grep "✗ $name: " <<<"$here"); then
         skip "${missed#✗ }" finds_$name
         continue
@@ -132,6 +140,7 @@ for name in $libraries gloo mpi gnuplot libfuzzer; do
     case $name in
     gnuplot) check misses_from_path_$name misses_from_path $name gnuplot ;;
     libfuzzer) check misses_from_path_$name misses_from_path $name clang ;;
+    nccl) check_each misses_an_nvcc_that_is_not_there misses_a_compiler_that_nvcc_can_use ;;
     mpi) check_each misses_a_compiler_of_no_mpi misses_an_mpi_s_compiler_that_is_not_there ;;
     *)
         check misses_without_header_$name misses_without_header $name
@@ -141,7 +150,7 @@ for name in $libraries gloo mpi gnuplot libfuzzer; do
     check is_turned_off_$name is_turned_off $name
     check must_be_there_if_asked_for_$name must_be_there_if_asked_for $name
 done
-unset NO_GLOO NO_LIBFUZZER
+turn_off
 check names_a_missing_compiler
 check builds_with_nothing
 check remakes_nothing_needlessly

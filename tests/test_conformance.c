@@ -83,21 +83,23 @@ static const char *what_changed(const struct places *p, const char *memory, cons
     return memory + i >= p->in && memory + i < p->in + p->in_bytes ? "in has changed" : "memory beside was written";
 }
 
-// Run one case in memory at `memory`, and compute at `expected` what must be there; both have room for in, out and
-// guards. Returns 0, or 1 if it failed.
-static int run_case(const struct kase *k, char *memory, char *expected)
+// Run one case in memory at `memory`, which may be a device's: `seen` is what it holds. Computes at `expected` what must
+// be there. All have room for in, out and guards. Returns 0, or 1 if it failed.
+static int run_case(struct clab_job *job, const struct kase *k, char *memory, char *seen, char *expected)
 {
-    const struct places p = lay_out(k, memory);
+    const struct places p = lay_out(k, memory), here = lay_out(k, seen);
     const size_t bytes = (size_t)(p.end - memory), each = clab_type_bytes(k->type);
     const bool gives = (k->collective != CLAB_BROADCAST && k->collective != CLAB_SCATTER) || k->rank == k->root;
-    memset(memory, POISON, bytes);
+    memset(seen, POISON, bytes);
     for (size_t i = 0; gives && i < p.in_bytes / each; i++)
-        encode(k->type, p.in, i, input(k->rank, i, k->seed, k->type));
-    memcpy(expected, memory, bytes);
-    expect_out(k, expected + (p.out - memory));
+        encode(k->type, here.in, i, input(k->rank, i, k->seed, k->type));
+    memcpy(expected, seen, bytes);
+    expect_out(k, expected + (here.out - seen));
+    must(clab_copy(job, memory, seen, bytes));
     if (call(k, p.in, p.out) != CLAB_OK)
         return report(k, "the call failed");
-    return memcmp(memory, expected, bytes) ? report(k, what_changed(&p, memory, expected)) : 0;
+    must(clab_copy(job, seen, memory, bytes));
+    return memcmp(seen, expected, bytes) ? report(k, what_changed(&here, seen, expected)) : 0;
 }
 
 // ---- collectives ---------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ struct sweep {
     struct clab_job *job;
     struct clab_comm *comm;
     int n, rank;
-    char *memory[2], *expected; // of clab_alloc, of malloc; of malloc
+    char *memory[2], *seen, *expected; // of clab_alloc, of malloc; of malloc
     unsigned seed;
     int failed, barriers;
 };
@@ -126,7 +128,7 @@ static void run_one(struct sweep *s, struct kase k, int m, bool in_place)
     k.seed = ++s->seed;
     k.root = (int)(k.seed % (unsigned)k.n);
     k.in_place = in_place && k.collective != CLAB_ALLTOALL;
-    s->failed += run_case(&k, s->memory[m], s->expected);
+    s->failed += run_case(s->job, &k, s->memory[m], s->seen, s->expected);
 }
 
 static void run_both(struct sweep *s, struct kase k)
@@ -242,16 +244,26 @@ static void wait_all(struct sweep *s, struct clab_work **works, int nworks, cons
         check(s, clab_work_wait(works[i]) == CLAB_OK, what);
 }
 
-static void fill(int32_t *data, size_t count, int rank, unsigned seed)
+// What `data`, which may be a device's, holds: a host's array.
+static int32_t *look_at(struct sweep *s, const int32_t *data, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        data[i] = rank * 1000 + number(rank, i, seed);
+    must(clab_copy(s->job, s->seen, data, count * sizeof *data));
+    return (int32_t *)(void *)s->seen;
 }
 
-static bool is_filled(const int32_t *data, size_t count, int rank, unsigned seed)
+static void fill(struct sweep *s, int32_t *data, size_t count, int rank, unsigned seed)
 {
+    int32_t *here = (int32_t *)(void *)s->seen;
     for (size_t i = 0; i < count; i++)
-        if (data[i] != rank * 1000 + number(rank, i, seed))
+        here[i] = rank * 1000 + number(rank, i, seed);
+    must(clab_copy(s->job, data, here, count * sizeof *data));
+}
+
+static bool is_filled(struct sweep *s, const int32_t *data, size_t count, int rank, unsigned seed)
+{
+    const int32_t *here = look_at(s, data, count);
+    for (size_t i = 0; i < count; i++)
+        if (here[i] != rank * 1000 + number(rank, i, seed))
             return false;
     return true;
 }
@@ -263,15 +275,15 @@ static void exchange_large(struct sweep *s, char *memory)
     const int left = (s->rank + s->n - 1) % s->n, right = (s->rank + 1) % s->n;
     int32_t *data = (int32_t *)(void *)memory, *from_left = data + 2 * COUNT, *from_right = data + 3 * COUNT;
     struct clab_work *works[4];
-    fill(data, COUNT, s->rank, 1);
-    fill(data + COUNT, COUNT, s->rank, 2);
+    fill(s, data, COUNT, s->rank, 1);
+    fill(s, data + COUNT, COUNT, s->rank, 2);
     must(clab_send_start(s->comm, data, COUNT, CLAB_I32, right, &works[0]));
     must(clab_send_start(s->comm, data + COUNT, COUNT, CLAB_I32, left, &works[1]));
     must(clab_recv_start(s->comm, from_left, COUNT, CLAB_I32, left, &works[2]));
     must(clab_recv_start(s->comm, from_right, COUNT, CLAB_I32, right, &works[3]));
     wait_all(s, works, 4, "a large message failed");
-    check(s, is_filled(from_left, COUNT, left, 1), "1 MiB from the left is wrong");
-    check(s, is_filled(from_right, COUNT, right, 2), "1 MiB from the right is wrong");
+    check(s, is_filled(s, from_left, COUNT, left, 1), "1 MiB from the left is wrong");
+    check(s, is_filled(s, from_right, COUNT, right, 2), "1 MiB from the right is wrong");
 }
 
 // More messages around a ring than a channel holds, of all kinds of sizes, begun before any is received.
@@ -283,14 +295,14 @@ static void send_many(struct sweep *s, char *memory)
     int32_t *sent = (int32_t *)(void *)memory, *got = sent + MESSAGES * ROOM;
     struct clab_work *works[2 * MESSAGES];
     for (int i = 0; i < MESSAGES; i++) {
-        fill(sent + i * ROOM, counts[i % 6], s->rank, (unsigned)i);
+        fill(s, sent + i * ROOM, counts[i % 6], s->rank, (unsigned)i);
         must(clab_send_start(s->comm, sent + i * ROOM, counts[i % 6], CLAB_I32, to, &works[i]));
     }
     for (int i = 0; i < MESSAGES; i++)
         must(clab_recv_start(s->comm, got + i * ROOM, counts[i % 6], CLAB_I32, from, &works[MESSAGES + i]));
     wait_all(s, works, 2 * MESSAGES, "a message failed");
     for (int i = 0; i < MESSAGES; i++)
-        check(s, is_filled(got + i * ROOM, counts[i % 6], from, (unsigned)i), "a message is wrong");
+        check(s, is_filled(s, got + i * ROOM, counts[i % 6], from, (unsigned)i), "a message is wrong");
 }
 
 // ---- works and communicators ---------------------------------------------------------------------------------
@@ -322,15 +334,22 @@ static void split(struct sweep *s)
     clab_comm_destroy(half);
 }
 
+static void fill_ascending(struct sweep *s, int32_t *in, size_t count)
+{
+    int32_t *here = (int32_t *)(void *)s->seen;
+    for (size_t i = 0; i < count; i++)
+        here[i] = s->rank + (int)i;
+    must(clab_copy(s->job, in, here, count * sizeof *in));
+}
+
 // Rank 0 begins a sum on one communicator and waits on the other first; the others take them the other way around.
 static void cross(struct sweep *s, char *memory, size_t count)
 {
     struct clab_comm *other = NULL;
     struct clab_work *begun;
     int32_t *in = (int32_t *)(void *)memory, *a = in + count, *b = a + count;
-    for (size_t i = 0; i < count; i++)
-        in[i] = s->rank + (int)i;
-    check(s, clab_comm_create(s->job, &other) == CLAB_OK, "no second communicator");
+    fill_ascending(s, in, count);
+    must(clab_comm_create(s->job, &other));
     if (s->rank == 0) {
         must(clab_allreduce_start(s->comm, in, a, count, CLAB_I32, CLAB_SUM, &begun));
         check(s, clab_allreduce(other, in, b, count, CLAB_I32, CLAB_MAX) == CLAB_OK, "crosswise: B failed");
@@ -341,8 +360,9 @@ static void cross(struct sweep *s, char *memory, size_t count)
         check(s, clab_work_wait(begun) == CLAB_OK, "crosswise: B failed");
     }
     bool right = true;
+    const int32_t *here = look_at(s, a, 2 * count); // a and b
     for (int i = 0; i < (int)count; i++)
-        right &= a[i] == s->n * (s->n - 1) / 2 + s->n * i && b[i] == s->n - 1 + i;
+        right &= here[i] == s->n * (s->n - 1) / 2 + s->n * i && here[(int)count + i] == s->n - 1 + i;
     check(s, right, "crosswise: a result is wrong");
     clab_comm_destroy(other);
 }
@@ -353,7 +373,7 @@ static void cross_blocking(struct sweep *s)
     struct clab_comm *other = NULL;
     struct clab_work *begun;
     int a = 0, b = 0;
-    check(s, clab_comm_create(s->job, &other) == CLAB_OK, "no second communicator");
+    must(clab_comm_create(s->job, &other));
     if (s->rank == 0)
         must(clab_allreduce_start(s->comm, &s->rank, &a, 1, CLAB_I32, CLAB_SUM, &begun));
     check(s, clab_allreduce(other, &s->rank, &b, 1, CLAB_I32, CLAB_MAX) == CLAB_OK, "blocking: B failed");
@@ -401,10 +421,12 @@ static int run_rank(size_t large)
     s.rank = clab_job_rank(s.job);
     s.memory[0] = shared;
     s.memory[1] = malloc(bytes);
+    s.seen = malloc(bytes);
     s.expected = malloc(bytes);
     sweep_all(&s, large);
     clab_comm_destroy(s.comm);
     free(s.memory[1]);
+    free(s.seen);
     free(s.expected);
     clab_free(s.job, shared);
     clab_job_close(s.job);
@@ -485,10 +507,13 @@ enum { NVARIANTS = sizeof variants / sizeof *variants, MAX_BACKENDS = 16 };
 enum { MAX_TESTS = MAX_BACKENDS * MAX_RANKS + NVARIANTS };
 static struct conforming jobs[MAX_TESTS];
 
-// In virtual time the executor is another, and shm's own jobs have the rest: it is asked for fewer numbers of ranks.
+// In virtual time the executor is another, with far memory (far.c) its buffers are; shm's own jobs have the rest: these are
+// asked for fewer numbers of ranks.
 static bool is_wanted(const char *backend, int nranks)
 {
-    return strcmp(backend, "sim") != 0 || nranks <= 3 || nranks == 5 || nranks == 8;
+    if (!strcmp(backend, "nccl")) // over doubles that are slow, beside what is measured on GPUs
+        return (nranks & (nranks - 1)) == 0;
+    return (strcmp(backend, "sim") != 0 && strcmp(backend, "far") != 0) || nranks <= 3 || nranks == 5 || nranks == 8;
 }
 
 static int add_backend(const char *backend, int n)
@@ -496,6 +521,17 @@ static int add_backend(const char *backend, int n)
     for (int nranks = 1; nranks <= MAX_RANKS && n < MAX_TESTS - NVARIANTS; nranks++)
         if (is_wanted(backend, nranks))
             jobs[n++] = (struct conforming){.backend = strdup(backend), .nranks = nranks};
+    return n;
+}
+
+// "shm", or with so many ranks alone: "shm:2".
+static int add_named(const char *word, int n)
+{
+    const char *colon = strchr(word, ':');
+    const int nranks = colon ? atoi(colon + 1) : 0;
+    if (nranks < 1 || nranks > MAX_RANKS || n >= MAX_TESTS - NVARIANTS)
+        return add_backend(word, n);
+    jobs[n++] = (struct conforming){.backend = strndup(word, (size_t)(colon - word)), .nranks = nranks};
     return n;
 }
 
@@ -510,7 +546,7 @@ static int be_rank(const char *file, size_t large)
     return entered == MAP_FAILED ? NOT_OPENED : run_rank(large);
 }
 
-// Of the backends that are named, or else of all that are built in: plugins have their own tests. Or, by
+// Of the backends that are named (nccl, or nccl:2: with two ranks), or else of all that are built in: plugins have their own tests. Or, by
 // `--rank FILE COUNT`, as a rank, with COUNT for a large count.
 int main(int argc, char **argv)
 {
@@ -522,7 +558,7 @@ int main(int argc, char **argv)
     if (entered == MAP_FAILED)
         return 1;
     for (int i = 1; i < argc; i++)
-        n = add_backend(argv[i], n);
+        n = add_named(argv[i], n);
     for (int i = 0; argc == 1 && clab_backend_name(i); i++)
         if (!clab_plugin_exists(clab_backend_name(i)))
             n = add_backend(clab_backend_name(i), n);

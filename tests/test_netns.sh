@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Jobs over ofi between hosts that are joined by wires of a known rate (netns.sh). Usage: test_netns.sh [BUILD].
+# A host that is silent for two seconds is lost: with others on its cores, that is no matter of the wire. Runs alone.
 
 . tests/cases.sh
 . tests/netns.sh

@@ -455,7 +455,7 @@ static void check_copy(copy_fn *copy, size_t bytes, size_t from, size_t to)
 static void test_copies_copy_from_any_to_any_alignment(void **state)
 {
     (void)state;
-    copy_fn *const copies[] = {clab_copy, clab_copy_stream};
+    copy_fn *const copies[] = {clab_bytes_copy, clab_bytes_copy_stream};
     for (int k = 0; k < 2; k++)
         for (size_t bytes = 0; bytes < 400; bytes += bytes < 70 ? 1 : 13)
             for (size_t to = 0; to < 64; to += 5)
@@ -477,7 +477,7 @@ static void test_large_outputs_are_right_on_either_side_of_streaming(void **stat
     for (size_t i = 0; i < count; i++)
         if (out[i + 1] != (int32_t)(8 * i))
             fail_msg("element %zu of the sum", i);
-    clab_copy(out, a + 1, count * 4);
+    clab_bytes_copy(out, a + 1, count * 4);
     assert_memory_equal(out, a + 1, count * 4);
     clab_elements_reduce(CLAB_I32, CLAB_MAX, a, b, b, count);
     for (size_t i = 0; i < count; i++)

@@ -52,8 +52,7 @@ static int refuse_ranks(struct clab_comm *comm)
            INVALID(clab_scatter(comm, in, out, COUNT, CLAB_F32, n)) +
            INVALID(clab_send(comm, in, COUNT, CLAB_F32, -1)) + INVALID(clab_send(comm, in, COUNT, CLAB_F32, n)) +
            INVALID(clab_recv(comm, out, COUNT, CLAB_F32, n)) + INVALID(clab_send(comm, NULL, COUNT, CLAB_F32, 0)) +
-           INVALID(clab_recv(comm, NULL, COUNT, CLAB_F32, 0)) +
-           INVALID(clab_recv(comm, out, SIZE_MAX, CLAB_F32, 0));
+           INVALID(clab_recv(comm, NULL, COUNT, CLAB_F32, 0)) + INVALID(clab_recv(comm, out, SIZE_MAX, CLAB_F32, 0));
 }
 
 static int refuse_algorithms(struct clab_comm *comm)
@@ -111,6 +110,62 @@ static void test_memory_that_is_not_there_is_refused(void **state)
     assert_int_equal(told->values[0] + told->values[1], 0);
 }
 
+// ---- copies to and from memory of clab_alloc ------------------------------------------------------------------
+
+static int copy_there_and_back(struct clab_comm *comm, int rank)
+{
+    const int32_t there[3] = {rank, 5, -7};
+    int32_t back[3] = {0};
+    void *memory;
+    (void)comm;
+    CLAB_TRY(clab_alloc(job, sizeof there, &memory));
+    CLAB_TRY(clab_copy(job, memory, there, sizeof there));
+    CLAB_TRY(clab_copy(job, back, memory, sizeof back));
+    CLAB_TRY(clab_copy(job, NULL, NULL, 0));
+    bool refuses = clab_copy(job, NULL, there, 4) == CLAB_EINVAL && clab_copy(job, back, NULL, 4) == CLAB_EINVAL;
+    const bool comes_back = !memcmp(there, back, sizeof there);
+    CLAB_TRY(clab_reduce_local(job, memory, memory, 0, CLAB_I32, CLAB_SUM));
+    CLAB_TRY(clab_set(job, NULL, 0, 0));
+    refuses &= clab_set(job, NULL, 0, 4) == CLAB_EINVAL;
+    refuses &= clab_reduce_local(job, memory, memory, 3, CLAB_I32, CLAB_AVG) == CLAB_EINVAL;
+    clab_free(job, memory);
+    return !refuses || !comes_back;
+}
+
+static int set_and_reduce(struct clab_comm *comm, int rank)
+{
+    int32_t *a, *b, got[4], mine[4] = {rank, 2, 3, -4};
+    (void)comm;
+    CLAB_TRY(clab_alloc(job, sizeof got, (void **)&a));
+    CLAB_TRY(clab_alloc(job, sizeof got, (void **)&b));
+    CLAB_TRY(clab_set(job, a, 0xff, sizeof got));
+    CLAB_TRY(clab_copy(job, b, mine, sizeof mine));
+    CLAB_TRY(clab_reduce_local(job, b, a, 4, CLAB_I32, CLAB_SUM));
+    CLAB_TRY(clab_reduce_local(job, b, a, 2, CLAB_I32, CLAB_MAX));
+    CLAB_TRY(clab_copy(job, got, a, sizeof got));
+    clab_free(job, b);
+    clab_free(job, a);
+    return !(got[0] == rank && got[1] == 2 && got[2] == 2 && got[3] == -5);
+}
+
+static void test_a_copy_comes_back_and_one_of_null_is_refused(void **state)
+{
+    (void)state;
+    const char *text = run_all(2, just_act, copy_there_and_back, "20s", 0);
+    assert_int_equal(told->values[0] + told->values[1], 0);
+    assert_int_equal(occurrences(text, "clab_copy: 4 bytes to NULL"), 2);
+    assert_int_equal(occurrences(text, "clab_copy: 4 bytes from NULL"), 2);
+    assert_int_equal(occurrences(text, "is no memory of clab_alloc"), 2);
+    assert_int_equal(occurrences(text, "it is an average, which is of all ranks"), 2);
+}
+
+static void test_memory_is_set_and_reduced_where_it_lies(void **state)
+{
+    (void)state;
+    run_all(2, just_act, set_and_reduce, "20s", 0);
+    assert_int_equal(told->values[0] + told->values[1], 0);
+}
+
 #define test(name) cmocka_unit_test_setup(name, forget)
 
 int main(void)
@@ -118,6 +173,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(test_what_is_refused_leaves_a_usable_communicator),
         test(test_memory_that_is_not_there_is_refused),
+        test(test_a_copy_comes_back_and_one_of_null_is_refused),
+        test(test_memory_is_set_and_reduced_where_it_lies),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

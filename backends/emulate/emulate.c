@@ -141,6 +141,11 @@ static int start_one(struct clab_endpoint *e, struct clab_transfer *t)
     return e->owner->inner->start(e->endpoint, m->parts, 2);
 }
 
+static int lanes(struct clab_endpoint *e, int n)
+{
+    return e->owner->inner->lanes(e->endpoint, n);
+}
+
 static int start(struct clab_endpoint *e, struct clab_transfer transfers[], int n)
 {
     for (int i = 0; i < n; i++)
@@ -269,6 +274,11 @@ static void release(struct clab_domain *domain, void *memory)
     domain->inner->free(domain->domain, memory);
 }
 
+static bool reaches(struct clab_domain *domain, const void *memory)
+{
+    return domain->inner->reaches(domain->domain, memory);
+}
+
 static int pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
     return domain->inner->pin(domain->domain, memory, bytes, registration_p);
@@ -277,6 +287,14 @@ static int pin(struct clab_domain *domain, void *memory, size_t bytes, struct cl
 static void unpin(struct clab_domain *domain, struct clab_registration *registration)
 {
     domain->inner->unpin(domain->domain, registration);
+}
+
+static void describe(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p)
+{
+    if (domain)
+        domain->inner->describe(domain->domain, text, room, is_fake_p);
+    else
+        clab_no_description(domain, text, room, is_fake_p);
 }
 
 static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
@@ -322,16 +340,19 @@ const struct clab_backend clab_backend_emulate = {
     .detach = detach,
     .alloc = alloc,
     .free = release,
+    .reaches = reaches,
     .pin = pin,
     .unpin = unpin,
     .open = open_endpoint,
     .close = close_endpoint,
+    .lanes = lanes,
     .start = start,
     .test = test,
     .idle = idle,
     .has_native = clab_no_native,
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
+    .describe = describe,
     .device = &clab_device_cpu,
     .nap = &naps, // where the one below has one
 };

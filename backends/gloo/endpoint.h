@@ -60,8 +60,8 @@ struct Failure {
     int err;
 };
 
-// Run `work`, and make what it throws an error: the code of a Failure, CLAB_EPEER of a broken connection, CLAB_ENOMEM, or
-// else CLAB_ESYS, which is logged.
+// Run `work`, and make what it throws an error: the code of a Failure, CLAB_EPEER of a broken connection, CLAB_ENOMEM,
+// or else CLAB_ESYS, which is logged.
 int guarded(const std::function<void()> &work);
 
 // ---- meeting.cc ----------------------------------------------------------------------------------------------

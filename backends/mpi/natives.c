@@ -3,8 +3,8 @@
 //
 // - A call is one of MPI's; one of more elements than an int counts is several, in pieces. Where a piece of every block
 //   is apart from its block's other pieces, as in an allgather, a strided type says where blocks begin.
-// - What MPI does not let be the same memory is told so (MPI_IN_PLACE), or, in a reduce-scatter, goes by way of memory of
-//   ours.
+// - What MPI does not let be the same memory is told so (MPI_IN_PLACE), or, in a reduce-scatter, goes by way of memory
+//   of ours.
 
 #include "mpi/endpoint.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Our types and operations in MPI's terms.
 // - MPI has no 16-bit floats: two bytes, with operations of ours.
-// - Operations on bytes are ours, too: Open MPI 4.1's sums saturate where the processor can (ompi/mca/op/avx), MPICH 4.0
-//   compares unsigned ones as if they were signed.
+// - Operations on bytes are ours, too: Open MPI 4.1's sums saturate where the processor can (ompi/mca/op/avx), MPICH
+//   4.0 compares unsigned ones as if they were signed.
 // - MPI's minimum and maximum of other floats may lose a NaN, where ours keep it.
 
 #include "mpi/endpoint.h"

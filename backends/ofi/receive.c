@@ -16,7 +16,7 @@ static void land(struct clab_transfer *t, size_t offset, const void *from, size_
     if (bytes == 0)
         return;
     if (t->op == CLAB_RECV)
-        clab_copy(dst, from, bytes);
+        clab_bytes_copy(dst, from, bytes);
     else
         clab_elements_reduce(t->type, t->redop, (const char *)t->src + offset, from, dst,
                              bytes / clab_type_bytes(t->type));

@@ -22,6 +22,6 @@ char *clab_shm_at(const struct clab_domain *domain, size_t offset);
 // Wake `member` if it sleeps: what was written before is seen by it.
 void clab_shm_ring(const struct clab_endpoint *endpoint, int member);
 // A way to wait without a look at the clock: first say so, and return for another look; then sleep until rung. For
-// something that may come without a ring: 1 ms at most; else 8 ms the first time and up to 32 ms, since each of hundreds
-// of ranks that wakes in vain takes a core from the one that works.
+// something that may come without a ring: 1 ms at most; else 8 ms the first time and up to 32 ms, since each of
+// hundreds of ranks that wakes in vain takes a core from the one that works.
 void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_rung);

@@ -120,7 +120,7 @@ static void land(struct clab_transfer *t, const void *from, size_t bytes)
 {
     char *dst = (char *)t->dst + t->moved;
     if (t->op == CLAB_RECV)
-        clab_copy(dst, from, bytes);
+        clab_bytes_copy(dst, from, bytes);
     else
         clab_elements_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst,
                              bytes / clab_type_bytes(t->type));

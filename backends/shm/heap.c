@@ -123,7 +123,8 @@ static void merge_free(struct shm_heap *heap)
     }
 }
 
-// Whether any page of the block was ever touched: to look for one is cheaper than to go through all processes' mappings.
+// Whether any page of the block was ever touched: to look for one is cheaper than to go through all processes'
+// mappings.
 static bool has_pages(const struct shm_heap *heap, const struct block *block)
 {
     const off_t start = (off_t)(heap->file_offset + block->start), data = lseek(heap->fd, start, SEEK_DATA);

@@ -127,7 +127,8 @@ static void release(struct clab_domain *domain, void *memory)
     clab_backend_shm.free(mine(domain)->domain, memory);
 }
 
-// A described network does not say what registration takes: it takes no time, and this machine's pages stay as they are.
+// A described network does not say what registration takes: it takes no time, and this machine's pages stay as they
+// are.
 static int pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
     (void)domain, (void)bytes;
@@ -314,8 +315,8 @@ double clab_sim_due(struct clab_endpoint *endpoint, const struct clab_transfer *
     return due;
 }
 
-// Many ranks share few cores: who waits leaves its core at once. A message may come without a ring (shm's wake), so that
-// who waits for one looks every millisecond.
+// Many ranks share few cores: who waits leaves its core at once. A message may come without a ring (shm's wake), so
+// that who waits for one looks every millisecond.
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
     const struct sim_endpoint *e = my(endpoint);
@@ -332,16 +333,19 @@ const struct clab_backend clab_backend_sim = {
     .detach = detach,
     .alloc = alloc,
     .free = release,
+    .reaches = clab_host_reaches,
     .pin = pin,
     .unpin = unpin,
     .open = open_endpoint,
     .close = close_endpoint,
+    .lanes = clab_any_lanes,
     .start = start,
     .test = test,
     .idle = idle,
     .has_native = clab_no_native,
     .native_start = clab_no_native_start,
     .native_test = clab_no_native_test,
+    .describe = clab_no_description,
     .device = &clab_device_plain,
     .is_virtual = true,
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Virtual time on shared memory: `--backend sim --net NAME`. Data is real, time is a described network's.
 //
-// - It wraps shm. A message of a program's own is preceded by a stamp, by which its receiver knows when it would have come
-//   in (sim/clock.h); it is delivered at once.
-// - Collectives do not travel as messages: the communicator's conductor makes the moves of all ranks' schedules in shared
-//   memory, and prices them by the simulator (core/comm/conduct.h). What it needs of shm is here: a board, addresses, and
-//   a way to wait that leaves the cores to few ranks of many.
+// - It wraps shm. A message of a program's own is preceded by a stamp, by which its receiver knows when it would have
+//   come in (sim/clock.h); it is delivered at once.
+// - Collectives do not travel as messages: the communicator's conductor makes the moves of all ranks' schedules in
+//   shared memory, and prices them by the simulator (core/comm/conduct.h). What it needs of shm is here: a board,
+//   addresses, and a way to wait that leaves the cores to few ranks of many.
 // - CLAB_NET names the network (dgx-h100 if it is not set). CLAB_STRAGGLE=RANK=FACTOR,... makes ranks compute slower.
 #pragma once
 

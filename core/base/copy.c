@@ -22,7 +22,7 @@ size_t clab_stream_bytes(void)
     return bytes;
 }
 
-void clab_copy_stream(void *out, const void *in, size_t bytes)
+void clab_bytes_copy_stream(void *out, const void *in, size_t bytes)
 {
     const size_t head = stream_gap(out);
     if (bytes < head + STREAM_LINE) {
@@ -37,10 +37,10 @@ void clab_copy_stream(void *out, const void *in, size_t bytes)
     stream_fence();
 }
 
-void clab_copy(void *out, const void *in, size_t bytes)
+void clab_bytes_copy(void *out, const void *in, size_t bytes)
 {
     if (clab_streams(bytes))
-        clab_copy_stream(out, in, bytes);
+        clab_bytes_copy_stream(out, in, bytes);
     else if (bytes > 0)
         memcpy(out, in, bytes);
 }

@@ -2,7 +2,7 @@
 // Copying, with or without the caches.
 // - An ordinary store reads the line that it overwrites. Where the output is too large to be found in a cache later,
 //   stores around the caches save that read: a third of the traffic of a copy.
-// - clab_copy decides by the size of the copy. Who copies a large thing in pieces knows better, and says _stream.
+// - clab_bytes_copy decides by the size of the copy. Who copies a large thing in pieces knows better, and says _stream.
 // - Not for overlapping memory. Complete on return, also in the eyes of other processes.
 #pragma once
 
@@ -20,5 +20,5 @@ static inline bool clab_streams(size_t bytes)
     return bytes >= CLAB_STREAM_LEAST && bytes >= clab_stream_bytes();
 }
 
-void clab_copy(void *out, const void *in, size_t bytes);
-void clab_copy_stream(void *out, const void *in, size_t bytes);
+void clab_bytes_copy(void *out, const void *in, size_t bytes);
+void clab_bytes_copy_stream(void *out, const void *in, size_t bytes);

@@ -10,40 +10,42 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t float_bits(float value)
+#include "base/anywhere.h"
+
+ANYWHERE uint32_t float_bits(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline float float_from_bits(uint32_t bits)
+ANYWHERE float float_from_bits(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline float bf16_widen(uint16_t half)
+ANYWHERE float bf16_widen(uint16_t half)
 {
     return float_from_bits((uint32_t)half << 16);
 }
 
 // Half of the last kept bit, less one where that bit is 0, carries exactly when nearest-even rounds up. A NaN must have
 // no payload in the lower half, where rounding could carry out of it: so it is with what comes of bf16 operands.
-static inline uint16_t bf16_round(float value)
+ANYWHERE uint16_t bf16_round(float value)
 {
     uint32_t bits = float_bits(value);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static inline uint16_t bf16_narrow(float value)
+ANYWHERE uint16_t bf16_narrow(float value)
 {
     return value != value ? (uint16_t)(float_bits(value) >> 16 | 0x40) : bf16_round(value);
 }
 
 // binary16 is 1 sign, 5 exponent (bias 15), 10 fraction bits; binary32 is 1, 8 (bias 127), 23.
-static inline float f16_widen(uint16_t half)
+ANYWHERE float f16_widen(uint16_t half)
 {
     const uint32_t rebias = (127 - 15) << 23, infinite = 0x1f << 23;
     uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
@@ -55,7 +57,7 @@ static inline float f16_widen(uint16_t half)
     return float_from_bits(bits | (uint32_t)(half & 0x8000) << 16);
 }
 
-static inline uint16_t f16_narrow(float value)
+ANYWHERE uint16_t f16_narrow(float value)
 {
     const uint32_t rebias = (127 - 15) << 23, infinite = 0xff << 23;
     uint32_t bits = float_bits(value), magnitude = bits & 0x7fffffff;
@@ -70,14 +72,14 @@ static inline uint16_t f16_narrow(float value)
 
 // The lesser of two halves of either format, whose infinity is given, without widening: the bits of a float below its
 // sign order like integers, turned around where the sign is set. A NaN is less than all.
-static inline uint16_t half_minimum(uint16_t a, uint16_t b, uint16_t infinity)
+ANYWHERE uint16_t half_minimum(uint16_t a, uint16_t b, uint16_t infinity)
 {
     int16_t a_order = (int16_t)(a & 0x8000 ? a ^ 0x7fff : a), b_order = (int16_t)(b & 0x8000 ? b ^ 0x7fff : b);
     bool a_nan = (a & 0x7fff) > infinity, b_nan = (b & 0x7fff) > infinity;
     return a_nan | (!b_nan & (a_order < b_order)) ? a : b;
 }
 
-static inline uint16_t half_maximum(uint16_t a, uint16_t b, uint16_t infinity)
+ANYWHERE uint16_t half_maximum(uint16_t a, uint16_t b, uint16_t infinity)
 {
     return half_minimum(a ^ 0x8000, b ^ 0x8000, infinity) ^ 0x8000;
 }

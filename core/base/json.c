@@ -82,6 +82,12 @@ void clab_json_add(struct clab_json *json, const char *key, struct clab_cell cel
         attach(json, key, cell_value(cell));
 }
 
+void clab_json_add_bool(struct clab_json *json, const char *key, bool value)
+{
+    if (json)
+        attach(json, key, json_boolean(value));
+}
+
 static struct clab_json *add_child(struct clab_json *json, const char *key, json_t *value)
 {
     struct clab_json *child = calloc(1, sizeof *child);
@@ -151,6 +157,11 @@ void clab_json_destroy(struct clab_json *json)
 void clab_json_add(struct clab_json *json, const char *key, struct clab_cell cell)
 {
     (void)json, (void)key, (void)cell;
+}
+
+void clab_json_add_bool(struct clab_json *json, const char *key, bool value)
+{
+    (void)json, (void)key, (void)value;
 }
 
 struct clab_json *clab_json_add_object(struct clab_json *json, const char *key)

@@ -7,6 +7,7 @@
 // - Reals are written with 12 digits; one that is not finite is null.
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/cell.h"
@@ -22,6 +23,7 @@ void clab_json_destroy(struct clab_json *json); // NULL is fine
 
 // Set key in an object; in a list, append (key is then not read).
 void clab_json_add(struct clab_json *json, const char *key, struct clab_cell cell);
+void clab_json_add_bool(struct clab_json *json, const char *key, bool value);
 struct clab_json *clab_json_add_object(struct clab_json *json, const char *key);
 struct clab_json *clab_json_add_list(struct clab_json *json, const char *key);
 

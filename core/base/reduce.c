@@ -12,6 +12,7 @@
 #include "base/copy.h"
 #include "base/err.h"
 #include "base/half.h"
+#include "base/minimum.h"
 #include "base/stream.h"
 
 #ifdef __x86_64__
@@ -34,27 +35,6 @@ struct isa {
     scale_fn *scale[CLAB_TYPE_COUNT];
 };
 
-// Where neither is less, the bits are joined: equal zeros give the negative one, and a NaN joined with anything stays a
-// NaN. Both comparisons are made always, so that the loop becomes vectors. The maximum of a, b is -minimum(-a, -b).
-static inline float minimum_f32(float a, float b)
-{
-    bool less = a < b, more = b < a;
-    float joined = float_from_bits(float_bits(a) | float_bits(b));
-    return less ? a : more ? b : joined;
-}
-
-static inline double minimum_f64(double a, double b)
-{
-    bool less = a < b, more = b < a;
-    uint64_t a_bits, b_bits;
-    memcpy(&a_bits, &a, sizeof a);
-    memcpy(&b_bits, &b, sizeof b);
-    a_bits |= b_bits;
-    double joined;
-    memcpy(&joined, &a_bits, sizeof joined);
-    return less ? a : more ? b : joined;
-}
-
 // ---- the loops, by instruction set ---------------------------------------------------------------------------
 
 #define ISA portable
@@ -63,8 +43,8 @@ static inline double minimum_f64(double a, double b)
 
 #ifdef __x86_64__
 
-#define ISA avx2
-#define TARGET __attribute__((target("avx2,f16c")))
+#define ISA                avx2
+#define TARGET             __attribute__((target("avx2,f16c")))
 #define F16_WIDEN(in, out) _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in))))
 #define F16_NARROW(in, out) \
     _mm_storeu_si128((__m128i *)(out), _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT))

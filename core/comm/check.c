@@ -113,6 +113,8 @@ static int begin(struct clab_comm *comm, const struct clab_work *work)
     c->transfers[1].peer = (comm->rank + n - 1) % n;
     c->transfers[1].dst = &c->theirs;
     c->is_under_way = true;
+    for (int i = 0; i < 2; i++)
+        CLAB_TRY(clab_bounce_transfer(comm, &c->transfers[i], &c->bounced[i]));
     return comm->backend->start(comm->endpoint, c->transfers, 2);
 }
 
@@ -122,6 +124,9 @@ int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, boo
     if (!c->is_under_way)
         CLAB_TRY(begin(comm, work));
     CLAB_TRY(comm->backend->test(comm->endpoint, c->transfers, 2, passed_p));
+    for (int i = 0; i < 2; i++)
+        if (c->transfers[i].done)
+            clab_bounce_end(comm, &c->bounced[i]);
     if (c->transfers[1].done && memcmp(&c->mine, &c->theirs, sizeof c->mine) != 0) {
         clab_check_keep(comm, comm->job_ranks[c->transfers[1].peer], &c->theirs);
         return CLAB_EMISMATCH;

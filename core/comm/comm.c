@@ -27,6 +27,7 @@ void clab_comm_destroy(struct clab_comm *comm)
         comm->backend->close(comm->endpoint, comm->collectives || comm->messages);
     clab_work_free_all(comm);
     clab_run_free(comm);
+    clab_bounce_free(comm);
     free(comm->expelled_by);
     free(comm->job_ranks);
     free(comm);

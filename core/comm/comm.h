@@ -3,6 +3,7 @@
 //
 // - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
 // - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
+// - bounce.h    copies of buffers that the backend does not reach.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
 // - select.c    which algorithm, when nobody says.
@@ -16,6 +17,7 @@
 
 #include "backend.h"
 #include "clab.h"
+#include "comm/bounce.h"
 #include "comm/flight.h"
 #include "comm/program.h"
 #include "comm/tape.h"
@@ -61,6 +63,8 @@ struct clab_work {
 
     struct clab_transfer transfer; // send or receive
 
+    struct clab_bounced bounced; // what stands in for the caller's buffers, from its beginning to its end
+
     double started, due; // s of virtual time: when this rank began it, and when it is over for it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
@@ -90,6 +94,7 @@ struct clab_check {
     bool is_on, is_under_way;
     struct clab_called mine, theirs;
     struct clab_transfer transfers[2];
+    struct clab_bounced bounced[2];
 };
 
 enum { CLAB_PROGRAM_CACHE = 128 };
@@ -120,6 +125,8 @@ struct clab_comm {
     struct clab_program *programs[CLAB_PROGRAM_CACHE];
     char *scratch; // of clab_alloc
     size_t scratch_bytes;
+    bool bounces;                    // the backend does not reach all memory
+    struct clab_stand_in *stand_ins; // all there are
 
     struct clab_run run; // of the first collective
     bool running;

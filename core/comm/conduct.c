@@ -32,20 +32,10 @@ struct board {
     struct seat seats[];
 };
 
-// Memory that all reach, for a buffer that they do not.
-struct stand_in {
-    char *memory;
-    size_t bytes;
-    char *out;     // the caller's
-    char *result;  // what goes there at the end
-    size_t length; // of it; 0: nothing goes there
-};
-
 struct clab_conducted {
     struct board *board;
     uint32_t entered;
-    double free_from; // s: when it has left the collective before
-    struct stand_in in, out;
+    double free_from;         // s: when it has left the collective before
     struct clab_score *score; // member 0's; else NULL
 };
 
@@ -74,87 +64,9 @@ void clab_conduct_close(struct clab_comm *comm)
     struct clab_conducted *c = comm->conducted;
     if (!c)
         return;
-    clab_free(comm->job, c->in.memory);
-    clab_free(comm->job, c->out.memory);
     clab_score_free(c->score);
     free(c);
     comm->conducted = NULL;
-}
-
-// ---- buffers -------------------------------------------------------------------------------------------------
-
-// Bytes of the caller's in and out.
-static void sizes_of(const struct clab_comm *comm, const struct clab_work *work, size_t *in_p, size_t *out_p)
-{
-    const struct clab_problem *p = &work->problem;
-    const size_t block = p->count * clab_type_bytes(work->type);
-    size_t in = 0, out = 0;
-    for (int b = 0; b < clab_problem_blocks(p) && block; b++) {
-        in += clab_problem_in_block(p, comm->rank, b) >= 0;
-        out += clab_problem_out_block(p, comm->rank, b) >= 0;
-    }
-    *in_p = in * block;
-    *out_p = out * block;
-}
-
-static int reserve(struct clab_comm *comm, struct stand_in *s, size_t bytes)
-{
-    if (bytes <= s->bytes)
-        return CLAB_OK;
-    clab_free(comm->job, s->memory);
-    s->memory = NULL;
-    s->bytes = 0;
-    void *memory;
-    CLAB_TRY(clab_alloc(comm->job, bytes, &memory));
-    s->memory = memory;
-    s->bytes = bytes;
-    return CLAB_OK;
-}
-
-// Where all find `bytes` of `memory`: there, or in a stand-in that holds what it holds.
-static int share(struct clab_comm *comm, struct stand_in *s, const void *memory, size_t bytes, bool is_read,
-                 size_t *offset_p)
-{
-    *offset_p = bytes ? clab_sim_offset(comm->endpoint, memory) : CLAB_SHM_ELSEWHERE;
-    if (*offset_p != CLAB_SHM_ELSEWHERE || !bytes)
-        return CLAB_OK;
-    CLAB_TRY(reserve(comm, s, bytes));
-    if (is_read)
-        memcpy(s->memory, memory, bytes);
-    *offset_p = clab_sim_offset(comm->endpoint, s->memory);
-    return CLAB_OK;
-}
-
-// In place, one buffer lies in the other.
-static int share_one(struct clab_comm *comm, const struct clab_work *work, size_t in, size_t out, struct seat *seat)
-{
-    struct clab_conducted *c = comm->conducted;
-    const char *first = (const char *)work->in < (char *)work->out ? work->in : work->out;
-    const size_t bytes = in > out ? in : out, ahead = (size_t)((char *)work->out - first);
-    size_t offset;
-    CLAB_TRY(share(comm, &c->out, first, bytes, true, &offset));
-    seat->in = offset + (size_t)((const char *)work->in - first);
-    seat->out = offset + ahead;
-    if (bytes && clab_sim_offset(comm->endpoint, first) == CLAB_SHM_ELSEWHERE)
-        c->out.result = c->out.memory + ahead;
-    return CLAB_OK;
-}
-
-static int share_buffers(struct clab_comm *comm, const struct clab_work *work, struct seat *seat)
-{
-    struct clab_conducted *c = comm->conducted;
-    size_t in, out;
-    sizes_of(comm, work, &in, &out);
-    c->out.result = NULL;
-    c->out.out = work->out;
-    c->out.length = out;
-    if (work->in_place)
-        return share_one(comm, work, in, out, seat);
-    CLAB_TRY(share(comm, &c->in, work->in, in, true, &seat->in));
-    CLAB_TRY(share(comm, &c->out, work->out, out, false, &seat->out));
-    if (out && clab_sim_offset(comm->endpoint, work->out) == CLAB_SHM_ELSEWHERE)
-        c->out.result = c->out.memory;
-    return CLAB_OK;
 }
 
 // ---- entering ------------------------------------------------------------------------------------------------
@@ -163,7 +75,8 @@ int clab_conduct_begin(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_conducted *c = comm->conducted;
     struct seat *seat = &c->board->seats[comm->rank];
-    CLAB_TRY(share_buffers(comm, work, seat));
+    seat->in = clab_sim_offset(comm->endpoint, work->in);
+    seat->out = clab_sim_offset(comm->endpoint, work->out);
     seat->in_place = work->in_place;
     seat->called = clab_check_called(work);
     work->started = work->started > c->free_from ? work->started : c->free_from;
@@ -266,8 +179,6 @@ static int leave(struct clab_comm *comm, struct clab_work *work)
     if (seat->err == CLAB_EMISMATCH)
         clab_check_keep(comm, comm->job_ranks[seat->differs], &c->board->seats[seat->differs].called);
     CLAB_TRY(seat->err);
-    if (c->out.result && c->out.length)
-        memcpy(c->out.out, c->out.result, c->out.length);
     work->due = c->free_from = seat->due;
     comm->traffic.algorithm = work->algorithm->name;
     comm->traffic.messages += seat->traffic.messages;

@@ -7,7 +7,7 @@
 //   the one before: a communicator's collectives are one stream. Its clock waits for a collective only where the program
 //   does, so that work between start and wait is hidden behind the network.
 // - A collective ends when all have entered it, also for a rank whose part would be over before.
-// - Buffers that are not of clab_alloc go through a copy that is, at both ends.
+// - Buffers that are not of clab_alloc have copies that are (bounce.h).
 // - Prices and programs are kept: of 16 problems, and of 8 patterns of entering each.
 #pragma once
 

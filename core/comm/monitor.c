@@ -27,7 +27,7 @@ struct barrier {
     double *late;             // (nranks)
     unsigned char *here;      // (nranks) who has come in time: decided once
     unsigned char *hellos;    // (nranks) where those of who comes later land, too
-    struct clab_work **works; // (nranks)
+    struct clab_work **works; // (2, nranks) what is heard from each, and what it is told first
     bool concluded;           // `late` is the verdict, or our own finding that rank 0 does not come
 };
 
@@ -140,13 +140,13 @@ static int call_the_roll(struct barrier *b)
     static unsigned char token;
     const int n = b->comm->nranks;
     for (int r = 1; r < n; r++) {
-        struct clab_work *here;
-        CLAB_TRY(post(b->comm, CLAB_SEND, r, &token, 1, &here));
+        CLAB_TRY(post(b->comm, CLAB_SEND, r, &token, 1, &b->works[n + r]));
         CLAB_TRY(post(b->comm, CLAB_RECV, r, &b->hellos[r], 1, &b->works[r]));
     }
     for (int r = 1; r < n; r++) {
-        bool done;
+        bool done, told;
         CLAB_TRY(clab_work_wait_until(b->works[r], b->entry + b->timeout, &done));
+        CLAB_TRY(clab_work_wait_until(b->works[n + r], done ? INFINITY : 0, &told));
         b->here[r] = done;
     }
     return CLAB_OK;
@@ -223,7 +223,7 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     struct barrier b = {.comm = comm, .timeout = timeout, .entry = clab_now(), .came = clab_seconds(), .late = late};
     b.here = calloc(n, sizeof *b.here);
     b.hellos = calloc(n, sizeof *b.hellos);
-    b.works = calloc(n, sizeof *b.works);
+    b.works = calloc(2 * n, sizeof *b.works);
     int err = b.here && b.hellos && b.works ? CLAB_OK : CLAB_ENOMEM;
     clab_job_enter(comm->job);
     if (!err)

@@ -33,12 +33,26 @@ static int call_off(const struct gathering *g)
     return rest && rest->nexpelled != g->expelled ? CLAB_EPEER : CLAB_OK;
 }
 
+// Peers may still need our library's calls for what is done here: MPI's large messages end so.
+static bool see_to_done(const struct clab_job *job)
+{
+    bool done;
+    if (!job->backend->sees_to_done)
+        return false;
+    for (const struct clab_comm *comm = job->comms; comm; comm = comm->next)
+        if (comm->endpoint && !comm->err)
+            job->backend->test(comm->endpoint, NULL, 0, &done);
+    return job->comms != NULL;
+}
+
 static int meanwhile(void *of, bool *busy_p)
 {
     const struct gathering *g = of;
+    struct clab_job *job = g->opening->job;
     CLAB_TRY(call_off(g));
-    *busy_p = clab_job_is_busy(g->opening->job);
-    clab_job_advance(g->opening->job);
+    *busy_p = clab_job_is_busy(job);
+    clab_job_advance(job);
+    *busy_p |= see_to_done(job);
     return CLAB_OK;
 }
 
@@ -116,6 +130,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->flight = o->job->flight;
     comm->tape = o->job->tape;
     comm->clock = clab_clock_of(o->job);
+    comm->bounces = comm->clock || comm->backend->reaches != clab_host_reaches;
     comm->check.is_on = o->n > 1 && clab_check_is_wanted();
     comm->recorded.algorithm = &clab_native_algorithm;
     comm->recorded.number = CLAB_FLIGHT_NATIVE;

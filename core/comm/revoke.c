@@ -213,6 +213,13 @@ static void report(const struct clab_comm *comm)
         clab_flight_report(&host, comm->id, comm->job_ranks, comm->nranks);
 }
 
+static void disconnect(struct clab_comm *comm)
+{
+    comm->backend->close(comm->endpoint, true);
+    comm->endpoint = NULL;
+    clab_bounce_free(comm);
+}
+
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
 {
     char what[TEXT], why[TEXT];
@@ -221,8 +228,7 @@ int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
     comm->err = comm->why.err;
     clab_error("%s: %s%s", what, why, clab_strerror(comm->err));
     record_failure(comm, work);
-    comm->backend->close(comm->endpoint, true);
-    comm->endpoint = NULL;
+    disconnect(comm);
     report(comm);
     return comm->err;
 }
@@ -280,7 +286,6 @@ int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line
     if (line)
         clab_error("%s", line);
     comm->err = err;
-    comm->backend->close(comm->endpoint, true);
-    comm->endpoint = NULL;
+    disconnect(comm);
     return err;
 }

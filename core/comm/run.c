@@ -200,6 +200,7 @@ int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
     comm->traffic.messages += run->program->messages;
     comm->traffic.bytes_sent += run->program->elements_sent * run->element_bytes;
     comm->traffic.bytes_received += run->program->elements_received * run->element_bytes;
+    CLAB_TRY(comm->backend->lanes(comm->endpoint, run->program->problem.lanes));
     return begin_lanes(comm);
 }
 

@@ -62,6 +62,8 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
             return CLAB_OK;
         if (is_taped_here(comm))
             work->taped = clab_tape_begin(comm->tape);
+        if (comm->bounces)
+            CLAB_TRY(clab_bounce_begin(comm, work));
         CLAB_TRY(begin_first(comm, work));
         comm->running = true;
     }
@@ -81,6 +83,8 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
         if (!done)
             return CLAB_OK;
         clab_run_average(comm, work);
+        if (comm->bounces)
+            clab_bounce_end(comm, &work->bounced);
         comm->running = false;
         comm->collectives = work->next;
         if (!work->next)
@@ -102,6 +106,8 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
         if (err)
             return clab_comm_fail(comm, work, err);
         if (work->done) {
+            if (comm->bounces)
+                clab_bounce_end(comm, &work->bounced);
             *link = work->next;
             clab_work_record_end(work, CLAB_FLIGHT_DONE);
             if (is_taped_here(comm))
@@ -169,7 +175,9 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
     clab_work_record(work);
     if (is_taped_here(comm))
         work->taped = clab_tape_begin(comm->tape);
-    int err = comm->backend->start(comm->endpoint, &work->transfer, 1);
+    int err = comm->bounces ? clab_bounce_transfer(comm, &work->transfer, &work->bounced) : CLAB_OK;
+    if (!err)
+        err = comm->backend->start(comm->endpoint, &work->transfer, 1);
     if (err)
         return clab_comm_fail(comm, work, err);
     while (*end)

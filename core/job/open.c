@@ -150,6 +150,11 @@ static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
         clab_error("--emulate %s: the backend sim has a network of its own; say --net %s instead", name, name);
         return CLAB_EINVAL;
     }
+    if (!job->backend->reaches(job->domain, &net)) {
+        clab_error("--emulate %s: the backend %s moves a device's memory, not this host's: take another backend", name,
+                   job->backend->name);
+        return CLAB_EINVAL;
+    }
     CLAB_TRY(clab_net_load(name, &net));
     const int err = clab_emulate_wrap(job->backend, job->domain, boot, net, &domain);
     if (err != CLAB_OK) {
@@ -266,37 +271,4 @@ int clab_job_ranks(const struct clab_job *job)
 const char *clab_job_backend(const struct clab_job *job)
 {
     return job->backend_name;
-}
-
-int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p)
-{
-    clab_job_enter(job);
-    const int err = job->backend->alloc(job->domain, bytes, memory_p);
-    clab_job_leave(job);
-    return err;
-}
-
-void clab_free(struct clab_job *job, void *memory)
-{
-    if (!memory)
-        return;
-    clab_job_enter(job);
-    job->backend->free(job->domain, memory);
-    clab_job_leave(job);
-}
-
-int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_registration **registration_p)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (memory && bytes && (uintptr_t)memory % page == 0)
-        return job->backend->pin(job->domain, memory, bytes, registration_p);
-    clab_error("clab_register: %zu bytes at %p: expected some, at the start of a page of %zu bytes", bytes, memory,
-               page);
-    return CLAB_EINVAL;
-}
-
-void clab_unregister(struct clab_job *job, struct clab_registration *registration)
-{
-    if (registration)
-        job->backend->unpin(job->domain, registration);
 }

@@ -2,7 +2,6 @@
 #include "train/batch.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/stats.h"
 #include "clab.h"
@@ -17,27 +16,31 @@ int clab_batch_create(struct clab_comm *comm, const struct clab_mlp_shape *shape
 {
     const int inputs = shape->widths[0], outputs = shape->widths[shape->layers];
     const struct clab_data data = {.seed = seed + 1, .inputs = inputs, .outputs = outputs};
-    struct clab_batch b;
-    CLAB_TRY(clab_mlp_create(comm->job, shape, seed, &b.mlp));
+    struct clab_batch b = {.job = comm->job};
+    CLAB_TRY(clab_mlp_create(b.job, shape, seed, &b.mlp));
     const int rows = clab_mlp_rows(b.mlp);
-    b.x = malloc((size_t)rows * (size_t)inputs * sizeof *b.x);
-    b.targets = malloc((size_t)rows * (size_t)outputs * sizeof *b.targets);
-    b.gradient = malloc((size_t)rows * (size_t)outputs * sizeof *b.gradient);
-    if (!b.x || !b.targets || !b.gradient) {
+    const size_t in = (size_t)rows * (size_t)inputs * sizeof(float),
+                 out = (size_t)rows * (size_t)outputs * sizeof(float);
+    int err = clab_alloc(b.job, in, (void **)&b.x);
+    if (!err)
+        err = clab_alloc(b.job, out, (void **)&b.targets);
+    if (!err)
+        err = clab_alloc(b.job, out, (void **)&b.gradient);
+    if (!err)
+        err = clab_data_load(b.job, &data, 0, rows, rows, comm->rank, comm->nranks, b.x, b.targets);
+    if (err)
         clab_batch_destroy(&b);
-        return CLAB_ENOMEM;
-    }
-    clab_data_share(&data, 0, rows, comm->rank, comm->nranks, b.x, b.targets);
-    *batch_p = b;
-    return CLAB_OK;
+    else
+        *batch_p = b;
+    return err;
 }
 
 void clab_batch_destroy(struct clab_batch *batch)
 {
     clab_mlp_destroy(batch->mlp);
-    free(batch->x);
-    free(batch->targets);
-    free(batch->gradient);
+    clab_free(batch->job, batch->x);
+    clab_free(batch->job, batch->targets);
+    clab_free(batch->job, batch->gradient);
 }
 
 // A pass forward and back, on the slowest rank.

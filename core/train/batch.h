@@ -10,6 +10,7 @@
 struct clab_comm;
 
 struct clab_batch {
+    struct clab_job *job;
     struct clab_mlp *mlp;
     float *x, *targets, *gradient; // (clab_mlp_rows, inputs), (rows, outputs), (rows, outputs): of the outputs
 };

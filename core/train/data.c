@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "train/data.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/mix.h"
+#include "clab.h"
 
 // Uniform in [-1, 1), in steps of 2^-23, all of which a float has.
 static float uniform(uint64_t bits)
@@ -31,11 +32,25 @@ void clab_data_share(const struct clab_data *data, uint64_t step, int rows, int 
                          targets + (size_t)i * (size_t)data->outputs);
 }
 
-void clab_data_repeat(const struct clab_data *data, int rows, int all, float *x, float *targets)
+// `in`, of `batch` bytes, one after another until `bytes` are filled.
+static int load(struct clab_job *job, const float *in, size_t batch, size_t bytes, float *out)
 {
-    const size_t inputs = (size_t)data->inputs, outputs = (size_t)data->outputs;
-    for (int i = rows; i < all; i++) {
-        memcpy(x + (size_t)i * inputs, x + (size_t)(i % rows) * inputs, inputs * sizeof *x);
-        memcpy(targets + (size_t)i * outputs, targets + (size_t)(i % rows) * outputs, outputs * sizeof *targets);
-    }
+    for (size_t at = 0; at < bytes; at += batch)
+        CLAB_TRY(clab_copy(job, (char *)out + at, in, bytes - at < batch ? bytes - at : batch));
+    return CLAB_OK;
+}
+
+int clab_data_load(struct clab_job *job, const struct clab_data *data, uint64_t step, int rows, int all, int rank,
+                   int nranks, float *x, float *targets)
+{
+    const size_t input = (size_t)data->inputs * sizeof *x, target = (size_t)data->outputs * sizeof *targets;
+    float *host = malloc((size_t)rows * (input + target)), *wanted = host + (size_t)rows * (size_t)data->inputs;
+    if (!host)
+        return CLAB_ENOMEM;
+    clab_data_share(data, step, rows, rank, nranks, host, wanted);
+    int err = load(job, host, (size_t)rows * input, (size_t)all * input, x);
+    if (!err)
+        err = load(job, wanted, (size_t)rows * target, (size_t)all * target, targets);
+    free(host);
+    return err;
 }

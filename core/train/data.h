@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct clab_job;
+
 struct clab_data {
     uint64_t seed;
     int inputs, outputs; // numbers a sample
@@ -22,5 +24,7 @@ void clab_data_sample(const struct clab_data *data, uint64_t index, float *x, fl
 //   x: (rows, inputs), targets: (rows, outputs); rank 0 of 1 with nranks * rows gets what all ranks get together.
 void clab_data_share(const struct clab_data *data, uint64_t step, int rows, int rank, int nranks, float *x,
                      float *targets);
-// Fill (all) rows with the first `rows` of them, again and again.
-void clab_data_repeat(const struct clab_data *data, int rows, int all, float *x, float *targets);
+// The same into memory of clab_alloc, and again and again until (all) rows are filled; all >= rows.
+//   errors: CLAB_ENOMEM, of clab_copy
+int clab_data_load(struct clab_job *job, const struct clab_data *data, uint64_t step, int rows, int all, int rank,
+                   int nranks, float *x, float *targets);

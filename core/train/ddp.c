@@ -76,7 +76,7 @@ static int place(struct clab_ddp *ddp)
                 ddp->parameters[p].gradient = at;
         b->shown.count = (size_t)(at - b->shown.gradients);
     }
-    ddp->comm->backend->device->zero(ddp->gradients, all * sizeof(float));
+    ddp->comm->backend->device->set(ddp->gradients, 0, all * sizeof(float));
     return CLAB_OK;
 }
 

@@ -121,14 +121,14 @@ static int allocate(struct clab_mlp *mlp, const int widths[])
     return CLAB_OK;
 }
 
-// `count` numbers, uniform within +-limit.
+// `count` numbers, uniform within +-limit, in the host's memory.
 static void randomize(float *values, size_t count, float limit, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++)
         values[i] = limit * ((float)(int32_t)(clab_mix(seed, i) >> 40) / (1 << 23) - 1);
 }
 
-static void name_parameters(struct clab_mlp *mlp, uint64_t seed)
+static void name_parameters(struct clab_mlp *mlp)
 {
     float *value = mlp->values;
     for (int l = 0; l < mlp->shape.layers; l++) {
@@ -138,10 +138,25 @@ static void name_parameters(struct clab_mlp *mlp, uint64_t seed)
         *bias = (struct clab_parameter){.count = out, .value = value + in * out};
         snprintf(weight->name, sizeof weight->name, "weight%d", l);
         snprintf(bias->name, sizeof bias->name, "bias%d", l);
-        randomize(weight->value, weight->count, sqrtf(6 / (float)in), clab_mix(seed, (uint64_t)l));
-        mlp->device->zero(bias->value, out * sizeof(float));
         value += (in + 1) * out;
     }
+}
+
+// Biases are 0.
+static int begin_parameters(const struct clab_mlp *mlp, uint64_t seed)
+{
+    const size_t bytes = clab_mlp_count(&mlp->shape) * sizeof(float);
+    float *host = calloc(1, bytes);
+    if (!host)
+        return CLAB_ENOMEM;
+    for (int l = 0; l < mlp->shape.layers; l++) {
+        const struct clab_parameter *weight = &mlp->parameters[2 * l];
+        randomize(host + (weight->value - mlp->values), weight->count, sqrtf(6 / (float)mlp->widths[l]),
+                  clab_mix(seed, (uint64_t)l));
+    }
+    const int err = clab_copy(mlp->job, mlp->values, host, bytes);
+    free(host);
+    return err;
 }
 
 int clab_mlp_create(struct clab_job *job, const struct clab_mlp_shape *shape, uint64_t seed, struct clab_mlp **mlp_p)
@@ -152,14 +167,16 @@ int clab_mlp_create(struct clab_job *job, const struct clab_mlp_shape *shape, ui
         return CLAB_ENOMEM;
     const int repeat = shape->repeat && !clab_clock_of(job) ? shape->repeat : 1;
     *mlp = (struct clab_mlp){.job = job, .device = job->backend->device, .shape = *shape, .rows = shape->rows * repeat};
-    const int err = allocate(mlp, shape->widths);
-    if (err) {
-        clab_mlp_destroy(mlp);
-        return err;
+    int err = allocate(mlp, shape->widths);
+    if (!err) {
+        name_parameters(mlp);
+        err = begin_parameters(mlp, seed);
     }
-    name_parameters(mlp, seed);
-    *mlp_p = mlp;
-    return CLAB_OK;
+    if (err)
+        clab_mlp_destroy(mlp);
+    else
+        *mlp_p = mlp;
+    return err;
 }
 
 void clab_mlp_destroy(struct clab_mlp *mlp)
@@ -300,7 +317,7 @@ static void zero_unused(const struct clab_mlp *mlp)
 {
     for (int p = 0; p < 2 * mlp->shape.layers; p++)
         if (mlp->skipped[p / 2])
-            mlp->device->zero(mlp->parameters[p].gradient, mlp->parameters[p].count * sizeof(float));
+            mlp->device->set(mlp->parameters[p].gradient, 0, mlp->parameters[p].count * sizeof(float));
 }
 
 static int tell_ready(int l, clab_mlp_ready *ready, void *user)
@@ -347,7 +364,7 @@ int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, cla
         dy = mlp->deltas[turn];
         turn = !turn;
     }
-    return CLAB_OK;
+    return mlp->device->finish();
 }
 
 int clab_mlp_step(struct clab_mlp *mlp, float rate)
@@ -365,6 +382,8 @@ int clab_mlp_step(struct clab_mlp *mlp, float rate)
     }
     for (int l = 0; !err && l < mlp->shape.layers; l++)
         err = charge(mlp, clab_mlp_layer_load(&mlp->shape, l, CLAB_STEP));
+    if (!err)
+        err = mlp->device->finish();
     clab_span_end(mlp->job);
     return err;
 }

@@ -8,6 +8,7 @@
 //   work is charged and not done: the mean over a batch of repetitions is that over the rows. So 64 ranks that a
 //   laptop plays can have the batch of an accelerator. With time of the wall all of it is computed: clab_mlp_rows
 //   says how many rows to give.
+// - All floats, those of the caller, too, lie in memory of clab_alloc, which may be a GPU's.
 // - A hidden layer whose widths are equal can be skipped (stochastic depth, Huang et al. 2016): its parameters are then
 //   unused in this pass.
 #pragma once
@@ -60,7 +61,7 @@ typedef int clab_mlp_ready(void *user, int parameter);
 // The gradients of all parameters, from those of the outputs (rows, outputs); `add`: added to what is there
 // (accumulation), else those of skipped layers are zero, before any is ready. ready is NULL, or is not called for
 // unused parameters.
-//   errors: CLAB_ENOMEM, those of clab_compute and of ready
+//   errors: CLAB_ENOMEM, those of clab_compute, of ready, and of the device; done when it returns, also by its clock
 int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, clab_mlp_ready *ready, void *user);
 
 // A step of this rank by itself, of all of the above and the one below. gradient: (rows, outputs), overwritten
@@ -68,7 +69,7 @@ int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, cla
 int clab_mlp_train(struct clab_mlp *mlp, const float *x, const float *targets, float *gradient, float rate,
                    double *loss_p);
 
-// SGD: value -= rate * gradient.  errors: CLAB_EINVAL (no gradients yet; logged), those of clab_compute
+// SGD: value -= rate * gradient.  errors: CLAB_EINVAL (no gradients yet; logged), as the backward pass
 int clab_mlp_step(struct clab_mlp *mlp, float rate);
 
 // ---- what it takes: for those who predict it -------------------------------------------------------------------

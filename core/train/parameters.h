@@ -18,7 +18,7 @@ struct clab_parameter {
 // Whether all ranks of `comm` hold the same values, bit for bit: by a hash of each rank's, so that 8 bytes a rank
 // travel.
 //   out:    *other_p, the first rank whose values are not rank 0's, or -1
-//   errors: of clab_allgather, CLAB_ENOMEM
+//   errors: of clab_allgather, of clab_copy, CLAB_ENOMEM
 int clab_parameters_compare(struct clab_comm *comm, const struct clab_parameter parameters[], int n, int *other_p);
 
 // How far an element may differ between two runs of the same training, `steps` steps of SGD, that add in different

@@ -5,7 +5,7 @@
 //   clab_mlp_create(job, &shape, seed, &mlp);
 //   clab_ddp_create(comm, clab_mlp_parameters(mlp), clab_mlp_nparameters(mlp), &options, &ddp);  the same everywhere
 //   for each step:
-//       clab_data_share(&data, step, rows, rank, nranks, x, targets);    this rank's rows of the global batch
+//       clab_data_load(job, &data, step, rows, rows, rank, nranks, x, targets);    this rank's of the global batch
 //       clab_mlp_forward(mlp, x, &outputs);
 //       clab_mlp_loss(mlp, outputs, targets, gradient, &loss);
 //       clab_ddp_begin(ddp, true);

@@ -23,12 +23,11 @@ static const char usage[] = "give BYTES (a multiple of 4) and ITERATIONS, as in 
 
 struct loop {
     struct clab_job *job;
-    struct clab_comm *clock; // stays: for barriers and reports
-    struct clab_comm *comm;  // the one that the loop uses
-    enum phase next;         // what the next operation is: the communicator's first, or a later one
-    size_t count;            // floats
-    float *in, *out;         // (count)
-    double spent[PHASES];    // seconds
+    struct clab_comm *clock, *comm; // clock stays: for barriers and reports; comm is the one that the loop uses
+    enum phase next;                // what the next operation is: the communicator's first, or a later one
+    size_t count;                   // floats
+    float *in, *out, *host;         // (count): in and out of clab_alloc, perhaps a GPU's; host the program's own
+    double spent[PHASES];           // seconds
 };
 
 static double start_together(struct loop *loop)
@@ -79,14 +78,13 @@ static unsigned value(int rank, size_t i)
 // Fails unless `out` is the sum of all ranks' in; returns the sum over its elements.
 static double check(const struct loop *loop)
 {
-    const int ranks = clab_job_ranks(loop->job);
     double sum = 0;
-    for (size_t i = 0; i < loop->count; i++) {
+    must(clab_copy(loop->job, loop->host, loop->out, loop->count * sizeof *loop->host));
+    for (size_t i = 0; i < loop->count; sum += loop->host[i++]) {
         unsigned expected = 0;
-        for (int rank = 0; rank < ranks; rank++)
+        for (int rank = 0; rank < clab_job_ranks(loop->job); rank++)
             expected += value(rank, i);
-        must(loop->out[i] == (float)expected ? CLAB_OK : CLAB_EWRONG);
-        sum += expected;
+        must(loop->host[i] == (float)expected ? CLAB_OK : CLAB_EWRONG);
     }
     return sum;
 }
@@ -106,7 +104,7 @@ static void measure(struct loop *loop, int k, bool last)
     char name[32];
     for (int i = 0; i < repeats; i++) {
         memset(loop->spent, 0, sizeof loop->spent);
-        memset(loop->out, 0xff, loop->count * sizeof *loop->out); // NaN
+        must(clab_set(loop->job, loop->out, 0xff, loop->count * sizeof *loop->out)); // NaN
         train(loop, k);
         check(loop);
         for (int p = 0; p < PHASES; p++)
@@ -135,13 +133,15 @@ int main(int argc, char **argv)
     loop.count = clab_must_size(loop.job, argc > 2 ? argv[1] : NULL, sizeof(float), usage) / sizeof(float);
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
     must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
+    must((loop.host = malloc(loop.count * sizeof(float))) ? CLAB_OK : CLAB_ENOMEM);
     for (size_t i = 0; i < loop.count; i++)
-        loop.in[i] = (float)value(clab_job_rank(loop.job), i);
+        loop.host[i] = (float)value(clab_job_rank(loop.job), i);
+    must(clab_copy(loop.job, loop.in, loop.host, loop.count * sizeof(float)));
     train(&loop, 2); // warm
     for (int i = 2; i < argc; i++)
         measure(&loop, (int)clab_must_size(loop.job, argv[i], 1, usage), i == argc - 1);
-    const double sum = check(&loop);
-    must(clab_report(loop.clock, "checksum", "1", &sum, 1));
+    must(clab_report(loop.clock, "checksum", "1", &(double){check(&loop)}, 1));
+    free(loop.host);
     clab_free(loop.job, loop.out);
     clab_free(loop.job, loop.in);
     clab_comm_destroy(loop.clock);

@@ -33,7 +33,8 @@ struct trainer {
 // The samples of a step: this rank's share.
 static void make_data(struct trainer *t, int step)
 {
-    clab_data_share(&t->data, (uint64_t)step, ROWS, clab_job_rank(t->job), clab_job_ranks(t->job), t->x, t->wanted);
+    must(clab_data_load(t->job, &t->data, (uint64_t)step, ROWS, ROWS, clab_job_rank(t->job), clab_job_ranks(t->job),
+                        t->x, t->wanted));
 }
 
 // One step. Returns the loss of this rank's samples.

@@ -7,7 +7,6 @@
 // - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls, many times over. Ranks meet,
 //   and sums are checked, outside of it.
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,10 +25,11 @@ static const char *choose_backend(void)
     return "gloo";
 }
 
-// in, out: (count)
+// in, out, host: (count); in and out of clab_alloc, perhaps a GPU's; host the program's own
 struct buffers {
+    struct clab_job *job;
     size_t count;
-    float *in, *out;
+    float *in, *out, *host;
 };
 
 // What all sizes together say: T(S) = alpha + S beta.
@@ -49,8 +49,9 @@ static double check(struct clab_comm *comm, const struct buffers *b)
 {
     const int ranks = clab_comm_ranks(comm);
     double sum = 0;
-    for (size_t i = 0; i < b->count; sum += b->out[i++])
-        must(b->out[i] == (float)(ranks * (ranks + 1) / 2 + ranks * (int)(i % 7)) ? CLAB_OK : CLAB_EWRONG);
+    must(clab_copy(b->job, b->host, b->out, b->count * sizeof *b->host));
+    for (size_t i = 0; i < b->count; sum += b->host[i++])
+        must(b->host[i] == (float)(ranks * (ranks + 1) / 2 + ranks * (int)(i % 7)) ? CLAB_OK : CLAB_EWRONG);
     return sum;
 }
 
@@ -75,8 +76,7 @@ static double measure(struct clab_comm *comm, const struct buffers *b, double sa
     double once = time_calls(comm, b, 3); // warm
     once = time_calls(comm, b, 3);
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
-    for (size_t i = 0; i < b->count; i++)
-        b->out[i] = NAN;
+    must(clab_set(b->job, b->out, 0xff, b->count * sizeof *b->out)); // NaN
     for (int i = 0; i < n; i++)
         samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
     must(clab_allreduce(comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest rank
@@ -87,13 +87,15 @@ static double measure(struct clab_comm *comm, const struct buffers *b, double sa
 static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes, struct line *line)
 {
     const int n = clab_samples(SAMPLES);
-    struct buffers b = {.count = bytes / sizeof(float)};
+    struct buffers b = {.job = job, .count = bytes / sizeof(float)};
     double samples[SAMPLES];
     char name[64];
     must(clab_alloc(job, bytes, (void **)&b.in));
     must(clab_alloc(job, bytes, (void **)&b.out));
+    must((b.host = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM);
     for (size_t i = 0; i < b.count; i++)
-        b.in[i] = value(clab_job_rank(job), i);
+        b.host[i] = value(clab_job_rank(job), i);
+    must(clab_copy(job, b.in, b.host, bytes));
     const double median = measure(comm, &b, samples, n), sum = check(comm, &b);
     snprintf(name, sizeof name, "time/%zu", bytes);
     must(clab_report(comm, name, "s", samples, n));
@@ -102,6 +104,7 @@ static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t by
     if (!line->least)
         line->least = bytes, line->at_least = median;
     line->most = bytes, line->at_most = median;
+    free(b.host);
     clab_free(job, b.out);
     clab_free(job, b.in);
 }

@@ -3,11 +3,12 @@
 //
 // - Where a buffer lies, and what is registered, is each program's own: here nothing is allocated but the memory, once.
 // - Data are filled in and checked outside of what is timed, and so is meeting the other ranks.
+// - The memory may be a GPU's: the program writes and reads it by clab_copy, from and to an array of its own.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "clab.h"
@@ -22,6 +23,7 @@ struct device {
     struct clab_comm *comm;
     char *room, *memory; // memory: (GRANULES, granule) bytes of the room, from the start of a page
     size_t granule;      // bytes
+    float *host;         // (FLAT, granule) bytes: the program's own, room for any buffer
     bool registers;      // the system lets every rank
 };
 
@@ -45,9 +47,9 @@ static inline void device_sum(const struct device *d, const struct buffer *b)
 // Then all ranks meet. Small whole numbers, so that every order of adding gives the same sum.
 static inline void device_fill(const struct device *d, const struct buffer *b, int step)
 {
-    float *data = device_at(d, b->first);
-    for (size_t i = 0; i < device_bytes(d, b) / sizeof *data; i++)
-        data[i] = (float)(clab_job_rank(d->job) + 1 + (int)i % 5 + step % 3);
+    for (size_t i = 0; i < device_bytes(d, b) / sizeof *d->host; i++)
+        d->host[i] = (float)(clab_job_rank(d->job) + 1 + (int)i % 5 + step % 3);
+    must(clab_copy(d->job, device_at(d, b->first), d->host, device_bytes(d, b)));
     must(clab_barrier(d->comm));
 }
 
@@ -55,10 +57,10 @@ static inline void device_fill(const struct device *d, const struct buffer *b, i
 static inline double device_check(const struct device *d, const struct buffer *b, int step)
 {
     const int ranks = clab_job_ranks(d->job);
-    const float *data = device_at(d, b->first);
     double sum = 0;
-    for (size_t i = 0; i < device_bytes(d, b) / sizeof *data; sum += data[i++])
-        must(data[i] == (float)(ranks * (ranks + 1) / 2 + ranks * ((int)i % 5 + step % 3)) ? CLAB_OK : CLAB_EWRONG);
+    must(clab_copy(d->job, d->host, device_at(d, b->first), device_bytes(d, b)));
+    for (size_t i = 0; i < device_bytes(d, b) / sizeof *d->host; sum += d->host[i++])
+        must(d->host[i] == (float)(ranks * (ranks + 1) / 2 + ranks * ((int)i % 5 + step % 3)) ? CLAB_OK : CLAB_EWRONG);
     return sum;
 }
 
@@ -68,7 +70,7 @@ static inline double device_check(const struct device *d, const struct buffer *b
 // first time.
 static inline void device_warm_up(const struct device *d)
 {
-    memset(d->memory, 0, GRANULES * d->granule);
+    must(clab_set(d->job, d->memory, 0, GRANULES * d->granule));
     for (int granules = LONGEST / 4; granules <= LONGEST; granules += LONGEST / 4)
         device_sum(d, &(struct buffer){.granules = granules});
     device_sum(d, &(struct buffer){.granules = FLAT});
@@ -93,6 +95,7 @@ static inline void device_open(struct clab_job *job, size_t bytes, struct device
     must(clab_comm_create(job, &d.comm));
     must(clab_comm_set_algorithm(d.comm, CLAB_ALLREDUCE, "ring", 0)); // so that we know what we predict
     must(clab_alloc(job, bytes + page, (void **)&d.room));
+    must((d.host = malloc(FLAT * d.granule)) ? CLAB_OK : CLAB_ENOMEM);
     d.memory = d.room + (page - (uintptr_t)d.room % page) % page;
     device_warm_up(&d);
     d.registers = device_may_register(&d);
@@ -101,6 +104,7 @@ static inline void device_open(struct clab_job *job, size_t bytes, struct device
 
 static inline void device_close(struct device *d)
 {
+    free(d->host);
     clab_free(d->job, d->room);
     clab_comm_destroy(d->comm);
 }

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clab.h"
 
@@ -21,10 +20,11 @@ static const char about[] =
     "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
 static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
 
-// in, out, expected (what `out` should be): (count)
+// Of clab_alloc, perhaps a GPU's: in, out: (count). The program's own: expected, what `out` should be, and got, what it is.
 struct buffers {
+    struct clab_job *job;
     size_t count;
-    float *in, *out, *expected;
+    float *in, *out, *expected, *got;
 };
 
 // out = sum of all ranks' in: the library moves and adds, by the algorithm that measure() set.
@@ -43,19 +43,21 @@ static unsigned value(int rank, size_t i)
 static void fill(const struct buffers *b, int rank, int ranks)
 {
     for (size_t i = 0; i < b->count; i++) {
-        b->in[i] = (float)value(rank, i);
+        b->got[i] = (float)value(rank, i);
         b->expected[i] = 0;
         for (int r = 0; r < ranks; r++)
             b->expected[i] += (float)value(r, i);
     }
+    must(clab_copy(b->job, b->in, b->got, b->count * sizeof *b->got));
 }
 
 // Fails unless `out` is the sum; returns the sum over all its elements.
 static double check(const struct buffers *b)
 {
     double sum = 0;
-    for (size_t i = 0; i < b->count; sum += b->out[i++])
-        must(b->out[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
+    must(clab_copy(b->job, b->got, b->out, b->count * sizeof *b->got));
+    for (size_t i = 0; i < b->count; sum += b->got[i++])
+        must(b->got[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
     return sum;
 }
 
@@ -82,7 +84,7 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
 {
     const size_t bytes = b->count * sizeof *b->in;
     must(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, method, 0));
-    memset(b->out, 0xff, bytes); // NaN
+    must(clab_set(b->job, b->out, 0xff, bytes)); // NaN
     const struct clab_comm_traffic start = clab_comm_traffic(comm);
     allreduce(comm, b);
     const struct clab_comm_traffic end = clab_comm_traffic(comm);
@@ -93,19 +95,19 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
     for (int i = 0; i < nsamples; i++)
         samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
-    double sum = check(b);
     report(comm, "time", method, bytes, "s", samples, nsamples);
     report(comm, "messages", method, bytes, "1", &messages, 1);
     report(comm, "bytes_sent", method, bytes, "B", &sent, 1);
-    report(comm, "checksum", "sum", bytes, "1", &sum, 1);
+    report(comm, "checksum", "sum", bytes, "1", &(double){check(b)}, 1);
 }
 
 static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes)
 {
-    struct buffers b = {.count = bytes / sizeof(float)};
+    struct buffers b = {.job = job, .count = bytes / sizeof(float)};
     must(clab_alloc(job, bytes, (void **)&b.in));
     must(clab_alloc(job, bytes, (void **)&b.out));
-    must((b.expected = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM);
+    must((b.expected = malloc(2 * bytes)) ? CLAB_OK : CLAB_ENOMEM);
+    b.got = b.expected + b.count;
     fill(&b, clab_job_rank(job), clab_job_ranks(job));
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         measure(comm, methods[i], &b);

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clab.h"
 
@@ -20,11 +19,12 @@ static const char about[] =
     "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
 static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
 
-// in, out, expected (what `out` should be): (count); inbox, what each peer sent: (P, count); sends, receives: (P)
+// Of clab_alloc, perhaps a GPU's: in, out: (count); inbox, what each peer sent: (P, count).
+// The program's own: expected, what `out` should be, and got, what it is: (count); sends, receives: (P)
 struct buffers {
     struct clab_job *job;
     size_t count;
-    float *in, *out, *expected, *inbox;
+    float *in, *out, *inbox, *expected, *got;
     struct clab_work **sends, **receives;
 };
 
@@ -36,11 +36,10 @@ static void allreduce(struct clab_comm *comm, const struct buffers *b)
         must(clab_recv_start(comm, b->inbox + (size_t)peer * b->count, b->count, CLAB_F32, peer, &b->receives[peer]));
         must(clab_send_start(comm, b->in, b->count, CLAB_F32, peer, &b->sends[peer]));
     }
-    memcpy(b->out, b->in, b->count * sizeof *b->out);
+    must(clab_copy(b->job, b->out, b->in, b->count * sizeof *b->out));
     for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P) {
         must(clab_work_wait(b->receives[peer]));
-        for (size_t i = 0; i < b->count; i++)
-            b->out[i] += b->inbox[(size_t)peer * b->count + i];
+        must(clab_reduce_local(b->job, b->inbox + (size_t)peer * b->count, b->out, b->count, CLAB_F32, CLAB_SUM));
         must(clab_compute(b->job, CLAB_FP32, 0, 3.0 * (double)b->count * sizeof *b->out));
     }
     for (int peer = (me + 1) % P; peer != me; peer = (peer + 1) % P)
@@ -57,19 +56,21 @@ static unsigned value(int rank, size_t i)
 static void fill(const struct buffers *b, int rank, int ranks)
 {
     for (size_t i = 0; i < b->count; i++) {
-        b->in[i] = (float)value(rank, i);
+        b->got[i] = (float)value(rank, i);
         b->expected[i] = 0;
         for (int r = 0; r < ranks; r++)
             b->expected[i] += (float)value(r, i);
     }
+    must(clab_copy(b->job, b->in, b->got, b->count * sizeof *b->got));
 }
 
 // Fails unless `out` is the sum; returns the sum over all its elements.
 static double check(const struct buffers *b)
 {
     double sum = 0;
-    for (size_t i = 0; i < b->count; sum += b->out[i++])
-        must(b->out[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
+    must(clab_copy(b->job, b->got, b->out, b->count * sizeof *b->got));
+    for (size_t i = 0; i < b->count; sum += b->got[i++])
+        must(b->got[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
     return sum;
 }
 
@@ -95,7 +96,7 @@ static void report(struct clab_comm *comm, const char *quantity, const char *met
 static void measure(struct clab_comm *comm, const char *method, const struct buffers *b)
 {
     const size_t bytes = b->count * sizeof *b->in;
-    memset(b->out, 0xff, bytes); // NaN
+    must(clab_set(b->job, b->out, 0xff, bytes)); // NaN
     const struct clab_comm_traffic start = clab_comm_traffic(comm);
     allreduce(comm, b);
     const struct clab_comm_traffic end = clab_comm_traffic(comm);
@@ -106,11 +107,10 @@ static void measure(struct clab_comm *comm, const char *method, const struct buf
     must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
     for (int i = 0; i < nsamples; i++)
         samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
-    double sum = check(b);
     report(comm, "time", method, bytes, "s", samples, nsamples);
     report(comm, "messages", method, bytes, "1", &messages, 1);
     report(comm, "bytes_sent", method, bytes, "B", &sent, 1);
-    report(comm, "checksum", "sum", bytes, "1", &sum, 1);
+    report(comm, "checksum", "sum", bytes, "1", &(double){check(b)}, 1);
 }
 
 static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes)
@@ -122,7 +122,8 @@ static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t by
     must(clab_alloc(job, bytes * P, (void **)&b.inbox));
     must((b.sends = calloc(2 * P, sizeof *b.sends)) ? CLAB_OK : CLAB_ENOMEM);
     b.receives = b.sends + P;
-    must((b.expected = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM);
+    must((b.expected = malloc(2 * bytes)) ? CLAB_OK : CLAB_ENOMEM);
+    b.got = b.expected + b.count;
     fill(&b, clab_job_rank(job), clab_job_ranks(job));
     measure(comm, "by_hand", &b);
     free(b.sends);

@@ -93,8 +93,8 @@ static double measure_cap(struct trainer *t, const char *name, struct clab_ddp_o
     shape.repeat = t->repeat;
     must(clab_mlp_create(t->job, &shape, SEED, &t->mlp));
     must(clab_ddp_create(t->comm, clab_mlp_parameters(t->mlp), 2 * t->layers, &options, &t->ddp));
-    clab_data_share(&data, 0, t->rows, rank, clab_job_ranks(t->job), t->x, t->wanted);
-    clab_data_repeat(&data, t->rows, clab_mlp_rows(t->mlp), t->x, t->wanted);
+    must(clab_data_load(t->job, &data, 0, t->rows, clab_mlp_rows(t->mlp), rank, clab_job_ranks(t->job), t->x,
+                        t->wanted));
     if (options.find_unused && rank % 2)
         must(clab_mlp_skip(t->mlp, 0, true));
     const double seconds = measure(t, name);

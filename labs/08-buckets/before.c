@@ -7,7 +7,6 @@
 // - What is timed is the slowest rank's mean over a few steps, after warm ones. Making the data is outside of it.
 
 #include <stdio.h>
-#include <string.h>
 
 #include "clab.h"
 #include "train/train.h"
@@ -44,10 +43,10 @@ static void average_each(const struct trainer *t)
 static void average_whole(const struct trainer *t)
 {
     float *all = clab_mlp_parameters(t->mlp)->gradient;
-    memcpy(t->flat, all, t->count * sizeof *all);
+    must(clab_copy(t->job, t->flat, all, t->count * sizeof *all));
     must(clab_compute(t->job, CLAB_FP32, 0, 2.0 * sizeof *all * (double)t->count));
     must(clab_allreduce(t->comm, t->flat, t->flat, t->count, CLAB_F32, CLAB_AVG));
-    memcpy(all, t->flat, t->count * sizeof *all);
+    must(clab_copy(t->job, all, t->flat, t->count * sizeof *all));
     must(clab_compute(t->job, CLAB_FP32, 0, 2.0 * sizeof *all * (double)t->count));
 }
 
@@ -122,8 +121,8 @@ static void measure_all(struct trainer *t)
     t->flat = t->gradient + block;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         must(clab_mlp_create(t->job, &shape, SEED, &t->mlp));
-        clab_data_share(&data, 0, t->rows, clab_job_rank(t->job), clab_job_ranks(t->job), t->x, t->wanted);
-        clab_data_repeat(&data, t->rows, clab_mlp_rows(t->mlp), t->x, t->wanted);
+        must(clab_data_load(t->job, &data, 0, t->rows, clab_mlp_rows(t->mlp), clab_job_rank(t->job),
+                            clab_job_ranks(t->job), t->x, t->wanted));
         measure(t, &methods[i]);
         clab_mlp_destroy(t->mlp);
     }

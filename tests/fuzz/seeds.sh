@@ -99,6 +99,14 @@ seeds_nccl() {
     put table 'Algorithm | Tree | Ring |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 |\n'
 }
 
+seeds_choices() {
+    put rows '# c\nallreduce,0,65535,tree,ll,-1,1,8,-1,-1,1.2\nreduce,8K,-1,ring,ll128,4,2,16,1,1\nbroadcast,0,9,nvls,simple,-1\n'
+    put times 'collective,size_bytes,algorithm,protocol,channels,nodes,ranks,usec\nallreduce,64,tree,ll,2,3,24,17.5\nallreduce,64,own,,,3,24,18\n'
+    put tests '# Collective test starting: all_reduce_perf\n#  Rank  0 Group  0 Pid  7 on h device  0\n#  Rank  1 Group  0 Pid  7 on i device  1\n'
+    printf '# size count time #wrong\n 64 16 5.5 0\nNCCL_ALGO set by environment to Ring\nNCCL_PROTO set by environment to LL\n 128 16 6.5 0\n' \
+        >>"$seeds/tests"
+}
+
 seeds_goal() {
     put ring 'num_ranks 2\n\nrank 0 {\nl1: send 8b to 1 tag 0\nl2: recv 8b from 1 tag 0\nl3: calc 5\nl3 requires l2\n}\n'
     local rank='rank 1 {\nl1: send 8b to 0 tag 0\nl2: recv 8b from 0 tag 0\nl3: calc 0\nl3 requires l1\nl3 irequires l2\n}\n'

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// A profiler that NCCL loads, libnccl-profiler-commlab.so: what NCCL did, when, as a file that `commlab trace` puts
+// beside a simulated run.
+//
+//   NCCL_PROFILER_PLUGIN=$PWD/build/backends/libnccl-profiler-commlab.so CLAB_NCCL_TRACE=t.json   writes t-0.json, …
+//
+// - A file a process, called by its first communicator's rank there, written when its last communicator is destroyed,
+//   or else when it ends by itself. Without CLAB_NCCL_TRACE nothing is asked for, and nothing costs anything.
+// - The last 16,384 calls are kept, in 10 MB; the file says how many were overwritten.
+// - One book for all communicators of a process, whose threads NCCL calls from: they share a file. The library stays
+//   loaded (-z nodelete), so that it outlives them.
+// - It links nothing of NCCL or CUDA; only the two tables at the end are exported.
+
+#include "api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "book.h"
+
+#define NAME "commlab"
+enum { EVENTS = NCCL_EVENT_COLLECTIVE | NCCL_EVENT_MESSAGE | NCCL_EVENT_CHANNEL, PATH = 4096 };
+
+struct context {
+    nccl_logger log; // or NULL
+    uint64_t communicator;
+    int rank, ranks, process;
+};
+
+static struct book book = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_written = true};
+
+// ---- handles -------------------------------------------------------------------------------------------------
+// A number as a pointer that is never NULL: calls are even, pieces odd.
+
+static void *handle_of(int64_t number, bool is_piece)
+{
+    return (void *)(uintptr_t)(2 * (uint64_t)number + 2 + is_piece);
+}
+
+static bool is_piece(const void *handle)
+{
+    return (uintptr_t)handle & 1;
+}
+
+static int64_t number_of(const void *handle)
+{
+    return (int64_t)((uintptr_t)handle / 2) - 1;
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------
+
+// "t.json" of rank 3 is "t-3.json".
+static void name_file(const char *told, int rank, char path[PATH])
+{
+    const char *slash = strrchr(told, '/'), *dot = strrchr(told, '.');
+    const int length = (int)(dot && dot != told && (!slash || dot > slash + 1) ? (size_t)(dot - told) : strlen(told));
+    snprintf(path, PATH, "%.*s-%d%s", length, told, rank, told + length);
+}
+
+// The book is locked.
+static bool write_file(char path[PATH])
+{
+    const char *told = getenv("CLAB_NCCL_TRACE");
+    if (book.is_written || !told || !*told)
+        return false;
+    name_file(told, book.first_rank, path);
+    book.is_written = true; // whatever comes of it: it is tried once
+    return book_write(&book, path) == 0;
+}
+
+// A child of fork has a copy of the book, and no right to the file.
+static __attribute__((destructor)) void at_exit(void)
+{
+    char path[PATH];
+    pthread_mutex_lock(&book.lock);
+    if (book.pid == getpid())
+        write_file(path);
+    pthread_mutex_unlock(&book.lock);
+}
+
+// ---- communicators -------------------------------------------------------------------------------------------
+
+static bool open_book(void)
+{
+    if (!book.calls)
+        book.calls = calloc(BOOK_CALLS, sizeof *book.calls);
+    if (!book.pieces)
+        book.pieces = calloc(BOOK_PIECES, sizeof *book.pieces);
+    return book.calls && book.pieces;
+}
+
+// Whose row it is: a rank of the first communicator; in others of a process with one rank, still that rank.
+static int process_of(const struct context *c)
+{
+    return c->communicator == book.first_communicator ? c->rank : book.first_rank;
+}
+
+static void join(struct context *c)
+{
+    if (book.open == 0)
+        book.first_communicator = c->communicator;
+    if (book.open == 0 && book.ncalls == 0) {
+        book.first_rank = c->rank;
+        book.pid = getpid();
+    }
+    c->process = process_of(c);
+    book.open++;
+}
+
+static int init(void **context_p, int *events_p, uint64_t communicator, int ranks, int rank, nccl_logger log)
+{
+    const char *told = getenv("CLAB_NCCL_TRACE");
+    struct context *c = NULL;
+    if (!context_p || !events_p)
+        return NCCL_OK;
+    if (told && *told)
+        c = calloc(1, sizeof *c);
+    *context_p = c;
+    pthread_mutex_lock(&book.lock);
+    const bool is_open = c && open_book();
+    *events_p = is_open ? EVENTS : 0;
+    if (is_open) {
+        *c = (struct context){.log = log, .communicator = communicator, .rank = rank, .ranks = ranks};
+        join(c);
+    }
+    pthread_mutex_unlock(&book.lock);
+    if (c && !is_open) {
+        free(c);
+        *context_p = c = NULL;
+    }
+    if (log)
+        log(NCCL_LOG_INFO, NCCL_ABOUT_INIT, __FILE__, __LINE__, NAME ": %s%s",
+            c ? "what NCCL does is kept for " : "nothing is kept: set CLAB_NCCL_TRACE to a file's name", c ? told : "");
+    return NCCL_OK;
+}
+
+static int init_v5(void **context_p, uint64_t communicator, int *events_p, const char *name, int nodes, int ranks,
+                   int rank, nccl_logger log)
+{
+    (void)name, (void)nodes;
+    return init(context_p, events_p, communicator, ranks, rank, log);
+}
+
+static int init_v4(void **context_p, int *events_p, const char *name, uint64_t communicator, int nodes, int ranks,
+                   int rank, nccl_logger log)
+{
+    (void)name, (void)nodes;
+    return init(context_p, events_p, communicator, ranks, rank, log);
+}
+
+static int finish(void *context)
+{
+    struct context *c = context;
+    char path[PATH];
+    if (!c)
+        return NCCL_OK;
+    pthread_mutex_lock(&book.lock);
+    const bool is_last = --book.open == 0, is_new = is_last && write_file(path);
+    const long long ncalls = book.ncalls;
+    pthread_mutex_unlock(&book.lock);
+    if (is_new && c->log)
+        c->log(NCCL_LOG_INFO, NCCL_ABOUT_INIT, __FILE__, __LINE__, NAME ": %lld calls in %s", ncalls, path);
+    free(c);
+    return NCCL_OK;
+}
+
+// ---- events --------------------------------------------------------------------------------------------------
+
+// Plain text only: it is written to JSON as it is.
+static void copy_text(char *out, size_t room, const char *text)
+{
+    size_t n = 0;
+    for (; text && text[n] && n + 1 < room; n++)
+        out[n] = text[n] < ' ' || text[n] > '~' || text[n] == '"' || text[n] == '\\' ? '?' : text[n];
+    out[n] = '\0';
+}
+
+static struct book_call *add_call(const struct context *c, const char *name, const char *type)
+{
+    struct book_call *call = &book.calls[book.ncalls++ % BOOK_CALLS];
+    const int64_t now = book_now();
+    *call = (struct book_call){.begin = now,
+                               .end = now,
+                               .communicator = c->communicator,
+                               .peer = BOOK_NONE,
+                               .root = BOOK_NONE,
+                               .rank = c->rank,
+                               .ranks = c->ranks,
+                               .process = c->process};
+    copy_text(call->name, sizeof call->name, name);
+    copy_text(call->type, sizeof call->type, type);
+    book.is_written = false;
+    return call;
+}
+
+static void *start_collective(const struct context *c, const struct nccl_collective *e)
+{
+    struct book_call *call = add_call(c, e->name, e->type);
+    copy_text(call->algorithm, sizeof call->algorithm, e->algorithm);
+    copy_text(call->protocol, sizeof call->protocol, e->protocol);
+    call->count = e->count;
+    call->sequence = e->sequence;
+    call->root = e->root;
+    call->channels = e->channels;
+    return handle_of(book.ncalls - 1, false);
+}
+
+static void *start_message(const struct context *c, const struct nccl_message *e)
+{
+    struct book_call *call = add_call(c, e->name, e->type);
+    call->count = e->count;
+    call->peer = e->peer;
+    call->channels = e->channels;
+    return handle_of(book.ncalls - 1, false);
+}
+
+static void *start_channel(const struct context *c, const struct nccl_channel *e, const void *parent)
+{
+    const int64_t begin = (int64_t)e->nanoseconds, behind = book_now() - begin;
+    int64_t *clock = book_clock(&book, c->process);
+    if (!clock || begin <= 0)
+        return NULL;
+    *clock = behind < *clock ? behind : *clock;
+    book.pieces[book.npieces++ % BOOK_PIECES] =
+        (struct book_piece){.begin = begin,
+                            .call = parent && !is_piece(parent) ? number_of(parent) : BOOK_NONE,
+                            .process = c->process,
+                            .channel = e->channel};
+    return handle_of(book.npieces - 1, true);
+}
+
+static void *start_event(const struct context *c, uint64_t type, const struct nccl_event *event)
+{
+    switch (type) {
+    case NCCL_EVENT_COLLECTIVE: return start_collective(c, &event->collective);
+    case NCCL_EVENT_MESSAGE: return start_message(c, &event->message);
+    case NCCL_EVENT_CHANNEL: return start_channel(c, &event->channel, event->parent);
+    default: return NULL;
+    }
+}
+
+static int start(const struct context *c, void **handle_p, uint64_t type, const struct nccl_event *event)
+{
+    pthread_mutex_lock(&book.lock);
+    *handle_p = start_event(c, type, event);
+    pthread_mutex_unlock(&book.lock);
+    return NCCL_OK;
+}
+
+static int start_v5(void *context, void **handle_p, const struct nccl_event *event)
+{
+    if (handle_p)
+        *handle_p = NULL;
+    return context && handle_p && event ? start(context, handle_p, event->type, event) : NCCL_OK;
+}
+
+static int start_v4(void *context, void **handle_p, const struct nccl_event *event)
+{
+    if (handle_p)
+        *handle_p = NULL;
+    return context && handle_p && event ? start(context, handle_p, event->type_v4, event) : NCCL_OK;
+}
+
+static int stop(void *handle)
+{
+    if (!handle || is_piece(handle))
+        return NCCL_OK;
+    pthread_mutex_lock(&book.lock);
+    struct book_call *call = book_call(&book, number_of(handle));
+    if (call)
+        call->end = book_now();
+    pthread_mutex_unlock(&book.lock);
+    return NCCL_OK;
+}
+
+static int record(void *handle, int state, const union nccl_state *arguments)
+{
+    if (!handle || !is_piece(handle) || state != NCCL_STATE_CHANNEL_STOPS || !arguments)
+        return NCCL_OK;
+    pthread_mutex_lock(&book.lock);
+    struct book_piece *piece = book_piece(&book, number_of(handle));
+    if (piece && (int64_t)arguments->nanoseconds >= piece->begin)
+        piece->end = (int64_t)arguments->nanoseconds;
+    pthread_mutex_unlock(&book.lock);
+    return NCCL_OK;
+}
+
+__attribute__((visibility("default"))) extern const struct nccl_profiler_v5 ncclProfiler_v5;
+__attribute__((visibility("default"))) extern const struct nccl_profiler_v4 ncclProfiler_v4;
+const struct nccl_profiler_v5 ncclProfiler_v5 = {NAME, init_v5, start_v5, stop, record, finish};
+const struct nccl_profiler_v4 ncclProfiler_v4 = {NAME, init_v4, start_v4, stop, record, finish};

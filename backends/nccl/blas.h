@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Products of matrices by cuBLAS, in float32.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "backend.h"
+
+// Give `gemm` to the stream; m, n and k > 0.
+//   errors: CLAB_ENOMEM, CLAB_ESYS (logged)
+int nccl_blas_gemm(const struct clab_gemm *gemm, cudaStream_t stream);
+// After the last.
+void nccl_blas_close(void);

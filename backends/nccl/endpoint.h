@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the nccl backend share.
+//
+// - nccl.c       the backend's table: attach, detach, waiting.
+// - choice.c     which GPU is this rank's.   numa.c   the cores that are near it.
+// - group.c      communicators: how they are made, in how many lanes, and how they end (ending.c).
+// - messages.c   the transfers of a schedule's stages, by NCCL.
+// - relays.c     all other messages, by way of the host's memory and a host's backend.
+// - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
+// - memory.c     the GPU's memory, and what NCCL is told of it.
+// - library.c    which CUDA and NCCL these are.
+// - errors.c     what CUDA and NCCL say, as errors of ours.
+// - device.h     what the GPU computes.
+//
+// Who waits for whom: what one NCCL communicator is given runs in the order in which each rank has given it. Two ranks
+// that give it two things in different orders wait for each other for ever. So
+// - the transfers of a stage are one group, whose parts proceed together, and the next stage of a lane follows the end
+//   of the one before: as deadlock-free as the schedule, which is proved with ranks that meet for each message;
+// - each lane has a communicator and a stream of its own, since nothing orders the stages of different lanes;
+// - the program's sends and receives come in any order, and so do those of the monitored barrier: they go by the host.
+//   A message of theirs costs two copies over PCIe, and is right whatever the others do.
+// A stage begins after all that the device was given before, and a native, too, whether they use its results or not: a
+// schedule's later stages wait for the kernels of a backward pass that were given meanwhile, where a native, which is
+// given at once, runs beside them. So what is gained by overlap with a schedule over this backend is a lower bound.
+// Nothing here waits for the GPU but attach, open, detach, and a failed communicator's end, which have deadlines. To
+// free memory would make CUDA wait: that is put off while anything is under way.
+//
+// A process has one GPU, and one attachment.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <stdbool.h>
+
+#include "backend.h"
+
+struct batch; // of messages.c
+struct relay; // of relays.c
+
+struct clab_domain {
+    struct clab_bootstrap *boot;
+    int device;                      // CUDA's number
+    bool crowded;                    // more ranks than cores
+    bool is_shared;                  // ranks of this host have GPUs in common
+    const struct clab_backend *host; // moves what does not go by NCCL
+    struct clab_domain *host_domain;
+    int lane_blocks;               // of threads, that a lane beside the first may take of the GPU
+    int under_way;                 // that NCCL has been given, and is not known to be done
+    bool is_stuck;                 // the GPU does not come to an end: nothing of it is freed, which would wait
+    struct clab_endpoint *endings; // that are closed, whose communicators are yet to end
+    struct nccl_region *regions;   // memory of alloc, and that has been pinned
+    struct nccl_waste *waste;      // memory to be freed
+};
+
+// A communicator of NCCL's, and the stream that it works in.
+struct nccl_lane {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    bool is_settling;    // NCCL has taken a call, and may be called again only when it is through with it
+    unsigned long given; // to the device, when the stream was last made to wait for it
+};
+
+struct clab_native {
+    struct clab_call call;
+    bool is_started, is_marked; // NCCL has been called; more follows in the stream: `done` is between
+    cudaEvent_t done;
+};
+
+struct clab_endpoint {
+    struct clab_domain *domain;
+    struct clab_endpoint *next; // of the domain's endings
+    int rank, nranks;
+    int *job_ranks;                         // (nranks)
+    struct nccl_lane lanes[CLAB_MAX_LANES]; // the first is also the natives'
+    int nlanes, wanted;                     // lanes that there are, and that a schedule needs
+    bool is_splitting;                      // the last lane from the first, which is settling
+    bool is_finalized, has_failed;          // when it is closed: its communicators, when asked to end
+    struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
+    struct batch *spare_batches;
+    char *nothing; // (2) on the GPU: what empty messages send, and receive
+    struct clab_native native;
+    unsigned looks;                      // in vain
+    struct clab_endpoint *host;          // of the domain's host backend
+    struct relay *relays, *spare_relays; // all; those not under way
+    struct relay *sends;                 // that are still copied to the host, in order
+    int relayed;                         // relays under way
+    cudaStream_t copies;                 // to and from the host
+    unsigned long copies_given;          // to the device, when `copies` was last made to wait for it
+};
+
+// ---- choice.c and numa.c -------------------------------------------------------------------------------------
+
+// Make a GPU this process's, by its rank on this host.
+//   errors: CLAB_EUNSUPPORTED (no driver, no device, or too few of them; logged with the remedy), CLAB_ESYS
+//   *shared_p: ranks have GPUs in common, as CLAB_NCCL_SHARE=1 allows: for results that must be right, never for times
+int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *shared_p);
+// Let this process run on the cores of the GPU's part of the machine only, unless it has been given fewer.
+void nccl_move_near(int device);
+
+// ---- group.c: slots of the table -----------------------------------------------------------------------------
+
+int nccl_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
+void nccl_close(struct clab_endpoint *endpoint, bool failed);
+int nccl_lanes(struct clab_endpoint *endpoint, int lanes);
+
+// Make the lanes that are wanted, as far as that goes without waiting; *ready_p: NCCL can be called for lane `index`.
+//   errors: of nccl_error
+int nccl_lane_ready(struct clab_endpoint *endpoint, int index, bool *ready_p);
+// Let `stream` wait for what the device has been given up to now.
+int nccl_follow_device(cudaStream_t stream, unsigned long *given);
+// Now and then, while nothing moves: what has gone wrong beside our calls.  errors: of nccl_error
+int nccl_look_for_errors(struct clab_endpoint *endpoint);
+
+// ---- ending.c ------------------------------------------------------------------------------------------------
+
+// Take an endpoint of which nothing is left but its communicators, and end these in time: others may still be at the
+// last call, or have yet to make the lanes that a schedule wanted.
+void nccl_end_later(struct clab_endpoint *endpoint);
+// End all communicators at once, whatever they do. Nothing of them runs when this returns, unless that takes over
+// seconds: then the domain is stuck, which is logged.
+void nccl_end_now(struct clab_endpoint *endpoint);
+// Free what is left of an endpoint, unless the domain is stuck: NCCL may still write to it.
+void nccl_endpoint_free(struct clab_endpoint *endpoint);
+// Wait until the stream has nothing to do any more, a few seconds at most: then the domain is stuck.
+void nccl_drain(struct clab_domain *domain, cudaStream_t stream);
+// Go on with those to be ended, as far as that needs no wait for what is under way; with a deadline (s of clab_now),
+// until they are.
+void nccl_end_rest(struct clab_domain *domain, double deadline);
+
+// ---- messages.c and relays.c ---------------------------------------------------------------------------------
+
+int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
+int nccl_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
+void nccl_batches_free(struct clab_endpoint *endpoint);
+
+bool nccl_is_relayed(const struct clab_transfer *transfer);
+int nccl_relay_start(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
+int nccl_relay_test(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
+// First end the copies; then close the host's endpoint, which may write and read the memory until then; then free it.
+void nccl_relays_stop(struct clab_endpoint *endpoint);
+void nccl_relays_free(struct clab_endpoint *endpoint);
+
+// ---- natives.c and types.c -----------------------------------------------------------------------------------
+
+bool nccl_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
+int nccl_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
+// Before more is put into the first lane's stream: mark where the native's end is.  errors: of nccl_cuda_error
+int nccl_native_mark(struct clab_endpoint *endpoint);
+int nccl_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
+
+// False: NCCL has no such type.
+bool nccl_type(enum clab_type type, ncclDataType_t *type_p);
+ncclRedOp_t nccl_op(enum clab_op op); // never of CLAB_AVG
+
+// ---- memory.c: slots of the table, and more ------------------------------------------------------------------
+
+int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);
+void nccl_free(struct clab_domain *domain, void *memory);
+int nccl_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
+void nccl_unpin(struct clab_domain *domain, struct clab_registration *registration);
+bool nccl_reaches(struct clab_domain *domain, const void *memory);
+
+// Tell `endpoint`'s first communicator of the memory that `buffer` lies in, where that makes it faster.
+void nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes);
+// The endpoint's communicators are about to end: take back what they have been told. What they can not be asked now,
+// since they have failed, or take no call yet, NCCL takes back itself when they end.
+void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed);
+// Memory for the endpoint's own use, to be freed by nccl_waste_free.  errors: CLAB_ENOMEM, logged
+int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p);
+// What has been put off, if nothing is under way; `always`: in any case. Where the domain is stuck, memory is left.
+void nccl_waste_free(struct clab_domain *domain, bool always);
+void nccl_waste_add(struct clab_domain *domain, void *memory);
+
+// ---- library.c: a slot of the table --------------------------------------------------------------------------
+
+void nccl_describe(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p);
+
+// ---- errors.c ------------------------------------------------------------------------------------------------
+
+// CLAB_ENOMEM or CLAB_ESYS, logged with CUDA's words; `what` was being done.
+int nccl_cuda_error(cudaError_t code, const char *what);
+#define CUDA_TRY(call) CLAB_TRY(nccl_cuda_error((call), #call))
+// Whether NCCL has taken a call, and may be at it still.
+bool nccl_is_taken(ncclResult_t code);
+// CLAB_EPEER of a peer's end (only logged to be debugged: who waits for it says more), CLAB_ENOMEM, else CLAB_ESYS,
+// logged with NCCL's words. ncclInProgress is none.
+//   comm: or NULL
+int nccl_error(const struct clab_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what);

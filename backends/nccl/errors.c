@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What CUDA and NCCL say, as errors of ours.
+//
+// - NCCL's system error is most often a connection that has broken because a peer has ended: the job knows who has.
+
+#include "nccl/endpoint.h"
+
+#include "base/log.h"
+
+int nccl_cuda_error(cudaError_t code, const char *what)
+{
+    if (code == cudaSuccess)
+        return CLAB_OK;
+    cudaGetLastError(); // else the next call that asks would be told of it, too
+    clab_error("CUDA: %s: %s (%d)", what, cudaGetErrorString(code), (int)code);
+    return code == cudaErrorMemoryAllocation ? CLAB_ENOMEM : CLAB_ESYS;
+}
+
+static bool has_lost_a_peer(const struct clab_endpoint *endpoint)
+{
+    struct clab_bootstrap *boot = endpoint->domain->boot;
+    for (int r = 0; r < endpoint->nranks; r++)
+        if (boot->presence(boot, endpoint->job_ranks[r]) >= CLAB_LEAVING)
+            return true;
+    return false;
+}
+
+// NCCL says only that CUDA has failed; CUDA remembers how.
+static bool is_out_of_memory(ncclResult_t code)
+{
+    return code == ncclUnhandledCudaError && cudaGetLastError() == cudaErrorMemoryAllocation;
+}
+
+bool nccl_is_taken(ncclResult_t code)
+{
+    return code == ncclSuccess || code == ncclInProgress;
+}
+
+int nccl_error(const struct clab_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what)
+{
+    if (nccl_is_taken(code))
+        return CLAB_OK;
+    const char *more = ncclGetLastError(comm);
+    if (code == ncclRemoteError || (code == ncclSystemError && has_lost_a_peer(endpoint))) {
+        clab_debug("NCCL: %s: %s: %s", what, ncclGetErrorString(code), more);
+        return CLAB_EPEER;
+    }
+    clab_error("NCCL: %s: %s (%d)%s%s; NCCL_DEBUG=WARN says more", what, ncclGetErrorString(code), (int)code,
+               more && *more ? ": " : "", more ? more : "");
+    return is_out_of_memory(code) ? CLAB_ENOMEM : CLAB_ESYS;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// Communicators.
+//
+// - The first lane's communicator is made when ours is opened: by a unique number of NCCL's that member 0 gives to all.
+//   The others are split from it when a schedule first needs them, which all members begin in the same order.
+// - NCCL's calls do not block (`blocking` 0): what takes time is gone on with by later calls, and has our deadlines.
+
+#include "nccl/endpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "nccl/device.h"
+
+static const long look_every = 200000; // ns
+enum { ASK_EVERY = 64 };               // looks in vain between questions about errors
+
+static ncclConfig_t settings(void)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return config;
+}
+
+// ---- lanes ---------------------------------------------------------------------------------------------------
+
+static int make_stream(struct nccl_lane *lane)
+{
+    CUDA_TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
+    return CLAB_OK;
+}
+
+// Whether NCCL is through with the call that it has taken.
+static int settle(const struct clab_endpoint *endpoint, struct nccl_lane *lane, bool *settled_p)
+{
+    ncclResult_t state = ncclSuccess;
+    *settled_p = true;
+    if (!lane->is_settling)
+        return CLAB_OK;
+    CLAB_TRY(nccl_error(endpoint, lane->comm, ncclCommGetAsyncError(lane->comm, &state), "ncclCommGetAsyncError"));
+    CLAB_TRY(nccl_error(endpoint, lane->comm, state, "a call"));
+    *settled_p = state == ncclSuccess;
+    lane->is_settling = !*settled_p;
+    return CLAB_OK;
+}
+
+// A call on the first lane's communicator, which it is not free from before the new one is there.
+static int split(struct clab_endpoint *endpoint)
+{
+    struct nccl_lane *first = &endpoint->lanes[0], *lane = &endpoint->lanes[endpoint->nlanes];
+    ncclConfig_t config = settings();
+    config.maxCTAs = endpoint->domain->lane_blocks;
+    CLAB_TRY(make_stream(lane));
+    const ncclResult_t code = ncclCommSplit(first->comm, 0, endpoint->rank, &lane->comm, &config);
+    const int err = nccl_error(endpoint, first->comm, code, "ncclCommSplit");
+    if (err) {
+        cudaStreamDestroy(lane->stream);
+        lane->stream = NULL;
+        return err;
+    }
+    endpoint->is_splitting = true;
+    first->is_settling = true;
+    lane->is_settling = true;
+    endpoint->nlanes++;
+    return CLAB_OK;
+}
+
+int nccl_lanes(struct clab_endpoint *endpoint, int lanes)
+{
+    bool ready;
+    if (lanes > endpoint->wanted)
+        endpoint->wanted = lanes;
+    return nccl_lane_ready(endpoint, 0, &ready);
+}
+
+int nccl_lane_ready(struct clab_endpoint *endpoint, int index, bool *ready_p)
+{
+    *ready_p = false;
+    for (;;) {
+        CLAB_TRY(settle(endpoint, &endpoint->lanes[0], ready_p));
+        if (*ready_p)
+            endpoint->is_splitting = false;
+        if (!*ready_p || endpoint->nlanes >= endpoint->wanted)
+            break;
+        CLAB_TRY(split(endpoint));
+    }
+    if (!*ready_p || index == 0)
+        return CLAB_OK;
+    *ready_p = index < endpoint->nlanes;
+    return *ready_p ? settle(endpoint, &endpoint->lanes[index], ready_p) : CLAB_OK;
+}
+
+int nccl_follow_device(cudaStream_t stream, unsigned long *given)
+{
+    const unsigned long now = nccl_device_given();
+    cudaEvent_t event;
+    if (*given == now)
+        return CLAB_OK;
+    CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    int err = nccl_cuda_error(cudaEventRecord(event, nccl_device_stream()), "cudaEventRecord");
+    if (!err)
+        err = nccl_cuda_error(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+    cudaEventDestroy(event); // CUDA keeps it until it has been reached
+    *given = now;
+    return err;
+}
+
+int nccl_look_for_errors(struct clab_endpoint *endpoint)
+{
+    if (++endpoint->looks % ASK_EVERY != 0)
+        return CLAB_OK;
+    for (int i = 0; i < endpoint->nlanes; i++) {
+        const ncclComm_t comm = __atomic_load_n(&endpoint->lanes[i].comm, __ATOMIC_ACQUIRE);
+        ncclResult_t state = ncclSuccess;
+        if (!comm) // NCCL gives it when the split is over
+            continue;
+        CLAB_TRY(nccl_error(endpoint, comm, ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError"));
+        CLAB_TRY(nccl_error(endpoint, comm, state, "a communicator"));
+    }
+    return CLAB_OK;
+}
+
+// ---- open ----------------------------------------------------------------------------------------------------
+
+// What each member tells the others before NCCL is called.
+struct hello {
+    ncclUniqueId id; // member 0's counts
+    int err;
+};
+
+static int agree(const struct clab_endpoint *endpoint, struct clab_group *group, int err, ncclUniqueId *id_p)
+{
+    struct hello mine = {.err = err}, *all = calloc((size_t)group->nranks, sizeof *all);
+    if (!err && group->rank == 0)
+        mine.err = nccl_error(endpoint, NULL, ncclGetUniqueId(&mine.id), "ncclGetUniqueId");
+    int met = all ? group->exchange(group, &mine, sizeof mine, all) : CLAB_ENOMEM;
+    for (int r = 0; r < group->nranks && !met; r++)
+        met = all[r].err;
+    if (!met)
+        *id_p = all[0].id;
+    free(all);
+    return mine.err ? mine.err : met;
+}
+
+static bool has_lost_a_member(const struct clab_endpoint *endpoint)
+{
+    struct clab_bootstrap *boot = endpoint->domain->boot;
+    for (int r = 0; r < endpoint->nranks; r++)
+        if (boot->presence(boot, endpoint->job_ranks[r]) >= CLAB_LEAVING)
+            return true;
+    return false;
+}
+
+static int connect_members(struct clab_endpoint *endpoint, ncclUniqueId id)
+{
+    struct nccl_lane *lane = &endpoint->lanes[0];
+    const double deadline = clab_now() + endpoint->domain->boot->timeout;
+    const struct timespec moment = {.tv_nsec = look_every};
+    ncclConfig_t config = settings();
+    bool settled = false;
+    const ncclResult_t code = ncclCommInitRankConfig(&lane->comm, endpoint->nranks, id, endpoint->rank, &config);
+    CLAB_TRY(nccl_error(endpoint, NULL, code, "ncclCommInitRankConfig"));
+    lane->is_settling = true;
+    endpoint->nlanes = endpoint->wanted = 1;
+    while (!settled) {
+        CLAB_TRY(settle(endpoint, lane, &settled));
+        if (settled)
+            break;
+        if (has_lost_a_member(endpoint))
+            return CLAB_EPEER;
+        if (clab_now() > deadline)
+            return CLAB_ETIMEOUT;
+        nanosleep(&moment, NULL);
+    }
+    return CLAB_OK;
+}
+
+// All that this rank needs for itself.
+static int prepare(struct clab_endpoint *endpoint)
+{
+    void *nothing;
+    CLAB_TRY(make_stream(&endpoint->lanes[0]));
+    CUDA_TRY(cudaStreamCreateWithFlags(&endpoint->copies, cudaStreamNonBlocking));
+    CUDA_TRY(cudaEventCreateWithFlags(&endpoint->native.done, cudaEventDisableTiming));
+    CLAB_TRY(nccl_reserve(endpoint->domain, 2, &nothing));
+    endpoint->nothing = nothing;
+    return CLAB_OK;
+}
+
+static struct clab_endpoint *create(struct clab_domain *domain, const struct clab_group *group)
+{
+    struct clab_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    const size_t bytes = (size_t)group->nranks * sizeof *group->ranks;
+    if (!endpoint || !(endpoint->job_ranks = malloc(bytes))) {
+        free(endpoint);
+        return NULL;
+    }
+    memcpy(endpoint->job_ranks, group->ranks, bytes);
+    endpoint->domain = domain;
+    endpoint->rank = group->rank;
+    endpoint->nranks = group->nranks;
+    return endpoint;
+}
+
+int nccl_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+{
+    ncclUniqueId id;
+    nccl_end_rest(domain, 0);
+    nccl_waste_free(domain, false);
+    struct clab_endpoint *endpoint = create(domain, group);
+    if (!endpoint)
+        return CLAB_ENOMEM;
+    int err = agree(endpoint, group, prepare(endpoint), &id);
+    if (!err)
+        err = domain->host->open(domain->host_domain, group, &endpoint->host);
+    if (!err)
+        err = connect_members(endpoint, id);
+    if (err) {
+        nccl_close(endpoint, true);
+        return err;
+    }
+    *endpoint_p = endpoint;
+    return CLAB_OK;
+}
+
+// ---- close ---------------------------------------------------------------------------------------------------
+
+// In this order, since kernels use what NCCL has been told of, copies the relays' memory, and the host's backend, too.
+void nccl_close(struct clab_endpoint *endpoint, bool failed)
+{
+    struct clab_domain *domain = endpoint->domain;
+    if (failed)
+        nccl_end_now(endpoint);
+    nccl_deregister_all(endpoint, failed);
+    nccl_relays_stop(endpoint);
+    if (endpoint->host)
+        domain->host->close(endpoint->host, failed);
+    nccl_relays_free(endpoint);
+    nccl_batches_free(endpoint);
+    if (endpoint->native.is_started)
+        domain->under_way--;
+    if (endpoint->native.done)
+        cudaEventDestroy(endpoint->native.done);
+    if (endpoint->nothing)
+        nccl_waste_add(domain, endpoint->nothing);
+    if (failed)
+        nccl_endpoint_free(endpoint);
+    else
+        nccl_end_later(endpoint);
+    nccl_waste_free(domain, false);
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+// The GPU's memory, and what NCCL is told of it.
+//
+// - Large pieces are NCCL's (ncclMemAlloc), which peers' GPUs can be let into: what a communicator has been told of
+//   (ncclCommRegister) it moves without a copy, where the machine can do that. It is told when it first uses a piece.
+// - A library that has no such calls, or refuses them, costs speed only: memory is then CUDA's, and nothing is told.
+// - To free memory, CUDA waits for the GPU, which may wait for a peer that waits for this rank: while anything is under
+//   way, what is freed is kept.
+
+#include "nccl/endpoint.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+enum { LARGE_BYTES = 1 << 20 }; // NCCL's memory comes in pieces of 2 MiB
+
+// That a communicator has been told of.
+struct told {
+    struct told *next;
+    struct clab_endpoint *endpoint;
+    void *handle;
+};
+
+struct nccl_region {
+    struct nccl_region *next; // of the domain
+    char *memory;
+    size_t bytes;
+    bool is_ours, by_nccl; // alloc's; NCCL's
+    struct told *told;
+};
+
+// Memory of a region that is gone, or of nobody's.
+struct nccl_waste {
+    struct nccl_waste *next;
+    void *memory; // NULL: the program's own
+    bool by_nccl;
+    struct told *told; // to be taken back first
+};
+
+// What pin gives: a region of the GPU's memory, or memory of the host that CUDA has registered.
+struct clab_registration {
+    struct nccl_region *region; // or NULL
+    void *memory;
+};
+
+// ---- waste ---------------------------------------------------------------------------------------------------
+
+static void free_now(void *memory, bool by_nccl)
+{
+#if NCCL_VERSION_CODE >= 21900
+    if (by_nccl) {
+        ncclMemFree(memory);
+        return;
+    }
+#endif
+    (void)by_nccl;
+    nccl_cuda_error(cudaFree(memory), "cudaFree");
+}
+
+static void take_back(struct told *told)
+{
+#if NCCL_VERSION_CODE >= 21900
+    ncclCommDeregister(told->endpoint->lanes[0].comm, told->handle);
+#endif
+    free(told);
+}
+
+// Those of `endpoint` (NULL: of all) that can be; the others stay, since NCCL is at work on what it was called for.
+static void take_back_all(struct told **list, const struct clab_endpoint *endpoint)
+{
+    while (*list) {
+        struct told *told = *list;
+        if ((endpoint && told->endpoint != endpoint) || told->endpoint->lanes[0].is_settling) {
+            list = &told->next;
+            continue;
+        }
+        *list = told->next;
+        take_back(told);
+    }
+}
+
+static void forget_all(struct told **list, const struct clab_endpoint *endpoint)
+{
+    while (*list) {
+        struct told *told = *list;
+        if (told->endpoint != endpoint) {
+            list = &told->next;
+            continue;
+        }
+        *list = told->next;
+        free(told);
+    }
+}
+
+static void throw_away(struct clab_domain *domain, struct nccl_waste waste)
+{
+    take_back_all(&waste.told, NULL);
+    const bool is_due = domain->under_way == 0 && !domain->is_stuck && !waste.told;
+    struct nccl_waste *w = is_due ? NULL : malloc(sizeof *w);
+    if (!is_due && w) {
+        *w = waste;
+        w->next = domain->waste;
+        domain->waste = w;
+    } else if (is_due && waste.memory) {
+        free_now(waste.memory, waste.by_nccl);
+    }
+}
+
+void nccl_waste_add(struct clab_domain *domain, void *memory)
+{
+    throw_away(domain, (struct nccl_waste){.memory = memory});
+}
+
+void nccl_waste_free(struct clab_domain *domain, bool always)
+{
+    for (struct nccl_waste **link = &domain->waste; *link && (always || domain->under_way == 0);) {
+        struct nccl_waste *w = *link;
+        take_back_all(&w->told, NULL);
+        if (!always && (w->told || domain->is_stuck)) {
+            link = &w->next;
+            continue;
+        }
+        *link = w->next;
+        if (w->memory && !domain->is_stuck)
+            free_now(w->memory, w->by_nccl);
+        free(w);
+    }
+}
+
+// ---- regions -------------------------------------------------------------------------------------------------
+
+static struct nccl_region *add_region(struct clab_domain *domain, void *memory, size_t bytes, bool is_ours,
+                                      bool by_nccl)
+{
+    struct nccl_region *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    *r = (struct nccl_region){
+        .next = domain->regions, .memory = memory, .bytes = bytes, .is_ours = is_ours, .by_nccl = by_nccl};
+    domain->regions = r;
+    return r;
+}
+
+// Its memory is freed when that can be, if it is ours.
+static void remove_region(struct clab_domain *domain, struct nccl_region *r)
+{
+    struct nccl_region **link = &domain->regions;
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    throw_away(domain,
+               (struct nccl_waste){.memory = r->is_ours ? r->memory : NULL, .by_nccl = r->by_nccl, .told = r->told});
+    free(r);
+}
+
+static struct nccl_region *find_region(const struct clab_domain *domain, const void *memory)
+{
+    for (struct nccl_region *r = domain->regions; r; r = r->next)
+        if ((const char *)memory >= r->memory && (const char *)memory < r->memory + r->bytes)
+            return r;
+    return NULL;
+}
+
+void nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes)
+{
+#if NCCL_VERSION_CODE >= 21900
+    struct nccl_region *r = bytes >= LARGE_BYTES ? find_region(endpoint->domain, buffer) : NULL;
+    struct told *told;
+    void *handle;
+    if (!r || endpoint->lanes[0].is_settling)
+        return;
+    for (told = r->told; told; told = told->next)
+        if (told->endpoint == endpoint)
+            return;
+    if (ncclCommRegister(endpoint->lanes[0].comm, r->memory, r->bytes, &handle) != ncclSuccess ||
+        !(told = malloc(sizeof *told)))
+        return;
+    *told = (struct told){r->told, endpoint, handle};
+    r->told = told;
+#else
+    (void)endpoint, (void)buffer, (void)bytes;
+#endif
+}
+
+void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed)
+{
+    struct clab_domain *domain = endpoint->domain;
+    for (struct nccl_region *r = domain->regions; r; r = r->next) {
+        if (!failed)
+            take_back_all(&r->told, endpoint);
+        forget_all(&r->told, endpoint);
+    }
+    for (struct nccl_waste *w = domain->waste; w; w = w->next) {
+        if (!failed)
+            take_back_all(&w->told, endpoint);
+        forget_all(&w->told, endpoint);
+    }
+}
+
+// ---- alloc ---------------------------------------------------------------------------------------------------
+
+static cudaError_t allocate(size_t bytes, void **memory_p, bool *by_nccl_p)
+{
+    *by_nccl_p = false;
+#if NCCL_VERSION_CODE >= 21900
+    if (bytes >= LARGE_BYTES && ncclMemAlloc(memory_p, bytes) == ncclSuccess) {
+        *by_nccl_p = true;
+        return cudaSuccess;
+    }
+    cudaGetLastError();
+#endif
+    return cudaMalloc(memory_p, bytes ? bytes : 1);
+}
+
+static int say_if_none_is_left(const struct clab_domain *domain, size_t bytes, cudaError_t code)
+{
+    size_t left = 0, total = 0;
+    if (code != cudaErrorMemoryAllocation)
+        return nccl_cuda_error(code, "cudaMalloc");
+    cudaGetLastError();
+    cudaMemGetInfo(&left, &total);
+    clab_error("GPU %d: no memory for %zu bytes: %zu of its %zu are left", domain->device, bytes, left, total);
+    return CLAB_ENOMEM;
+}
+
+int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p)
+{
+    return say_if_none_is_left(domain, bytes, cudaMalloc(memory_p, bytes));
+}
+
+int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+{
+    void *memory;
+    bool by_nccl;
+    nccl_waste_free(domain, false);
+    CLAB_TRY(say_if_none_is_left(domain, bytes, allocate(bytes, &memory, &by_nccl)));
+    if (!add_region(domain, memory, bytes ? bytes : 1, true, by_nccl)) {
+        free_now(memory, by_nccl);
+        return CLAB_ENOMEM;
+    }
+    *memory_p = memory;
+    return CLAB_OK;
+}
+
+void nccl_free(struct clab_domain *domain, void *memory)
+{
+    struct nccl_region *r = domain->regions;
+    while (!r->is_ours || r->memory != memory)
+        r = r->next;
+    remove_region(domain, r);
+}
+
+// ---- memory of the program's ---------------------------------------------------------------------------------
+
+// Memory of this GPU, or managed by CUDA, or of the host, registered with CUDA.
+static bool is_reached(const struct clab_domain *domain, const void *memory, enum cudaMemoryType *type_p)
+{
+    struct cudaPointerAttributes a;
+    if (cudaPointerGetAttributes(&a, memory) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    *type_p = a.type;
+    return a.type == cudaMemoryTypeManaged || (a.type == cudaMemoryTypeDevice && a.device == domain->device) ||
+           (a.type == cudaMemoryTypeHost && a.devicePointer == memory);
+}
+
+bool nccl_reaches(struct clab_domain *domain, const void *memory)
+{
+    enum cudaMemoryType type;
+    return find_region(domain, memory) || is_reached(domain, memory, &type);
+}
+
+int nccl_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
+{
+    enum cudaMemoryType type = cudaMemoryTypeUnregistered;
+    struct clab_registration *registration = calloc(1, sizeof *registration);
+    if (!registration)
+        return CLAB_ENOMEM;
+    registration->memory = memory;
+    int err = CLAB_OK;
+    if (!is_reached(domain, memory, &type) || type != cudaMemoryTypeDevice)
+        err = nccl_cuda_error(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
+    else if (!(registration->region = add_region(domain, memory, bytes, false, false)))
+        err = CLAB_ENOMEM;
+    if (err) {
+        free(registration);
+        return err;
+    }
+    *registration_p = registration;
+    return CLAB_OK;
+}
+
+void nccl_unpin(struct clab_domain *domain, struct clab_registration *registration)
+{
+    if (registration->region)
+        remove_region(domain, registration->region);
+    else
+        nccl_cuda_error(cudaHostUnregister(registration->memory), "cudaHostUnregister");
+    free(registration);
+}

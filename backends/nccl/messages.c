@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// The transfers of a schedule's stages: a batch of them is a group of ncclSend and ncclRecv in their lane's stream.
+//
+// - Elements travel as bytes: so does any type.
+// - What is to be reduced is received into memory of the batch's, and reduced by the device's kernel in the same
+//   stream.
+// - An empty message is a byte: NCCL leaves out what is empty, and who waits for it would not wait.
+// - NCCL compares neither sizes nor calls of the two ends. Ranks of one host find by their flight recorders that they
+//   call something else, others with CLAB_CHECK=1.
+
+#include "nccl/endpoint.h"
+
+#include <stdlib.h>
+
+#include "nccl/device.h"
+
+struct batch {
+    struct batch *next; // of the lane, or spare
+    struct clab_transfer *transfers;
+    int n;
+    bool is_started, is_marked; // NCCL has been called; `done` has been put behind it
+    cudaEvent_t done;
+    char *staging; // where what is reduced is received
+    size_t staging_bytes;
+};
+
+static size_t bytes_of(const struct clab_transfer *t)
+{
+    return t->count * clab_type_bytes(t->type);
+}
+
+// In the staging memory, each at a place that suits all types.
+static size_t staged(const struct clab_transfer *t)
+{
+    return t->op == CLAB_RECV_REDUCE ? (bytes_of(t) + 255) / 256 * 256 : 0;
+}
+
+// ---- batches -------------------------------------------------------------------------------------------------
+
+// Doubles, so that what is outgrown, and kept until the end, is less than what is used.
+static int reserve_staging(struct clab_domain *domain, struct batch *b, size_t bytes)
+{
+    size_t room = b->staging_bytes ? b->staging_bytes : 4096;
+    void *memory;
+    if (bytes <= b->staging_bytes)
+        return CLAB_OK;
+    while (room < bytes)
+        room *= 2;
+    CLAB_TRY(nccl_reserve(domain, room, &memory));
+    if (b->staging)
+        nccl_waste_add(domain, b->staging);
+    b->staging = memory;
+    b->staging_bytes = room;
+    return CLAB_OK;
+}
+
+static int make(struct batch **batch_p)
+{
+    struct batch *b = calloc(1, sizeof *b);
+    if (!b)
+        return CLAB_ENOMEM;
+    const int err = nccl_cuda_error(cudaEventCreateWithFlags(&b->done, cudaEventDisableTiming), "cudaEventCreate");
+    if (err)
+        free(b);
+    else
+        *batch_p = b;
+    return err;
+}
+
+static int add(struct clab_endpoint *endpoint, int lane, struct clab_transfer transfers[], int n)
+{
+    struct batch *b = endpoint->spare_batches, **end = &endpoint->batches[lane];
+    size_t bytes = 0;
+    if (!b)
+        CLAB_TRY(make(&b));
+    else
+        endpoint->spare_batches = b->next;
+    b->next = NULL;
+    b->transfers = transfers;
+    b->n = n;
+    b->is_started = b->is_marked = false;
+    while (*end)
+        end = &(*end)->next;
+    *end = b;
+    for (int i = 0; i < n; i++) {
+        transfers[i].done = false;
+        transfers[i].moved = 0;
+        transfers[i].mark = (uint64_t)(uintptr_t)b;
+        bytes += staged(&transfers[i]);
+    }
+    return reserve_staging(endpoint->domain, b, bytes);
+}
+
+static void free_list(struct clab_domain *domain, struct batch *b)
+{
+    for (struct batch *next; b; b = next) {
+        next = b->next;
+        domain->under_way -= b->is_started;
+        if (b->staging)
+            nccl_waste_add(domain, b->staging);
+        cudaEventDestroy(b->done);
+        free(b);
+    }
+}
+
+void nccl_batches_free(struct clab_endpoint *endpoint)
+{
+    for (int lane = 0; lane < CLAB_MAX_LANES; lane++)
+        free_list(endpoint->domain, endpoint->batches[lane]);
+    for (struct batch *b = endpoint->spare_batches; b; b = b->next)
+        b->is_started = false;
+    free_list(endpoint->domain, endpoint->spare_batches);
+}
+
+// ---- start ---------------------------------------------------------------------------------------------------
+
+static ncclResult_t call_one(const struct clab_endpoint *endpoint, const struct nccl_lane *lane,
+                             const struct clab_transfer *t, char *staging)
+{
+    const size_t bytes = bytes_of(t);
+    if (t->op == CLAB_SEND)
+        return ncclSend(bytes ? t->src : endpoint->nothing, bytes ? bytes : 1, ncclUint8, t->peer, lane->comm,
+                        lane->stream);
+    void *to = t->op == CLAB_RECV ? t->dst : staging;
+    return ncclRecv(bytes ? to : endpoint->nothing + 1, bytes ? bytes : 1, ncclUint8, t->peer, lane->comm,
+                    lane->stream);
+}
+
+static ncclResult_t call_group(const struct clab_endpoint *endpoint, const struct nccl_lane *lane,
+                               const struct batch *b)
+{
+    ncclResult_t code = ncclGroupStart();
+    char *staging = b->staging;
+    for (int i = 0; i < b->n && nccl_is_taken(code); i++) {
+        code = call_one(endpoint, lane, &b->transfers[i], staging);
+        staging += staged(&b->transfers[i]);
+    }
+    const ncclResult_t ended = ncclGroupEnd();
+    return nccl_is_taken(code) ? ended : code;
+}
+
+static int launch(struct clab_endpoint *endpoint, int index, struct batch *b)
+{
+    struct nccl_lane *lane = &endpoint->lanes[index];
+    if (index == 0)
+        CLAB_TRY(nccl_native_mark(endpoint));
+    CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
+    const ncclResult_t code = call_group(endpoint, lane, b);
+    CLAB_TRY(nccl_error(endpoint, lane->comm, code, "a group of sends and receives"));
+    lane->is_settling = code == ncclInProgress;
+    b->is_started = true;
+    endpoint->domain->under_way++;
+    return CLAB_OK;
+}
+
+// What has come is reduced behind it in the same stream; the mark is behind that.
+static int reduce(struct nccl_lane *lane, struct batch *b)
+{
+    char *staging = b->staging;
+    for (int i = 0; i < b->n; i++) {
+        const struct clab_transfer *t = &b->transfers[i];
+        if (t->op == CLAB_RECV_REDUCE)
+            nccl_device_reduce(lane->stream, t->type, t->redop, t->src, staging, t->dst, t->count);
+        staging += staged(t);
+    }
+    CUDA_TRY(cudaEventRecord(b->done, lane->stream));
+    return nccl_device_error();
+}
+
+// Go on with the batches of a lane as far as that goes without waiting.
+static int advance(struct clab_endpoint *endpoint, int index)
+{
+    struct nccl_lane *lane = &endpoint->lanes[index];
+    for (struct batch *b = endpoint->batches[index]; b; b = b->next) {
+        bool ready;
+        if (b->is_marked)
+            continue;
+        CLAB_TRY(nccl_lane_ready(endpoint, index, &ready));
+        if (ready && !b->is_started) {
+            CLAB_TRY(launch(endpoint, index, b));
+            CLAB_TRY(nccl_lane_ready(endpoint, index, &ready));
+        }
+        if (!ready)
+            return CLAB_OK;
+        CLAB_TRY(reduce(lane, b));
+        b->is_marked = true;
+    }
+    return CLAB_OK;
+}
+
+int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
+{
+    if (n == 0)
+        return CLAB_OK;
+    if (!nccl_is_relayed(&transfers[0])) {
+        CLAB_TRY(add(endpoint, transfers[0].lane, transfers, n));
+        return advance(endpoint, transfers[0].lane);
+    }
+    for (int i = 0; i < n; i++)
+        CLAB_TRY(nccl_relay_start(endpoint, &transfers[i]));
+    return CLAB_OK;
+}
+
+// ---- test ----------------------------------------------------------------------------------------------------
+
+static void retire(struct clab_endpoint *endpoint, int lane, struct batch *b)
+{
+    struct batch **link = &endpoint->batches[lane];
+    while (*link != b)
+        link = &(*link)->next;
+    *link = b->next;
+    b->next = endpoint->spare_batches;
+    endpoint->spare_batches = b;
+    for (int i = 0; i < b->n; i++) {
+        b->transfers[i].moved = bytes_of(&b->transfers[i]);
+        b->transfers[i].done = true;
+    }
+    endpoint->domain->under_way--;
+}
+
+static int test_batch(struct clab_endpoint *endpoint, struct clab_transfer *t)
+{
+    struct batch *b = (struct batch *)(uintptr_t)t->mark;
+    const int lane = t->lane;
+    CLAB_TRY(advance(endpoint, lane));
+    if (b->is_marked) {
+        const cudaError_t state = cudaEventQuery(b->done);
+        if (state == cudaSuccess) {
+            retire(endpoint, lane, b);
+            return CLAB_OK;
+        }
+        if (state != cudaErrorNotReady)
+            CUDA_TRY(state);
+    }
+    return nccl_look_for_errors(endpoint);
+}
+
+int nccl_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
+{
+    bool done = true;
+    for (int i = 0; i < n; i++) {
+        if (!transfers[i].done)
+            CLAB_TRY(nccl_is_relayed(&transfers[i]) ? nccl_relay_test(endpoint, &transfers[i])
+                                                    : test_batch(endpoint, &transfers[i]));
+        done &= transfers[i].done;
+        if (!done && !nccl_is_relayed(&transfers[i]))
+            break; // of one batch
+    }
+    *done_p = done;
+    return CLAB_OK;
+}

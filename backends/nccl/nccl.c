@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// The nccl backend: NVIDIA's GPUs, by NCCL and CUDA.
+
+#include "nccl/endpoint.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/relax.h"
+#include "nccl/device.h"
+#include "plugin.h"
+
+#define GREET UINT64_C(0x6e63636c206d6565) // the key of attach's meeting
+enum { SPINS = 200, YIELDS = 1000 };
+enum { NCCL_MOST_BLOCKS = 64 };      // that a communicator takes: NCCL's MAXCHANNELS
+static const double longest_end = 5; // s that peers may take to end what is closed
+
+// What each rank tells the others when it attaches.
+struct hello {
+    int err;
+    int version; // of NCCL
+};
+
+// All ranks have a GPU and the same NCCL, or none attaches.
+static int greet(struct clab_bootstrap *boot, int err)
+{
+    struct hello mine = {.err = err}, *all = calloc((size_t)boot->nranks, sizeof *all);
+    ncclGetVersion(&mine.version);
+    err = all ? boot->exchange(boot, (struct clab_meeting){.key = GREET}, &mine, sizeof mine, all) : CLAB_ENOMEM;
+    for (int r = 0; !err && r < boot->nranks; r++)
+        err = all[r].err;
+    for (int r = 0; !err && r < boot->nranks; r++)
+        if (all[r].version != all[0].version) {
+            if (boot->rank == r)
+                clab_error("--backend nccl: NCCL is %d.%d.%d here, and %d.%d.%d at rank 0: install the same everywhere",
+                           mine.version / 10000, mine.version / 100 % 100, mine.version % 100, all[0].version / 10000,
+                           all[0].version / 100 % 100, all[0].version % 100);
+            err = CLAB_EUNSUPPORTED;
+        }
+    free(all);
+    return err;
+}
+
+// That a lane beside the first may take: kernels of all lanes must have room on the GPU at once. If they took turns,
+// those of two lanes could do so in one order here and in the other at a peer, and wait for each other for ever.
+static int blocks_of_a_lane(int device)
+{
+    int multiprocessors = 0; // hold a block of NCCL's each
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    const int left = (multiprocessors - NCCL_MOST_BLOCKS) / (CLAB_MAX_LANES - 1);
+    return left > 1 ? left : 1;
+}
+
+static int open_device(struct clab_domain *domain)
+{
+    CLAB_TRY(greet(domain->boot, nccl_choose_device(domain->boot, &domain->device, &domain->is_shared)));
+    nccl_move_near(domain->device);
+    CLAB_TRY(nccl_device_open());
+    domain->lane_blocks = blocks_of_a_lane(domain->device);
+    return CLAB_OK;
+}
+
+// What NCCL does not move: over shared memory on one host, over the network among several.
+static int attach_host(struct clab_domain *domain)
+{
+    domain->host = clab_backend_find(domain->boot->nnodes > 1 ? "ofi" : "shm");
+    return domain->host ? domain->host->attach(domain->boot, &domain->host_domain) : CLAB_EUNSUPPORTED;
+}
+
+static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
+{
+    struct clab_domain *domain = calloc(1, sizeof *domain);
+    if (!domain)
+        return CLAB_ENOMEM;
+    domain->boot = boot;
+    domain->crowded = boot->crowded;
+    int err = open_device(domain);
+    if (!err && (err = attach_host(domain)))
+        nccl_device_close();
+    if (err) {
+        free(domain);
+        return err;
+    }
+    *domain_p = domain;
+    return CLAB_OK;
+}
+
+static void detach(struct clab_domain *domain)
+{
+    const double patience = domain->boot->timeout < longest_end ? domain->boot->timeout : longest_end;
+    nccl_end_rest(domain, clab_now() + patience);
+    nccl_waste_free(domain, true);
+    domain->host->detach(domain->host_domain);
+    if (!domain->is_stuck) // else CUDA would wait, too
+        nccl_device_close();
+    free(domain);
+}
+
+// A look costs a microsecond, and the shortest operation ten.
+static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
+{
+    const unsigned spins = endpoint->domain->crowded ? 0 : SPINS;
+    const struct timespec moment = {.tv_nsec = 50000};
+    if (endpoint->relayed > 0 && endpoint->domain->under_way == 0)
+        return endpoint->domain->host->idle(endpoint->host, fruitless);
+    if (fruitless < spins) {
+        clab_relax();
+        return false;
+    }
+    if (fruitless < spins + YIELDS)
+        sched_yield();
+    else
+        nanosleep(&moment, NULL);
+    return true;
+}
+
+static const struct clab_backend backend = {
+    .name = "nccl",
+    .title = "NVIDIA's GPUs, by NCCL and its own collectives",
+    .attach = attach,
+    .detach = detach,
+    .alloc = nccl_alloc,
+    .free = nccl_free,
+    .reaches = nccl_reaches,
+    .pin = nccl_pin,
+    .unpin = nccl_unpin,
+    .open = nccl_open,
+    .close = nccl_close,
+    .lanes = nccl_lanes,
+    .start = nccl_start,
+    .test = nccl_test,
+    .idle = idle,
+    .has_native = nccl_has_native,
+    .native_start = nccl_native_start,
+    .native_test = nccl_native_test,
+    .describe = nccl_describe,
+    .device = &nccl_device,
+    .has_threads = true,
+};
+
+CLAB_PLUGIN("nccl", &backend);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Where a shared library of CUDA's lies on this machine: every place in which a build or the loader would look.
+#pragma once
+
+#include <limits.h>
+
+enum { DOCTOR_MOST_LIBRARIES = 32 };
+
+struct doctor_library {
+    char path[PATH_MAX]; // as found; those that are one file are listed once
+    const char *where;   // "LD_LIBRARY_PATH", "CUDA toolkit", "system" or "Python package"
+};
+
+// Those whose name fits `pattern` ("libnccl.so.2"), in the order of search, without their kind's second names. Returns
+// how many.
+int doctor_libraries(const char *pattern, struct doctor_library libraries[DOCTOR_MOST_LIBRARIES]);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// Copies in memory that the backend reaches (bounce.h).
+
+#include "comm/bounce.h"
+
+#include <stdlib.h>
+
+#include "comm/comm.h"
+#include "shm/board.h"
+#include "sim/virtual.h"
+
+struct clab_stand_in {
+    struct clab_stand_in *next; // of the communicator
+    char *memory;               // of the backend's alloc
+    size_t bytes;
+    bool is_taken;
+};
+
+// ---- memory --------------------------------------------------------------------------------------------------
+
+static void release(struct clab_comm *comm, struct clab_stand_in *s)
+{
+    if (s->memory)
+        comm->backend->free(comm->job->domain, s->memory);
+    s->memory = NULL;
+    s->bytes = 0;
+}
+
+void clab_bounce_free(struct clab_comm *comm)
+{
+    for (struct clab_stand_in *s = comm->stand_ins, *next; s; s = next) {
+        next = s->next;
+        release(comm, s);
+        free(s);
+    }
+    comm->stand_ins = NULL;
+}
+
+// The smallest that has room for `bytes`, else the largest; NULL: all are taken.
+static struct clab_stand_in *find_spare(const struct clab_comm *comm, size_t bytes)
+{
+    struct clab_stand_in *best = NULL;
+    for (struct clab_stand_in *s = comm->stand_ins; s; s = s->next) {
+        if (s->is_taken)
+            continue;
+        const bool fits = s->bytes >= bytes;
+        if (!best || (best->bytes >= bytes ? fits && s->bytes < best->bytes : s->bytes > best->bytes))
+            best = s;
+    }
+    return best;
+}
+
+static struct clab_stand_in *add(struct clab_comm *comm)
+{
+    struct clab_stand_in *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->next = comm->stand_ins;
+    comm->stand_ins = s;
+    return s;
+}
+
+static int take(struct clab_comm *comm, size_t bytes, struct clab_stand_in **stand_in_p)
+{
+    struct clab_stand_in *s = find_spare(comm, bytes);
+    if (!s && !(s = add(comm)))
+        return CLAB_ENOMEM;
+    if (s->bytes < bytes) {
+        void *memory;
+        release(comm, s);
+        CLAB_TRY(comm->backend->alloc(comm->job->domain, bytes, &memory));
+        s->memory = memory;
+        s->bytes = bytes;
+    }
+    s->is_taken = true;
+    *stand_in_p = s;
+    return CLAB_OK;
+}
+
+static void copy(const struct clab_comm *comm, void *out, const void *in, size_t bytes)
+{
+    if (bytes)
+        comm->backend->device->copy(out, in, bytes);
+}
+
+void clab_bounce_end(struct clab_comm *comm, struct clab_bounced *b)
+{
+    copy(comm, b->out, b->result, b->bytes);
+    for (int i = 0; i < 2; i++)
+        if (b->stand_ins[i])
+            b->stand_ins[i]->is_taken = false;
+    *b = (struct clab_bounced){0};
+}
+
+// ---- transfers -----------------------------------------------------------------------------------------------
+
+int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *t, struct clab_bounced *b)
+{
+    const bool sends = t->op == CLAB_SEND;
+    const size_t bytes = t->count * clab_type_bytes(t->type);
+    if (!bytes || comm->backend->reaches(comm->job->domain, sends ? t->src : t->dst))
+        return CLAB_OK;
+    CLAB_TRY(take(comm, bytes, &b->stand_ins[0]));
+    char *memory = b->stand_ins[0]->memory;
+    if (sends) {
+        copy(comm, memory, t->src, bytes);
+        t->src = memory;
+        return CLAB_OK;
+    }
+    b->out = t->dst;
+    b->result = t->dst = memory;
+    b->bytes = bytes;
+    return CLAB_OK;
+}
+
+// ---- collectives ---------------------------------------------------------------------------------------------
+
+// In virtual time one process moves the data of all.
+static bool is_reached(const struct clab_comm *comm, const void *memory)
+{
+    if (comm->conducted)
+        return clab_sim_offset(comm->endpoint, memory) != CLAB_SHM_ELSEWHERE;
+    return comm->backend->reaches(comm->job->domain, memory);
+}
+
+// Bytes of in that this rank's part reads, and of out that it writes.
+static void sizes_of(const struct clab_comm *comm, const struct clab_work *work, size_t *in_p, size_t *out_p)
+{
+    const struct clab_problem *p = &work->problem;
+    const size_t block = p->count * clab_type_bytes(work->type);
+    size_t in = 0, out = 0;
+    for (int b = 0; b < clab_problem_blocks(p) && block; b++) {
+        in += clab_problem_in_block(p, comm->rank, b) >= 0;
+        out += clab_problem_out_block(p, comm->rank, b) >= 0;
+    }
+    *in_p = in * block;
+    *out_p = out * block;
+}
+
+static void expect_result(struct clab_work *work, char *memory, size_t bytes)
+{
+    work->bounced.out = work->out;
+    work->bounced.result = work->out = memory;
+    work->bounced.bytes = bytes;
+}
+
+// In place, one buffer lies in the other.
+static int bounce_one(struct clab_comm *comm, struct clab_work *work, size_t in, size_t out)
+{
+    const char *first = (const char *)work->in < (const char *)work->out ? work->in : work->out;
+    const size_t in_at = (size_t)((const char *)work->in - first), out_at = (size_t)((char *)work->out - first);
+    if (!in && !out)
+        return CLAB_OK;
+    CLAB_TRY(take(comm, in > out ? in : out, &work->bounced.stand_ins[0]));
+    char *memory = work->bounced.stand_ins[0]->memory;
+    copy(comm, memory + in_at, work->in, in);
+    work->in = memory + in_at;
+    expect_result(work, memory + out_at, out);
+    return CLAB_OK;
+}
+
+int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work)
+{
+    const bool reaches_in = is_reached(comm, work->in), reaches_out = is_reached(comm, work->out);
+    struct clab_stand_in **stand_ins = work->bounced.stand_ins;
+    size_t in, out;
+    if (reaches_in && reaches_out)
+        return CLAB_OK;
+    sizes_of(comm, work, &in, &out);
+    if (work->in_place)
+        return bounce_one(comm, work, in, out);
+    if (in && !reaches_in) {
+        CLAB_TRY(take(comm, in, &stand_ins[0]));
+        copy(comm, stand_ins[0]->memory, work->in, in);
+        work->in = stand_ins[0]->memory;
+    }
+    if (out && !reaches_out) {
+        CLAB_TRY(take(comm, out, &stand_ins[1]));
+        expect_result(work, stand_ins[1]->memory, out);
+    }
+    return CLAB_OK;
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# The fakes: libcudart, libnccl and libcublas on the CPU, in $(B)/fakes, where CUDA and NCCL are found (README.md beside
+# this).
+#
+# - They have the names of the real ones, and the version of their symbols (libcudart.so.13), so that what was linked
+#   against those runs over these: LD_LIBRARY_PATH=build/fakes.
+# - Kernels are compiled by the C++ compiler from the files that nvcc compiles; twins.inc lists them.
+# - The programs that test them are linked against the real ones.
+
+.PHONY: fakes
+fakes: ## build the CUDA and NCCL that run GPU code on the CPU, for tests: build/fakes
+
+ifneq ($(filter nccl,$(probed_plugins)),)
+
+fake_real = $(firstword $(foreach file,$(probed_cuda_libraries),$(if $(findstring /lib$1.so,$(file)),$(file))))
+fake_soname = $(or $(shell objdump -p $(call fake_real,$1) 2>/dev/null | awk '$$1 == "SONAME" { print $$2 }'),lib$1.so)
+fake_cudart := $(B)/fakes/$(call fake_soname,cudart)
+fake_nccl := $(B)/fakes/$(call fake_soname,nccl)
+fake_cublas := $(B)/fakes/$(call fake_soname,cublas)
+fake_libraries := $(fake_cudart) $(fake_nccl) $(fake_cublas)
+fakes: $(fake_libraries)
+tests: fakes
+
+fake_o = $(patsubst tests/fakes/%,$(B)/obj/tests/fakes/%.o,$(basename $(wildcard tests/fakes/$1.c tests/fakes/$1.cc)))
+fake_cudart_o := $(call fake_o,cudart_*) $(call fake_o,faults)
+fake_nccl_o := $(call fake_o,nccl_*) $(call fake_o,faults)
+fake_cublas_o := $(call fake_o,cublas)
+fake_all_o := $(sort $(fake_cudart_o) $(fake_nccl_o) $(fake_cublas_o))
+fake_kernels := $(wildcard backends/nccl/kernels.cu tests/fakes/sample.cu)
+
+$(fake_all_o): compile = $(CC) -std=c11 $(any) $(CFLAGS) -fPIC $(probed_cuda_includes)
+# A thread's place in the grid is read by each thread of each kernel.
+fake_cxx = $(CXX) -std=c++17 $(any) $(CXXFLAGS) -fPIC -ftls-model=initial-exec $(probed_cuda_includes) -Itests/fakes
+$(B)/obj/tests/fakes/cudart_launch.o: compile = $(fake_cxx) -I$(B)/obj/tests/fakes
+$(B)/obj/tests/fakes/cudart_launch.o: $(B)/obj/tests/fakes/twins.inc $(B)/obj/tests/fakes/kernels.inc
+
+$(B)/obj/tests/fakes/kernels.inc: tests/fakes/fakes.mk $(B)/flags
+	@mkdir -p $(@D)
+	$(Q)printf '#include "%s"\n' $(abspath $(fake_kernels)) > $@
+
+$(B)/obj/tests/fakes/twins.inc: $(fake_kernels) tests/fakes/cuda_as_cpp.h $(B)/obj/tests/fakes/kernels.inc
+	$(Q)$(fake_cxx) -E -P -DFAKE_LIST -include tests/fakes/cuda_as_cpp.h -xc++ $(B)/obj/tests/fakes/kernels.inc | \
+	    tr '\n' ' ' | grep -oE 'fake_kernel +void +[A-Za-z_0-9]+' | awk '{ print "TWIN(" $$3 ")" }' > $@
+
+fake_link = $(CXX) -shared $(CXXFLAGS) -pthread $(sanitize) $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LDFLAGS) \
+    -Wl,-soname,$(@F) -o $@ $(filter %.o $(fake_cudart),$^)
+# Nothing else is seen: a program may have functions of the same names. The symbols of the real NCCL have no version.
+fake_versions = -Wl,--version-script=$(B)/obj/tests/fakes/$(@F).map
+$(B)/obj/tests/fakes/%.map: tests/fakes/fakes.mk
+	@mkdir -p $(@D)
+	$(Q)echo '$(if $(findstring nccl,$*),,$*) { global: cuda*; __cuda*; nccl*; cublas*; clab_fake_*; local: *; };' > $@
+
+$(fake_cudart): $(fake_cudart_o) $(B)/flags | $(B)/obj/tests/fakes/$(notdir $(fake_cudart)).map
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(fake_link) $(fake_versions)
+$(fake_cublas): $(fake_cublas_o) $(fake_cudart) $(B)/flags | $(B)/obj/tests/fakes/$(notdir $(fake_cublas)).map
+	$(call say,LINK)
+	$(Q)$(fake_link) $(fake_versions)
+$(fake_nccl): $(fake_nccl_o) $(fake_cudart) $(B)/flags | $(B)/obj/tests/fakes/$(notdir $(fake_nccl)).map
+	$(call say,LINK)
+	$(Q)$(fake_link) $(fake_versions)
+
+fake_try_o := $(call fake_o,try_*)
+fake_tries := $(patsubst $(B)/obj/%.o,$(B)/%,$(fake_try_o))
+$(fake_try_o): compile = $(CC) -std=c11 $(any) $(CFLAGS) $(probed_cuda_includes)
+$(fake_tries): $(B)/%: $(B)/obj/%.o $(B)/obj/tests/fakes/sample.o | needs-cmocka
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -pthread $(sanitize) $(LDFLAGS) -o $@ $^ $(probed_test_ldlibs) $(probed_cuda_libraries) \
+	    $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries)))) -lstdc++ -lm
+
+tests: $(call run_by,test_fakes.sh,$(fake_tries)) $(call run_by,test_device_cuda.sh,$(fake_libraries))
+
+-include $(patsubst %.o,%.d,$(fake_all_o) $(fake_try_o))
+
+else
+
+fakes:
+	@grep '^✗ nccl: ' $(B)/probes.txt
+
+endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Other processes' device memory, mapped to be read; and the calls of NCCL that are about memory.
+
+#include "nccl_inside.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+struct memory {
+    dev_t device;
+    ino_t inode;
+    int holders;
+    const char *bytes;
+    size_t size;
+    struct memory *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct memory *memories;
+
+static struct memory *find(const struct stat *file)
+{
+    struct memory *memory = memories;
+    while (memory && !(memory->device == file->st_dev && memory->inode == file->st_ino))
+        memory = memory->next;
+    return memory;
+}
+
+static struct memory *map(int fd, const struct stat *file)
+{
+    const size_t size = (size_t)file->st_size;
+    void *bytes = mmap(0, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    struct memory *memory = bytes == MAP_FAILED ? 0 : malloc(sizeof *memory);
+    if (!memory) {
+        if (bytes != MAP_FAILED)
+            munmap(bytes, size);
+        return 0;
+    }
+    madvise(bytes, size, MADV_DONTDUMP);
+    *memory = (struct memory){file->st_dev, file->st_ino, 0, bytes, size, memories};
+    return memories = memory;
+}
+
+struct memory *memory_open(int fd)
+{
+    struct stat file;
+    pthread_mutex_lock(&lock);
+    const bool known = fstat(fd, &file) == 0;
+    struct memory *memory = known ? find(&file) : 0;
+    memory = memory || !known ? memory : map(fd, &file);
+    if (memory)
+        memory->holders++;
+    pthread_mutex_unlock(&lock);
+    close(fd);
+    return memory;
+}
+
+const char *memory_bytes(const struct memory *memory)
+{
+    return memory->bytes;
+}
+
+void memory_close(struct memory *memory)
+{
+    if (!memory)
+        return;
+    pthread_mutex_lock(&lock);
+    if (--memory->holders == 0) {
+        struct memory **at = &memories;
+        while (*at != memory)
+            at = &(*at)->next;
+        *at = memory->next;
+        munmap((void *)memory->bytes, memory->size);
+        free(memory);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+ncclResult_t ncclMemAlloc(void **memory_p, size_t bytes)
+{
+    if (!memory_p || !bytes)
+        return warn(ncclInvalidArgument, "ncclMemAlloc of %zu bytes", bytes);
+    const cudaError_t error = cudaMalloc(memory_p, bytes);
+    return error ? warn(ncclUnhandledCudaError, "ncclMemAlloc: %s", cudaGetErrorString(error)) : ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *memory)
+{
+    const cudaError_t error = cudaFree(memory);
+    return error ? warn(ncclUnhandledCudaError, "ncclMemFree: %s", cudaGetErrorString(error)) : ncclSuccess;
+}
+
+// A registration is kept to be given back: nothing becomes faster by it here.
+struct registration {
+    ncclComm_t comm;
+};
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle_p)
+{
+    const ncclResult_t ready = comm_ready(comm);
+    if (ready)
+        return ready;
+    struct fake_place place;
+    if (!handle_p || !bytes || !clab_fake_place(memory, bytes, &place))
+        return warn(ncclInvalidArgument, "ncclCommRegister: %p is not memory that the device can use", memory);
+    struct registration *registration = malloc(sizeof *registration);
+    if (!registration)
+        return ncclSystemError;
+    registration->comm = comm;
+    *handle_p = registration;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
+{
+    struct registration *registration = handle;
+    if (!comm || !registration || registration->comm != comm)
+        return warn(ncclInvalidArgument, "ncclCommDeregister: a handle of another communicator");
+    free(registration);
+    return ncclSuccess;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Choices for NCCL, and the times that they are made of: a table that is read is written and read as the same, whatever is
+// refused is said in a line that names the file, and what comes of times has no gap.
+
+#include "fuzz.h"
+
+#include <math.h>
+
+#include "base/err.h"
+#include "tune.h"
+
+static const char path[] = "a.csv";
+
+// ---- the tuner's table ---------------------------------------------------------------------------------------
+
+static int read_rows(const void *text, size_t size, struct clab_nccl_rows *rows_p, char why[CLAB_NCCL_WHY])
+{
+    FILE *file = fuzz_file(text, size);
+    const int err = clab_nccl_rows_read(file, path, rows_p, why);
+    fclose(file);
+    return err;
+}
+
+static void check_row(const struct clab_nccl_row *r)
+{
+    must_hold(r->function >= 0 && r->function < CLAB_NCCL_FUNCTIONS && r->first <= r->last && r->line > 0);
+    must_hold(r->algorithm >= 0 && r->algorithm < CLAB_NCCL_ALGORITHMS);
+    must_hold(r->protocol >= 0 && r->protocol < CLAB_NCCL_PROTOCOLS);
+    must_hold(r->channels >= CLAB_NCCL_ANY && r->channels <= CLAB_NCCL_MOST_CHANNELS);
+    must_hold(r->nodes == CLAB_NCCL_ANY || r->nodes > 0);
+    must_hold(r->ranks == CLAB_NCCL_ANY || r->ranks > 0);
+}
+
+static bool is_same(const struct clab_nccl_row *a, const struct clab_nccl_row *b)
+{
+    return a->function == b->function && a->algorithm == b->algorithm && a->protocol == b->protocol &&
+           a->first == b->first && a->last == b->last && a->channels == b->channels && a->nodes == b->nodes &&
+           a->ranks == b->ranks && a->ops == b->ops && a->registered == b->registered;
+}
+
+static void check_again(const struct clab_nccl_rows *rows)
+{
+    char *text, why[CLAB_NCCL_WHY];
+    size_t size;
+    struct clab_nccl_rows again;
+    FILE *file = open_memstream(&text, &size);
+    must_hold(file);
+    clab_nccl_rows_write_heading(file);
+    for (int i = 0; i < rows->n; i++)
+        clab_nccl_rows_write(&rows->rows[i], i % 2 ? 1.5 : 0, file);
+    fclose(file);
+    must_hold(read_rows(text, size, &again, why) == CLAB_OK);
+    must_hold(again.n == rows->n && again.short_rows == 0);
+    for (int i = 0; i < rows->n; i++)
+        must_hold(is_same(&again.rows[i], &rows->rows[i]));
+    clab_nccl_rows_free(&again);
+    free(text);
+}
+
+static void check_rows(const uint8_t *data, size_t size)
+{
+    char why[CLAB_NCCL_WHY];
+    struct clab_nccl_rows rows;
+    const int err = read_rows(data, size, &rows, why);
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE);
+    if (err) {
+        must_hold(!strncmp(why, path, strlen(path)) && !strchr(why, '\n') && strlen(why) < CLAB_NCCL_WHY - 1);
+        return;
+    }
+    must_hold(rows.n > 0 && rows.short_rows <= rows.n);
+    for (int i = 0; i < rows.n; i++)
+        check_row(&rows.rows[i]);
+    check_again(&rows);
+    clab_nccl_rows_free(&rows);
+}
+
+// ---- times ---------------------------------------------------------------------------------------------------
+
+static void check_time(const struct tune_time *t)
+{
+    must_hold(t->function >= 0 && t->function < CLAB_NCCL_FUNCTIONS && t->ranks >= 2 && t->nodes >= 1);
+    must_hold(t->usec > 0 && isfinite(t->usec));
+    must_hold(t->is_own || (t->algorithm >= 0 && t->algorithm < CLAB_NCCL_ALGORITHMS));
+    must_hold(t->is_own || (t->protocol >= 0 && t->protocol < CLAB_NCCL_PROTOCOLS));
+}
+
+static void check_choices(struct tune_times *times)
+{
+    struct tune_choice *c;
+    int n;
+    must_hold(tune_choose(times, (struct tune_rule){.margin = 1.03}, &c, &n) == CLAB_OK);
+    must_hold(n <= times->n && (n > 0) == (times->n > 0));
+    for (int i = 0; i < n; i++) {
+        must_hold(c[i].row.first <= c[i].row.last && c[i].nsizes > 0);
+        must_hold(c[i].row.first == 0 || (i > 0 && c[i - 1].row.last + 1 == c[i].row.first));
+    }
+    free(c);
+}
+
+static void check_times(const uint8_t *data, size_t size)
+{
+    struct tune_times times = {0};
+    FILE *file = fuzz_file(data, size);
+    fuzz_log_clear();
+    const int err =
+        tune_read_file(file, path, (struct tune_label){.is_own = true, .channels = CLAB_NCCL_ANY}, 1, &times);
+    fclose(file);
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE);
+    if (err)
+        must_say_once(path);
+    for (int i = 0; i < times.n; i++)
+        check_time(&times.all[i]);
+    if (!err)
+        check_choices(&times);
+    tune_times_free(&times);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    check_rows(data, size);
+    check_times(data, size);
+    return 0;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// A bare loop of NCCL calls, to hold `commlab bench --backend nccl` against: allreduce of floats, out of place, a process a
+// GPU, each call waited for, as our collectives are.
+//
+//   nccl_loop BYTES SECONDS [GPUS]    the median over batches of the time of a call, in us: one line, `usec MEDIAN CALLS`
+//
+// - The ranks are children that meet in shared memory: the id goes through it, and a barrier stands before each batch.
+// - A batch is as many calls as fill 1 ms, as in bench; half of the time is warm-up.
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_BATCHES = 4096, MOST_GPUS = 64 };
+
+static struct {
+    ncclUniqueId id;
+    _Atomic int has_id, here, round, batch; // batch: calls of the next one; 0: it is over
+    double usec[MOST_BATCHES];
+} * shared;
+
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    fprintf(stderr, "nccl_loop: %s: %s\n", what, why);
+    _exit(EXIT_FAILURE);
+}
+
+#define CUDA(call)                                     \
+    do {                                               \
+        const cudaError_t code_ = (call);              \
+        if (code_ != cudaSuccess)                      \
+            give_up(#call, cudaGetErrorString(code_)); \
+    } while (0)
+#define NCCL(call)                                     \
+    do {                                               \
+        const ncclResult_t code_ = (call);             \
+        if (code_ != ncclSuccess)                      \
+            give_up(#call, ncclGetErrorString(code_)); \
+    } while (0)
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+// Who comes last lets all go on.
+static void meet(int n)
+{
+    const int round = atomic_load(&shared->round);
+    if (atomic_fetch_add(&shared->here, 1) == n - 1) {
+        atomic_store(&shared->here, 0);
+        atomic_fetch_add(&shared->round, 1);
+    }
+    while (atomic_load(&shared->round) == round)
+        if (getppid() == 1)
+            _exit(EXIT_FAILURE);
+}
+
+struct rank {
+    int rank, n;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    float *in, *out;
+    size_t count;
+};
+
+static double time_batch(const struct rank *r, int calls)
+{
+    meet(r->n);
+    const double start = now();
+    for (int i = 0; i < calls; i++) {
+        cudaError_t code;
+        NCCL(ncclAllReduce(r->in, r->out, r->count, ncclFloat, ncclSum, r->comm, r->stream));
+        while ((code = cudaStreamQuery(r->stream)) == cudaErrorNotReady)
+            ;
+        CUDA(code);
+    }
+    return now() - start;
+}
+
+// Rank 0 says how many calls the next batch has, and when it is over.
+static int measure(struct rank *r, double seconds)
+{
+    const double start = now();
+    int batches = 0;
+    for (int calls = 1; calls > 0;) {
+        const double took = time_batch(r, calls);
+        if (r->rank == 0) {
+            const double passed = now() - start, each = took / calls;
+            if (passed > seconds / 2 && batches < MOST_BATCHES)
+                shared->usec[batches++] = each * 1e6;
+            atomic_store(&shared->batch, passed > seconds && batches > 0 ? 0 : each < 1e-3 ? (int)(1e-3 / each) : 1);
+        }
+        meet(r->n);
+        calls = atomic_load(&shared->batch);
+        meet(r->n);
+    }
+    return batches;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static _Noreturn void run_rank(struct rank r, double seconds)
+{
+    CUDA(cudaSetDevice(r.rank));
+    if (r.rank == 0) {
+        NCCL(ncclGetUniqueId(&shared->id));
+        atomic_store(&shared->has_id, 1);
+    }
+    while (!atomic_load(&shared->has_id))
+        if (getppid() == 1)
+            _exit(EXIT_FAILURE);
+    NCCL(ncclCommInitRank(&r.comm, r.n, shared->id, r.rank));
+    CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+    CUDA(cudaMalloc((void **)&r.in, r.count * sizeof *r.in));
+    CUDA(cudaMalloc((void **)&r.out, r.count * sizeof *r.out));
+    CUDA(cudaMemset(r.in, 0, r.count * sizeof *r.in));
+    CUDA(cudaDeviceSynchronize());
+    const int batches = measure(&r, seconds);
+    if (r.rank == 0) {
+        qsort(shared->usec, (size_t)batches, sizeof *shared->usec, by_size);
+        printf("usec %.3f %d\n", shared->usec[batches / 2], batches);
+        fflush(stdout);
+    }
+    CUDA(cudaFree(r.in));
+    CUDA(cudaFree(r.out));
+    NCCL(ncclCommDestroy(r.comm));
+    _exit(EXIT_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+    const long bytes = argc > 2 ? atol(argv[1]) : 0;
+    const double seconds = argc > 2 ? atof(argv[2]) : 0;
+    const int n = argc > 3 ? atoi(argv[3]) : 1;
+    int failed = 0, status;
+    if (argc < 3 || argc > 4 || bytes < (long)sizeof(float) || !(seconds > 0) || n < 1 || n > MOST_GPUS) {
+        fprintf(stderr, "usage: nccl_loop BYTES SECONDS [GPUS]\n");
+        return 2;
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        give_up("mmap", "no memory");
+    pid_t pids[MOST_GPUS];
+    for (int rank = 0; rank < n; rank++) {
+        pids[rank] = fork();
+        if (pids[rank] == 0)
+            run_rank((struct rank){.rank = rank, .n = n, .count = (size_t)bytes / sizeof(float)}, seconds);
+        failed += pids[rank] < 0;
+    }
+    while (wait(&status) > 0) {
+        failed += status != 0;
+        for (int rank = 0; failed && rank < n; rank++) // the others would wait for it
+            if (pids[rank] > 0)
+                kill(pids[rank], SIGKILL);
+    }
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

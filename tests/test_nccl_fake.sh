@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The nccl backend over the fakes (tests/fakes), with up to 8 ranks: it conforms, computes what is right, chooses devices,
+# and ends in time when something goes wrong. Usage: test_nccl_fake.sh [BUILD].
+
+. tests/cases.sh
+export CLAB_PROFILE="$scratch/none" # a machine that has none
+quick="--backend nccl --seconds 0 --iters 1 -w 0"
+
+if grep -q '^✗ nccl: ' "$build/probes.txt"; then
+    skip 'built without nccl' all
+    exit
+fi
+LD_LIBRARY_PATH=$(realpath "$build/fakes") || exit 1
+export LD_LIBRARY_PATH
+
+bench() { run 0 "$commlab" bench "$@" $quick; }
+fails() { run "$1" timeout 20 "$commlab" bench "${@:2}" $quick; }
+# says TEXT [HOW]: stderr has it, in so many lines.
+says() {
+    why="not $2 x '$1': $(cat "$scratch/err")"
+    [ "$(grep -cF -- "$1" "$scratch/err")" -eq "${2:-1}" ]
+}
+
+# Programs of the suite that speak TAP themselves; their lines are ours.
+is_right_by() { CMOCKA_MESSAGE_OUTPUT=TAP CLAB_BACKEND=nccl "$build/tests/$1" "${@:2}" || failed=1; }
+
+# Results, not times: bench fails if an element is wrong, and shows 0 of them where it has looked.
+rows() { grep -cE "^ +[0-9]+ .*$1" "$scratch/out"; }
+computes_with() {
+    bench all -n $1 --algo all -b 4000 -e 4000 && why="$(cat "$scratch/out")" && [ "$(rows native)" -ge 8 ] &&
+        [ "$(rows ring)" -ge 3 ] && [ "$(rows double_tree)" -ge 1 ]
+}
+computes_with_2() { computes_with 2; }
+computes_with_8() { computes_with 8; }
+computes_averages_of_all_types() {
+    bench allreduce -n 4 -d all -o avg,prod -b 1K -e 1K && why="$(cat "$scratch/out")" && [ "$(rows native)" -eq 16 ]
+}
+checks_before_calls() { CLAB_CHECK=1 bench allreduce -n 3 --algo auto,ring -b 1K -e 1K; }
+takes_memory_of_malloc() { bench allreduce -n 2 --algo auto,ring -b 4 -e 64K -f 16 --memory malloc; }
+
+names_its_libraries_and_keeps_nothing() {
+    bench barrier -n 2 && grep -q '^# library: NCCL 2.*fakes for tests' "$scratch/out" &&
+        run 2 "$commlab" bench barrier -n 2 --csv "$scratch/refused" $quick && says 'this is no measurement' &&
+        [ ! -e "$scratch/refused" ]
+}
+# Of several backends, too, and names no file that nobody has asked for.
+compares_nothing_with_fakes() {
+    run 2 "$commlab" bench allreduce -n 2 -b 8 -e 8 --backend shm,nccl --seconds 0 --iters 1 -w 0 &&
+        says 'this is no measurement, so no file is written: leave --csv and --json out, name this backend alone' &&
+        why="it names a file: $(cat "$scratch/err")" && ! grep -q /tmp/ "$scratch/err"
+}
+
+# ---- devices -------------------------------------------------------------------------------------------------
+
+refuses_more_ranks_than_gpus() {
+    CLAB_FAKE_GPUS=2 fails 3 barrier -n 3 && says '3 ranks on this host, but 2 GPUs: start 2 (-n 2), or set CLAB_NCCL_SHARE=1'
+}
+shares_a_gpu_if_asked_to() {
+    CLAB_FAKE_GPUS=1 CLAB_NCCL_SHARE=1 bench allreduce -n 3 --algo auto,ring -b 1K -e 1K &&
+        why="$(cat "$scratch/out")" && grep -q 'shared by ranks: no measure of speed' "$scratch/out"
+}
+refuses_to_guess_whether_to_share() {
+    CLAB_NCCL_SHARE=maybe fails 2 barrier -n 2 && says 'CLAB_NCCL_SHARE=maybe: it is 1 (ranks may share a GPU) or 0'
+}
+sees_what_is_visible() {
+    CUDA_VISIBLE_DEVICES=5 fails 3 barrier -n 2 && says '2 ranks on this host, but 1 GPU in CUDA_VISIBLE_DEVICES=5'
+}
+says_that_there_is_no_gpu() { CLAB_FAKE_GPUS=0 fails 3 barrier -n 2 && says 'no GPU can be seen (CUDA 100'; }
+says_that_there_is_no_driver() { CLAB_FAKE_GPUS=none fails 3 barrier -n 2 && says 'no driver for NVIDIA'"'"'s GPUs'; }
+
+# ---- faults: who is left ends in time, and says why ----------------------------------------------------------
+
+nothing_is_left() {
+    local left
+    left=$(pgrep -f -- "--seed $mine "; find /dev/shm /tmp -maxdepth 1 -newer "$scratch/err" -name '*nccl*')
+    why="left: $left"
+    [ -z "$left" ]
+}
+
+mine=1$$ # to know our processes by
+fault() { CLAB_FAKE_FAULT=$1 CLAB_TIMEOUT=2s fails "${@:2}" -b 4000 -e 4000 --seed $mine; }
+ends_when_a_rank_dies() {
+    fault abort@1:9 134 allreduce -n 4 --algo ring && says 'rank 1 has ended: a peer is dead' 3 && nothing_is_left
+}
+ends_when_nccl_fails() { fault async@1:9 1 allreduce -n 4 --algo ring && says 'unhandled system error' && nothing_is_left; }
+ends_when_a_call_hangs() { fault hang@2:9 1 allreduce -n 4 && says 'CLAB_TIMEOUT' && nothing_is_left; }
+ends_when_a_stage_hangs() { fault hang@0:9 1 allreduce -n 2 --algo tree && says 'CLAB_TIMEOUT' && nothing_is_left; }
+ends_when_an_abort_hangs() {
+    fault stuck@0:3 1 allreduce -n 1 --algo native && says 'ncclCommAbort has not come to an end within 5 s' && nothing_is_left
+}
+ends_when_memory_is_full() {
+    CLAB_FAKE_MEMORY=1M fails 1 allreduce -n 2 -b 16M -e 16M --seed $mine && says 'no memory for ' 2 && nothing_is_left
+}
+
+check_each computes_with_2 computes_with_8 computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
+    names_its_libraries_and_keeps_nothing compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
+    refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
+    ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \
+    ends_when_an_abort_hangs ends_when_memory_is_full
+is_right_by test_conformance nccl
+is_right_by test_shrink
+exit $failed

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// What messages cost: protocols of shared memory, cores that are shared, links of two levels, sockets and their buckets; each
+// against a time worked out by hand.
+
+#include "sim_run.h"
+
+// ---- protocols and a shared core -----------------------------------------------------------------------------
+
+static void test_sim_prices_each_protocol(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 40};
+    // Posted at 10, there at 40, received by 60.
+    assert_true(seconds_of("flat", problem, net, options) == 60);
+    // 400 B in 4 fragments: the first is copied in by 10 + 200, there at 240; received by 240 + 20 + 1200 = 1460;
+    // the sender had ended at 810, so that the last fragment was no later than 810 + 30 + 300.
+    problem.count = 400;
+    assert_true(seconds_of("flat", problem, net, options) == 1460);
+    // There at 40, pulled (kept data, one direction) by 40 + 20 + 500 = 560; the sender hears of it at 590.
+    problem.count = 500;
+    assert_true(seconds_of("flat", problem, net, options) == 590);
+    // Out of place the root copies its own meanwhile: from 10 on, 5 * 500.
+    options.in_place = false;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 2500);
+    clab_net_free(net);
+}
+
+static void test_sim_charges_both_directions_of_an_exchange(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    // Both pull 500 kept bytes and add them: there at 40, 20 + 500 * 8 more; the peer's acknowledgement comes 30 later.
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    const struct clab_algorithm *doubling = clab_algorithm_find(CLAB_ALLREDUCE, "doubling");
+    struct clab_sim_result r = run(&problem, doubling, net, options);
+    assert_true(r.seconds == 40 + 20 + 4000 + 30);
+    assert_true(r.bandwidth == 1000); // the pull's 2 s/B
+    assert_true(r.reduce == 3000);
+    assert_true(r.latency == 30);
+    assert_true(r.wait == 60);
+    clab_net_free(net);
+}
+
+static void test_sim_fresh_data_costs_more_by_its_message(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600; by 3600 + 20 + 3 * 500
+    // = 5120.
+    assert_true(seconds_of("star", problem, net, options) == 5120 + 30);
+    // The answer is priced by level 2 * 500 (read and written), whatever the footprint; it costs no less than kept
+    // data.
+    net->nlevels = 2;
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 1000;
+    net->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 11;
+    assert_true(seconds_of("star", problem, net, options) == 3620 + 11 * 500 + 30);
+    net->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 0.5;
+    assert_true(seconds_of("star", problem, net, options) == 3620 + 1 * 500 + 30);
+    clab_net_free(net);
+}
+
+static void test_sim_in_place_what_was_written_stays_fresh(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // From the second call on both pull what the other wrote in the call before: 10 a byte, where kept data takes 8.
+    // Since it is sent meanwhile, the sum lands beside, and is copied home: 5 a byte.
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 10 * 500 + 30 + 5 * 500);
+    options.calls = 1;
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 5 * 500);
+    options.busy = true; // another call has just ended: then it is so from the first one on
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 10 * 500 + 30 + 5 * 500);
+    options.in_place = false;
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
+    clab_net_free(net);
+}
+
+static void test_sim_calls_overlap_where_no_one_waits(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 40};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
+    // The root runs ahead; the other needs 20 a message.
+    assert_true(seconds_of("flat", problem, net, options) == 20);
+    // A round trip hides nothing: 60 there, adding 40 B in place at 4 - 1 more than a pull, 60 back.
+    problem.collective = CLAB_ALLREDUCE;
+    assert_true(seconds_of("star", problem, net, options) == 240);
+    net->call = 5; // on either core: rank 0 begins its next call while rank 1 has not yet ended this one
+    assert_true(seconds_of("star", problem, net, options) == 245);
+    clab_net_free(net);
+}
+
+static void test_sim_two_levels_of_links(void **state)
+{
+    (void)state;
+    struct clab_net *net = flat(100, 1, 0);
+    net->ranks_per_node = 2;
+    net->intra = (struct clab_link){.name = "intra", .present = true, .nsegments = 1};
+    net->intra.segments[0] = clab_segment_hockney(10, 0.5);
+    // Binomial from 0: first to 2 (another node, 110), then 0 to 1 and 2 to 3 (same node, 15).
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 4, .lanes = 1, .count = 10};
+    assert_true(seconds_of("binomial", problem, net, (struct clab_sim_options){.engine = CLAB_ENGINE_FULL}) == 125);
+    clab_net_free(net);
+}
+
+// ---- sockets -------------------------------------------------------------------------------------------------
+
+// Hosts whose sockets buffer: 10 to hand a message over, 30 on its way, 20 to fetch it; 5 and 2 a byte of the wire.
+static struct clab_net *sockets(double burst)
+{
+    struct clab_net *net = flat(0, 0, 0);
+    net->inter = (struct clab_link){.name = "inter", .present = true, .burst = burst, .nsegments = 1};
+    net->inter.segments[0] = (struct clab_segment){.name = "any",
+                                                   .up_to = SIZE_MAX,
+                                                   .o_send = 10,
+                                                   .latency = 30,
+                                                   .o_recv = 20,
+                                                   .o_both = 7,
+                                                   .gap = 5,
+                                                   .gap_send = 2,
+                                                   .gap_recv = 2,
+                                                   .gap_both = 0.5,
+                                                   .buffers = true};
+    return net;
+}
+
+static void test_sim_a_socket_takes_the_message_and_the_wire_follows(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    // Handed over at 10, on the wire until 215, there at 245, fetched by 265.
+    assert_true(seconds_of("flat", problem, net, options) == 265);
+    // The root goes on at 10, but the wire needs 205 a message, and so does what comes in.
+    options.calls = 8;
+    assert_true(seconds_of("flat", problem, net, options) == 205);
+    // To two others: the second is on the wire behind the first, and handed over meanwhile.
+    options.calls = 1;
+    problem.nranks = 3;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 2 * 205 + 30 + 20);
+    // From two others: both are there at 245, but one wire leads in.
+    problem.collective = CLAB_GATHER;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 205 + 30 + 205 + 20);
+    // Both ways at once: the wires do not mind, the receiver pays 7, and 50 for the bytes.
+    problem.collective = CLAB_SENDRECV;
+    problem.nranks = 2;
+    assert_true(seconds_of("shift", problem, net, options) == 265 + 57);
+    clab_net_free(net);
+}
+
+static void test_sim_what_a_bucket_holds_goes_ahead_of_its_turn(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(150);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    // 150 of its 205 are on the wire at once.
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 150);
+    // One that fits goes whole, and no faster.
+    problem.count = 20;
+    assert_true(seconds_of("flat", problem, net, options) == 60);
+    // The next ones find the bucket empty: one of 45 every 45, the first four of them at once.
+    options.calls = 16;
+    assert_true(seconds_of("flat", problem, net, options) == 45);
+    // After others have used the network, so does the first, but for what came in while it was handed over.
+    options.calls = 1;
+    options.busy = true;
+    problem.count = 100;
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 10);
+    clab_net_free(net);
+}
+
+static void test_sim_what_comes_early_waits_in_its_socket(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    // Binomial gather of 4 x 10 B: 1 and 3 hand over at 10, there at 65 and fetched by 85; 2 sends 20 B from 85 on, which
+    // are there at 170. All that time what 1 sent lay with 0.
+    const struct clab_problem problem = {.collective = CLAB_GATHER, .nranks = 4, .lanes = 1, .count = 10};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    assert_true(seconds_of("binomial", problem, net, options) == 10 + 25 + 30 + 20 + 10 + 45 + 30 + 20);
+    clab_net_free(net);
+}
+
+static void test_sim_all_calls_together_take_the_first_and_what_each_adds(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    struct clab_sim_result r = run(&problem, algorithm, net, (struct clab_sim_options){.calls = 5});
+    assert_true(r.whole == 265 + 4 * 205 && r.seconds == 205);
+    r = run(&problem, algorithm, net, (struct clab_sim_options){.engine = CLAB_ENGINE_CLOSED, .calls = 5});
+    assert_true(r.whole == 5 * r.seconds);
+    clab_net_free(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sim_prices_each_protocol),
+        cmocka_unit_test(test_sim_charges_both_directions_of_an_exchange),
+        cmocka_unit_test(test_sim_fresh_data_costs_more_by_its_message),
+        cmocka_unit_test(test_sim_in_place_what_was_written_stays_fresh),
+        cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
+        cmocka_unit_test(test_sim_two_levels_of_links),
+        cmocka_unit_test(test_sim_a_socket_takes_the_message_and_the_wire_follows),
+        cmocka_unit_test(test_sim_what_a_bucket_holds_goes_ahead_of_its_turn),
+        cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
+        cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab tune` as its users meet it.
+# Usage: test_tune.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" tune)
+machine=(--model --gpus 8 --nodes 4 --channels 8 --intra-bw 48 --inter-bw 48)
+
+# What `commlab nccl` says of 1 MiB and 1 GiB is in the rows for them; sizes have no gap.
+agrees_with_commlab_nccl() {
+    run 0 "${machine[@]}" allreduce -o "$scratch/tune.csv" || return 1
+    why=$(cat "$scratch/tune.csv")
+    awk -F, '/^#/ { next } NF != 11 || $1 != "allreduce" || $2 != next_size || $7 != 4 || $8 != 32 { exit 1 } { next_size = $3 + 1 }
+        $2 <= 1048576 && 1048576 <= $3 { middle = $4 " " $5 } $2 <= 1073741824 && 1073741824 <= $3 { large = $4 " " $5 }
+        END { exit middle != "tree ll128" || large != "ring simple" }' "$scratch/tune.csv"
+}
+times() { # times FILE USEC: as nccl-tests print them
+    printf '%s\n' '# Collective test starting: all_reduce_perf' '#  Rank  0 Group  0 Pid  7 on h device  0 [07] X' \
+        '#  Rank  1 Group  0 Pid  7 on h device  1 [07] X' '#  size  count  type  redop  root  time  algbw  busbw #wrong' \
+        "  1024  256  float  sum  -1  $2  1  1  0" >"$scratch/$1"
+}
+finds_what_is_faster_in_files() {
+    times own 20 && times ring 10 && times tree 12 || return 1
+    writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/ring" --from "tree/ll=$scratch/tree" --csv "$scratch/tune.csv" || return 1
+    why=$(cat "$scratch/tune.csv")
+    grep -qx 'allreduce,0,2047,ring,ll,-1,1,2,-1,-1,2.000' <<<"$why"
+}
+leaves_to_nccl_what_it_does_as_well() {
+    times own 20 && times ring 19.9 || return 1
+    writes "NCCL's own: as good as any, to 3 %: no row" --from "$scratch/own" --from "ring/ll=$scratch/ring" || return 1
+    writes 'Ring LL' --gain 0 --from "$scratch/own" --from "ring/ll=$scratch/ring"
+}
+# A table without rows is one that the plugin refuses.
+writes_no_table_without_a_row() {
+    times own 20 && times ring 30 || return 1
+    writes "no row, so nothing is written to $scratch/none.csv" --from "$scratch/own" --from "ring/ll=$scratch/ring" -o "$scratch/none.csv" || return 1
+    why="it has written $(cat "$scratch/none.csv" 2>/dev/null)"
+    [ ! -e "$scratch/none.csv" ]
+}
+prints_a_table_of_at_most_120_columns() {
+    run 0 "${machine[@]}" || return 1
+    why=$(awk 'length > 120' "$scratch/out")
+    [ -z "$why" ]
+}
+# NCCL without a GPU, or no NCCL: one line, and not 0.
+says_in_a_line_that_nothing_can_be_measured() {
+    "$commlab" tune -n 2 -o "$scratch/refused" >"$scratch/out" 2>"$scratch/err" </dev/null
+    local status=$?
+    why="status $status: $(cat "$scratch/out" "$scratch/err")"
+    [ $status -ne 0 ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && [ ! -s "$scratch/out" ] && [ ! -e "$scratch/refused" ]
+}
+
+check_each agrees_with_commlab_nccl finds_what_is_faster_in_files leaves_to_nccl_what_it_does_as_well \
+    writes_no_table_without_a_row prints_a_table_of_at_most_120_columns
+measures_nothing_on_fakes() {
+    LD_LIBRARY_PATH=$build/fakes refuses 3 'this is no measurement' -n 2 -o "$scratch/refused"
+}
+if [ -e "$build/backends/nccl.so" ] && [ -e "$build/fakes/libnccl.so.2" ]; then
+    check measures_nothing_on_fakes
+else
+    skip 'built without the nccl backend' measures_nothing_on_fakes
+fi
+if [ -e /dev/nvidiactl ]; then
+    skip 'this machine has a GPU, so it would be measured' says_in_a_line_that_nothing_can_be_measured
+else
+    check says_in_a_line_that_nothing_can_be_measured
+fi
+check refuses_unknown_collective refuses 2 "no 'alltoall'; NCCL's tuner chooses for" alltoall -o "$scratch/refused"
+check refuses_two_sources refuses 2 'one or the other' --model --from x -o "$scratch/refused"
+check refuses_ranks_of_a_model refuses 2 'are for what is measured here; --model has its own' --model -n 8
+check refuses_another_backend refuses 2 '--backend shm: only nccl has a tuner' --backend shm
+check refuses_a_wrong_label refuses 2 "'rings/ll' is not ALGORITHM/PROTOCOL" --from "rings/ll=$scratch/own" -o "$scratch/refused"
+check refuses_a_file_that_is_not_there refuses 2 'No such file' --from "$scratch/none" -o "$scratch/refused"
+check refuses_a_gain_that_is_none refuses 2 "--gain 'x'" --gain x --model
+check refuses_one_rank refuses 2 "-n '1' is not a number of ranks from 2 on" -n 1
+check asks_for_the_machine refuses 2 'still needed: --channels N, --intra-bw GB/s' --model -o "$scratch/refused"
+check refuses_a_folder_as_output refuses 1 '' --model --channels 8 --intra-bw 48 -o "$scratch"
+
+exit $failed
