@@ -3,6 +3,11 @@
 
 #include "store_any.h"
 
+#include <math.h>
+
+#include "base/clock.h"
+#include "job/store_verdict.h"
+
 // ---- members -------------------------------------------------------------------------------------------------
 
 static struct store *store_new(int nranks, int nnodes)
@@ -312,6 +317,52 @@ static void test_the_first_rank_that_fails_ends_the_job_of_all_nodes(void **stat
     store_destroy(store);
 }
 
+// Rank 3's connection has ended, and rank 0 fails of that before the launcher of rank 3 has seen how it has ended.
+static void assert_held_until(const struct store_message *word, int of_node, int rank, int status)
+{
+    struct store *store = store_new(4, 2); // ranks 0 and 1, and 2 and 3
+    struct store_guest *nodes[] = {join(store, 4, 4, 2), join(store, 5, 4, 2)};
+    const struct store_message failed = {.kind = STORE_ENDED, .member = 0, .status = 1},
+                               failed_too = {.kind = STORE_ENDED, .member = 2, .status = 2};
+    store_leave(join(store, 3, 4, 0), false);
+    const double start = clab_now();
+    assert_int_equal(say(nodes[0], &failed), CLAB_OK);
+    assert_int_equal(say(nodes[1], &failed_too), CLAB_OK);
+    assert_false(store_has_ended(store));
+    assert_true(store_next(store) >= start + VERDICT_PATIENCE && store_next(store) <= clab_now() + VERDICT_PATIENCE);
+    assert_int_equal(say(nodes[1], word), CLAB_OK);
+    assert_true(store_has_ended(store));
+    assert_true(isinf(store_next(store)));
+    assert_end(nodes[0], of_node, rank, status);
+    assert_end(nodes[1], of_node, rank, status);
+    store_leave(nodes[0], false);
+    store_leave(nodes[1], false);
+    store_destroy(store);
+}
+
+static void test_who_is_lost_decides_the_status_before_those_that_fail_of_it(void **state)
+{
+    (void)state;
+    assert_held_until(&(struct store_message){.kind = STORE_ENDED, .member = 3, .status = 137}, 1, 3, 137);
+    assert_held_until(&(struct store_message){.kind = STORE_ENDED, .member = 3, .status = 0}, 0, 0, 1);
+}
+
+static void test_who_is_lost_and_lives_is_not_waited_for_long(void **state)
+{
+    (void)state;
+    struct store_verdict verdict;
+    store_verdict_init(&verdict);
+    store_verdict_await(&verdict, 3);
+    store_verdict_hear(&verdict, 0, 0, 7, 100);
+    store_verdict_hear(&verdict, 0, 1, 8, 100 + VERDICT_PATIENCE / 2);
+    store_verdict_look(&verdict, 100 + 0.99 * VERDICT_PATIENCE);
+    assert_false(verdict.is_given);
+    store_verdict_look(&verdict, 100 + VERDICT_PATIENCE);
+    assert_true(verdict.is_given);
+    assert_int_equal(verdict.end.member, 0);
+    assert_int_equal(verdict.end.status, 7);
+}
+
 static void test_a_job_ends_well_when_all_nodes_are_done(void **state)
 {
     (void)state;
@@ -366,6 +417,8 @@ int main(void)
         cmocka_unit_test(test_a_member_posts_once_at_a_time),
         cmocka_unit_test(test_what_was_posted_stays_when_its_member_is_lost),
         cmocka_unit_test(test_the_first_rank_that_fails_ends_the_job_of_all_nodes),
+        cmocka_unit_test(test_who_is_lost_decides_the_status_before_those_that_fail_of_it),
+        cmocka_unit_test(test_who_is_lost_and_lives_is_not_waited_for_long),
         cmocka_unit_test(test_a_job_ends_well_when_all_nodes_are_done),
         cmocka_unit_test(test_all_ranks_of_a_lost_node_are_lost_at_once),
     };

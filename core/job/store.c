@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "job/store_meeting.h"
 #include "job/store_refusals.h"
+#include "job/store_verdict.h"
 
 enum { BATCH_BYTES = 1024 }; // of notices that are sent together
 
@@ -53,8 +54,7 @@ struct store {
     struct store_meetings *meetings;
     struct line notices[STORE_NOTICES];
     uint64_t told; // notices, ever
-    bool has_ended;
-    struct store_message end; // of the job
+    struct store_verdict verdict;
     struct store_refusals refusals;
     double patient_until; // node 0 is told then who has not joined
     bool has_told_awaited;
@@ -118,9 +118,9 @@ static void add_notices(struct store_guest *guest)
 static void add_end(struct store_guest *guest)
 {
     const struct store *store = guest->store;
-    if (!store->has_ended || guest->heard_end || is_rank(store, guest->member) || !has_room(guest))
+    if (!store->verdict.is_given || guest->heard_end || is_rank(store, guest->member) || !has_room(guest))
         return;
-    add(guest, &store->end);
+    add(guest, &store->verdict.end);
     guest->heard_end = true;
 }
 
@@ -220,15 +220,6 @@ static void tell(struct store *store, bool gone, const struct clab_notice *notic
     }
 }
 
-// The first to end the job does.
-static void end_job(struct store *store, int node, int member, int status)
-{
-    if (store->has_ended)
-        return;
-    store->end = (struct store_message){.kind = STORE_END, .node = node, .member = member, .status = status};
-    store->has_ended = true;
-}
-
 static void lose_node(struct store *store, int node);
 
 // A rank, or a node, has LEFT or is LOST.
@@ -259,7 +250,7 @@ static void lose_node(struct store *store, int node)
     for (int rank = store_first_rank(job->nranks, job->nnodes, node); rank < end; rank++)
         if (store->members[rank].presence != CLAB_LEFT)
             lose(store, rank, CLAB_LOST);
-    end_job(store, node, -1, 1);
+    store_verdict_give(&store->verdict, node, -1, 1);
 }
 
 static int node_of(const struct store *store, int rank)
@@ -334,8 +325,7 @@ static int note_end(struct store *store, int node, int rank, int status)
         return CLAB_EPARSE;
     const bool silent = store->members[rank].presence == CLAB_PRESENT; // it did not say farewell
     lose(store, rank, status || silent ? CLAB_LOST : CLAB_LEFT);
-    if (status)
-        end_job(store, node, rank, status);
+    store_verdict_hear(&store->verdict, node, rank, status, clab_now());
     return CLAB_OK;
 }
 
@@ -345,7 +335,7 @@ static void note_done(struct store *store, int member)
     for (int i = store->job.nranks; i < nmembers(store); i++)
         if (!store->members[i].done)
             return;
-    end_job(store, -1, -1, 0);
+    store_verdict_give(&store->verdict, -1, -1, 0);
 }
 
 static int hear_node(struct store *store, int member, const struct store_message *message)
@@ -435,19 +425,16 @@ struct store_guest *store_enter(struct store *store, const char *address)
     return guest;
 }
 
-static bool is_lost_with_its_node(const struct store *store, int member, bool unreachable)
-{
-    return unreachable && store->job.nnodes > 0 && is_rank(store, member);
-}
-
 void store_leave(struct store_guest *guest, bool unreachable)
 {
     struct store *store = guest->store;
     if (guest->member >= 0) {
         store->members[guest->member].guest = NULL;
+        if (store->members[guest->member].presence == CLAB_PRESENT && is_rank(store, guest->member))
+            store_verdict_await(&store->verdict, guest->member);
         if (store->members[guest->member].presence == CLAB_PRESENT)
             lose(store, guest->member, CLAB_LOST);
-        if (is_lost_with_its_node(store, guest->member, unreachable))
+        if (unreachable && store->job.nnodes > 0 && is_rank(store, guest->member)) // so is its node
             lose(store, store->job.nranks + node_of(store, guest->member), CLAB_LOST);
     }
     store_block_release(guest->block);
@@ -469,9 +456,19 @@ bool store_is_over(const struct store_guest *guest)
 
 // ---- the store -----------------------------------------------------------------------------------------------
 
+double store_next(const struct store *store)
+{
+    return store->verdict.until;
+}
+
+void store_look(struct store *store)
+{
+    store_verdict_look(&store->verdict, clab_now());
+}
+
 bool store_has_ended(const struct store *store)
 {
-    return store->has_ended;
+    return store->verdict.is_given;
 }
 
 void store_destroy(struct store *store)
@@ -490,6 +487,7 @@ struct store *store_create(const struct store_job *job)
         return NULL;
     store->job = *job;
     store->patient_until = clab_now() + STORE_PATIENCE;
+    store_verdict_init(&store->verdict);
     store->meetings = store_meetings_create(job->nranks, (int)members, answer_member, store);
     if (!store->meetings) {
         free(store);

@@ -5,7 +5,7 @@
 //   store_message  what is said on a connection          store_client   a member's end of it
 //   store_meeting  exchanges among members               store_server   sockets and poll(2); store_start: the process
 //   store_socket   addresses, and TCP's options          store_pulse    whether a host still answers
-//   store_refusals who was refused, for node 0's log
+//   store_refusals who was refused, for node 0's log      store_verdict  whose failure ends a job of several nodes
 //   store          guests, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
 //
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
@@ -55,6 +55,10 @@ bool store_has_joined(const struct store_guest *guest);
 bool store_is_over(const struct store_guest *guest);
 // The job is: nobody is to be waited for much longer.
 bool store_has_ended(const struct store *store);
+
+// What is to be decided by now, though nobody has said anything, is; and clab_now() when that is next, or INFINITY.
+void store_look(struct store *store);
+double store_next(const struct store *store);
 
 // The first of the ranks of `node`: the first nodes have one more, where nnodes does not divide nranks.
 static inline int store_first_rank(int nranks, int nnodes, int node)

@@ -190,7 +190,7 @@ static void look_after(struct line *line)
 
 static int wait_ms(const struct server *server)
 {
-    double at = server->end_at;
+    double at = fmin(server->end_at, store_next(server->store));
     for (int i = 0; i < server->nlines; i++) {
         const struct line *line = &server->lines[i];
         at = fmin(at, store_has_joined(line->guest) ? fmin(line->until, line->pulse.next) : line->until);
@@ -245,6 +245,7 @@ static void step(struct server *server)
     if (server->fds[OF_LISTENER].revents)
         accept_some(server);
     server->is_orphan |= server->fds[OF_LIFELINE].revents != 0;
+    store_look(server->store);
     look_after_all(server);
     if (store_has_ended(server->store) && isinf(server->end_at))
         server->end_at = clab_now() + LAST_SECONDS;

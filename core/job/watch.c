@@ -38,6 +38,7 @@ struct watch {
     int running;
     bool is_over;   // the other nodes have ended, too, or are not waited for
     int status;     // of the job; 0 until a rank fails
+    int failed;     // the first of our ranks that has, or -1
     int told;       // the signal by which the launcher was told to end, or 0
     bool cut_short; // a rank was killed in the midst of an operation
     unsigned long oom_kills; // at the start
@@ -132,6 +133,7 @@ static void note_end(struct watch *watch, int i, int status)
     if (status == 0 || watch->status != 0)
         return;
     watch->status = code;
+    watch->failed = rank;
     if (!WIFSIGNALED(status) || WTERMSIG(status) != watch->told)
         log_end(watch, rank, pid, status);
     if (!watch->run->launch->keep_going)
@@ -157,6 +159,13 @@ static void log_other(const struct store_end *end)
         clab_error("node %d is lost: its launcher has ended, or its host does not answer", end->node);
 }
 
+// Ours that has failed first is named already, but the one that made it fail may have been seen after it.
+static bool is_named(const struct watch *watch, const struct store_end *end)
+{
+    return end->node == watch->run->launch->node &&
+           (end->rank == watch->failed || (watch->told && end->status == 128 + watch->told));
+}
+
 // The job is over for all nodes, with the status of the first that has failed.
 static void hear_end(struct watch *watch)
 {
@@ -166,7 +175,7 @@ static void hear_end(struct watch *watch)
     watch->is_over = true;
     if (end.status == 0)
         return;
-    if (end.node != watch->run->launch->node)
+    if (!is_named(watch, &end))
         log_other(&end);
     watch->status = end.status;
     end_job(watch);
@@ -289,6 +298,7 @@ static int watch_open(const struct run *run, struct watch *watch_p)
     sigaddset(&signals, SIGCHLD);
     *watch_p = (struct watch){
         .run = run,
+        .failed = -1,
         .next = INFINITY,
         .oom_kills = clab_machine_oom_kills(),
         .is_over = !run->nodes.client,
