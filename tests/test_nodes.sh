@@ -27,8 +27,9 @@ ended() {
         statuses[k]=$?
     done
     local ms=$(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))
-    why="statuses ${statuses[*]} after $ms ms: $(tail -n 5 "$scratch"/out.? "$scratch"/err.?)"
-    [ "${statuses[*]}" = "$2 $3" ] && [ $ms -lt $(($1 * 1000)) ]
+    local of="statuses ${statuses[*]} after $ms ms: $(tail -n 5 "$scratch"/out.? "$scratch"/err.?)"
+    why="not the statuses $2 $3: $of" && [ "${statuses[*]}" = "$2 $3" ] || return 1
+    why="not within $1 s: $of" && [ $ms -lt $(($1 * 1000)) ]
 }
 
 # Processes that are `sleep 60`: by /proc, since pgrep is not everywhere.
@@ -119,12 +120,13 @@ waits_for_the_slower_node() {
     ended 3 4 4 && says err.0 'rank 1 of node 1 has failed with status 4'
 }
 tells_survivors_of_a_killed_rank() {
-    # Rank 3 dies when rank 0 has begun to print: all are in the job then.
-    rm -f "$scratch/out.0"
-    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] || { until [ -s "$0" ]; do sleep 0.1; done; kill -9 $$; } & exec "$@"' \
+    # Rank 3 dies when rank 0 has begun to print: all are in the job then. It is timed from rank 3's end on.
+    local mark=$scratch/killed
+    rm -f "$scratch/out.0" "$mark"
+    both -n 4 --backend shm -- sh -c '[ $RANK != 3 ] ||
+            { until [ -s "$0" ]; do sleep 0.1; done; : >"${0%/*}/killed"; kill -9 $$; } & exec "$@"' \
         "$scratch/out.0" "$commlab" bench allreduce -n 4 --seconds 20s
-    local i
-    for ((i = 0; i < 300; i++)); do [ -s "$scratch/out.0" ] && break || sleep 0.1; done # it is timed from there on
+    until [ -e "$mark" ] || ! kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.02; done
     ended 5 137 137 && says err.0 'rank 0: .*rank 3 has ended' &&
         says err.0 'rank 3 of node 1 has failed with status 137' && leaves_nothing
 }

@@ -172,6 +172,7 @@ void clab_table_print_header(const struct clab_table *table, FILE *out)
             fprintf(out, " %*s", column->width, unit);
     }
     fputc('\n', out);
+    fflush(out); // as rows are: the first may take long
 }
 
 void clab_table_print_row(const struct clab_table *table, int row, FILE *out)
