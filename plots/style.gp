@@ -48,15 +48,15 @@ set bars 0.5
 # Sizes by powers of 8 from 8 B: "8 B", "4 KiB", "2 MiB". Durations by decades: "10 µs". Set once, for all figures.
 size_text(bytes) = bytes >= 2**30 ? sprintf("%.4g GiB", bytes / 2.0**30) : bytes >= 2**20 ? sprintf("%.4g MiB", bytes / 2.0**20) \
     : bytes >= 1024 ? sprintf("%.4g KiB", bytes / 1024.0) : sprintf("%g B", bytes)
-time_text(s) = s >= 1 ? sprintf("%.3g s", s) : s >= 1e-3 ? sprintf("%.3g ms", 1e3 * s) \
+time_text(s) = s >= 1000 ? sprintf("%.0f s", s) : s >= 1 ? sprintf("%.3g s", s) : s >= 1e-3 ? sprintf("%.3g ms", 1e3 * s) \
     : s >= 1e-6 ? sprintf("%.3g µs", 1e6 * s) : sprintf("%.3g ns", 1e9 * s)
 factor_text(f) = sprintf(f >= 10 ? "%.0f" : "%.1f", f)
 size_axis = "set logscale x 2; set xtics ("
 do for [i = 1:11] { size_axis = size_axis.sprintf("%s'%s' %d", i > 1 ? ", " : "", size_text(8**i), 8**i) }
 size_axis = size_axis.")"
 time_axis = "set logscale y 10; set ytics ("
-do for [i = -9:2] {
-    time_axis = time_axis.sprintf("%s'%s' 1e%d", i > -9 ? ", " : "", time_text(10.0**i * 1.000001), i)
+do for [i = -9:6] {
+    time_axis = time_axis.sprintf("%s'%s' 1e%d", i > -9 ? ", " : "", time_text(10.0**i * 1.0000001), i)
     do for [j = 2:9] { time_axis = time_axis.sprintf(", '' %de%d 1", j, i) }
 }
 time_axis = time_axis.")"
@@ -64,13 +64,13 @@ time_axis = time_axis.")"
 fine_time_axis = "set logscale y 10; set ytics ("
 do for [i = -9:2] {
     do for [j = 1:9] { fine_time_axis = fine_time_axis.sprintf("%s'%s' %de%d %d", i > -9 || j > 1 ? ", " : "", \
-        j == 1 || j == 2 || j == 5 ? time_text(j * 10.0**i * 1.000001) : "", j, i, !(j == 1 || j == 2 || j == 5)) }
+        j == 1 || j == 2 || j == 5 ? time_text(j * 10.0**i * 1.0000001) : "", j, i, !(j == 1 || j == 2 || j == 5)) }
 }
 fine_time_axis = fine_time_axis.")"
 # The same for the other axis, and without labels, for panels side by side.
 time_axis_x = "set logscale x 10; set xtics (".substr(time_axis, strstrt(time_axis, "(") + 1, strlen(time_axis))
 unlabelled_time_axis = "set logscale y 10; set ytics ("
-do for [i = -9:2] { unlabelled_time_axis = unlabelled_time_axis.sprintf("%s'' 1e%d", i > -9 ? ", " : "", i) }
+do for [i = -9:6] { unlabelled_time_axis = unlabelled_time_axis.sprintf("%s'' 1e%d", i > -9 ? ", " : "", i) }
 unlabelled_time_axis = unlabelled_time_axis.")"
 
 # ---- what the data says of itself ------------------------------------------------------------------------------------

@@ -25,7 +25,11 @@ net_of(i) = system(sprintf("echo '%s' | cut -d, -f2", word(maps, i)))
 style_of(name) = sum [i = 1:words(winners)] (word(winners, i) eq name ? i : 0)
 colour_of(name) = style_of(name) > 0 ? colours[1 + (style_of(name) - 1) % 10] : "#a0a0a0"
 number_of(name) = int(real("0x".colour_of(name)[2:7]))
-dash_of(k) = style_of(word(everyone, k)) > 0 ? 1 : 2 + k % 4
+# Those that are nowhere the best are grey, in two shades of four dashes each.
+is_best(k) = style_of(word(everyone, k)) > 0
+before(k) = k > 1 ? sum [j = 1:k - 1] (!is_best(j)) : 0
+dash_of(k) = is_best(k) ? 1 : 2 + before(k) % 4
+shade_of(k) = is_best(k) ? colour_of(word(everyone, k)) : before(k) / 4 % 2 ? "#606060" : "#a0a0a0"
 drawn = int(number(system(sprintf("sed -n 's/^# times of: \\([0-9]*\\).*/\\1/p' '%s'", csv))))
 drawn = drawn > 0 ? drawn : int(number(word(ranks, R)))
 
@@ -61,10 +65,10 @@ octaves = log(last_bytes / first_bytes) / log(2)
 room = octaves * (N > 1 ? 0.16 : 0.075)
 fits(from, to, name) = log(real(to) / from) / log(2) > room * strlen(name) / 10.0
 
-# Crossovers and their sizes, on two heights, since they may be close to each other.
+# Crossovers and their sizes, of neighbours on two sides, since they may be close to each other: right below, left above.
 marks = changes == 0 ? "" : ", '< '.crossings using 1:2 with points pointtype 7 pointsize 1.1 linecolor rgb '#000000' title 'crossover'"
 do for [i = 0:(changes > 1 ? 1 : changes - 1)] {
-    marks = marks.sprintf(", '< '.crossings using 1:2:(size_text($1)) every 2::%d with labels left offset 0.8, %.1f font ',10' notitle", i, -0.7 - 1.1 * i)
+    marks = marks.sprintf(", '< '.crossings using 1:2:(size_text($1)) every 2::%d with labels %s font ',10' notitle", i, i ? "right offset -0.8, 0.7" : "left offset 0.8, -0.7")
 }
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
@@ -95,7 +99,7 @@ do for [terminal in terminals] {
         set bmargin at screen N > 1 ? 1 - (95.0 + 300 * row + 215) / height : 0.56
         if (N > 1) { set title sprintf("%s on %s", nice(collective_of(i)), net_of(i)) offset 0, -0.4 }
         set ylabel (column == 0 ? "ranks" : "") offset label_offset
-        set xlabel (N > 1 ? "" : "bytes of the buffer") offset 0, 0.3
+        set xlabel (i + 1 < shown && N > 1 ? "" : "bytes of the buffer") offset 0, 0.3
         plot intervals(i) using (sqrt($2 * $3)):1:2:3:($1 - 0.47):($1 + 0.47):(number_of(strcol(4))) with boxxyerror \
                  linecolor rgb variable notitle, \
              intervals(i) using (fits($2, $3, strcol(4)) ? sqrt($2 * $3) : NaN):1:(nice(strcol(4))) with labels font ',10' notitle
@@ -113,7 +117,7 @@ do for [terminal in terminals] {
         set ylabel sprintf("time among %d ranks", drawn) offset label_offset
         set xlabel "bytes of the buffer" offset 0, 0.3
         set key at screen 0.80, screen 0.47 left top
-        plot for [k = 1:words(everyone)] times(word(everyone, k)) using 5:6 with lines linecolor rgb colour_of(word(everyone, k)) \
+        plot for [k = 1:words(everyone)] times(word(everyone, k)) using 5:6 with lines linecolor rgb shade_of(k) \
                  dashtype dash_of(k) linewidth 2 title nice(word(everyone, k)) @marks
     }
     unset multiplot
