@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "command.h"
 #include "job/job.h"
@@ -227,17 +228,6 @@ static int resolve_ranks(struct bench_options *o)
     return CLAB_EINVAL;
 }
 
-// Whether a list of names with commas has the name.
-static bool has_name(const char *list, const char *name)
-{
-    for (size_t length; *list; list += length + (list[length] == ',')) {
-        length = strcspn(list, ",");
-        if (length == strlen(name) && !strncmp(list, name, length))
-            return true;
-    }
-    return false;
-}
-
 static int resolve_backend(struct bench_options *o)
 {
     const char *job = getenv("CLAB_BACKEND");
@@ -248,7 +238,7 @@ static int resolve_backend(struct bench_options *o)
         clab_error("--trace FILE is of one job, and each of several backends has its own: name one --backend");
         return CLAB_EINVAL;
     }
-    if (o->has_provider && !is_open && !has_name(names, "ofi")) {
+    if (o->has_provider && !is_open && !clab_list_has(names, "ofi")) {
         clab_error("--provider is of ofi, and --backend is %s: add --backend ofi, or drop it", names);
         return CLAB_EINVAL;
     }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "comm/comm.h"
 
@@ -153,11 +154,13 @@ static int add_algorithm(const struct bench_options *options, struct bench_row r
 // The names of a list with commas, one by one; false at its end.
 static bool take_name(const char **list_p, char name[BENCH_NAME])
 {
-    *list_p += strspn(*list_p, ",");
-    const size_t length = strcspn(*list_p, ",");
-    snprintf(name, BENCH_NAME, "%.*s", (int)length, *list_p);
-    *list_p += length;
-    return length > 0;
+    size_t length = 0;
+    const char *word;
+    while ((word = clab_list_next(list_p, &length)) && !length)
+        continue;
+    if (word)
+        snprintf(name, BENCH_NAME, "%.*s", (int)length, word);
+    return word != NULL;
 }
 
 static int add_algorithms(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)

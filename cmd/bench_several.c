@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "child.h"
 #include "report.h"
 
@@ -39,15 +40,13 @@ struct several {
 static int find_backends(struct several *s)
 {
     bool any = false;
-    for (const char *list = s->options->backend_name; *list; list += *list == ',') {
-        const size_t length = strcspn(list, ",");
-        if (length && s->n < MOST) {
+    size_t length;
+    for (const char *word, *rest = s->options->backend_name; s->n < MOST && (word = clab_list_next(&rest, &length));)
+        if (length) {
             any = true;
-            snprintf(s->names[s->n], NAME, "%.*s", length < NAME ? (int)length : NAME - 1, list);
+            snprintf(s->names[s->n], NAME, "%.*s", length < NAME ? (int)length : NAME - 1, word);
             s->n += clab_backend_find(s->names[s->n]) != NULL;
         }
-        list += length;
-    }
     if (s->n)
         return CLAB_OK;
     if (!any)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 
 int bench_find_name(struct bench_names names, const char *flag, const char *text, size_t length)
@@ -27,13 +28,12 @@ int bench_take_list(struct bench_names names, const char *flag, const char *text
     const bool all = !strcmp(text, "all");
     for (int i = 0; i < names.count; i++)
         chosen[i] = all;
-    for (const char *next = text; !all && (next == text || *next);) {
-        const size_t length = strcspn(next, ",");
-        const int i = bench_find_name(names, flag, next, length);
+    size_t length;
+    for (const char *word, *rest = text; !all && (word = clab_list_next(&rest, &length));) {
+        const int i = bench_find_name(names, flag, word, length);
         if (i < 0)
             return CLAB_EINVAL;
         chosen[i] = true;
-        next += length + (next[length] == ',');
     }
     return CLAB_OK;
 }

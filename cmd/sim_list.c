@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "bench.h"
 
 enum { MOST_VALUES = 4096, MOST_RANKS = 1 << 24 };
@@ -41,10 +42,13 @@ static int add_value(const char *flag, size_t value, struct sim_list *list)
     return CLAB_OK;
 }
 
-// LOW-HIGH, or a value; `word` is written to.
-static int add_range(const char *flag, char *word, sim_value_fn *take, int factor, struct sim_list *list)
+// LOW-HIGH, or a value, of `length` bytes.
+static int add_range(const char *flag, const char *text, size_t length, sim_value_fn *take, int factor,
+                     struct sim_list *list)
 {
     size_t low, high;
+    char word[128];
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
     char *dash = strchr(word, '-');
     if (dash)
         *dash = '\0';
@@ -80,11 +84,10 @@ static void sort_and_unite(struct sim_list *list)
 int sim_list_parse(const char *flag, const char *text, sim_value_fn *take, int factor, struct sim_list *list_p)
 {
     struct sim_list list = {0};
-    char *copy = strdup(text), *rest = copy;
-    int err = copy ? CLAB_OK : CLAB_ENOMEM;
-    for (char *word; !err && (word = strsep(&rest, ","));)
-        err = add_range(flag, word, take, factor, &list);
-    free(copy);
+    size_t length;
+    int err = CLAB_OK;
+    for (const char *word; !err && (word = clab_list_next(&text, &length));)
+        err = add_range(flag, word, length, take, factor, &list);
     if (err) {
         free(list.values);
         return err;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "bench.h"
 #include "command.h"
@@ -113,29 +114,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 // ---- who competes --------------------------------------------------------------------------------------------
 
-static bool is_in_list(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (; *list; list += strcspn(list, ","), list += *list == ',')
-        if (strcspn(list, ",") == length && !strncmp(list, name, length))
-            return true;
-    return false;
-}
-
 static const char in_network[] = "in_network";
 
 // Each name is that of an algorithm of some collective that was asked for.
 static int check_algorithms(const struct request *r)
 {
     char there_are[1024] = " all in_network";
-    const char *list = r->algorithms;
     for (int i = 0; clab_algorithms[i]; i++)
         if (r->collectives[clab_algorithms[i]->collective] && !strstr(there_are, clab_algorithms[i]->name))
             strcat(strcat(there_are, " "), clab_algorithms[i]->name);
-    for (; *list; list += strcspn(list, ","), list += *list == ',') {
+    size_t length;
+    for (const char *word, *rest = r->algorithms; (word = clab_list_next(&rest, &length));) {
         char name[64];
         bool known = false;
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(list, ","), list);
+        snprintf(name, sizeof name, "%.*s", (int)length, word);
         for (int i = 0; clab_algorithms[i]; i++)
             known |= r->collectives[clab_algorithms[i]->collective] && !strcmp(clab_algorithms[i]->name, name);
         if (known || !strcmp(name, "all") || !strcmp(name, in_network))
@@ -148,14 +140,14 @@ static int check_algorithms(const struct request *r)
 
 static void add_entries(const struct request *r, struct sweep_line *line)
 {
-    const bool all = is_in_list(r->algorithms, "all");
+    const bool all = clab_list_has(r->algorithms, "all");
     for (int i = 0; clab_algorithms[i] && line->nentries < SWEEP_ALGORITHMS - 1; i++) {
         const struct clab_algorithm *a = clab_algorithms[i];
         const struct clab_problem problem = {a->collective, line->nranks, 0, a->default_lanes, 0, 1, NULL};
-        if (a->collective == line->collective && (all || is_in_list(r->algorithms, a->name)) && a->supports(&problem))
+        if (a->collective == line->collective && (all || clab_list_has(r->algorithms, a->name)) && a->supports(&problem))
             line->entries[line->nentries++] = (struct sweep_entry){a->name, a};
     }
-    if ((all || is_in_list(r->algorithms, in_network)) && line->net->reducer.radix > 0 &&
+    if ((all || clab_list_has(r->algorithms, in_network)) && line->net->reducer.radix > 0 &&
         clab_in_network_supports(line->collective))
         line->entries[line->nentries++] = (struct sweep_entry){in_network, NULL};
 }
@@ -195,19 +187,19 @@ static int add_line(struct request *r, enum clab_collective collective, const st
 
 static int load_nets(struct request *r)
 {
-    char *copy = strdup(r->nets), *rest = copy;
-    int err = copy ? CLAB_OK : CLAB_ENOMEM;
-    for (char *name; !err && (name = strsep(&rest, ","));) {
+    size_t length;
+    for (const char *word, *rest = r->nets; (word = clab_list_next(&rest, &length));) {
         if (r->nloaded == SWEEP_NETS) {
             clab_error("--net: more than %d networks", SWEEP_NETS);
-            err = CLAB_EINVAL;
-        } else {
-            err = clab_net_load(name, &r->loaded[r->nloaded]);
-            r->nloaded += !err;
+            return CLAB_EINVAL;
         }
+        char *name = strndup(word, length);
+        const int err = name ? clab_net_load(name, &r->loaded[r->nloaded]) : CLAB_ENOMEM;
+        free(name);
+        CLAB_TRY(err);
+        r->nloaded++;
     }
-    free(copy);
-    return err;
+    return CLAB_OK;
 }
 
 static int make_lines(struct request *r)

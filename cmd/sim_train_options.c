@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "bench.h"
 #include "command.h"
@@ -222,10 +223,12 @@ static int take_jitter(const char *text, struct train_request *r)
 }
 
 // none, fp16, ... or powersgd:RANK
-static int take_coding(const char *text, struct train_request *r)
+static int take_coding(const char *word, size_t length, struct train_request *r)
 {
     int codec;
     const char *rest;
+    char text[128];
+    snprintf(text, sizeof text, "%.*s", (int)length, word);
     struct train_coding *c = &r->codings[r->ncodings];
     if (r->ncodings == TRAIN_CODINGS)
         return refuse("--compress", text, "one of at most 8");
@@ -240,13 +243,11 @@ static int take_coding(const char *text, struct train_request *r)
 
 static int take_codings(const char *text, struct train_request *r)
 {
-    char *copy = strdup(text), *rest = copy;
-    int err = copy ? CLAB_OK : CLAB_ENOMEM;
+    size_t length;
     r->ncodings = 0;
-    for (char *word; !err && (word = strsep(&rest, ","));)
-        err = take_coding(word, r);
-    free(copy);
-    return err;
+    for (const char *word; (word = clab_list_next(&text, &length));)
+        CLAB_TRY(take_coding(word, length, r));
+    return CLAB_OK;
 }
 
 static int take_compute(const char *text, struct train_request *r)

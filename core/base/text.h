@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A text that is put together piece by piece in room of a fixed size; what does not fit is cut.
+// Texts: one that is put together piece by piece in room of a fixed size, what does not fit being cut; and the words of
+// a list with commas.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct clab_text {
@@ -16,3 +18,10 @@ static inline struct clab_text clab_text_begin(char *at, size_t room)
 }
 
 void clab_text_add(struct clab_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// The next word of a list with commas, *length_p bytes of it, or NULL after the last. *rest_p is the list at first, and
+// goes on. Words may be empty, as two of ",,ring"; so is the only one of an empty list. A comma at the end ends the last.
+const char *clab_list_next(const char **rest_p, size_t *length_p);
+
+// Whether a list with commas has the word.
+bool clab_list_has(const char *list, const char *word);

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #define ATTEMPT_SECONDS 2.0 // to connect to one address, before another is tried
@@ -287,10 +288,10 @@ int store_connect(const char *hosts, int port, double seconds, int *fd_p)
 {
     const double deadline = clab_now() + seconds;
     int err = CLAB_ENOENT;
-    for (size_t length; *hosts; hosts += length + (hosts[length] == ',')) {
+    size_t length;
+    for (const char *word; (word = clab_list_next(&hosts, &length));) {
         char host[CLAB_HOST_BYTES];
-        length = strcspn(hosts, ",");
-        snprintf(host, sizeof host, "%.*s", (int)length, hosts);
+        snprintf(host, sizeof host, "%.*s", (int)length, word);
         err = connect_to_host(host, port, deadline, fd_p);
         if (err == CLAB_OK)
             break;
