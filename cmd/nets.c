@@ -29,14 +29,15 @@ static const struct clab_column columns[] = {
     {"net", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
     {"nodes", NULL, NULL, CLAB_KIND_TEXT, 5, 0, NULL},
     {"ranks", "ranks", "a node", CLAB_KIND_TEXT, 6, 0, NULL},
-    {"alpha_intra", "alpha", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
+    {"alpha_intra", "alpha", NULL, CLAB_KIND_TEXT, 8, 0, "within a node"},
     {"beta_intra", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
-    {"alpha_inter", "alpha", NULL, CLAB_KIND_TEXT, 10, 0, "between nodes"},
+    {"alpha_inter", "alpha", NULL, CLAB_KIND_TEXT, 8, 0, "between nodes"},
     {"beta_inter", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "between nodes"},
     {"title", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
 };
 
-enum { NCOLUMNS = sizeof columns / sizeof *columns };
+// TITLE: what 120 columns leave of a line.
+enum { NCOLUMNS = sizeof columns / sizeof *columns, TITLE = 50 };
 
 static const char *alpha_of(const struct clab_link *link, char text[CLAB_TEXT])
 {
@@ -48,17 +49,45 @@ static const char *beta_of(const struct clab_link *link, char text[CLAB_TEXT])
     return link->present && link->beta > 0 ? clab_rate_text(1 / link->beta, text) : NULL;
 }
 
+// The bytes of the title that go on one line: up to its end, or the last space that is near enough.
+static int bytes_of_line(const char *title)
+{
+    int length = (int)strlen(title);
+    if (length > TITLE)
+        for (length = TITLE; length && title[length] != ' ';)
+            length--;
+    return length ? length : TITLE;
+}
+
+// A line of its own for each piece of the title that the row has no room for.
+static int add_rest(struct clab_table *table, const char *title)
+{
+    int err = CLAB_OK;
+    for (int length; *title && !err; title += length) {
+        struct clab_cell row[NCOLUMNS];
+        char text[TITLE + 1];
+        title += strspn(title, " ");
+        length = bytes_of_line(title);
+        snprintf(text, sizeof text, "%.*s", length, title);
+        for (int i = 0; i < NCOLUMNS; i++)
+            row[i] = clab_cell_text(i < NCOLUMNS - 1 ? "" : text);
+        err = clab_table_add_row(table, row);
+    }
+    return err;
+}
+
 // One that can not be read has had its line: it is left out, and the others are listed.
 static int add_net(struct clab_table *table, const char *name, bool *broken)
 {
     struct clab_net *net;
-    char nodes[CLAB_TEXT], ranks[CLAB_TEXT], text[4][CLAB_TEXT];
+    char nodes[CLAB_TEXT], ranks[CLAB_TEXT], text[4][CLAB_TEXT], title[TITLE + 1];
     if (clab_net_load(name, &net) != CLAB_OK) {
         *broken = true;
         return CLAB_OK;
     }
     snprintf(nodes, sizeof nodes, "%d", net->nodes);
     snprintf(ranks, sizeof ranks, "%d", net->ranks_per_node);
+    snprintf(title, sizeof title, "%.*s", bytes_of_line(net->title), net->title);
     const struct clab_cell row[NCOLUMNS] = {
         clab_cell_text(net->name),
         clab_cell_text(net->nodes ? nodes : "any"),
@@ -67,9 +96,11 @@ static int add_net(struct clab_table *table, const char *name, bool *broken)
         clab_cell_text(beta_of(&net->intra, text[1])),
         clab_cell_text(alpha_of(&net->inter, text[2])),
         clab_cell_text(beta_of(&net->inter, text[3])),
-        clab_cell_text(net->title),
+        clab_cell_text(title),
     };
     int err = clab_table_add_row(table, row);
+    if (!err)
+        err = add_rest(table, net->title + strlen(title));
     clab_net_free(net);
     return err;
 }

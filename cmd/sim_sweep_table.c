@@ -56,6 +56,20 @@ static void add_loss(struct loss *loss, const char *name, double seconds, double
     loss->n++;
 }
 
+// As many of them as `width` columns hold, and how many more there are: "naive/leaders/+1". The first always fits.
+static struct clab_cell names_cell(const struct loss *loss, int width, char text[NAMES])
+{
+    const char *end = loss->names + strlen(loss->names);
+    int more = 0;
+    for (const char *at = end; end - loss->names > width - (more ? 3 : 0) && at > loss->names; at--)
+        if (*at == '/') {
+            end = at;
+            more++;
+        }
+    snprintf(text, NAMES, more ? "%.*s/+%d" : "%.*s", (int)(end - loss->names), loss->names, more);
+    return clab_cell_text(*text ? text : NULL);
+}
+
 static struct clab_cell percent(double part, const struct loss *loss)
 {
     return loss->n ? clab_cell_real(100 * part) : clab_cell_none();
@@ -63,17 +77,20 @@ static struct clab_cell percent(double part, const struct loss *loss)
 
 // ---- the screen ----------------------------------------------------------------------------------------------
 
+// A hundred and twenty columns in all.
+enum { SECOND = 22, CHOSEN = 17 };
+
 static const struct clab_column columns[] = {
-    {"ranks", NULL, NULL, CLAB_KIND_INTEGER, 7, 0, NULL},
-    {"from", NULL, NULL, CLAB_KIND_TEXT, 10, 0, NULL},
-    {"to", NULL, NULL, CLAB_KIND_TEXT, 10, 0, NULL},
-    {"best", NULL, NULL, CLAB_KIND_TEXT, -17, 0, NULL},
-    {"second", "algorithm", NULL, CLAB_KIND_TEXT, -30, 0, "second best"},
-    {"second_loses", "loses", "%", CLAB_KIND_REAL, 8, 1, "second best"},
-    {"second_most", "at most", "%", CLAB_KIND_REAL, 8, 1, "second best"},
-    {"default", "algorithm", NULL, CLAB_KIND_TEXT, -13, 0, "default choice"},
-    {"default_loses", "loses", "%", CLAB_KIND_REAL, 8, 1, "default choice"},
-    {"default_most", "at most", "%", CLAB_KIND_REAL, 8, 1, "default choice"},
+    {"ranks", NULL, NULL, CLAB_KIND_INTEGER, 6, 0, NULL},
+    {"from", NULL, NULL, CLAB_KIND_TEXT, 9, 0, NULL},
+    {"to", NULL, NULL, CLAB_KIND_TEXT, 9, 0, NULL},
+    {"best", NULL, NULL, CLAB_KIND_TEXT, -16, 0, NULL},
+    {"second", "algorithm", NULL, CLAB_KIND_TEXT, -SECOND, 0, "second best"},
+    {"second_loses", "loses", "%", CLAB_KIND_REAL, 7, 1, "second best"},
+    {"second_most", "at most", "%", CLAB_KIND_REAL, 7, 1, "second best"},
+    {"default", "algorithm", NULL, CLAB_KIND_TEXT, -CHOSEN, 0, "default choice"},
+    {"default_loses", "loses", "%", CLAB_KIND_REAL, 7, 1, "default choice"},
+    {"default_most", "at most", "%", CLAB_KIND_REAL, 7, 1, "default choice"},
 };
 
 enum { NCOLUMNS = sizeof columns / sizeof *columns };
@@ -83,7 +100,7 @@ static int add_range(const struct sweep *sweep, const struct sweep_line *line, i
 {
     const int best = line->cells[first].best, last = end < line->ncells ? end : end - 1;
     struct loss second = {0}, chosen = {0};
-    char from[CLAB_TEXT], to[CLAB_TEXT];
+    char from[CLAB_TEXT], to[CLAB_TEXT], seconds[NAMES], choices[NAMES];
     for (int i = first; i < end && best >= 0; i++) {
         const struct sweep_cell *c = &line->cells[i];
         const double least = c->results[best].seconds;
@@ -96,10 +113,10 @@ static int add_range(const struct sweep *sweep, const struct sweep_line *line, i
         clab_cell_text(clab_size_text(sweep_bytes(sweep, line, line->cells[first].count), from)),
         clab_cell_text(clab_size_text(sweep_bytes(sweep, line, line->cells[last].count), to)),
         clab_cell_text(best >= 0 ? line->entries[best].name : NULL),
-        clab_cell_text(*second.names ? second.names : NULL),
+        names_cell(&second, SECOND, seconds),
         percent(second.sum / second.n, &second),
         percent(second.most, &second),
-        clab_cell_text(*chosen.names ? chosen.names : NULL),
+        names_cell(&chosen, CHOSEN, choices),
         percent(chosen.sum / chosen.n, &chosen),
         percent(chosen.most, &chosen),
     };

@@ -137,10 +137,10 @@ static int print_step(const struct train_request *r, const struct train_row *row
 }
 
 static const struct clab_column bucket_columns[] = {
-    {"bucket", NULL, NULL, CLAB_KIND_INTEGER, 6, 0, NULL},   {"size", NULL, NULL, CLAB_KIND_TEXT, 10, 0, NULL},
-    {"ready", NULL, "ms", CLAB_KIND_REAL, 10, 3, NULL},      {"begin", NULL, "ms", CLAB_KIND_REAL, 10, 3, NULL},
-    {"end", NULL, "ms", CLAB_KIND_REAL, 10, 3, NULL},        {"exposed", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},
-    {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -17, 0, NULL}, {"layers", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
+    {"bucket", NULL, NULL, CLAB_KIND_INTEGER, 6, 0, NULL},   {"size", NULL, NULL, CLAB_KIND_TEXT, 9, 0, NULL},
+    {"ready", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},       {"begin", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},
+    {"end", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},         {"exposed", NULL, "ms", CLAB_KIND_REAL, 8, 3, NULL},
+    {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -16, 0, NULL}, {"layers", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
 };
 
 static int add_bucket(const struct train_request *r, const struct train_row *row, int i, struct clab_table *table)
@@ -149,7 +149,7 @@ static int add_bucket(const struct train_request *r, const struct train_row *row
     const char *first = r->model->layers[row->plan.first_layer[i]].name;
     const char *last = r->model->layers[row->plan.last_layer[i]].name;
     char size[CLAB_TEXT], layers[2 * CLAB_MODEL_NAME + 8];
-    snprintf(layers, sizeof layers, strcmp(first, last) ? "%s ... %s" : "%s", first, last);
+    snprintf(layers, sizeof layers, strcmp(first, last) ? "%s .. %s" : "%s", first, last);
     return clab_table_add_row(table, (const struct clab_cell[]){
                                          clab_cell_integer(i + 1),
                                          clab_cell_text(clab_size_text(row->plan.buckets[i].bytes, size)),
@@ -183,19 +183,19 @@ static int print_buckets(const struct train_request *r, const struct train_row *
 // ---- many rows -----------------------------------------------------------------------------------------------
 
 static const struct clab_column columns[] = {
-    {"ranks", NULL, NULL, CLAB_KIND_INTEGER, 7, 0, NULL},
+    {"ranks", NULL, NULL, CLAB_KIND_INTEGER, 6, 0, NULL},
     {"buckets", NULL, NULL, CLAB_KIND_TEXT, 9, 0, NULL},
     {"overlap", NULL, NULL, CLAB_KIND_TEXT, -7, 0, NULL},
     {"compress", NULL, NULL, CLAB_KIND_TEXT, -11, 0, NULL},
-    {"step", "median", "ms", CLAB_KIND_REAL, 10, 3, "step"},
-    {"p95", NULL, "ms", CLAB_KIND_REAL, 10, 3, "step"},
-    {"p99", NULL, "ms", CLAB_KIND_REAL, 10, 3, "step"},
-    {"computation", "computes", "ms", CLAB_KIND_REAL, 10, 3, NULL},
-    {"communication", "all", "ms", CLAB_KIND_REAL, 10, 3, "communication"},
-    {"exposed", NULL, "ms", CLAB_KIND_REAL, 10, 3, "communication"},
+    {"step", "median", "ms", CLAB_KIND_REAL, 9, 3, "step"},
+    {"p95", NULL, "ms", CLAB_KIND_REAL, 8, 3, "step"},
+    {"p99", NULL, "ms", CLAB_KIND_REAL, 8, 3, "step"},
+    {"computation", "computes", "ms", CLAB_KIND_REAL, 9, 3, NULL},
+    {"communication", "all", "ms", CLAB_KIND_REAL, 9, 3, "communication"},
+    {"exposed", NULL, "ms", CLAB_KIND_REAL, 9, 3, "communication"},
     {"hidden", NULL, "%", CLAB_KIND_REAL, 6, 1, "communication"},
-    {"sent", NULL, "a rank", CLAB_KIND_TEXT, 10, 0, "communication"},
-    {"efficiency", "scaling", "%", CLAB_KIND_REAL, 7, 1, NULL},
+    {"sent", NULL, "a rank", CLAB_KIND_TEXT, 9, 0, "communication"},
+    {"efficiency", "scales", "%", CLAB_KIND_REAL, 6, 1, NULL},
 };
 
 static int add_row(const struct train_row *row, struct clab_table *table)

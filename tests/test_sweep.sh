@@ -24,6 +24,15 @@ marks_one_best_which_is_fastest() {
     [ -z "$why" ]
 }
 
+# Of all lines but those that name a network, whose title is as long as it is.
+fits_120_columns() {
+    sweeps --net gcp-a3 --ranks 2-256 || return 1
+    why=$(grep -v '^# allreduce of' "$scratch/out" | awk 'length > 120')
+    grep -q 'naive/leaders/+1' "$scratch/out" && [ -z "$why" ] || return 1
+    why=$("$commlab" nets | awk 'length > 120')
+    [ "$("$commlab" nets | grep -c .)" -gt 15 ] && [ -z "$why" ]
+}
+
 prices_what_sim_prices() {
     sweeps --algo ring || return 1
     "$commlab" sim allreduce --algo ring --net dgx-h100 --ranks 64 --bytes 1M --json >"$scratch/one"
@@ -54,7 +63,7 @@ draws_the_map() {
 }
 
 check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
-    leaves_out_ranks_without_room
+    fits_120_columns leaves_out_ranks_without_room
 check_with 'inih jansson' prices_what_sim_prices
 check_with 'inih gnuplot' draws_the_map
 check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong'" --algo rong --net 10gbe --csv "$scratch/refused"

@@ -50,6 +50,14 @@ goes_from_one_rank_to_131072() {
         [ "$(column efficiency_pct | sort -gr)" = "$why" ]
 }
 
+fits_120_columns() {
+    curve --ranks 8,131072 --overlap all --compress powersgd:16 || return 1
+    why=$(awk 'length > 120' "$scratch/out")
+    [ -z "$why" ] && run 0 --net dgx-h100 --timeline || return 1
+    why=$(awk 'length > 120' "$scratch/out")
+    grep -q 'stage4.others.1.conv1 .. stage4.first.conv2' "$scratch/out" && [ -z "$why" ]
+}
+
 says_which_clocks_it_used() {
     curve --ranks 4,2048 --jitter lognormal:5% --steps 20 || return 1
     why=$(column clocks)
@@ -108,7 +116,7 @@ refuses_stragglers_that_are_not_there() { refuses 1 "--straggler 8: of 8 ranks" 
 refuses_more_ranks_than_fit() { refuses 1 "fewer than the 16 ranks" --net pcie4 --ranks 16; }
 
 check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_the_step overlaps_are_no_slower_than_none \
-    goes_from_one_rank_to_131072 says_which_clocks_it_used repeats_itself takes_a_measured_time \
+    goes_from_one_rank_to_131072 says_which_clocks_it_used fits_120_columns repeats_itself takes_a_measured_time \
     names_the_buckets_that_can_be_seen wants_a_rate_or_a_time names_the_line_of_a_malformed_model \
     refuses_an_unknown_algorithm refuses_stragglers_that_are_not_there refuses_more_ranks_than_fit
 check_with 'inih jansson' prints_json
