@@ -144,7 +144,8 @@ static void add_entries(const struct request *r, struct sweep_line *line)
     for (int i = 0; clab_algorithms[i] && line->nentries < SWEEP_ALGORITHMS - 1; i++) {
         const struct clab_algorithm *a = clab_algorithms[i];
         const struct clab_problem problem = {a->collective, line->nranks, 0, a->default_lanes, 0, 1, NULL};
-        if (a->collective == line->collective && (all || clab_list_has(r->algorithms, a->name)) && a->supports(&problem))
+        const bool asked = all || clab_list_has(r->algorithms, a->name);
+        if (asked && a->collective == line->collective && a->supports(&problem))
             line->entries[line->nentries++] = (struct sweep_entry){a->name, a};
     }
     if ((all || clab_list_has(r->algorithms, in_network)) && line->net->reducer.radix > 0 &&
