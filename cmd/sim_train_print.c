@@ -138,7 +138,7 @@ static int print_step(const struct train_request *r, const struct train_row *row
 
 static const struct clab_column bucket_columns[] = {
     {"bucket", NULL, NULL, CLAB_KIND_INTEGER, 6, 0, NULL},   {"size", NULL, NULL, CLAB_KIND_TEXT, 9, 0, NULL},
-    {"ready", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},       {"begin", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},
+    {"ready", NULL, "ms", CLAB_KIND_REAL, 8, 3, NULL},       {"begin", NULL, "ms", CLAB_KIND_REAL, 8, 3, NULL},
     {"end", NULL, "ms", CLAB_KIND_REAL, 9, 3, NULL},         {"exposed", NULL, "ms", CLAB_KIND_REAL, 8, 3, NULL},
     {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -16, 0, NULL}, {"layers", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
 };
