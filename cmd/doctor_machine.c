@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/err.h"
 #include "base/machine.h"
 #include "base/units.h"
@@ -33,32 +34,13 @@ static void add_cores(struct doctor *doctor, const struct clab_machine *machine)
 
 // ---- containers ----------------------------------------------------------------------------------------------
 
-// The limit in cores: version 2's "QUOTA PERIOD" or "max PERIOD", version 1's two files; 0: none.
-static double cpu_limit(const struct doctor *doctor)
-{
-    char text[64];
-    double quota = 0, period = 0;
-    if (doctor_read(doctor, text, sizeof text, "/sys/fs/cgroup/cpu.max"))
-        return sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0 ? quota / period : 0;
-    quota = (double)doctor_read_number(doctor, -1, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    period = (double)doctor_read_number(doctor, 0, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    return quota > 0 && period > 0 ? quota / period : 0;
-}
-
-// In bytes; 0: none. Version 1 says a number near 2^63 where there is none.
-static size_t memory_limit(const struct doctor *doctor)
-{
-    long long bytes = doctor_read_number(doctor, 0, "/sys/fs/cgroup/memory.max");
-    if (!bytes)
-        bytes = doctor_read_number(doctor, 0, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    return bytes > 0 && bytes < INT64_MAX / 2 ? (size_t)bytes : 0;
-}
-
 static void add_container(struct doctor *doctor, const struct clab_machine *machine)
 {
-    const double cores = cpu_limit(doctor);
-    const size_t bytes = memory_limit(doctor);
+    struct clab_cgroup cgroup;
     char text[CLAB_TEXT];
+    clab_cgroup_read(doctor->root, &cgroup);
+    const double cores = cgroup.cores;
+    const size_t bytes = cgroup.memory_bytes;
     if (cores > 0 && cores < machine->cores) {
         doctor_add(doctor, DOCTOR_WARNING, "container",
                    "its quota is %.3g cores of %d: ranks are stopped when it is spent, and times are spoilt", cores,

@@ -160,6 +160,7 @@ plant() {
     put proc/driver/nvidia/version 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.0.fake  Tue Nov  4 2025'
     put proc/sys/net/ipv4/tcp_congestion_control cubic
     put proc/sys/kernel/osrelease 5.4.0-generic
+    put proc/self/cgroup 0::/
     put sys/fs/cgroup/cpu.max '150000 100000'
     put sys/devices/system/clocksource/clocksource0/current_clocksource hpet
     mkdir -p "$tree/dev/shm"
@@ -203,6 +204,35 @@ says_that_a_quota_stops_ranks() {
     with -- run 0 --root "$tree" || return 1
     finds '  warning  clock source: hpet' || return 1
     [ "$(nproc)" -lt 2 ] || finds '  warning  container: its quota is 1.5 cores of '
+}
+# Its own group has memory for itself, and shares the cores of the group above.
+reads_the_limits_of_its_own_group() {
+    put new/proc/self/cgroup 0::/user.slice/job.scope
+    put new/sys/fs/cgroup/user.slice/cpu.max '50000 100000'
+    put new/sys/fs/cgroup/user.slice/memory.max 3221225472
+    put new/sys/fs/cgroup/user.slice/job.scope/cpu.max 'max 100000'
+    put new/sys/fs/cgroup/user.slice/job.scope/memory.max 2147483648
+    put new/sys/fs/cgroup/user.slice/other.scope/memory.max 1073741824
+    with -- run 0 --root "$tree/new" && finds 'container: its quota is 0.5 cores' 'container: its memory ends at 2 GiB'
+}
+reads_the_limits_of_groups_of_version_1() {
+    put old/proc/self/cgroup '4:memory:/job'
+    printf '%s\n' 2:cpu,cpuacct:/job 0::/ >>"$tree/old/proc/self/cgroup"
+    put old/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us 40000
+    put old/sys/fs/cgroup/cpu/job/cpu.cfs_period_us 100000
+    put old/sys/fs/cgroup/cpu/cpu.cfs_quota_us -1
+    put old/sys/fs/cgroup/memory/memory.limit_in_bytes 9223372036854771712
+    put old/sys/fs/cgroup/memory/job/memory.limit_in_bytes 3221225472
+    with -- run 0 --root "$tree/old" && finds 'container: its quota is 0.4 cores' 'container: its memory ends at 3 GiB'
+}
+# In a container without a namespace of its own the path is the host's; what is mounted is the container's group.
+reads_the_limits_of_a_group_whose_path_is_outside() {
+    put inside/proc/self/cgroup 4:memory:/docker/0123abcd
+    printf '%s\n' 0::/../other >>"$tree/inside/proc/self/cgroup"
+    put inside/sys/fs/cgroup/memory/memory.limit_in_bytes 4294967296
+    put inside/sys/fs/cgroup/cpu.max '30000 100000'
+    put inside/sys/fs/other/cpu.max '10000 100000'
+    with -- run 0 --root "$tree/inside" && finds 'container: its quota is 0.3 cores' 'container: its memory ends at 4 GiB'
 }
 says_that_the_driver_is_not_installed() {
     rm "$tree/proc/driver/nvidia/version"
@@ -297,7 +327,8 @@ check_each describes_eight_gpus counts_links_between_pairs says_which_pairs_may_
     says_what_keeps_programs_from_a_device ends_with_1_for_a_lost_device ends_with_1_where_libraries_and_module_differ \
     ends_where_the_driver_hangs outlives_a_driver_that_crashes
 plant
-check_each reads_cards_and_infiniband_of_a_tree says_that_a_quota_stops_ranks
+check_each reads_cards_and_infiniband_of_a_tree says_that_a_quota_stops_ranks reads_the_limits_of_its_own_group \
+    reads_the_limits_of_groups_of_version_1 reads_the_limits_of_a_group_whose_path_is_outside
 if has_no_nvidia; then
     check_each says_that_the_driver_is_not_installed says_that_a_container_lacks_the_driver_s_library
 else

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/err.h"
 #include "base/reduce.h"
 #include "base/units.h"
@@ -106,10 +107,10 @@ size_t clab_machine_last_cache_bytes(void)
 // The machine's memory, or what a container leaves of it.
 static size_t memory_bytes(void)
 {
-    size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE), limit;
-    char text[32];
-    read_line("/sys/fs/cgroup/memory.max", text, sizeof text);
-    return clab_parse_size(text, &limit) == CLAB_OK && limit < bytes ? limit : bytes;
+    const size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    struct clab_cgroup cgroup;
+    clab_cgroup_read("", &cgroup);
+    return cgroup.memory_bytes && cgroup.memory_bytes < bytes ? cgroup.memory_bytes : bytes;
 }
 
 static size_t meminfo_bytes(const char *key)
