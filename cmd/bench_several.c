@@ -30,7 +30,7 @@ struct several {
     char **argv;
     char names[MOST][NAME];
     int n;
-    char folder[32];
+    char folder[PATH_MAX];
     struct report_data rounds[MOST][ROUNDS];
     struct clab_table table; // of all backends
 };
@@ -78,7 +78,7 @@ static int run_bench(const struct several *s, const char *backend, const char *c
 
 static int run_one(struct several *s, int backend, int round)
 {
-    char csv[64];
+    char csv[PATH_MAX + 16];
     int status = -1;
     snprintf(csv, sizeof csv, "%s/%d.csv", s->folder, backend);
     if (isatty(STDERR_FILENO))
@@ -318,21 +318,17 @@ static int run(struct several *s)
 
 int bench_several(const struct bench_options *options, int argc, char **argv)
 {
-    struct several s = {.options = options, .argc = argc, .argv = argv, .folder = "/tmp/commlab-bench-XXXXXX"};
-    char path[64];
-    if (!mkdtemp(s.folder)) {
-        clab_error("can not make a folder in /tmp: %m");
-        return CLAB_ESYS;
-    }
+    struct several s = {.options = options, .argc = argc, .argv = argv};
     child_watch();
-    const int err = run(&s), ended_by = child_unwatch();
-    for (int b = 0; b < MOST; b++) {
-        snprintf(path, sizeof path, "%s/%d.csv", s.folder, b);
-        unlink(path);
+    int err = child_folder_make(s.folder);
+    if (!err) {
+        err = run(&s);
+        child_folder_remove(s.folder);
+    }
+    const int ended_by = child_unwatch();
+    for (int b = 0; b < MOST; b++)
         for (int round = 0; round < ROUNDS; round++)
             report_data_free(&s.rounds[b][round]);
-    }
-    rmdir(s.folder);
     clab_table_free(&s.table);
     if (ended_by)
         raise(ended_by);

@@ -3,14 +3,17 @@
 
 #include "child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 
 static volatile sig_atomic_t child, ended_by;
 
@@ -52,6 +55,30 @@ void child_note(int status)
     for (int i = 0; i < NSIGNALS; i++)
         if (status == 128 + signals[i])
             ended_by = signals[i];
+}
+
+int child_folder_make(char path_p[PATH_MAX])
+{
+    const char *base = getenv("TMPDIR");
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s/commlab-XXXXXX", base && *base ? base : "/tmp");
+    if (n >= (int)sizeof path || !mkdtemp(path)) {
+        clab_error("can not make a folder %s: %m; TMPDIR names where", path);
+        return CLAB_EIO;
+    }
+    memcpy(path_p, path, (size_t)n + 1);
+    return CLAB_OK;
+}
+
+void child_folder_remove(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
 }
 
 int child_wait(pid_t pid, int *status_p)

@@ -3,6 +3,7 @@
 // - Who ends us ends the child under way, whose launcher ends its ranks; then we clean up, and go as we always do.
 #pragma once
 
+#include <limits.h>
 #include <sys/types.h>
 
 // From here on signals that would end us are noted, and passed on to the child.
@@ -11,6 +12,13 @@ void child_watch(void);
 int child_unwatch(void);
 // The signal that has come since child_watch, or 0.
 int child_ended_by(void);
+
+// A new folder for what children write, below TMPDIR or else /tmp. Made after child_watch and removed before who ends us
+// is answered, it is never left behind.
+//   errors: CLAB_EIO (logged)
+int child_folder_make(char path_p[PATH_MAX]);
+// With the files that are in it.
+void child_folder_remove(const char *path);
 
 // Run this program with `words` (NULL ends them; the first is "commlab"), its output thrown away, what it complains of
 // shown. *status_p is waitpid's.

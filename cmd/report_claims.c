@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <glob.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,7 +176,7 @@ static double price(const struct report_claims *claims, int row, const char *com
     const bool is_lab = !strncmp(command, "lab ", 4);
     struct lab_words words = {0};
     struct report_data data;
-    char file[4096], *argv[LAB_MAX_WORDS + 5] = {"commlab"};
+    char file[PATH_MAX + 16], *argv[LAB_MAX_WORDS + 5] = {"commlab"};
     int n = 1, status = 0;
     double value = NAN;
     snprintf(file, sizeof file, "%s%s", folder, is_lab ? "" : "/priced.csv");
@@ -199,13 +200,13 @@ static double price(const struct report_claims *claims, int row, const char *com
 static double model_value(const struct report_claims *claims, int row)
 {
     const char *before = cell(claims, row, "before"), *after = cell(claims, row, "after");
-    char folder[] = "/tmp/commlab-claims-XXXXXX";
-    if (!*before || !mkdtemp(folder))
+    char folder[PATH_MAX];
+    if (!*before || child_folder_make(folder) != CLAB_OK)
         return NAN;
     double value = price(claims, row, before, folder);
     if (*after)
         value /= price(claims, row, after, folder);
-    rmdir(folder);
+    child_folder_remove(folder);
     return value;
 }
 
@@ -278,8 +279,12 @@ int report_claims_load(const char *root, const struct report_section *sections, 
     CLAB_TRY(report_data_load(path, &claims.data));
     claims.verdicts = calloc((size_t)claims.data.nrows, sizeof *claims.verdicts);
     int err = claims.verdicts ? CLAB_OK : CLAB_ENOMEM;
-    for (int row = 0; !err && row < claims.data.nrows; row++)
+    child_watch();
+    for (int row = 0; !err && row < claims.data.nrows && !child_ended_by(); row++)
         err = judge_claim(&claims, row, root, sections, n);
+    const int ended_by = child_unwatch();
+    if (ended_by)
+        raise(ended_by);
     if (err)
         report_claims_free(&claims);
     else

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "child.h"
 
-enum { WORDS = 32, PATH = 64, ROUNDS = 2 };
+enum { WORDS = 32, ROUNDS = 2 };
 
 // What NCCL can do at all, as its model has it: others than tree and ring by Simple only, trees and CollNet chains for
 // allreduce, PAT for what gathers and scatters.
@@ -85,7 +85,7 @@ static void tell_nothing(void)
 static int measure(const struct tune_run *run, int function, struct tune_label label, const char *folder,
                    struct tune_times *times, int *status_p)
 {
-    char csv[PATH + 8];
+    char csv[PATH_MAX + 8];
     snprintf(csv, sizeof csv, "%s/a.csv", folder);
     tell(function, label);
     force(label);
@@ -113,20 +113,19 @@ static int measure_all(const struct tune_run *run, int function, const char *fol
 
 int tune_run(const struct tune_run *run, const bool functions[], struct tune_times *times, int *status_p)
 {
-    char folder[PATH] = "/tmp/commlab-tune-XXXXXX";
-    int err = CLAB_OK, status = 0;
-    if (!mkdtemp(folder)) {
-        clab_error("no folder can be made in /tmp: %m");
-        return CLAB_EIO;
-    }
+    char folder[PATH_MAX];
+    int status = 0;
     setenv("NCCL_TUNER_PLUGIN", "none", 1); // a table that is there must not choose now
     child_watch();
+    int err = child_folder_make(folder);
+    const bool has_folder = err == CLAB_OK;
     for (int f = CLAB_NCCL_FUNCTIONS - 1; f >= 0; f--)
         for (int round = 0; round < ROUNDS && functions[f] && !err && !status; round++)
             err = measure_all(run, f, folder, times, &status);
+    if (has_folder)
+        child_folder_remove(folder);
     const int signo = child_unwatch();
     force((struct tune_label){.is_own = true});
-    rmdir(folder);
     if (signo)
         raise(signo);
     *status_p = WIFEXITED(status) ? WEXITSTATUS(status) : status ? 1 : 0;

@@ -52,6 +52,26 @@ has() {
     [ "$(sort "$scratch/$1")" = "$(printf "$2" | sort)" ]
 }
 
+# leaves_no_folder COMMAND...: ended as soon as it has made a folder in TMPDIR, it dies of that signal, and the folder is
+# gone.
+leaves_no_folder() {
+    local pid status folder=$scratch/temporary i
+    mkdir -p "$folder"
+    TMPDIR=$folder "$@" >"$scratch/out" 2>"$scratch/err" </dev/null &
+    pid=$!
+    for ((i = 0; i < 3000; i++)); do
+        [ -z "$(ls "$folder")" ] || break
+        sleep 0.01
+    done
+    why="it has made no folder in TMPDIR: $(cat "$scratch/err")"
+    [ -n "$(ls "$folder")" ] || return 1
+    kill -TERM "$pid"
+    wait "$pid" 2>/dev/null
+    status=$?
+    why="status $status, and $(find "$folder" -mindepth 1) is left: $(cat "$scratch/err")"
+    [ $status -eq 143 ] && rmdir "$folder"
+}
+
 # check NAME [COMMAND...]: the case NAME, which is the command, or else the function NAME.
 check() {
     local name=$1

@@ -98,13 +98,17 @@ leaves_out_a_backend_that_is_missing() {
     [ "$(grep -vc '^commlab bench: round [123] of 3: shm$' "$scratch/err")" = 1 ] &&
         grep -q "no 'smoke'" "$scratch/err" && grep -q ',shm,2,8,' "$scratch/csv"
 }
+leaves_no_folder_when_it_is_ended() {
+    with_plugins leaves_no_folder "$commlab" bench -n 2 -b 8 -e 8 --seconds 20s --backend shm,twin
+}
 fails_where_no_backend_is_there() {
     with_plugins run 3 bench $quick --backend smoke,fog && bench_refuses 'names none' --backend , &&
         with_plugins run 2 bench $quick --backend shm,twin --algo rings
 }
 
 subject=("$commlab")
-check_each puts_several_backends_into_one_table leaves_out_a_backend_that_is_missing fails_where_no_backend_is_there
+check_each puts_several_backends_into_one_table leaves_out_a_backend_that_is_missing fails_where_no_backend_is_there \
+    leaves_no_folder_when_it_is_ended
 check_each loads_a_plugin loads_a_plugin_into_a_lab exports_to_plugins_what_they_need \
     names_plugins_among_what_there_is says_how_to_get_a_plugin_that_is_missing refuses_a_plugin_of_another_version \
     refuses_a_plugin_by_another_name refuses_what_is_no_plugin refuses_a_plugin_whose_library_is_missing \

@@ -394,6 +394,10 @@ says_which_package_draws() {
         grep -q 'residual_pct' "$scratch/page/index.html"
 }
 
+report_leaves_no_folder_when_it_is_ended() {
+    leaves_no_folder "$commlab" report --results "$scratch/results" --output "$scratch/page4"
+}
+
 reports_nothing_without_results() {
     run 1 "$commlab" report --results "$scratch/empty" --output "$scratch/page2" && why="$(cat "$scratch/err")" &&
         grep -q 'make plot' "$scratch/err" && [ ! -e "$scratch/page2/index.html" ]
@@ -445,7 +449,8 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     says_which_row_is_malformed says_which_setting_is_wrong \
     leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended \
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
-    has_at_most_120_columns judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws reports_nothing_without_results \
+    has_at_most_120_columns judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws \
+    report_leaves_no_folder_when_it_is_ended reports_nothing_without_results \
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
 for folder in labs/[0-9][0-9]-*; do
