@@ -74,12 +74,12 @@ leaves_no_folder() {
 
 # check NAME [COMMAND...]: the case NAME, which is the command, or else the function NAME.
 check() {
-    local name=$1
+    local checked=$1 # a name that no case uses
     [ $# -eq 1 ] || shift
     if "$@"; then
-        echo "ok $name"
+        echo "ok $checked"
     else
-        echo "not ok $name"
+        echo "not ok $checked"
         tail -n 30 <<<"$why" | sed 's/^/# /'
         failed=1
     fi
