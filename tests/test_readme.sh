@@ -70,6 +70,32 @@ every_lab_is_whole() {
     done
 }
 
+# blanks_of FILE: those of the form PROGRAM QUANTITY ____ UNIT, each with the lab of the command above it.
+blanks_of() {
+    awk '/^# \.\/commlab lab / { lab = $4 } !/^#/ && NF == 4 && $3 == "____" { print lab, $1, $2, $4 }' "$1"
+}
+
+# One form of prediction in all labs: every blank is below the command that fills it, and is of a row of its CSV, as the
+# recorded ones have them.
+predictions_have_blanks_that_the_lab_fills() {
+    local folder id lab program quantity unit
+    for folder in labs/[0-9][0-9]-*; do
+        id=${folder#labs/}
+        id=${id%%-*}
+        why="$folder/predict.txt: other lines than blanks: $(grep -vE '^#' "$folder/predict.txt" | grep -v ' ____ ')"
+        [ "$(blanks_of "$folder/predict.txt" | wc -l)" -ge 3 ] &&
+            [ "$(blanks_of "$folder/predict.txt" | wc -l)" -eq "$(grep -vc '^#' "$folder/predict.txt")" ] || return 1
+        while read -r lab program quantity unit; do
+            why="$folder/predict.txt: $program $quantity in $unit is of lab '$lab', and no row of $folder/expected"
+            [ "$lab" = "$id" ] || return 1
+            [ "$program" = - ] || cat "$folder"/expected/*.csv |
+                awk -F, -v p="$program" -v q="$quantity" -v u="$unit" '$2 == p && $6 == q && $7 == u { has = 1 }
+                    END { exit !has }' || return 1
+        done < <(blanks_of "$folder/predict.txt")
+    done
+}
+
 check_each has_the_picture_that_the_kit_draws links_to_files_that_exist names_every_lab_that_is_here \
-    names_subcommands_that_exist names_options_that_exist every_lab_is_whole
+    names_subcommands_that_exist names_options_that_exist every_lab_is_whole \
+    predictions_have_blanks_that_the_lab_fills
 exit $failed
