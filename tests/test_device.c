@@ -266,6 +266,19 @@ static void test_work_is_timed(void **state)
     assert_true(seconds >= 0 && seconds < 60);
 }
 
+// More than the least that a backend for GPUs has of its library, which may unmap it at once.
+static void test_memory_may_be_freed_while_it_is_used(void **state)
+{
+    (void)state;
+    enum { BYTES = 4 << 20 };
+    const struct clab_random random = {.seed = 1, .type = CLAB_F32, .nranks = 1};
+    void *const memory = take(BYTES);
+    for (int i = 0; i < 8; i++)
+        device->fill(&random, 0, 0, BYTES / sizeof(float), memory);
+    give_back();
+    assert_int_equal(device->finish(), CLAB_OK);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +290,7 @@ int main(int argc, char **argv)
         DEVICE_TEST(test_rows_are_summed),
         DEVICE_TEST(test_squares_are_summed_in_float64_with_their_gradient),
         DEVICE_TEST(test_work_is_timed),
+        DEVICE_TEST(test_memory_may_be_freed_while_it_is_used),
     };
     const struct CMUnitTest loops[] = {DEVICE_TEST(test_loops_multiply_as_one_addition_after_another)};
     return (argc == 1 ? cmocka_run_group_tests(loops, NULL, NULL) : 0) +

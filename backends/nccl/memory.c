@@ -46,8 +46,12 @@ struct clab_registration {
 
 // ---- waste ---------------------------------------------------------------------------------------------------
 
+// NCCL unmaps its memory at once, whatever still uses it, and cudaFree need not wait either: so the GPU is waited for
+// first. Nothing is under way that waits for a peer. A GPU that has failed keeps what it has.
 static void free_now(void *memory, bool by_nccl)
 {
+    if (nccl_cuda_error(cudaDeviceSynchronize(), "waiting for what uses memory that is freed") != CLAB_OK)
+        return;
 #if NCCL_VERSION_CODE >= 21900
     if (by_nccl) {
         ncclMemFree(memory);
@@ -236,7 +240,7 @@ int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
     nccl_waste_free(domain, false);
     CLAB_TRY(say_if_none_is_left(domain, bytes, allocate(bytes, &memory, &by_nccl)));
     if (!add_region(domain, memory, bytes ? bytes : 1, true, by_nccl)) {
-        free_now(memory, by_nccl);
+        throw_away(domain, (struct nccl_waste){.memory = memory, .by_nccl = by_nccl});
         return CLAB_ENOMEM;
     }
     *memory_p = memory;

@@ -268,6 +268,12 @@ static cudaError_t release(void *memory, enum cudaMemoryType type)
     return fake_error(found ? cudaSuccess : cudaErrorInvalidValue);
 }
 
+cudaError_t clab_fake_unmap(void *memory)
+{
+    const cudaError_t error = fake_enter();
+    return error || !memory ? error : release(memory, cudaMemoryTypeDevice);
+}
+
 // After all that the device has been given, as the real one does.
 static cudaError_t release_after_work(void *memory, enum cudaMemoryType type)
 {

@@ -37,6 +37,8 @@ const char *clab_fake_version(void);
 bool clab_fake_place(const void *address, size_t bytes, struct fake_place *place_p);
 // The file of all memory that CUDA has allocated for this process, and its bytes, most of which are holes.
 int clab_fake_file(size_t *bytes_p);
+// Free memory of cudaMalloc's at once, whatever uses it, as the driver unmaps memory.
+cudaError_t clab_fake_unmap(void *memory);
 // Work on the device has failed, now and for ever.
 void clab_fake_fail(int device, cudaError_t error);
 

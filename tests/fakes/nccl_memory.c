@@ -88,9 +88,10 @@ ncclResult_t ncclMemAlloc(void **memory_p, size_t bytes)
     return error ? warn(ncclUnhandledCudaError, "ncclMemAlloc: %s", cudaGetErrorString(error)) : ncclSuccess;
 }
 
+// The real one unmaps memory (cuMemUnmap), for which nothing is waited: what still uses it fails.
 ncclResult_t ncclMemFree(void *memory)
 {
-    const cudaError_t error = cudaFree(memory);
+    const cudaError_t error = clab_fake_unmap(memory);
     return error ? warn(ncclUnhandledCudaError, "ncclMemFree: %s", cudaGetErrorString(error)) : ncclSuccess;
 }
 
