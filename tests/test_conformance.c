@@ -385,6 +385,35 @@ static void cross_blocking(struct sweep *s)
     clab_comm_destroy(other);
 }
 
+// Rank 0 begins a sum, then sends messages that grow, each when the one before has come; the others take these before
+// they come to the sum. On a communicator that has sent nothing yet.
+static void send_beside(struct sweep *s, char *memory)
+{
+    static const size_t counts[] = {1, 5000, 100003};
+    enum { MESSAGES = sizeof counts / sizeof *counts };
+    int32_t *data = (int32_t *)(void *)memory;
+    struct clab_comm *comm = NULL;
+    struct clab_work *begun;
+    int sum = 0;
+    must(clab_comm_create(s->job, &comm));
+    if (s->rank == 0) {
+        fill(s, data, counts[MESSAGES - 1], 0, 1);
+        must(clab_allreduce_start(comm, &s->n, &sum, 1, CLAB_I32, CLAB_SUM, &begun));
+        for (int i = 0; i < MESSAGES; i++)
+            for (int to = 1; to < s->n; to++)
+                check(s, clab_send(comm, data, counts[i], CLAB_I32, to) == CLAB_OK, "a message beside a sum failed");
+        check(s, clab_work_wait(begun) == CLAB_OK, "a sum beside messages failed");
+    } else {
+        for (int i = 0; i < MESSAGES; i++) {
+            check(s, clab_recv(comm, data, counts[i], CLAB_I32, 0) == CLAB_OK, "a message beside a sum failed");
+            check(s, is_filled(s, data, counts[i], 0, 1), "a message beside a sum is wrong");
+        }
+        must(clab_allreduce(comm, &s->n, &sum, 1, CLAB_I32, CLAB_SUM));
+    }
+    check(s, sum == s->n * s->n, "a sum beside messages is wrong");
+    clab_comm_destroy(comm);
+}
+
 // ---- jobs ----------------------------------------------------------------------------------------------------
 
 static void sweep_all(struct sweep *s, size_t large)
@@ -397,6 +426,7 @@ static void sweep_all(struct sweep *s, size_t large)
         send_many(s, s->memory[m]);
         cross(s, s->memory[m], 1);
         cross(s, s->memory[m], 100003);
+        send_beside(s, s->memory[m]);
     }
     split(s);
     wait_backwards(s);

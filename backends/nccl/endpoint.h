@@ -170,6 +170,8 @@ int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p);
 // What has been put off, if nothing is under way; `always`: in any case. Where the domain is stuck, memory is left.
 void nccl_waste_free(struct clab_domain *domain, bool always);
 void nccl_waste_add(struct clab_domain *domain, void *memory);
+// The same of memory of the host's backend, which CUDA knows if it `is_registered`; no transfer of its moves it any more.
+void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_registered);
 
 // ---- library.c: a slot of the table --------------------------------------------------------------------------
 

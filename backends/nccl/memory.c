@@ -4,8 +4,8 @@
 // - Large pieces are NCCL's (ncclMemAlloc), which peers' GPUs can be let into: what a communicator has been told of
 //   (ncclCommRegister) it moves without a copy, where the machine can do that. It is told when it first uses a piece.
 // - A library that has no such calls, or refuses them, costs speed only: memory is then CUDA's, and nothing is told.
-// - To free memory, CUDA waits for the GPU, which may wait for a peer that waits for this rank: while anything is under
-//   way, what is freed is kept.
+// - To free memory, or to let go of the host's, CUDA waits for the GPU, which may wait for a peer that waits for this
+//   rank: while anything is under way, what is freed is kept.
 
 #include "nccl/endpoint.h"
 
@@ -35,7 +35,8 @@ struct nccl_waste {
     struct nccl_waste *next;
     void *memory; // NULL: the program's own
     bool by_nccl;
-    struct told *told; // to be taken back first
+    bool of_host, is_registered; // of the host's backend; with CUDA
+    struct told *told;           // to be taken back first
 };
 
 // What pin gives: a region of the GPU's memory, or memory of the host that CUDA has registered.
@@ -60,6 +61,22 @@ static void free_now(void *memory, bool by_nccl)
 #endif
     (void)by_nccl;
     nccl_cuda_error(cudaFree(memory), "cudaFree");
+}
+
+// After the host's endpoint that moved it, and never where the GPU is stuck, which may still copy.
+static void free_of_host(struct clab_domain *domain, void *memory, bool is_registered)
+{
+    if (is_registered)
+        nccl_cuda_error(cudaHostUnregister(memory), "cudaHostUnregister");
+    domain->host->free(domain->host_domain, memory);
+}
+
+static void free_waste(struct clab_domain *domain, const struct nccl_waste *waste)
+{
+    if (waste->of_host)
+        free_of_host(domain, waste->memory, waste->is_registered);
+    else if (waste->memory)
+        free_now(waste->memory, waste->by_nccl);
 }
 
 static void take_back(struct told *told)
@@ -106,14 +123,19 @@ static void throw_away(struct clab_domain *domain, struct nccl_waste waste)
         *w = waste;
         w->next = domain->waste;
         domain->waste = w;
-    } else if (is_due && waste.memory) {
-        free_now(waste.memory, waste.by_nccl);
+    } else if (is_due) {
+        free_waste(domain, &waste);
     }
 }
 
 void nccl_waste_add(struct clab_domain *domain, void *memory)
 {
     throw_away(domain, (struct nccl_waste){.memory = memory});
+}
+
+void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_registered)
+{
+    throw_away(domain, (struct nccl_waste){.memory = memory, .of_host = true, .is_registered = is_registered});
 }
 
 void nccl_waste_free(struct clab_domain *domain, bool always)
@@ -126,8 +148,8 @@ void nccl_waste_free(struct clab_domain *domain, bool always)
             continue;
         }
         *link = w->next;
-        if (w->memory && !domain->is_stuck)
-            free_now(w->memory, w->by_nccl);
+        if (!domain->is_stuck)
+            free_waste(domain, w);
         free(w);
     }
 }

@@ -37,12 +37,22 @@ bool nccl_is_relayed(const struct clab_transfer *transfer)
 
 // ---- relays --------------------------------------------------------------------------------------------------
 
+// To be registered, or to be let go of again, CUDA may wait for the GPU, which may wait for a peer that waits for this
+// very message: so neither is done while anything is under way. Copies then pass through memory of CUDA's own.
+static void make_known(struct clab_domain *domain, struct relay *r)
+{
+    if (r->is_registered || domain->under_way > 0)
+        return;
+    r->is_registered = cudaHostRegister(r->memory, r->room, cudaHostRegisterPortable) == cudaSuccess;
+    if (!r->is_registered)
+        clab_debug("CUDA: %zu bytes of the host are not registered: %s", r->room,
+                   cudaGetErrorString(cudaGetLastError()));
+}
+
 static void free_memory(struct clab_domain *domain, struct relay *r)
 {
-    if (r->is_registered)
-        cudaHostUnregister(r->memory);
     if (r->memory)
-        domain->host->free(domain->host_domain, r->memory);
+        nccl_waste_add_of_host(domain, r->memory, r->is_registered);
     r->is_registered = false;
     r->memory = NULL;
     r->room = 0;
@@ -52,17 +62,16 @@ static int reserve(struct clab_domain *domain, struct relay *r, size_t bytes)
 {
     size_t room = 4096;
     void *memory;
-    if (bytes <= r->room)
-        return CLAB_OK;
-    while (room < bytes)
-        room *= 2;
-    free_memory(domain, r);
-    CLAB_TRY(domain->host->alloc(domain->host_domain, room, &memory));
-    r->memory = memory;
-    r->room = room;
-    r->is_registered = cudaHostRegister(memory, room, cudaHostRegisterPortable) == cudaSuccess;
-    if (!r->is_registered)
-        clab_debug("CUDA: %zu bytes of the host are not registered: %s", room, cudaGetErrorString(cudaGetLastError()));
+    if (bytes > r->room) {
+        while (room < bytes)
+            room *= 2;
+        free_memory(domain, r);
+        CLAB_TRY(domain->host->alloc(domain->host_domain, room, &memory));
+        r->memory = memory;
+        r->room = room;
+    }
+    if (r->room > 0)
+        make_known(domain, r);
     return CLAB_OK;
 }
 
