@@ -175,7 +175,7 @@ size_t bench_data_check_input(const struct clab_device *device, uint64_t seed, c
 // What no collective can beat.
 struct bench_limits {
     double copy_one, copy_all; // B/s from memory to memory: rank 0 alone; the sum of all ranks at once
-    double copy_peak;          // B/s within the first-level cache of the fastest rank
+    double copy_peak;          // B/s within a core's first-level cache, or a GPU's cache, of the fastest rank
     double line;               // s of a cache line from rank 0 to rank 1 and back, at best; NAN: not measured
     struct tcp_limit tcp;      // where the backend goes over TCP; else trip and rate are NAN
 };

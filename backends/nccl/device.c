@@ -19,8 +19,8 @@ static cudaStream_t stream;
 static cudaEvent_t begin, end;  // of what is timed
 static double *summands, *sums; // (NCCL_SUMMANDS), (NCCL_SUMS), the GPU's
 static size_t most_blocks;
-static unsigned long given;
-static int failed; // enum clab_err, since it was last told
+static unsigned long given, finished; // operations; the first of them that are known to be over
+static int failed;                    // enum clab_err, since it was last told
 
 // Whether `code` is a success. Only the first failure is logged: those that follow come of it.
 static bool went_well(cudaError_t code, const char *what)
@@ -106,7 +106,7 @@ void nccl_device_close(void)
     summands = sums = NULL;
     begin = end = NULL;
     stream = NULL;
-    given = 0;
+    given = finished = 0;
     failed = CLAB_OK;
 }
 
@@ -120,6 +120,11 @@ unsigned long nccl_device_given(void)
     return given;
 }
 
+unsigned long nccl_device_finished(void)
+{
+    return finished;
+}
+
 int nccl_device_error(void)
 {
     const int err = failed;
@@ -127,9 +132,17 @@ int nccl_device_error(void)
     return err;
 }
 
+static bool wait_for_all(const char *what)
+{
+    if (!went_well(cudaStreamSynchronize(stream), what))
+        return false;
+    finished = given;
+    return true;
+}
+
 static int finish(void)
 {
-    went_well(cudaStreamSynchronize(stream), "waiting for the GPU");
+    wait_for_all("waiting for the GPU");
     return nccl_device_error();
 }
 
@@ -164,7 +177,7 @@ static void copy(void *out, const void *in, size_t bytes)
     given++;
     if (went_well(cudaMemcpyAsync(out, in, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync") &&
         !(is_on_device(out) && is_on_device(in)))
-        went_well(cudaStreamSynchronize(stream), "copying to or from the GPU");
+        wait_for_all("copying to or from the GPU");
 }
 
 static void set(void *data, int byte, size_t bytes)
@@ -301,7 +314,7 @@ static double sum_up(const void *kernel, const char *name, size_t items, void **
     if (!launch(kernel, name, items, NCCL_SUMMANDS / THREADS, arguments) ||
         !LAUNCH(nccl_sum, NCCL_SUMS, &count, &summands, &sums) ||
         !went_well(cudaMemcpyAsync(parts, sums, sizeof parts, cudaMemcpyDefault, stream), "cudaMemcpyAsync") ||
-        !went_well(cudaStreamSynchronize(stream), name) || failed != CLAB_OK)
+        !wait_for_all(name) || failed != CLAB_OK)
         return NAN;
     for (int i = 0; i < NCCL_SUMS; i++)
         sum += parts[i];

@@ -22,5 +22,7 @@ void nccl_device_reduce(cudaStream_t stream, enum clab_type type, enum clab_op o
                         void *out, size_t count);
 // How many operations the device has been given: equal numbers mean that there is nothing new to wait for.
 unsigned long nccl_device_given(void);
+// How many of them are known to be over: nobody need wait for these.
+unsigned long nccl_device_finished(void);
 // What has failed since this was last asked, which has been logged: for the next call that can tell.
 int nccl_device_error(void);
