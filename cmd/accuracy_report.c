@@ -217,7 +217,7 @@ static const struct clab_column columns[] = {
     {.name = "corrected_usec", .kind = CLAB_KIND_REAL}, {.name = "error_pct", .kind = CLAB_KIND_REAL},
     {.name = "noise_pct", .kind = CLAB_KIND_REAL},      {.name = "held_out", .kind = CLAB_KIND_INTEGER},
     {.name = "disturbed", .kind = CLAB_KIND_INTEGER},   {.name = "line_nsec", .kind = CLAB_KIND_REAL},
-    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},
+    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -240,6 +240,7 @@ static int add_row(const struct accuracy_rows *rows, const struct accuracy_row *
         clab_cell_integer(accuracy_is_disturbed(r, net)),
         r->batch.look.line > 0 ? clab_cell_real(1e9 * r->batch.look.line) : clab_cell_none(),
         r->batch.look.fresh > 0 ? clab_cell_real(1e12 * r->batch.look.fresh) : clab_cell_none(),
+        r->batch.look.call > 0 ? clab_cell_real(1e9 * r->batch.look.call) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

@@ -65,7 +65,9 @@ static struct bench_row what_of(const struct report_data *data, int row)
 static struct accuracy_row read_row(const struct report_data *data, int row, int round)
 {
     const double seconds = 1e-6 * number(data, row, "usec");
-    const struct clab_look look = {1e-9 * number(data, row, "line_nsec"), 1e-12 * number(data, row, "fresh_psB")};
+    const double call = number(data, row, "call_nsec"); // NAN: of a bench that did not look at it
+    const struct clab_look look = {1e-9 * number(data, row, "line_nsec"), 1e-12 * number(data, row, "fresh_psB"),
+                                   call > 0 ? 1e-9 * call : 0};
     const double width = 1e-6 * (number(data, row, "usec_high") - number(data, row, "usec_low"));
     struct accuracy_row r = {
         .what = what_of(data, row),

@@ -134,6 +134,7 @@ static int run_rank(struct bench *bench)
         err = run_with_memory(bench);
     if (err == CLAB_OK)
         err = clab_barrier(bench->control); // no rank leaves while others still need it
+    clab_comm_destroy(bench->alone);
     clab_comm_destroy(bench->control);
     clab_comm_destroy(bench->comm);
     return err == CLAB_OK ? bench->verdict : err;

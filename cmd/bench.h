@@ -227,6 +227,7 @@ struct bench {
     struct clab_machine machine; // this rank's; in a job that is there, with the cores that its ranks share
     struct clab_job *job;        // NULL: it is not there yet
     struct clab_comm *comm;      // that is measured
+    struct clab_comm *alone;     // this rank's, for line.h; NULL: nobody has looked yet
     struct clab_comm *control;   // by which ranks agree: its calls are not counted as the other's
     int rank, nranks;
     uint64_t seed;

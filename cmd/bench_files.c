@@ -3,7 +3,7 @@
 // the manifest without which no number can be judged.
 //
 // - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
-// - calls are a batch's, back to back; line_nsec and fresh_psB say where the cores were (line.h).
+// - calls are a batch's, back to back; line_nsec, fresh_psB and call_nsec say where the cores were (line.h).
 // - What was refused has no time; what was not checked, not predicted, or is not known has no such cell.
 
 #include "bench.h"
@@ -148,6 +148,7 @@ const struct clab_column bench_columns[] = {
     {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
     {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
     {.name = "fresh_psB", .kind = CLAB_KIND_REAL},
+    {.name = "call_nsec", .kind = CLAB_KIND_REAL},
 };
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;
@@ -184,6 +185,7 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         clab_cell_integer(result->time.calls),
         result->time.look.line > 0 ? clab_cell_real(1e9 * result->time.look.line) : clab_cell_none(),
         result->time.look.fresh > 0 ? clab_cell_real(1e12 * result->time.look.fresh) : clab_cell_none(),
+        result->time.look.call > 0 ? clab_cell_real(1e9 * result->time.look.call) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

@@ -144,10 +144,18 @@ static bool has_look(const struct bench *bench)
     return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
 }
 
+static int look(struct sampling *s)
+{
+    struct bench *bench = s->bench;
+    if (!bench->alone)
+        CLAB_TRY(line_alone(bench->control, &bench->alone));
+    return line_look(bench->control, bench->alone, bench->look_room, &s->look);
+}
+
 static int batch(struct sampling *s)
 {
     if (has_look(s->bench))
-        CLAB_TRY(line_look(s->bench->control, s->bench->look_room, &s->look));
+        CLAB_TRY(look(s));
     return s->bench->options->mode == BENCH_LATENCY ? batch_of_single(s) : batch_of_many(s);
 }
 

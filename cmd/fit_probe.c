@@ -193,7 +193,7 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
 {
     const double before = line_interruptions();
     if (r->comm->backend->protocols.memory)
-        CLAB_TRY(line_look(r->comm, r->look_room, look));
+        CLAB_TRY(line_look(r->comm, r->alone, r->look_room, look));
     *took_p = time_batch(r, task, turns);
     double interruptions = line_interruptions() - before;
     CLAB_TRY(r->err);
@@ -262,9 +262,7 @@ static int alloc_zeros(struct clab_job *job, size_t bytes, char **memory_p)
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p)
 {
     struct fit_ranks r = {.comm = comm, .rank = clab_comm_rank(comm), .clock_cost = cost_of_clock()};
-    int err = clab_comm_split(comm, r.rank, 0, &r.alone);
-    if (!err)
-        err = clab_comm_set_algorithm(r.alone, CLAB_BROADCAST, "flat", 1);
+    int err = line_alone(comm, &r.alone);
     if (!err)
         err = clab_comm_set_algorithm(r.alone, CLAB_BARRIER, "tree", 1);
     if (!err)

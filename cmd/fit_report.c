@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From samples to profiles.
 //
-// A virtual machine's cores are moved about (line.h). Samples of shared memory are sorted by where the cores were, and
-// put to one pace; if there were several places, and every probe was made in two of them, there are two profiles, of which
+// A virtual machine's cores are moved about (line.h). Samples of shared memory are sorted by where the cores were; of a
+// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If there were several places, and every probe was made in two of them, there are two profiles, of which
 // the first names the second. Wires have one.
 
 #include <math.h>
@@ -16,12 +16,14 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "fit_session.h"
+#include "line.h"
 
 enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: times a line may take between placements
+static const double fastest_part = 0.05; // of a placement's samples, by which it is known how fast its cores are
 
 // What was measured while the cores were at one of their placements.
 struct placement {
-    struct clab_look look; // zeros: nobody looked
+    struct clab_look look; // while they were at their fastest; zeros: nobody looked
     int nrounds;           // most samples of a task
     int ntasks;
     int lacking;                 // tasks that have none: theirs are from elsewhere, or were interrupted
@@ -42,34 +44,61 @@ static double factor_of(double mark, double placement)
     return mark > placement ? mark / placement : mark > 0 ? placement / mark : INFINITY;
 }
 
-// Whether sample `i` belongs to the placement; of a task that has none, the one that is nearest.
-static bool is_taken(const struct fit_record *record, const struct clab_placements *all, int which, int task, int i)
+// Which sample of the task is nearest to the placement.
+static int nearest_of(const struct fit_record *record, double mark, int task)
 {
     int nearest = task;
-    for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks) {
-        if (is_of(record, all, which, k))
-            return is_of(record, all, which, i);
-        if (factor_of(record->looks[k].fresh, all->mark[which]) <
-            factor_of(record->looks[nearest].fresh, all->mark[which]))
+    for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
+        if (factor_of(record->looks[k].fresh, mark) < factor_of(record->looks[nearest].fresh, mark))
             nearest = k;
-    }
-    return i == nearest;
+    return nearest;
 }
 
-// The median of what was seen in a placement.
+// Which samples of a task count, of one placement: those beside which the cores were at their fastest, if there are any.
+enum counts { THE_NEAREST, ALL_THERE, THE_FASTEST };
+
+static enum counts counts_of(const struct fit_record *record, const struct clab_placements *all, int which,
+                             double least, int task)
+{
+    enum counts counts = THE_NEAREST;
+    for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
+        if (is_of(record, all, which, k)) {
+            if (line_is_calm(record->looks[k].call, least))
+                return THE_FASTEST;
+            counts = ALL_THERE;
+        }
+    return counts;
+}
+
+static bool is_taken(const struct fit_record *record, const struct clab_placements *all, int which, double least,
+                     int task, int i)
+{
+    switch (counts_of(record, all, which, least, task)) {
+    case THE_NEAREST: return i == nearest_of(record, all->mark[which], task);
+    case ALL_THERE: return is_of(record, all, which, i);
+    case THE_FASTEST: return is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least);
+    }
+    return false;
+}
+
+// What was seen in a placement while the cores were at their fastest: the median of lines, and how long calls took.
 static int look_of(const struct fit_record *record, const struct clab_placements *all, int which,
                    struct clab_look *look_p)
 {
     const int n = record->nrounds * record->ntasks;
-    double *lines = malloc((size_t)n * sizeof *lines);
-    int found = 0;
-    if (!lines)
+    double *room = malloc((size_t)n * sizeof *room);
+    int found = 0, calm = 0;
+    if (!room)
         return CLAB_ENOMEM;
     for (int i = 0; i < n; i++)
         if (is_of(record, all, which, i))
-            lines[found++] = record->looks[i].line;
-    *look_p = (struct clab_look){clab_quantile(lines, found, 0.5), all->mark[which]};
-    free(lines);
+            room[found++] = record->looks[i].call;
+    const double least = clab_quantile(room, found, fastest_part);
+    for (int i = 0; i < n; i++)
+        if (is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least))
+            room[calm++] = record->looks[i].line;
+    *look_p = (struct clab_look){clab_quantile(room, calm, 0.5), all->mark[which], least};
+    free(room);
     return CLAB_OK;
 }
 
@@ -111,7 +140,7 @@ static int take_placed(const struct fit_session *s, const struct fit_record *rec
         int found = 0;
         bool has = false;
         for (int i = task; i < n * rounds; i += n)
-            if (is_taken(record, all, which, task, i)) {
+            if (is_taken(record, all, which, p->look.call, task, i)) {
                 const bool is_there = is_of(record, all, which, i);
                 p->samples[found * n + task] = record->samples[i];
                 p->samples[found++ * n + task].seconds /=
@@ -308,14 +337,14 @@ static int write_samples(const char *path, const struct fit_record *record)
 {
     struct clab_output output;
     CLAB_TRY(clab_output_open(path, &output));
-    fprintf(output.file, "round,probe,bytes,level,touch,load,usec,line_usec,fresh_psB\n");
+    fprintf(output.file, "round,probe,bytes,level,touch,load,usec,line_usec,fresh_psB,call_usec\n");
     for (int i = 0; i < record->nrounds * record->ntasks; i++) {
         const struct clab_sample *s = &record->samples[i];
         if (!(s->seconds > 0)) // of what was not lacking
             continue;
-        fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
+        fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
                 s->bytes, s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",
-                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh);
+                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh, 1e6 * record->looks[i].call);
     }
     return clab_output_close(&output);
 }

@@ -3,6 +3,8 @@
 
 #include "fit_turns.h"
 
+#include "line.h"
+
 // ---- messages ------------------------------------------------------------------------------------------------
 
 static void run_transfers(struct fit_ranks *r, struct clab_transfer *transfers, int n)
@@ -79,7 +81,7 @@ void fit_turn_call(struct fit_ranks *r, size_t bytes)
 {
     (void)bytes;
     if (!r->err)
-        r->err = clab_broadcast(r->alone, r->x, r->y, 1, CLAB_F32, 0);
+        r->err = line_call(r->alone);
 }
 
 void fit_turn_stages(struct fit_ranks *r, size_t bytes)

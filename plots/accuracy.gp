@@ -2,7 +2,7 @@
 # How good predictions were, against size: every row of `commlab accuracy`, over the noise of measuring it twice.
 #
 # collective,algorithm,ranks,bytes,inplace,round,usec,predicted_usec,corrected_usec,error_pct,noise_pct,held_out,
-# disturbed,line_nsec,fresh_psB
+# disturbed,line_nsec,fresh_psB,call_nsec
 load "plots/style.gp"
 height = 760
 

@@ -2,7 +2,7 @@
 # What figures of a bench share: rows of `commlab bench --csv`, by column.
 #
 # collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,
-# wrong,bytes_sent_per_rank,predicted_usec,residual_pct,calls,line_nsec,fresh_psB
+# wrong,bytes_sent_per_rank,predicted_usec,residual_pct,calls,line_nsec,fresh_psB,call_nsec
 #
 # - rows(filter): the out-of-place rows for which the awk expression `filter` holds, sorted by size.
 # - fastest(collective): at each size the row of its fastest algorithm.

@@ -109,10 +109,11 @@ struct clab_level {
     double add[CLAB_LOADS];                  // s/B: out = out + a peer's memory, kept
 };
 
-// What was seen, at some moment, of where two cores are. Zeros: nobody looked.
+// What was seen, at some moment, of where two cores are, and of who else uses them. Zeros: nobody looked.
 struct clab_look {
     double line;  // s: half a round trip of 8 bytes
     double fresh; // s/B: half a round trip of 16 KiB that the other has just written, by pulls
+    double call;  // s: an empty call of the slower core; 0: not seen
 };
 
 struct clab_net {

@@ -341,6 +341,23 @@ static void test_net_slows_all_that_a_slower_core_does(void **state)
     clab_net_free(net);
 }
 
+// A neighbour slows what a core does by itself; of a message's way, the wait for the line is then a smaller part.
+static void test_net_slows_calls_as_calls_were_seen_to_be(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    clab_net_place(net, (struct clab_look){.line = 125, .call = 112}, &placed); // 1.25 and 1.6 times
+    const struct clab_segment *s = &placed.intra.segments[0];
+    assert_true(fabs(placed.call - 112) < 1e-9 && fabs(s->o_send - 16) < 1e-9 && fabs(s->o_recv - 32) < 1e-9);
+    assert_true(fabs(s->o_send + s->latency + s->o_recv - 75) < 1e-9 && s->gap_send == 5);
+    assert_true(placed.intra.alpha == 100 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
+    clab_net_place(net, (struct clab_look){.line = 100, .call = 70000}, &placed); // no neighbour does that
+    assert_true(placed.call == 175 && placed.intra.segments[0].latency == 0);
+    clab_net_place(net, (struct clab_look){.line = 260, .call = 105}, &placed); // elsewhere
+    assert_true(placed.intra.alpha == 240 && fabs(placed.call - 105) < 1e-9);
+    clab_net_free(net);
+}
+
 // Nothing waits for lines between the halves of a core, and two at work have half of it each.
 static void test_net_joins_the_halves_of_one_core(void **state)
 {
@@ -421,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_net_prices_work_by_the_longer_of_arithmetic_and_memory),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
         cmocka_unit_test(test_net_slows_all_that_a_slower_core_does),
+        cmocka_unit_test(test_net_slows_calls_as_calls_were_seen_to_be),
         cmocka_unit_test(test_net_joins_the_halves_of_one_core),
         cmocka_unit_test(test_net_scales_what_waits_for_lines),
         cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
