@@ -35,9 +35,9 @@ static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
     {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
-    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way_call},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip},
-    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange_call},
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
     {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way},

@@ -104,6 +104,11 @@ void fit_turn_one_way(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, NULL);
 }
+void fit_turn_one_way_call(struct fit_ranks *r, size_t bytes)
+{
+    one_way(r, bytes, NULL);
+    fit_turn_call(r, bytes);
+}
 void fit_turn_one_way_reduce(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, r->x);
@@ -152,6 +157,11 @@ void fit_turn_round_trip_fresh_reduce(struct fit_ranks *r, size_t bytes)
 void fit_turn_exchange(struct fit_ranks *r, size_t bytes)
 {
     exchange(r, r->x, r->y, bytes, NULL);
+}
+void fit_turn_exchange_call(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_exchange(r, bytes);
+    fit_turn_call(r, bytes);
 }
 void fit_turn_exchange_reduce(struct fit_ranks *r, size_t bytes)
 {

@@ -29,6 +29,8 @@ fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exch
 fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_stream;
 // To rank 1 and back: of x; of what was just received; of that, and x is added to it on the way.
 fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
+// y = x of the other, one way or both ways, and then an empty call.
+fit_turn fit_turn_one_way_call, fit_turn_exchange_call;
 // Both at once. Where one reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, and yet it is no
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;

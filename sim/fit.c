@@ -68,10 +68,11 @@ struct fit_line fit_line_through(struct fit_round *r, enum clab_probe probe, siz
     return (struct fit_line){(wy - slope * wx) / w, slope};
 }
 
-// The time of STREAM at `bytes`.
+// The time of a message of STREAM at `bytes`.
 static double stream_at(struct fit_round *r, size_t bytes)
 {
-    return fit_line_through(r, CLAB_PROBE_STREAM, bytes, bytes).start;
+    const double seconds = fit_line_through(r, CLAB_PROBE_STREAM, bytes, bytes).start;
+    return r->link->protocols->memory ? seconds - fit_time(r, CLAB_PROBE_CALL) : seconds;
 }
 
 size_t fit_next_level(const struct fit_round *r, size_t bytes)

@@ -20,15 +20,15 @@ enum clab_probe {
     CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, no message
     CLAB_PROBE_STAGES,   // another one, whose stages are there, but have nothing to do: a barrier by tree
     CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
-    CLAB_PROBE_STREAM,   // messages one way, many in a row
+    CLAB_PROBE_STREAM,   // messages one way, many in a row; in shared memory with a CALL after each
     CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
-    CLAB_PROBE_EXCHANGE, // both ranks send, then receive: kept data
+    CLAB_PROBE_EXCHANGE, // both ranks send, then receive: kept data; in shared memory with a CALL after each
     CLAB_PROBE_COPY,     // a rank's own memory to its own memory
     CLAB_PROBE_PULL, // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
                      // data that each rank has just received. Both: an exchange
     CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
     CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
-    CLAB_PROBE_LANES,  // STREAM, each message on the next lane
+    CLAB_PROBE_LANES,  // messages one way, each on the next lane
     CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
     CLAB_PROBE_SUMMED, // SUM, and then z as a message, until the sender is told; both: an exchange
     CLAB_PROBES

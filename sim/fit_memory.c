@@ -7,30 +7,47 @@
 //     an exchange             half a round trip + o_both           (+ latency, where the sender waits to be told)
 //     a pull                  half a round trip + latency          + m * pull
 //     a message on lanes      a message in a stream + lane
+//
+// Streams and exchanges are of a program that calls: there is an empty call after each message, which is taken off. Back
+// to back, a core fetches the next line while it reads the one before.
 
 #include "fit_inside.h"
 
 #include <math.h>
 #include <stdint.h>
 
-// Where slots are split, as a part of the least pull; segments of the link.
-enum { SLOTS_SPLIT = 8, SEGMENTS = 4 };
+// Where slots are split, as parts of the least pull; segments of the link.
+enum { TWO_LINES = 16, FEW_LINES = 8, SEGMENTS = 5 };
 
-// Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, and the rest of half
-// a round trip is the way between them.
+// Of messages that have a call behind each, without it.
+static struct fit_line line_of_paced(struct fit_round *r, enum clab_probe probe, size_t low, size_t high)
+{
+    struct fit_line line = fit_line_through(r, probe, low, high);
+    line.start -= fit_time(r, CLAB_PROBE_CALL);
+    return line;
+}
+
+static double at(struct fit_line line, double bytes)
+{
+    return line.start + line.slope * bytes;
+}
+
+// Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, bytes as well, since
+// each has to get back lines that the other has; and the rest of half a round trip is the way between them.
 static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size_t low, size_t high)
 {
     struct fit_line post = fit_line_through(r, CLAB_PROBE_POST, low, high),
-                    stream = fit_line_through(r, CLAB_PROBE_STREAM, low, high);
+                    stream = line_of_paced(r, CLAB_PROBE_STREAM, low, high);
     struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, low, high),
-                    both = fit_line_through(r, CLAB_PROBE_EXCHANGE, low, high);
-    double middle = (double)(low + high) / 2;
+                    both = line_of_paced(r, CLAB_PROBE_EXCHANGE, low, high);
+    const double middle = (double)(low + high) / 2;
     segment->o_send = fit_at_least_0(post.start);
     segment->gap_send = fmin(post.slope, way.slope);
-    segment->gap_recv = way.slope - segment->gap_send;
-    segment->o_recv = fit_at_least_0(fmin(stream.start, way.start - segment->o_send));
-    segment->latency = fit_at_least_0(way.start - segment->o_send - segment->o_recv);
-    segment->o_both = fit_at_least_0(both.start - way.start + (both.slope - way.slope) * middle);
+    segment->gap_recv = stream.slope;
+    const double rest = at(way, middle) - segment->o_send - middle * (segment->gap_send + segment->gap_recv);
+    segment->o_recv = fit_at_least_0(fmin(stream.start, rest));
+    segment->latency = fit_at_least_0(rest - segment->o_recv);
+    segment->o_both = fit_at_least_0(at(both, middle) - at(way, middle));
 }
 
 // Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not.
@@ -38,8 +55,8 @@ static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const 
                        size_t pull_bytes)
 {
     struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, pull_bytes, 8 * pull_bytes);
-    struct fit_line stream = fit_line_through(r, CLAB_PROBE_STREAM, pull_bytes, 8 * pull_bytes);
-    struct fit_line both = fit_line_through(r, CLAB_PROBE_EXCHANGE, pull_bytes, 8 * pull_bytes);
+    struct fit_line stream = line_of_paced(r, CLAB_PROBE_STREAM, pull_bytes, 8 * pull_bytes);
+    struct fit_line both = line_of_paced(r, CLAB_PROBE_EXCHANGE, pull_bytes, 8 * pull_bytes);
     double middle = 4.5 * (double)pull_bytes;
     segment->o_send = small->o_send;
     segment->latency = fit_at_least_0(stream.start - way.start + (stream.slope - way.slope) * middle);
@@ -47,22 +64,24 @@ static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const 
     segment->o_both = fit_at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
 }
 
-// Slots have two segments: up to a few lines a core fetches ahead, and beyond them the first line's wait is spread.
+// Slots have three segments: up to a few lines a core fetches ahead, and beyond them the first line's wait is spread.
 static void fit_segments(struct fit_round *r, struct clab_link *link)
 {
     const struct clab_protocols *p = r->link->protocols;
     struct clab_segment *s = link->segments;
-    size_t middle = p->pull_bytes / SLOTS_SPLIT;
+    const size_t two = p->pull_bytes / TWO_LINES, few = p->pull_bytes / FEW_LINES;
     link->nsegments = SEGMENTS;
     s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
-    s[1] = (struct clab_segment){.name = "few-lines", .up_to = middle, .fragment = SIZE_MAX};
-    s[2] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
-    s[3] =
+    s[1] = (struct clab_segment){.name = "two-lines", .up_to = two, .fragment = SIZE_MAX};
+    s[2] = (struct clab_segment){.name = "few-lines", .up_to = few, .fragment = SIZE_MAX};
+    s[3] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
+    s[4] =
         (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
     fit_buffered(r, &s[0], 0, p->inline_bytes);
-    fit_buffered(r, &s[1], p->inline_bytes + 1, middle);
-    fit_buffered(r, &s[2], middle, p->pull_bytes - 1);
-    fit_pulled(r, &s[3], &s[0], p->pull_bytes);
+    fit_buffered(r, &s[1], p->inline_bytes + 1, two);
+    fit_buffered(r, &s[2], two, few);
+    fit_buffered(r, &s[3], few, p->pull_bytes - 1);
+    fit_pulled(r, &s[4], &s[0], p->pull_bytes);
 }
 
 // ---- levels --------------------------------------------------------------------------------------------------

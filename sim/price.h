@@ -158,19 +158,13 @@ static void calc_at_once(const struct turn *t)
         recorder_end(t, t->l->end, s->recorder->at);
 }
 
-// Whether the stage at hand has no message. (What a stage takes beside its messages is part of theirs.)
-FULL_INLINE bool is_silent(const struct full *s)
-{
-    return s->sends + s->receives == 0;
-}
-
 // The copies and sends of the stage at hand, s->steps; messages are posted, or, which it returns, the only one is offered.
 FULL_INLINE bool price_entry(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     if (RECORDS(s, mode))
         recorder_enter(t);
-    if (s->stage_cost > 0 && is_silent(s))
+    if (s->stage_cost > 0)
         t->l->clock = price_core(t, t->l->clock, s->stage_cost, PART_LATENCY, mode);
     for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
         copy(t, &s->steps[i]);

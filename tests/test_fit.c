@@ -6,9 +6,10 @@
 static const struct clab_protocols protocols = {.memory = true, .inline_bytes = 48, .pull_bytes = 2048};
 static const struct clab_fit_link memory = {.protocols = &protocols};
 
-// A machine that is made up, in seconds and seconds a byte. Its two segments of slots meet at 256 bytes.
-static const struct clab_segment known[4] = {
+// A machine that is made up, in seconds and seconds a byte. Its segments of slots meet at 128 and 256 bytes.
+static const struct clab_segment known[5] = {
     {.o_send = 25e-9, .o_recv = 27e-9, .latency = 12e-9, .o_both = 8e-9},
+    {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
     {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
     {.o_send = 29e-9,
      .o_recv = 33e-9,
@@ -27,7 +28,7 @@ static double fixed(const struct clab_segment *k)
 
 static void add_small(struct samples *s, size_t bytes)
 {
-    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes <= 256 ? 1 : bytes < 2048 ? 2 : 3];
+    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes <= 128 ? 1 : bytes <= 256 ? 2 : bytes < 2048 ? 3 : 4];
     double m = (double)bytes, way = fixed(k) + m * (k->gap_send + k->gap_recv);
     bool pulled = bytes >= 2048;
     if (pulled)
@@ -35,9 +36,9 @@ static void add_small(struct samples *s, size_t bytes)
     else
         add(s, CLAB_PROBE_POST, bytes, CLAB_KEPT, CLAB_ALONE, k->o_send + m * k->gap_send);
     double stream = pulled ? way + k->latency : k->o_recv + m * k->gap_recv;
-    add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream);
+    add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream + call);
     add(s, CLAB_PROBE_PINGPONG, bytes, CLAB_KEPT, CLAB_ALONE, way);
-    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0));
+    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0) + call);
 }
 
 // A peer's sums: in one level they cost more than its copies.
@@ -48,7 +49,7 @@ static double summed(size_t bytes, int load)
 
 static void add_level(struct samples *s, size_t bytes)
 {
-    const struct clab_segment *k = &known[3];
+    const struct clab_segment *k = &known[4];
     double m = (double)bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
         double both = load == CLAB_BOTH ? k->o_both : 0;
@@ -94,8 +95,8 @@ static void test_fit_recovers_the_segments(void **state)
     assert_close(net.call, call);
     assert_close(net.stage, stage);
     assert_close(net.lane, lane);
-    assert_int_equal(net.intra.nsegments, 4);
-    for (int i = 0; i < 4; i++) {
+    assert_int_equal(net.intra.nsegments, 5);
+    for (int i = 0; i < 5; i++) {
         const struct clab_segment *found = &net.intra.segments[i];
         assert_close(found->o_send, known[i].o_send);
         assert_close(found->o_recv, known[i].o_recv);
@@ -105,9 +106,10 @@ static void test_fit_recovers_the_segments(void **state)
         assert_close(found->gap_recv, known[i].gap_recv);
     }
     assert_int_equal(net.intra.segments[0].up_to, 48);
-    assert_int_equal(net.intra.segments[1].up_to, 256);
-    assert_int_equal(net.intra.segments[2].up_to, 2047);
-    assert_true(net.intra.segments[3].up_to == SIZE_MAX && net.intra.segments[3].waits && net.intra.segments[3].memory);
+    assert_int_equal(net.intra.segments[1].up_to, 128);
+    assert_int_equal(net.intra.segments[2].up_to, 256);
+    assert_int_equal(net.intra.segments[3].up_to, 2047);
+    assert_true(net.intra.segments[4].up_to == SIZE_MAX && net.intra.segments[4].waits && net.intra.segments[4].memory);
 }
 
 static void test_fit_recovers_the_levels(void **state)
@@ -147,11 +149,11 @@ static void test_fit_predicts_its_own_probes(void **state)
     struct clab_problem shift = {.collective = CLAB_SENDRECV, .nranks = 2, .lanes = 1, .count = 8};
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_SENDRECV, "shift");
     assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
-    assert_close(result.seconds, call + 72e-9); // EXCHANGE of 8 bytes
+    assert_close(result.seconds, call + stage + 72e-9); // EXCHANGE of 8 bytes
     shift.count = 32768;
     options.footprint = 4 * 32768;
     assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
-    assert_close(result.seconds, call + fixed(&known[3]) + 20e-9 + 16e-9 + 32768 * 20e-12);
+    assert_close(result.seconds, call + stage + fixed(&known[4]) + 20e-9 + 16e-9 + 32768 * 20e-12);
 }
 
 static void test_fit_names_the_probe_that_is_missing(void **state)
@@ -254,7 +256,7 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     assert_int_equal(net->nlevels, fit.median.nlevels);
     assert_true(fabs(net->call / call - 1) < 1e-3);
     assert_true(fabs(net->intra.segments[1].gap_recv / known[1].gap_recv - 1) < 1e-3);
-    assert_true(net->intra.segments[3].waits && net->intra.segments[3].memory && net->intra.port == CLAB_PORT_CORE);
+    assert_true(net->intra.segments[4].waits && net->intra.segments[4].memory && net->intra.port == CLAB_PORT_CORE);
     assert_true(fabs(net->levels[3].add[CLAB_BOTH] / fit.median.levels[3].add[CLAB_BOTH] - 1) < 1e-3);
     // The placement is chosen by the line.
     struct clab_net placed;
