@@ -35,6 +35,30 @@ loads_a_plugin() {
     twin twin && bench --backend twin --csv "$scratch/csv" && why=$(cut -d, -f3 "$scratch/csv") &&
         grep -qx twin <<<"$why"
 }
+# Rank 0 says it for all; the launcher, which sees statuses only, adds nothing.
+says_once_that_no_rank_can_join() {
+    plugin lame <<'C' || return 1
+#include "plugin.h"
+#include "base/log.h"
+#include "shm/shm.h"
+static struct clab_backend lame;
+static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
+{
+    (void)domain_p;
+    if (boot->rank == 0)
+        clab_error("--backend lame: there is no leg here");
+    return CLAB_EUNSUPPORTED;
+}
+static __attribute__((constructor)) void fill(void)
+{
+    lame = clab_backend_shm;
+    lame.name = "lame";
+    lame.attach = attach;
+}
+CLAB_PLUGIN("lame", &lame);
+C
+    with_plugins refuses 3 'rank 0: --backend lame: there is no leg' bench $quick --backend lame
+}
 loads_a_plugin_into_a_lab() {
     local lab
     lab=$(ls -d "$build"/labs/01-*)/after
@@ -109,7 +133,7 @@ fails_where_no_backend_is_there() {
 subject=("$commlab")
 check_each puts_several_backends_into_one_table leaves_out_a_backend_that_is_missing fails_where_no_backend_is_there \
     leaves_no_folder_when_it_is_ended
-check_each loads_a_plugin loads_a_plugin_into_a_lab exports_to_plugins_what_they_need \
+check_each loads_a_plugin says_once_that_no_rank_can_join loads_a_plugin_into_a_lab exports_to_plugins_what_they_need \
     names_plugins_among_what_there_is says_how_to_get_a_plugin_that_is_missing refuses_a_plugin_of_another_version \
     refuses_a_plugin_by_another_name refuses_what_is_no_plugin refuses_a_plugin_whose_library_is_missing \
     looks_for_plugins_in_its_folder_only

@@ -5,12 +5,7 @@
 . tests/cases.sh
 subject=("$commlab" bench)
 
-# One line of the backend's, the launcher's one about the rank's end, and no file.
-lacks() {
-    run 3 allreduce --backend nccl -e 8 --csv "$scratch/refused" "${@:2}" || return 1
-    why="not one line with '$1': $(cat "$scratch/err")"
-    [ "$(grep -c 'backend nccl: ' "$scratch/err")" -eq 1 ] && grep -qF -- "$1" "$scratch/err" && [ ! -e "$scratch/refused" ]
-}
+lacks() { refuses 3 "$1" allreduce --backend nccl -e 8 --csv "$scratch/refused" "${@:2}"; }
 says_what_is_missing_for_a_gpu() { lacks 'or use another backend' -n 2 && lacks 'or use another backend' -n 1; }
 
 if grep -q '^✗ nccl: ' "$build/probes.txt"; then

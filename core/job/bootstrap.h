@@ -10,6 +10,7 @@
 
 struct membership {
     struct clab_bootstrap boot; // first, so that a pointer to it is one to all
+    bool refused; // by this rank itself, which has said why: its launcher need not say that it has ended
     void (*leave)(struct membership *);
 };
 

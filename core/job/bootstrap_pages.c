@@ -49,6 +49,8 @@ static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
 static void leave(struct membership *member)
 {
     struct sitter *sitter = (struct sitter *)member;
+    if (member->refused)
+        clab_seat_refuse(&sitter->seat);
     clab_seat_leave(&sitter->seat);
     clab_memory_unmap(sitter->seat.control);
     free(sitter);

@@ -14,11 +14,12 @@
 #include "base/log.h"
 
 enum { CONTROL_ALIGNMENT = 2 << 20 }; // a huge page, so that what follows may be in huge pages
-static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6202); // "clabjob", version 2
+static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6203); // "clabjob", version 3
 
 struct seat {
     _Alignas(64) _Atomic int32_t pid; // 0: nobody has taken it, or its owner has left
     _Atomic int32_t presence;         // enum clab_presence
+    _Atomic int32_t refused;          // its rank can not go on, and has said why
     struct control_box boxes[2];      // they take turns, so that one can be written while others still read the other
 };
 
@@ -80,6 +81,16 @@ int clab_seat_take(struct clab_control *control, int rank, double timeout, struc
     atomic_store(&seat->presence, CLAB_PRESENT);
     *seat_p = (struct clab_seat){.control = control, .rank = rank, .timeout = timeout};
     return CLAB_OK;
+}
+
+void clab_seat_refuse(struct clab_seat *seat)
+{
+    atomic_store(&seat_of(seat->control, seat->rank)->refused, 1);
+}
+
+bool clab_control_has_refused(struct clab_control *control, int rank)
+{
+    return atomic_load(&seat_of(control, rank)->refused);
 }
 
 void clab_seat_announce(struct clab_seat *seat)

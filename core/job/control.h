@@ -68,6 +68,8 @@ char *clab_control_flights(struct clab_control *control);
 //   errors: CLAB_EINVAL (rank out of range, or a living process sits there)
 int clab_seat_take(struct clab_control *control, int rank, double timeout, struct clab_seat *seat_p);
 void clab_seat_leave(struct clab_seat *seat);
+// Its rank can not go on, and has said why.
+void clab_seat_refuse(struct clab_seat *seat);
 // It will be left: who waits at a meeting for it need not.
 void clab_seat_announce(struct clab_seat *seat);
 
@@ -79,6 +81,8 @@ enum clab_presence clab_control_presence(struct clab_control *control, int rank)
 // Launcher: the process of `rank` has ended; `failed` when its status was not 0. Tells all, and wakes who waits.
 // Whether it had not left its seat.
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
+// Launcher: whether `rank` has ended after clab_seat_refuse.
+bool clab_control_has_refused(struct clab_control *control, int rank);
 // Whether a process sits at any seat: only such can hear of a death.
 bool clab_control_is_used(struct clab_control *control);
 

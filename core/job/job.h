@@ -81,6 +81,8 @@ int clab_job_look(int asked, struct clab_prospect *prospect_p);
 //   CLAB_ETIMEOUT, CLAB_EUNSUPPORTED, CLAB_ENOMEM
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
+// The same by a rank that can not go on and has said why: a launcher of this host adds no line of its own about its end.
+void clab_bootstrap_refuse(struct clab_bootstrap *boot);
 
 // The backend of a job that has named none: shared memory within a host, ofi among several.
 const char *clab_backend_usual(int nnodes);

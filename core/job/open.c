@@ -198,7 +198,7 @@ static int join(struct clab_job **job_p)
     const int err = job ? attach(boot, job) : CLAB_ENOMEM;
     if (err != CLAB_OK) {
         free(job);
-        clab_bootstrap_close(boot);
+        clab_bootstrap_refuse(boot);
         return err;
     }
     clab_clock_follow(job);

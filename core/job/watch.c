@@ -134,7 +134,8 @@ static void note_end(struct watch *watch, int i, int status)
         return;
     watch->status = code;
     watch->failed = rank;
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != watch->told)
+    const bool was_told = WIFSIGNALED(status) && WTERMSIG(status) == watch->told;
+    if (!was_told && !clab_control_has_refused(watch->run->control, i))
         log_end(watch, rank, pid, status);
     if (!watch->run->launch->keep_going)
         end_job(watch);
