@@ -13,12 +13,12 @@
 #include "nccl/endpoint.h"
 #include "nccl/kernels.h"
 
-enum { THREADS = 256, BLOCKS_EACH = 8 }; // of a block; blocks for each multiprocessor, which then is full
+enum { THREADS = 256 }; // of a block
 
 static cudaStream_t stream;
 static cudaEvent_t begin, end;  // of what is timed
 static double *summands, *sums; // (NCCL_SUMMANDS), (NCCL_SUMS), the GPU's
-static size_t most_blocks;
+static size_t most_blocks;      // that run at once, if they need few registers: more would leave the last of them alone
 static unsigned long given, finished; // operations; the first of them that are known to be over
 static int failed;                    // enum clab_err, since it was last told
 
@@ -72,15 +72,16 @@ static int load_kernels(void)
 
 static int open_all(void)
 {
-    int device, multiprocessors;
+    int device, multiprocessors, threads;
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    CUDA_TRY(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
     CUDA_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CUDA_TRY(cudaEventCreate(&begin));
     CUDA_TRY(cudaEventCreate(&end));
     CUDA_TRY(cudaMalloc((void **)&summands, (NCCL_SUMMANDS + NCCL_SUMS) * sizeof *summands));
     sums = summands + NCCL_SUMMANDS;
-    most_blocks = (size_t)multiprocessors * BLOCKS_EACH;
+    most_blocks = (size_t)multiprocessors * (size_t)(threads / THREADS);
     return load_kernels();
 }
 

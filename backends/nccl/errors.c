@@ -5,6 +5,8 @@
 
 #include "nccl/endpoint.h"
 
+#include <string.h>
+
 #include "base/log.h"
 
 int nccl_cuda_error(cudaError_t code, const char *what)
@@ -25,10 +27,11 @@ static bool has_lost_a_peer(const struct clab_endpoint *endpoint)
     return false;
 }
 
-// NCCL says only that CUDA has failed; CUDA remembers how.
-static bool is_out_of_memory(ncclResult_t code)
+// NCCL says only that CUDA has failed. How, its last warning has in CUDA's words: it calls CUDA from threads of its own,
+// and CUDA keeps the last error for each thread.
+static bool is_out_of_memory(ncclResult_t code, const char *warning)
 {
-    return code == ncclUnhandledCudaError && cudaGetLastError() == cudaErrorMemoryAllocation;
+    return code == ncclUnhandledCudaError && warning && strstr(warning, cudaGetErrorString(cudaErrorMemoryAllocation));
 }
 
 bool nccl_is_taken(ncclResult_t code)
@@ -47,5 +50,5 @@ int nccl_error(const struct clab_endpoint *endpoint, ncclComm_t comm, ncclResult
     }
     clab_error("NCCL: %s: %s (%d)%s%s; NCCL_DEBUG=WARN says more", what, ncclGetErrorString(code), (int)code,
                more && *more ? ": " : "", more ? more : "");
-    return is_out_of_memory(code) ? CLAB_ENOMEM : CLAB_ESYS;
+    return is_out_of_memory(code, more) ? CLAB_ENOMEM : CLAB_ESYS;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"none", "async", "hang", "abort", "stuck", "memory"};
+static const char *const names[] = {"none", "async", "hang", "abort", "stuck", "full", "memory"};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum fake_fault asked;
 static int when;
@@ -33,7 +33,7 @@ static void start(void)
     if (sscanf(text, "%15[a-z]@%d:%d%c", name, &whose, &when, &rest) != 3 || !kind_of(name) || when < 1) {
         fprintf(stderr,
                 "fake: CLAB_FAKE_FAULT=%s is not KIND@RANK:OP, such as hang@1:3; KIND is async, hang, abort, "
-                "stuck or memory, OP counts from 1\n",
+                "stuck, full or memory, OP counts from 1\n",
                 text);
         exit(2);
     }

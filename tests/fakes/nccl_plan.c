@@ -242,8 +242,20 @@ static cudaError_t put(struct plan *plan)
     return error;
 }
 
+static bool finds_no_memory(const struct plan *plan)
+{
+    for (int i = 0; i < plan->n; i++)
+        if (plan->tasks[i].fault == FAKE_FULL)
+            return true;
+    return false;
+}
+
 ncclResult_t plan_launch(struct plan *plan)
 {
+    if (finds_no_memory(plan)) {
+        plan_free(plan);
+        return warn(ncclUnhandledCudaError, "Cuda failure '%s'", cudaGetErrorString(cudaErrorMemoryAllocation));
+    }
     if (sends_to_itself_only(plan)) {
         plan_free(plan);
         return warn(ncclInvalidUsage, "Trying to send to self without a matching recv");
