@@ -75,18 +75,22 @@ static bool has_native(const struct bench_options *options, const struct bench_r
     return clab_native_has(options->backend, row->problem.collective, row->type, row->op);
 }
 
-// The library's choice depends on the size, so it is made for each row. Lanes are of schedules only.
-static const struct clab_algorithm *choose(const struct bench_options *options, struct bench_row *row)
+static struct clab_ground ground_of(const struct bench_options *options, const struct bench_row *row)
 {
     const struct clab_backend *backend = options->backend;
-    const struct clab_ground ground = {
+    return (struct clab_ground){
         .crowded = row->problem.nranks > options->cores && !backend->is_virtual,
         .cores = options->cores,
         .sockets = backend->sockets,
     };
+}
+
+// The library's choice depends on the size, so it is made for each row. Lanes are of schedules only.
+static const struct clab_algorithm *choose(const struct bench_options *options, struct bench_row *row)
+{
     if (!options->lanes && has_native(options, row))
         return &clab_native_algorithm;
-    return clab_select(&row->problem, clab_type_bytes(row->type), ground);
+    return clab_select(&row->problem, clab_type_bytes(row->type), ground_of(options, row));
 }
 
 static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)
@@ -146,6 +150,7 @@ static int add_algorithm(const struct bench_options *options, struct bench_row r
     if (!row.algorithm)
         return add_skip(plan, row.problem.collective, name, "it has no such algorithm");
     row.problem.lanes = options->lanes ? options->lanes : row.algorithm->default_lanes;
+    row.problem.group = clab_ground_group(ground_of(options, &row), row.problem.nranks); // as the executor's choice
     if (!row.algorithm->supports(&row.problem))
         return add_skip(plan, row.problem.collective, row.algorithm->name, "not for this number of ranks or lanes");
     return add_sizes(options, row, plan);

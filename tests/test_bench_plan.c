@@ -254,6 +254,25 @@ static void test_seconds_are_taken_whole(void **state)
     assert_true(seconds == 50e-3);
 }
 
+// Forced or chosen, an algorithm of two levels has the same schedule.
+static void test_a_forced_algorithm_groups_by_core_as_the_choice_does(void **state)
+{
+    (void)state;
+    static const struct {
+        int cores, group; // of 6 ranks
+    } cases[] = {{2, 3}, {3, 2}, {4, 0}, {6, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_options options = options_for(CLAB_ALLREDUCE, "leaders,hierarchical", 6);
+        struct bench_plan plan;
+        options.cores = cases[i].cores;
+        assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
+        assert_true(plan.nrows >= 2);
+        for (int row = 0; row < plan.nrows; row++)
+            assert_int_equal(plan.rows[row].problem.group, cases[i].group);
+        bench_plan_free(&plan);
+    }
+}
+
 static const char *chosen(int nranks, struct clab_ground ground, int *group_p)
 {
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = 1, .count = 2};
@@ -292,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_a_block_lies_in_place_where_it_belongs),
         cmocka_unit_test(test_no_time_is_under_what_must_be_written_and_heard),
         cmocka_unit_test(test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls),
+        cmocka_unit_test(test_a_forced_algorithm_groups_by_core_as_the_choice_does),
         cmocka_unit_test(test_seconds_are_taken_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,7 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
         return has_native ? CLAB_OK : refuse(w, "the library has no such reduction of its own; set \"auto\"");
     p->lanes = comm->choice[p->collective].lanes;
     if (w->algorithm && w->algorithm->supports(p)) {
+        p->group = clab_ground_group(ground_of(comm), p->nranks);
         if (!p->lanes)
             p->lanes = w->algorithm->default_lanes;
         return CLAB_OK;

@@ -293,6 +293,9 @@ struct clab_ground {
     bool sockets; // clab_backend.sockets
 };
 
-// The algorithm for `problem`, of `element_bytes` an element. Sets its lanes and, where it is crowded, its group: the
-// ranks that share a core. NULL: there is none, and nothing is set.
+// The ranks that share a core, where each core has as many of `nranks`; else 0, as a problem says that it has no groups.
+int clab_ground_group(struct clab_ground ground, int nranks);
+
+// The algorithm for `problem`, of `element_bytes` an element. Sets its lanes and its group, that of the ground. NULL:
+// there is none, and nothing is set.
 const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes, struct clab_ground ground);

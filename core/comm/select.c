@@ -77,10 +77,15 @@ static const struct choice choices[] = {
     {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
+int clab_ground_group(struct clab_ground ground, int nranks)
+{
+    return ground.crowded && nranks % ground.cores == 0 ? nranks / ground.cores : 0;
+}
+
 static bool is_load(enum load load, const struct clab_problem *problem, struct clab_ground ground)
 {
     if (load == CROWDED_SOCKETS)
-        return ground.crowded && ground.sockets && problem->nranks % ground.cores == 0;
+        return ground.sockets && clab_ground_group(ground, problem->nranks) > 0;
     return (load == CROWDED) == ground.crowded;
 }
 
@@ -98,8 +103,7 @@ const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t el
         if (!is_for(c, problem, bytes, ground))
             continue;
         problem->lanes = c->lanes ? c->lanes : c->algorithm->default_lanes;
-        if (c->load != ROOMY)
-            problem->group = (problem->nranks + ground.cores - 1) / ground.cores;
+        problem->group = clab_ground_group(ground, problem->nranks);
         return c->algorithm;
     }
     return NULL;
