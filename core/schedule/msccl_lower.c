@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From MSCCL's thread blocks to stages. msccl.h says which stage a step is in.
+// From MSCCL's thread blocks to a listing: the steps here of each step there, in its stages (msccl_stages.c).
 
 #include <limits.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "schedule/msccl.h"
+#include "schedule/msccl_inside.h"
 
 enum { NONE = -1 };
 
@@ -24,9 +24,7 @@ struct lowering {
     const struct clab_msccl *m;
     int chunks, blocks;       // of a block and lane; of the collective
     int scratch, temporaries; // blocks of scratch: of the files's, and those that are made for rrs
-    int *begin, *end;         // (nsteps) stages of foreign steps: the first one, and the one behind the last
-    int *done;                // (nblocks) steps whose stages are known
-    bool *busy;               // (nblocks)
+    int *begin;               // (nsteps) the first stages of foreign steps
     struct part *parts;
     int nparts, room;
 };
@@ -39,12 +37,11 @@ struct place {
 
 // ---- where chunks are ----------------------------------------------------------------------------------------
 
-// The buffer that `letter` means at `rank`, how many chunks it has in the file, and where these begin.
-static enum clab_buffer buffer_of(const struct lowering *w, int rank, char letter, int *first_p, int *size_p)
+enum clab_buffer msccl_buffer(const struct clab_msccl *m, int rank, char letter, int *first_p, int *size_p)
 {
-    const struct clab_msccl *m = w->m;
-    int own = w->chunks * m->lanes;
-    bool is_part =
+    const struct clab_problem problem = {.collective = m->collective, .nranks = m->ngpus};
+    const int own = m->chunks / clab_problem_blocks(&problem);
+    const bool is_part =
         (letter == 'i' && m->collective == CLAB_ALLGATHER) || (letter == 'o' && m->collective == CLAB_REDUCE_SCATTER);
     *first_p = is_part ? rank * own : 0;
     *size_p = letter == 's' ? m->gpus[rank].scratch : is_part ? own : m->chunks;
@@ -59,7 +56,7 @@ static int find_place(const struct lowering *w, int rank, const struct clab_mscc
     const struct clab_msccl *m = w->m;
     int first, size, offset = src ? step->src_off : step->dst_off, k = w->chunks;
     char letter = src ? step->src : step->dst;
-    enum clab_buffer buffer = buffer_of(w, rank, letter, &first, &size);
+    enum clab_buffer buffer = msccl_buffer(m, rank, letter, &first, &size);
     if (offset < 0 || offset > size - step->count) {
         clab_error("%s:%d: chunks %d to %d of '%c', which has %d", m->path, step->line, offset,
                    offset + step->count - 1, letter, size);
@@ -72,137 +69,6 @@ static int find_place(const struct lowering *w, int rank, const struct clab_mscc
     }
     *place_p = (struct place){lane, {buffer, at / (k * m->lanes) * k + at % k, step->count}};
     return CLAB_OK;
-}
-
-// ---- stages of foreign files ---------------------------------------------------------------------------------
-
-static bool sends_only(enum clab_msccl_type type)
-{
-    return type == CLAB_MSCCL_S;
-}
-
-static bool receives(enum clab_msccl_type type)
-{
-    return type == CLAB_MSCCL_R || type == CLAB_MSCCL_RCS || type == CLAB_MSCCL_RRS || type == CLAB_MSCCL_RRC ||
-           type == CLAB_MSCCL_RRCS;
-}
-
-static bool moves_by_reducing(const struct clab_msccl_step *step)
-{
-    return step->src != step->dst || step->src_off != step->dst_off;
-}
-
-// How many stages a step takes.
-static int length_of(const struct clab_msccl_step *step)
-{
-    switch (step->type) {
-    case CLAB_MSCCL_NOP: return 0;
-    case CLAB_MSCCL_RCS: return 2;
-    case CLAB_MSCCL_RRC: return 1 + moves_by_reducing(step);
-    case CLAB_MSCCL_RRCS: return 2 + moves_by_reducing(step);
-    case CLAB_MSCCL_RRS: return 3;
-    default: return 1;
-    }
-}
-
-static int later(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-// Whether step `a` may be in the stage of `b`, which it waits for: a receive of what a send or copy reads, since those see
-// the stage's entry.
-static bool goes_along(const struct lowering *w, int rank, const struct clab_msccl_step *a,
-                       const struct clab_msccl_step *b)
-{
-    int a_first, b_first, size;
-    if (!receives(a->type) || moves_by_reducing(a))
-        return false;
-    if (sends_only(b->type))
-        return true;
-    bool same = buffer_of(w, rank, a->dst, &a_first, &size) == buffer_of(w, rank, b->dst, &b_first, &size);
-    a_first += a->dst_off;
-    b_first += b->dst_off;
-    return b->type == CLAB_MSCCL_CPY && !(same && a_first < b_first + b->count && b_first < a_first + a->count);
-}
-
-// A nop waits for the step behind it. A block that waits for itself wants a stage of its own.
-static void place_step(struct lowering *w, const struct clab_msccl_gpu *gpu, int b, int s)
-{
-    const struct clab_msccl_block *block = &w->m->blocks[gpu->first + b];
-    const struct clab_msccl_step *steps = w->m->steps + block->first, *step = &steps[s], *for_whom = step;
-    int *begin = w->begin + block->first, *end = w->end + block->first, at = 0, rank = (int)(gpu - w->m->gpus);
-    while (for_whom->type == CLAB_MSCCL_NOP && for_whom + 1 < steps + block->nsteps)
-        for_whom++;
-    if (s > 0) // a receive goes along with the send before it
-        at = sends_only(steps[s - 1].type) && goes_along(w, rank, for_whom, &steps[s - 1]) ? begin[s - 1] : end[s - 1];
-    if (step->depid >= 0) {
-        int other = w->m->blocks[gpu->first + step->depid].first + step->deps;
-        bool along = step->depid != b && goes_along(w, rank, for_whom, &w->m->steps[other]);
-        at = later(at, along ? w->begin[other] : w->end[other]);
-    }
-    begin[s] = at;
-    end[s] = at + length_of(step);
-}
-
-// Give stages to the steps of a GPU's thread block up to `last`; where one waits for another block, that one first.
-// stack: (nblocks of the GPU, 2) blocks, and how far each is wanted
-static int place_block(struct lowering *w, const struct clab_msccl_gpu *gpu, int wanted, int *stack)
-{
-    int depth = 0;
-    stack[0] = wanted;
-    stack[1] = w->m->blocks[gpu->first + wanted].nsteps;
-    w->busy[gpu->first + wanted] = true;
-    while (depth >= 0) {
-        int b = stack[2 * depth], *done = &w->done[gpu->first + b];
-        const struct clab_msccl_block *block = &w->m->blocks[gpu->first + b];
-        const struct clab_msccl_step *step = &w->m->steps[block->first + *done];
-        if (*done >= stack[2 * depth + 1]) {
-            w->busy[gpu->first + b] = false;
-            depth--;
-        } else if (step->depid < 0 || w->done[gpu->first + step->depid] > step->deps) {
-            place_step(w, gpu, b, (*done)++);
-        } else if (w->busy[gpu->first + step->depid]) {
-            clab_error("%s:%d: this waits for step %d of thread block %d, which waits for it, perhaps by way of others",
-                       w->m->path, step->line, step->deps, step->depid);
-            return CLAB_EPARSE;
-        } else {
-            depth++;
-            stack[2 * depth] = step->depid;
-            stack[2 * depth + 1] = step->deps + 1;
-            w->busy[gpu->first + step->depid] = true;
-        }
-    }
-    return CLAB_OK;
-}
-
-static int check_dependences(const struct lowering *w, const struct clab_msccl_gpu *gpu)
-{
-    for (int b = gpu->first; b < gpu->first + gpu->nblocks; b++) {
-        const struct clab_msccl_block *block = &w->m->blocks[b];
-        for (int i = block->first; i < block->first + block->nsteps; i++) {
-            const struct clab_msccl_step *step = &w->m->steps[i];
-            bool is_there = step->depid < gpu->nblocks && step->deps >= 0 &&
-                            step->deps < (step->depid < 0 ? 0 : w->m->blocks[gpu->first + step->depid].nsteps);
-            if (step->depid >= 0 && !is_there) {
-                clab_error("%s:%d: there is no step %d of thread block %d", w->m->path, step->line, step->deps,
-                           step->depid);
-                return CLAB_EPARSE;
-            }
-        }
-    }
-    return CLAB_OK;
-}
-
-static int place_gpu(struct lowering *w, const struct clab_msccl_gpu *gpu)
-{
-    CLAB_TRY(check_dependences(w, gpu));
-    int *stack = malloc(((size_t)gpu->nblocks + 1) * 2 * sizeof *stack);
-    int err = stack ? CLAB_OK : CLAB_ENOMEM;
-    for (int b = 0; b < gpu->nblocks && !err; b++)
-        err = place_block(w, gpu, b, stack);
-    free(stack);
-    return err;
 }
 
 // ---- steps ---------------------------------------------------------------------------------------------------
@@ -480,25 +346,17 @@ static int find_shape(struct lowering *w)
         return CLAB_EPARSE;
     }
     for (int i = 0; i < m->ngpus; i++)
-        scratch = later(scratch, m->gpus[i].scratch);
+        scratch = m->gpus[i].scratch > scratch ? m->gpus[i].scratch : scratch;
     w->scratch = (scratch + w->chunks * m->lanes - 1) / (w->chunks * m->lanes);
     return CLAB_OK;
 }
 
 static int lower(struct lowering *w, struct clab_listing **listing_p)
 {
-    const struct clab_msccl *m = w->m;
     CLAB_TRY(find_shape(w));
-    w->begin = calloc((size_t)m->nsteps + 1, sizeof *w->begin);
-    w->end = calloc((size_t)m->nsteps + 1, sizeof *w->end);
-    w->done = calloc((size_t)m->nblocks + 1, sizeof *w->done);
-    w->busy = calloc((size_t)m->nblocks + 1, sizeof *w->busy);
-    if (!w->begin || !w->end || !w->done || !w->busy)
-        return CLAB_ENOMEM;
-    for (int rank = 0; rank < m->ngpus; rank++) {
-        CLAB_TRY(place_gpu(w, &m->gpus[rank]));
+    CLAB_TRY(msccl_stages(w->m, &w->begin));
+    for (int rank = 0; rank < w->m->ngpus; rank++)
         CLAB_TRY(add_blocks(w, rank));
-    }
     return make_listing(w, listing_p);
 }
 
@@ -507,9 +365,6 @@ int clab_msccl_lower(const struct clab_msccl *msccl, struct clab_listing **listi
     struct lowering w = {.m = msccl};
     int err = lower(&w, listing_p);
     free(w.begin);
-    free(w.end);
-    free(w.done);
-    free(w.busy);
     free(w.parts);
     return err;
 }
