@@ -51,9 +51,9 @@ static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add},
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_add},
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_sum_both},
     {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed},
-    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_summed},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_exchange_summed},
     {.turn = NULL},
 };
 

@@ -11,16 +11,95 @@ static bool must_pack(const struct full *s, struct clab_span span)
     return s->problem->lanes > 1 && span.first % s->slices.chunks + span.count > s->slices.chunks;
 }
 
-// `bytes` of the rank's own memory, from `from` on; returns the end.
-static double copy_bytes(const struct turn *t, double from, size_t bytes, enum clab_load load)
+// ---- lines that a peer has ------------------------------------------------------------------------------------
+
+// What a written byte costs more where a peer may have its line, in s.
+struct taking {
+    double pull, reduce; // what is written by a pull or a copy; by a reduction
+};
+
+// `since`: bytes that the peer has touched since it read what is written now, on average over it. The probes of fresh data
+// write what was read half of their level ago. What has left the cache that ranks share is in no other.
+static struct taking taking_back(struct full *s, double since, enum clab_load load)
 {
-    return bytes ? price_core(t, from, full_cost(t->s, bytes, t->s->level.copy[load]), PART_BANDWIDTH, MODE_ANY) : from;
+    const struct clab_level *l = &s->fresh;
+    const size_t footprint = since > 1 ? (size_t)(2 * since) : 1;
+    if (s->net->shared_cache > 0 && footprint >= s->net->shared_cache)
+        return (struct taking){0, 0};
+    if (s->fresh_footprint != footprint) {
+        s->fresh = clab_net_level(s->net, footprint);
+        s->fresh_footprint = footprint;
+    }
+    return (struct taking){later(0, l->pull[CLAB_FRESH][load] - l->pull[CLAB_KEPT][load]),
+                           later(0, l->reduce[CLAB_FRESH][load] - l->reduce[CLAB_KEPT][load])};
+}
+
+// Of `bytes` that are written to the place of `dst`, while the peer touches `meanwhile` others.
+static struct taking taking_of(const struct turn *t, struct clab_span dst, size_t bytes, enum clab_load load,
+                               double meanwhile)
+{
+    const double since = places_since(&t->s->places, t->rank, t->lane, dst, false);
+    if (since < 0)
+        return (struct taking){0, 0};
+    // It read the first byte when all others were to come.
+    return taking_back(t->s, since + (double)bytes + meanwhile / 2, load);
+}
+
+// What both ranks have read is shared, and stays so even where it has left their own caches; a quarter of such a cache is
+// in it for certain. Until it is copied home, five times its bytes are touched, which may not fit the shared one.
+static struct taking taking_shared(struct full *s, size_t bytes, enum clab_load load)
+{
+    const double n = (double)bytes, near = s->net->core_cache > 0 ? (double)s->net->core_cache / 4 : n;
+    const double cache = (double)s->net->shared_cache, left = cache > 0 ? 1.5 - 5 * n / cache : 1;
+    const double held = left > 1 ? 1 : later(0, left);
+    struct taking taking = taking_back(s, n < near ? n : near, load);
+    return (struct taking){held * taking.pull, held * taking.reduce};
+}
+
+// The message of `step` is read where it lies by who gets it, if it is pulled.
+static void lend(struct full *s, int rank, int lane, const struct clab_step *step, enum clab_load load)
+{
+    const double touched = 2 * (double)span_bytes(s, lane, step->src);
+    if (load == CLAB_ALONE)
+        places_touch(&s->places, rank, touched);
+    if (clab_link_segment(full_link(s, rank, step->peer), span_bytes(s, lane, step->src))->memory)
+        places_lend(&s->places, rank, lane, step->src, load == CLAB_ALONE ? 0 : touched);
+}
+
+// Whether a receive's place is being read by a send of its stage.
+static bool is_sent_too(const struct full *s, struct clab_span dst, int nsteps)
+{
+    for (int i = 0; i < nsteps; i++) {
+        struct clab_span src = s->steps[i].src;
+        if (s->steps[i].op == CLAB_SEND && src.buffer == dst.buffer && src.first < dst.first + dst.count &&
+            dst.first < src.first + src.count)
+            return true;
+    }
+    return false;
+}
+
+// What has landed lies in the place of `dst`, or beside it.
+static void settle(struct full *s, int rank, int lane, struct clab_span dst, int nsteps)
+{
+    if (s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, nsteps))
+        places_swap(&s->places, rank, lane, dst);
+    places_write(&s->places, rank, lane, dst);
+}
+
+// ---- copies ---------------------------------------------------------------------------------------------------
+
+// `bytes` of the rank's own memory, from `from` on, each for `more` than a copy takes; returns the end.
+static double copy_bytes(const struct turn *t, double from, size_t bytes, enum clab_load load, double more)
+{
+    if (!bytes)
+        return from;
+    return price_core(t, from, full_cost(t->s, bytes, t->s->level.copy[load] + more), PART_BANDWIDTH, MODE_ANY);
 }
 
 // Where nothing is said of the other ranks, they copy, too.
-static double copy_home(const struct turn *t, double from, size_t bytes)
+static enum clab_load load_at_home(const struct full *s)
 {
-    return copy_bytes(t, from, bytes, t->s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE);
+    return s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE;
 }
 
 // Bytes that the executor copies before this step's message leaves.
@@ -36,9 +115,15 @@ static size_t bytes_copied(const struct turn *t, const struct clab_step *step)
 
 static void copy(const struct turn *t, const struct clab_step *step)
 {
-    t->l->clock = copy_bytes(t, t->l->clock, bytes_copied(t, step), t->s->load);
-    if (step->op == CLAB_COPY)
-        places_write(&t->s->places, t->rank, t->lane, step->dst);
+    struct full *s = t->s;
+    const size_t bytes = bytes_copied(t, step);
+    const bool copies = step->op == CLAB_COPY, together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
+    const double touched = together ? 2 * (double)bytes : 0;
+    const double more = copies && bytes ? taking_of(t, step->dst, bytes, s->load, touched).pull : 0;
+    places_touch(&s->places, t->rank, touched);
+    t->l->clock = copy_bytes(t, t->l->clock, bytes, s->load, more);
+    if (copies)
+        places_write(&s->places, t->rank, t->lane, step->dst);
 }
 
 // What is copied while the first messages travel.
@@ -49,7 +134,8 @@ static void copy_aside(const struct turn *t)
         return;
     if (s->recorder)
         recorder_from_clock(t);
-    double end = copy_home(t, t->l->clock, s->aside[(size_t)t->rank * (size_t)s->problem->lanes + (size_t)t->lane]);
+    const size_t bytes = s->aside[(size_t)t->rank * (size_t)s->problem->lanes + (size_t)t->lane];
+    double end = copy_bytes(t, t->l->clock, bytes, load_at_home(s), 0);
     if (s->recorder)
         recorder_end(t, end, s->recorder->at);
     t->l->end = later(t->l->end, end);
@@ -86,14 +172,33 @@ static size_t price_aside(struct full *s, int rank, int lane)
     return bytes;
 }
 
-// What a call in place before the first one that is simulated has written.
-static void write_before(struct full *s, int rank, int lane)
+// A stage of a call that is not simulated: what it lends, and writes.
+static void pass_stage(struct full *s, int rank, int lane, int nsteps)
+{
+    bool sends = false, receives = false;
+    for (int i = 0; i < nsteps; i++) {
+        sends |= s->steps[i].op == CLAB_SEND;
+        receives |= s->steps[i].op < CLAB_COPY && s->steps[i].op != CLAB_SEND;
+    }
+    for (int i = 0; i < nsteps; i++)
+        if (s->steps[i].op == CLAB_SEND)
+            lend(s, rank, lane, &s->steps[i], sends && receives ? CLAB_BOTH : CLAB_ALONE);
+    for (int i = 0; i < nsteps; i++)
+        if (s->steps[i].op != CLAB_SEND) {
+            if (sends && receives)
+                places_touch(&s->places, rank, 2 * (double)span_bytes(s, lane, s->steps[i].dst));
+            settle(s, rank, lane, s->steps[i].dst, nsteps);
+        }
+}
+
+// What a call before the first one that is simulated has done.
+static void pass_call(struct full *s, int rank, int lane)
 {
     int n;
     for (int stage = 0; (n = s->algorithm->stage(s->problem, rank, lane, stage, s->steps)) != CLAB_DONE; stage++)
-        for (int i = 0; i < n; i++)
-            if (s->steps[i].op != CLAB_SEND)
-                places_write(&s->places, rank, lane, s->steps[i].dst);
+        pass_stage(s, rank, lane, n);
+    if (s->places.in_place)
+        bring_wanted(s, rank, lane);
 }
 
 // Before the first call.
@@ -101,8 +206,8 @@ static void prepare_copies(struct full *s, int rank, int lane)
 {
     if (s->aside)
         s->aside[rank * s->problem->lanes + lane] = price_aside(s, rank, lane);
-    else if (s->has_places && s->busy)
-        write_before(s, rank, lane);
+    if (s->has_places && s->busy)
+        pass_call(s, rank, lane);
 }
 
 // What is copied home at the end of a lane, in place.
@@ -115,7 +220,10 @@ static void price_finish(const struct turn *t)
         copy_aside(t);
         t->l->clock = later(t->l->clock, t->l->end);
     }
-    t->l->clock = copy_home(t, t->l->clock, bytes);
+    const double more = bytes ? taking_shared(t->s, bytes, load_at_home(t->s)).pull : 0;
+    if (bytes)
+        places_touch(&t->s->places, t->rank, 2 * (double)bytes);
+    t->l->clock = copy_bytes(t, t->l->clock, bytes, load_at_home(t->s), more);
     if (t->s->recorder)
         recorder_clock(t);
 }

@@ -6,8 +6,8 @@
 // - A round is all probes once. Every round gives a network of its own; a parameter is the median over rounds, and its
 //   interval is that of the median.
 // - A level's footprint is what both ranks touch together. Its probes' messages are a half, a third or a quarter of it,
-//   by how many buffers of that size they touch; of fresh data a half one way and a quarter both ways, since it is
-//   looked up by the message.
+//   by how many buffers of that size they touch. Fresh data is such that a peer has touched half of the level, on
+//   average, since it read what is written anew; a sum touches only itself.
 //
 // Source: Culler et al. 1996 and Kielmann et al. 2000 for taking LogP's parameters apart with few probes.
 #pragma once

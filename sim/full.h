@@ -141,7 +141,7 @@ struct full {
     double *cores;                  // (nodes, cores) when they are free; NULL: each rank has its own
     struct tolls tolls;
     struct clab_level level; // costs of a core at this footprint
-    struct clab_level fresh; // and of fresh data at `fresh_footprint`
+    struct clab_level fresh; // and where lines are taken back, at `fresh_footprint`
     size_t fresh_footprint;
     const double *delays;                    // (nranks) s, or NULL
     double compute;                          // s of a core before each call

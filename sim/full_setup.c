@@ -112,7 +112,7 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
         use_ports(s);
     if (s->has_places)
         return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
-                           options->in_place);
+                           s->algorithm->scratch(p) * s->slices.chunks, options->in_place);
     return CLAB_OK;
 }
 

@@ -16,7 +16,6 @@ struct message {
     int32_t src, dst; // ranks
     int32_t next;     // in its bucket, or in its receiver's list
     uint16_t lane;
-    bool fresh;  // the data has been written during this collective
     bool landed; // received out of order (full.c, release): head is then when it had landed
 };
 

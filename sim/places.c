@@ -3,31 +3,54 @@
 
 #include "places.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 
-int places_init(struct places *places, int nranks, int lanes, int nchunks, bool in_place)
+static const float nobody = -1;
+
+// Places that nobody has read; NULL: there is no memory.
+static float *new_places(size_t n)
 {
-    *places = (struct places){.lanes = lanes, .words = (nchunks + 63) / 64, .nchunks = nchunks, .in_place = in_place};
-    size_t words = (size_t)nranks * (size_t)lanes * (size_t)places->words + 1;
+    float *places = malloc(n * sizeof *places);
+    for (size_t i = 0; places && i < n; i++)
+        places[i] = nobody;
+    return places;
+}
+
+int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place)
+{
+    *places = (struct places){.lanes = lanes,
+                              .words = (nchunks + 63) / 64,
+                              .nchunks = nchunks,
+                              .nplaces = nchunks + nscratch,
+                              .in_place = in_place};
+    const size_t all = (size_t)nranks * (size_t)lanes, words = all * (size_t)places->words + 1;
     places->bits = calloc(words, sizeof *places->bits);
     places->beside = in_place ? calloc(words, sizeof *places->beside) : NULL;
-    return places->bits && (places->beside || !in_place) ? CLAB_OK : CLAB_ENOMEM;
+    places->touched = calloc((size_t)nranks, sizeof *places->touched);
+    places->read = new_places(all * (size_t)places->nplaces + 1);
+    places->read_beside = in_place ? new_places(all * (size_t)places->nplaces + 1) : NULL;
+    const bool complete = places->bits && places->touched && places->read;
+    return complete && ((places->beside && places->read_beside) || !in_place) ? CLAB_OK : CLAB_ENOMEM;
 }
 
 void places_free(struct places *places)
 {
     free(places->bits);
     free(places->beside);
+    free(places->touched);
+    free(places->read);
+    free(places->read_beside);
     *places = (struct places){0};
 }
 
 size_t places_bytes(const struct places *places, int nranks)
 {
-    return (size_t)nranks * (size_t)places->lanes * (size_t)places->words * sizeof *places->bits *
-           (places->in_place ? 2 : 1);
+    const size_t lane = (size_t)places->words * sizeof *places->bits + (size_t)places->nplaces * sizeof *places->read;
+    return (size_t)nranks * (size_t)places->lanes * lane * (places->in_place ? 2 : 1);
 }
 
 static size_t word_of(const struct places *places, int rank, int lane)
@@ -56,9 +79,20 @@ void places_reset_lane(struct places *places, int rank, int lane)
     memset(bits_of(places, rank, lane), 0, (size_t)places->words * sizeof *places->bits);
 }
 
+// The first place of a span, in `read` or `read_beside`; NULL: it has none that is written.
+static float *read_of(const struct places *places, float *read, int rank, int lane, struct clab_span span)
+{
+    const size_t lanes = (size_t)rank * (size_t)places->lanes + (size_t)lane;
+    const int first = span.buffer == CLAB_SCRATCH ? places->nchunks + span.first : span.first;
+    return span.buffer == CLAB_INPUT ? NULL : read + lanes * (size_t)places->nplaces + first;
+}
+
 void places_write(struct places *places, int rank, int lane, struct clab_span span)
 {
     uint64_t *bits = bits_of(places, rank, lane);
+    float *read = read_of(places, places->read, rank, lane, span);
+    for (int i = 0; read && i < span.count; i++)
+        read[i] = nobody;
     for (int c = span.first; span.buffer == CLAB_DATA && c < span.first + span.count; c++)
         bits[c / 64] |= (uint64_t)1 << c % 64;
 }
@@ -77,8 +111,38 @@ bool places_is_fresh(const struct places *places, int rank, int lane, struct cla
 void places_swap(struct places *places, int rank, int lane, struct clab_span span)
 {
     uint64_t *beside = places->beside + word_of(places, rank, lane);
-    for (int c = span.first; c < span.first + span.count; c++)
+    float *here = read_of(places, places->read, rank, lane, span);
+    float *there = read_of(places, places->read_beside, rank, lane, span);
+    for (int i = 0; i < span.count; i++) {
+        const int c = span.first + i;
+        const float read = here[i];
         beside[c / 64] ^= (uint64_t)1 << c % 64;
+        here[i] = there[i];
+        there[i] = read;
+    }
+}
+
+void places_touch(struct places *places, int rank, double bytes)
+{
+    places->touched[rank] += bytes;
+}
+
+void places_lend(struct places *places, int rank, int lane, struct clab_span span, double bytes)
+{
+    float *read = read_of(places, places->read, rank, lane, span);
+    if (!read || !(places->in_place || places_is_fresh(places, rank, lane, span)))
+        return;
+    for (int i = 0; i < span.count; i++)
+        read[i] = (float)(places->touched[rank] + bytes);
+}
+
+double places_since(const struct places *places, int rank, int lane, struct clab_span span, bool beside)
+{
+    const float *read = read_of(places, beside ? places->read_beside : places->read, rank, lane, span);
+    float last = nobody;
+    for (int i = 0; read && i < span.count; i++)
+        last = read[i] > last ? read[i] : last;
+    return last < 0 ? last : fmax(0, places->touched[rank] - (double)last);
 }
 
 static size_t bring_home(struct places *places, const struct slices *slices, int rank, int lane, struct clab_span span)
@@ -89,6 +153,7 @@ static size_t bring_home(struct places *places, const struct slices *slices, int
         if (is_set(beside, c)) {
             bytes += slices_bytes(slices, lane, c, 1);
             places_swap(places, rank, lane, (struct clab_span){CLAB_DATA, c, 1});
+            places_write(places, rank, lane, (struct clab_span){CLAB_DATA, c, 1});
         }
     return bytes;
 }

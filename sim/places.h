@@ -1,9 +1,12 @@
-// SPDX-License-Identifier: MIT Where the chunks of a rank lie, as far as it costs something: a bit or two a chunk, kept
-// as the executor's compiler does.
+// SPDX-License-Identifier: MIT
+// Where the chunks of a rank lie, as far as it costs something: a bit or two a chunk, kept as the executor's compiler
+// does; and who may have their lines.
 // - Out of place, what still lies in `in` at the end, and is wanted in `out`, must be copied there.
-// - What has just been written lies in its writer's cache, which is what a peer that reads it pays for.
 // - In place, what is sent and received in one stage lands beside, and back again at the next such stage. After an odd
-//   number of them it must be copied home at the end. What a call has written is still fresh in the next.
+//   number of them it must be copied home at the end.
+// - What a peer has read lies in that peer's cache, until other data drives it out. Who writes it anew must take each
+//   line back first. So a rank counts the bytes that its peers touch (as far as it knows: in an exchange as many as it
+//   does itself, else those of the messages that it sends), and a place remembers the count at which it was read.
 #pragma once
 
 #include <stdbool.h>
@@ -13,14 +16,17 @@
 #include "slices.h"
 
 struct places {
-    uint64_t *bits;   // (nranks, lanes, words): written
-    uint64_t *beside; // likewise; in place only
-    int lanes, words, nchunks;
+    uint64_t *bits;     // (nranks, lanes, words): written
+    uint64_t *beside;   // likewise; in place only
+    double *touched;    // (nranks) bytes that the rank's peers have touched so far
+    float *read;        // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has
+    float *read_beside; // likewise of the other place of the chunk; in place only
+    int lanes, words, nchunks, nplaces;
     bool in_place;
 };
 
-// nchunks: of CLAB_DATA, in one lane.  errors: CLAB_ENOMEM
-int places_init(struct places *places, int nranks, int lanes, int nchunks, bool in_place);
+// nchunks, nscratch: of CLAB_DATA and of CLAB_SCRATCH, in one lane.  errors: CLAB_ENOMEM
+int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place);
 void places_free(struct places *places);
 size_t places_bytes(const struct places *places, int nranks);
 
@@ -34,5 +40,13 @@ void places_reset_lane(struct places *places, int rank, int lane);
 bool places_is_fresh(const struct places *places, int rank, int lane, struct clab_span span);
 // In place: the span is received in a stage that sends it, too.
 void places_swap(struct places *places, int rank, int lane, struct clab_span span);
+
+// The rank's peers touch `bytes` more.
+void places_touch(struct places *places, int rank, double bytes);
+// A peer reads the span, and will have touched `bytes` more when it has. `in` out of place is written by nobody.
+void places_lend(struct places *places, int rank, int lane, struct clab_span span, double bytes);
+// What peers have touched since one of them read the place that the span is written to; below 0: nobody has read it.
+double places_since(const struct places *places, int rank, int lane, struct clab_span span, bool beside);
+
 // Bytes of the span that must be copied to lie in `out`; they do then.
 size_t places_bring(struct places *places, const struct slices *slices, int rank, int lane, struct clab_span span);

@@ -122,8 +122,9 @@ FULL_INLINE bool send(const struct turn *t, const struct clab_step *step, enum m
         .src = full_twin(s, step->peer, t->rank),
         .dst = full_twin(s, step->peer, step->peer),
         .lane = (uint16_t)t->lane,
-        .fresh = mode == MODE_ANY && s->has_places && places_is_fresh(&s->places, t->rank, t->lane, step->src),
     };
+    if (mode == MODE_ANY && s->has_places)
+        lend(s, t->rank, t->lane, step, s->load);
     s->messages++;
     if (mode == MODE_ANY)
         t->l->acks += toll->waits;
@@ -191,46 +192,32 @@ struct rates {
     double pull, reduce;
 };
 
-// Whether what the stage at hand sends has just been written, so that its receiver waits for our lines, too.
-static bool sends_fresh(const struct full *s, int rank, int lane)
+// Bytes that a sender touches for copies of its own, while its first message is pulled.
+static double copied_by(const struct turn *t, int sender)
 {
-    for (int i = 0; i < s->nsteps; i++)
-        if (s->steps[i].op == CLAB_SEND && places_is_fresh(&s->places, rank, lane, s->steps[i].src))
-            return true;
-    return false;
+    const struct full *s = t->s;
+    const size_t lane = (size_t)sender * (size_t)s->problem->lanes + (size_t)t->lane;
+    return s->aside && t->l->stage == 0 ? 2 * (double)s->aside[lane] : 0;
 }
 
-// Fresh data lies where its writer's caches left it. That depends on the message that was written, not on all that is
-// touched, so it is looked up by the message.
-static struct rates rates_of(const struct turn *t, size_t bytes, bool fresh, bool adds)
+// What `bytes` that `step` receives cost a core, where they are pulled. Reading a peer's lines costs little more
+// where it has just written them; what does is writing lines that a peer has read.
+static struct rates rates_of(const struct turn *t, const struct clab_step *step, size_t bytes, bool adds)
 {
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
-    struct rates r = {kept->pull[CLAB_KEPT][s->load], adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load]};
-    size_t footprint = bytes * (s->load == CLAB_BOTH ? 4 : 2); // what is read and what is written, one way or both
-    if (fresh && s->fresh_footprint != footprint) {
-        s->fresh = clab_net_level(s->net, footprint);
-        s->fresh_footprint = footprint;
-    }
-    if (fresh) { // but it must be written somewhere, which is no cheaper
-        const enum clab_load load = s->load == CLAB_BOTH && sends_fresh(s, t->rank, t->lane) ? CLAB_BOTH : CLAB_ALONE;
-        r.pull = later(r.pull, s->fresh.pull[CLAB_FRESH][load]);
-        r.reduce = later(r.reduce, s->fresh.reduce[CLAB_FRESH][load]);
-    }
-    r.reduce = later(0, r.reduce - r.pull);
-    return r;
-}
-
-// Whether a receive's place is being read by a send of its stage.
-static bool is_sent_too(const struct full *s, struct clab_span dst)
-{
-    for (int i = 0; i < s->nsteps; i++) {
-        struct clab_span src = s->steps[i].src;
-        if (s->steps[i].op == CLAB_SEND && src.buffer == dst.buffer && src.first < dst.first + dst.count &&
-            dst.first < src.first + src.count)
-            return true;
-    }
-    return false;
+    const struct clab_span dst = step->dst;
+    const bool reduces = step->op == CLAB_RECV_REDUCE;
+    const double touched = s->load == CLAB_BOTH ? (reduces && !adds ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
+    const bool beside = s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, s->nsteps);
+    const struct taking taking = !beside ? taking_of(t, dst, bytes, s->load, touched)
+                                 : places_since(&s->places, t->rank, t->lane, dst, true) < 0
+                                     ? (struct taking){0, 0}
+                                     : taking_shared(s, bytes, s->load);
+    const double pull = kept->pull[CLAB_KEPT][s->load];
+    const double reduce = adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load];
+    places_touch(&s->places, t->rank, touched);
+    return (struct rates){reduces ? pull : pull + taking.pull, later(0, reduce + taking.reduce - pull)};
 }
 
 // Whether a receive-reduce adds to what lies in its place, rather than writing the sum of two others to a third.
@@ -238,15 +225,7 @@ static bool adds(const struct full *s, int rank, int lane, struct clab_span dst)
 {
     if (!s->has_places || dst.buffer != CLAB_DATA)
         return s->has_places;
-    return s->places.in_place ? !is_sent_too(s, dst) : places_is_fresh(&s->places, rank, lane, dst);
-}
-
-// What has landed lies in the place of `dst`, or beside it.
-static void settle(struct full *s, int rank, int lane, struct clab_span dst)
-{
-    if (s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst))
-        places_swap(&s->places, rank, lane, dst);
-    places_write(&s->places, rank, lane, dst);
+    return s->places.in_place ? !is_sent_too(s, dst, s->nsteps) : places_is_fresh(&s->places, rank, lane, dst);
 }
 
 // What the bytes of a message cost the core that takes them, in s.
@@ -254,14 +233,14 @@ struct work {
     double pull, last, reduce; // last: of the last fragment, where it is pulled
 };
 
-FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct toll *toll, bool fresh,
+FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct toll *toll,
                                 enum mode mode)
 {
     struct full *s = t->s;
     if (mode != MODE_ANY || !s->has_places)
         return (struct work){toll->recv, 0, toll->reduce};
     const struct clab_segment *segment = toll->segment;
-    struct rates rates = rates_of(t, toll->bytes, fresh && segment->memory, adds(s, t->rank, t->lane, step->dst));
+    struct rates rates = rates_of(t, step, toll->bytes, adds(s, t->rank, t->lane, step->dst));
     double reduce = full_cost(s, toll->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){toll->recv, 0, reduce};
@@ -334,7 +313,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     int src = message->src;
     const struct clab_link *link = full_link(s, src, t->rank);
     const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->dst));
-    struct work work = work_of(t, step, toll, message->fresh, mode);
+    struct work work = work_of(t, step, toll, mode);
     double fixed = fixed_of(s, toll, s->load);
     bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
     if (RECORDS(s, mode))
@@ -346,8 +325,8 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
         end = price_calcs(t, step + 1, s->steps + s->nsteps, end);
     if (mode == MODE_ANY && s->has_places) {
         if (must_pack(s, step->dst))
-            end = copy_bytes(t, end, toll->bytes, s->load);
-        settle(s, t->rank, t->lane, step->dst);
+            end = copy_bytes(t, end, toll->bytes, s->load, 0);
+        settle(s, t->rank, t->lane, step->dst, s->nsteps);
     }
     if (RECORDS(s, mode))
         recorder_landed(t, message, end, toll->waits ? toll->latency : 0);

@@ -44,42 +44,70 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
     clab_net_free(net);
 }
 
-static void test_sim_fresh_data_costs_more_by_its_message(void **state)
+static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
 {
     (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600; by 3600 + 20 + 3 * 500
-    // = 5120.
-    assert_true(seconds_of("star", problem, net, options) == 5120 + 30);
-    // The answer is priced by level 2 * 500 (read and written), whatever the footprint; it costs no less than kept
-    // data.
+    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600, and pulled by 3600 + 20 +
+    // 500.
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
+    options.busy = true; // in the call before rank 1 has read the sum's place: 9 a byte instead of 7
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 2 * 500 + 30);
+    // It has touched on average 500 bytes since, which level 1000 knows, whatever the footprint. It costs no less than
+    // what nobody has read.
     net->nlevels = 2;
     net->levels[1] = net->levels[0];
     net->levels[1].bytes = 1000;
-    net->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 11;
-    assert_true(seconds_of("star", problem, net, options) == 3620 + 11 * 500 + 30);
-    net->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 0.5;
-    assert_true(seconds_of("star", problem, net, options) == 3620 + 1 * 500 + 30);
+    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 17;
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 10 * 500 + 30);
+    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 5;
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
+    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 17;
+    net->shared_cache = 1000; // which no longer holds it
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
     clab_net_free(net);
 }
 
-static void test_sim_in_place_what_was_written_stays_fresh(void **state)
+static void test_sim_forgets_what_a_peer_has_read_by_what_it_touches(void **state)
 {
     (void)state;
     struct clab_net *net = two_cores();
-    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .calls = 8};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
+    const double once = 90 + 8 * 500 + 90 + 2 * 500; // a half is summed, the other half's sum is pulled
+    assert_true(seconds_of("ring", problem, net, options) == once + 2 * 500);
+    // The first byte was read when 2 * 500 others were to come, the last one 3 * 500 ago: on average 1250.
+    net->nlevels = 2;
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 2500;
+    net->levels[1].reduce[CLAB_FRESH][CLAB_BOTH] = 9;
+    assert_true(seconds_of("ring", problem, net, options) == once + 500);
+    // In place each sum lies where the other has read, and so does what is pulled: 2 * 500 ago, both.
+    options.in_place = true;
+    net->levels[1].bytes = 2000;
+    net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 5;
+    assert_true(seconds_of("ring", problem, net, options) == 90 + 5 * 500 + 90 + 2 * 500 + 500 + 3 * 500);
+    clab_net_free(net);
+}
+
+static void test_sim_in_place_brings_home_what_both_have_read(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // From the second call on both pull what the other wrote in the call before: 10 a byte, where kept data takes 8.
-    // Since it is sent meanwhile, the sum lands beside, and is copied home: 5 a byte.
-    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 10 * 500 + 30 + 5 * 500);
-    options.calls = 1;
-    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 5 * 500);
-    options.busy = true; // another call has just ended: then it is so from the first one on
-    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 10 * 500 + 30 + 5 * 500);
+    // What is added is sent meanwhile, so the sum lands beside, and is copied home, 5 a byte, to what the peer has just
+    // read: 6 - 2 more.
+    for (options.calls = 1; options.calls < 9; options.calls += 7)
+        assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
     options.in_place = false;
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
+    // 5 * 500 bytes are touched until it is brought home. Half of them are still in a cache as large as those.
+    options.in_place = true;
+    net->shared_cache = 2500;
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 7 * 500);
     clab_net_free(net);
 }
 
@@ -210,8 +238,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_prices_each_protocol),
         cmocka_unit_test(test_sim_charges_both_directions_of_an_exchange),
-        cmocka_unit_test(test_sim_fresh_data_costs_more_by_its_message),
-        cmocka_unit_test(test_sim_in_place_what_was_written_stays_fresh),
+        cmocka_unit_test(test_sim_writes_what_a_peer_has_read_at_its_price),
+        cmocka_unit_test(test_sim_forgets_what_a_peer_has_read_by_what_it_touches),
+        cmocka_unit_test(test_sim_in_place_brings_home_what_both_have_read),
         cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
         cmocka_unit_test(test_sim_two_levels_of_links),
         cmocka_unit_test(test_sim_a_socket_takes_the_message_and_the_wire_follows),
