@@ -13,8 +13,8 @@ int child_unwatch(void);
 // The signal that has come since child_watch, or 0.
 int child_ended_by(void);
 
-// A new folder for what children write, below TMPDIR or else /tmp. Made after child_watch and removed before who ends us
-// is answered, it is never left behind.
+// A new folder for what children write, below TMPDIR or else /tmp. Made after child_watch and removed before who ends
+// us is answered, it is never left behind.
 //   errors: CLAB_EIO (logged)
 int child_folder_make(char path_p[PATH_MAX]);
 // With the files that are in it.

@@ -86,8 +86,8 @@ struct lab_quantity {
 
 struct lab_model;
 
-// A setting of [lab VARIANT]: it goes before that of [lab] on the backend of that name, or if VARIANT is "emulate", over
-// an emulated wire.
+// A setting of [lab VARIANT]: it goes before that of [lab] on the backend of that name, or if VARIANT is "emulate",
+// over an emulated wire.
 struct lab_override {
     char *variant, *name, *value;
 };
@@ -221,8 +221,8 @@ const struct lab_model *lab_model_find(const char *name); // or NULL
 bool lab_model_is_by_hand(const struct lab_model *model);
 
 // Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's,
-// or where ranks share the cores of one machine lab_crowd.c's; over an emulated wire the longer one of the wire's and of
-// the machine's without it.
+// or where ranks share the cores of one machine lab_crowd.c's; over an emulated wire the longer one of the wire's and
+// of the machine's without it.
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
 
 // ---- lab_line.c ----------------------------------------------------------------------------------------------
@@ -282,19 +282,19 @@ int lab_walk_monitored_barrier(struct lab_walk *walk);
 // All make a communicator of all: they find each other; then they connect.
 void lab_walk_rendezvous(struct lab_walk *walk);
 void lab_walk_connect(struct lab_walk *walk);
-// Each starts to send `bytes` to each other, its right neighbour first, waits for theirs in the same order, touches so many
-// bytes of its memory after each, and then waits for its own.
+// Each starts to send `bytes` to each other, its right neighbour first, waits for theirs in the same order, touches so
+// many bytes of its memory after each, and then waits for its own.
 //   errors: CLAB_ENOMEM, clab_net_compute's
 int lab_walk_exchange(struct lab_walk *walk, size_t bytes, double touched);
 
 // ---- lab_exact.c ---------------------------------------------------------------------------------------------
 
-// Seconds of an allreduce of float32 in virtual time, as lab 07 times it; `algorithm` NULL: its before's, by hand. NAN: it
-// can not be priced.
+// Seconds of an allreduce of float32 in virtual time, as lab 07 times it; `algorithm` NULL: its before's, by hand. NAN:
+// it can not be priced.
 double lab_exact_allreduce(const struct clab_net *net, int ranks, const char *algorithm, size_t bytes);
 
-// What the slowest rank spends on an iteration of lab 01's loop of ks[n - 1], in s; and on each phase of it. ks: (n) the
-// loops that the program is told to run up to then.
+// What the slowest rank spends on an iteration of lab 01's loop of ks[n - 1], in s; and on each phase of it. ks: (n)
+// the loops that the program is told to run up to then.
 enum lab_phase { LAB_RENDEZVOUS, LAB_CONNECT, LAB_FIRST_OP, LAB_OP, LAB_PHASES };
 struct lab_loop {
     double iteration, phases[LAB_PHASES];

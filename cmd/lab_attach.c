@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a plugin's backend works here, asked of a job of one rank before any lab runs: a machine without a GPU says so in
-// one line, and not in one a program and a rank.
+// Whether a plugin's backend works here, asked of a job of one rank before any lab runs: a machine without a GPU says
+// so in one line, and not in one a program and a rank.
 
 #include "lab.h"
 
@@ -29,8 +29,8 @@ static int refuse_fakes(const struct clab_job *job)
     return CLAB_EUNSUPPORTED;
 }
 
-// Leave the answer in `answer`, which outlives this process: it becomes the job's launcher, and its copy the rank. What a
-// library starts itself (mpi) is left to the programs.
+// Leave the answer in `answer`, which outlives this process: it becomes the job's launcher, and its copy the rank. What
+// a library starts itself (mpi) is left to the programs.
 static void ask(const char *backend, int *answer)
 {
     char *words[] = {"commlab lab", "-n", "1", "--backend", (char *)backend, NULL};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model of lab 08: what a step takes whose gradients are averaged parameter by parameter, all at once, or in buckets.
+// The model of lab 08: what a step takes whose gradients are averaged parameter by parameter, all at once, or in
+// buckets.
 //
 //   each:    compute + the sum of all parameters' collectives
 //   whole:   compute + two copies + one collective

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model of lab 03: a step that goes through rank 0, and one of replicas. With P ranks, S bytes of parameters and X of
-// samples a rank (as many of outputs):
+// The model of lab 03: a step that goes through rank 0, and one of replicas. With P ranks, S bytes of parameters and X
+// of samples a rank (as many of outputs):
 //
 //   through_zero: a broadcast and a reduction of S, two scatters and a gather of X, one after another, each by messages
 //                 between rank 0 and every other: bytes of rank 0 are (P - 1) (2 S + 3 X), of another 2 S + 3 X

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the programs of labs 01 and 07 report in virtual time: their calls, one after another, by each rank's clock. A call
-// begins when its rank comes, and a barrier lets ranks go at different times: it is not enough to know what a call takes
-// of which all ranks are ready.
+// What the programs of labs 01 and 07 report in virtual time: their calls, one after another, by each rank's clock. A
+// call begins when its rank comes, and a barrier lets ranks go at different times: it is not enough to know what a call
+// takes of which all ranks are ready.
 
 #include "lab.h"
 

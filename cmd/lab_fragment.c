@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The model of lab 05: the same requests (labs/05-fragmentation/workload.h), replayed by the rules of both allocators on
-// a map of granules; and what registration and communication take.
+// The model of lab 05: the same requests (labs/05-fragmentation/workload.h), replayed by the rules of both allocators
+// on a map of granules; and what registration and communication take.
 //
 // - before: the smallest run of free granules that is long enough, the lowest of those.
-// - after: records come out of slabs of 16 granules, each for one size of 1, 2 or 4; a slab is the end of the highest free
-//   run. The rest goes as before. Registered are extents of 16 granules, each once.
+// - after: records come out of slabs of 16 granules, each for one size of 1, 2 or 4; a slab is the end of the highest
+//   free run. The rest goes as before. Registered are extents of 16 granules, each once.
 // - Registering takes alpha + bytes * beta, and letting go likewise: the lines through two sizes that short probes of
 //   before measure. Allreduces are the simulator's, by ring.
 // It shares no code with the allocators: a map where they have lists.

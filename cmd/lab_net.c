@@ -3,9 +3,9 @@
 // profile of the backend; with --emulate the emulated one on top of that profile.
 //
 // - An emulated message is delivered when the network would, and not before (backends/emulate): what this machine needs
-//   to move and to add its bytes is hidden behind that as long as it is shorter. So the wire has the machine's calls and
-//   copies, whose time is not hidden, but no cost of pulls and sums; and a prediction is the longer one of the wire's and
-//   of the machine's without it (lab_model.c).
+//   to move and to add its bytes is hidden behind that as long as it is shorter. So the wire has the machine's calls
+//   and copies, whose time is not hidden, but no cost of pulls and sums; and a prediction is the longer one of the
+//   wire's and of the machine's without it (lab_model.c).
 // - Without a profile, the machine's part is taken to be nothing.
 
 #include "lab.h"

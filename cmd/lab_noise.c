@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The model of lab 00: how sure the ratio of two identical programs is after n pairs, by a short probe of the same.
 //
-// - The time is the simulator's. How far identical timings are apart is no matter of the network: a probe of m pairs says
-//   it, and how sure it was itself, i(m).
+// - The time is the simulator's. How far identical timings are apart is no matter of the network: a probe of m pairs
+//   says it, and how sure it was itself, i(m).
 // - The interval of a median falls with the root of the number of pairs: i(n) = i(m) sqrt(m / n). So 5 % are seen after
 //   n = m (i(m) / 5)^2 pairs, but not before 6, since of fewer there is no interval of 95 %.
 // - Of values spread by s (95 % of them within +-1.96 sigma) half differ from their middle by 0.6745 sigma: one pair by

@@ -4,8 +4,9 @@
 //
 // - In virtual time a layer takes what the network says; else its part, by operations, of a step that a probe has timed
 //   without communication.
-// - Buckets are reduced one after another, each when it is ready and the one before is over. Where ranks move their bytes
-//   by the cores that compute (no virtual time, no emulated wire), nothing is hidden: buckets follow the backward pass.
+// - Buckets are reduced one after another, each when it is ready and the one before is over. Where ranks move their
+//   bytes by the cores that compute (no virtual time, no emulated wire), nothing is hidden: buckets follow the backward
+//   pass.
 #pragma once
 
 #include "lab.h"
@@ -24,13 +25,13 @@ struct lab_step {
     double ready[LAB_STEP_LAYERS]; // s after the backward pass began: a layer's gradients
 };
 
-// Fills in all from `second` on. alone: s of a step without communication by a probe with the run's ranks (context->ranks), of
-// no use in virtual time.
+// Fills in all from `second` on. alone: s of a step without communication by a probe with the run's ranks
+// (context->ranks), of no use in virtual time.
 //   errors: CLAB_ENOENT (there is no network, or it computes nothing)
 int lab_step_plan(struct lab_step *step, double alone);
 
-// Seconds of a collective of float32 that all begin together, in place, by the algorithm of that name; bytes: of a rank's
-// block. Over an emulated wire the longer of the wire's and the machine's; NAN: there is no such algorithm.
+// Seconds of a collective of float32 that all begin together, in place, by the algorithm of that name; bytes: of a
+// rank's block. Over an emulated wire the longer of the wire's and the machine's; NAN: there is no such algorithm.
 double lab_step_price(const struct lab_step *step, enum clab_collective collective, const char *name, size_t bytes);
 
 double lab_step_compute(const struct lab_step *step);            // s of one rank's computation

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The model of lab 06: steps in which the last of P ranks does E percent of its work w once more.
 //
-// - It comes x = w E / 100 after the others, who wait for it: T = w + x + b, with what is left of a barrier when the last
-//   has come. The others wait x + b each, the straggler b: it waits least. What is lost is (P - 1) x.
-// - In a monitored barrier b depends on x: until the straggler comes, rank 0 hears the others one after another, and what
-//   is heard by then is out of the way. And ranks leave it one after another. So the ranks' clocks are walked through two
-//   steps, message by message; the first one is the programs' warm-up. Without a network only x and what follows is known.
+// - It comes x = w E / 100 after the others, who wait for it: T = w + x + b, with what is left of a barrier when the
+//   last has come. The others wait x + b each, the straggler b: it waits least. What is lost is (P - 1) x.
+// - In a monitored barrier b depends on x: until the straggler comes, rank 0 hears the others one after another, and
+//   what is heard by then is out of the way. And ranks leave it one after another. So the ranks' clocks are walked
+//   through two steps, message by message; the first one is the programs' warm-up. Without a network only x and what
+//   follows is known.
 // - The monitored barrier names rank P - 1, and says x. Whom the time in a plain barrier blames is not foreseen: one of
 //   the others.
-// - In virtual time w is the network's (its peaks, a roofline). Here a short probe of the before program has measured w,
-//   while all work, and x of one E, while only the straggler does: another x is in proportion to that.
+// - In virtual time w is the network's (its peaks, a roofline). Here a short probe of the before program has measured
+//   w, while all work, and x of one E, while only the straggler does: another x is in proportion to that.
 
 #include "lab.h"
 

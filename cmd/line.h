@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where the cores of ranks 0 and 1 are at present. A virtual machine's host moves its cores about, for seconds at a time:
-// near each other; to where a line takes three times as long, and so does everything that was just written elsewhere; or
-// to the two halves of one core, which share its caches and its time. And while a neighbour uses the other half of a core,
-// all that the core does takes up to 1.7 times as long. So a measurement says what was seen beside it, and a prediction
-// is for that (clab_sim_options.look).
+// Where the cores of ranks 0 and 1 are at present. A virtual machine's host moves its cores about, for seconds at a
+// time: near each other; to where a line takes three times as long, and so does everything that was just written
+// elsewhere; or to the two halves of one core, which share its caches and its time. And while a neighbour uses the
+// other half of a core, all that the core does takes up to 1.7 times as long. So a measurement says what was seen
+// beside it, and a prediction is for that (clab_sim_options.look).
 #pragma once
 
 #include "clab.h"
@@ -30,13 +30,13 @@ int line_look(struct clab_comm *comm, struct clab_comm *alone, void *room, struc
 double line_interruptions(void);
 
 // Of `values` keep, in front, those beside which the cores were where they usually were, and at one pace; returns how
-// many. A look of zeros is beside a value that was interrupted: it is kept only if so many were that fewer than a quarter
-// would be left. Likewise of those at a slower pace than the fastest; then all at the usual pace are kept.
+// many. A look of zeros is beside a value that was interrupted: it is kept only if so many were that fewer than a
+// quarter would be left. Likewise of those at a slower pace than the fastest; then all at the usual pace are kept.
 // *look_p: the medians of the looks that were kept, n >= 1.
 int line_keep_same(double values[], const struct clab_look looks[], int n, struct clab_look *look_p);
 
-// Half a round trip of 8 bytes in seconds, the median of a few. Collective: all ranks get rank 0's figure; 0 where there
-// is one rank only.
+// Half a round trip of 8 bytes in seconds, the median of a few. Collective: all ranks get rank 0's figure; 0 where
+// there is one rank only.
 //   errors: the communicator's
 int line_measure(struct clab_comm *comm, double *seconds_p);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The machine that NCCL's model is asked about: flags that `commlab nccl` and `commlab tune` share, and what comes of them.
+// The machine that NCCL's model is asked about: flags that `commlab nccl` and `commlab tune` share, and what comes of
+// them.
 // - It is given by flags, or taken from a log that NCCL wrote; flags that are given win over the log's graphs.
 #pragma once
 

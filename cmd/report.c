@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // commlab report: draws what lies in results/, and puts it on one page, build/report/index.html.
 //
-// - Files of the bench, of `sim sweep` and of `sim train` get the figures of plots/, labs' files (results/NN-*.csv) that of
-//   labs/NN-name/plot.gp.
+// - Files of the bench, of `sim sweep` and of `sim train` get the figures of plots/, labs' files (results/NN-*.csv)
+//   that of labs/NN-name/plot.gp.
 // - A figure is build/plots/NAME-WHAT or build/plots/NAME, after its CSV file NAME.
 // - Without gnuplot the page has the data alone, and one line says which package draws.
 

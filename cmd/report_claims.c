@@ -4,7 +4,8 @@
 // - labs/claims.csv has the claims, and says which rows of which lab measure each, and which commands price it: nothing
 //   about a claim is written here.
 // - The model's value is computed each time, by running these commands: they can be run by hand, too.
-// - A verdict compares numbers: as claimed, more, or less. Where labs have run in several settings, it says so of both ends.
+// - A verdict compares numbers: as claimed, more, or less. Where labs have run in several settings, it says so of both
+//   ends.
 
 #include "report.h"
 

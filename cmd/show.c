@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// commlab show: draw an algorithm's steps and chunks, or write them for another simulator. Without a name: list all algorithms.
+// commlab show: draw an algorithm's steps and chunks, or write them for another simulator. Without a name: list all
+// algorithms.
 
 #include "command.h"
 

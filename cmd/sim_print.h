@@ -39,8 +39,8 @@ struct sim_answer {
     struct clab_sim_result result;
 };
 
-// To the screen: what was asked; one answer; several. Their parts are the slowest rank's; with --why those of the critical
-// path follow, and these are left out.
+// To the screen: what was asked; one answer; several. Their parts are the slowest rank's; with --why those of the
+// critical path follow, and these are left out.
 void sim_print_question(const struct sim_request *r);
 void sim_print_answer(const struct sim_request *r, const struct sim_answer *a);
 void sim_print_table(const struct sim_request *r, const struct sim_answer *answers, int n);

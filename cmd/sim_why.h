@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `commlab sim` says of one prediction when it is asked for more: --why, the critical path, and --trace, a file for
-// trace viewers. Both come from one recorded run of the engine.
+// What `commlab sim` says of one prediction when it is asked for more: --why, the critical path, and --trace, a file
+// for trace viewers. Both come from one recorded run of the engine.
 #pragma once
 
 #include "base/json.h"

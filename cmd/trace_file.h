@@ -16,7 +16,8 @@ struct trace_process {
 
 // Read `path`, and hold it to what viewers take for granted: durations are not negative, slices of a row do not overlap
 // unless one holds the other, arrows have two ends.
-//   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EPARSE (logged: which event, and what is wrong), CLAB_ENOMEM
+//   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EPARSE (logged: which event, and what is wrong),
+//           CLAB_ENOMEM
 int trace_file_load(const char *path, struct trace_file **file_p);
 void trace_file_free(struct trace_file *file);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // commlab verify: prove every algorithm at every number of ranks and every root, and hold its claim.
-// - Every P with the algorithm's own lanes; every small P also with 1 to 4 lanes, and with every number of ranks a node.
+// - Every P with the algorithm's own lanes; every small P also with 1 to 4 lanes, and with every number of ranks a
+//   node.
 
 #include "command.h"
 

@@ -20,8 +20,8 @@
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
 //   sizes in bytes say so. in == out is in place (for allgather and gather: in is block `rank` of out; for scatter and
 //   reduce-scatter: out is block `rank` of in). `in` is never written otherwise.
-// - One thread of the program calls. Buffers may be any memory; those of clab_alloc move fastest. A GPU reaches no other:
-//   what lies elsewhere is copied there and back by each call, which suits a few numbers on the stack.
+// - One thread of the program calls. Buffers may be any memory; those of clab_alloc move fastest. A GPU reaches no
+//   other: what lies elsewhere is copied there and back by each call, which suits a few numbers on the stack.
 // - Memory of clab_alloc may be a GPU's, which the program's own instructions can not touch: it is written and read by
 //   clab_copy, or filled by collectives, never by *p. Then the same program runs on any backend.
 #pragma once

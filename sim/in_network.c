@@ -2,8 +2,8 @@
 // What the network does itself: switches that combine what comes from below, and send the result back down (NVLink
 // SHARP, SHARP). No rank has a schedule; a rank sends its data once and hears the result once, both at the same time.
 //
-// - t = alpha + 2 * levels * hop + bytes * beta, beta the slower of the link's and the switch's; levels of switches, each
-//   with `radix` below, so many that they reach all ranks. A reduction goes up only, a broadcast down only.
+// - t = alpha + 2 * levels * hop + bytes * beta, beta the slower of the link's and the switch's; levels of switches,
+//   each with `radix` below, so many that they reach all ranks. A reduction goes up only, a broadcast down only.
 // - It is a formula: nothing else is under way, and all ranks begin together.
 //
 // Source: Graham et al. 2016 (SHARP); Klenk et al. 2020 (in-network reduction over NVLink).

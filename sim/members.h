@@ -8,6 +8,6 @@
 // One beyond the last of the network's ranks that take part.
 int clab_members_reach(const int *members, int nranks);
 
-// Whether the network looks to these members as to its first ranks, so that nobody need ask who they are (and ranks that
-// are alike can stand for each other). Where each has a node for itself, `net` becomes one of such nodes.
+// Whether the network looks to these members as to its first ranks, so that nobody need ask who they are (and ranks
+// that are alike can stand for each other). Where each has a node for itself, `net` becomes one of such nodes.
 bool clab_members_are_plain(const int *members, int nranks, struct clab_net *net);

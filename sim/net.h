@@ -185,8 +185,8 @@ double clab_net_pace(double factor, size_t footprint, size_t core_cache);
 // pace of the moment, or scaled from it where neither is like that (place.c). Frees nothing; placed_p->other is theirs.
 void clab_net_place(const struct clab_net *net, struct clab_look look, struct clab_net *placed_p);
 
-// The description in a file that is open, and stays so. `path` is what lines that refuse call it; its last part gives the
-// network its name. Its other placement is not read.
+// The description in a file that is open, and stays so. `path` is what lines that refuse call it; its last part gives
+// the network its name. Its other placement is not read.
 //   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/conf.h), CLAB_ENOMEM
 int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 
@@ -197,8 +197,8 @@ int clab_net_check_ranks(const struct clab_net *net, int nranks);
 //   errors: CLAB_ENOENT (logged: where was looked, and the remedy), CLAB_ENOMEM
 int clab_net_find(const char *name, char **path_p);
 
-// Where `commlab fit` writes the machine's profile of a backend: of shm CLAB_PROFILE, or machine.net beside the program;
-// of another beside it, as machine-NAME.net. Freed by the caller.
+// Where `commlab fit` writes the machine's profile of a backend: of shm CLAB_PROFILE, or machine.net beside the
+// program; of another beside it, as machine-NAME.net. Freed by the caller.
 //   errors: CLAB_ENOMEM
 int clab_net_profile_path(const char *backend, char **path_p);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Networks by name: a description, or a profile with its other placement. A profile that can not be read names its remedy:
-// to measure anew.
+// Networks by name: a description, or a profile with its other placement. A profile that can not be read names its
+// remedy: to measure anew.
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a simulated collective did, piece by piece: filled by clab_sim_run where clab_sim_options.record asks for it.
 //
-// - An *item* is a piece of time of a core, a port or a wire, with the item that it had to wait for: its cause, which ended
-//   when it began. From the last end back, from cause to cause, lies the critical path (why.h).
+// - An *item* is a piece of time of a core, a port or a wire, with the item that it had to wait for: its cause, which
+//   ended when it began. From the last end back, from cause to cause, lies the critical path (why.h).
 // - Where a port lets bytes go ahead of their turn (net.h, burst), its items are on the port's own clock, and one of
 //   CLAB_DID_BURST, which ends before it begins, leads back to the others'.
 // - Items of no length are left out: what they would be the cause of has theirs.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How the dataflow engine writes its record (record.h). For full.c alone, as price.h: it is compiled into MODE_ANY only,
-// which is the mode of whoever records.
+// How the dataflow engine writes its record (record.h). For full.c alone, as price.h: it is compiled into MODE_ANY
+// only, which is the mode of whoever records.
 //
 // - Each time that the engine keeps (of a core, a port, a lane's clock, a message's head) is the end of an item, or was
-//   there at the beginning: which item, is kept beside it. A maximum of times is one of them; who waits for it finds the
-//   item that ended then.
+//   there at the beginning: which item, is kept beside it. A maximum of times is one of them; who waits for it finds
+//   the item that ended then.
 // - `at` is the item that led to what the lane at hand is about to do.
 #pragma once
 

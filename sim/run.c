@@ -14,8 +14,8 @@
 #include "slices.h"
 #include "topology.h"
 
-// Above this many messages full and events would take more than some seconds; they do 10 million a second among thousands
-// of ranks, 2 among a million.
+// Above this many messages full and events would take more than some seconds; they do 10 million a second among
+// thousands of ranks, 2 among a million.
 #define MESSAGES_AT_MOST  5e7
 #define MESSAGES_A_SECOND 5e6
 // So many are recorded of all ranks, also where a few would stand for them.

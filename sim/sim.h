@@ -49,8 +49,8 @@ struct clab_sim_options {
     const int *members;   // (nranks) which of the network's ranks they are; NULL: the first
     double *ends;         // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
     size_t footprint;     // bytes all ranks touch together; 0: in, out and scratch memory of this problem
-    // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place is
-    // fresh.
+    // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place
+    // is fresh.
     bool busy;
     struct clab_look look;      // at where the cores are at present (net.h); zeros: where they were when it was fitted
     bool force;                 // simulate however many messages that takes: more than 50 million are refused else

@@ -4,8 +4,8 @@
 //
 // - A rank's port sends one message after another; those that wait for it are in a queue. Where each pair has a link of
 //   its own (mesh), they leave together.
-// - The sender's stage lasts until its messages have left, and the receiver gets a message when it has. What it was late,
-//   against a link of its own, lands that much later.
+// - The sender's stage lasts until its messages have left, and the receiver gets a message when it has. What it was
+//   late, against a link of its own, lands that much later.
 #pragma once
 
 #include <stdlib.h>

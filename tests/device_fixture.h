@@ -71,8 +71,8 @@ static inline int give_back_after(void **state)
 
 #define DEVICE_TEST(test) cmocka_unit_test_teardown(test, give_back_after)
 
-// Run `n` tests on the devices that the command line names, and at the end the one of `last` (or NULL) on a backend's; how
-// many have failed.
+// Run `n` tests on the devices that the command line names, and at the end the one of `last` (or NULL) on a backend's;
+// how many have failed.
 static inline int run_on_devices(int argc, char **argv, const struct CMUnitTest *tests, size_t n,
                                  const struct CMUnitTest *last)
 {

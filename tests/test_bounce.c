@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Buffers that a backend does not reach: what is sent through its memory, how often that is allocated, and when it is freed.
-// - The backend is a double: shm that reaches nothing but what its alloc has given, and counts. That all collectives give
-//   what they should with such a one is test_far.sh's, by the conformance suite.
+// Buffers that a backend does not reach: what is sent through its memory, how often that is allocated, and when it is
+// freed.
+// - The backend is a double: shm that reaches nothing but what its alloc has given, and counts. That all collectives
+//   give what they should with such a one is test_far.sh's, by the conformance suite.
 
 #include "job_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The training job: gradients against central differences in float64 of a network of its own, buckets against arithmetic
-// by hand, ranks against one rank with the whole batch.
+// The training job: gradients against central differences in float64 of a network of its own, buckets against
+// arithmetic by hand, ranks against one rank with the whole batch.
 
 #include "job_fixture.h"
 
@@ -117,8 +117,8 @@ static int take_gradient(int rank)
 }
 
 // A central difference of step h is off by h^2 / 6 of the third derivative, which a network of max(0, x) only has where
-// a layer's product of weights bends: with h = 1e-6 and float64 that is below 1e-8. What is left is float32's rounding of
-// LAYERS products forth and back: 2 LAYERS (BATCH + WIDTH) u of the largest gradient.
+// a layer's product of weights bends: with h = 1e-6 and float64 that is below 1e-8. What is left is float32's rounding
+// of LAYERS products forth and back: 2 LAYERS (BATCH + WIDTH) u of the largest gradient.
 static void assert_gradients(bool skip_two)
 {
     static double values[COUNT];
@@ -225,7 +225,8 @@ static void test_buckets_are_printed_with_parameters_and_sizes(void **state)
     const struct capture out = capture_begin(STDOUT_FILENO);
     assert_int_equal(run_job(ranks(2), print_buckets), 0);
     const char *text = capture_end(out);
-    // (11 * 3) floats; then 10 + 100 + 10 + ... by hand: bias3, weight3 | bias2 weight2 (440), bias1 (480), weight1 (880) | ...
+    // (11 * 3) floats; then 10 + 100 + 10 + ... by hand: bias3, weight3 | bias2 weight2 (440), bias1 (480), weight1
+    // (880) | ...
     assert_non_null(strstr(text, "bias3"));
     int rows = 0;
     for (const char *at = text; (at = strstr(at, "weight")); at++)

@@ -457,8 +457,8 @@ static void wait_for_nothing(void *of)
     (void)of;
 }
 
-// A kernel that is given the program's own memory fails, and with it the GPU of this process. Calls without an answer say
-// nothing; the first failure is logged, once; those with an answer tell.
+// A kernel that is given the program's own memory fails, and with it the GPU of this process. Calls without an answer
+// say nothing; the first failure is logged, once; those with an answer tell.
 static void lose_the_device(void)
 {
     static float floats[64];

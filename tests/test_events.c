@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine in the order of time: equal to the dataflow where nothing is shared; links and cores that are, worked out by
-// hand; stragglers.
+// The engine in the order of time: equal to the dataflow where nothing is shared; links and cores that are, worked out
+// by hand; stragglers.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -243,10 +243,10 @@ static void test_events_leaves_of_a_fat_tree_share_the_ways_up(void **state)
     assert_close(seconds_by(CLAB_ENGINE_AUTO, CLAB_SENDRECV, "shift", 4, 100, &net), 10 + 200 + 2 * 3);
     // Within a leaf, nothing is shared.
     assert_close(seconds_by(CLAB_ENGINE_AUTO, CLAB_SENDRECV, "shift", 2, 100, &net), 10 + 100);
-    // An alltoall. Stage 1 is such a shift: 1 and 3 have sent by 210, 0 and 2 hear them by 216. Stage 2: 1 and 3 post at
-    // 220 and have their ways up alone until 226, when 0 and 2 come: 97 bytes at a quarter each by 614, the others' last
-    // 3 at half by 620; so 1 and 3 have heard by 620, 0 and 2 by 626. Stage 3: 0 and 2 leave theirs from 636 on, by 836,
-    // heard by 842.
+    // An alltoall. Stage 1 is such a shift: 1 and 3 have sent by 210, 0 and 2 hear them by 216. Stage 2: 1 and 3 post
+    // at 220 and have their ways up alone until 226, when 0 and 2 come: 97 bytes at a quarter each by 614, the others'
+    // last 3 at half by 620; so 1 and 3 have heard by 620, 0 and 2 by 626. Stage 3: 0 and 2 leave theirs from 636 on,
+    // by 836, heard by 842.
     assert_close(seconds_by(CLAB_ENGINE_AUTO, CLAB_ALLTOALL, "pairwise", 4, 100, &net), 842);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GOAL written and read: what comes back is the same schedule, in the same text, at the same price to the bit; and what can
-// not be read is refused by its line.
+// GOAL written and read: what comes back is the same schedule, in the same text, at the same price to the bit; and what
+// can not be read is refused by its line.
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -95,9 +95,9 @@ static void test_crowded_ranks_share_work_and_take_turns(void **state)
     lab_results_free(&probe);
 }
 
-// In virtual time a program's calls are walked. On a network of T = alpha + S beta a message, doubling takes 2 (T + S gamma),
-// to the clocks' grid. By hand, each waits for its right neighbour's message first, who has sent it last: at 3 T. The other
-// two have come meanwhile, and take T each at its port; of the sums, the last one is left.
+// In virtual time a program's calls are walked. On a network of T = alpha + S beta a message, doubling takes 2 (T + S
+// gamma), to the clocks' grid. By hand, each waits for its right neighbour's message first, who has sent it last: at 3
+// T. The other two have come meanwhile, and take T each at its port; of the sums, the last one is left.
 static void test_virtual_times_are_those_of_the_calls(void **state)
 {
     (void)state;
@@ -167,7 +167,8 @@ static void test_the_amortised_cost_is_that_of_the_lab_text(void **state)
     clab_net_free(net);
 }
 
-// In virtual time: four ranks find each other in 4 messages and connect in 6; an allreduce takes two. All begin together.
+// In virtual time: four ranks find each other in 4 messages and connect in 6; an allreduce takes two. All begin
+// together.
 static void test_the_virtual_loop_is_walked(void **state)
 {
     (void)state;
@@ -191,9 +192,10 @@ static void test_the_virtual_loop_is_walked(void **state)
 
 // ---- lab 06 --------------------------------------------------------------------------------------------------
 
-// alpha 1 us, four ranks; w is 10 us, x 0.2 us a percent. Rank 0's port takes a message a microsecond: to the two others'
-// hellos 2 us, which go by while it waits for the straggler, if that is longer; the straggler's; then three each to tell
-// all, to hear all, and to tell all again: they leave at 2, 1 and 0 us before the end, rank 0 at the end, too.
+// alpha 1 us, four ranks; w is 10 us, x 0.2 us a percent. Rank 0's port takes a message a microsecond: to the two
+// others' hellos 2 us, which go by while it waits for the straggler, if that is longer; the straggler's; then three
+// each to tell all, to hear all, and to tell all again: they leave at 2, 1 and 0 us before the end, rank 0 at the end,
+// too.
 static void test_a_monitored_barrier_hears_the_others_while_it_waits(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What labs 03 and 08 predict in virtual time, against the closed forms of their lab.md, worked out here from the network's
-// figures alone: within 2 %.
+// What labs 03 and 08 predict in virtual time, against the closed forms of their lab.md, worked out here from the
+// network's figures alone: within 2 %.
 
 #include "capture.h"
 

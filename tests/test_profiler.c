@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The profiler as NCCL calls it: loaded, found by its symbols, told of collectives when they are enqueued and of channels
-// later, by the clock of a GPU that is hours ahead. What it writes is read by what `commlab trace` reads with.
+// The profiler as NCCL calls it: loaded, found by its symbols, told of collectives when they are enqueued and of
+// channels later, by the clock of a GPU that is hours ahead. What it writes is read by what `commlab trace` reads with.
 //
 // - The structs are written from NCCL's documentation once more, so that they check the plugin's.
 // - Each case is NCCL in a process of its own, since the plugin has one file a process.

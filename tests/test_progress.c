@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress beside computation: what has been started goes on while a rank makes no call, by a thread that leaves the core
-// to it, changes no result, dies with the job, and is not there where nobody needs it.
+// Progress beside computation: what has been started goes on while a rank makes no call, by a thread that leaves the
+// core to it, changes no result, dies with the job, and is not there where nobody needs it.
 
 #include "comm_fixture.h"
 
@@ -40,8 +40,8 @@ static int threads_of_this_process(void)
 
 // ---- it goes on ----------------------------------------------------------------------------------------------
 
-// Rank 0 starts a sum and then makes no call until rank 1, who needs its second stage, has its result: that never happens,
-// unless somebody else sees to it.
+// Rank 0 starts a sum and then makes no call until rank 1, who needs its second stage, has its result: that never
+// happens, unless somebody else sees to it.
 static int wait_at_1(struct clab_comm *comm, int rank)
 {
     struct clab_work *work;

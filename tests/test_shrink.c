@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is left of a communicator after a failure: who is in it, in which order, how soon, and what becomes of the others.
-// Runs alone.
+// What is left of a communicator after a failure: who is in it, in which order, how soon, and what becomes of the
+// others. Runs alone.
 // - Ranks that are left answer with the members of the new communicator, a bit each.
 
 #include "comm_fixture.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Timelines: the file that viewers read, read again and checked; which messages its arrows are; overlap worked out by hand.
+// Timelines: the file that viewers read, read again and checked; which messages its arrows are; overlap worked out by
+// hand.
 
 #include <setjmp.h>
 #include <stdarg.h>

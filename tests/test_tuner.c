@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tuner answers NCCL (tuner_call.h): every row of a table, what is not to be had, and whatever it is asked with.
+// What the tuner answers NCCL (tuner_call.h): every row of a table, what is not to be had, and whatever it is asked
+// with.
 
 #include "tuner_call.h"
 

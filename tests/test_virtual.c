@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Virtual time: a collective takes what the simulator says, to the clock's grid; messages and work take what is worked out
-// by hand; work hides behind the network; members of any communicator are where they are; mistakes are found as ever.
+// Virtual time: a collective takes what the simulator says, to the clock's grid; messages and work take what is worked
+// out by hand; work hides behind the network; members of any communicator are where they are; mistakes are found as
+// ever.
 
 #include "job_fixture.h"
 

@@ -281,7 +281,8 @@ static void test_a_folded_record_explains_one_orbit(void **state)
 
 // ---- against prices ------------------------------------------------------------------------------------------
 
-// Time is a convex function of a cost. What the path has of that cost, as a slope, lies between the slopes to either side.
+// Time is a convex function of a cost. What the path has of that cost, as a slope, lies between the slopes to either
+// side.
 static void check_slopes(struct recorded_run *run, double (*part)(const struct clab_why *),
                          void (*scale)(struct clab_net *, double))
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tuner as NCCL calls it: loaded, found by its symbols, and given `float costs[7][3]` on the stack cast to float **,
-// between guards. The structs here are written from NCCL's documentation once more, so that they check the plugin's.
+// The tuner as NCCL calls it: loaded, found by its symbols, and given `float costs[7][3]` on the stack cast to float
+// **, between guards. The structs here are written from NCCL's documentation once more, so that they check the
+// plugin's.
 #pragma once
 
 #include "capture.h"

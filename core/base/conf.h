@@ -28,5 +28,6 @@ int clab_conf_open(const char *path, FILE **file_p);
 int clab_conf_check(const char *what);
 
 // Hand the settings of `file` to `use`. The lines that refuse them call it `path`.
-//   errors: CLAB_EPARSE (malformed, or given twice), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM, and what `use` answers
+//   errors: CLAB_EPARSE (malformed, or given twice), CLAB_EIO, CLAB_EUNSUPPORTED (no inih), CLAB_ENOMEM, and what `use`
+//           answers
 int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context);

@@ -45,8 +45,8 @@ unsigned long clab_machine_oom_kills(void);
 int clab_machine_cores(int *physical_p);
 
 // Pin the calling thread to the core of rank `local_rank` of `nlocal` on this host: physical cores in order first, then
-// their second threads. More ranks than cores share them in blocks, if all cores get the same number: neighbours meet on
-// a core, and the scheduler moves nobody. Else they stay free, so that it can share the cores out fairly.
+// their second threads. More ranks than cores share them in blocks, if all cores get the same number: neighbours meet
+// on a core, and the scheduler moves nobody. Else they stay free, so that it can share the cores out fairly.
 //   errors: CLAB_EUNSUPPORTED (no equal blocks, or only one core for them, or the system refuses), not logged; nothing
 //   has changed then
 int clab_machine_pin(int local_rank, int nlocal);

@@ -20,8 +20,8 @@ static inline struct clab_text clab_text_begin(char *at, size_t room)
 void clab_text_add(struct clab_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // The next word of a list with commas, *length_p bytes of it, or NULL after the last. *rest_p is the list at first, and
-// goes on. Words may be empty, as two of ",,ring"; so is the only one of an empty list. A comma at the end ends the last
-// one.
+// goes on. Words may be empty, as two of ",,ring"; so is the only one of an empty list. A comma at the end ends the
+// last one.
 const char *clab_list_next(const char **rest_p, size_t *length_p);
 
 // Whether a list with commas has the word.

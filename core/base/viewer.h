@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Files for trace viewers (Perfetto, chrome://tracing): processes with rows of slices, and arrows between them.
 //
-// - Written event by event, so that a long one needs no memory; whole or not at all (output.h). It needs jansson (json.h).
+// - Written event by event, so that a long one needs no memory; whole or not at all (output.h). It needs jansson
+//   (json.h).
 // - Times are seconds here and microseconds in the file. Slices of a row must not overlap, unless one holds the other.
 // - What goes wrong while it is written is told by close.
 //

@@ -4,7 +4,8 @@
 //
 // - A GPU reaches no variable on the stack: small collectives over such cost two copies more, of some us each, and are
 //   right. In virtual time the conductor moves the data of all, and reaches what all have mapped.
-// - Only what this rank's part of a collective reads and writes is copied: a root's side, a block. In place stays in place.
+// - Only what this rank's part of a collective reads and writes is copied: a root's side, a block. In place stays in
+//   place.
 // - The memory is kept by the communicator: a loop takes the same again. After a failure it is freed at once, and
 //   nothing is copied out.
 #pragma once

@@ -3,8 +3,8 @@
 //
 // - Each message carries a number for what is called (clab_transfer.call): free, and it sees who exchanges messages.
 // - Who has waited for some time reads in the flight recorders of its host what the others call: free, since it waits.
-// - With CLAB_CHECK=1 each rank tells its next one what it calls before each collective: this sees all, on any hosts, for
-//   a message of 24 bytes a rank (some 0.2 us over shared memory). When all neighbours agree, all ranks do.
+// - With CLAB_CHECK=1 each rank tells its next one what it calls before each collective: this sees all, on any hosts,
+//   for a message of 24 bytes a rank (some 0.2 us over shared memory). When all neighbours agree, all ranks do.
 
 #include <stdlib.h>
 #include <string.h>

@@ -51,7 +51,8 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
     return CLAB_OK;
 }
 
-// In virtual time each rank has a core of its own. Hosts that differ must choose alike, so what counts is the whole job.
+// In virtual time each rank has a core of its own. Hosts that differ must choose alike, so what counts is the whole
+// job.
 static struct clab_ground ground_of(const struct clab_comm *comm)
 {
     const struct clab_bootstrap *boot = comm->job->bootstrap;

@@ -293,7 +293,8 @@ struct clab_ground {
     bool sockets; // clab_backend.sockets
 };
 
-// The ranks that share a core, where each core has as many of `nranks`; else 0, as a problem says that it has no groups.
+// The ranks that share a core, where each core has as many of `nranks`; else 0, as a problem says that it has no
+// groups.
 int clab_ground_group(struct clab_ground ground, int nranks);
 
 // The algorithm for `problem`, of `element_bytes` an element. Sets its lanes and its group, that of the ground. NULL:

@@ -3,9 +3,9 @@
 // collective, it makes the moves of all ranks' schedules (play.h) and prices the same schedules on the network (sim.h),
 // each rank from when it entered; so every rank knows when it has left.
 //
-// - Members meet on a board in shared memory, each at its own line. A member enters its next collective when it has left
-//   the one before: a communicator's collectives are one stream. Its clock waits for a collective only where the program
-//   does, so that work between start and wait is hidden behind the network.
+// - Members meet on a board in shared memory, each at its own line. A member enters its next collective when it has
+//   left the one before: a communicator's collectives are one stream. Its clock waits for a collective only where the
+//   program does, so that work between start and wait is hidden behind the network.
 // - A collective ends when all have entered it, also for a rank whose part would be over before.
 // - Buffers that are not of clab_alloc have copies that are (bounce.h).
 // - Prices and programs are kept: of 16 problems, and of 8 patterns of entering each.
@@ -20,8 +20,8 @@ size_t clab_conduct_board_bytes(int nranks);
 int clab_conduct_open(struct clab_comm *comm, struct clab_conducted **conducted_p);
 void clab_conduct_close(struct clab_comm *comm); // also after a failure, when the endpoint is gone
 
-// As clab_run_begin and clab_run_advance; work->started is then when this rank entered it, who had to leave the one before
-// first, and when it is done, work->due is when this rank has left it.
+// As clab_run_begin and clab_run_advance; work->started is then when this rank entered it, who had to leave the one
+// before first, and when it is done, work->due is when this rank has left it.
 //   errors: CLAB_ENOMEM, CLAB_EMISMATCH (with comm->other), the simulator's
 int clab_conduct_begin(struct clab_comm *comm, struct clab_work *work);
 int clab_conduct_advance(struct clab_comm *comm, struct clab_work *work, bool *done_p);

@@ -203,7 +203,8 @@ static int answer(struct barrier *b)
     return conclude(b, false);
 }
 
-// Another has given up first: whom it waited for did not come; and if it was rank 0, then it had not waited for us, either.
+// Another has given up first: whom it waited for did not come; and if it was rank 0, then it had not waited for us,
+// either.
 static void learn(struct barrier *b)
 {
     const struct clab_comm *comm = b->comm;

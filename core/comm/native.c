@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Collectives by the library's own means, where a backend has them.
 //
-// - "native" stands where an algorithm's name does, so that it is chosen, queued, waited for, poisoned and reported like
-//   any other. It has no schedule: nobody can prove, price or draw it, and what it sends is not known.
+// - "native" stands where an algorithm's name does, so that it is chosen, queued, waited for, poisoned and reported
+//   like any other. It has no schedule: nobody can prove, price or draw it, and what it sends is not known.
 // - The automatic choice takes it where there is one. All ranks choose alike: has_native knows nothing of a rank.
 // - An average is the library's sum, divided by the communicator: types and rounding are as with schedules.
 // - A library does not say how far it has come, so the deadline holds for the call as a whole.

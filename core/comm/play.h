@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One process makes the moves of all ranks: their programs (program.h) on memory that it reaches.
 //
-// - As the executor, rank by rank: a stage's copies, its messages, its unpacking; lanes and ranks go on in any order that
-//   messages allow. A message is taken from where its sender has it straight to its receiver's place, and its sender's
-//   stage lasts until then, so that no order can change what is added to what.
+// - As the executor, rank by rank: a stage's copies, its messages, its unpacking; lanes and ranks go on in any order
+//   that messages allow. A message is taken from where its sender has it straight to its receiver's place, and its
+//   sender's stage lasts until then, so that no order can change what is added to what.
 // - Nobody waits, so nobody is woken: a message costs its bytes and a few nanoseconds, where two processes that share
 //   a core would change places for each.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the conductor of a communicator in virtual time keeps, and does: the programs of all ranks, the prices of what has
-// been called before, one call.
+// What the conductor of a communicator in virtual time keeps, and does: the programs of all ranks, the prices of what
+// has been called before, one call.
 #pragma once
 
 #include <stdatomic.h>

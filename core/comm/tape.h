@@ -2,14 +2,14 @@
 // The tape: what this rank does, when, for a trace viewer (schedule/timeline.h). Where CLAB_TRACE (or --trace) names a
 // file; else there is none, and calls cost one test of a pointer each, stages another.
 //
-// - A rank writes to memory of its own, of a fixed size: of what is more, the oldest is overwritten, and counted. The file
-//   holds the time of which no rank has overwritten anything, and says so.
-// - When the job is closed, each rank hands its tape to rank 0, in a meeting of the two, and rank 0 writes the file: whole
-//   or not at all. Ranks that have failed hand in nothing, and the file says so.
-// - In virtual time (backend sim) calls last from when the rank entered them to when they are over for it; they are written
-//   when the program has waited for them, and have no stages, since they are conducted as a whole (conduct.h).
-// - Times are those of clab_seconds. Clocks of other hosts are set by rank 0's, as of when the job is closed: to half of
-//   the shortest round trip that was seen, which the file says.
+// - A rank writes to memory of its own, of a fixed size: of what is more, the oldest is overwritten, and counted. The
+//   file holds the time of which no rank has overwritten anything, and says so.
+// - When the job is closed, each rank hands its tape to rank 0, in a meeting of the two, and rank 0 writes the file:
+//   whole or not at all. Ranks that have failed hand in nothing, and the file says so.
+// - In virtual time (backend sim) calls last from when the rank entered them to when they are over for it; they are
+//   written when the program has waited for them, and have no stages, since they are conducted as a whole (conduct.h).
+// - Times are those of clab_seconds. Clocks of other hosts are set by rank 0's, as of when the job is closed: to half
+//   of the shortest round trip that was seen, which the file says.
 #pragma once
 
 #include <stdint.h>

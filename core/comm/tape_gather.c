@@ -47,9 +47,9 @@ struct stamp {
     double node, now;
 };
 
-// How far the other's clock is ahead of rank 0's, within *error_p; 0 on one host. Both call this together, and both know.
-// A meeting begins when the slower has come and ends at about the same time for both: the middle of two such ends is when
-// the other looked at its clock.
+// How far the other's clock is ahead of rank 0's, within *error_p; 0 on one host. Both call this together, and both
+// know. A meeting begins when the slower has come and ends at about the same time for both: the middle of two such ends
+// is when the other looked at its clock.
 static int compare_clocks(struct pair *pair, bool is_first, double *ahead_p, double *error_p)
 {
     struct stamp mine = {pair->boot->node, 0}, both[2];
@@ -180,7 +180,8 @@ static void miss(struct gathered *g, int rank)
         snprintf(g->names + used, sizeof g->names - used, "%s%d", used ? ", " : "", rank);
 }
 
-// One after the other; `tape` is rank 0's own at first, and is overwritten. After one that never came nobody is waited for.
+// One after the other; `tape` is rank 0's own at first, and is overwritten. After one that never came nobody is waited
+// for.
 static int gather(const struct clab_job *job, struct clab_tape *tape, struct gathered *g)
 {
     bool waits = true;

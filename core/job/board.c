@@ -2,8 +2,9 @@
 // The notice board of a host: a ring of lines that all may write and everybody reads at their own pace.
 // - A line is two words and its number, which is written last and looked at twice (a sequence lock, Lameter 2005).
 // - Who falls behind by a whole ring misses the oldest: what it says of ranks can be read from their seats as well.
-// - Who is killed while writing holds readers up for `patience`, and then they go on without that line. So does who tells
-//   a whole ring later, into the same line: a writer that had no core meanwhile would else end by spoiling the new one.
+// - Who is killed while writing holds readers up for `patience`, and then they go on without that line. So does who
+//   tells a whole ring later, into the same line: a writer that had no core meanwhile would else end by spoiling the
+//   new one.
 
 #include "job/control.h"
 

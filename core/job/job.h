@@ -65,7 +65,8 @@ struct clab_launch {
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
 // - Whatever ranks have started and left behind is killed when the last rank has ended.
 // - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not
-//   return, and what is said above of signals and ends is the launcher's to keep. One rank alone is started as others are.
+//   return, and what is said above of signals and ends is the launcher's to keep. One rank alone is started as others
+//   are.
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
 
 // What clab_job_open will do, when -n asks for so many ranks (0: not given).
@@ -81,7 +82,8 @@ int clab_job_look(int asked, struct clab_prospect *prospect_p);
 //   CLAB_ETIMEOUT, CLAB_EUNSUPPORTED, CLAB_ENOMEM
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
-// The same by a rank that can not go on and has said why: a launcher of this host adds no line of its own about its end.
+// The same by a rank that can not go on and has said why: a launcher of this host adds no line of its own about its
+// end.
 void clab_bootstrap_refuse(struct clab_bootstrap *boot);
 
 // The backend of a job that has named none: shared memory within a host, ofi among several.

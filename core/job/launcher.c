@@ -77,8 +77,8 @@ static bool by_open_mpi(void)
     return told("OMPI_COMM_WORLD_SIZE");
 }
 
-// Batch scripts and interactive shells of salloc have step numbers near 2^32, beyond any int; the shell of srun --pty is
-// a step of one task with a terminal.
+// Batch scripts and interactive shells of salloc have step numbers near 2^32, beyond any int; the shell of srun --pty
+// is a step of one task with a terminal.
 static bool by_slurm(void)
 {
     int step;

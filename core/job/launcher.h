@@ -51,8 +51,8 @@ struct clab_launched {
 //   errors: CLAB_ENOENT (nobody started a job: the process is alone), CLAB_EPARSE (contradictory or unreadable; logged)
 int clab_launcher_find(struct clab_launched *launched_p);
 
-// Rank 0's `text` (at most CLAB_SHARED_BYTES, ended by 0) to all ranks, by the launcher's own key-value store. Collective
-// over the job; used once, where launched.host is "".
+// Rank 0's `text` (at most CLAB_SHARED_BYTES, ended by 0) to all ranks, by the launcher's own key-value store.
+// Collective over the job; used once, where launched.host is "".
 //   errors: CLAB_EUNSUPPORTED (this launcher has none, logged with the remedy), CLAB_ETIMEOUT, CLAB_ESYS
 int clab_launcher_share(const struct clab_launched *launched, double timeout, char text[CLAB_SHARED_BYTES]);
 

@@ -10,9 +10,9 @@
 //   cmd=finalize                                        cmd=finalize_ack
 //
 // - Values hold no spaces: the text travels as hexadecimal digits.
-// - The greeting is said once, and the goodbye when the process exits, over a descriptor of our own: after a goodbye the
-//   launcher hangs up, and MPI_Init would find nobody; without one it takes the exit for a crash. What MPI has closed
-//   meanwhile is not said goodbye to again.
+// - The greeting is said once, and the goodbye when the process exits, over a descriptor of our own: after a goodbye
+//   the launcher hangs up, and MPI_Init would find nobody; without one it takes the exit for a crash. What MPI has
+//   closed meanwhile is not said goodbye to again.
 // Source: Balaji et al. 2010 (PMI: A Scalable Parallel Process-Management Interface); MPICH's and Slurm's answers.
 
 #include "job/launcher.h"

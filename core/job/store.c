@@ -134,7 +134,8 @@ static void add_refusals(struct store_guest *guest)
         add(guest, &refused);
 }
 
-// To node 0's launcher, once: how many nodes it waits for, the first of them, and in `key` a bit for it and the next 63.
+// To node 0's launcher, once: how many nodes it waits for, the first of them, and in `key` a bit for it and the next
+// 63.
 static void add_awaited(struct store_guest *guest)
 {
     struct store *store = guest->store;

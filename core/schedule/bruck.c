@@ -7,8 +7,9 @@
 //     rank 0   0       0 1     0 1 2 3    0 1 2 3 4
 //     rank 3   3       3 4     3 4 0 1    3 4 0 1 2       a range that wraps around is two spans, so two messages
 //
-// Alltoall: a block travels to the rank that is `offset` ahead as the binary digits of the offset say: in round k all blocks
-// whose offset has bit k go 2^k ranks ahead, together. Each is sent log2(P)/2 times instead of once: fewer, larger messages.
+// Alltoall: a block travels to the rank that is `offset` ahead as the binary digits of the offset say: in round k all
+// blocks whose offset has bit k go 2^k ranks ahead, together. Each is sent log2(P)/2 times instead of once: fewer,
+// larger messages.
 // Source: Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems".
 
 #include "schedule/build.h"

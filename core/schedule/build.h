@@ -15,8 +15,8 @@
 
 #define UNUSED __attribute__((unused))
 
-// Heads a stage function: it sees the problem, P = its ranks, rank, lane, and s, the number of the stage; it fills out[]
-// and returns how many steps that makes, or CLAB_DONE.
+// Heads a stage function: it sees the problem, P = its ranks, rank, lane, and s, the number of the stage; it fills
+// out[] and returns how many steps that makes, or CLAB_DONE.
 #define STAGE(name)                                                                                                 \
     static int name##_of(const struct clab_problem *, int, int, int, int, struct clab_step[]);                      \
     static int name(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])      \

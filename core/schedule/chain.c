@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The chain: each rank hands on to the next. One lane takes P-1 rounds, but lanes follow each other down the chain, so that
-// L of them take P-2+L rounds of an L-th of the bytes: the more lanes, the nearer to the speed of a single copy.
+// The chain: each rank hands on to the next. One lane takes P-1 rounds, but lanes follow each other down the chain, so
+// that L of them take P-2+L rounds of an L-th of the bytes: the more lanes, the nearer to the speed of a single copy.
 //
 //     round 0: 0 ─lane 0→ 1
 //     round 1: 0 ─lane 1→ 1 ─lane 0→ 2
 //     round 2: 0 ─lane 2→ 1 ─lane 1→ 2 ─lane 0→ 3
 //
-// Source: van de Geijn and Watts 1995 (pipelined broadcast); Pjesivac-Grbovic et al. 2007, "Performance analysis of MPI collective
-// operations".
+// Source: van de Geijn and Watts 1995 (pipelined broadcast); Pjesivac-Grbovic et al. 2007, "Performance analysis of MPI
+// collective operations".
 
 #include "schedule/build.h"
 

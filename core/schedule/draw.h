@@ -12,8 +12,8 @@
 //   errors: CLAB_ENOMEM
 int clab_draw_text(const struct clab_trace *trace, FILE *out);
 
-// A space-time diagram, time from left to right, and matrices of (rank, chunk) under it. In SVG 1.1, black, blue and orange
-// that can be told apart in grey.
+// A space-time diagram, time from left to right, and matrices of (rank, chunk) under it. In SVG 1.1, black, blue and
+// orange that can be told apart in grey.
 //   errors: CLAB_ENOMEM
 int clab_draw_svg(const struct clab_trace *trace, FILE *out);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Drawings in SVG: a space-time diagram, and what the chunks are made of under it.
-// - Reduced messages are solid and blue, others dashed and orange; chunks darken as they fill. Both are told apart in grey.
+// - Reduced messages are solid and blue, others dashed and orange; chunks darken as they fill. Both are told apart in
+//   grey.
 
 #include "schedule/draw.h"
 

@@ -5,9 +5,10 @@
 //                                           rank  0 2 4 | 6 7 8 9 10
 //                                           twin  1 3 5 |
 //
-// The extra ranks are the odd ones of the first pairs. Each hands its data to its even twin, is out while the places work,
-// and gets the result back. Places keep the order of ranks, and a place with its twin stands for adjacent blocks.
-// Source: Rabenseifner and Traeff 2004, "More efficient reduction algorithms for non-power-of-two number of processors".
+// The extra ranks are the odd ones of the first pairs. Each hands its data to its even twin, is out while the places
+// work, and gets the result back. Places keep the order of ranks, and a place with its twin stands for adjacent blocks.
+// Source: Rabenseifner and Traeff 2004, "More efficient reduction algorithms for non-power-of-two number of
+// processors".
 #pragma once
 
 #include "schedule/build.h"

@@ -7,8 +7,8 @@
 // - Written: the lane's number is the tag. A stage's operations require the end of the stage before it, which is a
 //   calculation of 0 ns that requires them all; a reduction is a calculation that requires its receive alone. Copies
 //   take no time, and are not written.
-// - Read: operations of a rank become stages where that changes nothing (goal_lower.c says when); else one line says which
-//   operation is not of that kind. What is written is read back as the stages that it was.
+// - Read: operations of a rank become stages where that changes nothing (goal_lower.c says when); else one line says
+//   which operation is not of that kind. What is written is read back as the stages that it was.
 // Source: Hoefler, Schneider and Lumsdaine 2010, "LogGOPSim"; the grammar is that of its txt2bin.
 #pragma once
 

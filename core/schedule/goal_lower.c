@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From GOAL's operations to stages.
 //
-// - Operations that are joined, by waiting for each other or by a message, are a lane; what is not joined is independent.
+// - Operations that are joined, by waiting for each other or by a message, are a lane; what is not joined is
+//   independent.
 // - A stage is what can begin at the same time. That is exact only if all that comes later waits for all of it; so each
 //   operation must wait for every one of the stage before its own. A calculation of 0 ns only joins others; one that
 //   follows a receive, and is all that does, is part of it.

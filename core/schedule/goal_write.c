@@ -53,8 +53,8 @@ static long write_message(struct writer *w, const struct clab_step *step, long e
     return w->operation;
 }
 
-// Step i of a stage that begins after `earlier`. What is reduced or calculated comes after its receive, which is the step
-// before it; *chain_p is that one, or -1.
+// Step i of a stage that begins after `earlier`. What is reduced or calculated comes after its receive, which is the
+// step before it; *chain_p is that one, or -1.
 static void write_step(struct writer *w, int i, long earlier, int *chain_p)
 {
     const struct clab_step *step = &w->steps[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Halving: partners at half the distance each round exchange halves of what is left, until everyone has the sum of its own
-// part. As few bytes as a ring, in log2 P rounds.
+// Halving: partners at half the distance each round exchange halves of what is left, until everyone has the sum of its
+// own part. As few bytes as a ring, in log2 P rounds.
 //
 //     P = 4, chunks that a rank is still to sum:   0: 0123 → 01.. → 0...      then, to make it an allreduce, the same
 //     (0↔2, 1↔3, then 0↔1, 2↔3)                    1: 0123 → 01.. → .1..      in reverse: doubling. Or a gather, to

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two levels: nodes of `group` ranks. What can be summed within a node is, so that between nodes each rank carries only its
-// own part of the data: reduce-scatter in the node, allreduce between the ranks with the same place in their nodes, allgather
-// in the node. All three are rings.
+// Two levels: nodes of `group` ranks. What can be summed within a node is, so that between nodes each rank carries only
+// its own part of the data: reduce-scatter in the node, allreduce between the ranks with the same place in their nodes,
+// allgather in the node. All three are rings.
 //
 //     node 0     node 1     node 2
 //     0 1 2      3 4 5      6 7 8      group = 3: rings 0-1-2, 3-4-5, 6-7-8 in the nodes, 0-3-6, 1-4-7, 2-5-8 between them

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// MSCCL's XML: per GPU thread blocks, each with at most one peer to send to and one to receive from, and steps in order.
+// MSCCL's XML: per GPU thread blocks, each with at most one peer to send to and one to receive from, and steps in
+// order.
 //
 // - Written: lane, distance of the peer, and number of the message in its stage, make a thread block and its channel. A
-//   step waits (depid, deps) for what the stage before it did in other blocks; a receive also for what its own stage reads
-//   of its place. All is in place, but an alltoall. `lanes`, `root`, `stage` and `at` are ours: others pass over them.
+//   step waits (depid, deps) for what the stage before it did in other blocks; a receive also for what its own stage
+//   reads of its place. All is in place, but an alltoall. `lanes`, `root`, `stage` and `at` are ours: others pass over
+//   them.
 // - Read: in files with `stage`, the stages are those. In others a step's stage is the longest way to it by its thread
-//   block and its dependences, where a receive goes along with the send just before it: blocks of a GPU then wait for each
-//   other at the end of each stage. `rcs`, `rrcs` and `rrs` are a receive and a send; `re` (and `ra`) reduces what was not
-//   received, which no schedule here does, and is refused. Input and output are one buffer, unless an alltoall's.
+//   block and its dependences, where a receive goes along with the send just before it: blocks of a GPU then wait for
+//   each other at the end of each stage. `rcs`, `rrcs` and `rrs` are a receive and a send; `re` (and `ra`) reduces what
+//   was not received, which no schedule here does, and is refused. Input and output are one buffer, unless an
+//   alltoall's.
 // - Allreduce, reduce, broadcast, allgather, reduce_scatter and alltoall.
 // Source: microsoft/msccl-tools, which writes it, and microsoft/msccl and Azure/msccl-executor-nccl, which run it. (The
 // latter calls a reduce_scatter "reducescatter".)

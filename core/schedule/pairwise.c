@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Everyone with everyone: in stage s each rank sends to the one s+1 ahead and hears the one s+1 behind. Every message goes
-// straight to who wants it, and in every stage each rank has one partner to send to and one to hear.
+// Everyone with everyone: in stage s each rank sends to the one s+1 ahead and hears the one s+1 behind. Every message
+// goes straight to who wants it, and in every stage each rank has one partner to send to and one to hear.
 //
 //     stage 0: 0→1 1→2 2→3 3→0     stage 1: 0→2 1→3 2→0 3→1     stage 2: 0→3 1→0 2→1 3→2
 //
-// Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in MPICH", section 4.
+// Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in MPICH", section
+// 4.
 
 #include "schedule/build.h"
 

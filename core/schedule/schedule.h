@@ -16,9 +16,10 @@
 // 5. One function turns parts to elements: part i of k over n elements starts at i*(n/k) + min(i, n%k).
 //
 // Buffers. CLAB_DATA is what the collective works on: on entry it holds the caller's input, at the end it must hold the
-// result. (The executor gives it memory: it reads the caller's `in` at the first touch, and writes `out`, without copying
-// first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA, block i is
-// from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a place of its own
+// result. (The executor gives it memory: it reads the caller's `in` at the first touch, and writes `out`, without
+// copying first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA,
+// block i is from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a
+// place of its own
 // size: chunk i of a block to chunk i of another. A barrier has one block of no elements, and its messages are signals:
 // who receives one has heard of everyone that the sender had heard of.
 #pragma once
@@ -69,8 +70,8 @@ struct clab_span {
 enum clab_step_op { CLAB_SEND, CLAB_RECV, CLAB_RECV_REDUCE, CLAB_COPY, CLAB_CALC };
 
 // SEND: src to peer.  RECV: dst from peer.  RECV_REDUCE: dst = dst (op) what peer sends.  COPY: dst = src, no peer.
-// CALC, in what was read from GOAL only: the rank's core is busy for src.first s and src.count ns, from when the receive
-// before it among the steps has landed; from the stage's begin, if there is none.
+// CALC, in what was read from GOAL only: the rank's core is busy for src.first s and src.count ns, from when the
+// receive before it among the steps has landed; from the stage's begin, if there is none.
 struct clab_step {
     enum clab_step_op op;
     int peer;
@@ -79,18 +80,19 @@ struct clab_step {
 
 enum { CLAB_DONE = -1 }; // what stage() returns after a rank's last stage
 
-// What an algorithm promises; the verifier holds every field exactly. In messages, and in chunks of one lane: all chunks
-// count as equal, empty ones too.
+// What an algorithm promises; the verifier holds every field exactly. In messages, and in chunks of one lane: all
+// chunks count as equal, empty ones too.
 //
-// The first three are makespans: when the last rank of the slowest lane is done, each lane alone, on this machine. All ranks
-// start at 0. A rank has one way out and one way in, and a message of m chunks takes a + b*m on either. A stage's sends
-// leave one after another, in step order, waiting for no receiver. Its receives land one after another, in step order,
-// each a + b*m after the one before it landed (the first: after the stage began), but not before its message has left its
-// sender. When all have left and landed, the stage's reductions take g a chunk, one after another, and the stage ends;
-// copies are free. (a, b, g) is (1, 0, 0) for rounds, (0, 1, 0) for serial, (0, 0, 1) for reduced.
+// The first three are makespans: when the last rank of the slowest lane is done, each lane alone, on this machine. All
+// ranks start at 0. A rank has one way out and one way in, and a message of m chunks takes a + b*m on either. A stage's
+// sends leave one after another, in step order, waiting for no receiver. Its receives land one after another, in step
+// order, each a + b*m after the one before it landed (the first: after the stage began), but not before its message has
+// left its sender. When all have left and landed, the stage's reductions take g a chunk, one after another, and the
+// stage ends; copies are free. (a, b, g) is (1, 0, 0) for rounds, (0, 1, 0) for serial, (0, 0, 1) for reduced.
 //
 // The others are counted over all lanes; _max is that of the rank which has most. L lanes that share the ways of a rank
-// form a pipeline, which takes about rounds + (L - 1) * messages_max / L messages, and likewise in chunks and reductions.
+// form a pipeline, which takes about rounds + (L - 1) * messages_max / L messages, and likewise in chunks and
+// reductions.
 struct clab_claim {
     long rounds;       // makespan, in messages: the factor of alpha
     long serial;       // makespan, in chunks on the wire: the factor of beta
@@ -114,11 +116,11 @@ struct clab_algorithm {
     int (*stage)(const struct clab_problem *, int rank, int lane, int stage,
                  struct clab_step out[]); // steps, or CLAB_DONE
     struct clab_claim (*claim)(const struct clab_problem *);
-    // Symmetry, for the simulator; NULL where there is none. On a network that looks the same from `period` ranks further
-    // on, there is a way to rename ranks that leaves the schedule as it is and makes `rank` its twin: the one whose clock
-    // is also its own. twin() is what `peer` is renamed to by it, so that twin(.., rank, rank) is rank's twin. Twins are
-    // their own twins, and are the first ranks: 0, 1, ... A problem without symmetry answers `peer`. It may take all
-    // chunks to be equal.
+    // Symmetry, for the simulator; NULL where there is none. On a network that looks the same from `period` ranks
+    // further on, there is a way to rename ranks that leaves the schedule as it is and makes `rank` its twin: the one
+    // whose clock is also its own. twin() is what `peer` is renamed to by it, so that twin(.., rank, rank) is rank's
+    // twin. Twins are their own twins, and are the first ranks: 0, 1, ... A problem without symmetry answers `peer`. It
+    // may take all chunks to be equal.
     int (*twin)(const struct clab_problem *, int period, int rank, int peer);
     // The end of the stages from `stage` on that are the same for each rank but for the numbers of chunks. In each of
     // them a rank gets one message at most, and gets it in the stage in which it is sent. NULL: each stands alone.

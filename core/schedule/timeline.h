@@ -2,8 +2,8 @@
 // What the ranks of a job did, when: calls, their stages lane by lane, and spans of other work. Simulated and measured
 // ones have this same form, so that they lie under each other in one viewer.
 //
-// - A call names its collective and algorithm; what a stage sends, and to whom, is computed from them: nothing is stored
-//   of messages. Arrows lead from the stage that sends to the stage that receives.
+// - A call names its collective and algorithm; what a stage sends, and to whom, is computed from them: nothing is
+//   stored of messages. Arrows lead from the stage that sends to the stage that receives.
 // - clab_timeline_exposed says how much of a rank's communication nothing was computed beside.
 #pragma once
 
@@ -69,15 +69,15 @@ int clab_timeline_add_calls(struct clab_timeline *timeline, const struct clab_ti
 int clab_timeline_add_stages(struct clab_timeline *timeline, const struct clab_timeline_stage stages[], int n);
 int clab_timeline_add_spans(struct clab_timeline *timeline, const struct clab_timeline_span spans[], int n);
 
-// Leave what is whole in the time from `from` on: calls that begin then, with their stages, and of spans what lies there.
-// Sorts the timeline.
+// Leave what is whole in the time from `from` on: calls that begin then, with their stages, and of spans what lies
+// there. Sorts the timeline.
 //   out: when the last of it ends; `from` if nothing is left
 double clab_timeline_cut(struct clab_timeline *timeline, double from);
 
 enum clab_timeline_kind { CLAB_TIMELINE_MEASURED, CLAB_TIMELINE_SIMULATED };
 
-// Write `path` for a trace viewer (base/viewer.h), with what `about` says. Times begin at 0, with the first thing there is.
-// Sorts the timeline. Process 2r is rank r measured, 2r + 1 rank r simulated.
+// Write `path` for a trace viewer (base/viewer.h), with what `about` says. Times begin at 0, with the first thing there
+// is. Sorts the timeline. Process 2r is rank r measured, 2r + 1 rank r simulated.
 //   errors: CLAB_EUNSUPPORTED, CLAB_EIO, CLAB_ENOMEM
 int clab_timeline_write(struct clab_timeline *timeline, enum clab_timeline_kind kind, const char *path,
                         const struct clab_manifest *about);

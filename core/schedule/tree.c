@@ -49,7 +49,8 @@ static int shifted(int P, int v)
     return v == NOBODY ? NOBODY : mod(v + 1, P);
 }
 
-// The second tree, in which even ranks are leaves: the first one mirrored if P is even, shifted by one rank if it is odd.
+// The second tree, in which even ranks are leaves: the first one mirrored if P is even, shifted by one rank if it is
+// odd.
 static struct node second_node(int P, int rank)
 {
     int (*rename)(int, int) = P % 2 ? shifted : mirrored;
@@ -57,7 +58,8 @@ static struct node second_node(int P, int rank)
     return (struct node){rename(P, first.parent), rename(P, first.left), rename(P, first.right)};
 }
 
-// Up, then down: the right child's part, the left child's, mine to the parent; the result from there, on to both children.
+// Up, then down: the right child's part, the left child's, mine to the parent; the result from there, on to both
+// children.
 static int up_and_down(struct node me, int s, transfer *take, struct clab_step out[])
 {
     const struct clab_step steps[] = {
@@ -87,14 +89,15 @@ STAGE(double_allreduce)
 
 // ---- claims --------------------------------------------------------------------------------------------------
 
-// A left edge takes one round, a right edge two, since the sibling goes first. The path to heap node v follows the binary
-// digits of v + 1 after the first: 0 is left, 1 is right.
+// A left edge takes one round, a right edge two, since the sibling goes first. The path to heap node v follows the
+// binary digits of v + 1 after the first: 0 is left, 1 is right.
 static long path_length(int v_plus_1)
 {
     return v_plus_1 ? floor_log2(v_plus_1) + __builtin_popcount((unsigned)v_plus_1) - 1 : 0;
 }
 
-// The longest path: to the last node, or to one whose digits follow the last node's to a 1, take 0 there, and are 1 behind.
+// The longest path: to the last node, or to one whose digits follow the last node's to a 1, take 0 there, and are 1
+// behind.
 static long heap_depth(int P)
 {
     long depth = path_length(P);

@@ -4,8 +4,8 @@
 // - Values are not numbers but what they stand for: which chunk of which block, and the set of ranks that contributed.
 // - Messages are matched as rendezvous, in order between a pair, so that no buffering can hide a deadlock.
 // - The five rules of schedule.h are held: a chunk is written once a stage, reads see the stage's entry, and so on.
-// - At the end every rank must have what it wants: the right chunk, every contributor exactly once. A redundant stage or
-//   message leaves that right, but breaks the claim.
+// - At the end every rank must have what it wants: the right chunk, every contributor exactly once. A redundant stage
+//   or message leaves that right, but breaks the claim.
 // - A proof is for one problem: this P, root, lanes and group, but any count, type and operation.
 #pragma once
 

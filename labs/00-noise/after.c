@@ -58,8 +58,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The interval leaves out so many of the n sorted ratios at each end that it has the true median with 95 %: how many lie
-// below that is binomial, n / 2 -+ 1.96 sqrt(n) / 2, and whole. (n >= 6; David and Nagaraja 2003, section 7.1)
+// The interval leaves out so many of the n sorted ratios at each end that it has the true median with 95 %: how many
+// lie below that is binomial, n / 2 -+ 1.96 sqrt(n) / 2, and whole. (n >= 6; David and Nagaraja 2003, section 7.1)
 static double half_interval_pct(const double ratios[], int n, double sorted[])
 {
     for (int i = 0; i < n; i++)

@@ -3,7 +3,8 @@
 //
 //   before [-n RANKS] [--backend B] [BYTES PAIRS...]
 //
-// - A timing is one call, begun together, the slowest rank's. The programs take the same arguments; PAIRS are not asked.
+// - A timing is one call, begun together, the slowest rank's. The programs take the same arguments; PAIRS are not
+//   asked.
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 //
 //   after [-n RANKS] [--backend B] [--emulate NET] MICROSECONDS
 //
-// - A small, real training step: forward, backward, gradients averaged over all ranks a layer at a time, SGD. The batch is
-//   chosen so that a rank computes for MICROSECONDS a step.
+// - A small, real training step: forward, backward, gradients averaged over all ranks a layer at a time, SGD. The batch
+//   is chosen so that a rank computes for MICROSECONDS a step.
 // - Steps with and without communication take turns: what they differ by is the communication that can be seen.
 
 #include "clab.h"

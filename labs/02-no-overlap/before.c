@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Before: the backward pass, then the reduction of its gradients. The wire is idle while the cores compute, and the cores
-// while the wire is busy.
+// Before: the backward pass, then the reduction of its gradients. The wire is idle while the cores compute, and the
+// cores while the wire is busy.
 //
 //   before [-n RANKS] [--backend B] [--emulate NET] MICROSECONDS
 //
-// - A small, real training step: forward, backward, gradients averaged over all ranks a layer at a time, SGD. The batch is
-//   chosen so that a rank computes for MICROSECONDS a step.
+// - A small, real training step: forward, backward, gradients averaged over all ranks a layer at a time, SGD. The batch
+//   is chosen so that a rank computes for MICROSECONDS a step.
 // - Steps with and without communication take turns: what they differ by is the communication that can be seen.
 
 #include "clab.h"

@@ -30,7 +30,7 @@ struct trainer {
     float *all, *wanted, *all_outputs, *all_gradients, *x, *gradient;
 };
 
-// Rank 0's: the mean over all ranks of the losses of their outputs, and what they are to start their backward pass with.
+// Rank 0's: the mean over all ranks of their outputs' losses, and what they are to start their backward pass with.
 static double losses(const struct trainer *t)
 {
     double loss, sum = 0;

@@ -4,8 +4,8 @@
 //   after [-n RANKS] [--backend B] [BYTES...]
 //
 // - It names none: ranks of one host get its memory, ranks of several the fabric between them.
-// - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls, many times over. Ranks meet,
-//   and sums are checked, outside of it.
+// - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls, many times over. Ranks
+//   meet, and sums are checked, outside of it.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 //   before [-n RANKS] [--backend B] [BYTES...]
 //
 // - It does work everywhere: over TCP, through the kernel, also where all ranks share one memory.
-// - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls, many times over. Ranks meet,
-//   and sums are checked, outside of it.
+// - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls, many times over. Ranks
+//   meet, and sums are checked, outside of it.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,7 +20,8 @@ static const char about[] =
     "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
 static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
 
-// Of clab_alloc, perhaps a GPU's: in, out: (count). The program's own: expected, what `out` should be, and got, what it is.
+// Of clab_alloc, perhaps a GPU's: in, out: (count). The program's own: expected, what `out` should be, and got, what it
+// is.
 struct buffers {
     struct clab_job *job;
     size_t count;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must come of a fault: every survivor returns the right error, within a second of the time at which it can be known.
+// What must come of a fault: every survivor returns the right error, within a second of the time at which it can be
+// known.
 
 #include "faults.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Choices for NCCL, and the times that they are made of: a table that is read is written and read as the same, whatever is
-// refused is said in a line that names the file, and what comes of times has no gap.
+// Choices for NCCL, and the times that they are made of: a table that is read is written and read as the same, whatever
+// is refused is said in a line that names the file, and what comes of times has no gap.
 
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In place of cmocka where a machine lacks it, for the conformance suite alone, and for gpu-check alone: what that suite
-// uses, by cmocka's names and with its output, TAP. No fixtures, no mocks, no groups in groups.
+// In place of cmocka where a machine lacks it, for the conformance suite alone, and for gpu-check alone: what that
+// suite uses, by cmocka's names and with its output, TAP. No fixtures, no mocks, no groups in groups.
 // - A failed assertion or a skip leaves the test by a jump, as cmocka's do.
 #pragma once
 

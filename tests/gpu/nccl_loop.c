@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A bare loop of NCCL calls, to hold `commlab bench --backend nccl` against: allreduce of floats, out of place, a process a
-// GPU, each call waited for, as our collectives are.
+// A bare loop of NCCL calls, to hold `commlab bench --backend nccl` against: allreduce of floats, out of place, a
+// process a GPU, each call waited for, as our collectives are.
 //
 //   nccl_loop BYTES SECONDS [GPUS]    the median over batches of the time of a call, in us: one line, `usec MEDIAN CALLS`
 //
