@@ -65,7 +65,7 @@ static int count_devices(const struct clab_bootstrap *boot, int *n_p)
     return CLAB_EUNSUPPORTED;
 }
 
-// As one host each, over this machine's own network. What the user has set stays.
+// As one host each, over this machine's own network if all are here. What the user has set stays.
 static void pose_as_a_host(const struct clab_bootstrap *boot)
 {
     static const char *const settings[][2] = {{"NCCL_SOCKET_IFNAME", "lo"}, {"NCCL_NET", "Socket"},
@@ -74,7 +74,7 @@ static void pose_as_a_host(const struct clab_bootstrap *boot)
     char name[32];
     snprintf(name, sizeof name, "commlab-%d", boot->rank);
     setenv("NCCL_HOSTID", name, 1);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+    for (size_t i = boot->nnodes > 1; i < sizeof settings / sizeof *settings; i++) // the first is for one machine
         setenv(settings[i][0], settings[i][1], 0);
 }
 

@@ -22,6 +22,9 @@
 // A stage begins after all that the device was given before, and a native, too, whether they use its results or not: a
 // schedule's later stages wait for the kernels of a backward pass that were given meanwhile, where a native, which is
 // given at once, runs beside them. So what is gained by overlap with a schedule over this backend is a lower bound.
+// NCCL's calls do not wait (config.blocking is 0), since they may wait for peers that wait for this rank: at the first
+// use of an algorithm, or of a peer, NCCL connects. That costs a thread, which NCCL starts for each group (group.cc).
+// NCCL_COMM_BLOCKING=1 of the environment has it call at once: times are a plain loop's, and our deadlines do not hold.
 // Nothing here waits for the GPU but attach, open, detach, and a failed communicator's end, which have deadlines. To
 // free memory would make CUDA wait: that is put off while anything is under way.
 //
@@ -170,7 +173,7 @@ int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p);
 // What has been put off, if nothing is under way; `always`: in any case. Where the domain is stuck, memory is left.
 void nccl_waste_free(struct clab_domain *domain, bool always);
 void nccl_waste_add(struct clab_domain *domain, void *memory);
-// The same of memory of the host's backend, which CUDA knows if it `is_registered`; no transfer of its moves it any more.
+// The same of memory of the host's backend, which CUDA knows if it `is_registered`; no transfer moves it any more.
 void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_registered);
 
 // ---- library.c: a slot of the table --------------------------------------------------------------------------

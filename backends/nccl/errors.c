@@ -27,8 +27,8 @@ static bool has_lost_a_peer(const struct clab_endpoint *endpoint)
     return false;
 }
 
-// NCCL says only that CUDA has failed. How, its last warning has in CUDA's words: it calls CUDA from threads of its own,
-// and CUDA keeps the last error for each thread.
+// NCCL says only that CUDA has failed. How, its last warning has in CUDA's words: it calls CUDA from threads of its
+// own, and CUDA keeps the last error for each thread.
 static bool is_out_of_memory(ncclResult_t code, const char *warning)
 {
     return code == ncclUnhandledCudaError && warning && strstr(warning, cudaGetErrorString(cudaErrorMemoryAllocation));

@@ -17,6 +17,13 @@
 
 // ---- holding -------------------------------------------------------------------------------------------------
 
+// As with the real one, the environment is over what the program asks for.
+static bool is_blocking(const ncclConfig_t *config)
+{
+    const char *wanted = getenv("NCCL_COMM_BLOCKING");
+    return wanted && *wanted ? atoi(wanted) != 0 : !config || config->blocking != 0;
+}
+
 ncclComm_t comm_new(const char *id, int nranks, int rank, const ncclConfig_t *config)
 {
     ncclComm_t comm = calloc(1, sizeof *comm);
@@ -24,7 +31,7 @@ ncclComm_t comm_new(const char *id, int nranks, int rank, const ncclConfig_t *co
         return 0;
     comm->rank = rank;
     comm->nranks = nranks;
-    comm->blocking = !config || config->blocking != 0;
+    comm->blocking = is_blocking(config);
     snprintf(comm->id, sizeof comm->id, "%s", id);
     cudaGetDevice(&comm->device);
     atomic_store(&comm->holders, 1);
