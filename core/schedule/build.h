@@ -123,6 +123,17 @@ static inline int ceil_log2(int n)
     return n == 1 ? 0 : floor_log2(n - 1) + 1;
 }
 
+// The ranks of a full node, at most all. Where the problem names no group it is ceil(sqrt(P)): then what grows with the
+// ranks of a node and what grows with the nodes are alike.
+static inline int group_of(const struct clab_problem *problem)
+{
+    int group = problem->group;
+    for (int square = 1; group == 0; square++)
+        if (square * square >= problem->nranks)
+            group = square;
+    return min(group, problem->nranks);
+}
+
 // How many of the numbers 0 ... n-1 have bit k.
 static inline int count_with_bit(int n, int k)
 {

@@ -19,11 +19,7 @@ struct shape {
 
 static struct shape shape_of(const struct clab_problem *problem)
 {
-    int P = problem->nranks, group = problem->group;
-    for (int square = 1; group == 0; square++)
-        if (square * square >= P)
-            group = square;
-    group = min(group, P);
+    const int P = problem->nranks, group = group_of(problem);
     return (struct shape){group, P / group, P % group};
 }
 

@@ -20,15 +20,10 @@ struct shape {
     int group, nodes; // ranks a node, but perhaps of the last; nodes
 };
 
-// Who names no group gets one of ⌈√P⌉ ranks: then a star's messages and the leaders' number grow alike.
 static struct shape shape_of(const struct clab_problem *problem)
 {
-    int P = problem->nranks, group = problem->group;
-    for (int square = 1; group == 0; square++)
-        if (square * square >= P)
-            group = square;
-    group = min(group, P);
-    return (struct shape){group, (P + group - 1) / group};
+    const int group = group_of(problem);
+    return (struct shape){group, (problem->nranks + group - 1) / group};
 }
 
 static int at_most(const struct clab_problem *problem)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading MSCCL's XML by expat. What is not in it is as MSCCL has it; what can not be is refused by its line.
 
-#include "schedule/msccl.h"
+#include "schedule/msccl_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,20 +160,6 @@ static void begin_gpu(struct reader *r, const char **attributes)
     };
 }
 
-static bool grow(void *array, int used, int *room, size_t each)
-{
-    void **at = array;
-    if (used < *room)
-        return true;
-    int more_room = 2 * *room + 64;
-    void *more = realloc(*at, (size_t)more_room * each);
-    if (!more)
-        return false;
-    *at = more;
-    *room = more_room;
-    return true;
-}
-
 static int peer(struct reader *r, const char **attributes, const char *name)
 {
     int found = number(r, attributes, name, -1, r->msccl.ngpus - 1, NOT_GIVEN);
@@ -187,7 +173,7 @@ static void begin_block(struct reader *r, const char **attributes)
 {
     struct clab_msccl *m = &r->msccl;
     struct clab_msccl_gpu *gpu = &m->gpus[r->gpu];
-    if (m->nblocks == MOST_BLOCKS || !grow(&m->blocks, m->nblocks, &m->block_room, sizeof *m->blocks)) {
+    if (m->nblocks == MOST_BLOCKS || !msccl_grow(&m->blocks, m->nblocks, &m->block_room, sizeof *m->blocks)) {
         stop(r, CLAB_ENOMEM);
         return;
     }
@@ -206,7 +192,7 @@ static void begin_block(struct reader *r, const char **attributes)
 static void begin_step(struct reader *r, const char **attributes)
 {
     struct clab_msccl *m = &r->msccl;
-    if (m->nsteps == MOST_STEPS || !grow(&m->steps, m->nsteps, &m->step_room, sizeof *m->steps)) {
+    if (m->nsteps == MOST_STEPS || !msccl_grow(&m->steps, m->nsteps, &m->step_room, sizeof *m->steps)) {
         stop(r, CLAB_ENOMEM);
         return;
     }

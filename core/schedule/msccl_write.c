@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writing MSCCL's XML, GPU by GPU: its steps are put into thread blocks, told what they wait for, and numbered.
 
-#include "schedule/msccl.h"
+#include "schedule/msccl_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,20 +52,6 @@ static int refuse(const struct writer *w, const char *what, int found, int most)
     return CLAB_EUNSUPPORTED;
 }
 
-static bool grow(void *array, int used, int *room, size_t each)
-{
-    void **at = array;
-    if (used < *room)
-        return true;
-    int more_room = 2 * *room + 64;
-    void *more = realloc(*at, (size_t)more_room * each);
-    if (!more)
-        return false;
-    *at = more;
-    *room = more_room;
-    return true;
-}
-
 // ---- blocks and what steps wait for --------------------------------------------------------------------------
 
 static bool overlap(struct clab_span a, struct clab_span b)
@@ -84,7 +70,7 @@ static int find_block(struct writer *w, int lane, int distance, int number, int 
     int part = number % w->parallel;
     int *block = &w->block_of[(lane * w->problem->nranks + distance) * w->parallel + part];
     if (*block == NONE) {
-        if (!grow(&w->blocks, w->nblocks, &w->block_room, sizeof *w->blocks))
+        if (!msccl_grow(&w->blocks, w->nblocks, &w->block_room, sizeof *w->blocks))
             return CLAB_ENOMEM;
         int channel = (lane * w->distances + (distance ? distance - 1 : 0) / PEERS_A_CHANNEL) * w->parallel + part;
         w->blocks[w->nblocks] = (struct block){NONE, NONE, channel, NONE, NONE, 0};
@@ -97,7 +83,7 @@ static int find_block(struct writer *w, int lane, int distance, int number, int 
 
 static int need(struct writer *w, struct move *move, int other)
 {
-    if (!grow(&w->needs, w->nneeds, &w->need_room, sizeof *w->needs))
+    if (!msccl_grow(&w->needs, w->nneeds, &w->need_room, sizeof *w->needs))
         return CLAB_ENOMEM;
     w->needs[w->nneeds++] = other;
     move->nneeds++;
@@ -147,7 +133,7 @@ static int add_move(struct writer *w, const struct clab_step *step, int lane, in
         number = sends ? w->sent[step->peer]++ : w->received[step->peer]++;
     }
     CLAB_TRY(find_block(w, lane, distance, number, &move.block));
-    if (!grow(&w->moves, w->nmoves, &w->move_room, sizeof *w->moves))
+    if (!msccl_grow(&w->moves, w->nmoves, &w->move_room, sizeof *w->moves))
         return CLAB_ENOMEM;
     struct block *block = &w->blocks[move.block];
     if (sends)

@@ -32,7 +32,7 @@ struct lab {
 };
 
 // Go over `bytes` of floats, 16 KiB at a time: each moves half of its way to 2, and is there after some 30 passes.
-// Never inlined, and at a cache line's start, so that all work is done by the same code: copies elsewhere differ twofold.
+// Never inlined, and at a cache line's start, so that all work is done by the same code: copies differ twofold.
 __attribute__((noinline, aligned(64))) static void work(struct lab *lab, double bytes)
 {
     const double chunk = FLOATS * sizeof *lab->x;
