@@ -19,21 +19,12 @@ struct slices {
 // 1 <= problem->lanes <= SIM_MAX_LANES, chunks >= 1
 void slices_init(struct slices *slices, const struct clab_problem *problem, int chunks, size_t element_bytes);
 
-static inline size_t slices_before(const struct slices *s, int lane, int chunk_of_block)
-{
-    int larger = chunk_of_block < s->extra[lane] ? chunk_of_block : s->extra[lane];
-    return (size_t)chunk_of_block * s->each[lane] + (size_t)larger;
-}
+// Bytes of `count` chunks from `first` on, where chunks of the lane are not equal.
+size_t slices_uneven_bytes(const struct slices *slices, int lane, int first, int count);
 
-// Bytes of `count` chunks from `first` on.
 static inline size_t slices_bytes(const struct slices *s, int lane, int first, int count)
 {
-    if (s->extra[lane] == 0)
+    if (__builtin_expect(s->extra[lane] == 0, 1))
         return (size_t)count * s->each[lane] * s->element_bytes;
-    if (first + count <= s->chunks) // of block 0
-        return (slices_before(s, lane, first + count) - slices_before(s, lane, first)) * s->element_bytes;
-    int last = first + count, blocks = last / s->chunks - first / s->chunks;
-    size_t elements = (size_t)blocks * s->slice[lane] + slices_before(s, lane, last % s->chunks) -
-                      slices_before(s, lane, first % s->chunks);
-    return elements * s->element_bytes;
+    return slices_uneven_bytes(s, lane, first, count);
 }
