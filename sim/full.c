@@ -14,11 +14,12 @@
 // It does not know links that more than two ranks share, nor ranks that share a core.
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "engine.h"
-#include "price.h"
+#include "meet.h"
 
 // ---- calls ---------------------------------------------------------------------------------------------------
 
@@ -60,29 +61,49 @@ static void begin_call(struct full *s, int rank, double when)
     }
 }
 
-static void end_lane(const struct turn *t)
+// The rank has ended its last call, at `end`.
+static void end_rank(struct full *s, int rank, double end)
 {
-    struct full *s = t->s;
-    price_finish(t);
-    t->l->phase = PHASE_IDLE;
-    if (--t->r->lanes_left > 0)
+    if (end > s->end || (end == s->end && rank < s->slowest)) {
+        s->end = end;
+        s->slowest = rank;
+    }
+    s->running--;
+}
+
+static void end_lane(struct full *s, int rank, int lane)
+{
+    const struct turn t = full_turn(s, rank, lane, MODE_ANY);
+    price_finish(&t);
+    t.l->phase = PHASE_IDLE;
+    if (--t.r->lanes_left > 0)
         return;
-    double end = full_call_end(s, t->rank);
+    double end = full_call_end(s, rank);
     if (s->recorder)
-        recorder_end_call(t, end);
-    s->finish[t->r->call] = later(s->finish[t->r->call], end);
-    if (++t->r->call < s->calls)
-        begin_call(s, t->rank, end);
+        recorder_end_call(&t, end);
+    s->finish[t.r->call] = later(s->finish[t.r->call], end);
+    if (++t.r->call < s->calls)
+        begin_call(s, rank, end);
+    else
+        end_rank(s, rank, end);
 }
 
 // ---- stages --------------------------------------------------------------------------------------------------
 
-// The steps of a stage. Both directions are busy if it has both, or if lanes that run beside each other have.
-FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
+// The steps of a stage; false: there is none.
+FULL_INLINE bool compute_stage(const struct turn *t)
 {
     struct full *s = t->s;
-    int n = s->algorithm->stage(s->problem, t->rank, t->lane, t->l->stage, s->steps), sends = 0, receives = 0;
-    for (int i = n - 1; i >= 0; i--)
+    s->nsteps = s->algorithm->stage(s->problem, t->rank, t->lane, t->l->stage, s->steps);
+    return s->nsteps != CLAB_DONE;
+}
+
+// Which of them are messages. Both directions are busy if it has both, or if lanes that run beside each other have.
+FULL_INLINE void find_messages(const struct turn *t, enum mode mode)
+{
+    struct full *s = t->s;
+    int sends = 0, receives = 0;
+    for (int i = s->nsteps - 1; i >= 0; i--)
         if (s->steps[i].op == CLAB_SEND) {
             s->first_send = i;
             sends++;
@@ -90,7 +111,6 @@ FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
             s->first_receive = i;
             receives++;
         }
-    s->nsteps = n;
     s->sends = sends;
     s->receives = receives;
     if (mode == MODE_ANY && s->problem->lanes > 1) {
@@ -98,7 +118,6 @@ FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
         receives = t->r->receives |= receives > 0;
     }
     s->load = sends && receives ? CLAB_BOTH : CLAB_ALONE;
-    return n != CLAB_DONE;
 }
 
 // Whether all messages of the stage at hand have been sent.
@@ -217,15 +236,20 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     }
     if (l->phase == PHASE_ENTERS && l->stage == s->stop)
         return false;
-    if (!compute_stage(t, mode)) {
-        end_lane(t);
+    if (!compute_stage(t)) {
+        end_lane(s, t->rank, t->lane);
         return false;
     }
+    if (mode == MODE_PLAIN && l->phase == PHASE_ENTERS && can_meet(t)) {
+        l->phase = PHASE_COLLECTS;
+        offer(t);
+        return false;
+    }
+    find_messages(t, mode);
     if (l->phase == PHASE_ENTERS) {
         l->last = INFLIGHT_NONE;
         l->phase = PHASE_COLLECTS;
-        if (price_entry(t, mode))
-            return false;
+        price_entry(t, mode);
     }
     if (l->phase == PHASE_COLLECTS) {
         if (s->err || !collect(t, mode))
@@ -242,26 +266,15 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     return true;
 }
 
-// The rank at hand gets its message, and goes on.
-FULL_INLINE void end_meeting(const struct turn *t, const struct clab_link *link, size_t bytes)
+// The oldest pair meets, and goes on.
+FULL_INLINE void hold_meeting(struct full *s)
 {
-    *t->awaited = NOBODY;
-    price_exchange(t, link, bytes);
-    end_stage(t, MODE_PLAIN);
-    full_wake(t->s, t->l, t->rank, 0, MODE_PLAIN);
-}
-
-// The oldest pair meets: each gets the other's message.
-FULL_INLINE void meet(struct full *s)
-{
-    const struct meeting *m = &s->meetings.all[s->meetings.first++ % MEETINGS_ROOM];
-    const struct turn a = full_turn(s, m->ranks[0], 0, MODE_PLAIN), b = full_turn(s, m->ranks[1], 0, MODE_PLAIN);
-    double head = a.l->when;
-    a.l->when = b.l->when;
-    b.l->when = head;
-    s->meetings.count--;
-    end_meeting(&a, m->link, m->bytes[0]);
-    end_meeting(&b, m->link, m->bytes[1]);
+    struct turn a, b;
+    meet(s, &a, &b);
+    end_stage(&a, MODE_PLAIN);
+    full_wake(s, a.l, a.rank, 0, MODE_PLAIN);
+    end_stage(&b, MODE_PLAIN);
+    full_wake(s, b.l, b.rank, 0, MODE_PLAIN);
 }
 
 static int drain_plain(struct full *s)
@@ -272,7 +285,7 @@ static int drain_plain(struct full *s)
         while (advance(&t, MODE_PLAIN))
             ;
         if (s->meetings.count > at_most)
-            meet(s);
+            hold_meeting(s);
     }
     return s->err;
 }
@@ -284,7 +297,7 @@ static int empty_outbox(struct full *s)
         if (s->outbox.count > 0)
             deliver_oldest(s);
         else
-            meet(s);
+            hold_meeting(s);
         CLAB_TRY(drain_plain(s));
     }
     return s->err;
@@ -350,7 +363,8 @@ static bool release_lane(struct full *s, int rank, int lane)
     bool any = false;
     if (t.l->phase != PHASE_COLLECTS)
         return false;
-    compute_stage(&t, MODE_ANY);
+    compute_stage(&t);
+    find_messages(&t, MODE_ANY);
     int32_t held = t.l->last;
     for (int i = 0; i < s->nsteps; i++) {
         const struct clab_step *step = &s->steps[i];
@@ -400,14 +414,14 @@ static int settle_all(struct full *s)
     do {
         CLAB_TRY(drain(s));
         CLAB_TRY(empty_outbox(s));
-    } while (release(s));
-    return s->err ? s->err : report_deadlock(s);
+    } while (s->running > 0 && release(s));
+    return s->err ? s->err : s->running > 0 ? report_deadlock(s) : CLAB_OK;
 }
 
 int full_run(struct full *s)
 {
-    for (size_t i = 0; i < (size_t)s->nranks * (size_t)s->problem->lanes; i++)
-        s->awaited[i] = NOBODY;
+    memset(s->awaited, NOBODY, (size_t)s->nranks * (size_t)s->problem->lanes * sizeof *s->awaited);
+    s->running = s->nranks;
     for (int rank = 0; rank < s->nranks; rank++) {
         begin_call(s, rank, s->delays ? ticks_round(s->tolls.ticks, s->delays[rank]) : 0);
         if (!s->agenda.by_time)

@@ -20,9 +20,14 @@ enum { PORTS = 2 }; // of a rank: in its node, to other nodes
 
 // A rank's resources, each busy until a time. Its lanes follow in memory: with one, they are two cache lines together.
 struct rank_state {
-    double core, tx[PORTS], rx[PORTS]; // CLAB_PORT_CORE: the core does the ports' work
-    double spent[PART_COUNT];          // s; what is counted once is not counted again
-    double seen;                       // until here, time has been counted
+    union {
+        struct {
+            double core, tx[PORTS], rx[PORTS]; // CLAB_PORT_CORE: the core does the ports' work
+        };
+        double ports[TOLL_NONE]; // the same, by enum toll_port
+    };
+    double spent[PART_COUNT]; // s; what is counted once is not counted again
+    double seen;              // until here, time has been counted
     uint16_t call;
     uint8_t lanes_left;
     bool sends : 1, receives : 1; // in this call, so far
@@ -61,7 +66,7 @@ struct inbox {
 
 // Whose message a lane waits for: a rank; NOBODY; CAME: it has come, at the lane's `when`. Where two ranks exchange
 // messages in a stage, each offers its own, whose head is its `when`, to whom it waits for, until they meet.
-enum { NOBODY = -1, CAME = -2, OFFERS = -3 };
+enum { NOBODY = -1 /* all bits are set */, CAME = -2, OFFERS = -3 };
 static inline int32_t offer_to(int32_t rank)
 {
     return OFFERS - rank;
@@ -90,7 +95,6 @@ struct outbox {
 struct meeting {
     int32_t ranks[2]; // the second is the one that came later
     size_t bytes[2];  // that each gets
-    const struct clab_link *link;
 };
 
 enum { MEETINGS_ROOM = 16 };
@@ -134,9 +138,8 @@ struct full {
     int nranks;                     // that are simulated: all, or the first of each orbit
     int period;                     // folded: the network looks the same from so many ranks further on; 0: not folded
     int stop;                       // lanes wait before this stage (folded.c); -1: nowhere
-    int node_shift;                 // ranks a node as a power of two; -1: it is none
+    int node_shift;                 // two links, in nodes and between them: ranks a node as a power of two; -1: not so
     const struct clab_link *around; // the link of all pairs, if they have the same; or NULL
-    bool is_simple;                 // there are two links at most: in a node, and between nodes
     struct transfers *transfers;    // messages over shared links (transfers.h); NULL: none is shared
     double *cores;                  // (nodes, cores) when they are free; NULL: each rank has its own
     struct tolls tolls;
@@ -147,7 +150,10 @@ struct full {
     double compute;                          // s of a core before each call
     double call_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
     int calls;
-    double *finish;     // (calls) when the slowest rank ended it
+    double *finish; // (calls) when the slowest rank ended it
+    double end;     // when the slowest rank of those so far ended the last: `slowest`, the first of several
+    int slowest;
+    int running;        // ranks that have not ended it
     const int *members; // (all ranks) which of the network's they are; NULL: the first
     int reach;          // one beyond the last of them
     double *ends;       // (all ranks) when each ended the last; or NULL
@@ -241,7 +247,7 @@ static inline const struct clab_link *full_link(const struct full *s, int a, int
 {
     if (s->around)
         return s->around;
-    if (s->node_shift < 0 || !s->is_simple)
+    if (s->node_shift < 0)
         return clab_net_link(s->net, full_member(s, a), full_member(s, b));
     return a >> s->node_shift == b >> s->node_shift ? &s->net->intra : &s->net->inter;
 }

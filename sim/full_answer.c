@@ -22,15 +22,11 @@ static void fill_ends(const struct full *s)
 // The parts are the slowest rank's; of several calls, each has its share.
 void full_fill(const struct full *s, struct clab_sim_result *result)
 {
-    int last = 0;
-    for (int rank = 1; rank < s->nranks; rank++)
-        if (full_call_end(s, rank) > full_call_end(s, last))
-            last = rank;
-    const struct rank_state *slowest = full_rank(s, last, MODE_ANY);
+    const struct rank_state *slowest = full_rank(s, s->slowest, MODE_ANY);
     fill_ends(s);
     result->seconds = seconds_of(s);
     result->whole = s->finish[s->calls - 1];
-    double end = full_call_end(s, last), share = end > 0 ? result->seconds / end : 0;
+    double share = s->end > 0 ? result->seconds / s->end : 0;
     result->latency = slowest->spent[PART_LATENCY] * share;
     result->bandwidth = slowest->spent[PART_BANDWIDTH] * share;
     result->reduce = slowest->spent[PART_REDUCE] * share;

@@ -149,11 +149,11 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->stop = -1;
     s->members = options->members;
     s->reach = clab_members_reach(s->members, s->problem->nranks);
-    s->is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
-    s->around = !s->is_simple ? NULL : per_node == 1 ? &net->inter : s->reach <= per_node ? &net->intra : NULL;
-    s->node_shift = s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
-    s->tolls = (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)),
-                              .gamma = net->gamma};
+    const bool is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
+    s->around = !is_simple ? NULL : per_node == 1 ? &net->inter : s->reach <= per_node ? &net->intra : NULL;
+    s->node_shift = !is_simple || s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
+    s->tolls =
+        (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)), .net = net};
     s->level = clab_net_level(net, options->footprint);
     s->call_cost = ticks_round(s->tolls.ticks, net->call);
     s->compute = ticks_round(s->tolls.ticks, options->compute);

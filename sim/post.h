@@ -152,30 +152,6 @@ FULL_INLINE void post(struct full *s, const struct message *message, enum mode m
     o->messages[(o->first + o->count++) % OUTBOX_ROOM] = *message;
 }
 
-// Whether the rank at hand waits for the message of the other one of an exchange, to which it has offered its own. Not
-// if there are earlier messages between them, or if that one waits for nothing but the message.
-FULL_INLINE bool offer(const struct turn *t, const struct clab_link *link, const struct message *message, size_t bytes)
-{
-    struct full *s = t->s;
-    struct meetings *m = &s->meetings;
-    const struct clab_step *step = &s->steps[s->first_receive];
-    int32_t *awaited = full_awaited(s, message->dst, 0, MODE_PLAIN);
-    if (step->peer != message->dst || message->dst == t->rank || s->sends != 1 || s->receives != 1 || s->period ||
-        t->l->boxed || t->l->tabled || *awaited == t->rank || (int32_t)(t->r->posted - s->outbox.first) > 0)
-        return false;
-    t->l->when = message->head;
-    t->l->reduces = step->op == CLAB_RECV_REDUCE;
-    *t->awaited = offer_to(message->dst);
-    if (*awaited == offer_to(t->rank)) {
-        const char *other = (const char *)full_rank(s, message->dst, MODE_PLAIN);
-        __builtin_prefetch(other);
-        __builtin_prefetch(other + 64);
-        m->all[(m->first + m->count++) % MEETINGS_ROOM] =
-            (struct meeting){{message->dst, t->rank}, {bytes, span_bytes(s, 0, step->dst)}, link};
-    }
-    return true;
-}
-
 // Message `i` of an inbox: its head.
 FULL_INLINE double take_out(struct lane_state *l, struct inbox *inbox, int i)
 {

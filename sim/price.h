@@ -12,17 +12,15 @@ struct port {
     double none;         // a link of its own is always free
 };
 
-FULL_INLINE double port_begin(const struct turn *t, const struct clab_link *link, double ports[PORTS], double from,
-                              struct port *port, enum mode mode)
+// `which` of the rank's.
+FULL_INLINE double port_begin(const struct turn *t, enum toll_port which, double from, struct port *port,
+                              enum mode mode)
 {
     port->core = NULL;
     port->none = 0;
-    if (mode == MODE_ANY && link == &t->s->net->intra && t->s->net->topology.inside == CLAB_INSIDE_MESH)
-        port->rank = &port->none;
-    else
-        port->rank = link->port == CLAB_PORT_CORE ? &t->r->core : &ports[full_is_inter(t->s, link)];
+    port->rank = mode == MODE_ANY && which == TOLL_NONE ? &port->none : &t->r->ports[which];
     double begin = later(from, *port->rank);
-    if (mode == MODE_ANY && link->port == CLAB_PORT_CORE && (port->core = core_of(t->s, t->rank, begin)))
+    if (mode == MODE_ANY && which == TOLL_CORE && (port->core = core_of(t->s, t->rank, begin)))
         begin = later(begin, *port->core);
     return begin;
 }
@@ -40,9 +38,15 @@ FULL_INLINE void port_end(struct port *port, double end, enum mode mode)
         *port->core = end;
 }
 
-FULL_INLINE const struct toll *toll_of(struct full *s, const struct clab_link *link, size_t bytes)
+// What `bytes` cost between two ranks.
+FULL_INLINE const struct toll *toll_between(struct full *s, int a, int b, size_t bytes)
 {
-    return tolls_of(&s->tolls, link, s->is_simple ? link == &s->net->inter : clab_net_link_index(s->net, link), bytes);
+    if (s->node_shift >= 0) {
+        bool is_inter = (a ^ b) >> s->node_shift != 0;
+        return tolls_of(&s->tolls, is_inter ? &s->net->inter : &s->net->intra, is_inter, bytes);
+    }
+    const struct clab_link *link = full_link(s, a, b);
+    return tolls_of(&s->tolls, link, clab_net_link_index(s->net, link), bytes);
 }
 
 // ---- sending -------------------------------------------------------------------------------------------------
@@ -93,12 +97,11 @@ static double hand_over(const struct turn *t, const struct clab_link *link, cons
     return tail;
 }
 
-// The port takes it; returns when its first fragment is at the receiver.
-FULL_INLINE double put_out(const struct turn *t, const struct clab_link *link, const struct toll *toll, double way,
-                           enum mode mode)
+// The port takes it; the lane's `end` is when it has left. Returns when its first fragment is at the receiver.
+FULL_INLINE double put_out(const struct turn *t, const struct toll *toll, double way, enum mode mode)
 {
     struct port port;
-    double begin = port_begin(t, link, t->r->tx, t->l->clock, &port, mode);
+    double begin = port_begin(t, toll->tx, t->l->clock, &port, mode);
     double posted = begin + toll->o_send, end = posted + toll->send, head = posted + toll->head + way;
     if (RECORDS(t->s, mode)) {
         recorder_put(t, port_value(&port), port.core,
@@ -111,12 +114,11 @@ FULL_INLINE double put_out(const struct turn *t, const struct clab_link *link, c
     return head;
 }
 
-// Whether it is offered, and the stage waits for the other one to come.
-FULL_INLINE bool send(const struct turn *t, const struct clab_step *step, enum mode mode)
+FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
 {
     struct full *s = t->s;
-    const struct clab_link *link = full_link(s, t->rank, step->peer);
-    const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->src));
+    const struct toll *toll = toll_between(s, t->rank, step->peer, span_bytes(s, t->lane, step->src));
+    const struct clab_link *link = toll->link;
     double way = way_of(s, t->rank, step->peer, mode);
     struct message message = {
         .src = full_twin(s, step->peer, t->rank),
@@ -131,13 +133,10 @@ FULL_INLINE bool send(const struct turn *t, const struct clab_step *step, enum m
     if (RECORDS(s, mode))
         recorder_send(t, link, message.dst, toll->bytes);
     if (mode == MODE_ANY && send_shared(t, link, toll, message, toll->head + way))
-        return false;
+        return;
     bool by_socket = mode == MODE_ANY && toll->buffers;
-    message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, link, toll, way, mode);
-    if (mode == MODE_PLAIN && offer(t, link, &message, toll->bytes))
-        return true;
+    message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, toll, way, mode);
     post(s, &message, mode);
-    return false;
 }
 
 // The calculations (schedule.h) from `step` on, which end by `limit`, after `from`; returns their end.
@@ -159,14 +158,20 @@ static void calc_at_once(const struct turn *t)
         recorder_end(t, t->l->end, s->recorder->at);
 }
 
-// The copies and sends of the stage at hand, s->steps; messages are posted, or, which it returns, the only one is offered.
-FULL_INLINE bool price_entry(const struct turn *t, enum mode mode)
+// What the stage at hand takes beside its messages.
+FULL_INLINE void price_stage(const struct turn *t, enum mode mode)
+{
+    if (t->s->stage_cost > 0)
+        t->l->clock = price_core(t, t->l->clock, t->s->stage_cost, PART_LATENCY, mode);
+}
+
+// The copies and sends of the stage at hand, s->steps.
+FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
     if (RECORDS(s, mode))
         recorder_enter(t);
-    if (s->stage_cost > 0)
-        t->l->clock = price_core(t, t->l->clock, s->stage_cost, PART_LATENCY, mode);
+    price_stage(t, mode);
     for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
         copy(t, &s->steps[i]);
     t->l->end = t->l->clock;
@@ -174,15 +179,13 @@ FULL_INLINE bool price_entry(const struct turn *t, enum mode mode)
         recorder_entered(t);
     if (mode == MODE_ANY && s->has_calcs && s->nsteps > 0 && s->steps[0].op == CLAB_CALC)
         calc_at_once(t);
-    bool offers = false;
     for (int i = s->first_send, left = s->sends; left > 0; i++)
         if (s->steps[i].op == CLAB_SEND) {
-            offers = send(t, &s->steps[i], mode);
+            send(t, &s->steps[i], mode);
             left--;
         }
     if (mode == MODE_ANY && t->l->stage == 0)
         copy_aside(t);
-    return offers;
 }
 
 // ---- receiving -----------------------------------------------------------------------------------------------
@@ -249,11 +252,11 @@ FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *st
 }
 
 // The port takes a message in, for `fixed` and its bytes; returns when it has it.
-FULL_INLINE double take_in(const struct turn *t, const struct clab_link *link, const struct toll *toll,
-                           const struct message *message, double fixed, struct work work, enum mode mode)
+FULL_INLINE double take_in(const struct turn *t, const struct toll *toll, const struct message *message, double fixed,
+                           struct work work, enum mode mode)
 {
     struct port port;
-    double head = message->head, begin = port_begin(t, link, t->r->rx, later(head, t->l->clock), &port, mode);
+    double head = message->head, begin = port_begin(t, toll->rx, later(head, t->l->clock), &port, mode);
     double ready = begin + fixed;
     // The last fragment can not land before it was sent.
     double end = later(ready + work.pull, head + toll->last + work.last), tail = end;
@@ -292,18 +295,6 @@ FULL_INLINE double fixed_of(const struct full *s, const struct toll *toll, enum 
     return toll->o_recv + (load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
 }
 
-// A rank of an exchange, where the engine is plain, gets a message, whose head is its `when`.
-FULL_INLINE void price_exchange(const struct turn *t, const struct clab_link *link, size_t bytes)
-{
-    const struct toll *toll = toll_of(t->s, link, bytes);
-    const struct message message = {.head = t->l->when};
-    const struct work work = {toll->recv, 0, toll->reduce};
-    double end = take_in(t, link, toll, &message, fixed_of(t->s, toll, CLAB_BOTH), work, MODE_PLAIN);
-    if (t->l->reduces && work.reduce > 0)
-        end = price_core(t, end, work.reduce, PART_REDUCE, MODE_PLAIN);
-    t->l->end = later(t->l->end, end);
-}
-
 // Receive what `step` gets; returns when it has landed.
 FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *step, const struct message *message,
                                  enum mode mode)
@@ -311,14 +302,14 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     struct full *s = t->s;
     double head = message->head;
     int src = message->src;
-    const struct clab_link *link = full_link(s, src, t->rank);
-    const struct toll *toll = toll_of(s, link, span_bytes(s, t->lane, step->dst));
+    const struct toll *toll = toll_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
+    const struct clab_link *link = toll->link;
     struct work work = work_of(t, step, toll, mode);
     double fixed = fixed_of(s, toll, s->load);
     bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
     if (RECORDS(s, mode))
         recorder_land(t, link, message, toll->bytes);
-    double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, link, toll, message, fixed, work, mode);
+    double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, toll, message, fixed, work, mode);
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
     if (mode == MODE_ANY && s->has_calcs)
