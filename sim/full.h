@@ -79,7 +79,7 @@ static inline int32_t awaited_rank(int32_t awaited) // of who waits for one
 // What is written once and compiled three times.
 enum mode {
     MODE_ANY,   // all there is
-    MODE_PLAIN, // one lane, nothing has a place, no sender waits, nothing is shared: the order of actions does not matter
+    MODE_PLAIN, // one lane, nothing has a place, no sender waits, nothing is shared: the order of actions is free
     MODE_TIMED // likewise, but the earliest goes first
 };
 

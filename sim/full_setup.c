@@ -63,7 +63,8 @@ static size_t transfers_bytes(const struct full *s)
            (size_t)x->flows.nlinks * 2 * (sizeof *x->flows.capacity + sizeof *x->flows.users);
 }
 
-// Zeroed memory whose pages are all there at once: every rank is looked at, and asking for them one by one takes longer.
+// Zeroed memory whose pages are all there at once: every rank is looked at, and to ask for them one by one takes
+// longer.
 // Not in large pages, which a virtual machine's host may have to find anew: that took from 1 to 70 ms for 16 MiB.
 static char *new_state(size_t bytes)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Two ranks that exchange messages in a stage, where the engine is plain: they meet. For full.c alone, as price.h.
 //
-// - Who comes first offers its message, and waits; who comes second finds the offer. Then each gets the other's, so that
-//   neither is looked at twice.
+// - Who comes first offers its message, and waits; who comes second finds the offer. Then each gets the other's, so
+//   that neither is looked at twice.
 // - Where ranks lie further apart than a core's own cache reaches, a pair waits until the first one is in the caches.
 #pragma once
 
