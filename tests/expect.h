@@ -109,19 +109,17 @@ static inline void expect_out(const struct kase *k, void *out)
     const size_t blocks = has_blocks(k->collective, false) ? (size_t)k->n : 1, mine = (size_t)k->rank * k->count;
     if ((k->collective == CLAB_REDUCE || k->collective == CLAB_GATHER) && k->rank != k->root)
         return;
-    for (size_t at = 0; at < blocks * k->count; at++) {
-        const int block = (int)(at / k->count);
-        const size_t i = at % k->count;
-        switch (k->collective) {
-        case CLAB_REDUCE:
-        case CLAB_ALLREDUCE: expect_reduced(k, i, out, at); break;
-        case CLAB_REDUCE_SCATTER: expect_reduced(k, mine + i, out, at); break;
-        case CLAB_BROADCAST: expect_given(k, k->root, i, out, at); break;
-        case CLAB_GATHER:
-        case CLAB_ALLGATHER: expect_given(k, block, i, out, at); break;
-        case CLAB_SCATTER: expect_given(k, k->root, mine + i, out, at); break;
-        case CLAB_ALLTOALL: expect_given(k, block, mine + i, out, at); break;
-        default: return;
-        }
-    }
+    for (size_t block = 0, at = 0; block < blocks; block++)
+        for (size_t i = 0; i < k->count; i++, at++)
+            switch (k->collective) {
+            case CLAB_REDUCE:
+            case CLAB_ALLREDUCE: expect_reduced(k, i, out, at); break;
+            case CLAB_REDUCE_SCATTER: expect_reduced(k, mine + i, out, at); break;
+            case CLAB_BROADCAST: expect_given(k, k->root, i, out, at); break;
+            case CLAB_GATHER:
+            case CLAB_ALLGATHER: expect_given(k, (int)block, i, out, at); break;
+            case CLAB_SCATTER: expect_given(k, k->root, mine + i, out, at); break;
+            case CLAB_ALLTOALL: expect_given(k, (int)block, mine + i, out, at); break;
+            default: return;
+            }
 }

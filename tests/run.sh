@@ -12,7 +12,8 @@
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it
 #   started is killed when they are over.
 # - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
-#   Those that judge how long something takes say `Runs alone` in their first lines, and come after the others, one by one.
+#   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
+#   judge how long something takes say `Runs alone`, and come after the others, one by one.
 # - Prints a line a test, then what failed and why things were skipped; the last line is `N passed, N failed`, and
 #   `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
 set -u
@@ -129,12 +130,19 @@ start() {
 }
 
 mkdir -p "$build/tests" || exit 1
-alone=()
+long=() short=() alone=()
 for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
-    short=$(basename "${source%.*}")
-    case " ${CLAB_TEST_EXCEPT-} " in *" ${short#test_} "*) continue ;; esac
-    if head -n 12 "$source" | grep -q 'Runs alone'; then alone+=("$source"); else start "$source" "$jobs"; fi
+    base=$(basename "${source%.*}")
+    case " ${CLAB_TEST_EXCEPT-} " in *" ${base#test_} "*) continue ;; esac
+    case $(head -n 12 "$source") in
+    *'Runs alone'*) alone+=("$source") ;;
+    *'Takes long'*) long+=("$source") ;;
+    *) short+=("$source") ;;
+    esac
+done
+for source in "${long[@]}" "${short[@]}"; do
+    start "$source" "$jobs"
 done
 for source in "${alone[@]}"; do
     start "$source" 1

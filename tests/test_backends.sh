@@ -67,15 +67,16 @@ loads_a_plugin_into_a_lab() {
     subject=("$commlab")
     return $status
 }
+# symbols HOW FILE: those of ours in it, sorted.
+symbols() { nm -D "--$1-only" "$2" | grep -o '\<clab_[a-z0-9_]*$' | sort -u; }
 exports_to_plugins_what_they_need() { # each plugin of this build, from each lab
-    local file lab symbol
-    for file in "$build"/backends/*.so; do
-        [ -e "$file" ] || continue
-        for symbol in $(nm -D --undefined-only "$file" | grep -o 'clab_[a-z0-9_]*$'); do
-            for lab in "$build"/labs/*/before "$build"/labs/*/after "$build/commlab"; do
-                why="$lab has no $symbol, which $file needs"
-                nm -D --defined-only "$lab" | grep -qw "$symbol" || return 1
-            done
+    local file lab
+    for lab in "$build"/labs/*/before "$build"/labs/*/after "$build/commlab"; do
+        symbols defined "$lab" >"$scratch/defined"
+        for file in "$build"/backends/*.so; do
+            [ -e "$file" ] || continue
+            why="$lab lacks what $file needs: $(symbols undefined "$file" | comm -23 - "$scratch/defined")"
+            [[ $why == *': ' ]] || return 1
         done
     done
 }

@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The build's own promises: each probe says yes where its thing is and no where it is not, switches are obeyed, and the
-# code builds with none of it. Usage: test_build.sh [BUILD].
+# code builds with none of it. Usage: test_build.sh [BUILD]. Takes long.
+#
+# CLAB_BARE: a folder that holds a build with none of it already, with WERROR=1 and CFLAGS=$CLAB_BARE_CFLAGS (.ci/run).
+# It is brought up to date, not made anew.
 #
 # A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the
 # functions; a program is not on the path.
@@ -117,11 +120,12 @@ must_be_there_if_asked_for() {
 names_a_missing_compiler() { ! probes CC=no-such-compiler && said 'no-such-compiler: nothing can be built'; }
 
 bare=$(for name in $all; do printf 'NO_%s=1 ' "$name"; done)
-build_bare() { why=$(make B="$scratch/build" CFLAGS=-O0 WERROR=1 $bare "$@" 2>&1); }
+bare_build=${CLAB_BARE:-$scratch/build}
+build_bare() { why=$(make B="$bare_build" CFLAGS="${CLAB_BARE_CFLAGS:--O0}" WERROR=1 $bare "$@" 2>&1); }
 
 builds_with_nothing() {
-    build_bare && "$scratch/build/commlab" --help >/dev/null &&
-        ! ldd "$scratch/build/commlab" | grep -E 'jansson|inih'
+    build_bare && "$bare_build/commlab" --help >/dev/null &&
+        ! ldd "$bare_build/commlab" | grep -E 'jansson|inih'
 }
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
 remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }

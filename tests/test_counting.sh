@@ -53,6 +53,12 @@ lets_those_alone_that_say_so() {
     CLAB_TEST_JOBS=2 sums 0 '2 passed, 0 failed' "# Runs alone.
         [ -e $scratch/over ] && echo ok a" && rm "$scratch/tests/test_other.sh"
 }
+starts_those_first_that_take_long() {
+    printf '#!/bin/bash\n[ -e %s ] && echo ok a\n' "$scratch/begun" >"$scratch/tests/test_an_early_one.sh"
+    chmod +x "$scratch/tests/test_an_early_one.sh"
+    CLAB_TEST_JOBS=1 sums 0 '2 passed, 0 failed' "# Takes long.
+        echo ok b; touch $scratch/begun" && rm "$scratch/tests/test_an_early_one.sh"
+}
 refuses_to_leave_out_what_is_not_there() {
     ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) && grep -q "there is no tests/test_ohter" <<<"$why"
 }
@@ -65,6 +71,6 @@ check_each counts_cases_not_programs counts_cases_without_numbers counts_failure
     fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans \
     fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
     ends_what_hangs_and_its_children leaves_out_what_is_excepted \
-    lets_those_alone_that_say_so refuses_to_leave_out_what_is_not_there \
+    lets_those_alone_that_say_so starts_those_first_that_take_long refuses_to_leave_out_what_is_not_there \
     fails_if_there_is_nothing
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The gloo backend: it conforms, tells of what goes wrong, and is timed as a library whose collectives are its own.
-# Usage: test_gloo.sh [BUILD].
+# Usage: test_gloo.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 subject=("$commlab" bench)

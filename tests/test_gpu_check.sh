@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What `make gpu-check` says of checks that pass, fail, hang and can not be run: over a build that is not there, whose
 # programs do as a case wants, and as a rehearsal over the fakes.
-# Usage: test_gpu_check.sh [BUILD].
+# Usage: test_gpu_check.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL ${!GPU_CHECK_*} ${!NCCL_*} ${!CLAB_NCCL_*}

@@ -209,7 +209,7 @@ static void set_up(struct machine *m)
 static void check_result(const struct machine *m, int rank, int block)
 {
     for (size_t i = 0; i < m->problem.count; i++) {
-        int64_t wanted, got = m->memory[rank][CLAB_DATA][(size_t)block * m->problem.count + i];
+        int64_t wanted = 0, got = m->memory[rank][CLAB_DATA][(size_t)block * m->problem.count + i];
         if (result_value(&m->problem, rank, block, i, &wanted) && got != wanted)
             fail_msg("%s %s: P %d, root %d, lanes %d, count %zu: rank %d, block %d, element %zu is %lld, not %lld",
                      clab_collective_name(m->problem.collective), m->algorithm->name, m->problem.nranks,
