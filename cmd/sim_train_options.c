@@ -233,7 +233,7 @@ static int take_coding(const char *word, size_t length, struct train_request *r)
     if (r->ncodings == TRAIN_CODINGS)
         return refuse("--compress", text, "one of at most 8");
     CLAB_TRY(take_name(codecs, "--compress", text, ':', &codec, &rest));
-    snprintf(c->name, sizeof c->name, "%s", text);
+    snprintf(c->name, sizeof c->name, "%.*s", (int)sizeof c->name - 1, text);
     c->codec = (enum clab_train_codec)codec;
     if (codec == CLAB_TRAIN_POWERSGD ? clab_parse_int(rest, 1, 4096, &c->rank) : *rest)
         return refuse("--compress", text, "none, fp16, bf16, int8 or powersgd:RANK, as powersgd:4");
