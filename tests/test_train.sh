@@ -51,7 +51,7 @@ goes_from_one_rank_to_131072() {
 }
 
 fits_120_columns() {
-    curve --ranks 8,131072 --overlap all --compress powersgd:16 || return 1
+    curve --ranks 8,131072 --algo tree --overlap all --compress powersgd:16 || return 1
     why=$(awk 'length > 120' "$scratch/out")
     [ -z "$why" ] && run 0 --net dgx-h100 --timeline || return 1
     why=$(awk 'length > 120' "$scratch/out")
