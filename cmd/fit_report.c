@@ -110,14 +110,25 @@ static double factor_seen(double seen, double usual, double most)
     return factor <= most && factor * most >= 1 ? factor : 1;
 }
 
-// How many times longer sample `i` took than it would at the pace of `look`.
-static double pace_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+// Sample `i` as it would be at the pace of `look`: calls by calls, messages and memory by the line.
+static double at_pace(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
 {
-    return clab_net_pace(factor_seen(record->looks[i].line, look.line, 2), record->samples[i].level,
-                         s->machine.l2_bytes);
+    const struct clab_sample *sample = &record->samples[i];
+    const struct clab_look seen = record->looks[i];
+    const double core = factor_seen(seen.call, look.call, 2), way = factor_seen(seen.line, look.line, 2);
+    const double call = fmin(seen.call, sample->seconds); // of a probe that has one behind each message
+    if (sample->level)
+        return sample->seconds / clab_net_pace(way, sample->level, s->machine.l2_bytes);
+    switch (sample->probe) {
+    case CLAB_PROBE_CALL:
+    case CLAB_PROBE_STAGES: return sample->seconds / core;
+    case CLAB_PROBE_STREAM:
+    case CLAB_PROBE_EXCHANGE: return call / core + (sample->seconds - call) / way;
+    default: return sample->seconds / way;
+    }
 }
 
-// Likewise of a sample from another placement, which is better than none: messages wait for lines, and what is fresh and
+// How many times longer sample `i`, of another placement, took than it would there, which is better than none: messages wait for lines, and what is fresh and
 // in a cache comes from it.
 static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
 {
@@ -143,8 +154,9 @@ static int take_placed(const struct fit_session *s, const struct fit_record *rec
             if (is_taken(record, all, which, p->look.call, task, i)) {
                 const bool is_there = is_of(record, all, which, i);
                 p->samples[found * n + task] = record->samples[i];
-                p->samples[found++ * n + task].seconds /=
-                    is_there ? pace_of(s, record, i, p->look) : way_of(s, record, i, p->look);
+                p->samples[found++ * n + task].seconds =
+                    is_there ? at_pace(s, record, i, p->look)
+                             : record->samples[i].seconds / way_of(s, record, i, p->look);
                 has |= is_there;
             }
         p->lacking += !has;

@@ -7,8 +7,8 @@
 //   there what no longer fits the writer's own; those that are far do not, and wait for every line that is in any cache
 //   of the other, which holds less of a message the larger it is.
 // - In the same place a core may still be slower, while its other half or its clock is someone else's: then all that it
-//   does takes longer. What it does by itself takes as much longer as an empty call, up to 1.7 times; a message's way, most
-//   of which is waiting for a line, as much longer as the line, 1.2 times.
+//   does takes longer: calls up to 1.7 times as long, as empty calls are seen to; messages, most of which is waiting for
+//   lines, and work on memory 1.2 times as long, as the line is.
 //
 // Scaled figures are a makeshift: between measured placements of one machine they were right within a third or so.
 
@@ -121,28 +121,15 @@ static void scale_calls(struct clab_net *net, double core)
     net->stage *= core;
 }
 
-// A message's way takes `way` times as long, the cores' part of it `core` times: they are at work while a line is on its
-// way, so that the rest is less.
-static void scale_message(struct clab_segment *s, double way, double core)
-{
-    const double whole = (s->o_send + s->latency + s->o_recv) * way;
-    s->o_send *= core;
-    s->o_recv *= core;
-    s->latency = fmax(0, whole - s->o_send - s->o_recv);
-    s->o_both *= way;
-    s->gap_send *= way;
-    s->gap_recv *= way;
-}
-
-// All that a core does.
-static void scale_pace(struct clab_net *net, double way, double core)
+// All that a core does: messages by `way`, calls by `core`, work on memory by `memory`.
+static void scale_pace(struct clab_net *net, double way, double core, double memory)
 {
     for (int i = 0; i < net->intra.nsegments; i++)
-        scale_message(&net->intra.segments[i], way, core);
+        scale_segment(&net->intra.segments[i], way);
     net->intra.alpha *= way;
     scale_calls(net, core);
     for (int i = 0; i < net->nlevels; i++)
-        scale_level(&net->levels[i], clab_net_pace(way, net->levels[i].bytes, net->core_cache));
+        scale_level(&net->levels[i], clab_net_pace(memory, net->levels[i].bytes, net->core_cache));
 }
 
 static double between(double factor, double most)
@@ -152,7 +139,8 @@ static double between(double factor, double most)
 
 // ---- two halves of one core ------------------------------------------------------------------------------------
 
-// They share its caches, so that nothing waits for lines, and its time, so that two at work take twice as long.
+// They share its caches, so that nothing waits for lines, and its time, so that two at work take twice as long. Both are
+// busy then: of what was seen of a line, more is calls, and less is the way.
 static void join_level(struct clab_level *l)
 {
     l->copy[CLAB_BOTH] = fmax(l->copy[CLAB_BOTH], 2 * l->copy[CLAB_ALONE]);
@@ -192,13 +180,17 @@ void clab_net_place(const struct clab_net *net, struct clab_look look, struct cl
         return;
     const double way = between(look.line / placed_p->look.line, same);
     const bool knows_core = look.call > 0 && placed_p->call > 0;
-    const double core = knows_core ? between(look.call / placed_p->call, slowest) : 0;
+    const double core = knows_core ? between(look.call / placed_p->call, slowest) : way;
     // the part of a line's time that is the calls', not the way's
     const double calls = placed_p->look.line - placed_p->intra.alpha;
-    if (clab_look_is_same(look, placed_p->look) || is_one_core(placed_p, look)) {
-        scale_pace(placed_p, way, knows_core ? core : way);
-        if (!clab_look_is_same(look, placed_p->look))
-            join_halves(placed_p);
+    if (clab_look_is_same(look, placed_p->look)) {
+        scale_pace(placed_p, way, core, way);
+        return;
+    }
+    if (is_one_core(placed_p, look)) {
+        const double rest = (look.line - calls * core) / placed_p->intra.alpha;
+        scale_pace(placed_p, knows_core && calls > 0 ? between(rest, same) : way, core, way);
+        join_halves(placed_p);
         return;
     }
     if (look.line <= calls || calls < 0)
