@@ -120,7 +120,7 @@ plot: profile ## measure, predict, draw in five minutes: build/report/index.html
 # A backend after another; the last one's closing lines are the last. 3: this machine lacks it, as it has been said.
 ACCURACY_BACKENDS ?= shm
 ACCURACY_RANKS ?= 2
-accuracy: all ## how good predictions are here, in four minutes: ACCURACY_BACKENDS=shm,ofi, ACCURACY_RANKS=N (2)
+accuracy: all ## how good predictions are here, in three to five minutes: ACCURACY_BACKENDS=shm,ofi, ACCURACY_RANKS=N (2)
 	$(Q)for backend in $(subst $(comma), ,$(ACCURACY_BACKENDS)); do \
 		$(B)/commlab accuracy --backend $$backend -n $(ACCURACY_RANKS) || [ $$? -eq 3 ] || exit 1; done
 

@@ -27,7 +27,7 @@ static const struct argp_option options[] = {
     {"ranks", 'n', "N", 0, "ranks (2)", 0},
     {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (shm)", 0},
     {"maxbytes", 'e', "SIZE", 0, "largest size (32M)", 0},
-    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement, in each of two rounds (0.03s)", 0},
+    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement, in each of two rounds (0.025s)", 0},
     {"net", KEY_NET, "NAME|FILE", 0, "the network that predicts, instead of one that is fitted first", 0},
     {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 0},
     {0},
@@ -37,7 +37,7 @@ static const char doc[] =
     "How good predictions are here: fit this machine, measure all collectives by all algorithms twice, and compare.\v"
     "With FILE...: judge these results of `commlab bench all --algo all --csv FILE` instead, the second half of the "
     "files being the same rows as the first, measured once more; --net says what predicts. sim/README.md says what is "
-    "held out. It takes about four minutes, in which nothing else should run.";
+    "held out. It takes three to five minutes, in which nothing else should run.";
 
 struct request {
     struct accuracy_plan plan;
@@ -96,8 +96,8 @@ static void print_header(const struct accuracy_plan *plan)
     clab_machine_read(&machine);
     printf("# accuracy of predictions: %s, %d ranks on %d cores, %s\n", plan->backend, plan->nranks, machine.cores,
            machine.cpu);
-    printf("# fits messages, copies and reductions, then measures all collectives by all algorithms twice: about four "
-           "minutes\n");
+    printf("# fits messages, copies and reductions, then measures all collectives by all algorithms twice: three to "
+           "five minutes\n");
     if (clab_machine_warn(&machine, plan->nranks, &warnings) == CLAB_OK && clab_manifest_get(&warnings, "warning"))
         printf("# warning: %s\n", clab_manifest_get(&warnings, "warning"));
     clab_manifest_free(&warnings);
@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 {
     static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[FILE...]", .doc = doc};
     struct request request = {
-        .plan = {.backend = "shm", .nranks = 2, .last = 32 << 20, .seconds = 0.03},
+        .plan = {.backend = "shm", .nranks = 2, .last = 32 << 20, .seconds = 0.025},
         .draws = true,
     };
     argp_err_exit_status = STATUS_USAGE;

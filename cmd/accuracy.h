@@ -56,6 +56,8 @@ void accuracy_correct(struct accuracy_rows *rows);
 double accuracy_error(const struct accuracy_row *row);
 double accuracy_corrected_error(const struct accuracy_row *row);
 
+// The same row, measured in the same round; NULL: there is none.
+struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row);
 // The same row in the other round; NULL: there is none.
 const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row);
 // How far a row is from its twin, as a fraction of the lesser; NAN: there is none, or its cores were elsewhere.
@@ -65,6 +67,12 @@ double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_ro
 bool accuracy_is_unsteady(const struct accuracy_row *row);
 // Whether its measurement was disturbed: it is unsteady, or its cores were in none of the places that `net` describes.
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net);
+
+// Whether it is worth measuring again: it was disturbed, or a core was slower than when `net` was fitted.
+bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *net);
+// Which of two measurements of a row counts, by what was seen beside them alone: the one whose cores were in a place that
+// `net` describes; else the steady one; else the one whose cores were faster by themselves; else the narrower interval.
+bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row *b, const struct clab_net *net);
 
 struct accuracy_figures {
     int n;

@@ -7,6 +7,7 @@
 
 #include "base/mix.h"
 #include "base/stats.h"
+#include "line.h"
 #include "net.h"
 
 static const double steady = 0.05;
@@ -23,6 +24,16 @@ static bool is_same_problem(const struct accuracy_row *a, const struct accuracy_
 static bool is_same_program(const struct accuracy_row *a, const struct accuracy_row *b)
 {
     return a->what.algorithm == b->what.algorithm && is_same_problem(a, b);
+}
+
+struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    for (int i = 0; i < rows->n; i++) {
+        struct accuracy_row *other = &rows->all[i];
+        if (other->round == row->round && other->bytes == row->bytes && is_same_program(other, row))
+            return other;
+    }
+    return NULL;
 }
 
 const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row)
@@ -51,11 +62,35 @@ bool accuracy_is_unsteady(const struct accuracy_row *row)
     return row->spread > steady;
 }
 
+static bool is_placed(const struct accuracy_row *row, const struct clab_net *net)
+{
+    return clab_look_is_same(row->batch.look, clab_net_placed(net, row->batch.look)->look);
+}
+
+bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row *b, const struct clab_net *net)
+{
+    const double call_a = a->batch.look.call, call_b = b->batch.look.call;
+    if (is_placed(a, net) != is_placed(b, net))
+        return is_placed(a, net);
+    if (accuracy_is_unsteady(a) != accuracy_is_unsteady(b))
+        return accuracy_is_unsteady(b);
+    if (!line_is_calm(call_a, call_b) || !line_is_calm(call_b, call_a))
+        return call_a < call_b;
+    return a->spread < b->spread;
+}
+
+bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *net)
+{
+    const struct clab_look look = row->batch.look;
+    const double call = clab_net_placed(net, look)->call;
+    return accuracy_is_disturbed(row, net) || (call > 0 && !line_is_calm(look.call, call));
+}
+
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)
 {
     if (accuracy_is_unsteady(row))
         return true;
-    return !clab_look_is_same(row->batch.look, clab_net_placed(net, row->batch.look)->look);
+    return !is_placed(row, net);
 }
 
 // ---- held-out sizes --------------------------------------------------------------------------------------------

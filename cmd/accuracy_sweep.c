@@ -2,7 +2,9 @@
 // The measurement: a fit, then every size once and, minutes later, once more (accuracy.h).
 //
 // - A size is a bench of its own, a child of ours, so that algorithms which compete are measured within seconds of each
-//   other. Fit and benches are the subcommands that users run. Most of its rows disturbed: it is measured once more.
+//   other. Fit and benches are the subcommands that users run.
+// - A size of which a quarter of the rows was slowed by others is measured once more, when all others of the round have
+//   been: what disturbs it comes and goes. Which of both counts is decided by what was seen beside them, not by the time.
 // - Where a round is behind the last one of the same row, both saw the machine as it was: their distance is the noise.
 
 #include "accuracy.h"
@@ -18,7 +20,7 @@
 #include "child.h"
 #include "net.h"
 
-enum { LACKING = 3, WORDS = 40, FIRST = 8 };
+enum { LACKING = 3, WORDS = 40, FIRST = 8, SIZES_AT_MOST = 60 }; // sizes: powers of two from FIRST on
 
 // ---- progress ------------------------------------------------------------------------------------------------
 
@@ -83,48 +85,70 @@ static int run_bench(const struct accuracy_plan *plan, const char *net, size_t b
 
 // ---- rounds --------------------------------------------------------------------------------------------------
 
-// The rows of one size; *disturbed_p: most of them were, by something else that ran.
-static int measure_once(const struct accuracy_plan *plan, const char *net, size_t bytes, int round,
-                        struct accuracy_rows *rows, bool *disturbed_p)
-{
-    char csv[4096];
-    if (snprintf(csv, sizeof csv, "%s/%s-%d-%zu.csv", plan->folder, plan->backend, round + 1, bytes) >= (int)sizeof csv)
-        return CLAB_EINVAL;
-    const int first = rows->n;
-    int disturbed = 0;
-    CLAB_TRY(run_bench(plan, net, bytes, csv));
-    CLAB_TRY(accuracy_rows_add(rows, csv, round));
-    for (int i = first; i < rows->n; i++)
-        disturbed += accuracy_is_unsteady(&rows->all[i]);
-    *disturbed_p = 2 * disturbed > rows->n - first;
-    return CLAB_OK;
-}
+// What predicts: the file, and what it says.
+struct predictor {
+    const char *path;
+    struct clab_net *net;
+};
 
-// Once more if it was disturbed, however that turns out.
-static int measure_size(const struct accuracy_plan *plan, const char *net, size_t bytes, int round,
+// The rows of one size, in one pass of a round.
+static int measure_once(const struct accuracy_plan *plan, const char *net, size_t bytes, int round, int pass,
                         struct accuracy_rows *rows)
 {
-    const int first = rows->n;
-    bool disturbed;
-    CLAB_TRY(measure_once(plan, net, bytes, round, rows, &disturbed));
-    if (!disturbed)
-        return CLAB_OK;
-    rows->n = first;
-    return measure_once(plan, net, bytes, round, rows, &disturbed);
+    char csv[4096];
+    const char *again = pass ? "-again" : "";
+    if (snprintf(csv, sizeof csv, "%s/%s-%d%s-%zu.csv", plan->folder, plan->backend, round + 1, again, bytes) >=
+        (int)sizeof csv)
+        return CLAB_EINVAL;
+    CLAB_TRY(run_bench(plan, net, bytes, csv));
+    return accuracy_rows_add(rows, csv, round);
 }
 
-static int measure(const struct accuracy_plan *plan, const char *net, struct accuracy_rows *rows)
+// Whether a quarter of the rows from `first` on were slowed by something else that ran.
+static bool is_worth_another(const struct accuracy_rows *rows, int first, const struct clab_net *net)
+{
+    int slowed = 0;
+    for (int i = first; i < rows->n; i++)
+        slowed += accuracy_is_slowed(&rows->all[i], net);
+    return 4 * slowed > rows->n - first;
+}
+
+// Once more; of each row the better of both counts.
+static int measure_again(const struct accuracy_plan *plan, const struct predictor *p, size_t bytes, int round,
+                         struct accuracy_rows *rows)
+{
+    struct accuracy_rows more = {0};
+    const int err = measure_once(plan, p->path, bytes, round, 1, &more);
+    for (int i = 0; i < more.n && !err; i++) {
+        struct accuracy_row *row = accuracy_same(rows, &more.all[i]);
+        if (row && accuracy_is_better(&more.all[i], row, p->net))
+            *row = more.all[i];
+    }
+    accuracy_rows_free(&more);
+    return err;
+}
+
+static int measure_round(const struct accuracy_plan *plan, const struct predictor *p, int round,
+                         struct accuracy_rows *rows)
 {
     char text[CLAB_TEXT], what[64];
-    int nsizes = 0, done = 0;
-    for (size_t bytes = FIRST; bytes <= plan->last; bytes *= 2)
-        nsizes++;
-    for (int round = 0; round < ACCURACY_ROUNDS; round++)
-        for (size_t bytes = FIRST; bytes <= plan->last; bytes *= 2, done++) {
-            snprintf(what, sizeof what, "round %d of %d, %s", round + 1, ACCURACY_ROUNDS, clab_size_text(bytes, text));
-            show(what, (double)(done + 1) / (nsizes * ACCURACY_ROUNDS + 1));
-            CLAB_TRY(measure_size(plan, net, bytes, round, rows));
-        }
+    bool again[SIZES_AT_MOST];
+    int n = 0;
+    for (size_t bytes = FIRST; bytes <= plan->last && n < SIZES_AT_MOST; bytes *= 2, n++) {
+        const int first = rows->n;
+        snprintf(what, sizeof what, "round %d of %d, %s", round + 1, ACCURACY_ROUNDS, clab_size_text(bytes, text));
+        show(what, (double)round / ACCURACY_ROUNDS);
+        CLAB_TRY(measure_once(plan, p->path, bytes, round, 0, rows));
+        again[n] = is_worth_another(rows, first, p->net);
+    }
+    for (int i = 0; i < n; i++) {
+        const size_t bytes = (size_t)FIRST << i;
+        snprintf(what, sizeof what, "round %d of %d, %s again", round + 1, ACCURACY_ROUNDS,
+                 clab_size_text(bytes, text));
+        show(what, (round + 0.5) / ACCURACY_ROUNDS);
+        if (again[i])
+            CLAB_TRY(measure_again(plan, p, bytes, round, rows));
+    }
     return CLAB_OK;
 }
 
@@ -134,9 +158,16 @@ static int sweep(const struct accuracy_plan *plan, struct accuracy_rows *rows, s
     snprintf(own, sizeof own, "%s/machine-%s.net", plan->folder, plan->backend);
     if (!plan->net)
         CLAB_TRY(run_fit(plan, own));
-    const char *net = plan->net ? plan->net : own;
-    CLAB_TRY(measure(plan, net, rows));
-    return clab_net_load(net, net_p);
+    struct predictor p = {.path = plan->net ? plan->net : own};
+    CLAB_TRY(clab_net_load(p.path, &p.net));
+    int err = CLAB_OK;
+    for (int round = 0; round < ACCURACY_ROUNDS && !err; round++)
+        err = measure_round(plan, &p, round, rows);
+    if (err)
+        clab_net_free(p.net);
+    else
+        *net_p = p.net;
+    return err;
 }
 
 int accuracy_sweep(const struct accuracy_plan *plan, struct accuracy_rows *rows_p, struct clab_net **net_p)

@@ -139,6 +139,43 @@ static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
     assert_false(accuracy_is_disturbed(&row, &net));
 }
 
+// The time itself has no say.
+static void test_the_better_of_two_measurements_is_told_by_what_was_seen(void **state)
+{
+    (void)state;
+    const struct clab_net net = {.look.line = 100e-9, .call = 90e-9};
+    struct accuracy_row far = made("flat", 64, 0, 1e-6, 1e-6), unsteady = far, slow = far, wide = far, good = far;
+    unsteady.spread = 0.06;
+    far.batch.look = (struct clab_look){.line = 300e-9, .call = 90e-9};
+    slow.batch.look.call = 140e-9;
+    unsteady.batch.look.call = wide.batch.look.call = good.batch.look.call = 91e-9;
+    far.spread = slow.spread = good.spread = 0.01;
+    wide.spread = 0.04;
+    good.seconds = 2e-6;
+    const struct accuracy_row *order[] = {&good, &wide, &slow, &unsteady, &far};
+    for (int i = 0; i < 5; i++)
+        for (int k = i + 1; k < 5; k++) {
+            assert_true(accuracy_is_better(order[i], order[k], &net));
+            assert_false(accuracy_is_better(order[k], order[i], &net));
+        }
+    assert_false(accuracy_is_slowed(&good, &net) || accuracy_is_slowed(&wide, &net));
+    assert_true(accuracy_is_slowed(&slow, &net) && accuracy_is_slowed(&far, &net) &&
+                accuracy_is_slowed(&unsteady, &net));
+    const struct clab_net no_profile = {.look.line = 100e-9}; // does not know what a call takes
+    assert_false(accuracy_is_slowed(&slow, &no_profile));
+}
+
+static void test_the_same_row_is_found_in_its_round(void **state)
+{
+    (void)state;
+    struct accuracy_row all[] = {made("flat", 64, 1, 1e-6, 1e-6), made("chain", 64, 0, 1e-6, 1e-6),
+                                 made("flat", 64, 0, 1e-6, 1e-6)};
+    const struct accuracy_rows rows = {.all = all, .n = 3};
+    const struct accuracy_row row = made("flat", 64, 0, 3e-6, 1e-6), none = made("flat", 128, 0, 3e-6, 1e-6);
+    assert_ptr_equal(accuracy_same(&rows, &row), &all[2]);
+    assert_null(accuracy_same(&rows, &none));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +185,8 @@ int main(void)
         cmocka_unit_test(test_a_held_out_size_is_corrected_by_its_kept_neighbours),
         cmocka_unit_test(test_a_choice_is_right_within_the_noise),
         cmocka_unit_test(test_rows_are_disturbed_by_their_spread_or_their_place),
+        cmocka_unit_test(test_the_better_of_two_measurements_is_told_by_what_was_seen),
+        cmocka_unit_test(test_the_same_row_is_found_in_its_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
