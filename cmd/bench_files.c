@@ -147,8 +147,7 @@ const struct clab_column bench_columns[] = {
     {.name = "wrong", .kind = CLAB_KIND_INTEGER},       {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
     {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
     {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
-    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},
-    {.name = "call_nsec", .kind = CLAB_KIND_REAL},
+    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
 };
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;

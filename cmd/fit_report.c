@@ -2,8 +2,9 @@
 // From samples to profiles.
 //
 // A virtual machine's cores are moved about (line.h). Samples of shared memory are sorted by where the cores were; of a
-// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If there were several places, and every probe was made in two of them, there are two profiles, of which
-// the first names the second. Wires have one.
+// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If there
+// were several places, and every probe was made in two of them, there are two profiles, of which the first names the
+// second. Wires have one.
 
 #include <math.h>
 #include <stdio.h>
@@ -128,8 +129,8 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
     }
 }
 
-// How many times longer sample `i`, of another placement, took than it would there, which is better than none: messages wait for lines, and what is fresh and
-// in a cache comes from it.
+// How many times longer sample `i`, of another placement, took than it would there, which is better than none: messages
+// wait for lines, and what is fresh and in a cache comes from it.
 static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
 {
     const struct clab_sample *sample = &record->samples[i];
@@ -356,7 +357,8 @@ static int write_samples(const char *path, const struct fit_record *record)
             continue;
         fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
                 s->bytes, s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",
-                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh, 1e6 * record->looks[i].call);
+                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh,
+                1e6 * record->looks[i].call);
     }
     return clab_output_close(&output);
 }

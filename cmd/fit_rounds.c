@@ -68,8 +68,7 @@ static bool is_made(const struct fit_record *record, struct clab_look usual, int
 {
     const struct clab_placements one = {1, {usual.fresh}};
     for (int i = task; i <= record->nrounds * record->ntasks + task; i += record->ntasks)
-        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0 &&
-            line_is_calm(record->looks[i].call, usual.call))
+        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0 && line_is_calm(record->looks[i].call, usual.call))
             return true;
     return false;
 }

@@ -10,7 +10,8 @@
 
 #include "line.h"
 
-static const struct clab_look near = {110e-9, 120e-12, 0}, far = {300e-9, 500e-12, 0}, halves = {110e-9, 20e-12, 0}, none;
+static const struct clab_look near = {110e-9, 120e-12, 0}, far = {300e-9, 500e-12, 0}, halves = {110e-9, 20e-12, 0},
+                              none;
 
 static void test_batches_count_where_the_cores_usually_were(void **state)
 {
