@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The closed form: what a student derives on paper. An algorithm's claim says how many
-// messages, chunks and reduced chunks follow each other; alpha, beta and gamma price them.
+// SPDX-License-Identifier: MIT
+// The closed form: what a student derives on paper. An algorithm's claim says how many messages, chunks and reduced
+// chunks follow each other; alpha, beta and gamma price them.
 //
 // - A chunk is the largest one: it is what the others wait for.
 // - L lanes are a pipeline: the last one ends when the first has, and the busiest rank has then done its part of L - 1

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT A network: what a message costs between two ranks, and what a core costs. All fields are
-// visible: students inspect them.
+// SPDX-License-Identifier: MIT
+// A network: what a message costs between two ranks, and what a core costs. All fields are visible: students inspect
+// them.
 //
 // - A *link* joins two ranks of a node (intra) or of different nodes (inter). It has Hockney's alpha and beta, and
 //   segments by message size: a piecewise LogGP. Without segments it has one that is Hockney's model.

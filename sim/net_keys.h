@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The keys of the text format, and where their values lie in struct clab_net's parts:
-// reader and writer share this table.
+// SPDX-License-Identifier: MIT
+// The keys of the text format, and where their values lie in struct clab_net's parts: reader and writer share this
+// table.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The same machine with its cores elsewhere. A virtual machine's host moves its cores:
-// near each other, or to where they share no cache, and a line takes three times as long.
+// SPDX-License-Identifier: MIT
+// The same machine with its cores elsewhere. A virtual machine's host moves its cores: near each other, or to where
+// they share no cache, and a line takes three times as long.
 //
 // - A profile may describe two placements; the one whose line is nearest is meant.
 // - Where none is near, it is scaled: what waits for lines grows with the time of a line, what a core does by itself

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The simulator: what a schedule costs on a described network. Prices the very stage()
-// functions that the executor runs.
+// SPDX-License-Identifier: MIT
+// The simulator: what a schedule costs on a described network. Prices the very stage() functions that the executor
+// runs.
 //
 // - closed form: claim() times alpha, beta, gamma. What a student derives on paper.
 // - folded: the dataflow of a few ranks that stand for all, where schedule and network are symmetric: to the bit, full.
