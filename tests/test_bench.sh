@@ -41,6 +41,10 @@ has_no_wrong_element_of_any_algorithm_and_root() {
     ! rows "$scratch/csv" | cut -d, -f1,17 | grep -v '^barrier,$' | grep -qv ',0$' &&
         [ "$(rows "$scratch/csv" | cut -d, -f1 | sort -u | wc -l)" -eq 10 ]
 }
+has_no_wrong_element_beyond_the_caches() { # where outputs are streamed, in pieces that end within a line
+    run 0 allreduce allgather broadcast -n 2 --algo all -b 40000024 -e 40000024 $quick --csv "$scratch/csv" &&
+        are 17 0 && why="$(rows "$scratch/csv" | wc -l) rows" && [ "$(rows "$scratch/csv" | wc -l)" -ge 20 ]
+}
 works_in_ordinary_memory_and_in_every_mode() {
     for mode in throughput latency local; do
         run 0 -n 2 -b 64 -e 64K -f 1024 --memory malloc --mode $mode $quick --csv "$scratch/csv" &&
@@ -141,9 +145,9 @@ refuses_a_malformed_network() {
 }
 
 check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
-    has_no_wrong_element_of_any_algorithm_and_root works_in_ordinary_memory_and_in_every_mode \
-    counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two leaves_unchecked_what_is_not_to_be_checked \
-    repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe says_what_a_prediction_needs joins_a_job_that_is_there \
+    has_no_wrong_element_of_any_algorithm_and_root has_no_wrong_element_beyond_the_caches \
+    works_in_ordinary_memory_and_in_every_mode counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
+    leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe says_what_a_prediction_needs joins_a_job_that_is_there \
     leaves_a_file_as_it_was_when_it_cannot_start refuses_an_unknown_collective refuses_an_unknown_algorithm \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
     refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes refuses_more_than_memory refuses_sizes_that_shrink \

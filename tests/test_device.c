@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a device computes of a training step: against sums in float64, within the bound of any order of adding; and the
-// loops to the bit as one addition after another. Usage: test_device [--backend NAME -n 1]
+// loops to the bit as one addition after another. And copies past the caches.
+// Usage: test_device [--backend NAME -n 1]
 
 #include "device_fixture.h"
 
@@ -254,6 +255,28 @@ static void test_squares_are_summed_in_float64_with_their_gradient(void **state)
     }
 }
 
+// As copy does, from any byte to any byte, and nothing beside: where nothing is streamed, and where there is something.
+static void test_bytes_are_copied_past_the_caches(void **state)
+{
+    (void)state;
+    enum { EDGE = 65, MOST_BYTES = (1 << 20) + 4321, ROOM = EDGE + MOST_BYTES + EDGE };
+    static const size_t sizes[] = {0, 1, 4095, (1 << 20) - 1, 1 << 20, MOST_BYTES};
+    static unsigned char bytes[ROOM], back[ROOM], zeros[ROOM];
+    for (size_t i = 0; i < ROOM; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 256);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const size_t n = sizes[k];
+        unsigned char *const one = bring(bytes, ROOM, 3), *const two = bring(zeros, ROOM, 0);
+        device->copy_past(two + EDGE, one + 2, n);
+        fetch(back, two, ROOM);
+        assert_memory_equal(back, zeros, EDGE);
+        assert_memory_equal(back + EDGE, bytes + 2, n);
+        assert_memory_equal(back + EDGE + n, zeros, ROOM - EDGE - n);
+        give_back();
+    }
+    assert_int_equal(device->finish(), CLAB_OK);
+}
+
 static void work(void *of)
 {
     device->set(of, 0, sizeof x);
@@ -289,6 +312,7 @@ int main(int argc, char **argv)
         DEVICE_TEST(test_a_bias_is_added_to_every_row),
         DEVICE_TEST(test_rows_are_summed),
         DEVICE_TEST(test_squares_are_summed_in_float64_with_their_gradient),
+        DEVICE_TEST(test_bytes_are_copied_past_the_caches),
         DEVICE_TEST(test_work_is_timed),
         DEVICE_TEST(test_memory_may_be_freed_while_it_is_used),
     };

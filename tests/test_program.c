@@ -97,6 +97,25 @@ static void test_scattered_message_is_packed(void **state)
     clab_program_free(program);
 }
 
+static size_t touched(enum clab_collective collective, const char *algorithm, int rank, bool in_place)
+{
+    struct clab_program *program = compile(collective, algorithm, 4, rank, 1, in_place);
+    const size_t elements = program->elements_touched;
+    clab_program_free(program);
+    return elements;
+}
+
+static void test_touches_its_buffers(void **state)
+{
+    (void)state;
+    assert_int_equal(touched(CLAB_ALLREDUCE, "ring", 0, false), 2 * 1000);
+    assert_int_equal(touched(CLAB_ALLREDUCE, "ring", 0, true), 1000);
+    assert_int_equal(touched(CLAB_ALLGATHER, "ring", 0, false), (1 + 4) * 1000);
+    assert_int_equal(touched(CLAB_ALLGATHER, "ring", 0, true), 4 * 1000);
+    assert_int_equal(touched(CLAB_BROADCAST, "flat", 0, false), 2 * 1000);
+    assert_int_equal(touched(CLAB_BROADCAST, "flat", 1, false), 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_own_block_is_copied_once),
         cmocka_unit_test(test_sends_what_the_claim_says),
         cmocka_unit_test(test_scattered_message_is_packed),
+        cmocka_unit_test(test_touches_its_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,11 +119,12 @@ int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel
 static void land(struct clab_transfer *t, const void *from, size_t bytes)
 {
     char *dst = (char *)t->dst + t->moved;
+    const bool streams = t->streams && bytes >= CLAB_STREAM_LEAST;
     if (t->op == CLAB_RECV)
-        clab_bytes_copy(dst, from, bytes);
+        (streams ? clab_bytes_copy_stream : clab_bytes_copy)(dst, from, bytes);
     else
-        clab_elements_reduce(t->type, t->redop, (const char *)t->src + t->moved, from, dst,
-                             bytes / clab_type_bytes(t->type));
+        (streams && t->src != t->dst ? clab_elements_reduce_stream : clab_elements_reduce)(
+            t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
     t->moved += bytes;
 }
 

@@ -20,5 +20,13 @@ static inline bool clab_streams(size_t bytes)
     return bytes >= CLAB_STREAM_LEAST && bytes >= clab_stream_bytes();
 }
 
+// Whether outputs are streamed, in pieces of any size from CLAB_STREAM_LEAST on, where each of `ranks` reads and writes
+// `bytes`: all of it together is twice what the last cache holds. (Of one copy, its output is half of what is touched,
+// and nothing else is.)
+static inline bool clab_streams_all(size_t bytes, int ranks)
+{
+    return bytes >= CLAB_STREAM_LEAST && bytes * (size_t)ranks / 4 >= clab_stream_bytes();
+}
+
 void clab_bytes_copy(void *out, const void *in, size_t bytes);
 void clab_bytes_copy_stream(void *out, const void *in, size_t bytes);

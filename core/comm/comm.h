@@ -39,6 +39,7 @@ struct clab_run {
     enum clab_op op;
     size_t element_bytes;
     uint16_t call; // a number for (collective, algorithm, type, op, root, sequence): all ranks must have the same
+    bool streams;  // what is written is too much to be found in a cache later
     struct clab_run_lane lanes[CLAB_MAX_LANES];
     int lanes_left;
     struct clab_transfer *transfers; // (lanes, width)

@@ -279,6 +279,16 @@ static unsigned fingerprint(const struct clab_problem *problem, const struct cla
     return hash;
 }
 
+static size_t elements_touched(const struct clab_problem *problem, int rank, bool in_place)
+{
+    size_t in = 0, out = 0;
+    for (int b = 0; b < clab_problem_blocks(problem); b++) {
+        in += clab_problem_in_block(problem, rank, b) >= 0;
+        out += clab_problem_out_block(problem, rank, b) >= 0;
+    }
+    return (!in_place ? in + out : in > out ? in : out) * problem->count;
+}
+
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
                          bool in_place, struct clab_program **program_p)
 {
@@ -289,6 +299,7 @@ int clab_program_compile(const struct clab_problem *problem, const struct clab_a
                                      .algorithm = algorithm,
                                      .rank = rank,
                                      .in_place = in_place,
+                                     .elements_touched = elements_touched(problem, rank, in_place),
                                      .fingerprint = fingerprint(problem, algorithm)};
     struct compiler c = {.program = program};
     c.err = layout_create(program, &c.layout);

@@ -59,6 +59,7 @@ struct clab_program {
     int nstages, nmoves, width;                // width: most transfers of a stage
     size_t region_elements[CLAB_REGION_COUNT]; // scratch memory this program needs; 0 for IN and OUT
     size_t messages, elements_sent, elements_received; // by this rank, a run
+    size_t elements_touched;                           // of its `in` and `out`
 };
 
 // Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).
