@@ -83,7 +83,7 @@ do for [terminal in terminals] {
     if (N > 1) { set xtics ("8 B" 8, "4 KiB" 4096, "2 MiB" 2097152, "1 GiB" 1073741824) }
     set multiplot
     unset logscale y
-    set xrange [first_bytes : (is_flat ? 2 * last_bytes : last_bytes)]
+    set xrange [first_bytes : (is_flat ? 2 : 1.001) * last_bytes] # the last size has its tick
     set yrange [0.5 : R + 0.5]
     set ytics ()
     do for [k = 1:R] { if (R <= 20 || k % 2) { set ytics add (word(ranks, k) k) } }

@@ -538,11 +538,9 @@ enum { MAX_TESTS = MAX_BACKENDS * MAX_RANKS + NVARIANTS };
 static struct conforming jobs[MAX_TESTS];
 
 // In virtual time the executor is another, with far memory (far.c) its buffers are; shm's own jobs have the rest: these are
-// asked for fewer numbers of ranks. Gloo's threads take long to take turns: of odd numbers 3 will do, of large ones 6 and 8.
+// asked for fewer numbers of ranks.
 static bool is_wanted(const char *backend, int nranks)
 {
-    if (!strcmp(backend, "gloo"))
-        return (nranks != 5 && nranks != 7) || wants_all();
     if (!strcmp(backend, "nccl")) // over doubles that are slow, beside what is measured on GPUs
         return (nranks & (nranks - 1)) == 0;
     return (strcmp(backend, "sim") != 0 && strcmp(backend, "far") != 0) || nranks <= 3 || nranks == 5 || nranks == 8;
