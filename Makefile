@@ -342,7 +342,8 @@ include tests/fakes/fakes.mk
 tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) \
     $(call run_by,test_doctor.sh,$(fake_nvml)) \
     $(call run_by,test_gpu_check.sh,$(gpu_conformance) $(B)/tests/gpu/conformance $(gpu_loop) $(fake_libraries)) \
-    $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink)
+    $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
+    $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
 -include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
 
