@@ -226,7 +226,8 @@ $(labs): $(B)/%: $(B)/obj/%.o $(library)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-$(tests): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
+# Of all, since scripts run some of them, too.
+$(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c)): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
@@ -345,6 +346,6 @@ tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(fau
     $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
--include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(test_c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
+-include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(wildcard tests/test_*.c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
 
 endif
