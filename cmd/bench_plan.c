@@ -149,9 +149,8 @@ static int add_algorithm(const struct bench_options *options, struct bench_row r
         return add_sizes(options, row, plan);
     if (!row.algorithm)
         return add_skip(plan, row.problem.collective, name, "it has no such algorithm");
-    row.problem.lanes = options->lanes ? options->lanes : row.algorithm->default_lanes;
-    row.problem.group = clab_ground_group(ground_of(options, &row), row.problem.nranks); // as the executor's choice
-    if (!row.algorithm->supports(&row.problem))
+    row.problem.lanes = options->lanes;
+    if (!clab_ground_suits(ground_of(options, &row), row.algorithm, &row.problem))
         return add_skip(plan, row.problem.collective, row.algorithm->name, "not for this number of ranks or lanes");
     return add_sizes(options, row, plan);
 }

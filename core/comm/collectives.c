@@ -51,8 +51,7 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
     return CLAB_OK;
 }
 
-// In virtual time each rank has a core of its own. Hosts that differ must choose alike, so what counts is the whole
-// job.
+// In virtual time each rank has a core of its own. Hosts that differ must choose alike: what counts is the whole job.
 static struct clab_ground ground_of(const struct clab_comm *comm)
 {
     const struct clab_bootstrap *boot = comm->job->bootstrap;
@@ -73,14 +72,10 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     if (clab_native_is(w))
         return has_native ? CLAB_OK : refuse(w, "the library has no such reduction of its own; set \"auto\"");
     p->lanes = comm->choice[p->collective].lanes;
-    if (w->algorithm && w->algorithm->supports(p)) {
-        p->group = clab_ground_group(ground_of(comm), p->nranks);
-        if (!p->lanes)
-            p->lanes = w->algorithm->default_lanes;
-        return CLAB_OK;
-    }
     if (w->algorithm)
-        return refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
+        return clab_ground_suits(ground_of(comm), w->algorithm, p)
+                   ? CLAB_OK
+                   : refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
     w->algorithm = clab_select(p, clab_type_bytes(w->type), ground_of(comm));
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }

@@ -298,6 +298,10 @@ struct clab_ground {
 // groups.
 int clab_ground_group(struct clab_ground ground, int nranks);
 
+// Whether `algorithm`, which somebody has named, supports `problem`. Sets the problem's group, that of the ground, and
+// where they are 0 its lanes, the algorithm's own.
+bool clab_ground_suits(struct clab_ground ground, const struct clab_algorithm *algorithm, struct clab_problem *problem);
+
 // The algorithm for `problem`, of `element_bytes` an element. Sets its lanes and its group, that of the ground. NULL:
 // there is none, and nothing is set.
 const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes, struct clab_ground ground);

@@ -82,6 +82,14 @@ int clab_ground_group(struct clab_ground ground, int nranks)
     return ground.crowded && nranks % ground.cores == 0 ? nranks / ground.cores : 0;
 }
 
+bool clab_ground_suits(struct clab_ground ground, const struct clab_algorithm *algorithm, struct clab_problem *problem)
+{
+    problem->group = clab_ground_group(ground, problem->nranks);
+    if (!problem->lanes)
+        problem->lanes = algorithm->default_lanes;
+    return algorithm->supports(problem);
+}
+
 static bool is_load(enum load load, const struct clab_problem *problem, struct clab_ground ground)
 {
     if (load == CROWDED_SOCKETS)
