@@ -3,6 +3,7 @@
 
 #include "store_party.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/wait.h>
 
@@ -64,6 +65,23 @@ static void test_another_service_at_the_port_is_told_apart(void **state)
     assert_refused(&ticket, CLAB_EINVAL, "is no job of commlab: choose another port");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+}
+
+// A list's empty words name nobody, nor change what was found out of those that it names.
+static void test_a_host_without_a_name_is_none(void **state)
+{
+    (void)state;
+    int listener, port, fd = -1;
+    assert_int_equal(store_listen("127.0.0.1", 0, "the test", &listener, &port), CLAB_OK);
+    assert_int_equal(store_connect("", port, 5, &fd), CLAB_ENOENT);
+    assert_int_equal(store_connect(",", port, 5, &fd), CLAB_ENOENT);
+    assert_int_equal(fd, -1);
+    assert_int_equal(store_connect(",127.0.0.1", port, 5, &fd), CLAB_OK);
+    close(fd);
+    close(listener);
+    errno = 0;
+    assert_int_equal(store_connect("127.0.0.1,,", port, 5, &fd), CLAB_ESYS);
+    assert_int_equal(errno, ECONNREFUSED);
 }
 
 static void test_a_port_in_use_is_named_with_the_remedy(void **state)
@@ -295,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_who_is_refused_is_told_what_to_do),
         cmocka_unit_test(test_a_job_that_is_not_there_is_waited_for_until_the_timeout),
         cmocka_unit_test(test_another_service_at_the_port_is_told_apart),
+        cmocka_unit_test(test_a_host_without_a_name_is_none),
         cmocka_unit_test(test_a_port_in_use_is_named_with_the_remedy),
         cmocka_unit_test(test_members_join_in_time_whoever_else_connects),
         cmocka_unit_test(test_a_stranger_is_hung_up_on),

@@ -290,6 +290,8 @@ int store_connect(const char *hosts, int port, double seconds, int *fd_p)
     int err = CLAB_ENOENT;
     size_t length;
     for (const char *word; (word = clab_list_next(&hosts, &length));) {
+        if (!length)
+            continue; // nothing is asked of a name server, and what the last host answered stays
         char host[CLAB_HOST_BYTES];
         snprintf(host, sizeof host, "%.*s", (int)length, word);
         err = connect_to_host(host, port, deadline, fd_p);
