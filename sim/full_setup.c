@@ -64,8 +64,8 @@ static size_t transfers_bytes(const struct full *s)
 }
 
 // Zeroed memory whose pages are all there at once: every rank is looked at, and to ask for them one by one takes
-// longer.
-// Not in large pages, which a virtual machine's host may have to find anew: that took from 1 to 70 ms for 16 MiB.
+// longer. Not in large pages, which a virtual machine's host may have to find anew: that took from 1 to 70 ms for
+// 16 MiB.
 static char *new_state(size_t bytes)
 {
     char *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

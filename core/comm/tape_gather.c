@@ -180,8 +180,8 @@ static void miss(struct gathered *g, int rank)
         snprintf(g->names + used, sizeof g->names - used, "%s%d", used ? ", " : "", rank);
 }
 
-// One after the other; `tape` is rank 0's own at first, and is overwritten. After one that never came nobody is waited
-// for.
+// One after the other; `tape` is rank 0's own at first, and is overwritten. Who follows one that never came is not
+// waited for.
 static int gather(const struct clab_job *job, struct clab_tape *tape, struct gathered *g)
 {
     bool waits = true;

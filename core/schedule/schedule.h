@@ -19,9 +19,8 @@
 // result. (The executor gives it memory: it reads the caller's `in` at the first touch, and writes `out`, without
 // copying first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA,
 // block i is from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a
-// place of its own
-// size: chunk i of a block to chunk i of another. A barrier has one block of no elements, and its messages are signals:
-// who receives one has heard of everyone that the sender had heard of.
+// place of its own size: chunk i of a block to chunk i of another. A barrier has one block of no elements, and its
+// messages are signals: who receives one has heard of everyone that the sender had heard of.
 #pragma once
 
 #include <stdbool.h>
