@@ -265,6 +265,10 @@ double bench_predict(const struct clab_net *net, const struct bench_row *row, co
 // (measured - predicted) / measured
 double bench_residual(const struct bench_result *result);
 
+// How far rows are from themselves when they are measured again, as a fraction: the median over those of which both
+// looks are of one placement of the cores, 12 at most. NAN: fewer than three are.  first, again: (n), the same rows
+double bench_repeat_noise(const struct bench_time first[], const struct bench_time again[], int n);
+
 // The last lines: how far predictions were off, beside how far a repeat is off; collective.
 int bench_predict_report(struct bench *bench);
 

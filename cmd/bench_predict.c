@@ -5,7 +5,8 @@
 //   collective.
 // - The residual is (measured - predicted) / measured: its size is the error, above 0 means slower than predicted.
 // - The noise floor is what no prediction can be better than: the median over rows of their interval's half width, or,
-//   if that is more, the median by which some rows differ from themselves when they are measured once more (A/A).
+//   if that is more, the median by which some rows differ from themselves when they are measured once more (A/A) while
+//   their cores are in the same place: a prediction is told where they are.
 
 #include "bench.h"
 
@@ -16,7 +17,7 @@
 #include "comm/comm.h"
 #include "net.h"
 
-enum { FEWEST_REPEATS = 3, MOST_REPEATS = 12, ROWS_A_REPEAT = 10 };
+enum { FEWEST_REPEATS = 5, MOST_REPEATS = 12, ROWS_A_REPEAT = 10, FEWEST_PAIRS = 3 };
 enum { CALLS = 16 }; // back to back, after which one more always adds the same
 
 int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WHY], struct clab_net **net_p)
@@ -75,20 +76,29 @@ static int list_samples(const struct bench *bench, struct sample samples[])
     return n;
 }
 
-// Measure some rows once more: how far each is from itself, as a fraction; collective.
-static int repeat(struct bench *bench, const struct sample samples[], int n, double *median_p)
+double bench_repeat_noise(const struct bench_time first[], const struct bench_time again[], int n)
+{
+    double differences[MOST_REPEATS];
+    int pairs = 0;
+    for (int i = 0; i < n && pairs < MOST_REPEATS; i++)
+        if (clab_look_is_same(first[i].look, again[i].look))
+            differences[pairs++] = fabs(again[i].seconds / first[i].seconds - 1);
+    return pairs < FEWEST_PAIRS ? NAN : clab_quantile(differences, pairs, 0.5);
+}
+
+// Measure some rows once more: how far they are from themselves, NAN if too few can tell; collective.
+static int repeat(struct bench *bench, const struct sample samples[], int n, double *noise_p)
 {
     int repeats = n / ROWS_A_REPEAT;
     repeats = repeats < FEWEST_REPEATS ? FEWEST_REPEATS : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
     repeats = repeats > n ? n : repeats;
-    double differences[MOST_REPEATS];
+    struct bench_time first[MOST_REPEATS], again[MOST_REPEATS];
     for (int i = 0; i < repeats; i++) {
         const struct sample *sample = &samples[i * n / repeats];
-        struct bench_time again;
-        CLAB_TRY(bench_sweep_repeat(bench, sample->row, sample->placement, &again));
-        differences[i] = fabs(again.seconds / sample->result->time.seconds - 1);
+        first[i] = sample->result->time;
+        CLAB_TRY(bench_sweep_repeat(bench, sample->row, sample->placement, &again[i]));
     }
-    *median_p = clab_quantile(differences, repeats, 0.5);
+    *noise_p = bench_repeat_noise(first, again, repeats);
     return CLAB_OK;
 }
 
@@ -109,9 +119,13 @@ static void print_errors(const struct bench *bench, const struct sample samples[
     if (bench->nranks > bench->options->cores && !bench->options->backend->is_virtual)
         printf("with %d ranks on %d cores, times are also the scheduler's, which is not predicted\n", bench->nranks,
                bench->options->cores);
+    if (isnan(repeated) && !bench->options->backend->is_virtual)
+        printf("fewer than %d rows were measured again with their cores in the same place: the noise floor is that of "
+               "intervals alone\n",
+               FEWEST_PAIRS);
     printf("prediction: median |error| %.1f %%, p95 %.1f %%, noise floor %.1f %%\n",
            100 * clab_quantile(room, predicted, 0.5), 100 * clab_quantile(room, predicted, 0.95),
-           100 * (interval > repeated ? interval : repeated));
+           100 * fmax(interval, repeated)); // of which a NAN does not count
 }
 
 int bench_predict_report(struct bench *bench)

@@ -295,6 +295,24 @@ static void test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls(
     assert_int_equal(group, 0);
 }
 
+// A row that is measured again where its cores are far is not one row twice.
+static void test_noise_is_of_rows_that_were_measured_in_one_place(void **state)
+{
+    (void)state;
+    enum { NEAR, FAR, LOOKS };
+    static const struct clab_look looks[LOOKS] = {{60e-9, 20e-12, 0}, {170e-9, 65e-12, 0}};
+    struct bench_time first[5], again[5];
+    static const double seconds[5] = {1.02e-6, 2.8e-6, 0.96e-6, 2.6e-6, 1.01e-6};
+    for (int i = 0; i < 5; i++) {
+        first[i] = (struct bench_time){.seconds = 1e-6, .look = looks[NEAR]};
+        again[i] = (struct bench_time){.seconds = seconds[i], .look = looks[seconds[i] > 2e-6 ? FAR : NEAR]};
+    }
+    assert_true(fabs(bench_repeat_noise(first, again, 5) - 0.02) < 1e-9); // the middle of 1, 2 and 4 %
+    assert_true(isnan(bench_repeat_noise(first, again, 4)));              // of two it is not known
+    const struct bench_time unseen[3] = {{.seconds = 1e-6}, {.seconds = 1.5e-6}, {.seconds = 1.1e-6}};
+    assert_true(fabs(bench_repeat_noise(first, unseen, 3) - 0.1) < 1e-9); // where nobody looks, all of them tell
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls),
         cmocka_unit_test(test_a_forced_algorithm_groups_by_core_as_the_choice_does),
         cmocka_unit_test(test_seconds_are_taken_whole),
+        cmocka_unit_test(test_noise_is_of_rows_that_were_measured_in_one_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
