@@ -242,7 +242,7 @@ static int run(int argc, char **argv)
     if (!err)
         err = run_job(&request, &session);
     free(request.path);
-    return err ? EXIT_FAILURE : EXIT_SUCCESS;
+    return err == CLAB_EUNSUPPORTED ? STATUS_LACKING : err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 const struct clab_command cmd_fit = {"fit", "measure this machine, so that collectives on it can be predicted", run};
