@@ -128,27 +128,40 @@ static int measure_again(const struct accuracy_plan *plan, const struct predicto
     return err;
 }
 
+static int count_sizes(const struct accuracy_plan *plan)
+{
+    int n = 0;
+    while (n < SIZES_AT_MOST && (size_t)FIRST << n <= plan->last)
+        n++;
+    return n;
+}
+
+// share: of the round, that is behind us
+static void show_size(int round, double share, size_t bytes, const char *again)
+{
+    char text[CLAB_TEXT], what[64];
+    snprintf(what, sizeof what, "round %d of %d, %s%s", round + 1, ACCURACY_ROUNDS, clab_size_text(bytes, text), again);
+    show(what, (round + share) / ACCURACY_ROUNDS);
+}
+
+// Either pass is taken for half of the round, though the second may have little to do.
 static int measure_round(const struct accuracy_plan *plan, const struct predictor *p, int round,
                          struct accuracy_rows *rows)
 {
-    char text[CLAB_TEXT], what[64];
+    const int n = count_sizes(plan);
     bool again[SIZES_AT_MOST];
-    int n = 0;
-    for (size_t bytes = FIRST; bytes <= plan->last && n < SIZES_AT_MOST; bytes *= 2, n++) {
-        const int first = rows->n;
-        snprintf(what, sizeof what, "round %d of %d, %s", round + 1, ACCURACY_ROUNDS, clab_size_text(bytes, text));
-        show(what, (double)round / ACCURACY_ROUNDS);
-        CLAB_TRY(measure_once(plan, p->path, bytes, round, 0, rows));
-        again[n] = is_worth_another(rows, first, p->net);
-    }
     for (int i = 0; i < n; i++) {
         const size_t bytes = (size_t)FIRST << i;
-        snprintf(what, sizeof what, "round %d of %d, %s again", round + 1, ACCURACY_ROUNDS,
-                 clab_size_text(bytes, text));
-        show(what, (round + 0.5) / ACCURACY_ROUNDS);
-        if (again[i])
-            CLAB_TRY(measure_again(plan, p, bytes, round, rows));
+        const int first = rows->n;
+        show_size(round, 0.5 * i / n, bytes, "");
+        CLAB_TRY(measure_once(plan, p->path, bytes, round, 0, rows));
+        again[i] = is_worth_another(rows, first, p->net);
     }
+    for (int i = 0; i < n; i++)
+        if (again[i]) {
+            show_size(round, 0.5 + 0.5 * i / n, (size_t)FIRST << i, " again");
+            CLAB_TRY(measure_again(plan, p, (size_t)FIRST << i, round, rows));
+        }
     return CLAB_OK;
 }
 
