@@ -96,8 +96,12 @@ static void print_header(const struct accuracy_plan *plan)
     clab_machine_read(&machine);
     printf("# accuracy of predictions: %s, %d ranks on %d cores, %s\n", plan->backend, plan->nranks, machine.cores,
            machine.cpu);
-    printf("# fits messages, copies and reductions, then measures all collectives by all algorithms twice: three to "
-           "five minutes\n");
+    if (plan->net)
+        printf("# predicts on %s, and measures all collectives by all algorithms twice: some minutes\n", plan->net);
+    else
+        printf(
+            "# fits messages, copies and reductions, then measures all collectives by all algorithms twice: three to "
+            "five minutes\n");
     if (clab_machine_warn(&machine, plan->nranks, &warnings) == CLAB_OK && clab_manifest_get(&warnings, "warning"))
         printf("# warning: %s\n", clab_manifest_get(&warnings, "warning"));
     clab_manifest_free(&warnings);
@@ -158,6 +162,8 @@ static int run_request(struct request *r)
     struct clab_net *net = NULL;
     char *root = NULL, *build = NULL, *folder = NULL;
     int err = r->nfiles ? CLAB_OK : clab_conf_check("networks");
+    if (!err && !r->nfiles && !clab_backend_find(r->plan.backend))
+        err = CLAB_EINVAL;
     if (!err)
         err = find_folder(&r->plan, &root, &build, &folder);
     if (!err && !r->nfiles)

@@ -34,8 +34,23 @@ refuses_what_is_no_bench() {
     printf 'a,b\n1,2\n' >"$scratch/other.csv"
     refuses 1 "other.csv: not a result of" --net 1gbe --no-plot "$scratch/other.csv"
 }
+# One core is too few to fit shared memory by: as of a backend that the machine lacks, 3, which `make accuracy` goes on from.
+lacks_what_its_fit_lacks() {
+    local core
+    core=$(taskset -cp $$ | sed 's/.*: *//; s/[,-].*//')
+    subject=(taskset -c "$core" "$commlab")
+    run 3 fit -o "$scratch/refused" && run 3 accuracy -e 16 --seconds 0 --no-plot
+    local status=$?
+    subject=("$commlab" accuracy)
+    [ $status -eq 0 ] || return 1
+    why="not one line on stderr: $(cat "$scratch/err")"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q '^commlab: error: fit: two ranks need two cores' "$scratch/err"
+}
+refuses_a_backend_that_nobody_has() { refuses 1 "there is no 'x'" --backend x; }
+says_what_it_will_do_on_a_network() { run 0 -e 8 --seconds 0 --net 1gbe --no-plot && ! grep -q '^# fits' "$scratch/out"; }
 refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
 
-check_with inih measures_predicts_and_ends_with_four_lines judges_files_again
+check_with inih measures_predicts_and_ends_with_four_lines judges_files_again lacks_what_its_fit_lacks \
+    refuses_a_backend_that_nobody_has says_what_it_will_do_on_a_network
 check_each refuses_files_without_a_network refuses_what_is_no_bench refuses_one_rank
 exit $failed
