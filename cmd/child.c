@@ -61,9 +61,15 @@ int child_folder_make(char path_p[PATH_MAX])
 {
     const char *base = getenv("TMPDIR");
     char path[PATH_MAX];
-    const int n = snprintf(path, sizeof path, "%s/commlab-XXXXXX", base && *base ? base : "/tmp");
-    if (n >= (int)sizeof path || !mkdtemp(path)) {
-        clab_error("can not make a folder %s: %m; TMPDIR names where", path);
+    if (!base || !*base)
+        base = "/tmp";
+    const int n = snprintf(path, sizeof path, "%s/commlab-XXXXXX", base);
+    if (n >= (int)sizeof path) {
+        clab_error("can not make a folder in TMPDIR, whose name has %zu bytes: it is too long", strlen(base));
+        return CLAB_EIO;
+    }
+    if (!mkdtemp(path)) {
+        clab_error("can not make a folder in %s: %m; TMPDIR names where", base);
         return CLAB_EIO;
     }
     memcpy(path_p, path, (size_t)n + 1);
