@@ -209,14 +209,9 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
 {
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
-    const struct clab_span dst = step->dst;
     const bool reduces = step->op == CLAB_RECV_REDUCE;
     const double touched = s->load == CLAB_BOTH ? (reduces && !adds ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
-    const bool beside = s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, s->nsteps);
-    const struct taking taking = !beside ? taking_of(t, dst, bytes, s->load, touched)
-                                 : places_since(&s->places, t->rank, t->lane, dst, true) < 0
-                                     ? (struct taking){0, 0}
-                                     : taking_shared(s, bytes, s->load);
+    const struct taking taking = taking_at(t, step->dst, bytes, touched);
     const double pull = kept->pull[CLAB_KEPT][s->load];
     const double reduce = adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load];
     places_touch(&s->places, t->rank, touched);
