@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The state of the dataflow engine, shared by full.c (who runs when), price.h (what it costs) and folded.c.
-// O(ranks) state and the messages in flight; stages are computed, never stored.
+// O(ranks) state and the messages in flight; stages are computed, never stored. Where a network has levels, some bits a
+// chunk of each rank besides, and where lines that a peer has read cost more to write, 4 bytes or 8 (places.h).
 #pragma once
 
 #include <assert.h>

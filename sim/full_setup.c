@@ -90,6 +90,17 @@ static void use_ports(struct full *s)
     }
 }
 
+// Whether it costs anything, at any size, to write lines that a peer has read.
+static bool minds_reads(const struct clab_net *net)
+{
+    for (const struct clab_level *l = net->levels; l < net->levels + net->nlevels; l++)
+        for (int load = 0; load < CLAB_LOADS; load++)
+            if (l->pull[CLAB_FRESH][load] > l->pull[CLAB_KEPT][load] ||
+                l->reduce[CLAB_FRESH][load] > l->reduce[CLAB_KEPT][load])
+                return true;
+    return false;
+}
+
 static int allocate(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_problem *p = s->problem;
@@ -111,7 +122,7 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
         use_ports(s);
     if (s->has_places)
         return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
-                           s->algorithm->scratch(p) * s->slices.chunks, options->in_place);
+                           s->algorithm->scratch(p) * s->slices.chunks, options->in_place, minds_reads(s->net));
     return CLAB_OK;
 }
 

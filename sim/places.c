@@ -20,7 +20,7 @@ static float *new_places(size_t n)
     return places;
 }
 
-int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place)
+int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place, bool lends)
 {
     *places = (struct places){.lanes = lanes,
                               .words = (nchunks + 63) / 64,
@@ -31,10 +31,11 @@ int places_init(struct places *places, int nranks, int lanes, int nchunks, int n
     places->bits = calloc(words, sizeof *places->bits);
     places->beside = in_place ? calloc(words, sizeof *places->beside) : NULL;
     places->touched = calloc((size_t)nranks, sizeof *places->touched);
-    places->read = new_places(all * (size_t)places->nplaces + 1);
-    places->read_beside = in_place ? new_places(all * (size_t)places->nplaces + 1) : NULL;
-    const bool complete = places->bits && places->touched && places->read;
-    return complete && ((places->beside && places->read_beside) || !in_place) ? CLAB_OK : CLAB_ENOMEM;
+    places->read = lends ? new_places(all * (size_t)places->nplaces + 1) : NULL;
+    places->read_beside = lends && in_place ? new_places(all * (size_t)places->nplaces + 1) : NULL;
+    const bool complete = places->bits && places->touched && (places->read || !lends);
+    const bool has_other = places->beside && (places->read_beside || !lends);
+    return complete && (has_other || !in_place) ? CLAB_OK : CLAB_ENOMEM;
 }
 
 void places_free(struct places *places)
@@ -49,8 +50,12 @@ void places_free(struct places *places)
 
 size_t places_bytes(const struct places *places, int nranks)
 {
-    const size_t lane = (size_t)places->words * sizeof *places->bits + (size_t)places->nplaces * sizeof *places->read;
-    return (size_t)nranks * (size_t)places->lanes * lane * (places->in_place ? 2 : 1);
+    if (!places->bits)
+        return 0;
+    const size_t read = places->read ? (size_t)places->nplaces * sizeof *places->read : 0;
+    const size_t lane = (size_t)places->words * sizeof *places->bits + read;
+    const size_t rank = (size_t)places->lanes * lane * (places->in_place ? 2 : 1) + sizeof *places->touched;
+    return (size_t)nranks * rank;
 }
 
 static size_t word_of(const struct places *places, int rank, int lane)
@@ -79,12 +84,12 @@ void places_reset_lane(struct places *places, int rank, int lane)
     memset(bits_of(places, rank, lane), 0, (size_t)places->words * sizeof *places->bits);
 }
 
-// The first place of a span, in `read` or `read_beside`; NULL: it has none that is written.
+// The first place of a span, in `read` or `read_beside`; NULL: it has none that is written, or nobody asks.
 static float *read_of(const struct places *places, float *read, int rank, int lane, struct clab_span span)
 {
     const size_t lanes = (size_t)rank * (size_t)places->lanes + (size_t)lane;
     const int first = span.buffer == CLAB_SCRATCH ? places->nchunks + span.first : span.first;
-    return span.buffer == CLAB_INPUT ? NULL : read + lanes * (size_t)places->nplaces + first;
+    return span.buffer == CLAB_INPUT || !read ? NULL : read + lanes * (size_t)places->nplaces + first;
 }
 
 void places_write(struct places *places, int rank, int lane, struct clab_span span)
@@ -115,8 +120,10 @@ void places_swap(struct places *places, int rank, int lane, struct clab_span spa
     float *there = read_of(places, places->read_beside, rank, lane, span);
     for (int i = 0; i < span.count; i++) {
         const int c = span.first + i;
-        const float read = here[i];
         beside[c / 64] ^= (uint64_t)1 << c % 64;
+        if (!here)
+            continue;
+        const float read = here[i];
         here[i] = there[i];
         there[i] = read;
     }

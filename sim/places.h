@@ -19,14 +19,16 @@ struct places {
     uint64_t *bits;     // (nranks, lanes, words): written
     uint64_t *beside;   // likewise; in place only
     double *touched;    // (nranks) bytes that the rank's peers have touched so far
-    float *read;        // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has
+    float *read;        // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has.
+                        // NULL: nobody asks
     float *read_beside; // likewise of the other place of the chunk; in place only
     int lanes, words, nchunks, nplaces;
     bool in_place;
 };
 
-// nchunks, nscratch: of CLAB_DATA and of CLAB_SCRATCH, in one lane.  errors: CLAB_ENOMEM
-int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place);
+// nchunks, nscratch: of CLAB_DATA and of CLAB_SCRATCH, in one lane; lends: what peers have read is remembered, 4 bytes a
+// place, in place 8.  errors: CLAB_ENOMEM
+int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place, bool lends);
 void places_free(struct places *places);
 size_t places_bytes(const struct places *places, int nranks);
 
