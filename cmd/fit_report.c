@@ -20,7 +20,6 @@
 #include "line.h"
 
 enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: times a line may take between placements
-static const double fastest_part = 0.05; // of a placement's samples, by which it is known how fast its cores are
 
 // What was measured while the cores were at one of their placements.
 struct placement {
@@ -87,14 +86,12 @@ static int look_of(const struct fit_record *record, const struct clab_placements
                    struct clab_look *look_p)
 {
     const int n = record->nrounds * record->ntasks;
+    double least;
+    CLAB_TRY(fit_fastest_calls(record, all, which, &least));
     double *room = malloc((size_t)n * sizeof *room);
-    int found = 0, calm = 0;
+    int calm = 0;
     if (!room)
         return CLAB_ENOMEM;
-    for (int i = 0; i < n; i++)
-        if (is_of(record, all, which, i))
-            room[found++] = record->looks[i].call;
-    const double least = clab_quantile(room, found, fastest_part);
     for (int i = 0; i < n; i++)
         if (is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least))
             room[calm++] = record->looks[i].line;

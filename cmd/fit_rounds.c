@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/stats.h"
 #include "fit_session.h"
 #include "line.h"
 
@@ -15,6 +16,7 @@ enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // that are wanted; that there is room
 
 static const double enough = 30;         // s, beyond which a task is given no more
 static const double lacking_share = 0.2; // of the time, for what is lacking after all rounds
+static const double fastest_part = 0.05; // of a placement's samples, by which it is known how fast its cores are
 
 static void show_progress(double share)
 {
@@ -61,6 +63,21 @@ static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks
     return CLAB_OK;
 }
 
+int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p)
+{
+    const int n = record->nrounds * record->ntasks;
+    double *calls = malloc((size_t)n * sizeof *calls);
+    int found = 0;
+    if (!calls)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < n; i++)
+        if (clab_fit_placement_of(all, record->looks[i].fresh) == which)
+            calls[found++] = record->looks[i].call;
+    *seconds_p = clab_quantile(calls, found, fastest_part);
+    free(calls);
+    return CLAB_OK;
+}
+
 // ---- what is lacking -----------------------------------------------------------------------------------------
 
 // Whether `task` was made where the cores usually were, while they were as fast as they can be.
@@ -71,17 +88,6 @@ static bool is_made(const struct fit_record *record, struct clab_look usual, int
         if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0 && line_is_calm(record->looks[i].call, usual.call))
             return true;
     return false;
-}
-
-// The fastest calls where the cores usually were; s.
-static double fastest_at(const struct fit_record *record, double usual)
-{
-    const struct clab_placements one = {1, {usual}};
-    double least = INFINITY;
-    for (int i = 0; i < record->nrounds * record->ntasks; i++)
-        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0)
-            least = fmin(least, record->looks[i].call);
-    return least;
 }
 
 // Where the cores usually were, by rank 0's looks; zeros if all were interrupted.
@@ -98,9 +104,10 @@ static int find_usual(const struct fit_record *record, struct clab_look *usual_p
             marks[found++] = record->looks[i].fresh;
     const int err = found ? clab_fit_placements(marks, found, &all) : CLAB_OK;
     free(marks);
-    if (found && !err)
-        *usual_p = (struct clab_look){.fresh = all.mark[0], .call = fastest_at(record, all.mark[0])};
-    return err;
+    if (!found || err)
+        return err;
+    usual_p->fresh = all.mark[0];
+    return fit_fastest_calls(record, &all, 0, &usual_p->call);
 }
 
 // One more round, of what is lacking: again and again, until it is made or the time is up. What is not lacking has no

@@ -35,5 +35,9 @@ struct fit_record {
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p);
 void fit_record_free(struct fit_record *record);
 
+// How long calls took in placement `which`, in which there are samples, while its cores were at their fastest: the 5 %
+// quantile in seconds, since the least may be a freak that no other sample is near.  errors: CLAB_ENOMEM
+int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p);
+
 // Write the samples, estimate, write the profile or both, and say so; rank 0's.  errors: CLAB_EINVAL, CLAB_ENOMEM, CLAB_EIO
 int fit_report(const struct fit_session *session, const struct fit_record *record);

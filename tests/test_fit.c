@@ -2,6 +2,7 @@
 // The estimation: from samples of a known machine its parameters come back; rounds, placements and files.
 
 #include "fit_samples.h"
+#include "fit_session.h"
 
 static const struct clab_protocols protocols = {.memory = true, .inline_bytes = 48, .pull_bytes = 2048};
 static const struct clab_fit_link memory = {.protocols = &protocols};
@@ -370,9 +371,27 @@ static void test_fit_writes_what_means_something_else_when_left_out(void **state
     clab_net_free(net);
 }
 
+// One call that was far too fast does not say how fast the cores are; samples of another placement say nothing.
+static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20, TASKS = 5, N = ROUNDS * TASKS };
+    struct clab_look looks[N];
+    struct fit_record record = {.ntasks = TASKS, .nrounds = ROUNDS, .looks = looks};
+    const struct clab_placements all = {2, {20e-12, 65e-12}};
+    double near, far;
+    for (int i = 0; i < N; i++)
+        looks[i] = (struct clab_look){.fresh = all.mark[i % 2], .call = i % 2 ? 50e-9 : 40e-9};
+    looks[10].call = 1e-9;
+    assert_int_equal(fit_fastest_calls(&record, &all, 0, &near), CLAB_OK);
+    assert_int_equal(fit_fastest_calls(&record, &all, 1, &far), CLAB_OK);
+    assert_true(near == 40e-9 && far == 50e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fit_takes_the_fastest_calls_but_no_freak),
         cmocka_unit_test(test_fit_recovers_the_segments),
         cmocka_unit_test(test_fit_recovers_the_levels),
         cmocka_unit_test(test_fit_predicts_its_own_probes),
