@@ -437,15 +437,16 @@ static int run(int argc, char **argv)
     int err = complete(&request);
     if (!err)
         err = set_delays(&request);
-    if (!err)
-        err = load_net(&request);
+    int status = EXIT_FAILURE;
+    if (!err && (err = load_net(&request)))
+        status = STATUS_USAGE; // as sweep, train and bench end where a network can not be read
     if (!err)
         err = answer(&request);
     free(command);
     free(request.delays);
     clab_net_free(request.net);
     clab_listing_free(request.listing);
-    return err ? EXIT_FAILURE : EXIT_SUCCESS;
+    return err ? status : EXIT_SUCCESS;
 }
 
 const struct clab_command cmd_sim = {"sim", "predict the time of a collective on a described network", run};

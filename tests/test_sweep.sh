@@ -72,6 +72,13 @@ check refuses_half_a_range refuses 2 "--bytes '' is not a size" --bytes 8- --net
 check refuses_an_unknown_network refuses 2 "no network 'x'" --net x --csv "$scratch/refused"
 check refuses_an_unknown_collective refuses 2 "no 'x'" x --net 10gbe --csv "$scratch/refused"
 subject=("$commlab" sim)
+# A network that can not be read ends both with one status.
+refuses_a_broken_network_as_sim_does() {
+    printf '[net]\nx = 1\n' >"$scratch/broken.net"
+    refuses 2 broken.net: allreduce --net "$scratch/broken.net" &&
+        refuses 2 broken.net: sweep --net "$scratch/broken.net" --csv "$scratch/refused"
+}
+check_with inih refuses_a_broken_network_as_sim_does
 check sim_refuses_a_flat_network_without_costs refuses 2 "sim: --net flat has no costs of its own: say --alpha" allreduce --net flat
 check sim_takes_a_flat_network_with_one writes "every pair of ranks alpha and beta apart" allreduce --net flat --alpha 5us
 
