@@ -16,6 +16,7 @@
 #include "train_model.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "base/conf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "near.h"
 
@@ -299,6 +301,28 @@ int clab_model_folder(char **path_p)
     return CLAB_OK;
 }
 
+static int is_model(const struct dirent *entry)
+{
+    const size_t length = strlen(entry->d_name);
+    return length > 6 && !strcmp(entry->d_name + length - 6, ".model");
+}
+
+static void refuse_name(const char *name, const char *folder)
+{
+    char room[512];
+    struct clab_text names = clab_text_begin(room, sizeof room);
+    struct dirent **entries;
+    const int n = scandir(folder, &entries, is_model, versionsort);
+    for (int i = 0; i < n; i++) {
+        clab_text_add(&names, " %.*s", (int)strlen(entries[i]->d_name) - 6, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+    clab_error("no model '%s'; in %s there is:%s; or give a file, or layers as 784x1024x10", name, folder,
+               n > 0 ? room : " none");
+}
+
 static int find(const char *name, char **path_p)
 {
     const size_t length = strlen(name);
@@ -306,17 +330,16 @@ static int find(const char *name, char **path_p)
     if (strchr(name, '/') || (length > 6 && !strcmp(name + length - 6, ".model")))
         return (*path_p = strdup(name)) ? CLAB_OK : CLAB_ENOMEM;
     CLAB_TRY(clab_model_folder(&folder));
-    const int n = asprintf(&path, "%s/%s.model", folder, name);
-    free(folder);
-    if (n < 0)
-        return CLAB_ENOMEM;
-    if (access(path, F_OK) == 0) {
-        *path_p = path;
-        return CLAB_OK;
+    int err = asprintf(&path, "%s/%s.model", folder, name) < 0 ? CLAB_ENOMEM : CLAB_OK;
+    if (!err && access(path, F_OK) != 0) {
+        refuse_name(name, folder);
+        free(path);
+        err = CLAB_ENOENT;
     }
-    clab_error("no model '%s': there is no %s; give one of sim/models, a file, or layers as 784x1024x10", name, path);
-    free(path);
-    return CLAB_ENOENT;
+    free(folder);
+    if (!err)
+        *path_p = path;
+    return err;
 }
 
 int clab_model_load(const char *name, struct clab_model **model_p)
