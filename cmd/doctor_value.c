@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "doctor.h"
 #include "doctor_variables.h"
@@ -32,7 +33,8 @@ static bool is_word(const char *text, size_t length, const char *words)
     return false;
 }
 
-// "a,b" or "^a,b", of `length` bytes. *bad_p, of *bad_length_p bytes: the first that is no word.
+// "a,b" or "^a,b", of `length` bytes, which may end amid a longer text, as clab_list_next's lists can not. *bad_p, of
+// *bad_length_p bytes: the first that is no word.
 static bool are_words(const char *text, size_t length, const char *words, const char **bad_p, size_t *bad_length_p)
 {
     const char *end = text + length;
@@ -120,15 +122,16 @@ static void judge_switch(const struct doctor_variable *variable, const char *tex
 static bool fits_one(const char *list, char *const names[], int n)
 {
     const bool whole = *list == '=';
-    for (list += whole;; list++) {
-        const size_t length = strcspn(list, ",:");
+    size_t length;
+    list += whole;
+    for (const char *word; (word = clab_list_next(&list, &length));) {
+        const char *port = memchr(word, ':', length);
+        const size_t bytes = port ? (size_t)(port - word) : length;
         for (int i = 0; i < n; i++)
-            if (strncmp(names[i], list, length) == 0 && (!whole || !names[i][length]))
+            if (strncmp(names[i], word, bytes) == 0 && (!whole || !names[i][bytes]))
                 return true;
-        list += strcspn(list, ",");
-        if (!*list)
-            return false;
     }
+    return false;
 }
 
 static void judge_interfaces(const struct doctor *doctor, const char *text, char wrong[WRONG])
@@ -146,11 +149,10 @@ static void judge_interfaces(const struct doctor *doctor, const char *text, char
 // Whether text[0, length) stands among what precedes it in the list.
 static bool is_again(const char *list, const char *text, size_t length)
 {
-    for (size_t bytes; list < text; list += bytes + 1) {
-        bytes = strcspn(list, ",");
-        if (bytes == length && strncmp(list, text, length) == 0)
+    size_t bytes;
+    for (const char *word; (word = clab_list_next(&list, &bytes)) && word < text;)
+        if (bytes == length && strncmp(word, text, length) == 0)
             return true;
-    }
     return false;
 }
 
@@ -159,8 +161,8 @@ static void judge_devices(const char *text, char wrong[WRONG])
 {
     if (!*text || !strcmp(text, "-1") || !strcmp(text, "NoDevFiles"))
         return;
-    for (const char *at = text;; at++) {
-        const size_t length = strcspn(at, ",");
+    size_t length;
+    for (const char *at, *rest = text; (at = clab_list_next(&rest, &length));) {
         const int shown = length < SHOWN ? (int)length : SHOWN;
         if ((!length || strspn(at, "0123456789") != length) && strncmp(at, "GPU-", 4) && strncmp(at, "MIG-", 4)) {
             snprintf(wrong, WRONG, "'%.*s' is no number nor GPU-... or MIG-...: CUDA sees only those before it", shown,
@@ -171,9 +173,6 @@ static void judge_devices(const char *text, char wrong[WRONG])
             snprintf(wrong, WRONG, "'%.*s' is there twice: a GPU may be named once", shown, at);
             return;
         }
-        at += length;
-        if (!*at)
-            return;
     }
 }
 
