@@ -44,6 +44,30 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
     clab_net_free(net);
 }
 
+// Where it costs nothing, what peers have read takes no memory, else a float a chunk and rank. Where everything has left
+// the cache it is remembered to no effect.
+static void test_sim_remembers_reads_only_where_they_cost(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ring", "halving_doubling", "doubling"};
+    static const size_t chunks[] = {8, 8, 1}; // of 8 ranks
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        struct clab_net *net = two_cores();
+        const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 8, .lanes = 1, .count = 8000};
+        const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, names[i / 2]);
+        const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = i % 2};
+        net->shared_cache = 1;
+        const struct clab_sim_result asks = run(&problem, algorithm, net, options);
+        memcpy(net->levels[0].pull[CLAB_FRESH], net->levels[0].pull[CLAB_KEPT], sizeof net->levels[0].pull[CLAB_KEPT]);
+        memcpy(net->levels[0].reduce[CLAB_FRESH], net->levels[0].reduce[CLAB_KEPT],
+               sizeof net->levels[0].reduce[CLAB_KEPT]);
+        const struct clab_sim_result does_not = run(&problem, algorithm, net, options);
+        assert_true(asks.seconds == does_not.seconds);
+        assert_int_equal(asks.peak_bytes - does_not.peak_bytes, 8 * chunks[i / 2] * 4 * (options.in_place ? 2 : 1));
+        clab_net_free(net);
+    }
+}
+
 static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
 {
     (void)state;
@@ -238,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_prices_each_protocol),
         cmocka_unit_test(test_sim_charges_both_directions_of_an_exchange),
+        cmocka_unit_test(test_sim_remembers_reads_only_where_they_cost),
         cmocka_unit_test(test_sim_writes_what_a_peer_has_read_at_its_price),
         cmocka_unit_test(test_sim_forgets_what_a_peer_has_read_by_what_it_touches),
         cmocka_unit_test(test_sim_in_place_brings_home_what_both_have_read),
