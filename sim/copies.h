@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies of a rank's own memory, as the executor makes them: before messages leave, while the first ones travel, and home
-// at the end. For full.c alone, as price.h.
+// Copies of a rank's own memory, as the executor makes them: before messages leave, while the first ones travel, and
+// home at the end. For full.c alone, as price.h.
 #pragma once
 
 #include "post.h"
@@ -18,8 +18,8 @@ struct taking {
     double pull, reduce; // what is written by a pull or a copy; by a reduction
 };
 
-// `since`: bytes that the peer has touched since it read what is written now, on average over it. The probes of fresh data
-// write what was read half of their level ago. What has left the cache that ranks share is in no other.
+// `since`: bytes that the peer has touched since it read what is written now, on average over it. The probes of fresh
+// data write what was read half of their level ago. What has left the cache that ranks share is in no other.
 static struct taking taking_back(struct full *s, double since, enum clab_load load)
 {
     const struct clab_level *l = &s->fresh;
@@ -85,7 +85,7 @@ static bool is_sent_too(const struct full *s, struct clab_span dst, int nsteps)
 
 // Of `bytes` that are written to where `dst` is received, while the peer touches `meanwhile` others. What lands beside
 // is copied home, to what both have read.
-static struct taking taking_at(const struct turn *t, struct clab_span dst, size_t bytes, double meanwhile)
+FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, size_t bytes, double meanwhile)
 {
     struct full *s = t->s;
     if (!s->places.in_place || dst.buffer != CLAB_DATA || !is_sent_too(s, dst, s->nsteps))

@@ -26,8 +26,8 @@ struct places {
     bool in_place;
 };
 
-// nchunks, nscratch: of CLAB_DATA and of CLAB_SCRATCH, in one lane; lends: what peers have read is remembered, 4 bytes a
-// place, in place 8.  errors: CLAB_ENOMEM
+// nchunks, nscratch: of CLAB_DATA and of CLAB_SCRATCH, in one lane; lends: what peers have read is remembered, 4 bytes
+// a place, in place 8.  errors: CLAB_ENOMEM
 int places_init(struct places *places, int nranks, int lanes, int nchunks, int nscratch, bool in_place, bool lends);
 void places_free(struct places *places);
 size_t places_bytes(const struct places *places, int nranks);

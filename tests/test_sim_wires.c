@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What messages cost: protocols of shared memory, cores that are shared, links of two levels, sockets and their buckets; each
-// against a time worked out by hand.
+// What messages cost: protocols of shared memory, cores that are shared, links of two levels, sockets and their
+// buckets; each against a time worked out by hand.
 
 #include "sim_run.h"
 
@@ -44,8 +44,8 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
     clab_net_free(net);
 }
 
-// Where it costs nothing, what peers have read takes no memory, else a float a chunk and rank. Where everything has left
-// the cache it is remembered to no effect.
+// Where it costs nothing, what peers have read takes no memory, else a float a chunk and rank. Where everything has
+// left the cache it is remembered to no effect.
 static void test_sim_remembers_reads_only_where_they_cost(void **state)
 {
     (void)state;

@@ -81,7 +81,7 @@ static int check(const struct clab_launch *launch, struct run *run)
 
 // ---- the job's memory ----------------------------------------------------------------------------------------
 
-// Where the caller's standard streams are closed, files opened next would take their places, and be what ranks write to.
+// Where the caller's standard streams are closed, files opened next would take their places, and ranks write to these.
 static void fill_standard_streams(void)
 {
     int fd;
