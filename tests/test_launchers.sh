@@ -117,8 +117,13 @@ death() {
     LAUNCH=$launch "$2" 3 "$scratch/rank" "$scratch/ranks" "$commlab" bench --backend "$1" -b 1M -e 1M --seconds 60s \
         >"$scratch/out" 2>&1 </dev/null &
     local launcher=$!
-    why="the ranks have not joined: $(cat "$scratch/ranks")"
-    wait_until 10 has_joined && kill -9 "$(victim)" || { kill $launcher; wait $launcher; return 1; }
+    # Only from the kill on it is timed: a launcher itself may take long to start where cores are busy.
+    wait_until 30 has_joined && kill -9 "$(victim)" || {
+        why="the ranks have not joined: $(cat "$scratch/ranks" "$scratch/out")"
+        kill $launcher
+        wait $launcher
+        return 1
+    }
     local start=$SECONDS
     wait $launcher || status=$?
     why="status $status after $((SECONDS - start)) s: $(tail -n 5 "$scratch/out")"
