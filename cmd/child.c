@@ -50,13 +50,6 @@ int child_ended_by(void)
     return ended_by;
 }
 
-void child_note(int status)
-{
-    for (int i = 0; i < NSIGNALS; i++)
-        if (status == 128 + signals[i])
-            ended_by = signals[i];
-}
-
 int child_folder_make(char path_p[PATH_MAX])
 {
     const char *base = getenv("TMPDIR");
@@ -100,12 +93,19 @@ int child_wait(pid_t pid, int *status_p)
     return waited == pid ? CLAB_OK : CLAB_ESYS;
 }
 
+pid_t child_fork(void)
+{
+    fflush(NULL); // what is buffered here is written once
+    const pid_t pid = fork();
+    if (pid == 0 && child_unwatch())
+        raise(ended_by); // passed on before the child could die of it
+    return pid;
+}
+
 int child_run(char *const words[], int *status_p)
 {
-    fflush(NULL);
-    const pid_t pid = fork();
+    const pid_t pid = child_fork();
     if (pid == 0) {
-        take_signals(SIG_DFL);
         if (freopen("/dev/null", "w", stdout))
             execv("/proc/self/exe", words);
         _exit(EXIT_FAILURE);

@@ -24,8 +24,9 @@ void child_folder_remove(const char *path);
 // shown. *status_p is waitpid's.
 //   errors: CLAB_ESYS
 int child_run(char *const words[], int *status_p);
-// Wait for a child that was started otherwise; signals are passed on to it meanwhile. *status_p is waitpid's.
+// As fork(2); signals end the child as they usually do. For who launches ranks: a launcher takes the signals of the
+// process that it runs in, those as well that come when its ranks have just ended, which would be lost on us.
+pid_t child_fork(void);
+// Wait for a child that was started so, or otherwise; signals are passed on to it meanwhile. *status_p is waitpid's.
 //   errors: CLAB_ESYS
 int child_wait(pid_t pid, int *status_p);
-// A launcher that ran in this process has taken the signals that came meanwhile: note the one that its `status` tells.
-void child_note(int status);

@@ -57,8 +57,7 @@ int lab_attach(const char *backend)
     int status, *answer = mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (answer == MAP_FAILED)
         return CLAB_ENOMEM;
-    fflush(NULL);
-    const pid_t pid = fork();
+    const pid_t pid = child_fork();
     if (pid == 0) {
         ask(backend, answer);
         _exit(EXIT_SUCCESS);

@@ -3,11 +3,10 @@
 //
 // - A virtual machine's host moves its cores about, and a profile may describe both placements (line.h, sim/net.h):
 //   what is predicted must be for the one that is measured.
-// - The ranks are copies of this process; rank 0 leaves its figure in a page that they share with us.
+// - Their launcher is a child of ours, and they are copies of it; rank 0 leaves its figure in a page that all share.
 
 #include "lab.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -35,19 +34,16 @@ static int take_part(double *seconds)
     return CLAB_OK;
 }
 
-static int measure(const char *backend, double *shared)
+// Become the job's launcher, or one of its ranks.
+static _Noreturn void measure(const char *backend, double *shared)
 {
     const struct clab_launch launch = {.nranks = 2, .backend = backend, .pin = true, .grace = CLAB_GRACE_DEFAULT};
     int rank, status;
-    CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
-    if (rank >= 0) {
-        const int ended_by = child_unwatch(); // a rank has nothing to tidy up
-        if (ended_by)
-            raise(ended_by);
-        _exit(take_part(shared) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE);
-    }
-    child_note(status);
-    return status == 0 ? CLAB_OK : CLAB_EWRONG; // the rank has said why
+    if (clab_launch_ranks(&launch, &rank, &status) != CLAB_OK)
+        _exit(EXIT_FAILURE);
+    if (rank >= 0)
+        status = take_part(shared) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    _exit(status);
 }
 
 int lab_line_measure(const char *backend, enum lab_program program, int ranks, struct lab_results *results)
@@ -56,7 +52,12 @@ int lab_line_measure(const char *backend, enum lab_program program, int ranks, s
     double *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return CLAB_ENOMEM;
-    int err = measure(backend, shared);
+    const pid_t pid = child_fork();
+    if (pid == 0)
+        measure(backend, shared);
+    int status, err = pid < 0 ? CLAB_ESYS : child_wait(pid, &status);
+    if (!err && status != 0)
+        err = child_ended_by() ? CLAB_EPEER : CLAB_EWRONG; // the rank has said why
     if (!err)
         err = lab_results_add(results, &key, *shared);
     munmap(shared, sizeof *shared);

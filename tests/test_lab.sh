@@ -294,6 +294,25 @@ leaves_no_ranks_when_it_is_ended() {
     [[ $why == 'status 143,'* ]] && [ -z "$(processes_of "$scratch/kit")" ]
 }
 
+# Programs that do nothing: nearly all of its time is that of the jobs by which it measures how far apart cores are. When
+# it is told to end as one of these has just ended, it ends, too, and says nothing.
+ends_between_programs() {
+    local lab i j
+    other_kit : && cp "$scratch/kit/build/labs/07-ring-vs-tree/"{after,before} || return 1
+    for ((i = 0; i < 16; i++)); do
+        "$scratch/kit/build/commlab" lab 07 -n 2 --pairs 1000 --sizes 8 --no-sweep --results "$scratch/kit/results" \
+            >"$scratch/out" 2>"$scratch/err" &
+        lab=$!
+        sleep "0.$((100 + 13 * i))"
+        kill -TERM $lab
+        for ((j = 0; j < 100; j++)); do kill -0 $lab 2>/dev/null || break; sleep 0.05; done
+        [ $j -lt 100 ] || kill -KILL $lab
+        wait $lab
+        why="time $((i + 1)) of 16: status $?, not 143, or said: $(cat "$scratch/err")"
+        [[ $why == *'status 143,'* ]] && [ ! -s "$scratch/err" ] || return 1
+    done
+}
+
 # ---- what it prints -------------------------------------------------------------------------------------------------
 
 # From another folder than the kit's, too.
@@ -459,7 +478,7 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire compares_backends refuses_two_networks refuses_emulating_what_is_simulated \
     refuses_to_emulate_unknown_networks says_which_result_differs says_which_program_failed \
     says_which_row_is_malformed says_which_setting_is_wrong \
-    leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended \
+    leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended ends_between_programs \
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
     has_at_most_120_columns judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws \
     report_leaves_no_folder_when_it_is_ended reports_nothing_without_results \
