@@ -14,8 +14,8 @@
 # - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
 #   judge how long something takes say `Runs alone`, and come after the others, one by one.
-# - Prints a line a test, then what failed and why things were skipped; the last line is `N passed, N failed`, and
-#   `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
+# - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the last
+#   line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -25,6 +25,7 @@ limit=${CLAB_TEST_LIMIT:-120}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
 jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 4 ? $(nproc) : 4))}
 passed=0 failed=0 skipped=0
+failures= # what is said of tests that failed
 declare -A running=() # by log: the process
 
 # Tests that are running die with us.
@@ -86,17 +87,20 @@ run() {
 
 # Say what came of the test whose log is $1, and add to the sums.
 report() {
-    local log=$1 status ms p f s mark=✓ more=
+    local log=$1 status ms p f s text mark=✓ more=
     read -r status ms 2>/dev/null <"$log.end" || status=137 ms=0 # its shell was killed
     rm -f "$log.end"
-    {
-        read -r p f s
-        [ "$f" = 0 ] || mark=✗ more=", $f failed"
-        [ "$s" = 0 ] || more="$more, $s skipped"
+    text=$(count "$status" <"$log")
+    read -r p f s <<<"$text"
+    [ "$f" = 0 ] || mark=✗ more=", $f failed"
+    [ "$s" = 0 ] || more="$more, $s skipped"
+    text=$(
         printf '%s %-28s %4d passed%s %6d.%03d s\n' $mark "$(basename "$log" .log)" "$p" "$more" $((ms / 1000)) $((ms % 1000))
-        sed 's/^/    /'
-    } < <(count "$status" <"$log")
-    [ "$f" = 0 ] || echo "    its output is in $log"
+        tail -n +2 <<<"$text" | sed 's/^/    /'
+        [ "$f" = 0 ] || echo "    its output is in $log"
+    )
+    echo "$text"
+    [ "$f" = 0 ] || failures+=$text$'\n'
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
@@ -150,6 +154,8 @@ done
 settle 1
 
 [ -z "${CLAB_TEST_EXCEPT-}" ] || echo "not run, as CLAB_TEST_EXCEPT says: $CLAB_TEST_EXCEPT"
+# Once more, where who reads the end of a long log finds it.
+[ -z "$failures" ] || printf 'What failed:\n%s' "$failures"
 summary="$passed passed, $failed failed"
 [ $skipped = 0 ] || summary="$summary, $skipped skipped"
 echo "$summary"
