@@ -21,14 +21,14 @@ struct format {
 static struct format f16 = {.type = CLAB_F16, .fraction_bits = 10, .bias = 15, .infinity = 0x7c00};
 static struct format bf16 = {.type = CLAB_BF16, .fraction_bits = 7, .bias = 127, .infinity = 0x7f80};
 
-static double value_of(const struct format *f, uint16_t magnitude)
+static inline double value_of(const struct format *f, uint16_t magnitude)
 {
     const int exponent = magnitude >> f->fraction_bits, fraction = magnitude & ((1 << f->fraction_bits) - 1);
     return exponent == 0 ? ldexp(fraction, 1 - f->bias - f->fraction_bits)
                          : ldexp(fraction + (1 << f->fraction_bits), exponent - f->bias - f->fraction_bits);
 }
 
-static int fill_formats(void **state)
+static inline int fill_formats(void **state)
 {
     (void)state;
     for (int i = 0; i <= f16.infinity; i++)
@@ -38,7 +38,7 @@ static int fill_formats(void **state)
     return 0;
 }
 
-static double widened(const struct format *f, uint16_t bits)
+static inline double widened(const struct format *f, uint16_t bits)
 {
     const uint16_t magnitude = bits & 0x7fff;
     const double value = magnitude > f->infinity ? NAN : magnitude == f->infinity ? INFINITY : f->values[magnitude];
@@ -46,7 +46,7 @@ static double widened(const struct format *f, uint16_t bits)
 }
 
 // The pattern nearest to a number, of two that are as near the even one, found by halving.
-static uint16_t narrowed(const struct format *f, double value)
+static inline uint16_t narrowed(const struct format *f, double value)
 {
     const double magnitude = fabs(value);
     int low = 0, high = f->infinity; // values[low] <= magnitude < values[high], or magnitude is beyond
@@ -59,7 +59,7 @@ static uint16_t narrowed(const struct format *f, double value)
     return (uint16_t)(nearest | (signbit(value) ? 0x8000 : 0));
 }
 
-static bool is_nan16(const struct format *f, uint16_t bits)
+static inline bool is_nan16(const struct format *f, uint16_t bits)
 {
     return (bits & 0x7fff) > f->infinity;
 }
