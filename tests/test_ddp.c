@@ -1,170 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The training job: gradients against central differences in float64 of a network of its own, buckets against
-// arithmetic by hand, ranks against one rank with the whole batch.
+// The training job on several ranks: buckets against arithmetic by hand, ranks against one rank with the whole batch.
 
-#include "job_fixture.h"
+#include "trainee.h"
 
 #include <math.h>
 
-#include "clab.h"
 #include "needs.h"
-#include "train/train.h"
 
-enum { INPUTS = 6, WIDTH = 10, OUTPUTS = 3, LAYERS = 4, BATCH = 24, STEPS = 4, SEED = 7 };
 static const float rate = 0.05f;
-static int widths[LAYERS + 1];
-static const struct clab_data data = {.seed = 11, .inputs = INPUTS, .outputs = OUTPUTS};
-
-// A rank's own.
-struct trainee {
-    struct clab_job *job;
-    struct clab_comm *comm;
-    struct clab_mlp *mlp;
-    float x[BATCH * INPUTS], targets[BATCH * OUTPUTS], gradient[BATCH * OUTPUTS];
-};
-static struct trainee me;
-
-// What rank 0 leaves for the test to look at.
-enum { COUNT = (INPUTS + 1) * WIDTH + (LAYERS - 2) * (WIDTH + 1) * WIDTH + (WIDTH + 1) * OUTPUTS };
-static struct {
-    float values[COUNT], gradients[COUNT];
-    double losses[STEPS], moved;
-    int others[8], err;
-} * left;
-
-static int open_job(int rows, struct trainee *t)
-{
-    char name[] = "test", *argv[] = {name, NULL};
-    int argc = 1;
-    const struct clab_mlp_shape shape = clab_mlp_even(LAYERS, INPUTS, WIDTH, OUTPUTS, rows, widths);
-    CLAB_TRY(clab_job_open(&argc, argv, &t->job));
-    CLAB_TRY(clab_comm_create(t->job, &t->comm));
-    return clab_mlp_create(t->job, &shape, SEED, &t->mlp);
-}
-
-static void close_job(struct trainee *t)
-{
-    clab_mlp_destroy(t->mlp);
-    clab_comm_destroy(t->comm);
-    clab_job_close(t->job);
-}
-
-static void keep(struct trainee *t)
-{
-    const struct clab_parameter *p = clab_mlp_parameters(t->mlp);
-    if (clab_job_rank(t->job) != 0)
-        return;
-    for (size_t n = 0, i = 0; n < (size_t)clab_mlp_nparameters(t->mlp); i += p[n++].count) {
-        memcpy(&left->values[i], p[n].value, p[n].count * sizeof(float));
-        if (p[n].gradient)
-            memcpy(&left->gradients[i], p[n].gradient, p[n].count * sizeof(float));
-    }
-}
-
-static int pass(struct trainee *t, uint64_t step, int rows, int rank, int nranks, bool add, struct clab_ddp *ddp,
-                double *loss_p)
-{
-    const float *outputs;
-    clab_data_share(&data, step, rows, rank, nranks, t->x, t->targets);
-    CLAB_TRY(clab_mlp_forward(t->mlp, t->x, &outputs));
-    CLAB_TRY(clab_mlp_loss(t->mlp, outputs, t->targets, t->gradient, loss_p));
-    return clab_mlp_backward(t->mlp, t->gradient, add, ddp ? clab_ddp_ready : NULL, ddp);
-}
-
-// ---- gradients -----------------------------------------------------------------------------------------------
-
-// The loss of the whole network in float64, written out again: parameters in the order of `values`.
-static double loss_of(const double *values, const float *x, const float *targets, int rows, bool skip_two)
-{
-    double sum = 0;
-    for (int r = 0; r < rows; r++) {
-        double in[WIDTH], out[WIDTH];
-        const double *at = values;
-        for (int i = 0; i < INPUTS; i++)
-            in[i] = x[r * INPUTS + i];
-        for (int l = 0; l < LAYERS; l++) {
-            const int n = widths[l], m = widths[l + 1];
-            for (int j = 0; j < m; j++) {
-                out[j] = at[n * m + j];
-                for (int i = 0; i < n; i++)
-                    out[j] += in[i] * at[i * m + j];
-                if (l < LAYERS - 1 && out[j] < 0)
-                    out[j] = 0;
-            }
-            if (!(skip_two && l == 2))
-                memcpy(in, out, sizeof in);
-            at += (n + 1) * m;
-        }
-        for (int j = 0; j < OUTPUTS; j++)
-            sum += (in[j] - targets[r * OUTPUTS + j]) * (in[j] - targets[r * OUTPUTS + j]);
-    }
-    return sum / (rows * OUTPUTS);
-}
-
-static bool skipping;
-
-static int take_gradient(int rank)
-{
-    double loss;
-    (void)rank;
-    if (open_job(BATCH, &me) || (skipping && clab_mlp_skip(me.mlp, 2, true)) ||
-        pass(&me, 0, BATCH, 0, 1, false, NULL, &loss))
-        return 1;
-    keep(&me);
-    left->losses[0] = loss;
-    close_job(&me);
-    return 0;
-}
-
-// A central difference of step h is off by h^2 / 6 of the third derivative, which a network of max(0, x) only has where
-// a layer's product of weights bends: with h = 1e-6 and float64 that is below 1e-8. What is left is float32's rounding
-// of LAYERS products forth and back: 2 LAYERS (BATCH + WIDTH) u of the largest gradient.
-static void assert_gradients(bool skip_two)
-{
-    static double values[COUNT];
-    float x[BATCH * INPUTS], targets[BATCH * OUTPUTS];
-    double largest = 0;
-    clab_mlp_even(LAYERS, INPUTS, WIDTH, OUTPUTS, BATCH, widths);
-    clab_data_share(&data, 0, BATCH, 0, 1, x, targets);
-    for (int i = 0; i < COUNT; i++) {
-        values[i] = left->values[i];
-        largest = fmax(largest, fabs(left->gradients[i]));
-    }
-    assert_true(fabs(left->losses[0] - loss_of(values, x, targets, BATCH, skip_two)) < 1e-5);
-    const double bound = 2 * LAYERS * (BATCH + WIDTH) * 0x1p-24 * largest + 1e-8, h = 1e-6;
-    int moving = 0;
-    for (int i = 0; i < COUNT; i++) {
-        const double value = values[i];
-        values[i] = value + h;
-        const double above = loss_of(values, x, targets, BATCH, skip_two);
-        values[i] = value - h;
-        const double slope = (above - loss_of(values, x, targets, BATCH, skip_two)) / (2 * h);
-        values[i] = value;
-        moving += fabs(slope) > bound;
-        if (!(fabs(slope - left->gradients[i]) <= bound))
-            fail_msg("gradient %d is %g, where differences say %g (bound %g)", i, left->gradients[i], slope, bound);
-    }
-    assert_true(moving > COUNT / 4); // there was something to compare
-}
-
-static void test_gradients_are_those_of_central_differences(void **state)
-{
-    (void)state;
-    skipping = false;
-    assert_int_equal(run_job(ranks(1), take_gradient), 0);
-    assert_gradients(false);
-}
-
-static void test_gradients_of_a_network_with_a_skipped_layer_are_too(void **state)
-{
-    (void)state;
-    skipping = true;
-    assert_int_equal(run_job(ranks(1), take_gradient), 0);
-    assert_gradients(true);
-    const int first = (INPUTS + 1) * WIDTH + (WIDTH + 1) * WIDTH;
-    for (int i = first; i < first + (WIDTH + 1) * WIDTH; i++)
-        assert_true(left->gradients[i] == 0);
-}
 
 // ---- buckets -------------------------------------------------------------------------------------------------
 
@@ -439,39 +282,6 @@ static void test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there(voi
     assert_int_equal(run_job(ranks(2), skip_on_one_rank), 0);
 }
 
-// Whatever is ready may start the bucket in which the unused gradient is.
-static int find_zeros(void *user, int parameter)
-{
-    const struct clab_parameter *unused = user;
-    (void)parameter;
-    for (size_t i = 0; i < unused->count; i++)
-        if (unused->gradient[i] != 0)
-            return CLAB_EWRONG;
-    return CLAB_OK;
-}
-
-static int look_at_unused(int rank)
-{
-    double loss;
-    (void)rank;
-    if (open_job(BATCH, &me) || pass(&me, 0, BATCH, 0, 1, false, NULL, &loss) || clab_mlp_skip(me.mlp, 1, true))
-        return 1;
-    const float *outputs;
-    struct clab_parameter *p = clab_mlp_parameters(me.mlp);
-    if (find_zeros(&p[2], 0) == CLAB_OK) // of the pass before
-        return 2;
-    if (clab_mlp_forward(me.mlp, me.x, &outputs) || clab_mlp_backward(me.mlp, me.gradient, false, find_zeros, &p[2]))
-        return 3;
-    close_job(&me);
-    return 0;
-}
-
-static void test_unused_gradients_are_zero_before_any_other_is_ready(void **state)
-{
-    (void)state;
-    assert_int_equal(run_job(ranks(1), look_at_unused), 0);
-}
-
 static void test_an_unused_parameter_is_named_where_nobody_looks_for_such(void **state)
 {
     (void)state;
@@ -514,22 +324,6 @@ static void test_one_flipped_bit_is_found_by_all_ranks(void **state)
         assert_int_equal(left->others[r], 2);
 }
 
-// ---- data ----------------------------------------------------------------------------------------------------
-
-static void test_the_global_batch_is_the_same_for_every_number_of_ranks(void **state)
-{
-    (void)state;
-    float all[BATCH * INPUTS], targets[BATCH * OUTPUTS], part[BATCH * INPUTS], wanted[BATCH * OUTPUTS];
-    clab_data_share(&data, 5, BATCH, 0, 1, all, targets);
-    for (int P = 1; P <= BATCH; P++)
-        for (int r = 0; BATCH % P == 0 && r < P; r++) {
-            const int rows = BATCH / P;
-            clab_data_share(&data, 5, rows, r, P, part, wanted);
-            assert_memory_equal(part, all + r * rows * INPUTS, (size_t)(rows * INPUTS) * sizeof(float));
-            assert_memory_equal(wanted, targets + r * rows * OUTPUTS, (size_t)(rows * OUTPUTS) * sizeof(float));
-        }
-}
-
 // ---- virtual time --------------------------------------------------------------------------------------------
 
 static void test_virtual_ranks_train_the_same_to_the_bit_twice(void **state)
@@ -550,17 +344,9 @@ static void test_virtual_ranks_train_the_same_to_the_bit_twice(void **state)
     assert_memory_equal(values, left->values, sizeof values);
 }
 
-static int share_all(void **state)
-{
-    left = mmap(NULL, sizeof *left, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return left == MAP_FAILED || share_told(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients_are_those_of_central_differences),
-        cmocka_unit_test(test_gradients_of_a_network_with_a_skipped_layer_are_too),
         cmocka_unit_test(test_buckets_are_full_when_they_hold_their_cap),
         cmocka_unit_test(test_buckets_are_printed_with_parameters_and_sizes),
         cmocka_unit_test(test_ranks_train_as_one_rank_with_the_whole_batch),
@@ -568,10 +354,8 @@ int main(void)
         cmocka_unit_test(test_who_trains_alone_again_has_the_same_memory),
         cmocka_unit_test(test_accumulated_passes_are_one_pass_of_the_larger_batch),
         cmocka_unit_test(test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there),
-        cmocka_unit_test(test_unused_gradients_are_zero_before_any_other_is_ready),
         cmocka_unit_test(test_an_unused_parameter_is_named_where_nobody_looks_for_such),
         cmocka_unit_test(test_one_flipped_bit_is_found_by_all_ranks),
-        cmocka_unit_test(test_the_global_batch_is_the_same_for_every_number_of_ranks),
         cmocka_unit_test(test_virtual_ranks_train_the_same_to_the_bit_twice),
     };
     return cmocka_run_group_tests(tests, share_all, NULL);
