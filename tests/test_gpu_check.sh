@@ -80,11 +80,11 @@ says_the_error_of_a_check_that_fails() {
 }
 ends_what_hangs_and_says_so() {
     stand_in '[ "$2" != all ] || { echo $$ >"'"$scratch"'/hangs"; sleep 1000; }'
-    subject=(env GPU_CHECK_BUILD=0 GPU_CHECK_SECONDS=6)
+    subject=(env GPU_CHECK_BUILD=0 GPU_CHECK_SECONDS=16) # what comes before may take its time
     gpu_check 1 "$scratch/stand-in"
     local status=$?
     subject=(env GPU_CHECK_BUILD=0)
-    [ $status = 0 ] && lines 'fail     natives ' 'it did not end within ' 'not run  shm              because: 6 s are over' || return 1
+    [ $status = 0 ] && lines 'fail     natives ' 'it did not end within ' 'not run  shm              because: 16 s are over' || return 1
     why="what hung is left: $(ps -o pid,stat,args -p "$(cat "$scratch/hangs")")"
     ! grep -q '^State:\s[^Z]' "/proc/$(cat "$scratch/hangs")/status" 2>/dev/null # nobody may have reaped it yet
 }

@@ -32,12 +32,15 @@ ended() {
     why="not within $1 s: $of" && [ $ms -lt $(($1 * 1000)) ]
 }
 
-# Processes that are `sleep 60`: by /proc, since pgrep is not everywhere.
+# What ranks do that are to be ended: other tests' sleep for other times.
+nap="sleep 60.$$"
+
+# Processes that do: by /proc, since pgrep is not everywhere.
 sleepers() {
     local file program seconds n=0
     for file in /proc/[0-9]*/cmdline; do
         { read -rd '' program && read -rd '' seconds; } 2>/dev/null <"$file" || continue
-        [ "$program $seconds" != 'sleep 60' ] || ((n++))
+        [ "$program $seconds" != "$nap" ] || ((n++))
     done
     echo $n
 }
@@ -45,10 +48,12 @@ sleepers() {
 # Until so many ranks that sleep are there.
 have_started() {
     local i
-    for ((i = 0; i < 250; i++)); do
+    for ((i = 0; i < 1500; i++)); do
         [ "$(sleepers)" -lt "$1" ] || return 0
         sleep 0.02
     done
+    why="$1 ranks have not started in 30 s: $(cat "$scratch"/err.*)"
+    return 1
 }
 
 # both ARGS...: a launcher on each node.
@@ -108,7 +113,7 @@ starts_in_any_order() {
     ended 5 0 0
 }
 ends_all_with_the_status_of_a_rank_of_node() {
-    both -n 4 --backend shm -- sh -c "[ \$RANK = $((3 * $1)) ] && exit 7; sleep 60"
+    both -n 4 --backend shm -- sh -c "[ \$RANK = $((3 * $1)) ] && exit 7; $nap"
     ended 3 7 7 && says "err.$1" "rank $((3 * $1)) (pid [0-9]*) exited with status 7" &&
         says "err.$((1 - $1))" "rank $((3 * $1)) of node $1 has failed with status 7" &&
         lines err.0 1 && lines err.1 1 && leaves_nothing
@@ -131,8 +136,8 @@ tells_survivors_of_a_killed_rank() {
         says err.0 'rank 3 of node 1 has failed with status 137' && leaves_nothing
 }
 ends_all_when_the_launcher_is_killed_of_node() {
-    both -n 4 --backend shm -- sleep 60
-    have_started 4
+    both -n 4 --backend shm -- $nap
+    have_started 4 || return 1
     kill -9 "${pids[$1]}"
     [ "$1" = 0 ] && set -- 0 137 1 || set -- 1 1 137
     ended 2 "$2" "$3" && says "err.$((1 - $1))" "node $1 is lost: its launcher has ended" && leaves_nothing
@@ -141,15 +146,15 @@ ends_all_when_the_launcher_of_node_0_is_killed() { ends_all_when_the_launcher_is
 ends_all_when_the_launcher_of_node_1_is_killed() { ends_all_when_the_launcher_is_killed_of_node 1; }
 ends_all_when_the_store_is_killed() {
     local store
-    both -n 2 --backend shm -- sleep 60
-    have_started 2
+    both -n 2 --backend shm -- $nap
+    have_started 2 || return 1
     store=$(ss -ltnpH "sport = :$port" | grep -o 'pid=[0-9]*' | cut -d= -f2)
     kill -9 "$store"
     ended 2 1 1 && says err.1 "the connection to the job's store at 127.0.0.1:$port has ended" && leaves_nothing
 }
 ends_all_when_one_launcher_is_told_to_end() {
-    both -n 4 --backend shm -- sleep 60
-    have_started 4
+    both -n 4 --backend shm -- $nap
+    have_started 4 || return 1
     kill "${pids[1]}"
     ended 2 143 143 && leaves_nothing
 }
@@ -270,7 +275,7 @@ cut_off() {
     return $status
 }
 notices_a_lost_host() {
-    cut_off -n 4 --backend shm -- sleep 60 &&
+    cut_off -n 4 --backend shm -- $nap &&
         says err.0 'node 1 is lost: its launcher has ended, or its host does not answer' && lines err.0 1 &&
         says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (its host does not answer)" &&
         lines err.1 1
