@@ -52,6 +52,7 @@ lab_c     := $(wildcard labs/*/*.c)
 test_c    := $(filter-out $(patsubst %,tests/test_%.c,$(CLAB_TEST_EXCEPT)),$(wildcard tests/test_*$(T)*.c))
 fuzz_c    := $(wildcard tests/fuzz/*.c)
 faults_c  := $(wildcard tests/faults/*.c)
+conform_c := $(wildcard tests/conformance/*.c)
 objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 library := $(B)/libcommlab.a
@@ -230,7 +231,9 @@ $(labs): $(B)/%: $(B)/obj/%.o $(library)
 $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c)): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
 	$(call say,LINK)
 	@mkdir -p $(@D)
-	$(Q)$(link) -o $@ $^ $(probed_test_ldlibs) $(libraries)
+	$(Q)$(link) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(probed_test_ldlibs) $(libraries)
+
+$(B)/tests/test_conformance: $(call objects,$(conform_c))
 
 # A target has a log of its own, and its input from libFuzzer if that is among the sanitizers, else from drive.c.
 $(targets): $(B)/%: $(B)/obj/%.o $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o)) $(B)/libcmd.a $(library)
@@ -259,7 +262,7 @@ $(B)/obj/tests/gpu/conformance.o: tests/test_conformance.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(compile) -Icmd -Itests/gpu -MMD -MP -c -o $@ $<
 
-$(B)/tests/gpu/conformance: $(B)/obj/tests/gpu/conformance.o $(B)/libcmd.a $(library)
+$(B)/tests/gpu/conformance: $(B)/obj/tests/gpu/conformance.o $(call objects,$(conform_c)) $(B)/libcmd.a $(library)
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
@@ -346,6 +349,6 @@ tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(fau
     $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
--include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(wildcard tests/test_*.c) $(fuzz_c) $(faults_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
+-include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(wildcard tests/test_*.c) $(fuzz_c) $(faults_c) $(conform_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
 
 endif

@@ -59,7 +59,7 @@ static inline void keep(struct trainee *t)
 }
 
 static inline int pass(struct trainee *t, uint64_t step, int rows, int rank, int nranks, bool add, struct clab_ddp *ddp,
-                double *loss_p)
+                       double *loss_p)
 {
     const float *outputs;
     clab_data_share(&data, step, rows, rank, nranks, t->x, t->targets);
