@@ -5,6 +5,8 @@
 
 #include <dirent.h>
 
+#include "clab.h"
+
 // ---- bodies --------------------------------------------------------------------------------------------------
 
 static int told_rank;
@@ -60,6 +62,22 @@ static int kill_supervisor(int rank)
 {
     kill(getppid(), SIGKILL);
     return wait_for_ever(rank);
+}
+
+// All are in the job and have met. Rank 2 then does nothing, and the others wait for it until they fail.
+static int wait_for_rank_2(int rank)
+{
+    char name[] = "test", *argv[] = {name, NULL};
+    int argc = 1;
+    struct clab_job *job;
+    struct clab_comm *comm;
+    if (rank == 2)
+        tell_pid(getppid()); // the supervisor, the first
+    if (clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm) || clab_barrier(comm))
+        return 99;
+    told->values[rank] = getpid();
+    told->ready++;
+    return rank == 2 ? wait_for_ever(rank) : clab_barrier(comm) != CLAB_OK;
 }
 
 // ---- signals -------------------------------------------------------------------------------------------------
@@ -150,6 +168,50 @@ static void test_stop_and_continue(void **state)
     kill(job, SIGTERM);
     assert_int_equal(end_status(job), 128 + SIGTERM);
     assert_all_end();
+}
+
+// ---- who is to blame -----------------------------------------------------------------------------------------
+
+// Rank 2 is killed, and the others have failed of that and ended, when the supervisor looks.
+static void test_who_fails_of_a_death_is_not_named_for_it(void **state)
+{
+    (void)state;
+    setenv("CLAB_TIMEOUT", "200ms", 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(3), wait_for_rank_2);
+    await(&told->ready, 4);
+    kill(told->pids[0], SIGSTOP);
+    await_state(job, "T");
+    kill(told->values[2], SIGKILL);
+    for (int rank = 0; rank < 3; rank++)
+        await_state(told->values[rank], "Z");
+    kill(job, SIGCONT);
+    const int status = end_status(job);
+    const char *text = capture_end(err);
+    unsetenv("CLAB_TIMEOUT");
+    assert_int_equal(occurrences(text, "rank 2 (pid"), 1);
+    assert_int_equal(occurrences(text, "(pid"), 1);
+    assert_int_equal(status, 128 + SIGKILL);
+}
+
+// Rank 2 ends after those that have failed of it.
+static void test_who_ends_later_but_not_of_others_is_named(void **state)
+{
+    (void)state;
+    setenv("CLAB_TIMEOUT", "200ms", 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(3), wait_for_rank_2);
+    await(&told->ready, 4);
+    for (int rank = 0; rank < 2; rank++)
+        while (!is_gone(told->values[rank]))
+            usleep(1000);
+    kill(told->values[2], SIGSEGV);
+    const int status = end_status(job);
+    const char *text = capture_end(err);
+    unsetenv("CLAB_TIMEOUT");
+    assert_int_equal(occurrences(text, "rank 2 (pid"), 1);
+    assert_int_equal(occurrences(text, "(pid"), 1);
+    assert_int_equal(status, 128 + SIGSEGV);
 }
 
 // ---- nothing is left -----------------------------------------------------------------------------------------
@@ -254,6 +316,8 @@ int main(void)
         test(test_interruption_ends_the_job_without_a_word),
         test(test_second_interruption_ends_who_ignored_the_first),
         test(test_stop_and_continue),
+        test(test_who_fails_of_a_death_is_not_named_for_it),
+        test(test_who_ends_later_but_not_of_others_is_named),
         test(test_what_ranks_leave_behind_is_ended),
         test(test_nothing_is_left_of_a_killed_launcher),
         test(test_nothing_is_left_of_a_killed_supervisor),

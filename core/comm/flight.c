@@ -48,13 +48,24 @@ bool clab_flight_read(struct clab_flight *flight, uint64_t serial, struct clab_f
     return atomic_load_explicit(&op->serial, memory_order_relaxed) == serial;
 }
 
+static bool read_last(struct clab_flight *flight, struct clab_flight_op *op_p)
+{
+    const uint64_t last = clab_flight_last(flight);
+    return last && clab_flight_read(flight, last, op_p);
+}
+
 bool clab_flight_has_waited(struct clab_flight *flight, double shortest)
 {
     struct clab_flight_op op;
-    const uint64_t last = clab_flight_last(flight);
-    if (!last || !clab_flight_read(flight, last, &op) || op.state >= CLAB_FLIGHT_DONE)
+    if (!read_last(flight, &op) || op.state >= CLAB_FLIGHT_DONE)
         return false;
     return shortest == 0 || (op.state == CLAB_FLIGHT_WAITS && clab_now() - op.since >= shortest);
+}
+
+bool clab_flight_has_failed(struct clab_flight *flight)
+{
+    struct clab_flight_op op;
+    return read_last(flight, &op) && op.state == CLAB_FLIGHT_FAILED;
 }
 
 bool clab_flight_is_same(const struct clab_flight_op *a, const struct clab_flight_op *b)

@@ -116,6 +116,8 @@ static inline bool clab_flight_is_collective(const struct clab_flight_op *op)
 
 // Whether the last operation is not over; with `shortest`: and has waited for so many seconds.
 bool clab_flight_has_waited(struct clab_flight *flight, double shortest);
+// Whether the last operation has failed.
+bool clab_flight_has_failed(struct clab_flight *flight);
 
 // Whether the communicator's members must agree that these are the same.
 bool clab_flight_is_same(const struct clab_flight_op *a, const struct clab_flight_op *b);

@@ -4,6 +4,9 @@
 // - It sleeps in poll(2) until a signal, an end of the launcher, output, or the next step of an ending.
 // - The first failure decides the job's status, is named once, and ends the job in steps: survivors that have joined
 //   learn of the death and get a moment to report it, then SIGTERM, then after the grace SIGKILL.
+// - A rank whose operation has failed may have ended of a peer whose end is seen after its own: a library hears of a
+//   broken connection before we do, and who have ended meanwhile are seen in no order. Until the moment for reports is
+//   over, a rank that ends otherwise is to blame instead.
 // - Signals to the launcher reach each rank's process group once. A second of those that end programs ends the job.
 // - Of several nodes, each supervisor tells the store how its ranks have ended, and stays until that has said that the
 //   job is over, which ends its ranks and decides the status.
@@ -32,15 +35,23 @@ enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_RELAY }; // entries of watch.fds
 
 enum phase { PHASE_RUN, PHASE_NOTICE, PHASE_TERM, PHASE_KILL };
 
+// Whose failure decides the job's status.
+struct blame {
+    int i; // local rank; -1: none has failed
+    pid_t pid;
+    int status;   // as of waitpid
+    bool is_open; // another one may be to blame: nothing is said yet
+};
+
 struct watch {
     const struct run *run;
     pid_t *pids; // (nlocal); 0: not running
     int running;
-    bool is_over;   // the other nodes have ended, too, or are not waited for
-    int status;     // of the job; 0 until a rank fails
-    int failed;     // the first of our ranks that has, or -1
-    int told;       // the signal by which the launcher was told to end, or 0
-    bool cut_short; // a rank was killed in the midst of an operation
+    bool is_over; // the other nodes have ended, too, or are not waited for
+    int status;   // of the job; 0 until a rank fails
+    struct blame blame;
+    int told;                // the signal by which the launcher was told to end, or 0
+    bool cut_short;          // a rank was killed in the midst of an operation
     unsigned long oom_kills; // at the start
     enum phase phase;
     double next;         // clab_now() of the next phase
@@ -56,6 +67,54 @@ static void signal_ranks(const struct watch *watch, int signo)
             kill(-watch->pids[i], signo);
 }
 
+// ---- blame ---------------------------------------------------------------------------------------------------
+
+// What the signal that has killed a rank does not say.
+static const char *hint(const struct watch *watch, int signo)
+{
+    if (signo == SIGKILL && clab_machine_oom_kills() > watch->oom_kills)
+        return ": the system has ended a process for lack of memory; take smaller sizes, or fewer ranks";
+    return signo == SIGBUS ? ": maybe no memory was left for the pages that ranks share" : "";
+}
+
+static void log_end(const struct watch *watch, const struct blame *end)
+{
+    const int rank = watch->run->first + end->i, signo = WTERMSIG(end->status);
+    if (WIFSIGNALED(end->status))
+        clab_error("rank %d (pid %d) was killed by signal %d (%s)%s", rank, (int)end->pid, signo, strsignal(signo),
+                   hint(watch, signo));
+    else
+        clab_error("rank %d (pid %d) exited with status %d", rank, (int)end->pid, WEXITSTATUS(end->status));
+}
+
+// Nobody else is to blame. Who did what it was told, or has said why it could not go on, is not named.
+static void settle_blame(struct watch *watch)
+{
+    const struct blame *blame = &watch->blame;
+    const bool was_told = WIFSIGNALED(blame->status) && WTERMSIG(blame->status) == watch->told;
+    if (blame->is_open && !was_told && !clab_control_has_refused(watch->run->control, blame->i))
+        log_end(watch, blame);
+    watch->blame.is_open = false;
+}
+
+static int code_of(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// The local rank `i` has failed. With keep_going nobody waits for another to do so.
+static void put_blame(struct watch *watch, int i, pid_t pid, int status)
+{
+    struct clab_flight *flight = clab_flight_at(clab_control_flights(watch->run->control), i);
+    const bool may_be_anothers = !watch->run->launch->keep_going && clab_flight_has_failed(flight);
+    if (watch->blame.i >= 0 && may_be_anothers)
+        return;
+    watch->blame = (struct blame){.i = i, .pid = pid, .status = status, .is_open = true};
+    watch->status = code_of(status);
+    if (!may_be_anothers)
+        settle_blame(watch);
+}
+
 // ---- ending --------------------------------------------------------------------------------------------------
 
 static void enter(struct watch *watch, enum phase phase)
@@ -63,6 +122,8 @@ static void enter(struct watch *watch, enum phase phase)
     const double grace = watch->run->launch->grace;
     if (phase <= watch->phase)
         return;
+    if (phase > PHASE_NOTICE)
+        settle_blame(watch); // who ends from now on is ended
     watch->phase = phase;
     switch (phase) {
     case PHASE_NOTICE: watch->next = clab_now() + (grace < NOTICE ? grace : NOTICE); break;
@@ -90,23 +151,6 @@ static void follow_launcher(struct watch *watch)
     enter(watch, PHASE_KILL);
 }
 
-// What the signal that has killed a rank does not say.
-static const char *hint(const struct watch *watch, int signo)
-{
-    if (signo == SIGKILL && clab_machine_oom_kills() > watch->oom_kills)
-        return ": the system has ended a process for lack of memory; take smaller sizes, or fewer ranks";
-    return signo == SIGBUS ? ": maybe no memory was left for the pages that ranks share" : "";
-}
-
-static void log_end(const struct watch *watch, int rank, pid_t pid, int status)
-{
-    if (WIFSIGNALED(status))
-        clab_error("rank %d (pid %d) was killed by signal %d (%s)%s", rank, (int)pid, WTERMSIG(status),
-                   strsignal(WTERMSIG(status)), hint(watch, WTERMSIG(status)));
-    else
-        clab_error("rank %d (pid %d) exited with status %d", rank, (int)pid, WEXITSTATUS(status));
-}
-
 // Whether the local rank `i`, which was killed, was in the midst of an operation. Who interrupts a job means that; but
 // not when it has waited for long.
 static bool was_in_an_operation(const struct watch *watch, int i)
@@ -119,25 +163,22 @@ static bool was_in_an_operation(const struct watch *watch, int i)
 static void note_end(struct watch *watch, int i, int status)
 {
     struct store_client *store = watch->run->nodes.client;
-    const int rank = watch->run->first + i, code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const int rank = watch->run->first + i;
     const pid_t pid = watch->pids[i];
+    const bool is_first = watch->status == 0;
     watch->cut_short |= WIFSIGNALED(status) && was_in_an_operation(watch, i);
     watch->pids[i] = 0;
     watch->running--;
     if (!watch->is_over)
-        store_client_say_ended(store, rank, watch->run->launch->keep_going ? 0 : code);
+        store_client_say_ended(store, rank, watch->run->launch->keep_going ? 0 : code_of(status));
     if (!watch->is_over && watch->running == 0)
         store_client_say_done(store);
     if (clab_control_mark_ended(watch->run->control, i, status != 0) && status == 0)
         clab_warn("rank %d (pid %d) has ended without clab_job_close: who waits for it will fail", rank, (int)pid);
-    if (status == 0 || watch->status != 0)
+    if (status == 0 || !(is_first || watch->blame.is_open))
         return;
-    watch->status = code;
-    watch->failed = rank;
-    const bool was_told = WIFSIGNALED(status) && WTERMSIG(status) == watch->told;
-    if (!was_told && !clab_control_has_refused(watch->run->control, i))
-        log_end(watch, rank, pid, status);
-    if (!watch->run->launch->keep_going)
+    put_blame(watch, i, pid, status);
+    if (is_first && !watch->run->launch->keep_going)
         end_job(watch);
 }
 
@@ -163,8 +204,8 @@ static void log_other(const struct store_end *end)
 // Ours that has failed first is named already, but the one that made it fail may have been seen after it.
 static bool is_named(const struct watch *watch, const struct store_end *end)
 {
-    return end->node == watch->run->launch->node &&
-           (end->rank == watch->failed || (watch->told && end->status == 128 + watch->told));
+    const bool is_blamed = watch->blame.i >= 0 && end->rank == watch->run->first + watch->blame.i;
+    return end->node == watch->run->launch->node && (is_blamed || (watch->told && end->status == 128 + watch->told));
 }
 
 // The job is over for all nodes, with the status of the first that has failed.
@@ -299,7 +340,7 @@ static int watch_open(const struct run *run, struct watch *watch_p)
     sigaddset(&signals, SIGCHLD);
     *watch_p = (struct watch){
         .run = run,
-        .failed = -1,
+        .blame = {.i = -1},
         .next = INFINITY,
         .oom_kills = clab_machine_oom_kills(),
         .is_over = !run->nodes.client,
@@ -359,6 +400,7 @@ int supervise(struct run *run)
     signal(SIGPIPE, SIG_IGN); // the relay hears of it from write(2)
     while (watch.running > 0 || !watch.is_over)
         step(&watch);
+    settle_blame(&watch);
     children_end(NULL, 0);
     if (watch.cut_short)
         report_flight(run);
