@@ -80,6 +80,16 @@ static int wait_for_rank_2(int rank)
     return rank == 2 ? wait_for_ever(rank) : clab_barrier(comm) != CLAB_OK;
 }
 
+static int end_when_told(int rank)
+{
+    tell_pid(getppid());
+    tell_pid(getpid());
+    told->ready++;
+    while (!told->values[rank])
+        usleep(1000);
+    return 0;
+}
+
 // ---- signals -------------------------------------------------------------------------------------------------
 
 static void assert_signals(int nranks, int expected)
@@ -166,6 +176,24 @@ static void test_stop_and_continue(void **state)
     await(&told->signals[0], 1);
     await(&told->signals[1], 1);
     kill(job, SIGTERM);
+    assert_int_equal(end_status(job), 128 + SIGTERM);
+    assert_all_end();
+}
+
+// The supervisor, stopped, does not see its rank end, and then has both to see to.
+static void test_a_signal_that_comes_when_ranks_have_just_ended_is_heard(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(1), end_when_told);
+    await(&told->ready, 1);
+    const pid_t supervisor = told->pids[0];
+    kill(supervisor, SIGSTOP);
+    await_state(job, "T"); // it stops with the supervisor
+    told->values[0] = 1;
+    await_state(told->pids[1], "Z");
+    kill(supervisor, SIGTERM); // as the launcher would
+    kill(job, SIGCONT);
+    kill(supervisor, SIGCONT);
     assert_int_equal(end_status(job), 128 + SIGTERM);
     assert_all_end();
 }
@@ -316,6 +344,7 @@ int main(void)
         test(test_interruption_ends_the_job_without_a_word),
         test(test_second_interruption_ends_who_ignored_the_first),
         test(test_stop_and_continue),
+        test(test_a_signal_that_comes_when_ranks_have_just_ended_is_heard),
         test(test_who_fails_of_a_death_is_not_named_for_it),
         test(test_who_ends_later_but_not_of_others_is_named),
         test(test_what_ranks_leave_behind_is_ended),

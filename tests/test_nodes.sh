@@ -158,6 +158,32 @@ ends_all_when_one_launcher_is_told_to_end() {
     kill "${pids[1]}"
     ended 2 143 143 && leaves_nothing
 }
+# have_gone PID: within 5 s.
+have_gone() {
+    local i
+    for ((i = 0; i < 250; i++)); do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.02
+    done
+    return 1
+}
+# Its rank ends well of the first signal, so that the supervisor waits for the other node; of the second it does not.
+ends_a_node_that_waits_when_told_again() {
+    local rank supervisor
+    rm -f "$scratch/out.0"
+    both -n 2 --backend shm -- sh -c \
+        '[ $RANK = 0 ] || exec sleep 60; trap "exit 0" TERM; echo $$ $PPID; sleep 60 & wait'
+    until [ -s "$scratch/out.0" ]; do sleep 0.02; done
+    have_started 2
+    read -r rank supervisor <"$scratch/out.0"
+    kill "${pids[0]}"
+    why="rank 0 does not end" && have_gone "$rank" || return 1
+    why="node 0 has ended by the first signal" && kill -0 "$supervisor" || return 1
+    kill "${pids[0]}"
+    why="node 0 waits still" && have_gone "$supervisor" || return 1
+    kill "${pids[1]}"
+    ended 3 143 143 && lines err.0 0 && leaves_nothing
+}
 
 # ---- what is refused -----------------------------------------------------------------------------------------
 
@@ -293,9 +319,9 @@ check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefi
     runs_a_lab_whose_ranks_meet starts_in_any_order ends_all_when_a_rank_of_node_0_fails \
     ends_all_when_a_rank_of_node_1_fails waits_for_the_slower_node tells_survivors_of_a_killed_rank \
     ends_all_when_the_launcher_of_node_0_is_killed ends_all_when_the_launcher_of_node_1_is_killed \
-    ends_all_when_one_launcher_is_told_to_end refuses_another_token names_a_port_in_use \
-    names_the_node_that_does_not_come says_whom_it_waits_for says_that_node_0_can_not_be_reached \
-    refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
+    ends_all_when_one_launcher_is_told_to_end ends_a_node_that_waits_when_told_again refuses_another_token \
+    names_a_port_in_use names_the_node_that_does_not_come says_whom_it_waits_for \
+    says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
 check_having ss ends_all_when_the_store_is_killed
 
 on_hosts=(runs_on_two_hosts refuses_to_share_memory_between_hosts notices_a_lost_host)

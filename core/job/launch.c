@@ -30,6 +30,11 @@ void run_signals(sigset_t *set_p)
         sigaddset(set_p, passed_on[i]);
 }
 
+bool run_ends_programs(int signo)
+{
+    return signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT;
+}
+
 // ---- what can be known before a process is started -----------------------------------------------------------
 
 static bool is_runnable(const char *path)
@@ -124,7 +129,8 @@ static void end_inherited(struct family *family, bool supervisor_was_killed)
 // ---- waiting -------------------------------------------------------------------------------------------------
 
 // Wait for the supervisor, passing signals on to it. Stop when it stops, so that Ctrl-Z works; the SIGCONT that resumes
-// us is passed on, too.  Its status, as of waitpid.
+// us is passed on, too. One that ends programs, and comes when the supervisor has ended, is left to the caller, who gets
+// it with the mask.  Its status, as of waitpid.
 static int wait_for(pid_t supervisor)
 {
     sigset_t signals;
@@ -133,13 +139,16 @@ static int wait_for(pid_t supervisor)
     sigaddset(&signals, SIGCHLD);
     for (;;) {
         const int signo = sigwaitinfo(&signals, NULL);
+        const bool has_changed = waitpid(supervisor, &status, WNOHANG | WUNTRACED) == supervisor;
+        if (has_changed && !WIFSTOPPED(status)) {
+            if (signo > 0 && run_ends_programs(signo))
+                raise(signo);
+            return status;
+        }
         if (signo > 0 && signo != SIGCHLD)
             kill(supervisor, signo);
-        if (waitpid(supervisor, &status, WNOHANG | WUNTRACED) != supervisor)
-            continue;
-        if (!WIFSTOPPED(status))
-            return status;
-        kill(getpid(), SIGSTOP);
+        if (has_changed)
+            kill(getpid(), SIGSTOP);
     }
 }
 

@@ -34,6 +34,8 @@ struct run {
 
 // Signals that the launcher passes on. All of them are blocked while it waits; those that the caller ignores stay so.
 void run_signals(sigset_t *set_p);
+// Whether it is one of those that end programs.
+bool run_ends_programs(int signo);
 
 // ---- ranks.c: a rank is born ---------------------------------------------------------------------------------
 

@@ -225,35 +225,32 @@ static void hear_end(struct watch *watch)
 
 // ---- signals -------------------------------------------------------------------------------------------------
 
-static bool ends_programs(int signo)
-{
-    return signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT;
-}
-
 static void pass_on(struct watch *watch, int signo)
 {
-    if (ends_programs(signo) && watch->told) {
+    const bool ends = run_ends_programs(signo);
+    if (ends && watch->told)
         enter(watch, PHASE_TERM);
-        return;
-    }
-    if (ends_programs(signo))
+    else
+        signal_ranks(watch, signo);
+    if (ends && !watch->told)
         watch->told = signo;
-    signal_ranks(watch, signo);
-    if (ends_programs(signo) && watch->running == 0) { // and wait for the other nodes no longer
-        watch->status = 128 + signo;
+    if (ends && watch->running == 0) { // and wait for the other nodes no longer
+        watch->status = watch->status ? watch->status : 128 + signo;
         watch->is_over = true;
     }
     if (signo == SIGTSTP)
         kill(getpid(), SIGSTOP); // and so will the launcher; SIGCONT reaches ranks as any signal does
 }
 
+// Who has ended gets no signal: one that comes when all have is ours.
 static void take_signals(struct watch *watch)
 {
     struct signalfd_siginfo info;
+    reap(watch);
     while (read(watch->signals, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD)
             pass_on(watch, (int)info.ssi_signo);
-    reap(watch);
+    reap(watch); // who has ended since, whose SIGCHLD may have been read
 }
 
 // ---- life ----------------------------------------------------------------------------------------------------
