@@ -3,12 +3,14 @@
 
 #include "backend.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/relax.h"
 #include "plugin.h"
 #include "shm/shm.h"
 #include "sim/virtual.h"
@@ -84,6 +86,22 @@ void clab_nap_until(double until)
     const double now = clab_now(), end = until < now + CLAB_NAP ? until : now + CLAB_NAP;
     const struct timespec at = {(time_t)end, (long)((end - (double)(time_t)end) * 1e9)};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned fruitless)
+{
+    enum { YIELDS = 1000 };
+    if (boot->crowded)
+        spins = 0;
+    if (fruitless < spins) {
+        clab_relax();
+        return false;
+    }
+    if (fruitless < spins + YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    return true;
 }
 
 bool clab_host_reaches(struct clab_domain *domain, const void *memory)

@@ -19,7 +19,6 @@ enum { MPI_PIECE_ELEMENTS = 1 << 27 }; // of at most 8 bytes
 
 struct clab_domain {
     struct clab_bootstrap *boot;
-    bool crowded;     // more ranks than cores
     int *world_ranks; // (nranks): the rank in MPI_COMM_WORLD of each rank of the job
 };
 

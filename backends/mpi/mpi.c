@@ -8,16 +8,13 @@
 
 #include "mpi/endpoint.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/relax.h"
 #include "plugin.h"
 
 #define GREET UINT64_C(0x6d7069206d656574) // the key of attach's meeting
-enum { SPINS = 2000, YIELDS = 1000 };
+enum { SPINS = 2000 };
 
 static bool is_ours, has_types, is_broken; // MPI_Init was called here; types made; something is under way for ever
 static int attached;                       // domains
@@ -103,7 +100,6 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
-    domain->crowded = boot->nranks > boot->cores;
     attached++;
     int err = initialize();
     if (!err)
@@ -187,17 +183,7 @@ static void close(struct clab_endpoint *endpoint, bool failed)
 
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
-    const unsigned spins = endpoint->domain->crowded ? 0 : SPINS;
-    const struct timespec moment = {.tv_nsec = 50000};
-    if (fruitless < spins) {
-        clab_relax();
-        return false;
-    }
-    if (fruitless < spins + YIELDS)
-        sched_yield();
-    else
-        nanosleep(&moment, NULL);
-    return true;
+    return clab_poll_idle(endpoint->domain->boot, SPINS, fruitless);
 }
 
 // ---- the table -----------------------------------------------------------------------------------------------

@@ -43,7 +43,6 @@ struct relay; // of relays.c
 struct clab_domain {
     struct clab_bootstrap *boot;
     int device;                      // CUDA's number
-    bool crowded;                    // more ranks than cores
     bool is_shared;                  // ranks of this host have GPUs in common
     const struct clab_backend *host; // moves what does not go by NCCL
     struct clab_domain *host_domain;

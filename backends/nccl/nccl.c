@@ -3,18 +3,15 @@
 
 #include "nccl/endpoint.h"
 
-#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/relax.h"
 #include "nccl/device.h"
 #include "plugin.h"
 
 #define GREET UINT64_C(0x6e63636c206d6565) // the key of attach's meeting
-enum { SPINS = 200, YIELDS = 1000 };
+enum { SPINS = 200 };
 enum { NCCL_MOST_BLOCKS = 64 };      // that a communicator takes: NCCL's MAXCHANNELS
 static const double longest_end = 5; // s that peers may take to end what is closed
 
@@ -76,7 +73,6 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
-    domain->crowded = boot->crowded;
     int err = open_device(domain);
     if (!err && (err = attach_host(domain)))
         nccl_device_close();
@@ -102,19 +98,9 @@ static void detach(struct clab_domain *domain)
 // A look costs a microsecond, and the shortest operation ten.
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
-    const unsigned spins = endpoint->domain->crowded ? 0 : SPINS;
-    const struct timespec moment = {.tv_nsec = 50000};
     if (endpoint->relayed > 0 && endpoint->domain->under_way == 0)
         return endpoint->domain->host->idle(endpoint->host, fruitless);
-    if (fruitless < spins) {
-        clab_relax();
-        return false;
-    }
-    if (fruitless < spins + YIELDS)
-        sched_yield();
-    else
-        nanosleep(&moment, NULL);
-    return true;
+    return clab_poll_idle(endpoint->domain->boot, SPINS, fruitless);
 }
 
 static const struct clab_backend backend = {

@@ -17,7 +17,6 @@ struct clab_domain {
     bool registers; // the provider must be told of all memory it reads and writes
     struct ofi_registrations registrations;
     uint64_t keys;                   // of registrations, ever: some providers leave it to us to keep them apart
-    bool crowded;                    // more ranks than cores on this host: give the core away at once
     struct clab_endpoint *endpoints; // that are open
     struct clab_endpoint *closing;   // closed, but a peer may not know yet
     bool has_failed;                 // an endpoint has: its peers may be stopped, and say nothing more

@@ -43,7 +43,6 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
         return err;
     }
     domain->boot = boot;
-    domain->crowded = boot->crowded;
     ofi_memory_open(domain);
     *domain_p = domain;
     return CLAB_OK;
@@ -75,7 +74,7 @@ static int start(struct clab_endpoint *e, struct clab_transfer transfers[], int 
     for (int i = 0; i < n; i++)
         if (transfers[i].op == CLAB_SEND)
             ofi_send_start(e, &transfers[i]);
-    if (e->domain->crowded)
+    if (e->domain->boot->crowded)
         foresee(e, transfers, n);
     return e->err;
 }
@@ -105,7 +104,7 @@ static int test(struct clab_endpoint *e, struct clab_transfer transfers[], int n
 
 static bool idle(struct clab_endpoint *e, unsigned fruitless)
 {
-    const unsigned spins = !e->domain->crowded ? OFI_SPINS : e->awaits_elsewhere ? OFI_SPINS_CROWDED : 0;
+    const unsigned spins = !e->domain->boot->crowded ? OFI_SPINS : e->awaits_elsewhere ? OFI_SPINS_CROWDED : 0;
     e->vain = 0;
     if (e->domain->closing)
         ofi_closing_progress(e->domain);

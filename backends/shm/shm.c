@@ -120,7 +120,6 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
-    domain->crowded = boot->crowded;
     domain->pids = calloc((size_t)boot->nranks, sizeof *domain->pids);
     int err = domain->pids ? map_file(domain) : CLAB_ENOMEM;
     if (!err) {
@@ -347,7 +346,7 @@ static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round, lon
 
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
-    unsigned spins = endpoint->domain->crowded ? 0 : SHM_SPINS;
+    unsigned spins = endpoint->domain->boot->crowded ? 0 : SHM_SPINS;
     if (fruitless < spins) {
         clab_relax();
         return false;

@@ -43,7 +43,6 @@ struct clab_domain {
     struct shm_heap *heap;
     pid_t *pids;               // (nranks), for process_vm_readv
     bool may_readv;            // every rank can read every other
-    bool crowded;              // more ranks than cores: give the core away at once
     struct shm_closed *closed; // areas that a peer may still touch
 };
 
