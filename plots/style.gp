@@ -18,7 +18,7 @@ width = 1000
 height = 600
 terminals = "svg png"
 begin(terminal) = sprintf(terminal eq "svg" \
-    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 1.8; set output '%s.svg'" \
+    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 0.7; set output '%s.svg'" \
     : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 " \
       ."background '#ffffff'; label_offset = 0.5; set output '%s.png'", \
     width, height, out)
@@ -76,15 +76,17 @@ unlabelled_time_axis = unlabelled_time_axis.")"
 # ---- what the data says of itself ------------------------------------------------------------------------------------
 # The value of `key` in the manifest, "" if there is none.
 manifest(key) = system(sprintf("sed -n 's/^# %s: //p' '%s' | head -n 1", key, csv))
-small_print(text) = sprintf("set label 99 \"%s\" at screen 0.012, screen 0.02 left noenhanced font ',10' textcolor rgb '#606060'", text)
+small_print(text) = sprintf("set label 99 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',10' textcolor rgb '#606060'", text, 9.0 / height)
 number(text) = text eq "" ? 0 : real(text)
-# At the top: the headline, and below it what is drawn.
-headline(finding, subject) = sprintf("set label 97 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',17'; ", finding, 1 - 26.0 / height) \
+# At the top: the headline, smaller where it would not fit, and below it what is drawn.
+headline_size(finding) = strlen(finding) > 100 ? 1700.0 / strlen(finding) : 17
+headline(finding, subject) = sprintf("set label 97 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',%.3g'; ", \
+        finding, 1 - 26.0 / height, headline_size(finding)) \
     .sprintf("set label 98 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',12' textcolor rgb '#404040'", subject, 1 - 50.0 / height)
 # For those who can not see the figure, and for the report: OUT.txt.
 describe(finding, alt) = sprintf("set print '%s.txt'; print \"title: %s\"; print \"alt: %s\"; set print", out, finding, alt)
 
-# Where a lab ran: in virtual time this machine does not matter, and has no cores that ranks would share.
+# Where a lab ran, for the small print: in virtual time this machine does not matter, and has no cores that ranks would share.
 is_virtual = manifest("time") ne ""
 cores = is_virtual ? 0 : int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
 place = is_virtual ? sprintf("virtual time on %s: the same on every machine", manifest("net")) : manifest("machine") \

@@ -84,7 +84,7 @@ do for [terminal in terminals] {
     set ylabel "µs an iteration" offset label_offset
     set ytics auto
     set key at screen 0.39, screen 0.40 left top
-    set style fill solid 0.85 border rgb "#ffffff"
+    set style fill solid 1 border rgb "#ffffff"
     plot for [i = 5:1:-1] '+' using (int($0) + 1):(sum [j = 1:i] values[5 * int($0) + j] * 1e6):(0.6) every ::0::1 \
              with boxes linecolor rgb colours[i] title phase_titles[i]
 
@@ -96,16 +96,16 @@ do for [terminal in terminals] {
     set xtics 1
     set xrange [1.5 : 8.5]
     set ylabel "time of an iteration, before" offset label_offset
-    eval time_axis
+    eval fine_time_axis
     set yrange [*:*]
     set key at screen 0.69, screen 0.455 left top
     if (cores > 0) {
         set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98
         set label 1 "more ranks than cores" at cores + 0.6, graph 0.05 left font ",11" textcolor rgb "#606060"
     }
-    at_ranks(row) = strcol(2) eq "before" && strcol(6) eq swept ? $5 : NaN
-    plot csv using (at_ranks(0)):8:9:10 with yerrorbars linestyle 12 title "measured", \
-         csv using (at_ranks(0)):11 with lines linestyle 2 title "predicted from 2 and 4"
+    by_ranks = sprintf("< awk -F, '$2 == \"before\" && $6 == \"%s\"' '%s' | sort -t, -k5,5n", swept, csv)
+    plot by_ranks using 5:8:9:10 with yerrorbars linestyle 12 title "measured", \
+         by_ranks using 5:11 with lines linestyle 2 title is_virtual ? "predicted" : "predicted from 2 and 4"
     unset multiplot
     unset arrow
     unset label

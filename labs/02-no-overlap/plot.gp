@@ -48,7 +48,7 @@ row(p, predicted) = 5.2 - 2.4 * (p - 1) - 0.9 * predicted
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     set lmargin at screen 0.17
     set rmargin at screen 0.97
     set tmargin at screen 0.78
@@ -59,7 +59,7 @@ do for [terminal in terminals] {
     set ytics ("before, measured" row(1, 0), "after, measured" row(2, 0))
     if (has_predictions) { set ytics add ("predicted" row(1, 1), " predicted" row(2, 1)) }
     set key at screen 0.97, screen 0.87 right top horizontal
-    set style fill solid 0.85 noborder
+    set style fill solid 0.85 border rgb "#ffffff"
     set grid noytics
     plot for [p = 1:2] '+' using ((steps[p] - exposed[p]) / 2):(row(p, 0)):((steps[p] - exposed[p]) / 2):(0.36) \
              every ::0::0 with boxxyerror linecolor rgb colours[1] title (p == 1 ? "computation" : ""), \

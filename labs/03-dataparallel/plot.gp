@@ -47,7 +47,7 @@ if (has_net) {
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     eval ranks_axis
     set multiplot
     set xrange [RANKS_min / 1.3 : RANKS_max * 1.3]

@@ -31,7 +31,7 @@ finding = RATIO_min >= 1 ? sprintf("%s is %s faster than %s: the size decides", 
 if (RATIO_min < 1 && RATIO_max >= 1 && SLOWER_min < FASTER_max) {
     finding = sprintf("%s is the faster one from %s on, %s below: no backend is right for all", named("after"), size_text(FIRST_min), named("before"))
 }
-subject = sprintf("allreduce of float32, %d ranks; %s", ranks, \
+subject = sprintf("allreduce of float32%s; %s", columns > 1 ? "" : sprintf(", %d ranks", ranks), \
                   is_virtual ? "virtual time, exact" : measured_text)
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
 eval describe(finding, \
@@ -42,7 +42,7 @@ eval describe(finding, \
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     set logscale x 2
     set xtics ("8 B" 8, "128 B" 128, "2 KiB" 2048, "32 KiB" 32768, "512 KiB" 524288, "8 MiB" 8388608)
     if (columns > 1) { set xtics ("8 B" 8, "2 KiB" 2048, "512 KiB" 524288) }
@@ -63,7 +63,7 @@ do for [terminal in terminals] {
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size("before")):8:9:10 with yerrorbars linestyle 12 title "before: ".named("before"), \
              csv using (size("after")):8:9:10 with yerrorbars linestyle 11 title "after: ".named("after"), \
-             csv using (size("before")):11 with lines linestyle 2 title "predicted", \
+             csv using (size("before")):11 with lines linestyle 2 title "lines: predicted", \
              csv using (size("after")):11 with lines linestyle 1 notitle
         unset label
 

@@ -46,7 +46,7 @@ if (column_of(11, "before", "registering") > 0) {
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     set multiplot
     unset logscale
     set xtics auto
@@ -67,7 +67,7 @@ do for [terminal in terminals] {
         if (p == 2) { set key at screen 0.80, screen 0.87 left top } else { unset key }
         if (p == 1 && failed < asked_steps) {
             set arrow 1 from failed + 1, 0 to failed + 1, graph 1 nohead linestyle 98
-            set label 1 "fails here" at failed + 1, graph 0.06 offset 0.6, 0 left font ",11" textcolor rgb "#606060"
+            set label 1 "fails here" at failed + 1, graph 0.06 offset -0.6, 0 right font ",11" textcolor rgb "#606060"
         }
         plot sorted(program, "reserved", 8) using 1:((memory - $2) / 1024) with lines linestyle 11 linewidth 4 title "free", \
              sorted(program, "hole", 8) using 1:($2 / 1024) with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \
@@ -97,7 +97,7 @@ do for [terminal in terminals] {
              @predicted_registering
         unset logscale
     } else {
-        set label 2 "Nothing is registered here:\nthe network of this backend does not say what it takes,\nor this process may not lock its memory." \
+        set label 2 "Nothing is registered here:\nthe network of this backend does not\nsay what it takes, or this process\nmay not lock its memory." \
             at screen 0.10, screen 0.30 left font ",12" textcolor rgb "#606060"
     }
 
@@ -113,7 +113,7 @@ do for [terminal in terminals] {
     set xlabel "mean of the first 12 steps" offset 0, 0.4
     set ylabel "time of a step (ms)" offset label_offset
     set key at screen 0.80, screen 0.41 left top
-    set style fill solid 0.85 border rgb "#ffffff"
+    set style fill solid 1 border rgb "#ffffff"
     plot '+' using (int($0) + 1):(part[2 * int($0) + 1] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[1] title "summing", \
          '+' using (int($0) + 1):(part[2 * int($0) + 2] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[5] title "registering" \
          @predicted_steps

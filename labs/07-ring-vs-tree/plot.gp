@@ -19,7 +19,10 @@ dodge(i) = 2 ** (columns * 0.16 * (i - (N + 1) / 2.0)) # markers side by side, t
 # ---- what was found --------------------------------------------------------------------------------------------------
 stats csv using (size_by_hand(1)) nooutput name "SIZE"
 stats csv using (strcol(6) eq "quantity" || !starts_with(strcol(6), "time/") ? NaN : $9) nooutput name "TIME"
-stats csv using (starts_with(strcol(6), "ratio/time/") ? $8 : NaN) nooutput name "RATIO"
+stats csv using (starts_with(strcol(6), "ratio/time/") ? $9 : NaN) nooutput name "RATIO"
+lowest = RATIO_min
+stats csv using (starts_with(strcol(6), "ratio/time/") ? $10 : NaN) nooutput name "RATIO"
+RATIO_min = lowest
 if (manifest("net") ne "none") {
     stats csv using (starts_with(strcol(6), "ratio/time/") ? $11 : NaN) nooutput name "FORESEEN"
     RATIO_max = FORESEEN_max > RATIO_max ? FORESEEN_max : RATIO_max
@@ -32,11 +35,18 @@ do for [i = 1:N] {
 }
 stats csv using (size_of_ratio(best) == SIZE_max ? $9 : NaN) nooutput name "SURE"
 stats csv using (size_of_ratio(best) == SIZE_max ? $10 : NaN) nooutput name "MOST"
-unsure = best_ratio > 1 && SURE_max < 1 ? sprintf(" (not sure: %s to %s times)", factor_text(SURE_max), factor_text(MOST_max)) : ""
-stats csv using (size_of_ratio(best) > 0 && $8 < 1 ? size_of_ratio(best) : 0) nooutput name "SLOWER" # 0: nowhere
+# A wide interval is said, and that another algorithm may be the best as well.
+unsure = best_ratio > 1 && MOST_max > 1.5 * SURE_max ? sprintf(" (%s to %s)", factor_text(SURE_max), factor_text(MOST_max)) : ""
+others = 0
+do for [i = 1:N] {
+    stats csv using (size_of_ratio(i) == SIZE_max ? $10 : 0) nooutput name "R"
+    others = others + (i != best && R_max > SURE_max)
+}
+rivals = others && unsure ne "" ? sprintf(", as may be %s", others == 1 ? "another" : sprintf("%d others", others)) : ""
+stats csv using (size_of_ratio(best) > 0 && $10 < 1 ? size_of_ratio(best) : 0) nooutput name "SLOWER" # 0: nowhere
 finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone here, not even at %s", size_text(SIZE_max)) \
-    : sprintf("%s: %s times faster than everyone-to-everyone at %s%s", name(best), factor_text(best_ratio), size_text(SIZE_max), \
-              (SLOWER_max > 0 ? ", slower up to ".size_text(SLOWER_max) : "").unsure)
+    : sprintf("%s: %s times%s faster than everyone-to-everyone at %s%s%s", name(best), factor_text(best_ratio), unsure, \
+              size_text(SIZE_max), rivals, SLOWER_max > 0 ? "; slower up to ".size_text(SLOWER_max) : "")
 subject = sprintf("allreduce of float32, %d ranks, backend %s; %s", ranks, list("$3", "$1 == \"07\""), measured_text)
 cost = number(manifest("limit_seconds_per_byte"))
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)

@@ -8,7 +8,6 @@ ranks = int(word(list("$5", "$1 == \"08\""), 1))
 least = 2**62; most = 1
 do for [c in caps] { least = real(c) > 1 && real(c) < least ? real(c) : least; most = real(c) > most ? real(c) : most }
 at(cap) = cap == 1 ? least / 4 : cap # one a parameter stands on the left
-is_virtual = manifest("time") ne ""
 has_net = manifest("net") ne "none"
 is(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int(column(5)) == ranks
 cell_of(program, quantity, n) = number(system(sprintf("awk -F, '$2 == \"%s\" && $6 == \"%s\" && $5 == %d { print $%d; exit }' '%s'", program, quantity, ranks, n, csv)))
@@ -53,12 +52,16 @@ tick = largest / tick > 20 ? 5 * tick : largest / tick > 8 ? 2 * tick : tick
 do for [i = 0:20] { linear_axis = linear_axis.sprintf("%s'%s' %g", i > 0 ? ", " : "", i ? time_text(i * tick) : "0", i * tick) }
 linear_axis = linear_axis.")"
 is_linear = largest < 8 * smallest
+# Intervals are seen up to twice the largest time: what is cut is said.
+stats csv using (x("after", "time/bucket/") > 0 ? $10 : NaN) nooutput name "HIGH"
+top = HIGH_max > 2 * largest ? 2 * largest : HIGH_max > largest ? HIGH_max : largest
+subject = subject.(HIGH_max > top ? sprintf(", cut at %s", time_text(top)) : "")
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(manifest("machine"))
+    eval small_print(place)
     eval caps_axis
     eval is_linear ? linear_axis : fine_time_axis
     set tmargin at screen 0.86
@@ -66,12 +69,12 @@ do for [terminal in terminals] {
     set lmargin at screen 0.10
     set rmargin at screen 0.72
     set xrange [at(1) < least ? least / 6 : least / 1.5 : most * 1.5]
-    set yrange [is_linear ? 0 : 0.8 * smallest : is_linear ? 1.1 * largest : 1.25 * largest]
+    set yrange [is_linear ? 0 : 0.8 * smallest : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
     set xlabel "cap of a bucket"
     set ylabel "time of a step" offset label_offset
     set key at screen 0.735, screen 0.86 left top
-    plot each with lines linestyle 12 title "one a parameter (before)", \
-         whole with lines linestyle 13 title "one in all (before)", \
+    plot each with lines linestyle 12 dashtype (16, 5) title "one a parameter (before)", \
+         whole with lines linestyle 13 dashtype (4, 4) title "one in all (before)", \
          csv using (at(x("after", "time/bucket/"))):8:9:10 with yerrorbars linestyle 11 title "buckets (after)" \
          @predicted, \
          alone with lines linestyle 98 title "without communication"
