@@ -21,9 +21,10 @@ dodge(i) = 2 ** (0.12 * (i - (N + 1) / 2.0))
 best = best_of("1")
 first = best." | head -n 1"
 last = best." | tail -n 1"
-finding = sprintf("Between %d ranks, %s is fastest over %s at %s (%s), over %s at %s (%s)", ranks, collective, \
-    field(first, 3), size_text(number(field(first, 5))), time_text(1e-6 * number(field(first, 12))), \
-    field(last, 3), size_text(number(field(last, 5))), time_text(1e-6 * number(field(last, 12))))
+at(row) = sprintf("%s at %s", time_text(1e-6 * number(field(row, 12))), size_text(number(field(row, 5))))
+finding = sprintf("Between %d ranks, %s is fastest over %s", ranks, nice(collective), field(first, 3)) \
+    .(words(system(sprintf("%s | cut -d, -f3 | sort -u", substr(best, 3, strlen(best))))) == 1 \
+        ? sprintf(" at every size: %s, %s", at(first), at(last)) : sprintf(": %s; over %s: %s", at(first), field(last, 3), at(last)))
 subject = "out of place, each backend by its own choice of algorithm; medians with 95 % intervals, backends measured in turns"
 eval describe(finding, \
     "Two panels against the size of the buffer, a line a backend: above the time of a call, below how many times " \

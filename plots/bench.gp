@@ -13,6 +13,9 @@ rows(filter) = awk("&& (".filter.")")
 fastest(collective) = awk(sprintf( \
     "&& $1 == \"%s\" { if (!($5 in best) || $12 + 0 < best[$5]) { best[$5] = $12; row[$5] = $0 } }" \
     ." END { for (b in row) print row[b] }", collective))
+# How many algorithms' intervals at `bytes` reach to that of the row of the fastest, which is one of them.
+alike(collective, row) = int(number(system(sprintf("awk -F, '!/^#/ && $1 == \"%s\" && $10 == 0 && $5 == %s && $12 != \"\" && $13 + 0 <= %s { n++ } END { print n + 0 }' '%s'", \
+    collective, field(row, 5), field(row, 14), csv))))
 field(command, n) = system(sprintf("%s | cut -d, -f%d", substr(command, 3, strlen(command)), n))
 
 ranks = int(field(awk("{ print; exit }"), 4))

@@ -46,7 +46,7 @@ do for [terminal in terminals] {
         set ylabel (column == 0 ? "time of a call" : "") offset label_offset
         set xlabel (i + 3 > N ? "bytes" : "") offset 0, 0.4
         eval column == 0 ? time_axis : unlabelled_time_axis
-        if (i == 1) { set key at screen 0.98, screen 0.078 right top } else { unset key }
+        if (i == 1) { set key at screen 0.98, screen 0.09 right top } else { unset key }
         plot fastest(word(collectives, i)) using 5:($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 11 title "measured", \
              1 / 0 with lines linestyle 1 title is_predicted ? "predicted" : "not predicted", \
              fastest(word(collectives, i)) using 5:(1e-6 * $12 * $16 / limit_rate) with lines linestyle 98 title limit_title @predicted_times

@@ -5,6 +5,7 @@
 #
 # - Of one collective on one net: the map, and below it the times. Of several: a map each, six at most. A barrier has no
 #   bytes, and is left out.
+# - Colour never tells alone: regions have names, in the map or below it, and each line markers of its own.
 load "plots/style.gp"
 
 rows(program) = sprintf("awk -F, '!/^#/ && $5 + 0 > 0 %s' '%s'", program, csv)
@@ -25,11 +26,11 @@ net_of(i) = system(sprintf("echo '%s' | cut -d, -f2", word(maps, i)))
 style_of(name) = sum [i = 1:words(winners)] (word(winners, i) eq name ? i : 0)
 colour_of(name) = style_of(name) > 0 ? colours[1 + (style_of(name) - 1) % 10] : "#a0a0a0"
 number_of(name) = int(real("0x".colour_of(name)[2:7]))
-# Those that are nowhere the best are grey, in two shades of four dashes each.
-is_best(k) = style_of(word(everyone, k)) > 0
-before(k) = k > 1 ? sum [j = 1:k - 1] (!is_best(j)) : 0
-dash_of(k) = is_best(k) ? 1 : 2 + before(k) % 4
-shade_of(k) = is_best(k) ? colour_of(word(everyone, k)) : before(k) / 4 % 2 ? "#606060" : "#a0a0a0"
+# Those that are nowhere the best are grey. Markers are at every fourth size, of neighbours not at the same.
+shade_of(k) = colour_of(word(everyone, k))
+dash_of(k) = style_of(word(everyone, k)) > 0 ? 1 : 2
+array shapes[12] = [7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 2]
+shape_of(k) = shapes[1 + (k - 1) % 12]
 drawn = int(number(system(sprintf("sed -n 's/^# times of: \\([0-9]*\\).*/\\1/p' '%s'", csv))))
 drawn = drawn > 0 ? drawn : int(number(word(ranks, R)))
 
@@ -65,14 +66,23 @@ octaves = log(last_bytes / first_bytes) / log(2)
 room = octaves * (N > 1 ? 0.16 : 0.075)
 fits(from, to, name) = log(real(to) / from) / log(2) > room * strlen(name) / 10.0
 
+# Winners of map i whose name fits nowhere in it: they stand below it, beside their colour.
+winners_of(i) = list(sprintf("&& $1 == \"%s\" && $3 == \"%s\" && $12 == 1 && !seen[$2]++ { print $2 }", collective_of(i), net_of(i)))
+widest(i, name) = number(system(sprintf("%s | awk -F, '$4 == \"%s\" { w = log($3 / $2) / log(2); if (w > most) most = w } END { print most + 0 }'", \
+    substr(intervals(i), 3, strlen(intervals(i))), name)))
+is_named(i, name) = widest(i, name) > room * strlen(name) / 10.0
+unnamed(i) = sum [k = 1:words(winners_of(i))] (!is_named(i, word(winners_of(i), k)))
+
 # Crossovers and their sizes, of neighbours on two sides, since they may be close to each other: right below, left above.
-marks = changes == 0 ? "" : ", '< '.crossings using 1:2 with points pointtype 7 pointsize 1.1 linecolor rgb '#000000' title 'crossover'"
+set style textbox opaque noborder fillcolor rgb "#ffffff" margins 0.3, 0.2
+marks = changes == 0 ? "" : ", '< '.crossings using 1:2 with points pointtype 3 pointsize 1.4 linewidth 2.2 linecolor rgb '#000000' title 'crossover'"
 do for [i = 0:(changes > 1 ? 1 : changes - 1)] {
-    marks = marks.sprintf(", '< '.crossings using 1:2:(size_text($1)) every 2::%d with labels %s font ',10' notitle", i, i ? "right offset -0.8, 0.7" : "left offset 0.8, -0.7")
+    marks = marks.sprintf(", '< '.crossings using 1:2:(size_text($1)) every 2::%d with labels boxed %s font ',10' notitle", \
+        i, i ? "right offset -1.0, 0.9" : "left offset 1.0, -0.9")
 }
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
-height = N > 1 ? 130 + 300 * (((N > 6 ? 6 : N) + 1) / 2) : 900
+height = N > 1 ? 130 + 310 * (((N > 6 ? 6 : N) + 1) / 2) : 900
 is_flat = first_bytes == last_bytes
 do for [terminal in terminals] {
     eval begin(terminal)
@@ -95,15 +105,30 @@ do for [terminal in terminals] {
         row = N > 1 ? (i - 1) / 2 : 0
         set lmargin at screen 0.1 + 0.47 * column
         set rmargin at screen N > 1 ? 0.1 + 0.47 * column + 0.39 : 0.79
-        set tmargin at screen N > 1 ? 1 - (95.0 + 300 * row) / height : 0.91
-        set bmargin at screen N > 1 ? 1 - (95.0 + 300 * row + 215) / height : 0.56
+        set tmargin at screen N > 1 ? 1 - (95.0 + 310 * row) / height : 0.91
+        set bmargin at screen N > 1 ? 1 - (95.0 + 310 * row + 205) / height : 0.56
         if (N > 1) { set title sprintf("%s on %s", nice(collective_of(i)), net_of(i)) offset 0, -0.4 }
         set ylabel (column == 0 ? "ranks" : "") offset label_offset
         set xlabel (i + 1 < shown && N > 1 ? "" : "bytes of the buffer") offset 0, 0.3
+        # Below the map, or beside it where the times are below.
+        if (unnamed(i) > 0) {
+            set key noreverse font ",10" samplen 1.2 width 0
+            if (N > 1) {
+                set key at screen 0.1 + 0.47 * column, screen 1 - (95.0 + 310 * row + 205 + (i + 1 < shown ? 32 : 58)) / height left top horizontal
+            } else {
+                set key at screen 0.80, screen 0.91 left top vertical
+            }
+            set key Left reverse
+        }
         plot intervals(i) using (sqrt($2 * $3)):1:2:3:($1 - 0.47):($1 + 0.47):(number_of(strcol(4))) with boxxyerror \
                  linecolor rgb variable notitle, \
-             intervals(i) using (fits($2, $3, strcol(4)) ? sqrt($2 * $3) : NaN):1:(nice(strcol(4))) with labels font ',10' notitle
+             intervals(i) using (fits($2, $3, strcol(4)) ? sqrt($2 * $3) : NaN):1:(nice(strcol(4))) with labels font ',10' notitle, \
+             for [k = 1:unnamed(i) > 0 ? words(winners_of(i)) : 0] NaN with boxes \
+                 linecolor rgb colour_of(word(winners_of(i), k)) title is_named(i, word(winners_of(i), k)) ? "" : nice(word(winners_of(i), k))
         unset label
+        unset key
+        set key font ",13" samplen 2.5 width -1
+        unset key
     }
     if (N == 1) {
         unset title
@@ -118,7 +143,11 @@ do for [terminal in terminals] {
         set xlabel "bytes of the buffer" offset 0, 0.3
         set key at screen 0.80, screen 0.47 left top
         plot for [k = 1:words(everyone)] times(word(everyone, k)) using 5:6 with lines linecolor rgb shade_of(k) \
-                 dashtype dash_of(k) linewidth 2 title nice(word(everyone, k)) @marks
+                 dashtype dash_of(k) linewidth 2 notitle, \
+             for [k = 1:words(everyone)] times(word(everyone, k)) using 5:6 every 4::k % 4 with points linecolor rgb shade_of(k) \
+                 pointtype shape_of(k) pointsize 1 notitle, \
+             for [k = 1:words(everyone)] NaN with linespoints linecolor rgb shade_of(k) dashtype dash_of(k) linewidth 2 \
+                 pointtype shape_of(k) pointsize 1 title nice(word(everyone, k)) @marks
     }
     unset multiplot
     unset xlabel
