@@ -51,6 +51,13 @@ says_what_it_needs_of_ranks_that_no_mpirun_started() {
     why=$(cat "$scratch/err.0")
     grep -q 'MPI knows of 1 ranks, and the job has 2: start them by the mpirun of this MPI' "$scratch/err.0"
 }
+# One rank needs no mpirun: its library may start a daemon that keeps files, and tidies up when the rank has ended.
+leaves_no_files_of_a_rank_alone() {
+    mkdir "$scratch/temporary" || return 1
+    TMPDIR=$scratch/temporary run 0 bench barrier -n 1 --backend mpi --seconds 0 --iters 1 -w 0 || return 1
+    why="left: $(find "$scratch/temporary" -mindepth 1)"
+    [ "$why" = 'left: ' ]
+}
 ends_with_the_status_of_a_rank() {
     run 3 run -n 2 --backend mpi -- sh -c 'exit 3'
 }
@@ -63,7 +70,7 @@ mpirun=$(sed -n 's/^probed_mpirun := //p' "$build/probes.mk")
 many=$("$mpirun" --version | grep -qE 'Open MPI|OpenRTE|open-mpi' && echo --oversubscribe --allow-run-as-root)
 subject=("$commlab")
 check_each times_what_is_the_library_s_own runs_a_lab is_started_by_its_user_s_mpirun \
-    says_what_it_needs_of_ranks_that_no_mpirun_started ends_with_the_status_of_a_rank
+    says_what_it_needs_of_ranks_that_no_mpirun_started leaves_no_files_of_a_rank_alone ends_with_the_status_of_a_rank
 
 # The same with the other MPI, if it is there: the plugin alone is built anew.
 if [ -z "$many" ] || ! command -v mpicc.mpich >/dev/null; then

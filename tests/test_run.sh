@@ -22,6 +22,21 @@ gives_rank_0_our_input() {
 }
 hands_on_timeout() { run 0 -n 1 --timeout 5s -- sh -c 'echo $CLAB_TIMEOUT' && has out '5s\n'; }
 
+# left SIGNAL-HANDLER: a rank that ends well leaves a process with that handler of SIGTERM, whose number is in $scratch/left.
+left() {
+    rm -f "$scratch/left"
+    run 0 -n 1 -- sh -c '(trap "$1" TERM; echo $(exec sh -c "echo \$PPID") >"$0.tmp"; mv "$0.tmp" "$0"; while :; do sleep 0.02; done) &
+        until [ -e "$0" ]; do sleep 0.02; done' "$scratch/left" "$1"
+}
+lets_what_ranks_leave_tidy_up() {
+    left "sleep 0.2; echo tidied >'$scratch/tidied'; exit" && why='it was killed before' && [ -e "$scratch/tidied" ]
+}
+ends_what_does_not_listen() {
+    local start=$SECONDS
+    left '' && why="$((SECONDS - start)) s, or process $(cat "$scratch/left") is left" &&
+        [ $((SECONDS - start)) -le 5 ] && ! kill -0 "$(cat "$scratch/left")" 2>/dev/null
+}
+
 refuses_no_program() { refuses 2 'which program?' -n 2; }
 refuses_no_ranks() { refuses 2 "-n '0'" -n 0 true && refuses 2 "-n '-1'" -n -1 true; }
 refuses_too_many_ranks() { refuses 2 "-n '1025'" -n 1025 true; }
@@ -34,7 +49,7 @@ refuses_unknown_options() { run 2 --no-such-option true; }
 
 check_each runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by_rank leaves_options_to_the_program \
     ends_with_the_status_of_a_rank ends_with_the_signal_of_a_rank names_the_rank_that_failed gives_rank_0_our_input \
-    hands_on_timeout refuses_no_program refuses_no_ranks refuses_too_many_ranks refuses_ranks_that_are_no_number \
+    hands_on_timeout lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks refuses_too_many_ranks refuses_ranks_that_are_no_number \
     refuses_unknown_backends refuses_bad_timeouts refuses_missing_programs refuses_files_that_can_not_be_run \
     refuses_unknown_options
 exit $failed

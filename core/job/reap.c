@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 pid_t process_parent(const char *stat)
@@ -105,6 +107,22 @@ static bool has_children(void)
 {
     siginfo_t info;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void children_ask_to_end(double seconds)
+{
+    const struct timespec nap = {0, 2000000};
+    const double deadline = clab_now() + seconds;
+    pid_t *pids = NULL, ended;
+    int count = 0;
+    if (!has_children() || children_list(&pids, &count) != CLAB_OK)
+        return;
+    for (int i = 0; i < count; i++)
+        kill(pids[i], SIGTERM);
+    free(pids);
+    while ((ended = waitpid(-1, NULL, WNOHANG)) >= 0 && clab_now() < deadline)
+        if (ended == 0)
+            nanosleep(&nap, NULL);
 }
 
 void children_end(const pid_t *spared, int count)

@@ -28,6 +28,7 @@
 #include "comm/flight_dump.h"
 #include "job/relay.h"
 
+#define TIDYING   1.0 // seconds for what ranks that ended well have left running
 #define NOTICE    1.0 // seconds for survivors to report CLAB_EPEER by themselves, where cores are busy, too
 #define LONG_WAIT 1.0 // after which who interrupts a job may want to know for what it waits
 
@@ -398,6 +399,8 @@ int supervise(struct run *run)
     while (watch.running > 0 || !watch.is_over)
         step(&watch);
     settle_blame(&watch);
+    if (watch.status == 0)
+        children_ask_to_end(TIDYING);
     children_end(NULL, 0);
     if (watch.cut_short)
         report_flight(run);
