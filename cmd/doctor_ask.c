@@ -26,6 +26,7 @@
 
 enum { MOST_BYTES = 1 << 20 };
 static const char end_mark = 'E';
+static const double tidying = 2; // s
 
 // ---- the child -----------------------------------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ static _Noreturn void run_child(struct doctor *doctor, pid_t parent, void (*ask)
     doctor_tell(doctor);
     if (write(doctor->pipe, &end_mark, 1) != 1)
         _exit(EXIT_FAILURE);
-    _exit(EXIT_SUCCESS); // without handlers of libraries, which may hang
+    exit(EXIT_SUCCESS); // by handlers of libraries, which tidy up, or hang: the parent has its answer
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------
@@ -112,18 +113,32 @@ static double shortened(double seconds)
     return told && clab_parse_seconds(told, &most) == CLAB_OK && most > 0 && most < seconds ? most : seconds;
 }
 
-// End the child's group. *status_p: as of waitpid, 0 where the kernel holds it.
-static void end(pid_t pid, int *status_p)
+// Wait for up to `seconds` until the child has ended. *status_p: as of waitpid. Whether it has
+static bool has_ended(pid_t pid, double seconds, int *status_p)
 {
     const struct timespec nap = {0, 2000000};
-    const double deadline = clab_now() + 1;
-    *status_p = 0;
-    pid_t ended = waitpid(pid, status_p, WNOHANG);
-    kill(-pid, SIGKILL);
-    while (ended == 0 && clab_now() < deadline) {
+    const double deadline = clab_now() + seconds;
+    while (waitpid(pid, status_p, WNOHANG) == 0) {
+        if (clab_now() >= deadline)
+            return false;
         nanosleep(&nap, NULL);
-        ended = waitpid(pid, status_p, WNOHANG);
     }
+    return true;
+}
+
+// End the child's group, once what libraries have started has had the time to remove its files (Open MPI's daemon, in
+// TMPDIR). *status_p: as of waitpid, 0 where the kernel holds the child.
+static void end(pid_t pid, bool done, int *status_p)
+{
+    const struct timespec nap = {0, 2000000};
+    const double deadline = clab_now() + tidying;
+    *status_p = 0;
+    bool ended = has_ended(pid, done ? tidying : 0, status_p);
+    while (done && ended && kill(-pid, 0) == 0 && clab_now() < deadline)
+        nanosleep(&nap, NULL);
+    kill(-pid, SIGKILL);
+    if (!ended)
+        has_ended(pid, 1, status_p);
 }
 
 bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (*ask)(struct doctor *, const void *of),
@@ -151,7 +166,7 @@ bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (
     const bool done = text && take(doctor, text, bytes);
     free(text);
     if (pid > 0)
-        end(pid, &status);
+        end(pid, done, &status);
     if (!done && late)
         doctor_add(doctor, DOCTOR_BROKEN, topic, "no answer within %g s", seconds);
     else if (!done && pid > 0 && WIFSIGNALED(status))

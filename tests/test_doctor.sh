@@ -64,6 +64,13 @@ lists_each_backend() {
         grep -qE "^  (ok|missing|broken) +$name: " "$scratch/out" || return 1
     done
 }
+# Of no library that was asked, either.
+leaves_no_files() {
+    mkdir "$scratch/temporary" || return 1
+    TMPDIR=$scratch/temporary run 0 || return 1
+    why="left: $(find "$scratch/temporary" -mindepth 1)"
+    [ "$why" = 'left: ' ]
+}
 stays_within_120_columns() {
     with NCCL_DEBUG_SUBSYS=FOO NCCL_ALGO="$(printf 'x%.0s' {1..300})" NCCL_P2P_DISABLE=1 -- run 0 || return 1
     why=$(awk 'length > 120' "$scratch/out")
@@ -311,7 +318,7 @@ if has_no_nvidia; then
 else
     skip 'this machine has an NVIDIA driver' says_what_a_machine_without_a_gpu_lacks
 fi
-check_each says_of_each_library_what_its_probe_says lists_each_backend stays_within_120_columns tries_no_backend_within_a_job
+check_each says_of_each_library_what_its_probe_says lists_each_backend leaves_no_files stays_within_120_columns tries_no_backend_within_a_job
 if command -v python3 >/dev/null; then
     check_with jansson says_json
 else
