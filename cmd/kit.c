@@ -5,19 +5,19 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
-
-extern char **environ;
+#include "child.h"
 
 static bool is_folder(const char *folder, const char *name)
 {
@@ -112,20 +112,15 @@ int kit_figure_path(const char *file, char **path_p)
 
 // ---- gnuplot -------------------------------------------------------------------------------------------------
 
-// argv[0] is looked up on the PATH.  *status_p: as of waitpid
-static int run(char **argv, const char *folder, int *status_p)
+enum { NOT_THERE = 127, NOT_STARTED = 126 };
+
+// In a child: become argv[0], which is looked up on the PATH, in `folder`. It ends with `parent`, however that ends.
+static _Noreturn void become(char **argv, const char *folder, pid_t parent)
 {
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return ENOMEM;
-    int err = posix_spawn_file_actions_addchdir_np(&actions, folder);
-    if (!err)
-        err = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    while (!err && waitpid(pid, status_p, 0) < 0)
-        err = errno == EINTR ? 0 : errno;
-    return err;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == parent && chdir(folder) == 0)
+        execvp(argv[0], argv);
+    _exit(errno == ENOENT ? NOT_THERE : NOT_STARTED);
 }
 
 // text with "'" doubled, as gnuplot's quotes want it
@@ -149,13 +144,18 @@ static int run_gnuplot(const char *root, const char *script, const char *csv, co
     snprintf(variables, sizeof variables, "csv = '%s'; out = '%s'", data, figure);
     char *argv[] = {"gnuplot", "-e", variables, (char *)script, NULL};
     setenv("LC_ALL", "C.UTF-8", 1); // in a plain C locale gnuplot complains of every sign beyond ASCII
-    int err = run(argv, root, &status);
-    if (err == ENOENT) {
+    const pid_t parent = getpid(), pid = child_fork();
+    if (pid == 0)
+        become(argv, root, parent);
+    CLAB_TRY(pid < 0 ? CLAB_ESYS : child_wait(pid, &status));
+    if (child_ended_by())
+        return CLAB_EPEER;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_THERE) {
         clab_error("no gnuplot here, so nothing is drawn; install gnuplot-nox (Debian) or gnuplot, and run this again");
         return CLAB_EUNSUPPORTED;
     }
-    if (err || status != 0) {
-        clab_error("gnuplot failed on %s with the data %s%s%s", script, csv, err ? ": " : "", err ? strerror(err) : "");
+    if (status != 0) {
+        clab_error("gnuplot failed on %s with the data %s", script, csv);
         return CLAB_EIO;
     }
     return CLAB_OK;

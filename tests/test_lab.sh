@@ -429,6 +429,28 @@ report_leaves_no_folder_when_it_is_ended() {
     leaves_no_folder "$commlab" report --results "$scratch/results" --output "$scratch/page4"
 }
 
+# Nor who draws: a gnuplot that takes its time.
+report_leaves_no_gnuplot_when_it_is_ended() {
+    local report gnuplot i
+    mkdir -p "$scratch/slow" && printf '#!/bin/sh\necho $$ >%s.tmp\nmv %s.tmp %s\nexec sleep 60\n' \
+        "$scratch/drawing"{,,} >"$scratch/slow/gnuplot" && chmod +x "$scratch/slow/gnuplot" || return 1
+    PATH=$scratch/slow:$PATH "$commlab" report --results "$scratch/results" --output "$scratch/page5" \
+        >"$scratch/out" 2>"$scratch/err" &
+    report=$!
+    why='no gnuplot was started' && appears "$scratch/drawing" && kill -TERM $report || return 1
+    { wait $report; } 2>/dev/null
+    why="status $?, not 143: $(cat "$scratch/err")"
+    [[ $why == 'status 143,'* ]] || return 1
+    gnuplot=$(cat "$scratch/drawing")
+    for ((i = 0; i < 200; i++)); do
+        grep -q '^State:\s[^Z]' "/proc/$gnuplot/status" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    why="gnuplot $gnuplot is left"
+    kill $gnuplot
+    return 1
+}
+
 reports_nothing_without_results() {
     run 1 "$commlab" report --results "$scratch/empty" --output "$scratch/page2" && why="$(cat "$scratch/err")" &&
         grep -q 'make plot' "$scratch/err" && [ ! -e "$scratch/page2/index.html" ]
@@ -481,7 +503,7 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended ends_between_programs \
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
     has_at_most_120_columns judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws \
-    report_leaves_no_folder_when_it_is_ended reports_nothing_without_results \
+    report_leaves_no_folder_when_it_is_ended report_leaves_no_gnuplot_when_it_is_ended reports_nothing_without_results \
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
 for folder in labs/[0-9][0-9]-*; do
