@@ -27,10 +27,14 @@ static void pass_on(int signo)
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { NSIGNALS = sizeof signals / sizeof *signals };
 
+// What our caller ignores, as nohup(1) does hangups, stays ignored, here and in children.
 static void take_signals(void (*handler)(int))
 {
-    for (int i = 0; i < NSIGNALS; i++)
-        signal(signals[i], handler);
+    for (int i = 0; i < NSIGNALS; i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            signal(signals[i], handler);
+    }
 }
 
 void child_watch(void)

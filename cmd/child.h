@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
-// From here on signals that would end us are noted, and passed on to the child.
+// From here on signals that would end us are noted, and passed on to the child; those that are ignored stay so.
 void child_watch(void);
 // As before; returns the signal that came meanwhile, or 0.
 int child_unwatch(void);

@@ -126,6 +126,22 @@ leaves_out_a_backend_that_is_missing() {
 leaves_no_folder_when_it_is_ended() {
     with_plugins leaves_no_folder "$commlab" bench -n 2 -b 8 -e 8 --seconds 20s --backend shm,twin
 }
+# As under nohup.
+goes_on_after_a_hangup_that_is_ignored() {
+    local pid folder=$scratch/hangup i
+    mkdir "$folder"
+    (trap '' HUP && CLAB_BACKENDS=$scratch/backends TMPDIR=$folder exec "$commlab" bench $quick --backend shm,twin) \
+        >"$scratch/out" 2>"$scratch/err" </dev/null &
+    pid=$!
+    for ((i = 0; i < 3000; i++)); do
+        [ -z "$(ls "$folder")" ] || break
+        sleep 0.01
+    done
+    kill -HUP $pid
+    { wait $pid; } 2>/dev/null
+    why="status $?: $(cat "$scratch/err")"
+    [[ $why == 'status 0:'* ]] && grep -q '^# allreduce' "$scratch/out" && rmdir "$folder"
+}
 names_the_folder_that_it_can_not_use() {
     local long
     long=/tmp/$(printf 'x%.0s' {1..5000})
@@ -140,7 +156,7 @@ fails_where_no_backend_is_there() {
 
 subject=("$commlab")
 check_each puts_several_backends_into_one_table leaves_out_a_backend_that_is_missing fails_where_no_backend_is_there \
-    leaves_no_folder_when_it_is_ended names_the_folder_that_it_can_not_use
+    leaves_no_folder_when_it_is_ended goes_on_after_a_hangup_that_is_ignored names_the_folder_that_it_can_not_use
 check_each loads_a_plugin says_once_that_no_rank_can_join loads_a_plugin_into_a_lab exports_to_plugins_what_they_need \
     names_plugins_among_what_there_is says_how_to_get_a_plugin_that_is_missing refuses_a_plugin_of_another_version \
     refuses_a_plugin_by_another_name refuses_what_is_no_plugin refuses_a_plugin_whose_library_is_missing \
