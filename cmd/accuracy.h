@@ -7,8 +7,8 @@
 // - accuracy_judge.c  errors, corrections, noise, choices: pure functions of rows.
 // - accuracy_report.c the tables, and the file that the figure is drawn from.
 //
-// What is fitted: parameters of messages, copies and reductions, by `commlab fit`, which runs no collective. What is held
-// out, and how errors are counted, sim/README.md says.
+// What is fitted: parameters of messages, copies and reductions, by `commlab fit`, which runs no collective. What is
+// held out, and how errors are counted, sim/README.md says.
 #pragma once
 
 #include "bench.h"
@@ -70,8 +70,9 @@ bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net
 
 // Whether it is worth measuring again: it was disturbed, or a core was slower than when `net` was fitted.
 bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *net);
-// Which of two measurements of a row counts, by what was seen beside them alone: the one whose cores were in a place that
-// `net` describes; else the steady one; else the one whose cores were faster by themselves; else the narrower interval.
+// Which of two measurements of a row counts, by what was seen beside them alone: the one whose cores were in a place
+// that `net` describes; else the steady one; else the one whose cores were faster by themselves; else the narrower
+// interval.
 bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row *b, const struct clab_net *net);
 
 struct accuracy_figures {
@@ -108,7 +109,7 @@ struct accuracy_plan {
 };
 
 // Fit, and measure all collectives by all algorithms at powers of two from 8 bytes on. *net_p is freed by the caller.
-//   errors: CLAB_EUNSUPPORTED (this machine has no such backend), CLAB_EINVAL, CLAB_EPEER (a job failed), CLAB_ENOMEM, ...
+//   errors: CLAB_EUNSUPPORTED (this machine has no such backend), CLAB_EINVAL, CLAB_EPEER (a job failed), CLAB_ENOMEM
 int accuracy_sweep(const struct accuracy_plan *plan, struct accuracy_rows *rows_p, struct clab_net **net_p);
 
 // ---- accuracy_report.c ---------------------------------------------------------------------------------------

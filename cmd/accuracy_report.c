@@ -176,7 +176,8 @@ static int print_whole(const struct accuracy_rows *rows, const struct clab_net *
         "# disturbed: %d of %d rows, whose interval is wider than +-5 %%, or whose cores were where none was fitted\n",
         disturbed, rows->n);
     printf(
-        "# corrected: by what the same algorithm was off at kept sizes. That is fitted to collectives, all else is not\n");
+        "# corrected: by what the same algorithm was off at kept sizes. That is fitted to collectives, all else is "
+        "not\n");
     return CLAB_OK;
 }
 

@@ -4,7 +4,7 @@
 // - A size is a bench of its own, a child of ours, so that algorithms which compete are measured within seconds of each
 //   other. Fit and benches are the subcommands that users run.
 // - A size of which a quarter of the rows was slowed by others is measured once more, when all others of the round have
-//   been: what disturbs it comes and goes. Which of both counts is decided by what was seen beside them, not by the time.
+//   been: what disturbs it comes and goes. Which of both counts is decided by what was seen beside, not by the time.
 // - Where a round is behind the last one of the same row, both saw the machine as it was: their distance is the noise.
 
 #include "accuracy.h"

@@ -2,9 +2,9 @@
 // From samples to profiles.
 //
 // A virtual machine's cores are moved about (line.h). Samples of shared memory are sorted by where the cores were; of a
-// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If there
-// were several places, and every probe was made in two of them, there are two profiles, of which the first names the
-// second. Wires have one.
+// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If
+// there were several places, and every probe was made in two of them, there are two profiles, of which the first names
+// the second. Wires have one.
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static int nearest_of(const struct fit_record *record, double mark, int task)
     return nearest;
 }
 
-// Which samples of a task count, of one placement: those beside which the cores were at their fastest, if there are any.
+// Which samples of a task count, of one placement: those beside which cores were at their fastest, if there are any.
 enum counts { THE_NEAREST, ALL_THERE, THE_FASTEST };
 
 static enum counts counts_of(const struct fit_record *record, const struct clab_placements *all, int which,

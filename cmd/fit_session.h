@@ -39,5 +39,6 @@ void fit_record_free(struct fit_record *record);
 // quantile in seconds, since the least may be a freak that no other sample is near.  errors: CLAB_ENOMEM
 int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p);
 
-// Write the samples, estimate, write the profile or both, and say so; rank 0's.  errors: CLAB_EINVAL, CLAB_ENOMEM, CLAB_EIO
+// Write the samples, estimate, write the profile or both, and say so; rank 0's.
+//   errors: CLAB_EINVAL, CLAB_ENOMEM, CLAB_EIO
 int fit_report(const struct fit_session *session, const struct fit_record *record);

@@ -23,7 +23,8 @@ typedef void fit_turn(struct fit_ranks *ranks, size_t bytes);
 
 // Without messages: a call that has no stage, one whose stages are empty; a copy by rank 0, by both.
 fit_turn fit_turn_call, fit_turn_stages, fit_turn_copy, fit_turn_copy_both;
-// z = z + z, which touches no other memory than what is then sent, by rank 0, by both; and then z is sent to rank 1, or by both.
+// z = z + z, which touches no other memory than what is then sent, by rank 0, by both; and then z is sent to rank 1, or
+// by both.
 fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exchange_summed;
 // Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; a message on each lane; a few in a row.
 fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_stream;

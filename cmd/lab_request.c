@@ -48,9 +48,10 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Run the programs before and after of lab NN in pairs, and set beside each measured quantity what was predicted of it.\v"
-    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-BACKEND-NET-RANKS; NET is the network that predicts: "
-    "the emulated one, or machine, what commlab fit wrote. `all` runs every lab there is, one by one.\n\n"
+    "Run the programs before and after of lab NN in pairs, and set beside each measured quantity what was predicted of "
+    "it.\v"
+    "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-BACKEND-NET-RANKS; NET is the network that "
+    "predicts: the emulated one, or machine, what commlab fit wrote. `all` runs every lab there is, one by one.\n\n"
     "Example: ./commlab lab 07 -n 2 --emulate 1gbe";
 
 static error_t take_number(const char *option, const char *text, int high, int *value_p)

@@ -37,8 +37,8 @@ static const char doc[] =
     "Show what NCCL's own model says of every algorithm and protocol, and which it takes.\v"
     "It ranks algorithms for NCCL's tuner; it is no prediction of a time: `commlab sim` gives those. Channels and the "
     "bandwidth of a channel are what NCCL's search found: give them, or a log made with NCCL_DEBUG=INFO "
-    "NCCL_DEBUG_SUBSYS=TUNING,GRAPH. `commlab tune` makes a table of better choices of what was measured, for the plugin "
-    "that NCCL loads.";
+    "NCCL_DEBUG_SUBSYS=TUNING,GRAPH. `commlab tune` makes a table of better choices of what was measured, for the "
+    "plugin that NCCL loads.";
 
 struct request {
     enum clab_collective collective;

@@ -194,8 +194,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Draw what every rank does in an algorithm, and what its chunks are made of. Without ALGORITHM: list all of them.\v"
-    "Time is counted in rounds: every message takes one, and a rank sends and hears one at a time. n is the bytes of the "
-    "collective's whole buffer.";
+    "Time is counted in rounds: every message takes one, and a rank sends and hears one at a time. n is the bytes of "
+    "the collective's whole buffer.";
 
 static void refuse(const char *option, const char *text, const char *wanted)
 {

@@ -59,8 +59,8 @@ static const struct argp_option argp_options[] = {
     {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
     {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
     {"engine", KEY_ENGINE, "NAME", 0,
-     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks stand "
-     "for all) or events (full, with shared links and cores) (auto)",
+     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks "
+     "stand for all) or events (full, with shared links and cores) (auto)",
      2},
     {"force", KEY_FORCE, NULL, 0, "simulate more than 50 million messages, too, however long that takes", 2},
     {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
@@ -80,8 +80,8 @@ static const struct argp_option argp_options[] = {
 static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
-    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait; with --why, "
-    "they are those of the critical path, at its end.";
+    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and "
+    "wait; with --why, they are those of the critical path, at its end.";
 
 // ---- the command line ----------------------------------------------------------------------------------------
 

@@ -22,11 +22,11 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Check trace files, say what each process did, and put several into one.\v"
-    "`commlab bench --trace m.json`, CLAB_TRACE=m.json with any program, and `commlab sim --trace s.json` write them; so does NCCL, with "
-    "NCCL_PROFILER_PLUGIN=build/backends/libnccl-profiler-commlab.so CLAB_NCCL_TRACE=n.json. "
-    "Each begins at 0. `commlab trace m.json s.json -o both.json` puts rank 0 simulated below rank 0 measured; look at "
-    "it with https://ui.perfetto.dev, which reads it in the browser; otherData.files[] has what each said of itself. Exposed is what no compute span covers "
-    "(clab_span_begin); overlap is the rest of the communication.";
+    "`commlab bench --trace m.json`, CLAB_TRACE=m.json with any program, and `commlab sim --trace s.json` write them; "
+    "so does NCCL, with NCCL_PROFILER_PLUGIN=build/backends/libnccl-profiler-commlab.so CLAB_NCCL_TRACE=n.json. Each "
+    "begins at 0. `commlab trace m.json s.json -o both.json` puts rank 0 simulated below rank 0 measured; look at it "
+    "with https://ui.perfetto.dev, which reads it in the browser; otherData.files[] has what each said of itself. "
+    "Exposed is what no compute span covers (clab_span_begin); overlap is the rest of the communication.";
 
 struct request {
     const char *files[FILES_AT_MOST], *output;

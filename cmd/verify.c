@@ -235,9 +235,9 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Prove that algorithms (all, unless named) compute their collectives and cost what they claim.\v"
-    "Each schedule is replayed for every number of ranks and every root on sets of contributors instead of numbers, with "
-    "messages matched as rendezvous, so that a proof holds for every count, type and operation, and buffering hides no "
-    "deadlock. n is the bytes of the collective's whole buffer. The exit status is 1 if anything is flawed.";
+    "Each schedule is replayed for every number of ranks and every root on sets of contributors instead of numbers, "
+    "with messages matched as rendezvous, so that a proof holds for every count, type and operation, and buffering "
+    "hides no deadlock. n is the bytes of the collective's whole buffer. The exit status is 1 if anything is flawed.";
 
 static int parse_ranks(const char *text, struct arguments *arguments)
 {

@@ -76,7 +76,7 @@ int clab_copy(struct clab_job *job, void *out, const void *in, size_t bytes);
 // Each byte becomes `byte`: 0 for zeros, 0xff for NaN.
 //   errors: CLAB_EINVAL (no memory of clab_alloc); those of clab_copy
 int clab_set(struct clab_job *job, void *memory, int byte, size_t bytes);
-// out[i] = out[i] (op) in[i].  in, out: (count); in virtual time it is the program that says what that took (clab_compute)
+// out[i] = out[i] (op) in[i].  in, out: (count); in virtual time the program says what that took (clab_compute)
 //   errors: CLAB_EINVAL (type; op, which is not CLAB_AVG; no memory of clab_alloc); those of clab_copy
 //   source: MPI_Reduce_local
 int clab_reduce_local(struct clab_job *job, const void *in, void *out, size_t count, enum clab_type type,

@@ -2,8 +2,9 @@
 // What can go on: (rank, lane) pairs, rank * lanes + lane, each at most once.
 // - With one lane, ranks may run in any order, since a rank's clock depends on messages only: last in, first out, so
 //   that what was just written is read while it is in the caches.
-// - Where lanes share a rank's core, the order in which they get it matters: the earliest first, and of those at the same
-//   time the lowest, however they came: the answer is the same each time, and from a schedule that is written otherwise.
+// - Where lanes share a rank's core, the order in which they get it matters: the earliest first, and of those at the
+//   same time the lowest, however they came: the answer is the same each time, and from a schedule that is written
+//   otherwise.
 // - By time it is a radix heap: nothing comes that is earlier than what left last (what does goes next), so that lists
 //   by the highest bit in which a time differs from that are enough. An item moves to a lower list a few times, and is
 //   compared with few others.

@@ -81,8 +81,8 @@ struct clab_placements {
     double mark[CLAB_FIT_PLACEMENTS]; // the median of their samples; the commonest first
 };
 
-// Tell placements apart by the marks that were measured beside samples, all > 0: the most that lie within a factor of two
-// are one, of the others likewise, if they are at least a tenth of all.
+// Tell placements apart by the marks that were measured beside samples, all > 0: the most that lie within a factor of
+// two are one, of the others likewise, if they are at least a tenth of all.
 //   errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
 int clab_fit_placements(const double *marks, int n, struct clab_placements *placements_p);
 

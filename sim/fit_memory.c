@@ -8,8 +8,8 @@
 //     a pull                  half a round trip + latency          + m * pull
 //     a message on lanes      a message in a stream + lane
 //
-// Streams and exchanges are of a program that calls: there is an empty call after each message, which is taken off. Back
-// to back, a core fetches the next line while it reads the one before.
+// Streams and exchanges are of a program that calls: there is an empty call after each message, which is taken off.
+// Back to back, a core fetches the next line while it reads the one before.
 
 #include "fit_inside.h"
 
@@ -104,8 +104,8 @@ static double pull_of(struct fit_round *r, const struct clab_segment *s, enum cl
     return per_byte(s, sample, sample->seconds, touch == CLAB_FRESH && load == CLAB_ALONE);
 }
 
-// A peer's sums, less the time that they take where nobody reads them: what the sum must take back counts as the pull's.
-// It is dearer than a copy's where caches are full, and fresh data is priced as the dearer of both.
+// A peer's sums, less the time that they take where nobody reads them: what the sum must take back counts as the
+// pull's. It is dearer than a copy's where caches are full, and fresh data is priced as the dearer of both.
 static double pull_of_sums(struct fit_round *r, const struct clab_segment *s, size_t level, enum clab_load load)
 {
     const struct clab_sample *sum = fit_find(r, CLAB_PROBE_SUM, level, CLAB_KEPT, load);

@@ -7,14 +7,14 @@
 //     a message in a stream       gap + m * gap_send, or o_send, or o_recv, if they are more
 //     an exchange                 half a round trip + o_both + m * gap_both
 //
-// Between hosts the wire is what costs, a byte of every message the same. A token bucket lets the first of them go ahead
-// of their turn, so that large messages gain a `burst` of time; where they lose time instead, it is the latency of those
-// that wait for their receiver.
+// Between hosts the wire is what costs, a byte of every message the same. A token bucket lets the first of them go
+// ahead of their turn, so that large messages gain a `burst` of time; where they lose time instead, it is the latency
+// of those that wait for their receiver.
 //
 // Within a host there is no wire, and what a byte costs changes with the size, as caches and protocols do: there is a
 // segment for each range of sizes. Where a core moves all bytes, one after the other (CLAB_PORT_CORE):
 //
-//     half a round trip           o_send + latency + o_recv + m * gap_send      the receiver takes what is still coming,
+//     half a round trip           o_send + latency + o_recv + m * gap_send      the receiver takes what still comes,
 //     an exchange                 the same + o_both + m * gap_recv              but not while it sends itself
 //
 // Copies and sums are the cores' own, whatever the wire.

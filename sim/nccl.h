@@ -81,7 +81,7 @@ struct clab_nccl_costs {
 const char *clab_nccl_algorithm_name(enum clab_nccl_algorithm algorithm); // as in NCCL_ALGO
 const char *clab_nccl_protocol_name(enum clab_nccl_protocol protocol);    // as in NCCL_PROTO
 
-// The constants of `version` ("2.30.7"; NULL: the newest), or NULL.  All versions are in clab_nccl_versions, newest first.
+// The constants of `version` ("2.30.7"; NULL: the newest), or NULL.  All are in clab_nccl_versions, newest first.
 const struct clab_nccl_tables *clab_nccl_tables_find(const char *version);
 extern const struct clab_nccl_tables *const clab_nccl_versions[]; // ended by NULL
 

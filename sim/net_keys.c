@@ -13,9 +13,11 @@
 #define LINK(name, kind, required)            {"link", #name, kind, required, offsetof(struct clab_link, name), 0}
 #define SEGMENT(name, kind, required)         {"segment", #name, kind, required, offsetof(struct clab_segment, name), 0}
 #define TIER(name, kind, required)            {"tier", #name, kind, required, offsetof(struct clab_link, name), 0}
-#define TOPOLOGY(name, kind)                  {"topology", #name, kind, false, offsetof(struct clab_net, topology.name), 0}
+#define TOPOLOGY(name, kind) \
+    {"topology", #name, kind, false, offsetof(struct clab_net, topology.name), 0}
 #define REDUCER(name, kind)                   {"reducer", #name, kind, true, offsetof(struct clab_net, reducer.name), 0}
-#define COMPUTE(name, kind, required, member) {"compute", name, kind, required, offsetof(struct clab_net, compute.member), 0}
+#define COMPUTE(name, kind, required, member) \
+    {"compute", name, kind, required, offsetof(struct clab_net, compute.member), 0}
 #define LEVEL(name, required, member)                                                             \
     {"level", name, NET_PER_BYTE, required, offsetof(struct clab_level, member[CLAB_ALONE]), 0}, \
     {"level", name "_both", NET_PER_BYTE, required, offsetof(struct clab_level, member[CLAB_BOTH]), 0}

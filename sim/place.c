@@ -8,8 +8,8 @@
 //   there what no longer fits the writer's own; those that are far do not, and wait for every line that is in any cache
 //   of the other, which holds less of a message the larger it is.
 // - In the same place a core may still be slower, while its other half or its clock is someone else's: then all that it
-//   does takes longer: calls up to 1.7 times as long, as empty calls are seen to; messages, most of which is waiting for
-//   lines, and work on memory 1.2 times as long, as the line is.
+//   does takes longer: calls up to 1.7 times as long, as empty calls are seen to; messages, most of which is waiting
+//   for lines, and work on memory 1.2 times as long, as the line is.
 //
 // Scaled figures are a makeshift: between measured placements of one machine they were right within a third or so.
 
@@ -140,8 +140,8 @@ static double between(double factor, double most)
 
 // ---- two halves of one core ------------------------------------------------------------------------------------
 
-// They share its caches, so that nothing waits for lines, and its time, so that two at work take twice as long. Both are
-// busy then: of what was seen of a line, more is calls, and less is the way.
+// They share its caches, so that nothing waits for lines, and its time, so that two at work take twice as long. Both
+// are busy then: of what was seen of a line, more is calls, and less is the way.
 static void join_level(struct clab_level *l)
 {
     l->copy[CLAB_BOTH] = fmax(l->copy[CLAB_BOTH], 2 * l->copy[CLAB_ALONE]);

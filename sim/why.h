@@ -48,7 +48,8 @@ const char *clab_why_ranks(const struct clab_why *why, const struct clab_why_row
 // What shortens it most, of: half the latency, or half the cost of a byte, of a link that the path passes; half the
 // cost of copies, of reductions, of a core's overhead; no stragglers, no computing; links that are not shared. Each is
 // priced anew, by the engine that `options` asks for.
-//   out:    text, such as "halving beta of inter"; *saves_p, a fraction of the time; both unset with false: nothing helps
+//   out:    text, such as "halving beta of inter"; *saves_p, a fraction of the time; both unset with false: nothing
+//   helps
 //   errors: those of clab_sim_run
 int clab_why_remedy(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                     const struct clab_net *net, const struct clab_sim_options *options, const struct clab_why *why,

@@ -63,7 +63,8 @@ static void test_claim_off_by_one_in_any_field_is_rejected(void **state)
 static void test_found_costs_are_those_of_the_textbook(void **state)
 {
     (void)state;
-    const struct clab_problem ring = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL}, chain = {CLAB_BROADCAST, 5, 3, 3, 0, 0, NULL};
+    const struct clab_problem ring = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL};
+    const struct clab_problem chain = {CLAB_BROADCAST, 5, 3, 3, 0, 0, NULL};
     struct clab_verdict v;
     assert_int_equal(clab_verify(verifier, &ring, clab_algorithm_find(CLAB_ALLREDUCE, "ring"), &v), CLAB_OK);
     assert_int_equal(v.found.rounds, 6);

@@ -169,8 +169,8 @@ static int be_rank(const char *file, size_t large)
     return entered == MAP_FAILED ? NOT_OPENED : run_rank(large);
 }
 
-// Of the backends that are named (nccl, or nccl:2: with two ranks), or else of all that are built in: plugins have their
-// own tests. Or, by `--rank FILE COUNT`, as a rank, with COUNT for a large count.
+// Of the backends that are named (nccl, or nccl:2: with two ranks), or else of all that are built in: plugins have
+// their own tests. Or, by `--rank FILE COUNT`, as a rank, with COUNT for a large count.
 int main(int argc, char **argv)
 {
     static struct CMUnitTest tests[MAX_TESTS];

@@ -292,7 +292,8 @@ static void test_goal_of_two_ranks_is_as_written_by_hand(void **state)
     assert_int_equal(fclose(out), 0);
     assert_string_equal(strstr(text, "num_ranks"),
                         "num_ranks 2\n\n"
-                        "rank 0 {\nl1: recv 40b from 1 tag 0\nl2: calc 20\nl2 requires l1\nl3: calc 0\nl3 requires l2\n}\n\n"
+                        "rank 0 {\nl1: recv 40b from 1 tag 0\nl2: calc 20\nl2 requires l1\nl3: calc 0\n"
+                        "l3 requires l2\n}\n\n"
                         "rank 1 {\nl1: send 40b to 0 tag 0\nl2: calc 0\nl2 requires l1\n}\n");
     free(text);
 }

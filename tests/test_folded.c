@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Folding: that algorithms are as symmetric as they say, and that the folded engine's answer is the full one's to the bit.
+// Folding: that algorithms are as symmetric as they say, and the folded engine's answer is the full one's to the bit.
 // Takes long.
 
 #include <setjmp.h>

@@ -267,7 +267,9 @@ static void test_a_native_that_is_not_there_is_refused(void **state)
 static void test_a_native_that_never_ends_times_out(void **state)
 {
     (void)state;
-    assert_text_has(run_all(NEVER_ENDS, time_out), "allreduce (native) of 1 float sum, number 0: nothing has moved for 500 ms (CLAB_TIMEOUT): a deadline passed");
+    assert_text_has(run_all(NEVER_ENDS, time_out),
+                    "allreduce (native) of 1 float sum, number 0: nothing has moved for 500 ms (CLAB_TIMEOUT): "
+                    "a deadline passed");
 }
 
 static void test_a_native_that_fails_ends_the_communicator(void **state)

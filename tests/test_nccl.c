@@ -153,9 +153,11 @@ static void test_collectives_without_a_model_are_refused(void **state)
 // ---- the log -------------------------------------------------------------------------------------------------
 
 static const char graphs[] =
-    "gpu01:123:456 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 16, bw 20.000000/19.500000, type NVL/PIX, sameChannels 1\n"
+    "gpu01:123:456 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 16, bw 20.000000/19.500000, type NVL/PIX, "
+    "sameChannels 1\n"
     "gpu01:123:456 [0] NCCL INFO  0 : NET/0-0 GPU/0-0 GPU/1-0 NET/0-0\n"
-    "gpu01:123:456 [0] NCCL INFO Pattern 1, crossNic 0, nChannels 8, bw 40.000000/40.000000, type PHB/PIX, sameChannels 0\n"
+    "gpu01:123:456 [0] NCCL INFO Pattern 1, crossNic 0, nChannels 8, bw 40.000000/40.000000, type PHB/PIX, "
+    "sameChannels 0\n"
     "gpu01:999:999 [1] NCCL INFO Pattern 4, crossNic 0, nChannels 2, bw 1.0/1.0, type SYS/SYS, sameChannels 0\n";
 
 static void test_graphs_are_read_from_a_log(void **state)

@@ -368,7 +368,8 @@ static void test_an_unknown_provider_is_refused(void **state)
 static void test_an_unknown_interface_is_refused(void **state)
 {
     (void)state;
-    assert_refused("CLAB_INTERFACE", "nowhere0", "'nowhere0': no interface of that name or address is up, with a carrier, here");
+    assert_refused("CLAB_INTERFACE", "nowhere0",
+                   "'nowhere0': no interface of that name or address is up, with a carrier, here");
     assert_refused("CLAB_INTERFACE", "203.0.113.77", "'203.0.113.77': no interface of that name or address");
 }
 

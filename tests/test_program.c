@@ -11,12 +11,13 @@
 #include "base/err.h"
 #include "comm/program.h"
 
-static struct clab_program *compile(enum clab_collective collective, const char *algorithm, int nranks, int rank, int lanes,
-                                    bool in_place)
+static struct clab_program *compile(enum clab_collective collective, const char *algorithm, int nranks, int rank,
+                                    int lanes, bool in_place)
 {
     struct clab_problem problem = {.collective = collective, .nranks = nranks, .lanes = lanes, .count = 1000};
     struct clab_program *program;
-    assert_int_equal(clab_program_compile(&problem, clab_algorithm_find(collective, algorithm), rank, in_place, &program), CLAB_OK);
+    assert_int_equal(
+        clab_program_compile(&problem, clab_algorithm_find(collective, algorithm), rank, in_place, &program), CLAB_OK);
     return program;
 }
 
@@ -36,14 +37,15 @@ static size_t scratch_elements(const struct clab_program *program)
     return n;
 }
 
-static void expect(enum clab_collective collective, const char *algorithm, int nranks, bool in_place, int copies, size_t scratch)
+static void expect(enum clab_collective collective, const char *algorithm, int nranks, bool in_place, int copies,
+                   size_t scratch)
 {
     for (int rank = 0; rank < nranks; rank++) {
         struct clab_program *program = compile(collective, algorithm, nranks, rank, 1, in_place);
         if (local_moves(program) != copies || scratch_elements(program) != scratch)
             fail_msg("%s by %s, rank %d of %d: %d copies and %zu elements of scratch, not %d and %zu",
-                     clab_collective_name(collective), algorithm, rank, nranks, local_moves(program), scratch_elements(program),
-                     copies, scratch);
+                     clab_collective_name(collective), algorithm, rank, nranks, local_moves(program),
+                     scratch_elements(program), copies, scratch);
         clab_program_free(program);
     }
 }

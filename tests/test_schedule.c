@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Algorithms on real numbers: an interpreter that shares nothing with the verifier but schedule.h runs every algorithm on
-// arrays of random integers, and the results are compared with sums and copies made directly.
+// Algorithms on real numbers: an interpreter that shares nothing with the verifier but schedule.h runs every algorithm
+// on arrays of random integers, and the results are compared with sums and copies made directly.
 // - P from 1 to 17, every root, counts 0, 1, P-1, P and odd ones, own lanes, one and three.
 // - The interpreter buffers messages and is slow and simple; deadlocks are the verifier's subject.
 
@@ -350,7 +350,8 @@ static void test_chunks_of_all_lanes_tile_the_buffer(void **state)
             }
 }
 
-// Blocks in CLAB_DATA on entry, wanted at the end, and places in `in` and `out`, at rank 1 of three with root 1 and root 2.
+// Blocks in CLAB_DATA on entry, wanted at the end, and places in `in` and `out`, at rank 1 of three with root 1 and
+// root 2.
 static void test_collectives_hold_and_want_what_they_should(void **state)
 {
     (void)state;

@@ -74,8 +74,8 @@ static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600, and pulled by 3600 + 20 +
-    // 500.
+    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600, and pulled by 3600 + 20
+    // + 500.
     assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
     options.busy = true; // in the call before rank 1 has read the sum's place: 9 a byte instead of 7
     assert_true(seconds_of("star", problem, net, options) == 4120 + 2 * 500 + 30);
@@ -236,8 +236,8 @@ static void test_sim_what_comes_early_waits_in_its_socket(void **state)
 {
     (void)state;
     struct clab_net *net = sockets(0);
-    // Binomial gather of 4 x 10 B: 1 and 3 hand over at 10, there at 65 and fetched by 85; 2 sends 20 B from 85 on, which
-    // are there at 170. All that time what 1 sent lay with 0.
+    // Binomial gather of 4 x 10 B: 1 and 3 hand over at 10, there at 65 and fetched by 85; 2 sends 20 B from 85 on,
+    // which are there at 170. All that time what 1 sent lay with 0.
     const struct clab_problem problem = {.collective = CLAB_GATHER, .nranks = 4, .lanes = 1, .count = 10};
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     assert_true(seconds_of("binomial", problem, net, options) == 10 + 25 + 30 + 20 + 10 + 45 + 30 + 20);

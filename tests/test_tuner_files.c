@@ -23,7 +23,8 @@ static void test_words_are_known_as_others_write_them(void **state)
 {
     (void)state;
     use(table_of(
-        "  AllReduce , 1K , 1M , NVLSTree , Simple , 0 , -1 , 8 \r\nreduce_scatter,0,8,CollNetDirect,LL128,-1,1,8,-1\n"));
+        "  AllReduce , 1K , 1M , NVLSTree , Simple , 0 , -1 , 8 \r\n"
+        "reduce_scatter,0,8,CollNetDirect,LL128,-1,1,8,-1\n"));
     void *context = begin(5, 8, 1, take_log);
     assert_answer(ask(context, ALLREDUCE, 1024, 0), NVLS_TREE, SIMPLE, 0);
     assert_answer(ask(context, ALLREDUCE, (1 << 20) + 1, 0), RING, SIMPLE, 0);

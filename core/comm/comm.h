@@ -7,8 +7,8 @@
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
 // - select.c    which algorithm, when nobody says.
-// - conduct.c   the same in virtual time, where one process makes the moves of all and prices them; score.c and play.c are
-//               its; clock.c is what time is.
+// - conduct.c   the same in virtual time, where one process makes the moves of all and prices them; score.c and play.c
+//               are its; clock.c is what time is.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
 // - tape.h      all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.

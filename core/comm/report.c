@@ -19,7 +19,7 @@
 enum { STATUS_USAGE = 2 };
 
 static const char options[] =
-    "  -n RANKS           processes of the job that is started (2); under commlab run, mpirun, srun: what they started\n"
+    "  -n RANKS           processes of the job that is started (2); under commlab run, mpirun, srun: as they started\n"
     "  --backend B        what moves the bytes: shm, ofi, gloo, mpi (shm within a host, ofi among several); or sim\n"
     "  --net NET          of sim: the network whose time it is (dgx-h100); `commlab nets` lists them\n"
     "  --straggle R=F     of sim: rank R computes F times as long\n"

@@ -85,14 +85,16 @@ static void draw_styles(FILE *out)
         out,
         "<style>path{fill:none;stroke:" FAINT "}.r,.p{stroke-width:1.6}.r{stroke:" REDUCED ";marker-end:url(#r)}"
         ".p{stroke:" PLAIN ";stroke-dasharray:6 3;marker-end:url(#p)}"
-        ".rl,.pl{font-size:11px;text-anchor:middle;stroke:#ffffff;stroke-width:3px;paint-order:stroke;stroke-linejoin:round}"
+        ".rl,.pl{font-size:11px;text-anchor:middle;"
+        "stroke:#ffffff;stroke-width:3px;paint-order:stroke;stroke-linejoin:round}"
         ".rl{fill:" REDUCED "}.pl{fill:" PLAIN "}</style>\n<defs>\n");
     const char *const heads[][2] = {{"r", REDUCED}, {"p", PLAIN}};
     for (int i = 0; i < 2; i++)
         fprintf(
             out,
             "<marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" "
-            "markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0.5L8 4L0 7.5z\" style=\"fill:%s;stroke:none\"/>"
+            "markerUnits=\"userSpaceOnUse\" orient=\"auto\">"
+            "<path d=\"M0 0.5L8 4L0 7.5z\" style=\"fill:%s;stroke:none\"/>"
             "</marker>\n",
             heads[i][0], heads[i][1]);
     fprintf(out, "</defs>\n");

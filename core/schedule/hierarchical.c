@@ -4,7 +4,7 @@
 // allgather in the node. All three are rings.
 //
 //     node 0     node 1     node 2
-//     0 1 2      3 4 5      6 7 8      group = 3: rings 0-1-2, 3-4-5, 6-7-8 in the nodes, 0-3-6, 1-4-7, 2-5-8 between them
+//     0 1 2      3 4 5      6 7 8      group = 3: rings 0-1-2, 3-4-5, 6-7-8 in nodes, 0-3-6, 1-4-7, 2-5-8 between them
 //
 // - A block is cut into a segment per place in a node, and that into a chunk per node.
 // - Ranks of a last node that is not full hand their data to node 0 first, and get the result back at the end.

@@ -215,8 +215,8 @@ static void write_step(const struct writer *w, const struct move *move, int numb
     bool is_nop = *type == 'n';
     fprintf(
         w->out,
-        "      <step s=\"%d\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" depid=\"%d\" "
-        "deps=\"%d\" hasdep=\"%d\" stage=\"%d\" at=\"%d\"/>\n",
+        "      <step s=\"%d\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" "
+        "depid=\"%d\" deps=\"%d\" hasdep=\"%d\" stage=\"%d\" at=\"%d\"/>\n",
         number, type, is_nop ? 'i' : letter_of(w, move->src.buffer),
         is_nop ? -1 : place_of(w, move->lane, move->src.first), is_nop ? 'o' : letter_of(w, move->dst.buffer),
         is_nop ? -1 : place_of(w, move->lane, move->dst.first), is_nop ? 0 : move->src.count,

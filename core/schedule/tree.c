@@ -23,9 +23,9 @@ static struct node heap_node(int P, int v)
     return (struct node){v > 0 ? (v - 1) / 2 : NOBODY, left < P ? left : NOBODY, right < P ? right : NOBODY};
 }
 
-//     0─────────────╮              Ranks lie in order from left to right, and the lowest set bit of a rank is its height:
-//             8─────╯              every odd rank is a leaf. What sticks out beyond P is left away, and the child below
-//         4        12              takes its place.
+//     0─────────────╮              Ranks lie in order from left to right, and the lowest set bit of a rank is its
+//             8─────╯              height: every odd rank is a leaf. What sticks out beyond P is left away, and the
+//         4        12              child below takes its place.
 //       2   6   10    14
 //      1 3 5 7 9 11 13 15
 static struct node inorder_node(int P, int v)

@@ -26,7 +26,7 @@ struct training {
     double loss, forward, backward, update; // of the last step; the others in s
 };
 
-// ---- what the lab is about -------------------------------------------------------------------------------------------
+// ---- what the lab is about -----------------------------------------------------------------------------------
 
 // The backward pass has a gradient: with a layer's second one, begin their average over all ranks.
 static int begin_reduction(void *training, int parameter)
@@ -46,7 +46,7 @@ static void backward(struct training *t, bool communicates)
         must(clab_work_wait(t->works[l]));
 }
 
-// ---- a step ----------------------------------------------------------------------------------------------------------
+// ---- a step --------------------------------------------------------------------------------------------------
 
 static double step(struct training *t, bool communicates)
 {
@@ -86,7 +86,7 @@ static void check(struct training *t)
     clab_batch_destroy(&t->batch);
 }
 
-// ---- measuring -------------------------------------------------------------------------------------------------------
+// ---- measuring -----------------------------------------------------------------------------------------------
 
 enum { STEP, FORWARD, BACKWARD, UPDATE, COMM, EXPOSED, OVERLAP, QUANTITIES };
 static const struct {

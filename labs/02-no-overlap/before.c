@@ -26,7 +26,7 @@ struct training {
     double loss, forward, backward, update; // of the last step; the others in s
 };
 
-// ---- what the lab is about -------------------------------------------------------------------------------------------
+// ---- what the lab is about -----------------------------------------------------------------------------------
 
 // The average over all ranks of layer `l`'s gradients: weights and biases, which lie together.
 static void reduce(const struct training *t, int l)
@@ -42,7 +42,7 @@ static void backward(struct training *t, bool communicates)
         reduce(t, l);
 }
 
-// ---- a step ----------------------------------------------------------------------------------------------------------
+// ---- a step --------------------------------------------------------------------------------------------------
 
 static double step(struct training *t, bool communicates)
 {
@@ -82,7 +82,7 @@ static void check(struct training *t)
     clab_batch_destroy(&t->batch);
 }
 
-// ---- measuring -------------------------------------------------------------------------------------------------------
+// ---- measuring -----------------------------------------------------------------------------------------------
 
 enum { STEP, FORWARD, BACKWARD, UPDATE, COMM, EXPOSED, OVERLAP, QUANTITIES };
 static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Collectives: every one by every algorithm that supports it and by the library's own, one and three lanes, counts 0, 1,
-// P-1, odd and large, in place and not; every type with every operation; in memory of clab_alloc and of malloc.
+// Collectives: every one by every algorithm that supports it and by the library's own, one and three lanes, counts 0,
+// 1, P-1, odd and large, in place and not; every type with every operation; in memory of clab_alloc and of malloc.
 // - A barrier holds back the fast.
 
 #include "backend.h"

@@ -2,7 +2,7 @@
 // Faults at random points of random collectives, and what must come of each.
 //
 // - faults.c   the program: draws faults from a seed, injects them one by one, sums up.
-// - rank.c     what a rank of such a job does: collectives until one fails, then, if it can, goes on without the victim.
+// - rank.c     what a rank of such a job does: collectives until one fails, then goes on without the victim if it can.
 // - judge.c    whether survivors returned the right error in time, and nothing is left behind.
 #pragma once
 

@@ -2,7 +2,7 @@
 // A bare loop of NCCL calls, to hold `commlab bench --backend nccl` against: allreduce of floats, out of place, a
 // process a GPU, each call waited for, as our collectives are.
 //
-//   nccl_loop BYTES SECONDS [GPUS]    the median over batches of the time of a call, in us: one line, `usec MEDIAN CALLS`
+//   nccl_loop BYTES SECONDS [GPUS]    the median over batches of a call's time, in us: one line, `usec MEDIAN CALLS`
 //
 // - The ranks are children that meet in shared memory: the id goes through it, and a barrier stands before each batch.
 // - A batch is as many calls as fill 1 ms, as in bench; half of the time is warm-up.
