@@ -77,6 +77,53 @@ static void test_a_message_is_one_line_whatever_it_quotes(void **state)
     assert_string_equal(logged(NULL, quote_lines), "commlab: error: no algorithm `ri ng  `\n");
 }
 
+// As two ranks that share what they have said, and then go on.
+static void say_what_both_find(void)
+{
+    struct clab_log_said said = {{0}};
+    for (int rank = 0; rank < 2; rank++) {
+        clab_log_set_rank(rank);
+        clab_log_share(&said);
+        clab_error("no network '%s'", "moon");
+        clab_error("rank %d of %d", rank, 2);
+        clab_warn("slow");
+        clab_log_share(NULL);
+        clab_error("over");
+    }
+}
+
+static void test_an_error_that_all_share_is_said_once(void **state)
+{
+    (void)state;
+    assert_string_equal(logged(NULL, say_what_both_find), "commlab: error: rank 0: no network 'moon'\n"
+                                                          "commlab: error: rank 0: rank 0 of 2\n"
+                                                          "commlab: warn: rank 0: slow\n"
+                                                          "commlab: error: rank 0: over\n"
+                                                          "commlab: error: rank 1: rank 1 of 2\n"
+                                                          "commlab: warn: rank 1: slow\n"
+                                                          "commlab: error: rank 1: over\n");
+}
+
+static void say_many_lines(void)
+{
+    struct clab_log_said said = {{0}};
+    clab_log_share(&said);
+    for (int i = 0; i < 2 * 10; i++)
+        clab_error("line %d", i % 10);
+    clab_log_share(NULL);
+}
+
+// More than are remembered: those are said twice, and none is lost.
+static void test_of_many_errors_that_all_share_none_is_lost(void **state)
+{
+    (void)state;
+    const char *text = logged(NULL, say_many_lines);
+    int lines = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        lines++;
+    assert_int_equal(lines, 10 + 2);
+}
+
 static void say_long(void)
 {
     static char text[10000];
@@ -133,6 +180,8 @@ int main(void)
         cmocka_unit_test(test_the_level_chooses_the_lines),
         cmocka_unit_test(test_lines_are_signed_with_the_rank),
         cmocka_unit_test(test_a_message_is_one_line_whatever_it_quotes),
+        cmocka_unit_test(test_an_error_that_all_share_is_said_once),
+        cmocka_unit_test(test_of_many_errors_that_all_share_none_is_lost),
         cmocka_unit_test(test_a_long_message_is_cut_and_the_next_is_whole),
         cmocka_unit_test(test_errno_is_told_and_kept),
         cmocka_unit_test(test_a_held_error_is_said_by_who_held_it),

@@ -229,6 +229,14 @@ refuses_nodes_that_disagree() {
     ended 3 1 2 && says err.1 'has 4 ranks, not 6' && lines err.1 1 && lines err.0 2 &&
         says err.0 'it has another number of ranks: start all nodes with the same -n'
 }
+says_once_what_all_ranks_lack() {
+    export CLAB_EMULATE=moon
+    both -n 4 --backend shm "$program" 8 4K
+    unset CLAB_EMULATE
+    ended 3 1 1 || return 1
+    why="not one line of the ranks: $(cat "$scratch"/err.[01])"
+    [ "$(cat "$scratch"/err.[01] | grep -c "no network 'moon'")" -eq 1 ]
+}
 refuses_bad_options() {
     subject=("$commlab" run --backend shm)
     refuses 2 '--nodes 2 needs --node-rank K' --nodes 2 --master a:1 true &&
@@ -321,7 +329,8 @@ check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefi
     ends_all_when_the_launcher_of_node_0_is_killed ends_all_when_the_launcher_of_node_1_is_killed \
     ends_all_when_one_launcher_is_told_to_end ends_a_node_that_waits_when_told_again refuses_another_token \
     names_a_port_in_use names_the_node_that_does_not_come says_whom_it_waits_for \
-    says_that_node_0_can_not_be_reached refuses_nodes_that_disagree refuses_bad_options hands_on_provider_and_interface
+    says_that_node_0_can_not_be_reached refuses_nodes_that_disagree says_once_what_all_ranks_lack \
+    refuses_bad_options hands_on_provider_and_interface
 check_having ss ends_all_when_the_store_is_killed
 
 on_hosts=(runs_on_two_hosts refuses_to_share_memory_between_hosts notices_a_lost_host)

@@ -47,9 +47,26 @@ refuses_missing_programs() { refuses 127 "'no-such-program'" no-such-program; }
 refuses_files_that_can_not_be_run() { refuses 127 'is not an executable file' "$scratch/err"; }
 refuses_unknown_options() { run 2 --no-such-option true; }
 
+# By ranks, when they join: one line for all.
+program=$build/labs/07-ring-vs-tree/after
+says_once_what_all_ranks_lack() {
+    export CLAB_EMULATE=moon
+    refuses 1 "no network 'moon'" -n 4 "$program" 8 4K
+    local result=$?
+    unset CLAB_EMULATE
+    return $result
+}
+says_once_what_all_ranks_are_told_wrong() {
+    export CLAB_PROGRESS=moon
+    refuses 2 "CLAB_PROGRESS is 'moon'" -n 4 "$program" 8 4K
+    local result=$?
+    unset CLAB_PROGRESS
+    return $result
+}
+
 check_each runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by_rank leaves_options_to_the_program \
     ends_with_the_status_of_a_rank ends_with_the_signal_of_a_rank names_the_rank_that_failed gives_rank_0_our_input \
     hands_on_timeout lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks refuses_too_many_ranks refuses_ranks_that_are_no_number \
     refuses_unknown_backends refuses_bad_timeouts refuses_missing_programs refuses_files_that_can_not_be_run \
-    refuses_unknown_options
+    refuses_unknown_options says_once_what_all_ranks_lack says_once_what_all_ranks_are_told_wrong
 exit $failed

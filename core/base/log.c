@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 static atomic_int signed_rank = -1;
 static _Thread_local struct clab_log_held *holding;
+static _Thread_local struct clab_log_said *shared;
 
 void clab_log_set_rank(int rank)
 {
@@ -75,6 +77,33 @@ void clab_log_release(struct clab_log_held *held)
     holding = held->around;
 }
 
+void clab_log_share(struct clab_log_said *said)
+{
+    shared = said;
+}
+
+// Fowler, Noll and Vo's hash, 64 bits.
+static uint64_t hash(const char *text)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return h ? h : 1;
+}
+
+static bool is_said(struct clab_log_said *said, const char *text)
+{
+    const uint64_t line = hash(text);
+    for (size_t i = 0; i < sizeof said->lines / sizeof *said->lines; i++) {
+        uint64_t there = 0;
+        if (__atomic_compare_exchange_n(&said->lines[i], &there, line, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return false;
+        if (there == line)
+            return true;
+    }
+    return false;
+}
+
 static void keep(struct clab_log_held *held, const char *format, va_list values)
 {
     if (*held->text)
@@ -102,10 +131,13 @@ void clab_log_at(enum clab_log_level level, const char *format, ...)
     if (rank >= 0)
         used += clipped(snprintf(line + used, LINE_BYTES - used, "rank %d: ", rank), LINE_BYTES - used);
     errno = error;
+    const char *message = line + used;
     used += clipped(vsnprintf(line + used, LINE_BYTES - used, format, values), LINE_BYTES - used);
     va_end(values);
     one_line(line);
-    line[used++] = '\n';
-    write_all(line, used);
+    if (level != CLAB_LOG_ERROR || !shared || !is_said(shared, message)) {
+        line[used++] = '\n';
+        write_all(line, used);
+    }
     errno = error;
 }

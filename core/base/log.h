@@ -4,6 +4,8 @@
 // - A message is one line, names the file, line, rank or flag, and ends with the remedy where there is one.
 #pragma once
 
+#include <stdint.h>
+
 enum clab_log_level { CLAB_LOG_ERROR, CLAB_LOG_WARN, CLAB_LOG_INFO, CLAB_LOG_DEBUG };
 
 void clab_log_at(enum clab_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -16,6 +18,13 @@ struct clab_log_held {
 };
 void clab_log_hold(struct clab_log_held *held);
 void clab_log_release(struct clab_log_held *held);
+
+// Between share(said) and share(NULL), an error that one of the processes which share *said has written is written by no
+// other: what all of them find wrong alike is said once. Those differ that have other words, the rank aside.
+struct clab_log_said { // all zero at first; in memory that they share
+    uint64_t lines[8]; // hashes of what has been written; of more, all is
+};
+void clab_log_share(struct clab_log_said *said);
 
 // The rank that messages are signed with; -1 (the start) signs with none.
 void clab_log_set_rank(int rank);

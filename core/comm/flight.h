@@ -12,6 +12,7 @@
 
 #include "backend.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 enum { CLAB_FLIGHT_OPS = 64, CLAB_FLIGHT_TEXT = 160 };
 
@@ -43,6 +44,7 @@ struct clab_flight {
     double now;          // when the clock was asked last
     // of the host, in the first rank's only: who reports a failure (flight_dump.c)
     _Alignas(64) _Atomic uint64_t claimed, reported;
+    struct clab_log_said said; // likewise: why its ranks can not join
     struct clab_flight_op ops[CLAB_FLIGHT_OPS];
 };
 _Static_assert(sizeof(struct clab_flight_op) == 64, "an operation is a cache line");

@@ -195,7 +195,9 @@ static int join(struct clab_job **job_p)
     CLAB_TRY(clab_bootstrap_open(&boot));
     clab_log_set_rank(boot->rank);
     struct clab_job *job = calloc(1, sizeof *job);
+    clab_log_share(&clab_flight_at(boot->flights, 0)->said); // a wrong setting is that of all ranks
     const int err = job ? attach(boot, job) : CLAB_ENOMEM;
+    clab_log_share(NULL);
     if (err != CLAB_OK) {
         free(job);
         clab_bootstrap_refuse(boot);
