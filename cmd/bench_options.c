@@ -59,7 +59,7 @@ static const struct argp_option options[] = {
     {"datatype", 'd', "TYPES", 0, "element types, commas between them, or all (float)", 1},
     {"op", 'o', "OPS", 0, "reductions, commas between them, or all (sum)", 1},
     {"root", 'r', "RANK", 0, "root, or all (0)", 1},
-    {"in-place", KEY_IN_PLACE, "0|1|both", 0, "placements (both)", 1},
+    {"in-place", KEY_IN_PLACE, "0|1|both", 0, "placements (both: 150 columns; one: 120)", 1},
     {"memory", KEY_MEMORY, "alloc|malloc", 0, "buffers that peers reach fastest, or any (alloc)", 1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"mode", KEY_MODE, "MODE", 0,

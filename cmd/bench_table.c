@@ -2,7 +2,9 @@
 // What the bench shows: nccl-tests' table with prediction and residual, what must be known to read it, and a line of
 // progress.
 //
-// - A row holds both placements. A cell without a value was not asked for, not predicted, or refused.
+// - A row holds both placements, which takes 150 columns: nccl-tests' 13, and ours. Where one placement was asked for, the
+//   other's columns are left out, and it fits 120.
+// - A cell without a value was not predicted, or refused, or there is no such placement.
 // - Progress is shown on a terminal only.
 //
 // Files are bench_files.c's.
@@ -10,6 +12,7 @@
 #include "bench.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -39,6 +42,19 @@ static const struct clab_column screen[] = {
     {"algorithm", "algorithm", NULL, CLAB_KIND_TEXT, -9, 0, NULL},
 };
 enum { SCREEN_COLUMNS = sizeof screen / sizeof *screen, TEXT = 16 };
+
+// The columns for what was asked: a placement that was not has no width.  columns: (SCREEN_COLUMNS)
+static void choose_columns(const struct bench *bench, struct clab_column columns[])
+{
+    static const char *const groups[BENCH_PLACEMENTS] = {
+        [BENCH_OUT_OF_PLACE] = "out-of-place", [BENCH_IN_PLACE] = "in-place"};
+    for (int i = 0; i < SCREEN_COLUMNS; i++) {
+        columns[i] = screen[i];
+        for (int p = 0; p < BENCH_PLACEMENTS; p++)
+            if (screen[i].group && !strcmp(screen[i].group, groups[p]) && !bench->options->placements[p])
+                columns[i].width = 0;
+    }
+}
 
 // Three digits or more, within six characters if it can be.
 static struct clab_cell number(double value, char text[TEXT])
@@ -151,10 +167,12 @@ static void print_device_times(const struct bench_result results[BENCH_PLACEMENT
 int bench_table_print_row(const struct bench *bench, int index)
 {
     const struct bench_row *rows = bench->plan->rows, *row = &rows[index];
+    struct clab_column columns[SCREEN_COLUMNS];
     struct clab_table table;
     if (index == 0 || row->problem.collective != rows[index - 1].problem.collective)
         printf("# %s\n", clab_collective_name(row->problem.collective));
-    clab_table_init(&table, screen, SCREEN_COLUMNS);
+    choose_columns(bench, columns);
+    clab_table_init(&table, columns, SCREEN_COLUMNS);
     const int err = add_screen_row(&table, row, bench->results[index]);
     if (err == CLAB_OK)
         clab_table_print_row(&table, 0, stdout);
@@ -172,6 +190,7 @@ static const char *const shown[] = {"machine", "kernel",  "job",         "librar
 
 void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest)
 {
+    struct clab_column columns[SCREEN_COLUMNS];
     struct clab_table table;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (clab_manifest_get(manifest, shown[i]))
@@ -181,7 +200,8 @@ void bench_table_print_header(const struct bench *bench, const struct clab_manif
                bench->plan->skips[i].algorithm, bench->plan->skips[i].reason);
     printf("# +-: half of the median's 95 %% interval, ! where it is wider than 1 %%; resid: (measured - predicted) / "
            "measured\n");
-    clab_table_init(&table, screen, SCREEN_COLUMNS);
+    choose_columns(bench, columns);
+    clab_table_init(&table, columns, SCREEN_COLUMNS);
     clab_table_print_header(&table, stdout);
     clab_table_free(&table);
 }

@@ -67,6 +67,17 @@ fits_a_wide_terminal_and_is_silent_in_a_pipe() {
     why=$(grep -v '^# [a-z+]' "$scratch/out" | awk 'length > 160; END { print NR " lines" }')
     [ "$(echo "$why" | wc -l)" -eq 1 ] && why=$(cat "$scratch/err") && [ -z "$why" ]
 }
+fits_120_columns_with_one_placement() {
+    local placement
+    for placement in 0 1; do
+        run 0 allreduce allgather -n 2 --algo all -e 64K -f 16 --in-place $placement $quick || return 1
+        why="$placement: $(awk '!/^# [a-z+]/ && length > 120' "$scratch/out")"
+        [ "$why" = "$placement: " ] || return 1
+        why="$placement: $(grep place "$scratch/out")"
+        [ "$(grep -cE '^# +out-of-place *$' "$scratch/out")" = $((1 - placement)) ] &&
+            [ "$(grep -cE '^# +in-place *$' "$scratch/out")" = $placement ] || return 1
+    done
+}
 says_what_a_prediction_needs() {
     run 0 -n 2 -b 8 -e 8 $quick && why=$(tail -n 1 "$scratch/out") &&
         [ "$why" = 'no prediction: run ./commlab fit first' ]
@@ -147,7 +158,8 @@ refuses_a_malformed_network() {
 check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     has_no_wrong_element_of_any_algorithm_and_root has_no_wrong_element_beyond_the_caches \
     works_in_ordinary_memory_and_in_every_mode counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
-    leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe says_what_a_prediction_needs joins_a_job_that_is_there \
+    leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe \
+    fits_120_columns_with_one_placement says_what_a_prediction_needs joins_a_job_that_is_there \
     leaves_a_file_as_it_was_when_it_cannot_start refuses_an_unknown_collective refuses_an_unknown_algorithm \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
     refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes refuses_more_than_memory refuses_sizes_that_shrink \
