@@ -35,9 +35,10 @@ MPICC ?= mpicc
 # libFuzzer is clang's, which at -O1 warns of each loop that it does not vectorize; gcc's thread sanitizer does not see
 # fences, and warns of each.
 fuzzer   := $(findstring fuzzer,$(SAN))
-sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer $(if $(fuzzer),-Wno-pass-failed) \
-            $(if $(findstring thread,$(SAN)),-Wno-tsan))
-any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread $(sanitize)
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
+            $(if $(fuzzer),-Wno-pass-failed) $(if $(findstring thread,$(SAN)),-Wno-tsan))
+any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread \
+       $(sanitize)
 compile := $(CC) -std=c11 -Isim $(any) $(CFLAGS)
 # Plugins call what is in the program: -rdynamic.
 link := $(CC) $(CFLAGS) -pthread $(sanitize) -rdynamic -Wl,--as-needed $(LDFLAGS)
@@ -75,7 +76,8 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
 # $(call run_by,SCRIPT,WHAT): WHAT the script runs, if it is among the tests that are run.
-run_by = $(if $(filter-out $(patsubst %,tests/test_%.sh,$(CLAB_TEST_EXCEPT)),$(filter tests/$1,$(wildcard tests/test_*$(T)*.sh))),$2)
+scripts := $(filter-out $(patsubst %,tests/test_%.sh,$(CLAB_TEST_EXCEPT)),$(wildcard tests/test_*$(T)*.sh))
+run_by = $(if $(filter tests/$1,$(scripts)),$2)
 tests: all $(tests) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
@@ -113,15 +115,16 @@ plot: profile ## measure, predict, draw in five minutes: build/report/index.html
 	$(Q)mkdir -p results
 	$(Q)$(if $(LAB),:,$(B)/commlab bench all -n 2 --algo all --in-place 0 -e 32M --seconds 0.1s \
 		--csv results/bench-shm-2.csv > results/bench-shm-2.txt && tail -n 1 results/bench-shm-2.txt)
-	$(Q)$(if $(LAB),:,$(B)/commlab bench allreduce -n 2 --backend shm,ofi,gloo,mpi --in-place 0 -f 8 -e 16M --seconds 0.1s \
-		--csv results/bench-backends-2.csv > results/bench-backends-2.txt && tail -n 9 results/bench-backends-2.txt)
+	$(Q)$(if $(LAB),:,$(B)/commlab bench allreduce -n 2 --backend shm,ofi,gloo,mpi --in-place 0 -f 8 -e 16M \
+		--seconds 0.1s --csv results/bench-backends-2.csv > results/bench-backends-2.txt && \
+		tail -n 9 results/bench-backends-2.txt)
 	$(Q)$(B)/commlab lab $(or $(LAB),all --pairs 6) --no-plot
 	$(Q)$(B)/commlab report
 
 # A backend after another; the last one's closing lines are the last. 3: this machine lacks it, as it has been said.
 ACCURACY_BACKENDS ?= shm
 ACCURACY_RANKS ?= 2
-accuracy: all ## how good predictions are here, in three to five minutes: ACCURACY_BACKENDS=shm,ofi, ACCURACY_RANKS=N (2)
+accuracy: all ## how good predictions are here, in five minutes: ACCURACY_BACKENDS=shm,ofi, ACCURACY_RANKS=N (2)
 	$(Q)for backend in $(subst $(comma), ,$(ACCURACY_BACKENDS)); do \
 		$(B)/commlab accuracy --backend $$backend -n $(ACCURACY_RANKS) || [ $$? -eq 3 ] || exit 1; done
 
@@ -144,7 +147,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile tests/fakes/fakes.mk
 	@echo '  make labNN    run lab NN: before, after, prediction, picture'
 	@echo
-	@echo '  NO_X=1        do without X, WITH_X=1 stop if it is missing; X is one of:' $$(./probe.sh --list)
+	@echo '  NO_X=1        do without X, WITH_X=1 stop if it is missing; X is one of'
+	@echo '               ' $$(./probe.sh --list)
 	@echo '  SAN=LIST      with sanitizers, into build/san-LIST: address,undefined or thread'
 	@echo '  WERROR=1      warnings are errors'
 	@echo '  V=1           show the commands'
@@ -162,7 +166,9 @@ keep = $(if $(subst x$2,,x$(file <$1))$(subst x$(file <$1),,x$2),$(file >$1,$2))
 
 $(shell mkdir -p $(B))
 switches := $(sort $(filter NO_% WITH_%,$(.VARIABLES)))
-$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(CXX) $(CXXFLAGS) $(MPICC) $(NVCC) $(CUDA_HOME) $(NCCL_HOME) $(foreach switch,$(switches),$(switch)=$($(switch))))
+probed_with := $(CXX) $(CXXFLAGS) $(MPICC) $(NVCC) $(CUDA_HOME) $(NCCL_HOME) \
+    $(foreach switch,$(switches),$(switch)=$($(switch)))
+$(call keep,$(B)/probes.key,$(compile) $(link) $(libraries) $(probed_with))
 
 # A package that comes or goes changes one of these directories' time.
 installed := $(wildcard /usr/include /usr/bin /usr/local/include /usr/local/bin /usr/local)
@@ -180,7 +186,8 @@ show: $(B)/probes.mk
 
 compile += $(probed_cppflags)
 libraries := $(probed_ldlibs) $(libraries)
-$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries) / $(CXX) $(CXXFLAGS) $(probed_mpicc) $(kernels) $(probed_cuda_libraries))
+of_plugins := $(CXX) $(CXXFLAGS) $(probed_mpicc) $(kernels) $(probed_cuda_libraries)
+$(call keep,$(B)/flags,$(compile) / $(link) / $(libraries) / $(of_plugins))
 $(call keep,$(B)/objects,$(sort $(library_c) / $(cmd_c)))
 
 # ---- what this build is: for the manifest of every result -----------------------------------------------------
@@ -236,7 +243,8 @@ $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c)): $(B)/%: $(B)/obj/%.o $(B)/lib
 $(B)/tests/test_conformance: $(call objects,$(conform_c))
 
 # A target has a log of its own, and its input from libFuzzer if that is among the sanitizers, else from drive.c.
-$(targets): $(B)/%: $(B)/obj/%.o $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o)) $(B)/libcmd.a $(library)
+drivers := $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o))
+$(targets): $(B)/%: $(B)/obj/%.o $(drivers) $(B)/libcmd.a $(library)
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) $(addprefix -fsanitize=,$(fuzzer)) -o $@ $^ $(libraries)
@@ -292,7 +300,8 @@ $(B)/backends/gloo.so: link_plugin = $(CXX) -shared $(CXXFLAGS) -pthread $(sanit
 $(B)/backends/gloo.so: plugin_libraries = -lgloo
 
 mpi_o := $(call plugin_o,mpi)
-$(mpi_o): compile = $(probed_mpicc) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden -DCLAB_MPIRUN='"$(probed_mpirun)"'
+$(mpi_o): compile = $(probed_mpicc) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden \
+    -DCLAB_MPIRUN='"$(probed_mpirun)"'
 $(B)/backends/mpi.so: $(mpi_o)
 $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $(sanitize) $(LDFLAGS)
 
@@ -300,9 +309,11 @@ $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $
 # core is compiled for it once more.
 tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-tuner/*.c) sim/nccl_rows.c core/base/units.c)
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
-profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c))
+profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c)
+profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(profiler_c))
 $(B)/backends/libnccl-profiler-commlab.so: $(profiler_o)
-$(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) -Wl,--as-needed,-z,nodelete $(LDFLAGS)
+$(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) \
+    -Wl,--as-needed,-z,nodelete $(LDFLAGS)
 $(B)/backends/libnccl-%.so: plugin_libraries = -lm
 
 $(B)/alone/%.o: %.c $(B)/flags
@@ -320,7 +331,8 @@ $(B)/backends/nccl.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize
 $(B)/backends/nccl.so: plugin_libraries = $(probed_cuda_libraries) -lstdc++ -ldl -lm
 # The processor's results, to the bit: multiplying and adding are two roundings there.
 kernels := $(probed_nvcc) -ccbin $(CXX) -std=c++17 -O3 --fmad=false -Icore -Ibackends $(probed_cuda_includes) \
-    $(probed_cuda_targets) -Xcompiler -fPIC$(comma)-fvisibility=hidden$(comma)-Wall $(if $(filter-out 0,$(WERROR)),-Werror all-warnings)
+    $(probed_cuda_targets) -Xcompiler -fPIC$(comma)-fvisibility=hidden$(comma)-Wall \
+    $(if $(filter-out 0,$(WERROR)),-Werror all-warnings)
 
 $(B)/obj/%.o: %.cu $(B)/flags
 	$(call say,NVCC)
@@ -349,6 +361,8 @@ tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(fau
     $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
--include $(wildcard $(B)/obj/tests/gpu/*.d) $(patsubst %.o,%.d,$(call objects,$(library_c) $(cmd_c) $(lab_c) $(wildcard tests/test_*.c) $(fuzz_c) $(faults_c) $(conform_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o))
+all_c := $(library_c) $(cmd_c) $(lab_c) $(wildcard tests/test_*.c) $(fuzz_c) $(faults_c) $(conform_c)
+all_o := $(call objects,$(all_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o)
+-include $(wildcard $(B)/obj/tests/gpu/*.d) $(all_o:.o=.d)
 
 endif
