@@ -89,6 +89,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 // ---- before --------------------------------------------------------------------------------------------------
 
+// Whether there is what was asked for: the backend, and a network that can be read.
+static bool can_begin(const struct request *r)
+{
+    struct clab_net *net = NULL;
+    const bool has_net = !r->plan.net || clab_net_load(r->plan.net, &net) == CLAB_OK;
+    clab_net_free(net);
+    return has_net && (r->nfiles || clab_backend_find(r->plan.backend));
+}
+
 static void print_header(const struct accuracy_plan *plan)
 {
     struct clab_machine machine;
@@ -161,11 +170,7 @@ static int run_request(struct request *r)
     struct accuracy_rows rows = {0};
     struct clab_net *net = NULL;
     char *root = NULL, *build = NULL, *folder = NULL;
-    int err = r->nfiles ? CLAB_OK : clab_conf_check("networks");
-    if (!err && !r->nfiles && !clab_backend_find(r->plan.backend))
-        err = CLAB_EINVAL;
-    if (!err)
-        err = find_folder(&r->plan, &root, &build, &folder);
+    int err = find_folder(&r->plan, &root, &build, &folder);
     if (!err && !r->nfiles)
         print_header(&r->plan);
     if (!err)
@@ -189,6 +194,10 @@ static int run(int argc, char **argv)
     };
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_conf_check("networks"))
+        return STATUS_LACKING;
+    if (!can_begin(&request))
+        return STATUS_USAGE;
     const int err = run_request(&request);
     return err == CLAB_EUNSUPPORTED ? STATUS_LACKING : err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

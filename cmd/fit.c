@@ -92,10 +92,12 @@ static size_t largest_buffer(const struct clab_machine *machine)
     return bytes;
 }
 
-static int check_job(void)
+// *joins_p: whether this process is a rank of a job that is there.
+static int check_job(bool *joins_p)
 {
     struct clab_prospect prospect;
     CLAB_TRY(clab_job_look(0, &prospect));
+    *joins_p = prospect.joins;
     if (!prospect.joins || prospect.nranks == RANKS)
         return CLAB_OK;
     clab_error("fit: a message needs two ranks, and the job that this rank belongs to has %d", prospect.nranks);
@@ -129,19 +131,28 @@ static int find_path(struct request *r)
     return CLAB_OK;
 }
 
+static int check_outputs(const struct fit_session *session)
+{
+    CLAB_TRY(clab_output_check(session->path));
+    return session->samples ? clab_output_check(session->samples) : CLAB_OK;
+}
+
 static int prepare(struct request *r, struct fit_session *session)
 {
-    CLAB_TRY(check_job());
+    bool joins;
+    CLAB_TRY(check_job(&joins));
     CLAB_TRY(find_backend(r, &session->backend));
     CLAB_TRY(find_path(r));
+    session->path = r->path;
+    session->samples = r->samples;
+    session->seconds = r->seconds;
+    if (!joins) // else rank 0 writes
+        CLAB_TRY(check_outputs(session));
     clab_machine_read(&session->machine);
     if (session->backend->protocols.memory && session->machine.cores < RANKS) {
         clab_error("fit: two ranks need two cores, and this process may use %d", session->machine.cores);
         return CLAB_EUNSUPPORTED;
     }
-    session->path = r->path;
-    session->samples = r->samples;
-    session->seconds = r->seconds;
     session->reach = (struct fit_reach){.largest = largest_buffer(&session->machine)};
     return CLAB_OK;
 }
@@ -204,9 +215,7 @@ static int run_rank(struct fit_session *session, struct clab_job *job)
     session->reach.protocols = &job->backend->protocols;
     session->across = job->bootstrap->local_ranks < RANKS;
     if (job->rank == 0)
-        CLAB_TRY(clab_output_check(session->path));
-    if (job->rank == 0 && session->samples)
-        CLAB_TRY(clab_output_check(session->samples));
+        CLAB_TRY(check_outputs(session));
     CLAB_TRY(clab_comm_create(job, &comm));
     int err = agree(session, comm);
     if (!err)
@@ -231,6 +240,16 @@ static int run_job(const struct request *r, struct fit_session *session)
     return err;
 }
 
+static int status_of(int err)
+{
+    switch (err) {
+    case CLAB_OK: return EXIT_SUCCESS;
+    case CLAB_EINVAL: return STATUS_USAGE;
+    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
+    default: return EXIT_FAILURE;
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc};
@@ -242,7 +261,7 @@ static int run(int argc, char **argv)
     if (!err)
         err = run_job(&request, &session);
     free(request.path);
-    return err == CLAB_EUNSUPPORTED ? STATUS_LACKING : err ? EXIT_FAILURE : EXIT_SUCCESS;
+    return status_of(err);
 }
 
 const struct clab_command cmd_fit = {"fit", "measure this machine, so that collectives on it can be predicted", run};

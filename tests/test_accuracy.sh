@@ -46,11 +46,22 @@ lacks_what_its_fit_lacks() {
     why="not one line on stderr: $(cat "$scratch/err")"
     [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q '^commlab: error: fit: two ranks need two cores' "$scratch/err"
 }
-refuses_a_backend_that_nobody_has() { refuses 1 "there is no 'x'" --backend x; }
+refuses_a_backend_that_nobody_has() { refuses 2 "there is no 'x'" --backend x; }
+refuses_a_network_that_nobody_has() { refuses 2 "no network 'x'" --net x -e 8 --no-plot; }
+# Once, before ranks are started.
+fit_refuses_what_it_can_not_do() {
+    subject=("$commlab" fit)
+    refuses 2 "there is no 'x'" --backend x -o "$scratch/refused" && refuses 1 "$scratch/none/x: can not be written" -o "$scratch/none/x" &&
+        refuses 1 "$scratch/none/y: can not be written" -o "$scratch/refused" --samples "$scratch/none/y"
+    local status=$?
+    subject=("$commlab" accuracy)
+    return $status
+}
 says_what_it_will_do_on_a_network() { run 0 -e 8 --seconds 0 --net 1gbe --no-plot && ! grep -q '^# fits' "$scratch/out"; }
 refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
 
 check_with inih measures_predicts_and_ends_with_four_lines judges_files_again lacks_what_its_fit_lacks \
-    refuses_a_backend_that_nobody_has says_what_it_will_do_on_a_network
-check_each refuses_files_without_a_network refuses_what_is_no_bench refuses_one_rank
+    refuses_a_backend_that_nobody_has refuses_a_network_that_nobody_has says_what_it_will_do_on_a_network \
+    refuses_what_is_no_bench
+check_each fit_refuses_what_it_can_not_do refuses_files_without_a_network refuses_one_rank
 exit $failed

@@ -37,7 +37,7 @@ has_no_need_of_a_network() { writes 'time/ring/8' "$ring" -n 2 --backend sim 8; 
 names_networks_that_there_are() { run 1 "$ring" -n 2 --backend sim --net no-such && grep -q 'commlab nets' "$scratch/err"; }
 
 is_asked_for_with_a_network() { run 2 "$ring" -n 2 --net 10gbe 8 && grep -q -- '--backend sim' "$scratch/err"; }
-is_not_fitted() { refuses 1 'nothing to measure' "$commlab" fit --backend sim; }
+is_not_fitted() { refuses 2 'nothing to measure' "$commlab" fit --backend sim; }
 
 bench_meets_its_prediction() {
     same 2 "$commlab" bench all -n 16 --backend sim --net dgx-h100 -b 4K -e 64K -f 16 || return 1
