@@ -4,8 +4,8 @@
 // - labs/claims.csv has the claims, and says which rows of which lab measure each, and which commands price it: nothing
 //   about a claim is written here.
 // - The model's value is computed each time, by running these commands: they can be run by hand, too.
-// - A verdict compares numbers: as claimed, more, or less. Where labs have run in several settings, it says so of both
-//   ends.
+// - A verdict compares numbers: as claimed, more, or less; perhaps, where the interval of what was measured allows
+//   another. Where labs have run in several settings, it says so of both ends.
 
 #include "report.h"
 
@@ -64,8 +64,13 @@ static int find_row(const struct report_data *data, const char *program, const c
     return -1;
 }
 
-// What a lab's file says of claim `row`; NAN: nothing.
-static double value_in(const struct report_claims *claims, int row, const struct report_data *data)
+// A value, and its interval: the value itself where there is none.
+struct span {
+    double value, low, high;
+};
+
+// What a lab's file says of claim `row`; NAN: nothing. Of two values one over the other has no interval.
+static struct span value_in(const struct report_claims *claims, int row, const struct report_data *data)
 {
     const char *program = cell(claims, row, "program"), *over = cell(claims, row, "over");
     const int above = find_row(data, program, cell(claims, row, "quantity"));
@@ -74,9 +79,14 @@ static double value_in(const struct report_claims *claims, int row, const struct
                       : *over   ? find_row(data, program, over)
                                 : -1;
     if (above < 0 || (*over && below < 0))
-        return NAN;
-    const double value = number(report_data_cell(data, above, "value"));
-    return *over ? value / number(report_data_cell(data, below, "value")) : value;
+        return (struct span){NAN, NAN, NAN};
+    double value = number(report_data_cell(data, above, "value"));
+    const double low = number(report_data_cell(data, above, "low"));
+    const double high = number(report_data_cell(data, above, "high"));
+    if (*over)
+        value /= number(report_data_cell(data, below, "value"));
+    const bool has_interval = !*over && low <= high;
+    return (struct span){value, has_interval ? low : value, has_interval ? high : value};
 }
 
 // ---- the verdict ---------------------------------------------------------------------------------------------
@@ -120,32 +130,61 @@ static void put_why_not(FILE *out, const struct report_claims *claims, int row, 
         fprintf(out, "lab %s is not there yet", lab);
 }
 
+// The backend that `program` ran on; "": it has no row.
+static const char *backend_of(const struct report_data *data, const char *program)
+{
+    for (int row = 0; row < data->nrows; row++)
+        if (!strcmp(report_data_cell(data, row, "program"), program))
+            return report_data_cell(data, row, "backend");
+    return "";
+}
+
 static void put_setting(FILE *out, const struct report_data *data)
 {
     const char *wire = clab_manifest_get(&data->manifest, "emulate");
-    fprintf(out, " (%s ranks, %s%s%s)", report_data_cell(data, 0, "ranks"), report_data_cell(data, 0, "backend"),
+    const char *before = backend_of(data, "before"), *after = backend_of(data, "after");
+    const bool differ = *before && *after && strcmp(before, after) != 0; // lab 04: that is what it compares
+    fprintf(out, " (%s ranks, %s%s%s%s%s)", report_data_cell(data, 0, "ranks"),
+            differ ? before : report_data_cell(data, 0, "backend"), differ ? " against " : "", differ ? after : "",
             wire ? ", wire " : "", wire ? wire : "");
 }
 
-// *least_p and *most_p: of all settings that a lab has been run in; NAN: of none.
+static void put_span(FILE *out, const struct span *span, const char *unit)
+{
+    put_value(out, span->value, unit);
+    if (span->low == span->high)
+        return;
+    fputs(", ", out);
+    put_value(out, span->low, unit);
+    fputs(" to ", out);
+    put_value(out, span->high, unit);
+}
+
+// What was measured in all settings that a lab has been run in; NAN: in none.
+struct measured {
+    double least, most;
+    bool is_sure; // each interval is on one side
+};
+
 static void put_measured(FILE *out, const struct report_claims *claims, int row, const struct report_section *sections,
-                         int n, double *least_p, double *most_p)
+                         int n, struct measured *measured_p)
 {
     int found = 0;
-    *least_p = *most_p = NAN;
+    *measured_p = (struct measured){NAN, NAN, true};
     for (const struct report_section *s = sections; s < sections + n; s++) {
         const char *lab = report_data_cell(&s->data, 0, "lab");
         if (!*lab || strcmp(lab, cell(claims, row, "lab")) || !strcmp(report_data_cell(&s->data, 0, "backend"), "sim"))
             continue;
-        const double value = value_in(claims, row, &s->data);
-        if (isnan(value))
+        const struct span span = value_in(claims, row, &s->data);
+        if (isnan(span.value))
             continue;
-        *least_p = fmin(*least_p, value);
-        *most_p = fmax(*most_p, value);
+        measured_p->least = fmin(measured_p->least, span.value);
+        measured_p->most = fmax(measured_p->most, span.value);
+        measured_p->is_sure &= !strcmp(judge(claims, row, span.low), judge(claims, row, span.high));
         if (found++ >= MOST_SETTINGS)
             continue;
         fputs(found > 1 ? "; " : "", out);
-        put_value(out, value, cell(claims, row, "unit"));
+        put_span(out, &span, cell(claims, row, "unit"));
         put_setting(out, &s->data);
     }
     if (found > MOST_SETTINGS)
@@ -190,7 +229,7 @@ static double price(const struct report_claims *claims, int row, const char *com
     argv[n++] = is_lab ? "--no-plot" : NULL;
     argv[n] = NULL;
     if (child_run(argv, &status) == CLAB_OK && status == 0 && take_csv(folder, &data) == CLAB_OK) {
-        value = is_lab ? value_in(claims, row, &data)
+        value = is_lab ? value_in(claims, row, &data).value
                        : number(report_data_cell(&data, data.nrows - 1, cell(claims, row, "column")));
         report_data_free(&data);
     }
@@ -242,7 +281,7 @@ static int judge_claim(struct report_claims *claims, int row, const char *root, 
     char *texts[4] = {0};
     size_t sizes[4];
     FILE *out[4] = {0};
-    double least, most;
+    struct measured here;
     int err = CLAB_OK;
     for (int i = 0; i < 4; i++)
         if (!(out[i] = open_memstream(&texts[i], &sizes[i])))
@@ -250,15 +289,16 @@ static int judge_claim(struct report_claims *claims, int row, const char *root, 
     if (!err) {
         const double model = model_value(claims, row);
         put_claimed(out[0], claims, row);
-        put_measured(out[1], claims, row, sections, n, &least, &most);
-        if (isnan(least))
+        put_measured(out[1], claims, row, sections, n, &here);
+        if (isnan(here.least))
             put_why_not(out[1], claims, row, root);
         put_model(out[2], claims, row, model);
         fputs("here ", out[3]);
-        if (isnan(least))
+        fputs(here.is_sure ? "" : "perhaps ", out[3]);
+        if (isnan(here.least))
             fputs("not measured", out[3]);
         else
-            put_verdict(out[3], claims, row, least, most);
+            put_verdict(out[3], claims, row, here.least, here.most);
         fputs("; by the model ", out[3]);
         if (isnan(model))
             fputs("not said", out[3]);

@@ -189,11 +189,29 @@ static void put_table(FILE *out, const struct report_data *data)
     fputs("</tbody>\n</table>\n</div>\n</details>\n", out);
 }
 
+// "2 ranks on 2 cores, shm", or of several backends, a job each: "2 ranks on 2 cores, shm, ofi". (A manifest has values
+// of one key with "; " between them.)
+static void put_job(FILE *out, const char *job)
+{
+    const char *first = job;
+    for (const char *end; (end = strstr(job, "; ")); job = end + 2) {
+        char *part = strndup(job, (size_t)(end - job));
+        const char *name = part && job != first ? strrchr(part, ',') : NULL;
+        put_text(out, name ? name : part ? part : "");
+        free(part);
+    }
+    const char *name = job != first ? strrchr(job, ',') : NULL;
+    put_text(out, name ? name : job);
+}
+
 static void put_title(FILE *out, const struct report_section *s)
 {
     const char *lab = clab_manifest_get(&s->data.manifest, "lab"), *job = clab_manifest_get(&s->data.manifest, "job");
     fputs(lab ? "Lab " : "Collectives: ", out);
-    put_text(out, lab ? lab : job ? job : s->name);
+    if (lab || !job)
+        put_text(out, lab ? lab : s->name);
+    else
+        put_job(out, job);
     if (lab) { // it may have run in several settings
         fputs(" (", out);
         put_text(out, s->name);

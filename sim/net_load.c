@@ -110,7 +110,12 @@ int clab_net_load_profile(const char *backend, char why[CLAB_NET_WHY], struct cl
     free(path);
     if (err == CLAB_ENOMEM)
         return err;
-    snprintf(why, CLAB_NET_WHY, "%s", is_there ? held.text : "run ./commlab fit first");
+    const bool is_default = !strcmp(backend, "shm");
+    if (is_there)
+        snprintf(why, CLAB_NET_WHY, "%s", held.text);
+    else
+        snprintf(why, CLAB_NET_WHY, "run ./commlab fit %s%s%sfirst", is_default ? "" : "--backend ",
+                 is_default ? "" : backend, is_default ? "" : " ");
     *net_p = err ? NULL : net;
     return CLAB_OK;
 }

@@ -82,6 +82,10 @@ says_what_a_prediction_needs() {
     run 0 -n 2 -b 8 -e 8 $quick && why=$(tail -n 1 "$scratch/out") &&
         [ "$why" = 'no prediction: run ./commlab fit first' ]
 }
+says_which_fit_a_prediction_over_ofi_needs() {
+    run 0 -n 2 -b 8 -e 8 --backend ofi $quick && why=$(tail -n 1 "$scratch/out") &&
+        [ "$why" = 'no prediction: run ./commlab fit --backend ofi first' ]
+}
 # fit's last word may be broken: that stops nothing but predictions, and is asked for by its name refused.
 goes_on_without_a_broken_profile() {
     sed '/^fresh/a [link intra]\nalpha = inf ns' >"$scratch/machine.net" <<<'[net]
@@ -166,6 +170,7 @@ check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     refuses_two_ways_to_grow refuses_a_root_that_is_no_rank refuses_in_place_where_there_is_none
 check_with inih goes_on_without_a_broken_profile ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write
+check_with libfabric says_which_fit_a_prediction_over_ofi_needs
 if command -v python3 >/dev/null; then
     check_with jansson writes_json_that_is_read
 else

@@ -388,35 +388,6 @@ draws_what_a_bench_measured() {
     rm -f "$build"/plots/bench-[ab]-*
 }
 
-# verdict ID: the verdict on that claim, which is the last cell of its row.
-verdict() { grep "^$1," "$scratch/page3/claims.csv" | sed 's/.*,//'; }
-
-# Made up: an iteration with its communicator takes 3 s, a tree takes half of the ring's time; then less of both.
-judges_claims_by_numbers() {
-    local results=$scratch/claimed seconds ring expected
-    mkdir -p "$results"
-    for expected in 'as claimed' 'less than claimed'; do
-        [ "$expected" = 'as claimed' ] && seconds=3 ring=2 || seconds=0.5 ring=1.1
-        printf '%s\n' '# emulate: 1gbe' $columns "01,before,shm,1gbe,2,iteration/16,s,$seconds,,,," \
-            01,before,shm,1gbe,4,iteration/16,s,99,,,, >"$results/01-shm-1gbe-2.csv"
-        printf '%s\n' $columns 07,after,shm,none,4,time/ring/8,s,9,,,, "07,after,shm,none,4,time/ring/64,s,$ring,,,," \
-            07,after,shm,none,4,time/tree/64,s,1,,,, >"$results/07-shm-none-4.csv"
-        run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page3" || return 1
-        why=$(cat "$scratch/page3/claims.csv")
-        [ "$(grep -c '^[0-9]' <<<"$why")" -eq 11 ] && [[ $(verdict 5) == "here $expected; by the model"* ]] &&
-            [[ $(verdict 7) == "here $expected; by the model"* ]] && grep -q '(2 ranks, shm, wire 1gbe)' <<<"$why" &&
-            [[ $(verdict 8) == 'here not measured; by the model '* ]] &&
-            grep -q 'not measured, because no switch' <<<"$why" &&
-            grep -q '<h2>What was claimed</h2>' "$scratch/page3/index.html" || return 1
-    done
-}
-# 64 A100 on 100 Gb/s: each claim of time that the simulator prices has a number, and the hardware it is of.
-models_each_claim_but_that_on_memory() {
-    why=$(cat "$scratch/page3/claims.csv")
-    [ "$(grep -c 'not modelled' <<<"$why")" -eq 1 ] && ! grep -q 'the simulator failed' <<<"$why" &&
-        [ "$(grep -cE '"[0-9.]+( [mu]?s)?: [^"]*\([a-z0-9-]+\)|,[0-9.]+: [^,]*\([a-z0-9-]+\)' <<<"$why")" -eq 10 ]
-}
-
 says_which_package_draws() {
     run 0 env PATH="$scratch/nothing" "$commlab" report --results "$scratch/results" --output "$scratch/page" ||
         return 1
@@ -502,7 +473,7 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     says_which_row_is_malformed says_which_setting_is_wrong \
     leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended ends_between_programs \
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
-    has_at_most_120_columns judges_claims_by_numbers models_each_claim_but_that_on_memory says_which_package_draws \
+    has_at_most_120_columns says_which_package_draws \
     report_leaves_no_folder_when_it_is_ended report_leaves_no_gnuplot_when_it_is_ended reports_nothing_without_results \
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
     refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
