@@ -15,8 +15,7 @@
 enum { LAYERS = 4, ROWS = 16, TRAINED = 4, SEED = 1, SAMPLES = 9 }; // ROWS: samples a rank
 static const float rate = 0.02f;
 static const char about[] =
-    "Data parallel training where rank 0 hands out samples and parameters, takes in outputs and gradients, and "
-    "updates.\n"
+    "Data parallel training where rank 0 hands out samples and parameters, takes outputs and gradients, and updates.\n"
     "Reports the seconds a step, the bytes in and out of rank 0 and of the busiest other rank, and the loss.\n\n"
     "  WIDTH...           inputs, outputs and the width of each of four layers (64 256)\n";
 static const char usage[] = "give WIDTH, at least 1, as in 64 256";
