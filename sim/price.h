@@ -203,6 +203,20 @@ static double copied_by(const struct turn *t, int sender)
     return s->aside && t->l->stage == 0 ? 2 * (double)s->aside[lane] : 0;
 }
 
+static double beside(const double cost[CLAB_LOADS], double share)
+{
+    return cost[CLAB_ALONE] + share * (cost[CLAB_BOTH] - cost[CLAB_ALONE]);
+}
+
+// For how much of a message a peer is at the memory, too: it receives as well, or copies of its own while it is pulled.
+static double share_beside(const struct turn *t, const struct clab_step *step, size_t bytes)
+{
+    if (t->s->load == CLAB_BOTH)
+        return 1;
+    const double copied = copied_by(t, step->peer) / 2;
+    return copied < (double)bytes ? copied / (double)bytes : 1;
+}
+
 // What `bytes` that `step` receives cost a core, where they are pulled. Reading a peer's lines costs little more
 // where it has just written them; what does is writing lines that a peer has read.
 static struct rates rates_of(const struct turn *t, const struct clab_step *step, size_t bytes, bool adds)
@@ -212,8 +226,8 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const bool reduces = step->op == CLAB_RECV_REDUCE;
     const double touched = s->load == CLAB_BOTH ? (reduces && !adds ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
     const struct taking taking = taking_at(t, step->dst, bytes, touched);
-    const double pull = kept->pull[CLAB_KEPT][s->load];
-    const double reduce = adds ? kept->add[s->load] : kept->reduce[CLAB_KEPT][s->load];
+    const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
+    const double reduce = beside(adds ? kept->add : kept->reduce[CLAB_KEPT], share);
     places_touch(&s->places, t->rank, touched);
     return (struct rates){reduces ? pull : pull + taking.pull, later(0, reduce + taking.reduce - pull)};
 }

@@ -27,6 +27,27 @@ static void test_sim_prices_each_protocol(void **state)
     clab_net_free(net);
 }
 
+static void test_sim_pulls_beside_what_the_sender_copies(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 500};
+    net->levels[0].copy[CLAB_BOTH] = 0.5;
+    // The root copies as many bytes as are pulled meanwhile: they take 2 each, as in an exchange, instead of 1.
+    assert_true(seconds_of("flat", problem, net, options) == 40 + 20 + 2 * 500 + 30);
+    // Two blocks are pulled beside the root's one: half of them at 2. The root hears of it, and sends the third, beside
+    // which nobody copies.
+    problem.collective = CLAB_SCATTER;
+    problem.nranks = 4;
+    assert_true(seconds_of("binomial", problem, net, options) == 90 + 500 + 2 * 500 + 90 + 500);
+    // Who gathers copies its own, and then pulls alone.
+    problem.collective = CLAB_GATHER;
+    problem.nranks = 2;
+    assert_true(seconds_of("flat", problem, net, options) == 0.5 * 500 + 20 + 500 + 30);
+    clab_net_free(net);
+}
+
 static void test_sim_charges_both_directions_of_an_exchange(void **state)
 {
     (void)state;
@@ -261,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_prices_each_protocol),
+        cmocka_unit_test(test_sim_pulls_beside_what_the_sender_copies),
         cmocka_unit_test(test_sim_charges_both_directions_of_an_exchange),
         cmocka_unit_test(test_sim_remembers_reads_only_where_they_cost),
         cmocka_unit_test(test_sim_writes_what_a_peer_has_read_at_its_price),
