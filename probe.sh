@@ -68,7 +68,8 @@ for path in sys.path: print(*glob.glob(path + "/nvidia/*"), sep="\n")' 2>/dev/nu
 find_header() {
     local name=$1 file
     shift
-    file=$(first_of "${@/%//include/$name}" "${@/%//$name}" "/usr/include/$name" "/usr/local/include/$name") && dirname "$file"
+    file=$(first_of "${@/%//include/$name}" "${@/%//$name}" "/usr/include/$name" "/usr/local/include/$name") &&
+        dirname "$file"
 }
 find_library() {
     local name=$1 folder pattern
@@ -122,15 +123,16 @@ compiles_kernels() {
     echo 'extern "C" __global__ void twice(float *x) { *x *= 2; }
 extern "C" void start(float *x) { twice<<<1, 1>>>(x); }' >"$work/kernel.cu"
     # Unquoted, here and below: lists of words.
-    "$cuda_nvcc" -ccbin "${CXX:-g++}" -Xcompiler -fPIC $cuda_includes -c -o "$work/kernel.o" "$work/kernel.cu" >"$work/log" 2>&1
+    "$cuda_nvcc" -ccbin "${CXX:-g++}" -Xcompiler -fPIC $cuda_includes -c -o "$work/kernel.o" "$work/kernel.cu" \
+        >"$work/log" 2>&1
 }
 
 # Whether the C program on standard input links with that kernel and all libraries.
 links_cuda() {
     [ -z "$cuda_lacks" ] || return
     cat >"$work/try.c"
-    ${CC:-gcc} ${FLAGS-} $cuda_includes -fPIC -Wl,--allow-shlib-undefined -o "$work/try" "$work/try.c" "$work/kernel.o" \
-        ${LDFLAGS-} $cuda_libraries -lstdc++ ${LDLIBS-} >"$work/log" 2>&1
+    ${CC:-gcc} ${FLAGS-} $cuda_includes -fPIC -Wl,--allow-shlib-undefined -o "$work/try" "$work/try.c" \
+        "$work/kernel.o" ${LDFLAGS-} $cuda_libraries -lstdc++ ${LDLIBS-} >"$work/log" 2>&1
 }
 
 # What kernels are compiled for: the PTX of the oldest generation that this nvcc knows, which drivers compile at the
@@ -201,7 +203,8 @@ C
 #include <expat.h>
 int main(void) { XML_Parser parser = XML_ParserCreate(0); XML_ParserFree(parser); return !parser; }
 C
-    probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links -lcmocka <<'C'
+    probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links \
+        -lcmocka <<'C'
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -52,8 +52,8 @@ has() {
     [ "$(sort "$scratch/$1")" = "$(printf "$2" | sort)" ]
 }
 
-# leaves_no_folder COMMAND...: ended as soon as it has made a folder in TMPDIR, it dies of that signal, and the folder is
-# gone.
+# leaves_no_folder COMMAND...: ended as soon as it has made a folder in TMPDIR, it dies of that signal, and the folder
+# is gone.
 leaves_no_folder() {
     local pid status folder=$scratch/temporary i
     mkdir -p "$folder"

@@ -7,13 +7,14 @@
 # - Needs bash, make, gcc, nvcc and NCCL (in a toolkit, the system or Python's packages). No root, no network.
 # - Each check has a deadline of its own, within the eight minutes of all; what hangs is ended and said. Nothing that a
 #   check has started is left.
-# - OUT has summary.txt and summary.csv, a line a check: pass, fail, or not run, and why; NAME.log, what each check wrote;
-#   its figures as CSV; doctor.txt and manifest.txt, the machine. Results of ranks that share a GPU are right or wrong, and
-#   no measure of speed.
-# - Ends with 0 if nothing failed, 1 if something did, 2 for wrong usage, 3 where there is no GPU and so nothing was checked.
-# - GPU_CHECK_FAKE=1 rehearses it over the fakes (build/fakes), GPU_CHECK_QUICK=1 with less of everything: each line says
-#   that it is no measurement, and no bar is judged. GPU_CHECK_BUILD=0 leaves the build as it is, GPU_CHECK_SECONDS is
-#   another end than the eight minutes.
+# - OUT has summary.txt and summary.csv, a line a check: pass, fail, or not run, and why; NAME.log, what each check
+#   wrote; its figures as CSV; doctor.txt and manifest.txt, the machine. Results of ranks that share a GPU are right or
+#   wrong, and no measure of speed.
+# - Ends with 0 if nothing failed, 1 if something did, 2 for wrong usage, 3 where there is no GPU and so nothing was
+#   checked.
+# - GPU_CHECK_FAKE=1 rehearses it over the fakes (build/fakes), GPU_CHECK_QUICK=1 with less of everything: each line
+#   says that it is no measurement, and no bar is judged. GPU_CHECK_BUILD=0 leaves the build as it is, GPU_CHECK_SECONDS
+#   is another end than the eight minutes.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -36,7 +37,9 @@ not_run() { say "$*"; exit 77; }
 fail() { say "$*"; exit 1; }
 last_words() { grep -v '^ *$' "$1" | tail -n "${2:-1}" | cut -c1-200 | paste -sd' '; }
 # The first error that was logged, or else the last line.
-reason() { grep -m1 -oE 'commlab: error: .*|nccl_loop: .*' "$out/$step.log" | cut -c1-300 || last_words "$out/$step.log"; }
+reason() {
+    grep -m1 -oE 'commlab: error: .*|nccl_loop: .*' "$out/$step.log" | cut -c1-300 || last_words "$out/$step.log"
+}
 
 # What a whole run takes, or a quick one.
 full() { if [ -z "$quick" ]; then echo "$1"; else echo "$2"; fi; }
@@ -44,7 +47,8 @@ full() { if [ -z "$quick" ]; then echo "$1"; else echo "$2"; fi; }
 gpus() { cat "$out/.gpus" 2>/dev/null || echo 0; }
 needs_gpus() { [ "$(gpus)" -ge "$1" ] || not_run "it needs $1 GPUs, and here is $(gpus)"; }
 needs_plugin() {
-    [ -e "$build/backends/nccl.so" ] || not_run "this build has no nccl backend: $(grep -m1 '^✗ nccl' "$build/probes.txt")"
+    [ -e "$build/backends/nccl.so" ] ||
+        not_run "this build has no nccl backend: $(grep -m1 '^✗ nccl' "$build/probes.txt")"
 }
 
 # Two ranks or more, on GPUs of their own, or else on one that they share: settings for env.
@@ -79,7 +83,8 @@ step_doctor() {
 # conformance BACKEND:RANKS
 conformance() {
     local program=$build/tests/test_conformance by=
-    grep -q '^✓ cmocka' "$build/probes.txt" || program=$build/tests/gpu/conformance by=' (cmocka is lacking: by a stand-in)'
+    grep -q '^✓ cmocka' "$build/probes.txt" ||
+        program=$build/tests/gpu/conformance by=' (cmocka is lacking: by a stand-in)'
     [ -x "$program" ] || not_run "$program is not built (make gpu-tools)"
     env $(sharing "${1#*:}") "$program" "$1"
     local status=$? wrong
@@ -126,10 +131,12 @@ talk_to_nccl() {
     needs_gpus 1
     rm -f "$out/$step".nccl.*
     env "$@" $(sharing 2) NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING,ENV NCCL_DEBUG_FILE="$out/$step.nccl.%p" \
-        "$commlab" bench allreduce -n 2 --backend nccl --algo native -b 1K -e 4M -f 4 --in-place 0 --seconds 20ms --iters 2 -w 1 ||
+        "$commlab" bench allreduce -n 2 --backend nccl --algo native -b 1K -e 4M -f 4 --in-place 0 --seconds 20ms \
+        --iters 2 -w 1 ||
         fail "$(reason)"
     cat "$out/$step".nccl.* >"$out/$step.nccl" 2>/dev/null && rm -f "$out/$step".nccl.*
-    [ -s "$out/$step.nccl" ] || { [ -n "$fake" ] && not_run 'the fakes have no log of NCCL and load no plugin'; fail 'NCCL wrote no log'; }
+    [ -s "$out/$step.nccl" ] ||
+        { [ -n "$fake" ] && not_run 'the fakes have no log of NCCL and load no plugin'; fail 'NCCL wrote no log'; }
 }
 step_tuner() {
     local plugin=$build/backends/libnccl-tuner-commlab.so seen
@@ -192,7 +199,8 @@ lab() {
         for version in before after; do
             echo "== $version $pair"
             # Of fakes no results are kept.
-            env -u CLAB_RESULTS "${results[@]/%/-$version.csv}" "$build/labs/$folder/$version" -n $n --backend nccl "$@" ||
+            env -u CLAB_RESULTS "${results[@]/%/-$version.csv}" "$build/labs/$folder/$version" -n $n --backend nccl \
+                "$@" ||
                 fail "$version: $(reason)"
         done
         [ -z "$quick" ] || break
@@ -207,7 +215,8 @@ step_kernels() {
     needs_plugin
     needs_gpus 1
     "$commlab" --help | grep -q '^  device ' || not_run 'this version has no command that measures kernels'
-    "$commlab" device --backend nccl --bytes $(full 256M 256K) --seconds $(full 0.1s 1ms) $([ -n "$fake" ] || echo --csv "$out/kernels.csv") ||
+    "$commlab" device --backend nccl --bytes $(full 256M 256K) --seconds $(full 0.1s 1ms) \
+        $([ -n "$fake" ] || echo --csv "$out/kernels.csv") ||
         fail "$(reason)"
     # The last column is the part of what a copy reaches, in %.
     local seen least
@@ -221,15 +230,16 @@ step_kernels() {
 
 # one_mib GPUS [SETTING]: bench's time of 1 MiB in us, with that setting in the environment.
 one_mib() {
-    env ${2-} "$commlab" bench allreduce -n "$1" --backend nccl --algo native -b 1M -e 1M --in-place 0 --seconds ${seconds}s >"$out/.bench" ||
+    env ${2-} "$commlab" bench allreduce -n "$1" --backend nccl --algo native -b 1M -e 1M --in-place 0 \
+        --seconds ${seconds}s >"$out/.bench" ||
         { cat "$out/.bench" >&2; return 1; }
     cat "$out/.bench" >&2
     awk '$1 == 1048576 { print $6 }' "$out/.bench"
 }
 
-# overhead GPUS: bench and a bare loop of the same NCCL calls, one after the other, five times; medians. Calls of the loop
-# wait until NCCL has begun. Bench's do so, too, with NCCL_COMM_BLOCKING=1; without, each goes by a thread that NCCL starts
-# for it, which takes a part of a short call and is said beside. A single GPU takes a short cut around that.
+# overhead GPUS: bench and a bare loop of the same NCCL calls, one after the other, five times; medians. Calls of the
+# loop wait until NCCL has begun. Bench's do so, too, with NCCL_COMM_BLOCKING=1; without, each goes by a thread that
+# NCCL starts for it, which takes a part of a short call and is said beside. A single GPU takes a short cut around that.
 overhead() {
     local n=$1 pairs=5 seconds=0.5 i loop=$build/tests/gpu/nccl_loop alike= beside=
     needs_plugin
@@ -256,7 +266,8 @@ overhead() {
         END { x = median(a, NR); y = median(b, NR); printf "%.2f %.2f %.2f", x, y, 100 * (y / x - 1) }')
     set -- $line
     [ -z "$fake" ] || { rm -f "$out/$step.csv"; say "both ran; figures of fakes are none"; return; }
-    awk -v over="$3" 'BEGIN { exit over > 2 }' || fail "bench takes $2 us for 1 MiB, a bare loop $1 us: $3 % more, and 2 % is the bar"
+    awk -v over="$3" 'BEGIN { exit over > 2 }' ||
+        fail "bench takes $2 us for 1 MiB, a bare loop $1 us: $3 % more, and 2 % is the bar"
     say "bench takes $2 us for 1 MiB, a bare loop $1 us: $3 % more (bar 2 %)${beside:+, with $alike; without, $beside us}"
 }
 step_overhead-1() { overhead 1; }

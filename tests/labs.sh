@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # What tests of all labs on a backend share: `. tests/labs.sh`, after cases.sh.
 #
-# - Each lab's programs run for a moment with two ranks, once on shm; what they count, sum and learn must be the same on the
-#   other backend. What they time differs, and what follows from times.
+# - Each lab's programs run for a moment with two ranks, once on shm; what they count, sum and learn must be the same on
+#   the other backend. What they time differs, and what follows from times.
 
 declare -A lab_arguments=(
-    [00]="4K 6" [01]="4K 1 2" [02]="500" [03]="16" [04]="8 4K" [05]="8M 4 1" [06]="512K 200" [07]="8 4K" [08]="4 16 8 1 1K"
+    [00]="4K 6" [01]="4K 1 2" [02]="500" [03]="16" [04]="8 4K" [05]="8M 4 1" [06]="512K 200" [07]="8 4K" \
+    [08]="4 16 8 1 1K"
 )
 
 # what_it_found FILE: the rows of results that no clock is in.

@@ -23,7 +23,8 @@ net_missing() {
     local program
     [ "$(id -u)" = 0 ] || { echo 'only root makes network namespaces'; return; }
     for program in ip:iproute2 tc:iproute2 nft:nftables unshare:util-linux nsenter:util-linux setpriv:util-linux; do
-        command -v "${program%:*}" >/dev/null || { echo "there is no ${program%:*} (apt-get install ${program#*:})"; return; }
+        command -v "${program%:*}" >/dev/null ||
+            { echo "there is no ${program%:*} (apt-get install ${program#*:})"; return; }
     done
     unshare -n true 2>/dev/null || echo 'this kernel or container makes no network namespaces'
 }
@@ -55,11 +56,11 @@ net_on() {
 
 # net_shape HOLDER DEVICE RATE: what leaves by the device does so at RATE, headers of Ethernet included.
 #
-# A token bucket lets `burst` bytes go at once when nothing went for a while, and sends the rest at the rate: the smaller,
-# the more like a wire. It must hold the largest packet, and what the rate gives until a late timer of the kernel fires,
-# or the rate is not reached: 50 us. Packets are as large as 50 us, too, but at least Ethernet's 1514 bytes: at
-# 1000 Mbit/s a timer for each of those would keep a core busy. The queue (`limit`) holds all that senders may have under
-# way, so that nothing is dropped: what a loss does is tested apart.
+# A token bucket lets `burst` bytes go at once when nothing went for a while, and sends the rest at the rate: the
+# smaller, the more like a wire. It must hold the largest packet, and what the rate gives until a late timer of the
+# kernel fires, or the rate is not reached: 50 us. Packets are as large as 50 us, too, but at least Ethernet's 1514
+# bytes: at 1000 Mbit/s a timer for each of those would keep a core busy. The queue (`limit`) holds all that senders may
+# have under way, so that nothing is dropped: what a loss does is tested apart.
 net_shape() {
     local bits=${3%bit} packet
     case $bits in
@@ -119,12 +120,15 @@ net_stop() {
 }
 
 net_lose() { net_in "$net_hub" nft "add rule bridge lab way oifname wire$1 numgen random mod 100 < $2 drop"; }
-net_cut() { net_in "$net_hub" nft "add rule bridge lab way oifname wire$1 drop; add rule bridge lab way iifname wire$1 drop"; }
+net_cut() {
+    net_in "$net_hub" nft "add rule bridge lab way oifname wire$1 drop; add rule bridge lab way iifname wire$1 drop"
+}
 net_heal() { net_in "$net_hub" nft flush chain bridge lab way; }
 
 # The cores of this machine that we may use, one a line: hosts take turns at them.
 net_cores() {
-    taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done
+    taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+        while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done
 }
 
 net_port=29500

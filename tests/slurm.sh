@@ -102,7 +102,8 @@ slurm_left() { grep -lzs "^SLURM_CONF=$slurm/" /proc/[0-9]*/environ; }
 slurm_lacks() {
     local program
     for program in munged slurmctld slurmd srun sinfo squeue scancel salloc; do
-        command -v $program >/dev/null || { echo "there is no $program (slurmctld, slurmd, slurm-client, munge)"; return; }
+        command -v $program >/dev/null ||
+            { echo "there is no $program (slurmctld, slurmd, slurm-client, munge)"; return; }
     done
     return 1
 }

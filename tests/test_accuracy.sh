@@ -34,7 +34,8 @@ refuses_what_is_no_bench() {
     printf 'a,b\n1,2\n' >"$scratch/other.csv"
     refuses 1 "other.csv: not a result of" --net 1gbe --no-plot "$scratch/other.csv"
 }
-# One core is too few to fit shared memory by: as of a backend that the machine lacks, 3, which `make accuracy` goes on from.
+# One core is too few to fit shared memory by: as of a backend that the machine lacks, 3, which `make accuracy` goes on
+# from.
 lacks_what_its_fit_lacks() {
     local core
     core=$(taskset -cp $$ | sed 's/.*: *//; s/[,-].*//')
@@ -51,13 +52,16 @@ refuses_a_network_that_nobody_has() { refuses 2 "no network 'x'" --net x -e 8 --
 # Once, before ranks are started.
 fit_refuses_what_it_can_not_do() {
     subject=("$commlab" fit)
-    refuses 2 "there is no 'x'" --backend x -o "$scratch/refused" && refuses 1 "$scratch/none/x: can not be written" -o "$scratch/none/x" &&
+    refuses 2 "there is no 'x'" --backend x -o "$scratch/refused" &&
+        refuses 1 "$scratch/none/x: can not be written" -o "$scratch/none/x" &&
         refuses 1 "$scratch/none/y: can not be written" -o "$scratch/refused" --samples "$scratch/none/y"
     local status=$?
     subject=("$commlab" accuracy)
     return $status
 }
-says_what_it_will_do_on_a_network() { run 0 -e 8 --seconds 0 --net 1gbe --no-plot && ! grep -q '^# fits' "$scratch/out"; }
+says_what_it_will_do_on_a_network() {
+    run 0 -e 8 --seconds 0 --net 1gbe --no-plot && ! grep -q '^# fits' "$scratch/out"
+}
 refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
 
 check_with inih measures_predicts_and_ends_with_four_lines judges_files_again lacks_what_its_fit_lacks \

@@ -80,7 +80,9 @@ exports_to_plugins_what_they_need() { # each plugin of this build, from each lab
         done
     done
 }
-names_plugins_among_what_there_is() { twin twin && bench_refuses "there is: shm" --backend smoke && grep -q ' twin' "$scratch/err"; }
+names_plugins_among_what_there_is() {
+    twin twin && bench_refuses "there is: shm" --backend smoke && grep -q ' twin' "$scratch/err"
+}
 says_how_to_get_a_plugin_that_is_missing() {
     bench_refuses "gloo is not in this build: it needs Gloo (libgloo-dev)" --backend gloo &&
         bench_refuses "mpi is not in this build: it needs an MPI (libopenmpi-dev or libmpich-dev)" --backend mpi &&
@@ -114,7 +116,8 @@ puts_several_backends_into_one_table() {
     why="backends $(grep -v '^#' "$scratch/csv" | tail -n +2 | cut -d, -f3 | sort | uniq -c | tr '\n' ' ')
 $(cat "$scratch/out")"
     [ "$(grep -cE '^(allreduce|broadcast),.*,(shm|twin),2,8,' "$scratch/csv")" = 8 ] &&
-        [ "$(grep -c '^# allreduce, float, sum' "$scratch/out")" = 2 ] && grep -qE '1\.0x .*\| (shm|twin)$' "$scratch/out" &&
+        [ "$(grep -c '^# allreduce, float, sum' "$scratch/out")" = 2 ] &&
+        grep -qE '1\.0x .*\| (shm|twin)$' "$scratch/out" &&
         [ "$(awk 'length > 100 && !/^# [a-z]+: /' "$scratch/out" | wc -l)" = 0 ]
 }
 leaves_out_a_backend_that_is_missing() {

@@ -80,7 +80,9 @@ misses_with_broken_header() {
 
 misses_a_compiler_of_no_mpi() { probes MPICC="$cc" && missed mpi && ! given mpi; }
 misses_an_mpi_s_compiler_that_is_not_there() { probes MPICC=no-such-mpicc && missed mpi && ! given mpi; }
-misses_an_nvcc_that_is_not_there() { probes NVCC=no-such-nvcc && missed nccl && said 'there is no nvcc' && ! given nccl; }
+misses_an_nvcc_that_is_not_there() {
+    probes NVCC=no-such-nvcc && missed nccl && said 'there is no nvcc' && ! given nccl
+}
 misses_a_compiler_that_nvcc_can_use() { probes CXX=false && said 'there is no C++ compiler that' && ! given nccl; }
 
 misses_without_functions() {

@@ -60,7 +60,8 @@ starts_those_first_that_take_long() {
         echo ok b; touch $scratch/begun" && rm "$scratch/tests/test_an_early_one.sh"
 }
 refuses_to_leave_out_what_is_not_there() {
-    ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) && grep -q "there is no tests/test_ohter" <<<"$why"
+    ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) &&
+        grep -q "there is no tests/test_ohter" <<<"$why"
 }
 fails_if_there_is_nothing() {
     rm "$scratch/tests/test_it.sh"

@@ -16,7 +16,8 @@ prints_a_row_for_every_operation() {
         $1 == "sgd" && ($7 * $4 * 1000 / (3 * 262144) - 1) ^ 2 > 1e-6 { print "bytes: " $0 }
         { seen[$1]++ }
         END { if (length(seen) != 11 || NR != 16) print NR - 1 " rows of " length(seen) " operations" }')
-    [ -z "$why" ] && why=$(cat "$scratch/out") && grep -q '(Tflop/s)' "$scratch/out" && grep -q '^# device: cpu' "$scratch/out"
+    [ -z "$why" ] && why=$(cat "$scratch/out") && grep -q '(Tflop/s)' "$scratch/out" &&
+        grep -q '^# device: cpu' "$scratch/out"
 }
 refuses_what_is_no_size_or_time() {
     run 2 --bytes 1K && grep -q "bytes '1K' is not a size of 4K or more" "$scratch/err" &&

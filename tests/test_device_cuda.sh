@@ -22,8 +22,10 @@ conforms() {
 # Its table is printed, and said to be of fakes; no file is written.
 is_timed() {
     subject=(timeout 60 "$commlab" device --backend nccl --bytes 256K --seconds 1ms)
-    run 0 && grep -q '^# device: cuda, .*fake' "$scratch/out" && [ "$(grep -c '^  ' "$scratch/out")" -eq 15 ] || return 1
-    run 2 --csv "$scratch/refused" && grep -q 'this is no measurement: leave --csv out' "$scratch/err" && [ ! -e "$scratch/refused" ]
+    run 0 && grep -q '^# device: cuda, .*fake' "$scratch/out" && [ "$(grep -c '^  ' "$scratch/out")" -eq 15 ] ||
+        return 1
+    run 2 --csv "$scratch/refused" && grep -q 'this is no measurement: leave --csv out' "$scratch/err" &&
+        [ ! -e "$scratch/refused" ]
 }
 
 check computes_a_training_step conforms test_device

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `commlab doctor`: this machine without a GPU, and machines that are not there: a tree of /proc and /sys, and a driver's
-# library that answers from the environment (tests/fakes/nvml.c).
+# `commlab doctor`: this machine without a GPU, and machines that are not there: a tree of /proc and /sys, and a
+# driver's library that answers from the environment (tests/fakes/nvml.c).
 # Usage: test_doctor.sh [BUILD].
 
 . tests/cases.sh
@@ -99,7 +99,8 @@ counts_what_else_there_is_to_do() {
     done
     with "${settings[@]}" -- run 0 --gpu || return 1
     why=$(sed -n '/what to do first/,$p' "$scratch/out")
-    [ "$(grep -cE '^ +[1-8] ' <<<"$why")" = 8 ] && [ "$(grep -oE 'and [0-9]+ more' <<<"$why" | grep -oE '[0-9]+')" -ge 12 ]
+    [ "$(grep -cE '^ +[1-8] ' <<<"$why")" = 8 ] &&
+        [ "$(grep -oE 'and [0-9]+ more' <<<"$why" | grep -oE '[0-9]+')" -ge 12 ]
 }
 fails_where_its_findings_can_not_be_written() {
     "$commlab" doctor --gpu >/dev/full 2>"$scratch/err"
@@ -109,7 +110,8 @@ fails_where_its_findings_can_not_be_written() {
 }
 names_the_fakes_as_such() {
     with LD_LIBRARY_PATH="$build/fakes" -- run 0 --gpu || return 1
-    finds '  warning  CUDA runtime: ' '  warning  CUDA devices: 8, all of them fakes' '  warning  NCCL: ' '  warning  the backend nccl: takes NCCL ' \
+    finds '  warning  CUDA runtime: ' '  warning  CUDA devices: 8, all of them fakes' '  warning  NCCL: ' \
+        '  warning  the backend nccl: takes NCCL ' \
         'a fake, for tests: what it does is no measurement; unset LD_LIBRARY_PATH'
 }
 tries_no_backend_within_a_job() {
@@ -124,16 +126,18 @@ describes_eight_gpus() {
     with -- run 0 --gpu || return 1
     finds '  ok       driver: 580.0.fake, for CUDA up to 13.0' \
         '  ok       GPU 7: fake GPU 7, 80 GiB (79 GiB free), compute capability 9.0, 345 of 1980 MHz, ECC on, PCI 0000:8b:00.0' \
-        '  ok       from GPU 0:  X     NV18  NV18  NV18  NV18  NV18  NV18  NV18' 'P2P: every pair may read each other, by NVLink'
+        '  ok       from GPU 0:  X     NV18  NV18  NV18  NV18  NV18  NV18  NV18' \
+        'P2P: every pair may read each other, by NVLink'
 }
 counts_links_between_pairs() {
     with CLAB_FAKE_NVML=pairs CLAB_FAKE_GPUS=4 -- run 0 --gpu || return 1
-    finds 'from GPU 0:  X     NV4   PXB   PXB' 'from GPU 1:  NV4   X     PXB   PXB' 'from GPU 2:  PXB   PXB   X     NV4' \
-        'every pair may read each other; not all by NVLink'
+    finds 'from GPU 0:  X     NV4   PXB   PXB' 'from GPU 1:  NV4   X     PXB   PXB' \
+        'from GPU 2:  PXB   PXB   X     NV4' 'every pair may read each other; not all by NVLink'
 }
 says_which_pairs_may_not_read_each_other() {
     with CLAB_FAKE_NVML=pci -- run 0 --gpu || return 1
-    finds 'from GPU 0:  X     PIX   PXB   PXB   SYS*  SYS*  SYS*  SYS*' '  warning  P2P: 16 of 28 pairs (*) may not read each other'
+    finds 'from GPU 0:  X     PIX   PXB   PXB   SYS*  SYS*  SYS*  SYS*' \
+        '  warning  P2P: 16 of 28 pairs (*) may not read each other'
 }
 says_what_keeps_programs_from_a_device() {
     with CLAB_FAKE_NVML=modes -- run 0 --gpu || return 1
@@ -141,7 +145,8 @@ says_what_keeps_programs_from_a_device() {
         '  warning  GPU 2: its compute mode is exclusive'
 }
 ends_with_1_for_a_lost_device() {
-    with CLAB_FAKE_NVML=lost -- run 1 --gpu && finds '  broken   GPU 1: GPU is lost; dmesg' '  ok       GPU 2: fake GPU 2' \
+    with CLAB_FAKE_NVML=lost -- run 1 --gpu &&
+        finds '  broken   GPU 1: GPU is lost; dmesg' '  ok       GPU 2: fake GPU 2' \
         "something that is here does not work"
 }
 ends_with_1_where_libraries_and_module_differ() {
@@ -149,7 +154,8 @@ ends_with_1_where_libraries_and_module_differ() {
         finds '  broken   driver: NVML does not start: Driver/library version mismatch; ' 'restart the machine'
 }
 ends_where_the_driver_hangs() {
-    with CLAB_FAKE_NVML=hang CLAB_TIMEOUT=300ms -- run 1 --gpu && finds '  broken   driver: no answer within 0.3 s; nvidia-smi may hang'
+    with CLAB_FAKE_NVML=hang CLAB_TIMEOUT=300ms -- run 1 --gpu &&
+        finds '  broken   driver: no answer within 0.3 s; nvidia-smi may hang'
 }
 outlives_a_driver_that_crashes() {
     with CLAB_FAKE_NVML=crash -- run 1 --gpu && finds '  broken   driver: asking it ended with signal 6'
@@ -239,19 +245,23 @@ reads_the_limits_of_a_group_whose_path_is_outside() {
     put inside/sys/fs/cgroup/memory/memory.limit_in_bytes 4294967296
     put inside/sys/fs/cgroup/cpu.max '30000 100000'
     put inside/sys/fs/other/cpu.max '10000 100000'
-    with -- run 0 --root "$tree/inside" && finds 'container: its quota is 0.3 cores' 'container: its memory ends at 4 GiB'
+    with -- run 0 --root "$tree/inside" &&
+        finds 'container: its quota is 0.3 cores' 'container: its memory ends at 4 GiB'
 }
 says_that_the_driver_is_not_installed() {
     rm "$tree/proc/driver/nvidia/version"
-    run 1 --gpu --root "$tree" && finds '  broken   driver: 4 NVIDIA GPUs on the PCI bus, but no driver' 'install NVIDIA'
+    run 1 --gpu --root "$tree" &&
+        finds '  broken   driver: 4 NVIDIA GPUs on the PCI bus, but no driver' 'install NVIDIA'
 }
 says_that_a_container_lacks_the_driver_s_library() {
     put proc/driver/nvidia/version 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.0.fake  Tue Nov  4 2025'
-    run 1 --gpu --root "$tree" && finds "  broken   driver: the kernel has NVIDIA's driver, but its library does not load" 'docker run --gpus all'
+    run 1 --gpu --root "$tree" &&
+        finds "  broken   driver: the kernel has NVIDIA's driver, but its library does not load" 'docker run --gpus all'
 }
 says_that_the_module_is_another_than_the_library() {
     put proc/driver/nvidia/version 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  575.57.08  Tue Nov  4 2025'
-    with -- run 1 --gpu --root "$tree" && finds "  broken   driver: 580.0.fake, for CUDA up to 13.0; the kernel's module is 575.57.08; "
+    with -- run 1 --gpu --root "$tree" &&
+        finds "  broken   driver: 580.0.fake, for CUDA up to 13.0; the kernel's module is 575.57.08; "
 }
 
 # ---- the environment -------------------------------------------------------------------------------------------
@@ -259,9 +269,10 @@ says_that_the_module_is_another_than_the_library() {
 explains_variables_and_judges_their_values() {
     with NCCL_DEBUG=info NCCL_DEBUG_SUBSYS=^INIT,NET NCCL_ALGO='ring;allreduce:^tree,nvls' NCCL_IB_TIMEOUT=22 \
         NCCL_SOCKET_IFNAME==lo CUDA_DEVICE_ORDER=PCI_BUS_ID CLAB_TOKEN=0123456789abcdef -- run 0 --gpu || return 1
-    finds '  ok       NCCL_DEBUG=info: ' '  ok       NCCL_DEBUG_SUBSYS=^INIT,NET: ' '  ok       NCCL_ALGO=ring;allreduce:^tree,nvls: ' \
-        '  ok       NCCL_IB_TIMEOUT=22: ' '  ok       NCCL_SOCKET_IFNAME==lo: ' '  ok       CUDA_DEVICE_ORDER=PCI_BUS_ID: ' \
-        '  ok       CLAB_TOKEN=(not shown): ' || return 1
+    finds '  ok       NCCL_DEBUG=info: ' '  ok       NCCL_DEBUG_SUBSYS=^INIT,NET: ' \
+        '  ok       NCCL_ALGO=ring;allreduce:^tree,nvls: ' \
+        '  ok       NCCL_IB_TIMEOUT=22: ' '  ok       NCCL_SOCKET_IFNAME==lo: ' \
+        '  ok       CUDA_DEVICE_ORDER=PCI_BUS_ID: ' '  ok       CLAB_TOKEN=(not shown): ' || return 1
     why='the token is shown'
     ! grep -q 0123456789abcdef "$scratch/out"
 }
@@ -270,22 +281,27 @@ warns_of_values_that_are_none() {
         NCCL_SHM_DISABLE=yes NCCL_TOPO_FILE=/none CLAB_TIMEOUT=5 -- run 0 --gpu || return 1
     finds '  warning  NCCL_DEBUG=INF: how much is logged; NCCL ignores other words; it is one of: NONE' \
         "  warning  NCCL_ALGO=ring;allreduce:tree,foo: algorithms that may be used; no 'foo'; there is: ring tree" \
-        "no 'bcast'" 'it is 0 to 31; unset NCCL_IB_TIMEOUT' 'not a number: NCCL takes its digits only and reads 4; unset NCCL_BUFFSIZE' \
-        'it is 0 or 1: NCCL takes its digits only and reads 0; unset NCCL_SHM_DISABLE' 'no file that can be read; unset NCCL_TOPO_FILE' 'no duration, such as 30s'
+        "no 'bcast'" 'it is 0 to 31; unset NCCL_IB_TIMEOUT' \
+        'not a number: NCCL takes its digits only and reads 4; unset NCCL_BUFFSIZE' \
+        'it is 0 or 1: NCCL takes its digits only and reads 0; unset NCCL_SHM_DISABLE' \
+        'no file that can be read; unset NCCL_TOPO_FILE' 'no duration, such as 30s'
 }
 warns_of_what_this_machine_has_not_got() {
     put net/sys/class/net/ens1f0/operstate up
     put net/sys/class/net/lo/operstate unknown
     with NCCL_SOCKET_IFNAME=eth9,=ens1 NCCL_OOB_NET_IFNAME==ens1 NCCL_TUNER_PLUGIN=/none.so NCCL_NET_PLUGIN=none \
         CUDA_VISIBLE_DEVICES=0,1,0 -- run 0 --gpu --root "$tree/net" || return 1
-    finds '  warning  NCCL_SOCKET_IFNAME=eth9,=ens1: which interfaces' 'no interface fits; there is: ens1f0 lo; unset NCCL_SOCKET_IFNAME' \
-        '  warning  NCCL_OOB_NET_IFNAME==ens1: ' '  warning  NCCL_TUNER_PLUGIN=/none.so: ' '  ok       NCCL_NET_PLUGIN=none: ' \
+    finds '  warning  NCCL_SOCKET_IFNAME=eth9,=ens1: which interfaces' \
+        'no interface fits; there is: ens1f0 lo; unset NCCL_SOCKET_IFNAME' \
+        '  warning  NCCL_OOB_NET_IFNAME==ens1: ' '  warning  NCCL_TUNER_PLUGIN=/none.so: ' \
+        '  ok       NCCL_NET_PLUGIN=none: ' \
         "'0' is there twice: a GPU may be named once; unset CUDA_VISIBLE_DEVICES" || return 1
     with NCCL_SOCKET_IFNAME=eth,ens NCCL_OOB_NET_IFNAME=^docker NCCL_TUNER_PLUGIN="$build/fakes/libnvidia-ml.so.1" \
         CUDA_VISIBLE_DEVICES=1,0 -- run 0 --gpu --root "$tree/net" || return 1
-    finds '  ok       NCCL_SOCKET_IFNAME=eth,ens: ' '  ok       NCCL_OOB_NET_IFNAME=^docker: ' '  ok       NCCL_TUNER_PLUGIN=/' \
-        '  ok       CUDA_VISIBLE_DEVICES=1,0: ' || return 1
-    with CUDA_VISIBLE_DEVICES=0,x,1 -- run 0 --gpu && finds "'x' is no number nor GPU-... or MIG-...: CUDA sees only those before it"
+    finds '  ok       NCCL_SOCKET_IFNAME=eth,ens: ' '  ok       NCCL_OOB_NET_IFNAME=^docker: ' \
+        '  ok       NCCL_TUNER_PLUGIN=/' '  ok       CUDA_VISIBLE_DEVICES=1,0: ' || return 1
+    with CUDA_VISIBLE_DEVICES=0,x,1 -- run 0 --gpu &&
+        finds "'x' is no number nor GPU-... or MIG-...: CUDA sees only those before it"
 }
 warns_of_what_makes_slow_and_of_names_that_nobody_reads() {
     with NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=0 NCCL_BUFSIZE=1 NCCL_NVB_PRECONNECT=1 NCCL_SOMETHING_ELSE=1 CUDA_ROOT=/x \
@@ -318,7 +334,8 @@ if has_no_nvidia; then
 else
     skip 'this machine has an NVIDIA driver' says_what_a_machine_without_a_gpu_lacks
 fi
-check_each says_of_each_library_what_its_probe_says lists_each_backend leaves_no_files stays_within_120_columns tries_no_backend_within_a_job
+check_each says_of_each_library_what_its_probe_says lists_each_backend leaves_no_files stays_within_120_columns \
+    tries_no_backend_within_a_job
 if command -v python3 >/dev/null; then
     check_with jansson says_json
 else
@@ -339,10 +356,12 @@ check_each reads_cards_and_infiniband_of_a_tree says_that_a_quota_stops_ranks re
 if has_no_nvidia; then
     check_each says_that_the_driver_is_not_installed says_that_a_container_lacks_the_driver_s_library
 else
-    skip 'this machine has an NVIDIA driver' says_that_the_driver_is_not_installed says_that_a_container_lacks_the_driver_s_library
+    skip 'this machine has an NVIDIA driver' says_that_the_driver_is_not_installed \
+        says_that_a_container_lacks_the_driver_s_library
 fi
 check_each says_that_the_module_is_another_than_the_library explains_variables_and_judges_their_values \
-    warns_of_values_that_are_none warns_of_what_this_machine_has_not_got warns_of_what_makes_slow_and_of_names_that_nobody_reads knows_all_variables_of_the_kit \
-    refuses_a_word refuses_a_root_that_is_not_there
+    warns_of_values_that_are_none warns_of_what_this_machine_has_not_got \
+    warns_of_what_makes_slow_and_of_names_that_nobody_reads knows_all_variables_of_the_kit refuses_a_word \
+    refuses_a_root_that_is_not_there
 
 exit $failed

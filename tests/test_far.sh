@@ -13,13 +13,15 @@ refuses_to_emulate_a_network_over_it() {
     subject=("$(ls -d "$build"/labs/01-*)/before")
     run 2 -n 2 --backend far --emulate 1gbe || return 1
     why="no remedy: $(cat "$scratch/err")"
-    grep -q 'emulate 1gbe: the backend far moves a device.s memory, not this host.s: take another backend' "$scratch/err"
+    grep -q 'emulate 1gbe: the backend far moves a device.s memory, not this host.s: take another backend' \
+        "$scratch/err"
 }
 fits_no_model_to_it() {
     subject=("$commlab" fit)
     run 3 --backend far -o "$scratch/refused" || return 1 # lacking, as of bench and lab
     why="no line: $(cat "$scratch/err")"
-    grep -q "fit: far moves a GPU's memory, for which there is no model to fit" "$scratch/err" && [ ! -e "$scratch/refused" ]
+    grep -q "fit: far moves a GPU's memory, for which there is no model to fit" "$scratch/err" &&
+        [ ! -e "$scratch/refused" ]
 }
 
 why=$(tests/far/build.sh "$CLAB_BACKENDS" 2>&1) || { echo "not ok builds"; echo "$why" | sed 's/^/# /'; exit 1; }

@@ -22,10 +22,12 @@ runs_schedules_as_well() {
 }
 does_by_a_schedule_what_gloo_lacks() {
     run 0 reduce_scatter --backend gloo -b 64 -e 64 $quick --csv "$scratch/csv" && why="algorithm $(cells 2)" &&
-        [ "$(cells 2)" = halving ] && refuses 2 'the backend has none of its own' reduce_scatter --algo native --backend gloo
+        [ "$(cells 2)" = halving ] &&
+        refuses 2 'the backend has none of its own' reduce_scatter --algo native --backend gloo
 }
 takes_an_interface_by_name_or_address() {
-    CLAB_INTERFACE=lo run 0 --backend gloo -b 8 -e 8 $quick && CLAB_INTERFACE=127.0.0.1 run 0 --backend gloo -b 8 -e 8 $quick
+    CLAB_INTERFACE=lo run 0 --backend gloo -b 8 -e 8 $quick &&
+        CLAB_INTERFACE=127.0.0.1 run 0 --backend gloo -b 8 -e 8 $quick
 }
 names_an_interface_that_is_not_there() {
     CLAB_INTERFACE=lo7 run 1 --backend gloo -b 8 -e 8 $quick

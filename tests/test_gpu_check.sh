@@ -46,7 +46,8 @@ log "AllReduce: 4194304 Bytes -> Algo 1 proto 2 time 3.4"'
 
 takes_a_log_that_obeys_the_table() {
     stand_in "[ -z \"\$NCCL_DEBUG_FILE\" ] || { $talks; $lines_of_three_rows; }"
-    gpu_check 0 "$scratch/stand-in" && lines 'pass     tuner ' 'TUNER/Plugin: Using commlab (v5); 3 sizes took algorithm and protocol of our table'
+    gpu_check 0 "$scratch/stand-in" &&
+        lines 'pass     tuner ' 'TUNER/Plugin: Using commlab (v5); 3 sizes took algorithm and protocol of our table'
 }
 # As NCCL 2.27 and older write it.
 takes_a_log_of_an_older_nccl() {
@@ -72,11 +73,13 @@ fails_where_nothing_was_timed() {
 }
 fails_where_the_log_does_not_name_the_tuner() {
     stand_in "[ -z \"\$NCCL_DEBUG_FILE\" ] || log 'TUNER/Plugin: Could not find: x'"
-    gpu_check 1 "$scratch/stand-in" && lines "fail     tuner " "NCCL's log does not name our tuner: h:1:1 [0] NCCL INFO TUNER/Plugin: Could not"
+    gpu_check 1 "$scratch/stand-in" &&
+        lines "fail     tuner " "NCCL's log does not name our tuner: h:1:1 [0] NCCL INFO TUNER/Plugin: Could not"
 }
 says_the_error_of_a_check_that_fails() {
     stand_in '[ "$2" != all ] || { echo "commlab: error: rank 0: allreduce: the result is wrong" >&2; exit 1; }'
-    gpu_check 1 "$scratch/stand-in" && lines 'fail     natives ' 'commlab: error: rank 0: allreduce: the result is wrong'
+    gpu_check 1 "$scratch/stand-in" &&
+        lines 'fail     natives ' 'commlab: error: rank 0: allreduce: the result is wrong'
 }
 ends_what_hangs_and_says_so() {
     stand_in '[ "$2" != all ] || { echo $$ >"'"$scratch"'/hangs"; sleep 1000; }'
@@ -84,7 +87,8 @@ ends_what_hangs_and_says_so() {
     gpu_check 1 "$scratch/stand-in"
     local status=$?
     subject=(env GPU_CHECK_BUILD=0)
-    [ $status = 0 ] && lines 'fail     natives ' 'it did not end within ' 'not run  shm              because: 16 s are over' || return 1
+    [ $status = 0 ] && lines 'fail     natives ' 'it did not end within ' \
+        'not run  shm              because: 16 s are over' || return 1
     why="what hung is left: $(ps -o pid,stat,args -p "$(cat "$scratch/hangs")")"
     ! grep -q '^State:\s[^Z]' "/proc/$(cat "$scratch/hangs")/status" 2>/dev/null # nobody may have reaped it yet
 }
@@ -121,7 +125,8 @@ holds_kernels_against_the_copy() {
         echo "reduce float 256 MiB 1 1 1 3600.0 - 91.0"; echo "sgd float 256 MiB 1 1 1 3500.0 - SGD"'
     stand_in "[ \"\$1\" != --help ] || echo '  device   times'; [ \"\$1\" != device ] || { ${rows/SGD/87.5}; }; [ -z \"\$NCCL_DEBUG_FILE\" ] || { $talks; $lines_of_three_rows; }"
     sed -i '/--help \] || exit/d' "$scratch/stand-in/commlab"
-    gpu_check 0 "$scratch/stand-in" && lines "pass     kernels " "of the copy's bandwidth: fill 95 %, reduce 91 %, sgd 88 % (bar 85 %)" || return 1
+    gpu_check 0 "$scratch/stand-in" &&
+        lines "pass     kernels " "of the copy's bandwidth: fill 95 %, reduce 91 %, sgd 88 % (bar 85 %)" || return 1
     sed -i 's/87\.5/84.9/' "$scratch/stand-in/commlab"
     gpu_check 1 "$scratch/stand-in" && lines "fail     kernels " "sgd 85 %, and 85 % is the bar"
 }
@@ -130,7 +135,9 @@ holds_bench_against_a_bare_loop() {
     mkdir -p "$scratch/stand-in/tests/gpu"
     printf '#!/bin/sh\necho usec 24.00 9\n' >"$scratch/stand-in/tests/gpu/nccl_loop"
     chmod +x "$scratch/stand-in/tests/gpu/nccl_loop"
-    gpu_check 0 "$scratch/stand-in" && lines 'pass     overhead-1 ' 'bench takes 24.19 us for 1 MiB, a bare loop 24.00 us: 0.79 % more (bar 2 %)' || return 1
+    gpu_check 0 "$scratch/stand-in" &&
+        lines 'pass     overhead-1 ' 'bench takes 24.19 us for 1 MiB, a bare loop 24.00 us: 0.79 % more (bar 2 %)' ||
+        return 1
     sed -i 's/24.00/23.50/' "$scratch/stand-in/tests/gpu/nccl_loop"
     gpu_check 1 "$scratch/stand-in" && lines 'fail     overhead-1 ' '2.94 % more, and 2 % is the bar'
 }
@@ -140,7 +147,8 @@ says_why_a_check_is_not_run() {
     gpu_check 0 "$scratch/stand-in" || return 1
     lines 'not run  conformance-1    because: ' 'test_conformance is not built (make gpu-tools)' \
         'not run  tuner            because: this build has no tuner plugin' \
-        'not run  lab-09           because: there is no ' 'not run  overhead-all     because: it needs 2 GPUs, and here is 1' || return 1
+        'not run  lab-09           because: there is no ' \
+        'not run  overhead-all     because: it needs 2 GPUs, and here is 1' || return 1
     why="$(cat "$out/summary.csv")"
     awk -F, 'NR > 1 { n[$2]++ } END { exit !(n["not run"] + n["pass"] == 16 && n["pass"] <= 4) }' "$out/summary.csv"
 }
@@ -150,7 +158,8 @@ says_in_one_line_that_there_is_no_gpu() {
     sed -i 's/.*CUDA devices: 1.*/[ "$1" != doctor ] || { echo "  missing  CUDA devices: none: there is no driver"; exit; }/' "$scratch/stand-in/commlab"
     gpu_check 3 "$scratch/stand-in" || return 1
     why=$(cat "$scratch/err")
-    [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q 'no GPU can be used here (none: there is no driver), so nothing was checked' "$scratch/err"
+    [ "$(wc -l <"$scratch/err")" = 1 ] &&
+        grep -q 'no GPU can be used here (none: there is no driver), so nothing was checked' "$scratch/err"
 }
 
 # ---- conformance without cmocka --------------------------------------------------------------------------------
@@ -166,7 +175,8 @@ fails_by_the_stand_in_for_cmocka() {
     CLAB_OFI_REGISTER= CLAB_SHM_NO_READV= CLAB_TIMEOUT=never "$build/tests/gpu/conformance" shm:2 >"$scratch/out" 2>&1
     local status=$?
     why="status $status: $(tail -n 4 "$scratch/out")"
-    [ $status = 1 ] && grep -qx 'not ok 1 - shm_conforms_with_2_ranks' "$scratch/out" && grep -q '^# .*test_conformance.c:' "$scratch/out"
+    [ $status = 1 ] && grep -qx 'not ok 1 - shm_conforms_with_2_ranks' "$scratch/out" &&
+        grep -q '^# .*test_conformance.c:' "$scratch/out"
 }
 
 # ---- the rehearsal ---------------------------------------------------------------------------------------------
@@ -175,18 +185,19 @@ rehearses_over_the_fakes() {
     rm -rf "$out"
     subject=(env GPU_CHECK_BUILD=0 GPU_CHECK_FAKE=1 GPU_CHECK_QUICK=1 CLAB_FAKE_GPUS=1)
     gpu_check 0 "$build" || { why="$why $(grep ^fail "$out/summary.txt")"; return 1; }
-    lines 'pass     conformance-1 ' 'pass     conformance-2 ' 'pass     natives ' 'pass     lab-01 ' 'pass     overhead-1 ' || return 1
+    lines 'pass     conformance-1 ' 'pass     conformance-2 ' 'pass     natives ' 'pass     lab-01 ' \
+        'pass     overhead-1 ' || return 1
     why="a line that does not say so: $(grep -v 'rehearsal over fakes, no measurement' "$out/summary.txt")"
     ! grep -qv 'rehearsal over fakes, no measurement' "$out/summary.txt" || return 1
     why="figures of the fakes: $(ls "$out")"
     [ -z "$(cd "$out" && ls | grep -E '^(overhead|natives|kernels|lab).*csv')" ]
 }
 
-check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_where_another_tuner_is_loaded fails_where_nccl_takes_something_else fails_where_a_row_was_never_asked_for \
-    fails_where_nothing_was_timed fails_where_the_log_does_not_name_the_tuner says_the_error_of_a_check_that_fails ends_what_hangs_and_says_so \
-    holds_kernels_against_the_copy holds_bench_against_a_bare_loop \
-    says_why_a_check_is_not_run refuses_a_third_word says_in_one_line_that_there_is_no_gpu \
-    conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka
+check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_where_another_tuner_is_loaded \
+    fails_where_nccl_takes_something_else fails_where_a_row_was_never_asked_for fails_where_nothing_was_timed \
+    fails_where_the_log_does_not_name_the_tuner says_the_error_of_a_check_that_fails ends_what_hangs_and_says_so \
+    holds_kernels_against_the_copy holds_bench_against_a_bare_loop says_why_a_check_is_not_run refuses_a_third_word \
+    says_in_one_line_that_there_is_no_gpu conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then
     check_each rehearses_over_the_fakes

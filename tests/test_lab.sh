@@ -107,7 +107,8 @@ predicts_by_the_network() {
 # What goes both ways over 100 Mbit/s takes 84 us a KiB, whatever this machine is: at least that.
 runs_on_an_emulated_wire() {
     local csv=$scratch/wire/07-shm-100mbit-2.csv
-    run 0 "$commlab" lab 07 -n 2 --emulate 100mbit --pairs 1 --sizes 65536 --no-sweep --no-plot --results "$scratch/wire" &&
+    run 0 "$commlab" lab 07 -n 2 --emulate 100mbit --pairs 1 --sizes 65536 --no-sweep --no-plot \
+        --results "$scratch/wire" &&
         counts 0 "$csv" '$4 != "100mbit"' && counts 5 "$csv" '$6 ~ "^time/" && $8 > 0.005 && $11 > 0.005' || return 1
     why="$(cat "$scratch/out")"
     grep -q '^# emulate: 100mbit' "$csv" && grep -q 'with an emulated wire' "$scratch/out" &&
@@ -158,7 +159,8 @@ lab_is_the_same_on_sim() {
     cmp -s "$scratch/run1" "$scratch/run2" && [ -s "$scratch/run1" ] && same_rows "$expected" "$csv"
 }
 
-# The whole file, with its headers and its sweep, of a lab that takes little time: the same bytes, when it is run once more.
+# The whole file, with its headers and its sweep, of a lab that takes little time: the same bytes, when it is run once
+# more.
 is_the_same_file_twice_on_sim() {
     local csv=$scratch/sim/07-sim-dgx-h100-8.csv
     cp "$csv" "$scratch/run1" || return 1
@@ -181,9 +183,12 @@ names_the_straggler_exactly_on_sim() {
     [ -z "$why" ]
 }
 # Lab 00: nothing differs from itself there.
-is_exact_on_sim() { counts 0 "$scratch/sim/00-sim-dgx-h100-8.csv" '$7 == "%" && $8 != 0 || $6 == "pairs_for_5pct" && $8 != 1'; }
+is_exact_on_sim() {
+    counts 0 "$scratch/sim/00-sim-dgx-h100-8.csv" '$7 == "%" && $8 != 0 || $6 == "pairs_for_5pct" && $8 != 1'
+}
 
-# Here other programs may hold up a rank, too: what the programs say is sound, and the monitored barrier's word is about right.
+# Here other programs may hold up a rank, too: what the programs say is sound, and the monitored barrier's word is about
+# right.
 runs_labs_00_and_06() {
     lab 0 00 --net 1gbe --pairs 1 --sizes 4096 --iterations 6,12 --no-plot &&
         lab 0 06 --net 1gbe --pairs 3 --sizes 2097152 --iterations 1600 --no-plot ||
@@ -294,8 +299,8 @@ leaves_no_ranks_when_it_is_ended() {
     [[ $why == 'status 143,'* ]] && [ -z "$(processes_of "$scratch/kit")" ]
 }
 
-# Programs that do nothing: nearly all of its time is that of the jobs by which it measures how far apart cores are. When
-# it is told to end as one of these has just ended, it ends, too, and says nothing.
+# Programs that do nothing: nearly all of its time is that of the jobs by which it measures how far apart cores are.
+# When it is told to end as one of these has just ended, it ends, too, and says nothing.
 ends_between_programs() {
     local lab i j
     other_kit : && cp "$scratch/kit/build/labs/07-ring-vs-tree/"{after,before} || return 1
@@ -355,7 +360,8 @@ has_at_most_120_columns() {
 for q in ring tree doubling halving_doubling; do echo time/\$q/2097152,s,4,1,1e\$((n + 3)),1,1 >>\"\$CLAB_RESULTS\"; done" &&
         rm -f "$scratch/n" &&
         run 0 "$scratch/kit/build/commlab" lab 07 --net 1gbe --pairs 3 --sizes 2097152 --no-sweep --no-plot || return 1
-    fits_120_columns && why="$(cat "$scratch/out")" && grep -q 'time/halving_doubling/2097152 .*\.\.>999 ' "$scratch/out"
+    fits_120_columns && why="$(cat "$scratch/out")" &&
+        grep -q 'time/halving_doubling/2097152 .*\.\.>999 ' "$scratch/out"
 }
 
 # ---- a figure and the page ------------------------------------------------------------------------------------------
@@ -466,17 +472,18 @@ if grep -q 'without inih' "$scratch/err"; then
 fi
 rm -rf "$scratch/results"
 
-check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_profile has_the_columns has_a_manifest has_intervals_around_values \
-    reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after sweeps_other_numbers_of_ranks \
-    counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire compares_backends refuses_two_networks refuses_emulating_what_is_simulated \
-    refuses_to_emulate_unknown_networks says_which_result_differs says_which_program_failed \
-    says_which_row_is_malformed says_which_setting_is_wrong \
+check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_profile has_the_columns has_a_manifest \
+    has_intervals_around_values reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after \
+    sweeps_other_numbers_of_ranks counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire \
+    compares_backends refuses_two_networks refuses_emulating_what_is_simulated refuses_to_emulate_unknown_networks \
+    says_which_result_differs says_which_program_failed says_which_row_is_malformed says_which_setting_is_wrong \
     leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended ends_between_programs \
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
     has_at_most_120_columns says_which_package_draws \
     report_leaves_no_folder_when_it_is_ended report_leaves_no_gnuplot_when_it_is_ended reports_nothing_without_results \
-    lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes refuses_iterations_of_a_lab_without \
-    refuses_unknown_backends refuses_unknown_networks refuses_unknown_options refuses_unwritable_results
+    lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes \
+    refuses_iterations_of_a_lab_without refuses_unknown_backends refuses_unknown_networks refuses_unknown_options \
+    refuses_unwritable_results
 for folder in labs/[0-9][0-9]-*; do
     check "${folder#labs/} is the same twice in virtual time, and as recorded" lab_is_the_same_on_sim "$folder"
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Each lab on the backend nccl, over the fakes of CUDA and NCCL: with the same files it finds what it finds on shm. How long
-# anything takes there says nothing.
+# Each lab on the backend nccl, over the fakes of CUDA and NCCL: with the same files it finds what it finds on shm. How
+# long anything takes there says nothing.
 # Usage: test_labs_nccl.sh [BUILD].
 
 . tests/cases.sh

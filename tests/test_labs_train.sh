@@ -13,7 +13,9 @@ lab() {
 rows() { grep -v '^#' "$scratch/results/$1" | tail -n +2; }
 
 # value FILE PROGRAM QUANTITY RANKS [COLUMN]: of that row.
-value() { rows "$1" | awk -F, -v p="$2" -v q="$3" -v n="$4" -v c="${5:-8}" '$2 == p && $6 == q && $5 == n { print $c; exit }'; }
+value() {
+    rows "$1" | awk -F, -v p="$2" -v q="$3" -v n="$4" -v c="${5:-8}" '$2 == p && $6 == q && $5 == n { print $c; exit }'
+}
 
 
 # On any machine: S and X of a network of four layers 16 wide, by hand: 4 * 17 * 16 * 4 B and 16 * 16 * 4 B.

@@ -139,7 +139,8 @@ absence() {
     CLAB_TIMEOUT=1s "$1" 3 sh -c '[ "${PMI_RANK:-${SLURM_PROCID:-$RANK}}" != 1 ] || exit 3
         exec "$0" bench' "$commlab" >"$scratch/out" 2>&1 </dev/null || status=$?
     why="status $status after $((SECONDS - start)) s: $(tail -n 5 "$scratch/out")"
-    [ $status -ne 0 ] && [ $status -ne 124 ] && [ $((SECONDS - start)) -le 5 ] && grep -q 'rank 1\|all ranks' "$scratch/out"
+    [ $status -ne 0 ] && [ $status -ne 124 ] && [ $((SECONDS - start)) -le 5 ] &&
+        grep -q 'rank 1\|all ranks' "$scratch/out"
 }
 
 runs_where_master_says() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The mpi backend: its ranks are started by us or by its user, it is timed as a library whose collectives are its own, and
-# what goes wrong is said; it conforms with MPICH, too, where that is another. (Else: test_mpi_conforms.sh.)
+# The mpi backend: its ranks are started by us or by its user, it is timed as a library whose collectives are its own,
+# and what goes wrong is said; it conforms with MPICH, too, where that is another. (Else: test_mpi_conforms.sh.)
 # Usage: test_mpi.sh [BUILD].
 
 . tests/cases.sh

@@ -56,7 +56,8 @@ compares_nothing_with_fakes() {
 # ---- devices -------------------------------------------------------------------------------------------------
 
 refuses_more_ranks_than_gpus() {
-    CLAB_FAKE_GPUS=2 fails 3 barrier -n 3 && says '3 ranks on this host, but 2 GPUs: start 2 (-n 2), or set CLAB_NCCL_SHARE=1'
+    CLAB_FAKE_GPUS=2 fails 3 barrier -n 3 &&
+        says '3 ranks on this host, but 2 GPUs: start 2 (-n 2), or set CLAB_NCCL_SHARE=1'
 }
 shares_a_gpu_if_asked_to() {
     CLAB_FAKE_GPUS=1 CLAB_NCCL_SHARE=1 bench allreduce -n 3 --algo auto,ring -b 1K -e 1K &&
@@ -85,25 +86,30 @@ fault() { CLAB_FAKE_FAULT=$1 CLAB_TIMEOUT=2s fails "${@:2}" -b 4000 -e 4000 --se
 ends_when_a_rank_dies() {
     fault abort@1:9 134 allreduce -n 4 --algo ring && says 'rank 1 has ended: a peer is dead' 3 && nothing_is_left
 }
-ends_when_nccl_fails() { fault async@1:9 1 allreduce -n 4 --algo ring && says 'unhandled system error' && nothing_is_left; }
+ends_when_nccl_fails() {
+    fault async@1:9 1 allreduce -n 4 --algo ring && says 'unhandled system error' && nothing_is_left
+}
 ends_when_a_call_hangs() { fault hang@2:9 1 allreduce -n 4 && says 'CLAB_TIMEOUT' && nothing_is_left; }
 ends_when_a_stage_hangs() { fault hang@0:9 1 allreduce -n 2 --algo tree && says 'CLAB_TIMEOUT' && nothing_is_left; }
 ends_when_an_abort_hangs() {
-    fault stuck@0:3 1 allreduce -n 1 --algo native && says 'ncclCommAbort has not come to an end within 5 s' && nothing_is_left
+    fault stuck@0:3 1 allreduce -n 1 --algo native && says 'ncclCommAbort has not come to an end within 5 s' &&
+        nothing_is_left
 }
 # NCCL calls CUDA in a thread of its own, whose last error is not ours.
 ends_when_nccl_finds_no_memory() {
-    fault full@0:9 1 allreduce -n 2 --algo ring && says "Cuda failure 'out of memory'" && says ': out of memory' 2 && nothing_is_left
+    fault full@0:9 1 allreduce -n 2 --algo ring && says "Cuda failure 'out of memory'" && says ': out of memory' 2 &&
+        nothing_is_left
 }
 ends_when_memory_is_full() {
     CLAB_FAKE_MEMORY=1M fails 1 allreduce -n 2 -b 16M -e 16M --seed $mine && says 'no memory for ' 2 && nothing_is_left
 }
 
-check_each computes_with_2 computes_with_8 computes_with_calls_that_wait computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
-    names_its_libraries_and_keeps_nothing compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
-    refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
-    ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \
-    ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full
+check_each computes_with_2 computes_with_8 computes_with_calls_that_wait computes_averages_of_all_types \
+    checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing compares_nothing_with_fakes \
+    refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to refuses_to_guess_whether_to_share sees_what_is_visible \
+    says_that_there_is_no_gpu says_that_there_is_no_driver ends_when_a_rank_dies ends_when_nccl_fails \
+    ends_when_a_call_hangs ends_when_a_stage_hangs ends_when_an_abort_hangs ends_when_nccl_finds_no_memory \
+    ends_when_memory_is_full
 is_right_by test_conformance nccl
 is_right_by test_shrink
 exit $failed

@@ -22,7 +22,8 @@ gives_rank_0_our_input() {
 }
 hands_on_timeout() { run 0 -n 1 --timeout 5s -- sh -c 'echo $CLAB_TIMEOUT' && has out '5s\n'; }
 
-# left SIGNAL-HANDLER: a rank that ends well leaves a process with that handler of SIGTERM, whose number is in $scratch/left.
+# left SIGNAL-HANDLER: a rank that ends well leaves a process with that handler of SIGTERM, whose number is in
+# $scratch/left.
 left() {
     rm -f "$scratch/left"
     run 0 -n 1 -- sh -c '(trap "$1" TERM; echo $(exec sh -c "echo \$PPID") >"$0.tmp"; mv "$0.tmp" "$0"; while :; do sleep 0.02; done) &
@@ -66,7 +67,8 @@ says_once_what_all_ranks_are_told_wrong() {
 
 check_each runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by_rank leaves_options_to_the_program \
     ends_with_the_status_of_a_rank ends_with_the_signal_of_a_rank names_the_rank_that_failed gives_rank_0_our_input \
-    hands_on_timeout lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks refuses_too_many_ranks refuses_ranks_that_are_no_number \
-    refuses_unknown_backends refuses_bad_timeouts refuses_missing_programs refuses_files_that_can_not_be_run \
-    refuses_unknown_options says_once_what_all_ranks_lack says_once_what_all_ranks_are_told_wrong
+    hands_on_timeout lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks \
+    refuses_too_many_ranks refuses_ranks_that_are_no_number refuses_unknown_backends refuses_bad_timeouts \
+    refuses_missing_programs refuses_files_that_can_not_be_run refuses_unknown_options says_once_what_all_ranks_lack \
+    says_once_what_all_ranks_are_told_wrong
 exit $failed

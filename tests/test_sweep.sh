@@ -20,7 +20,8 @@ marks_one_best_which_is_fastest() {
     sweeps || return 1
     why=$(awk -F, '!/^#/ && $1 == "allreduce" { k = $4 " " $5; if (!(k in least) || $6 < least[k]) least[k] = $6; n[k] += $12
         if ($12) best[k] = $6 }
-        END { for (k in n) if (n[k] != 1 || best[k] > least[k] * 1.000002) print k, n[k], best[k], least[k] }' "$scratch/a.csv")
+        END { for (k in n) if (n[k] != 1 || best[k] > least[k] * 1.000002) print k, n[k], best[k], least[k] }' \
+            "$scratch/a.csv")
     [ -z "$why" ]
 }
 
@@ -44,7 +45,8 @@ prices_what_sim_prices() {
 says_what_it_leaves_out() {
     sweeps --algo ring,tree --ranks 131072 --bytes 8 --most 1000000 || return 1
     why=$(cat "$scratch/out")
-    grep -q '^left out: allreduce ring on dgx-h100, 131072 ranks, 1 sizes from 8 B to 8 B: 3.4e+10 messages' "$scratch/out" &&
+    grep -q '^left out: allreduce ring on dgx-h100, 131072 ranks, 1 sizes from 8 B to 8 B: 3.4e+10 messages' \
+        "$scratch/out" &&
         grep -q '^# left out: allreduce ring' "$scratch/a.csv" && grep -q '^allreduce,tree,' "$scratch/a.csv"
 }
 
@@ -79,7 +81,9 @@ refuses_a_broken_network_as_sim_does() {
         refuses 2 broken.net: sweep --net "$scratch/broken.net" --csv "$scratch/refused"
 }
 check_with inih refuses_a_broken_network_as_sim_does
-check sim_refuses_a_flat_network_without_costs refuses 2 "sim: --net flat has no costs of its own: say --alpha" allreduce --net flat
-check sim_takes_a_flat_network_with_one writes "every pair of ranks alpha and beta apart" allreduce --net flat --alpha 5us
+check sim_refuses_a_flat_network_without_costs refuses 2 \
+    "sim: --net flat has no costs of its own: say --alpha" allreduce --net flat
+check sim_takes_a_flat_network_with_one writes "every pair of ranks alpha and beta apart" allreduce --net flat \
+    --alpha 5us
 
 exit $failed

@@ -34,7 +34,8 @@ the_path_s_parts_stand_alone() {
     for algorithm in ring all; do
         run 0 "${sim[@]}" --algo $algorithm --why || return 1
         why="$(cat "$scratch/out")"
-        grep -q '^on this path: latency' "$scratch/out" && ! grep -qE 'fixed costs of|latency +bandwidth' "$scratch/out" ||
+        grep -q '^on this path: latency' "$scratch/out" &&
+            ! grep -qE 'fixed costs of|latency +bandwidth' "$scratch/out" ||
             return 1
     done
 }

@@ -116,9 +116,10 @@ refuses_stragglers_that_are_not_there() { refuses 1 "--straggler 8: of 8 ranks" 
 refuses_more_ranks_than_fit() { refuses 1 "fewer than the 16 ranks" --net pcie4 --ranks 16; }
 
 check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_the_step \
-    overlaps_are_no_slower_than_none goes_from_one_rank_to_131072 says_which_clocks_it_used fits_120_columns repeats_itself takes_a_measured_time \
-    names_the_buckets_that_can_be_seen wants_a_rate_or_a_time names_the_line_of_a_malformed_model \
-    refuses_an_unknown_algorithm refuses_stragglers_that_are_not_there refuses_more_ranks_than_fit
+    overlaps_are_no_slower_than_none goes_from_one_rank_to_131072 says_which_clocks_it_used fits_120_columns \
+    repeats_itself takes_a_measured_time names_the_buckets_that_can_be_seen wants_a_rate_or_a_time \
+    names_the_line_of_a_malformed_model refuses_an_unknown_algorithm refuses_stragglers_that_are_not_there \
+    refuses_more_ranks_than_fit
 check_with 'inih jansson' prints_json
 check_with 'inih gnuplot' draws_curves
 check refuses_an_unknown_model refuses 2 "there is: bert-large gpt2-small" --model x --net 10gbe

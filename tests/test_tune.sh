@@ -17,12 +17,14 @@ agrees_with_commlab_nccl() {
 }
 times() { # times FILE USEC: as nccl-tests print them
     printf '%s\n' '# Collective test starting: all_reduce_perf' '#  Rank  0 Group  0 Pid  7 on h device  0 [07] X' \
-        '#  Rank  1 Group  0 Pid  7 on h device  1 [07] X' '#  size  count  type  redop  root  time  algbw  busbw #wrong' \
+        '#  Rank  1 Group  0 Pid  7 on h device  1 [07] X' \
+        '#  size  count  type  redop  root  time  algbw  busbw #wrong' \
         "  1024  256  float  sum  -1  $2  1  1  0" >"$scratch/$1"
 }
 finds_what_is_faster_in_files() {
     times own 20 && times ring 10 && times tree 12 || return 1
-    writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/ring" --from "tree/ll=$scratch/tree" --csv "$scratch/tune.csv" || return 1
+    writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/ring" --from "tree/ll=$scratch/tree" \
+        --csv "$scratch/tune.csv" || return 1
     why=$(cat "$scratch/tune.csv")
     grep -qx 'allreduce,0,2047,ring,ll,-1,1,2,-1,-1,2.000' <<<"$why"
 }
@@ -34,7 +36,8 @@ leaves_to_nccl_what_it_does_as_well() {
 # A table without rows is one that the plugin refuses.
 writes_no_table_without_a_row() {
     times own 20 && times ring 30 || return 1
-    writes "no row, so nothing is written to $scratch/none.csv" --from "$scratch/own" --from "ring/ll=$scratch/ring" -o "$scratch/none.csv" || return 1
+    writes "no row, so nothing is written to $scratch/none.csv" --from "$scratch/own" --from "ring/ll=$scratch/ring" \
+        -o "$scratch/none.csv" || return 1
     why="it has written $(cat "$scratch/none.csv" 2>/dev/null)"
     [ ! -e "$scratch/none.csv" ]
 }
@@ -70,7 +73,8 @@ check refuses_unknown_collective refuses 2 "no 'alltoall'; NCCL's tuner chooses 
 check refuses_two_sources refuses 2 'one or the other' --model --from x -o "$scratch/refused"
 check refuses_ranks_of_a_model refuses 2 'are for what is measured here; --model has its own' --model -n 8
 check refuses_another_backend refuses 2 '--backend shm: only nccl has a tuner' --backend shm
-check refuses_a_wrong_label refuses 2 "'rings/ll' is not ALGORITHM/PROTOCOL" --from "rings/ll=$scratch/own" -o "$scratch/refused"
+check refuses_a_wrong_label refuses 2 "'rings/ll' is not ALGORITHM/PROTOCOL" --from "rings/ll=$scratch/own" \
+    -o "$scratch/refused"
 check refuses_a_file_that_is_not_there refuses 2 'No such file' --from "$scratch/none" -o "$scratch/refused"
 check refuses_a_gain_that_is_none refuses 2 "--gain 'x'" --gain x --model
 check refuses_one_rank refuses 2 "-n '1' is not a number of ranks from 2 on" -n 1

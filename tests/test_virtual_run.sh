@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Programs in virtual time: what they print is the same each time, with many ranks and on a machine that is busy; the bench
-# meets its prediction; labs run as they are.
+# Programs in virtual time: what they print is the same each time, with many ranks and on a machine that is busy; the
+# bench meets its prediction; labs run as they are.
 # Usage: test_virtual_run.sh [BUILD].
 
 . tests/cases.sh
@@ -34,7 +34,9 @@ twenty_runs_under_load_print_the_same() {
 sixty_four_ranks_print_the_same() { same 2 "$ring" -n 64 --backend sim --net superpod-h100 64 4100; }
 run_starts_them_as_well() { same 2 "$commlab" run -n 12 --backend sim --net 10gbe --straggle 3=2 -- "$ring" 64; }
 has_no_need_of_a_network() { writes 'time/ring/8' "$ring" -n 2 --backend sim 8; }
-names_networks_that_there_are() { run 1 "$ring" -n 2 --backend sim --net no-such && grep -q 'commlab nets' "$scratch/err"; }
+names_networks_that_there_are() {
+    run 1 "$ring" -n 2 --backend sim --net no-such && grep -q 'commlab nets' "$scratch/err"
+}
 
 is_asked_for_with_a_network() { run 2 "$ring" -n 2 --net 10gbe 8 && grep -q -- '--backend sim' "$scratch/err"; }
 is_not_fitted() { refuses 2 'nothing to measure' "$commlab" fit --backend sim; }
@@ -45,7 +47,8 @@ bench_meets_its_prediction() {
     grep -q '^prediction: median |error| 0.0 %' "$scratch/out"
 }
 
-# Twice the same, all but what it says of the machine; the first call lasts as long as is predicted; nothing is measured.
+# Twice the same, all but what it says of the machine; the first call lasts as long as is predicted; nothing is
+# measured.
 trace_is_of_virtual_time() {
     local i dur predicted
     for i in 1 2; do
@@ -65,7 +68,8 @@ trace_is_of_virtual_time() {
         grep -q '"clocks":"virtual time, on dgx-h100"' "$scratch/t.json"
 }
 
-# Each quantity of the lab whose CSV file this is was predicted to within 2 %: the clock is exact, and the pattern known.
+# Each quantity of the lab whose CSV file this is was predicted to within 2 %: the clock is exact, and the pattern
+# known.
 is_predicted() {
     why="$(awk -F, '/^#/ { next } !residual { for (i = 1; i <= NF; i++) if ($i == "residual_pct") residual = i; next }
         $residual != "" { n++; if ($residual > 2 || $residual < -2) print $2, $6, $residual "% off" }
@@ -93,8 +97,8 @@ lab_06_is_predicted() {
 }
 
 check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
-    has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are bench_meets_its_prediction \
-    lab_of_64_ranks_prints_the_same lab_01_runs lab_06_is_predicted
+    has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are \
+    bench_meets_its_prediction lab_of_64_ranks_prints_the_same lab_01_runs lab_06_is_predicted
 check_with 'inih jansson' trace_is_of_virtual_time
 
 exit $failed

@@ -115,7 +115,8 @@ seeds_goal() {
 }
 
 seeds_msccl() {
-    local step='srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"' algo='nchunksperloop="1" ngpus="2" coll="allreduce"'
+    local step='srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"' \
+        algo='nchunksperloop="1" ngpus="2" coll="allreduce"'
     local gpu='i_chunks="1" o_chunks="1" s_chunks="0"' rank
     for rank in 0 1; do
         put gpu$rank "<gpu id=\"$rank\" $gpu><tb id=\"0\" send=\"$((1 - rank))\" recv=\"$((1 - rank))\" chan=\"0\">"
