@@ -77,7 +77,9 @@ step_doctor() {
         ${NVCC:-nvcc} --version 2>/dev/null | tail -n 2
     } >"$out/manifest.txt"
     [ $status = 0 ] || fail "$(grep -m1 '^  broken' "$out/doctor.txt")"
-    say "$(gpus) GPU$([ "$(gpus)" = 1 ] || echo s)$(sed -n 's/^  ok  *GPU 0: /; the first: /p' "$out/doctor.txt" | cut -c1-120)"
+    say "$(gpus) GPU$([ "$(gpus)" = 1 ] || echo s)$(
+        sed -n 's/^  ok  *GPU 0: /; the first: /p' "$out/doctor.txt" | cut -c1-120
+    )"
 }
 
 # conformance BACKEND:RANKS
@@ -151,15 +153,16 @@ CSV
     grep -qE 'TUNER/Plugin: Using (tuner plugin )?commlab' "$out/tuner.nccl" ||
         fail "NCCL's log does not name our tuner: $(grep -m1 TUNER "$out/tuner.nccl")"
     # Older versions write numbers for names: 0 Tree, 1 Ring; 0 LL, 1 LL128, 2 Simple.
-    seen=$(sed -nE 's/.*AllReduce: +([0-9]+) Bytes -> Algo ([A-Za-z0-9_]+) proto ([A-Za-z0-9]+).*/\1 \2 \3/p' "$out/tuner.nccl" |
-        sort -un | awk '
+    seen=$(sed -nE 's/.*AllReduce: +([0-9]+) Bytes -> Algo ([A-Za-z0-9_]+) proto ([A-Za-z0-9]+).*/\1 \2 \3/p' \
+        "$out/tuner.nccl" | sort -un | awk '
         {
             algorithm = tolower($2); protocol = tolower($3)
             sub(/^0$/, "tree", algorithm); sub(/^1$/, "ring", algorithm)
             sub(/^0$/, "ll", protocol); sub(/^2$/, "simple", protocol)
             wanted = $1 < 16384 ? "tree ll" : $1 < 1048576 ? "ring ll" : "ring simple"
             rows[wanted] = 1
-            if (algorithm " " protocol != wanted) bad = bad sprintf(" %d B took %s %s, not %s;", $1, algorithm, protocol, wanted)
+            if (algorithm " " protocol != wanted)
+                bad = bad sprintf(" %d B took %s %s, not %s;", $1, algorithm, protocol, wanted)
             n++
         }
         END {
@@ -220,10 +223,12 @@ step_kernels() {
         fail "$(reason)"
     # The last column is the part of what a copy reaches, in %.
     local seen least
-    seen=$(awk '$2 == "float" && $1 ~ /^(fill|reduce|sgd)$/ { printf "%s%s %.0f %%", n++ ? ", " : "", $1, $NF } END { exit n != 3 }' "$out/$step.log") ||
+    seen=$(awk '$2 == "float" && $1 ~ /^(fill|reduce|sgd)$/ { printf "%s%s %.0f %%", n++ ? ", " : "", $1, $NF }
+        END { exit n != 3 }' "$out/$step.log") ||
         fail "it has no rows of fill, reduce and sgd, but: ${seen:-none}"
     [ -z "$fake" ] || { say 'fill, reduce and sgd have run; figures of fakes are none'; return; }
-    least=$(awk '$2 == "float" && $1 ~ /^(fill|reduce|sgd)$/ && (!n++ || $NF < least) { least = $NF } END { print least }' "$out/$step.log")
+    least=$(awk '$2 == "float" && $1 ~ /^(fill|reduce|sgd)$/ && (!n++ || $NF < least) { least = $NF }
+        END { print least }' "$out/$step.log")
     awk -v least="$least" 'BEGIN { exit !(least >= 85) }' || fail "of the copy's bandwidth: $seen, and 85 % is the bar"
     say "of the copy's bandwidth: $seen (bar 85 %)"
 }
@@ -259,7 +264,8 @@ overhead() {
     local line
     line=$(tail -n +2 "$out/$step.csv" | awk -F, '
         function median(v, n, i, j, t) {
-            for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] < v[j - 1]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+            for (i = 2; i <= n; i++)
+                for (j = i; j > 1 && v[j] < v[j - 1]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
             return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
         }
         { a[NR] = $2; b[NR] = $3 }

@@ -3,12 +3,12 @@
 # Replays the GOAL export of every algorithm at 64 ranks by LogGOPSim, beside the kit's price of it, where LogGOPSim and
 # its txt2bin are on the PATH (github.com/spcl/LogGOPSim, src/LogGOPSim: make).
 #
-#   tests/loggopsim.sh [BUILD]    exits with 1 if an algorithm in which a rank has one message at a time differs by 0.3 %
+#   tests/loggopsim.sh [BUILD]    exits with 1 if an algorithm in which a rank has one message at a time is off by 0.3 %
 set -u
 commlab=${1:-build}/commlab
 for program in LogGOPSim txt2bin; do
     command -v $program >/dev/null && continue
-    echo "skip: there is no $program on the PATH; build it from github.com/spcl/LogGOPSim, and nothing is compared until then"
+    echo "skip: there is no $program on the PATH; build it from github.com/spcl/LogGOPSim; nothing is compared"
     exit 0
 done
 work=$(mktemp -d /tmp/commlab-test-XXXXXX) || exit 1

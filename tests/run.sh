@@ -3,8 +3,8 @@
 # Runs the tests and counts their cases.
 #
 #   tests/run.sh BUILD [NAME]    all of BUILD/tests/test_* and tests/test_*.sh, or those with NAME in their name, but
-#                                those whose name is in CLAB_TEST_EXCEPT ("gloo mpi"), which are named at the end; names of
-#                                no test are refused
+#                                those whose name is in CLAB_TEST_EXCEPT ("gloo mpi"), which are named at the end;
+#                                names of no test are refused
 #
 # - A test is a program that speaks TAP on its standard output: cmocka's do when asked; scripts print `ok NAME` or
 #   `not ok NAME: WHY` themselves. What says nothing, crashes, hits the limit or stops short of its plan has failed.
@@ -14,8 +14,9 @@
 # - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
 #   judge how long something takes say `Runs alone`, and come after the others, one by one.
-# - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the last
-#   line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing failed.
+# - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
+#   last line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing
+#   failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -95,7 +96,8 @@ report() {
     [ "$f" = 0 ] || mark=✗ more=", $f failed"
     [ "$s" = 0 ] || more="$more, $s skipped"
     text=$(
-        printf '%s %-28s %4d passed%s %6d.%03d s\n' $mark "$(basename "$log" .log)" "$p" "$more" $((ms / 1000)) $((ms % 1000))
+        printf '%s %-28s %4d passed%s %6d.%03d s\n' $mark "$(basename "$log" .log)" "$p" "$more" \
+            $((ms / 1000)) $((ms % 1000))
         tail -n +2 <<<"$text" | sed 's/^/    /'
         [ "$f" = 0 ] || echo "    its output is in $log"
     )

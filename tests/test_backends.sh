@@ -92,7 +92,8 @@ refuses_a_plugin_of_another_version() {
     plugin old <<'C' && bench_refuses "old.so was built for another version of commlab" --backend old
 #include "plugin.h"
 static const struct clab_backend old = {.name = "old"};
-__attribute__((visibility("default"))) const struct clab_plugin clab_plugin = {CLAB_PLUGIN_VERSION - 1, sizeof old, "old", &old};
+__attribute__((visibility("default")))
+const struct clab_plugin clab_plugin = {CLAB_PLUGIN_VERSION - 1, sizeof old, "old", &old};
 C
 }
 refuses_a_plugin_by_another_name() {

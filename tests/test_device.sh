@@ -9,7 +9,8 @@ subject=("$commlab" device --bytes 256K --seconds 1ms)
 prints_a_row_for_every_operation() {
     run 0 --csv "$scratch/rows.csv" || return 1
     why=$(grep -v '^#' "$scratch/rows.csv" | awk -F, '
-        NR == 1 { if ($0 != "operation,type,size,usec,usec_low,usec_high,GBps,Tflops,percent") print "columns: " $0; next }
+        NR == 1 && $0 != "operation,type,size,usec,usec_low,usec_high,GBps,Tflops,percent" { print "columns: " $0 }
+        NR == 1 { next }
         !($4 > 0 && $5 <= $4 && $4 <= $6 && $9 > 0) { print "row: " $0 }
         $1 == "gemm" && ($7 != "" || !($8 > 0)) || $1 != "gemm" && ($8 != "" || !($7 > 0)) { print "rate: " $0 }
         $1 == "copy" && $9 != 100 { print "copy: " $0 }

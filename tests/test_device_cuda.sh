@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The CUDA device, over fakes that run its kernels on the processor and keep its memory from the program, held to what the
-# processor's is: test_device.c and test_device_data.c. Usage: test_device_cuda.sh [BUILD].
+# The CUDA device, over fakes that run its kernels on the processor and keep its memory from the program, held to what
+# the processor's is: test_device.c and test_device_data.c. Usage: test_device_cuda.sh [BUILD].
 
 . tests/cases.sh
 

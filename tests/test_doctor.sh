@@ -30,7 +30,8 @@ with() {
 # finds LINE...: each is in the output; a line that was folded counts as one.
 finds() {
     local line all
-    all=$(awk '/^           / { sub(/^ +/, " ") } !/^ / || /^  [a-z]/ { printf "\n" } { printf "%s", $0 } END { print "" }' "$scratch/out")
+    all=$(awk '/^           / { sub(/^ +/, " ") } !/^ / || /^  [a-z]/ { printf "\n" } { printf "%s", $0 }
+        END { print "" }' "$scratch/out")
     for line; do
         why="no '$line' in:$(grep -E 'warning|broken|missing' <<<"$all")"
         grep -qF -- "$line" <<<"$all" || return 1
@@ -44,7 +45,8 @@ has_no_nvidia() { [ ! -e /proc/driver/nvidia/version ] && ! ldconfig -p 2>/dev/n
 says_what_a_machine_without_a_gpu_lacks() {
     run 0 || return 1
     finds '  ok       commlab: commit' '  ok       shm: shared memory' 'a rank can attach' '  ok       cores: ' \
-        '  ok       memory: ' '  missing  driver: no NVIDIA GPU, and no NVML (libnvidia-ml.so.1); nothing to do for shm' \
+        '  ok       memory: ' \
+        '  missing  driver: no NVIDIA GPU, and no NVML (libnvidia-ml.so.1); nothing to do for shm' \
         'the kit works here' 'what to do first:'
 }
 # What the build's probes say is what is said of the build.

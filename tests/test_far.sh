@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Memory of clab_alloc that the program can not touch, as a GPU's: what runs on the backend far (far/far.c) says *p nowhere.
+# Memory of clab_alloc that the program can not touch, as a GPU's: what runs on the backend far (far/far.c) says *p
+# nowhere.
 # Usage: test_far.sh [BUILD].
 
 . tests/cases.sh

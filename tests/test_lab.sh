@@ -118,16 +118,18 @@ refuses_two_networks() { lab_refuses 2 'give one of them' 07 --emulate 1gbe --ne
 refuses_emulating_what_is_simulated() { lab_refuses 2 'say --net 1gbe instead' 07 --backend sim --emulate 1gbe; }
 refuses_to_emulate_unknown_networks() { lab_refuses 2 "'moon'" 07 --emulate moon; }
 
-# ---- every lab, in virtual time ----------------------------------------------------------------------------------------
+# ---- every lab, in virtual time --------------------------------------------------------------------------------
 
 # same_rows EXPECTED GOT: the same rows, and numbers that differ by rounding at most.
 same_rows() {
     why=$(awk -F, '
-        function differ(a, b) { return a != b && !(a + 0 == a && b + 0 == b && (a - b) ^ 2 <= 1e-12 * (a ^ 2 + b ^ 2) + 1e-18) }
+        function is_near(a, b) { return a + 0 == a && b + 0 == b && (a - b) ^ 2 <= 1e-12 * (a ^ 2 + b ^ 2) + 1e-18 }
+        function differ(a, b) { return a != b && !is_near(a, b) }
         /^#/ { next }
         FNR == NR { rows[++n] = $0; next }
         { if (split(rows[++i], e, ",") != NF) { print "row " i " is " $0 ", not " rows[i]; exit }
-          for (c = 1; c <= NF; c++) if (c != 12 && differ(e[c], $c)) { print "row " i " is " $0 ", not " rows[i]; exit } }
+          for (c = 1; c <= NF; c++)
+              if (c != 12 && differ(e[c], $c)) { print "row " i " is " $0 ", not " rows[i]; exit } }
         END { if (i != n) print i " rows, not " n }' "$1" "$2")
     [ -z "$why" ]
 }
@@ -271,7 +273,8 @@ appears() {
 leaves_nothing_when_it_is_ended() {
     local lab status
     other_kit "trap 'sleep 0.3; echo ended >$scratch/ended; exit 1' TERM
-echo \"\$CLAB_RESULTS\" >$scratch/rows.tmp; mv $scratch/rows.tmp $scratch/rows; while :; do sleep 0.05; done" || return 1
+echo \"\$CLAB_RESULTS\" >$scratch/rows.tmp; mv $scratch/rows.tmp $scratch/rows; while :; do sleep 0.05; done" ||
+        return 1
     "$scratch/kit/build/commlab" lab 07 --pairs 1 --sizes 8 --no-sweep --results "$scratch/kit/results" \
         >"$scratch/out" 2>"$scratch/err" &
     lab=$!

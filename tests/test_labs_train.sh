@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Labs 03 and 08 as a student runs them, on all that they run on: counted bytes, equal results, and predictions in virtual
-# time. (That they give the same twice there, and what is recorded, is test_lab.sh's.) Usage: test_labs_train.sh [BUILD].
+# Labs 03 and 08 as a student runs them, on all that they run on: counted bytes, equal results, and predictions in
+# virtual time. (That they give the same twice there, and what is recorded, is test_lab.sh's.)
+# Usage: test_labs_train.sh [BUILD].
 
 . tests/cases.sh
 
@@ -47,7 +48,8 @@ lab_03_predicts_what_sim_measures() {
 }
 lab_08_predicts_what_sim_measures() {
     lab 08 --backend sim --net dgx-h100 -n 8 || return 1
-    why="off: $(rows 08-sim-dgx-h100-8.csv | awk -F, '$6 ~ /^time/ && $2 != "after/before" && $11 != "" && $12 ^ 2 > 16')"
+    why="off: $(rows 08-sim-dgx-h100-8.csv |
+        awk -F, '$6 ~ /^time/ && $2 != "after/before" && $11 != "" && $12 ^ 2 > 16')"
     [ "$why" = 'off: ' ]
 }
 
@@ -76,7 +78,11 @@ if grep -q '✗ inih' "$build/probes.txt"; then
     exit 0
 fi
 check_each counts_bytes_through_rank_0
-if grep -q '✓ libfabric' "$build/probes.txt"; then check runs_on_ofi; else skip 'this build has no backend ofi' runs_on_ofi; fi
+if grep -q '✓ libfabric' "$build/probes.txt"; then
+    check runs_on_ofi
+else
+    skip 'this build has no backend ofi' runs_on_ofi
+fi
 check_each runs_over_an_emulated_wire lab_03_predicts_what_sim_measures lab_08_predicts_what_sim_measures \
     says_which_arguments_it_wants says_how_much_is_too_much
 exit $failed

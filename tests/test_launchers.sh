@@ -58,7 +58,8 @@ agent = socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"])))
 def worker(rank):
     return subprocess.Popen(program, env=dict(
         os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(n), LOCAL_WORLD_SIZE=str(n),
-        GROUP_RANK="0", TORCHELASTIC_RUN_ID="none", TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0"))
+        GROUP_RANK="0", TORCHELASTIC_RUN_ID="none", TORCHELASTIC_USE_AGENT_STORE="True",
+        TORCHELASTIC_RESTART_COUNT="0"))
 workers = [worker(rank) for rank in range(n)]
 while any(w.poll() is None for w in workers) and not any(w.poll() for w in workers):
     time.sleep(0.02)
@@ -129,7 +130,8 @@ death() {
     why="status $status after $((SECONDS - start)) s: $(tail -n 5 "$scratch/out")"
     [ $status -ne 0 ] && [ $status -ne 124 ] && [ $((SECONDS - start)) -le 5 ] || return 1
     wait_until 3 nothing_left
-    why="left: $(for file in $(left); do tr '\0' ' ' <"${file%environ}cmdline"; echo; done) $(ls /dev/shm | grep commlab)"
+    why="left: $(for file in $(left); do tr '\0' ' ' <"${file%environ}cmdline"; echo; done)"
+    why="$why $(ls /dev/shm | grep commlab)"
     nothing_left && ! ls /dev/shm | grep -E "commlab|$(sed 's/.* //' "$scratch/ranks" | paste -sd'|')"
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The nccl backend over the fakes (tests/fakes), with up to 8 ranks: it conforms, computes what is right, chooses devices,
-# and ends in time when something goes wrong. Usage: test_nccl_fake.sh [BUILD]. Takes long.
+# The nccl backend over the fakes (tests/fakes), with up to 8 ranks: it conforms, computes what is right, chooses
+# devices, and ends in time when something goes wrong. Usage: test_nccl_fake.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 export CLAB_PROFILE="$scratch/none" # a machine that has none

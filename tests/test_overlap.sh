@@ -26,15 +26,18 @@ follows_the_closed_form() {
             if (!(got > 0) || (got / expected - 1) ^ 2 > 0.02 ^ 2) printf "%s is %g, not %g; ", what, got, expected
         }
         END {
-            L = 8; F = v["after", "forward"]; B = v["after", "backward"]; U = v["after", "update"]; M = v["after", "comm"]
+            L = 8; F = v["after", "forward"]; B = v["after", "backward"]
+            U = v["after", "update"]; M = v["after", "comm"]
             before = F + B + M + U
             last = F + B + M / L; wire = F + B / (2 * L - 1) + M
             after = (last > wire ? last : wire) + U
             off("before", v["before", "step_time"], before); off("before predicted", p["before", "step_time"], before)
             off("after", v["after", "step_time"], after); off("after predicted", p["after", "step_time"], after)
             exposed = after - F - B - U
-            off("exposed", v["after", "exposed_comm"], exposed); off("exposed predicted", p["after", "exposed_comm"], exposed)
-            off("overlap", v["after", "overlap"], 100 * (1 - exposed / M)); off("ratio", v["after/before", "ratio"], before / after)
+            off("exposed", v["after", "exposed_comm"], exposed)
+            off("exposed predicted", p["after", "exposed_comm"], exposed)
+            off("overlap", v["after", "overlap"], 100 * (1 - exposed / M))
+            off("ratio", v["after/before", "ratio"], before / after)
         }')
     [ -z "$why" ]
 }

@@ -26,7 +26,8 @@ hands_on_timeout() { run 0 -n 1 --timeout 5s -- sh -c 'echo $CLAB_TIMEOUT' && ha
 # $scratch/left.
 left() {
     rm -f "$scratch/left"
-    run 0 -n 1 -- sh -c '(trap "$1" TERM; echo $(exec sh -c "echo \$PPID") >"$0.tmp"; mv "$0.tmp" "$0"; while :; do sleep 0.02; done) &
+    run 0 -n 1 -- sh -c '(trap "$1" TERM; echo $(exec sh -c "echo \$PPID") >"$0.tmp"; mv "$0.tmp" "$0"
+            while :; do sleep 0.02; done) &
         until [ -e "$0" ]; do sleep 0.02; done' "$scratch/left" "$1"
 }
 lets_what_ranks_leave_tidy_up() {

@@ -18,10 +18,12 @@ writes_the_documented_columns() {
 
 marks_one_best_which_is_fastest() {
     sweeps || return 1
-    why=$(awk -F, '!/^#/ && $1 == "allreduce" { k = $4 " " $5; if (!(k in least) || $6 < least[k]) least[k] = $6; n[k] += $12
-        if ($12) best[k] = $6 }
+    why=$(awk -F, '
+        !/^#/ && $1 == "allreduce" { k = $4 " " $5; if (!(k in least) || $6 < least[k]) least[k] = $6
+            n[k] += $12
+            if ($12) best[k] = $6 }
         END { for (k in n) if (n[k] != 1 || best[k] > least[k] * 1.000002) print k, n[k], best[k], least[k] }' \
-            "$scratch/a.csv")
+        "$scratch/a.csv")
     [ -z "$why" ]
 }
 

@@ -11,7 +11,8 @@ machine=(--model --gpus 8 --nodes 4 --channels 8 --intra-bw 48 --inter-bw 48)
 agrees_with_commlab_nccl() {
     run 0 "${machine[@]}" allreduce -o "$scratch/tune.csv" || return 1
     why=$(cat "$scratch/tune.csv")
-    awk -F, '/^#/ { next } NF != 11 || $1 != "allreduce" || $2 != next_size || $7 != 4 || $8 != 32 { exit 1 } { next_size = $3 + 1 }
+    awk -F, '/^#/ { next }
+        NF != 11 || $1 != "allreduce" || $2 != next_size || $7 != 4 || $8 != 32 { exit 1 } { next_size = $3 + 1 }
         $2 <= 1048576 && 1048576 <= $3 { middle = $4 " " $5 } $2 <= 1073741824 && 1073741824 <= $3 { large = $4 " " $5 }
         END { exit middle != "tree ll128" || large != "ring simple" }' "$scratch/tune.csv"
 }

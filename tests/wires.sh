@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# How well predictions hold over wires of a known rate: hosts are network namespaces (netns.sh). Usage: wires.sh [BUILD].
+# How well predictions hold over wires of a known rate: hosts are network namespaces (netns.sh).
+# Usage: wires.sh [BUILD].
 #
 #   WIRES="100mbit 1000mbit"   the wires, as tc has them
 #   HOSTS=2                    a rank each

@@ -123,8 +123,10 @@ seeds_msccl() {
         printf '<step s="0" type="s" %s depid="-1" deps="-1" hasdep="0"/>' "$step" >>"$seeds/gpu$rank"
         printf '<step s="1" type="rrc" %s depid="-1" deps="-1" hasdep="0"/></tb></gpu>' "$step" >>"$seeds/gpu$rank"
     done
-    { printf '<algo name="x" proto="Simple" %s inplace="1">' "$algo" && cat "$seeds/gpu0" "$seeds/gpu1" && echo '</algo>'; } \
-        >"$seeds/exchange"
+    {
+        printf '<algo name="x" proto="Simple" %s inplace="1">' "$algo" && cat "$seeds/gpu0" "$seeds/gpu1" &&
+            echo '</algo>'
+    } >"$seeds/exchange"
     sed 's/s="\([01]\)"/& stage="0" at="\1"/' "$seeds/exchange" >"$seeds/staged"
 }
 
