@@ -2,8 +2,8 @@
 // What the bench shows: nccl-tests' table with prediction and residual, what must be known to read it, and a line of
 // progress.
 //
-// - A row holds both placements, which takes 150 columns: nccl-tests' 13, and ours. Where one placement was asked for, the
-//   other's columns are left out, and it fits 120.
+// - A row holds both placements, which takes 150 columns: nccl-tests' 13, and ours. Where one placement was asked for,
+//   the other's columns are left out, and it fits 120.
 // - A cell without a value was not predicted, or refused, or there is no such placement.
 // - Progress is shown on a terminal only.
 //

@@ -51,8 +51,8 @@ void doctor_free(struct doctor *doctor);
 // ---- children (doctor_ask.c) -----------------------------------------------------------------------------------
 
 // Let `ask` add its findings in a child, which prints nothing and is ended after `seconds`, or CLAB_TIMEOUT; `of` is
-// handed on. If it hangs or dies, that is a finding of `topic`, DOCTOR_BROKEN. Whether it came to its end. Libraries that
-// it has loaded end as usual, for two seconds at most.
+// handed on. If it hangs or dies, that is a finding of `topic`, DOCTOR_BROKEN. Whether it came to its end. Libraries
+// that it has loaded end as usual, for two seconds at most.
 bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (*ask)(struct doctor *, const void *of),
                 const void *of);
 // In a child: tell what has been found. For doctor_add.

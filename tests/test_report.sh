@@ -44,8 +44,10 @@ says_perhaps_where_an_interval_allows_more() {
         04,after/before,shm,none,2,ratio,1,8,7,9,, >"$results/04-shm-none-2.csv"
     run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page" || return 1
     why=$(cat "$scratch/page/claims.csv")
-    [[ $(verdict 1) == 'here perhaps less than claimed; by the model'* ]] && grep -q '"1.1, 1 to 1.3 (2 ranks, shm)"' <<<"$why" &&
-        [[ $(verdict 3) == 'here less than claimed; by the model'* ]] && grep -q '"8, 7 to 9 (2 ranks, gloo against shm)"' <<<"$why"
+    [[ $(verdict 1) == 'here perhaps less than claimed; by the model'* ]] &&
+        grep -q '"1.1, 1 to 1.3 (2 ranks, shm)"' <<<"$why" &&
+        [[ $(verdict 3) == 'here less than claimed; by the model'* ]] &&
+        grep -q '"8, 7 to 9 (2 ranks, gloo against shm)"' <<<"$why"
 }
 
 # Of several backends: what is alike once.
@@ -53,7 +55,8 @@ names_backends_once() {
     local results=$scratch/several
     mkdir -p "$results"
     printf '%s\n' '# job: 2 ranks on 2 cores, shm' '# job: 2 ranks on 2 cores, ofi' \
-        collective,algorithm,backend,ranks,bytes,usec allreduce,ring,shm,2,8,1 allreduce,ring,ofi,2,8,9 >"$results/b.csv"
+        collective,algorithm,backend,ranks,bytes,usec allreduce,ring,shm,2,8,1 allreduce,ring,ofi,2,8,9 \
+        >"$results/b.csv"
     run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page2" || return 1
     why=$(grep '<h2>Collectives' "$scratch/page2/index.html")
     [ "$why" = '<h2>Collectives: 2 ranks on 2 cores, shm, ofi</h2>' ]

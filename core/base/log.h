@@ -19,8 +19,8 @@ struct clab_log_held {
 void clab_log_hold(struct clab_log_held *held);
 void clab_log_release(struct clab_log_held *held);
 
-// Between share(said) and share(NULL), an error that one of the processes which share *said has written is written by no
-// other: what all of them find wrong alike is said once. Those differ that have other words, the rank aside.
+// Between share(said) and share(NULL), an error that one of the processes which share *said has written is written by
+// no other: what all of them find wrong alike is said once. Those differ that have other words, the rank aside.
 struct clab_log_said { // all zero at first; in memory that they share
     uint64_t lines[8]; // hashes of what has been written; of more, all is
 };

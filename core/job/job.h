@@ -63,8 +63,8 @@ struct clab_launch {
 //   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
-// - Whatever ranks have started and left behind is killed when the last rank has ended; if all ended well, it is told to
-//   end first, by SIGTERM, and has a second to do so.
+// - Whatever ranks have started and left behind is killed when the last rank has ended; if all ended well, it is told
+//   to end first, by SIGTERM, and has a second to do so.
 // - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not
 //   return, and what is said above of signals and ends is the launcher's to keep. One rank alone is started as others
 //   are.

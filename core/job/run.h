@@ -56,8 +56,8 @@ int supervise(struct run *run);
 int children_list(pid_t **pids_p, int *count_p);
 // The parent, of what /proc/PID/stat says (proc(5)), or -1.
 pid_t process_parent(const char *stat);
-// Tell all children to end (SIGTERM), and wait for up to so long until none is left: a daemon that a library has started
-// removes its files then, as Open MPI's does for a process that no mpirun started.
+// Tell all children to end (SIGTERM), and wait for up to so long until none is left: a daemon that a library has
+// started removes its files then, as Open MPI's does for a process that no mpirun started.
 void children_ask_to_end(double seconds);
 // Kill and wait for all children but the `spared`, and whatever they leave behind, until there are none.
 void children_end(const pid_t *spared, int count);
