@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "flows.h"
 #include "net.h"
+#include "segments.h"
 #include "sim.h"
 #include "topology.h"
 
@@ -71,23 +72,8 @@ static struct clab_net protocols(void)
         struct clab_link *link = i ? &net.inter : &net.intra;
         link->port = i ? CLAB_PORT_DUPLEX : CLAB_PORT_CORE;
         link->nsegments = 2;
-        link->segments[0] = (struct clab_segment){.name = "eager",
-                                                  .up_to = 700,
-                                                  .o_send = 0.3e-6,
-                                                  .o_recv = 0.7e-6,
-                                                  .o_both = 0.1e-6,
-                                                  .latency = 1.1e-6,
-                                                  .gap_send = 0.13e-9,
-                                                  .gap_recv = 0.17e-9,
-                                                  .fragment = 256};
-        link->segments[1] = (struct clab_segment){.name = "rendezvous",
-                                                  .up_to = SIZE_MAX,
-                                                  .o_send = 0.5e-6,
-                                                  .o_recv = 1.3e-6,
-                                                  .latency = 2.9e-6,
-                                                  .gap_send = 0.11e-9,
-                                                  .gap_recv = 0.07e-9,
-                                                  .waits = true};
+        link->segments[0] = eager;
+        link->segments[1] = rendezvous;
     }
     return net;
 }
