@@ -27,7 +27,8 @@ static const char doc[] =
     "not as one would think; or broken. The summary says what to do first. Nothing is changed, and nothing needs "
     "root.\n\n"
     "Exit status: 0, the kit works here, even if much is missing; 1, something is broken: the backend shm can not be "
-    "used, or a GPU, driver or library is here and does not work; 2, wrong usage.\n\n"
+    "used, or a GPU, driver or library is here and does not work; 2, wrong usage; 3, --json in a build without "
+    "jansson.\n\n"
     "Example: ./commlab doctor --gpu";
 
 struct request {
