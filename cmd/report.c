@@ -179,18 +179,36 @@ static int add_sections(struct session *session)
 
 // ---- the page ------------------------------------------------------------------------------------------------
 
-// The whole path of the folder `told`, or if that is NULL of `name` below `parent`; made where it is missing. Freed by
-// the caller.
-static int find_folder(const char *told, const char *parent, const char *name, char **path_p)
+// The folder `told`, or if that is NULL `name` below `parent`. Freed by the caller.
+static int name_folder(const char *told, const char *parent, const char *name, char **path_p)
+{
+    return asprintf(path_p, "%s%s%s", told ? told : parent, told ? "" : "/", told ? "" : name) < 0 ? CLAB_ENOMEM
+                                                                                                   : CLAB_OK;
+}
+
+// Likewise; its whole path, and made where it is missing.
+static int make_folder(const char *told, const char *parent, const char *name, char **path_p)
 {
     char *path;
-    if (asprintf(&path, "%s%s%s", told ? told : parent, told ? "" : "/", told ? "" : name) < 0)
-        return CLAB_ENOMEM;
+    CLAB_TRY(name_folder(told, parent, name, &path));
     int err = kit_make_folder(path);
     if (!err && !(*path_p = realpath(path, NULL)))
         err = CLAB_EIO;
     free(path);
     return err;
+}
+
+// Results that are not there are said to be missing, not made.
+static int find_results(const char *told, const char *root, char **path_p)
+{
+    char *path;
+    CLAB_TRY(name_folder(told, root, "results", &path));
+    *path_p = realpath(path, NULL);
+    if (*path_p)
+        free(path);
+    else
+        *path_p = path;
+    return CLAB_OK;
 }
 
 // As CSV, beside the page, and in a line each.
@@ -234,9 +252,9 @@ static int make_report(const struct request *request, struct session *session)
 {
     CLAB_TRY(kit_root(&session->root));
     CLAB_TRY(kit_build(&session->build));
-    CLAB_TRY(find_folder(request->results, session->root, "results", &session->results));
-    CLAB_TRY(find_folder(request->output, session->build, "report", &session->output));
-    CLAB_TRY(find_folder(NULL, session->build, "plots", &session->plots));
+    CLAB_TRY(find_results(request->results, session->root, &session->results));
+    CLAB_TRY(make_folder(request->output, session->build, "report", &session->output));
+    CLAB_TRY(make_folder(NULL, session->build, "plots", &session->plots));
     CLAB_TRY(add_sections(session));
     CLAB_TRY(report_claims_load(session->root, session->sections, session->nsections, &session->claims));
     CLAB_TRY(write_claims(session));
