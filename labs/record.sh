@@ -4,7 +4,8 @@
 # machine, and the table of one. For a quiet machine with a fresh profile (make fit).
 #
 #   labs/record.sh NN...                  again all that is recorded: each CSV says by which command. Of a lab without
-#                                         any: this machine, and 8 ranks in virtual time, which test_lab.sh holds.
+#                                         any: this machine, and 8 ranks in virtual time, which
+#                                         test_virtual_run.sh holds.
 #   labs/record.sh NN -- --emulate 1gbe   one more variant, or that one again; the others stay.
 #
 # run.txt is the table of the run whose CSV it names (`# data:`), or else of the first.

@@ -5,6 +5,7 @@
 # Usage: test_lab.sh [BUILD].
 
 . tests/cases.sh
+. tests/labs.sh
 columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 lab01=$scratch/results/01-shm-10gbe-2.csv
 lab07=$scratch/results/07-shm-10gbe-3.csv
@@ -20,16 +21,6 @@ lab_refuses() {
     local expected=$1 words=$2
     shift 2
     refuses "$expected" "$words" "$commlab" lab --results "$scratch/refused" "$@"
-}
-
-# counts N FILE CONDITION: how many data rows of a lab's CSV the awk condition holds for; $1 to $12 are the columns.
-counts() {
-    local n
-    why="there is no $2"
-    [ -s "$2" ] || return 1
-    n=$(awk -F, "!/^#/ && \$1 != \"lab\" && ($3)" "$2" | wc -l)
-    why="$n rows of $2 have $3, not $1"
-    [ "$n" -eq "$1" ]
 }
 
 # ---- lab runs ------------------------------------------------------------------------------------------------------
@@ -118,76 +109,7 @@ refuses_two_networks() { lab_refuses 2 'give one of them' 07 --emulate 1gbe --ne
 refuses_emulating_what_is_simulated() { lab_refuses 2 'say --net 1gbe instead' 07 --backend sim --emulate 1gbe; }
 refuses_to_emulate_unknown_networks() { lab_refuses 2 "'moon'" 07 --emulate moon; }
 
-# ---- every lab, in virtual time --------------------------------------------------------------------------------
-
-# same_rows EXPECTED GOT: the same rows, and numbers that differ by rounding at most.
-same_rows() {
-    why=$(awk -F, '
-        function is_near(a, b) { return a + 0 == a && b + 0 == b && (a - b) ^ 2 <= 1e-12 * (a ^ 2 + b ^ 2) + 1e-18 }
-        function differ(a, b) { return a != b && !is_near(a, b) }
-        /^#/ { next }
-        FNR == NR { rows[++n] = $0; next }
-        { if (split(rows[++i], e, ",") != NF) { print "row " i " is " $0 ", not " rows[i]; exit }
-          for (c = 1; c <= NF; c++)
-              if (c != 12 && differ(e[c], $c)) { print "row " i " is " $0 ", not " rows[i]; exit } }
-        END { if (i != n) print i " rows, not " n }' "$1" "$2")
-    [ -z "$why" ]
-}
-
-# rows_of RANKS FILE: those of a lab's CSV that are of so many ranks.
-rows_of() { awk -F, -v ranks="$1" '!/^#/ && $5 == ranks' "$2"; }
-
-# The table that a lab has printed; what it says above may be longer.
-fits_120_columns() {
-    why=$(awk '!/^# (warning|data|not measured): / && length > 120' "$scratch/out")
-    [ -z "$why" ]
-}
-
-# lab_is_the_same_on_sim FOLDER: the same rows twice, and what its expected/ says, with the ranks that those have. The
-# second time it is not swept: a row in a lab's own number of ranks depends on none of another.
-lab_is_the_same_on_sim() {
-    local id=${1#labs/} expected ranks csv on_sim
-    id=${id%%-*}
-    expected=$(ls "$1"/expected/"$id"-sim-dgx-h100-*.csv 2>/dev/null)
-    why="$1 has no recorded run on sim: labs/record.sh $id"
-    [ -n "$expected" ] || return 1
-    ranks=${expected##*-}
-    ranks=${ranks%.csv}
-    csv=$scratch/sim/$id-sim-dgx-h100-$ranks.csv
-    on_sim=(run 0 "$commlab" lab "$id" --backend sim --net dgx-h100 -n "$ranks" --no-plot --results)
-    "${on_sim[@]}" "$scratch/sim" && fits_120_columns && "${on_sim[@]}" "$scratch/again" --no-sweep || return 1
-    rows_of "$ranks" "$csv" >"$scratch/run1" && rows_of "$ranks" "$scratch/again/${csv##*/}" >"$scratch/run2"
-    why="two runs differ: $(diff "$scratch/run1" "$scratch/run2" | head -n 4)"
-    cmp -s "$scratch/run1" "$scratch/run2" && [ -s "$scratch/run1" ] && same_rows "$expected" "$csv"
-}
-
-# The whole file, with its headers and its sweep, of a lab that takes little time: the same bytes, when it is run once
-# more.
-is_the_same_file_twice_on_sim() {
-    local csv=$scratch/sim/07-sim-dgx-h100-8.csv
-    cp "$csv" "$scratch/run1" || return 1
-    run 0 "$commlab" lab 07 --backend sim --net dgx-h100 -n 8 --no-plot --results "$scratch/sim" || return 1
-    why="two runs differ: $(diff "$scratch/run1" "$csv" | head -n 4)"
-    cmp -s "$scratch/run1" "$csv"
-}
-
-# Lab 06, of eight ranks of one node: rank 7 is named, and late by what it was given; before blames another.
-names_the_straggler_exactly_on_sim() {
-    local csv=$scratch/sim/06-sim-dgx-h100-8.csv
-    counts 0 "$csv" '$2 == "after" && $6 ~ "^named/" && $8 != $5 - 1' &&
-        counts 0 "$csv" '$2 == "before" && $6 ~ "^named/" && $8 == $5 - 1' || return 1
-    why=$(awk -F, '$2 == "after" && $6 ~ "^injected/" { given[$5 substr($6, 10)] = $8 }
-        $2 == "after" && $6 ~ "^lateness/" { late[$5 substr($6, 10)] = $8; n += $5 <= 8 }
-        $2 == "after" && $6 ~ "^lost/" && $5 <= 8 { lost[$5 substr($6, 6)] = $8 / ($5 - 1) }
-        END { for (key in late) if ((late[key] / given[key] - 1) ^ 2 > 0.05 ^ 2) print key ": late by " late[key]
-              for (key in lost) if ((lost[key] / given[key] - 1) ^ 2 > 1e-12) print key ": each lost " lost[key]
-              if (n < 2) print "few rows" }' "$csv")
-    [ -z "$why" ]
-}
-# Lab 00: nothing differs from itself there.
-is_exact_on_sim() {
-    counts 0 "$scratch/sim/00-sim-dgx-h100-8.csv" '$7 == "%" && $8 != 0 || $6 == "pairs_for_5pct" && $8 != 1'
-}
+# ---- a machine that others use --------------------------------------------------------------------------------------
 
 # Here other programs may hold up a rank, too: what the programs say is sound, and the monitored barrier's word is about
 # right.
@@ -200,8 +122,8 @@ runs_labs_00_and_06() {
     rm "$scratch"/results/0[06]-*
 }
 
-# Lab 04: rows of before name what it ran on, another backend or another network. At 4 MiB both ways a wire of 1 Gbit/s takes
-# 33 ms, and one of 10 a tenth of it, which cores that others use do not make up for.
+# Lab 04: rows of before name what it ran on, another backend or another network. At 4 MiB both ways a wire of 1 Gbit/s
+# takes 33 ms, and one of 10 a tenth of it, which cores that others use do not make up for.
 compares_backends() {
     grep -qE '^✓ (gloo|libfabric): ' "$build/probes.txt" || { why='no other backend' && return 0; }
     lab 0 04 --pairs 1 --sizes 8,4096 --no-sweep --no-plot --net 10gbe || return 1
@@ -489,9 +411,5 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes \
     refuses_iterations_of_a_lab_without refuses_unknown_backends refuses_unknown_networks refuses_unknown_options \
     refuses_unwritable_results
-for folder in labs/[0-9][0-9]-*; do
-    check "${folder#labs/} is the same twice in virtual time, and as recorded" lab_is_the_same_on_sim "$folder"
-done
-check_each is_the_same_file_twice_on_sim names_the_straggler_exactly_on_sim is_exact_on_sim
 check_having gnuplot draws_and_reports draws_what_a_bench_measured
 exit $failed

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Programs in virtual time: what they print is the same each time, with many ranks and on a machine that is busy; the
-# bench meets its prediction; labs run as they are.
+# bench meets its prediction; labs run as they are, the same twice, and as recorded. Takes long.
 # Usage: test_virtual_run.sh [BUILD].
 
 . tests/cases.sh
+. tests/labs.sh
 ring=$build/labs/07-ring-vs-tree/after
 
 # same N COMMAND...: N runs of it print the same bytes.
@@ -96,9 +97,82 @@ lab_06_is_predicted() {
     done
 }
 
+# ---- every lab -----------------------------------------------------------------------------------------------------
+
+# same_rows EXPECTED GOT: the same rows, and numbers that differ by rounding at most.
+same_rows() {
+    why=$(awk -F, '
+        function is_near(a, b) { return a + 0 == a && b + 0 == b && (a - b) ^ 2 <= 1e-12 * (a ^ 2 + b ^ 2) + 1e-18 }
+        function differ(a, b) { return a != b && !is_near(a, b) }
+        /^#/ { next }
+        FNR == NR { rows[++n] = $0; next }
+        { if (split(rows[++i], e, ",") != NF) { print "row " i " is " $0 ", not " rows[i]; exit }
+          for (c = 1; c <= NF; c++)
+              if (c != 12 && differ(e[c], $c)) { print "row " i " is " $0 ", not " rows[i]; exit } }
+        END { if (i != n) print i " rows, not " n }' "$1" "$2")
+    [ -z "$why" ]
+}
+
+# rows_of RANKS FILE: those of a lab's CSV that are of so many ranks.
+rows_of() { awk -F, -v ranks="$1" '!/^#/ && $5 == ranks' "$2"; }
+
+# lab_is_the_same_on_sim FOLDER: the same rows twice, and what its expected/ says, with the ranks that those have. The
+# second time it is not swept: a row in a lab's own number of ranks depends on none of another.
+lab_is_the_same_on_sim() {
+    local id=${1#labs/} expected ranks csv on_sim
+    id=${id%%-*}
+    expected=$(ls "$1"/expected/"$id"-sim-dgx-h100-*.csv 2>/dev/null)
+    why="$1 has no recorded run on sim: labs/record.sh $id"
+    [ -n "$expected" ] || return 1
+    ranks=${expected##*-}
+    ranks=${ranks%.csv}
+    csv=$scratch/sim/$id-sim-dgx-h100-$ranks.csv
+    on_sim=(run 0 "$commlab" lab "$id" --backend sim --net dgx-h100 -n "$ranks" --no-plot --results)
+    "${on_sim[@]}" "$scratch/sim" && fits_120_columns && "${on_sim[@]}" "$scratch/again" --no-sweep || return 1
+    rows_of "$ranks" "$csv" >"$scratch/run1" && rows_of "$ranks" "$scratch/again/${csv##*/}" >"$scratch/run2"
+    why="two runs differ: $(diff "$scratch/run1" "$scratch/run2" | head -n 4)"
+    cmp -s "$scratch/run1" "$scratch/run2" && [ -s "$scratch/run1" ] && same_rows "$expected" "$csv"
+}
+
+# The whole file, with its headers and its sweep, of a lab that takes little time: the same bytes, when it is run once
+# more.
+is_the_same_file_twice_on_sim() {
+    local csv=$scratch/sim/07-sim-dgx-h100-8.csv
+    cp "$csv" "$scratch/run1" || return 1
+    run 0 "$commlab" lab 07 --backend sim --net dgx-h100 -n 8 --no-plot --results "$scratch/sim" || return 1
+    why="two runs differ: $(diff "$scratch/run1" "$csv" | head -n 4)"
+    cmp -s "$scratch/run1" "$csv"
+}
+
+# Lab 06, of eight ranks of one node: rank 7 is named, and late by what it was given; before blames another.
+names_the_straggler_exactly_on_sim() {
+    local csv=$scratch/sim/06-sim-dgx-h100-8.csv
+    counts 0 "$csv" '$2 == "after" && $6 ~ "^named/" && $8 != $5 - 1' &&
+        counts 0 "$csv" '$2 == "before" && $6 ~ "^named/" && $8 == $5 - 1' || return 1
+    why=$(awk -F, '$2 == "after" && $6 ~ "^injected/" { given[$5 substr($6, 10)] = $8 }
+        $2 == "after" && $6 ~ "^lateness/" { late[$5 substr($6, 10)] = $8; n += $5 <= 8 }
+        $2 == "after" && $6 ~ "^lost/" && $5 <= 8 { lost[$5 substr($6, 6)] = $8 / ($5 - 1) }
+        END { for (key in late) if ((late[key] / given[key] - 1) ^ 2 > 0.05 ^ 2) print key ": late by " late[key]
+              for (key in lost) if ((lost[key] / given[key] - 1) ^ 2 > 1e-12) print key ": each lost " lost[key]
+              if (n < 2) print "few rows" }' "$csv")
+    [ -z "$why" ]
+}
+# Lab 00: nothing differs from itself there.
+is_exact_on_sim() {
+    counts 0 "$scratch/sim/00-sim-dgx-h100-8.csv" '$7 == "%" && $8 != 0 || $6 == "pairs_for_5pct" && $8 != 1'
+}
+
 check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
     has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are \
     bench_meets_its_prediction lab_of_64_ranks_prints_the_same lab_01_runs lab_06_is_predicted
 check_with 'inih jansson' trace_is_of_virtual_time
+if lacks inih; then
+    skip 'built without inih, so lab.conf can not be read' labs_are_the_same_on_sim
+else
+    for folder in labs/[0-9][0-9]-*; do
+        check "${folder#labs/} is the same twice in virtual time, and as recorded" lab_is_the_same_on_sim "$folder"
+    done
+    check_each is_the_same_file_twice_on_sim names_the_straggler_exactly_on_sim is_exact_on_sim
+fi
 
 exit $failed
