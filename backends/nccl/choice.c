@@ -15,13 +15,12 @@
 
 #include "base/log.h"
 
-static int may_share(const struct clab_bootstrap *boot, bool *may_p)
+static int may_share(bool *may_p)
 {
     const char *text = getenv("CLAB_NCCL_SHARE");
     const bool is_one = text && strcmp(text, "1") == 0;
     if (text && *text && !is_one && strcmp(text, "0") != 0) {
-        if (boot->local_rank == 0)
-            clab_error("CLAB_NCCL_SHARE=%s: it is 1 (ranks may share a GPU) or 0", text);
+        clab_error("CLAB_NCCL_SHARE=%s: it is 1 (ranks may share a GPU) or 0", text);
         return CLAB_EINVAL;
     }
     *may_p = is_one;
@@ -50,7 +49,7 @@ static void say_what_is_missing(cudaError_t code)
                lacks[i].remedy);
 }
 
-static int count_devices(const struct clab_bootstrap *boot, int *n_p)
+static int count_devices(int *n_p)
 {
     int n = 0;
     cudaError_t code = cudaGetDeviceCount(&n);
@@ -60,8 +59,7 @@ static int count_devices(const struct clab_bootstrap *boot, int *n_p)
         *n_p = n;
         return CLAB_OK;
     }
-    if (boot->local_rank == 0) // the others see the same
-        say_what_is_missing(code);
+    say_what_is_missing(code);
     return CLAB_EUNSUPPORTED;
 }
 
@@ -84,12 +82,10 @@ static int check_places(const struct clab_bootstrap *boot, int n, bool may_share
     const bool is_given_one = n == 1 && visible && *visible && !getenv("CLAB_JOB_FD"); // by another launcher, its own
     if (boot->local_ranks <= n || is_given_one || may_share_one)
         return CLAB_OK;
-    if (boot->local_rank == 0)
-        clab_error(
-            "--backend nccl: %d ranks on this host, but %d GPU%s%s%s: start %d (-n %d), or set CLAB_NCCL_SHARE=1, "
-            "which shows whether results are right but is no measure of speed",
-            boot->local_ranks, n, n == 1 ? "" : "s", visible ? " in CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "",
-            n * boot->nnodes, n * boot->nnodes);
+    clab_error("--backend nccl: %d ranks on this host, but %d GPU%s%s%s: start %d (-n %d), or set CLAB_NCCL_SHARE=1, "
+               "which shows whether results are right but is no measure of speed",
+               boot->local_ranks, n, n == 1 ? "" : "s", visible ? " in CUDA_VISIBLE_DEVICES=" : "",
+               visible ? visible : "", n * boot->nnodes, n * boot->nnodes);
     return CLAB_EUNSUPPORTED;
 }
 
@@ -98,8 +94,8 @@ int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *s
     int n;
     bool may;
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // queues: streams that share one would wait for each other
-    CLAB_TRY(may_share(boot, &may));
-    CLAB_TRY(count_devices(boot, &n));
+    CLAB_TRY(may_share(&may));
+    CLAB_TRY(count_devices(&n));
     CLAB_TRY(check_places(boot, n, may));
     *shared_p = boot->local_ranks > n && may;
     if (*shared_p)
