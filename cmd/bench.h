@@ -130,9 +130,6 @@ void bench_plan_free(struct bench_plan *plan);
 
 // ---- bench_call.c --------------------------------------------------------------------------------------------
 
-// Blocks of `rank`'s in and out buffers: 0, 1 or P.
-int bench_in_blocks(const struct clab_problem *problem, int rank);
-int bench_out_blocks(const struct clab_problem *problem, int rank);
 bool bench_has_data(enum clab_collective collective); // a barrier has none
 bool bench_has_in_place(enum clab_collective collective);
 
@@ -162,11 +159,12 @@ void bench_data_fill(const struct clab_device *device, uint64_t seed, const stru
 size_t bench_data_stride(const struct bench_row *row, int rank, int crowd);
 
 // How many elements of `out`, of those that are looked at, are not what the collective promises to `rank`.
-//   out: (bench_out_blocks, count). Integers and moved data are held exactly, float sums and products within bounds.
+//   out: (clab_problem_out_blocks, count). Integers and moved data are held exactly, float sums and products within
+//   bounds.
 size_t bench_data_check(const struct clab_device *device, uint64_t seed, const struct bench_row *row, int rank,
                         const void *out, size_t stride);
 
-// Likewise of `in`, which no call may have written.  in: (bench_in_blocks, count)
+// Likewise of `in`, which no call may have written.  in: (clab_problem_in_blocks, count)
 size_t bench_data_check_input(const struct clab_device *device, uint64_t seed, const struct bench_row *row, int rank,
                               const void *in, size_t stride);
 

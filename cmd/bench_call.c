@@ -8,24 +8,6 @@
 
 #include "bench.h"
 
-static int blocks_at(const struct clab_problem *problem, int rank, int (*place)(const struct clab_problem *, int, int))
-{
-    int blocks = 0;
-    for (int block = 0; block < clab_problem_blocks(problem); block++)
-        blocks += place(problem, rank, block) >= 0;
-    return blocks;
-}
-
-int bench_in_blocks(const struct clab_problem *problem, int rank)
-{
-    return blocks_at(problem, rank, clab_problem_in_block);
-}
-
-int bench_out_blocks(const struct clab_problem *problem, int rank)
-{
-    return blocks_at(problem, rank, clab_problem_out_block);
-}
-
 bool bench_has_data(enum clab_collective collective)
 {
     return collective != CLAB_BARRIER;

@@ -74,7 +74,7 @@ size_t bench_data_stride(const struct bench_row *row, int rank, int crowd)
 {
     const size_t most = GENERATED_AT_MOST / (size_t)crowd;
     const size_t each = clab_collective_reduces(row->problem.collective) ? (size_t)row->problem.nranks : 1;
-    const size_t all = (size_t)bench_out_blocks(&row->problem, rank) * row->problem.count * each;
+    const size_t all = (size_t)clab_problem_out_blocks(&row->problem, rank) * row->problem.count * each;
     return all / most + (all % most > 0) + (all == 0);
 }
 
@@ -82,7 +82,7 @@ size_t bench_data_check(const struct clab_device *device, uint64_t seed, const s
                         const void *out, size_t stride)
 {
     const size_t block_bytes = row->problem.count * clab_type_bytes(row->type);
-    const int blocks = bench_out_blocks(&row->problem, rank);
+    const int blocks = clab_problem_out_blocks(&row->problem, rank);
     size_t wrong = 0;
     for (int b = 0; b < blocks; b++)
         wrong += check_block(device, seed, row, rank, origin_of(&row->problem, rank, b),
@@ -94,7 +94,7 @@ size_t bench_data_check_input(const struct clab_device *device, uint64_t seed, c
                               const void *in, size_t stride)
 {
     const size_t block_bytes = row->problem.count * clab_type_bytes(row->type);
-    const int blocks = bench_in_blocks(&row->problem, rank);
+    const int blocks = clab_problem_in_blocks(&row->problem, rank);
     size_t wrong = 0;
     for (int b = 0; b < blocks; b++)
         wrong += check_block(device, seed, row, rank, (struct origin){rank, (size_t)b * row->problem.count},

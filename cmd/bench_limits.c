@@ -276,7 +276,7 @@ static double least_written(const struct bench_row *row, enum bench_placement pl
     const struct clab_problem *p = &row->problem;
     int most = 0;
     for (int rank = 0; rank < p->nranks; rank++) {
-        const int blocks = bench_out_blocks(p, rank);
+        const int blocks = clab_problem_out_blocks(p, rank);
         most = blocks > most ? blocks : most;
     }
     const bool there_already = p->collective == CLAB_ALLGATHER || p->collective == CLAB_GATHER || p->nranks == 1;

@@ -50,7 +50,7 @@ static const struct clab_device *device_of(const struct trial *t)
 static void prepare(const struct trial *t)
 {
     const struct clab_problem *p = &t->row->problem;
-    const int in = bench_in_blocks(p, t->bench->rank), out = bench_out_blocks(p, t->bench->rank);
+    const int in = clab_problem_in_blocks(p, t->bench->rank), out = clab_problem_out_blocks(p, t->bench->rank);
     const struct clab_device *device = device_of(t);
     device->set(t->buffers.out, 0xff, (size_t)out * p->count * clab_type_bytes(t->row->type));
     bench_data_fill(device, t->seed, t->row, t->bench->rank, 0, (size_t)in * p->count, t->buffers.in);

@@ -24,11 +24,7 @@
 // Blocks that `rank` has in its two buffers; in place, one of them lies in the other.
 static size_t blocks_at(const struct clab_problem *p, int rank, bool in_place)
 {
-    size_t in = 0, out = 0;
-    for (int b = 0; b < clab_problem_blocks(p); b++) {
-        in += clab_problem_in_block(p, rank, b) >= 0;
-        out += clab_problem_out_block(p, rank, b) >= 0;
-    }
+    const size_t in = (size_t)clab_problem_in_blocks(p, rank), out = (size_t)clab_problem_out_blocks(p, rank);
     if (in_place)
         return in > out ? in : out;
     return in + out;

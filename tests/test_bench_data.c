@@ -112,11 +112,12 @@ static void test_every_collective_ends_where_clab_h_says(void **state)
             if (collective == CLAB_BARRIER)
                 continue;
             const struct bench_row row = prepare(collective, CLAB_I32, rank, &blocks);
-            assert_int_equal(bench_out_blocks(&row.problem, rank), blocks);
+            assert_int_equal(clab_problem_out_blocks(&row.problem, rank), blocks);
             assert_int_equal(bench_data_check(device, seed, &row, rank, out, 1), 0);
             if (blocks) // another rank's result is not ours, but where all have the same
                 assert_true(collective == CLAB_ALLREDUCE || collective == CLAB_BROADCAST ||
-                            collective == CLAB_ALLGATHER || blocks != bench_out_blocks(&row.problem, (rank + 1) % P) ||
+                            collective == CLAB_ALLGATHER ||
+                            blocks != clab_problem_out_blocks(&row.problem, (rank + 1) % P) ||
                             bench_data_check(device, seed, &row, (rank + 1) % P, out, 1) > (size_t)blocks * COUNT / 2);
         }
 }

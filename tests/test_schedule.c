@@ -377,8 +377,11 @@ static void test_collectives_hold_and_want_what_they_should(void **state)
     };
     for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
         const struct clab_problem problem = {row->collective, 3, row->root, 1, 0, 4, NULL};
+        int in = 0, out = 0;
         assert_int_equal(clab_problem_blocks(&problem), row->blocks);
         for (int block = 0; block < row->blocks; block++) {
+            in += row->in[block] != '-';
+            out += row->out[block] != '-';
             assert_int_equal(clab_problem_holds(&problem, 1, block), row->holds[block] == '1');
             assert_int_equal(clab_problem_wants(&problem, 1, block), row->wants[block] == '1');
             assert_int_equal(clab_problem_in_block(&problem, 1, block),
@@ -386,6 +389,8 @@ static void test_collectives_hold_and_want_what_they_should(void **state)
             assert_int_equal(clab_problem_out_block(&problem, 1, block),
                              row->out[block] == '-' ? -1 : row->out[block] - '0');
         }
+        assert_int_equal(clab_problem_in_blocks(&problem, 1), in);
+        assert_int_equal(clab_problem_out_blocks(&problem, 1), out);
     }
 }
 

@@ -128,13 +128,8 @@ static void sizes_of(const struct clab_comm *comm, const struct clab_work *work,
 {
     const struct clab_problem *p = &work->problem;
     const size_t block = p->count * clab_type_bytes(work->type);
-    size_t in = 0, out = 0;
-    for (int b = 0; b < clab_problem_blocks(p) && block; b++) {
-        in += clab_problem_in_block(p, comm->rank, b) >= 0;
-        out += clab_problem_out_block(p, comm->rank, b) >= 0;
-    }
-    *in_p = in * block;
-    *out_p = out * block;
+    *in_p = (size_t)clab_problem_in_blocks(p, comm->rank) * block;
+    *out_p = (size_t)clab_problem_out_blocks(p, comm->rank) * block;
 }
 
 static void expect_result(struct clab_work *work, char *memory, size_t bytes)

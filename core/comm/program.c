@@ -281,11 +281,8 @@ static unsigned fingerprint(const struct clab_problem *problem, const struct cla
 
 static size_t elements_touched(const struct clab_problem *problem, int rank, bool in_place)
 {
-    size_t in = 0, out = 0;
-    for (int b = 0; b < clab_problem_blocks(problem); b++) {
-        in += clab_problem_in_block(problem, rank, b) >= 0;
-        out += clab_problem_out_block(problem, rank, b) >= 0;
-    }
+    const size_t in = (size_t)clab_problem_in_blocks(problem, rank),
+                 out = (size_t)clab_problem_out_blocks(problem, rank);
     return (!in_place ? in + out : in > out ? in : out) * problem->count;
 }
 

@@ -81,6 +81,25 @@ int clab_problem_out_block(const struct clab_problem *problem, int rank, int blo
     return place_in(shapes[problem->collective].out, problem, rank, block);
 }
 
+static int blocks_in(enum part part, const struct clab_problem *problem, int rank)
+{
+    switch (part) {
+    case OWN: return 1;
+    case ALL_AT_ROOT: return rank == problem->root ? clab_problem_blocks(problem) : 0;
+    default: return clab_problem_blocks(problem);
+    }
+}
+
+int clab_problem_in_blocks(const struct clab_problem *problem, int rank)
+{
+    return blocks_in(shapes[problem->collective].in, problem, rank);
+}
+
+int clab_problem_out_blocks(const struct clab_problem *problem, int rank)
+{
+    return blocks_in(shapes[problem->collective].out, problem, rank);
+}
+
 bool clab_problem_holds(const struct clab_problem *problem, int rank, int block)
 {
     return problem->collective != CLAB_ALLTOALL && clab_problem_in_block(problem, rank, block) >= 0;

@@ -162,6 +162,9 @@ int clab_problem_origin(const struct clab_problem *problem, int rank, int block,
 // (An allgather's `in` is one block long: the rank's own.)
 int clab_problem_in_block(const struct clab_problem *problem, int rank, int block);
 int clab_problem_out_block(const struct clab_problem *problem, int rank, int block);
+// How many blocks these arrays of `rank` have: 0, 1 or all.
+int clab_problem_in_blocks(const struct clab_problem *problem, int rank);
+int clab_problem_out_blocks(const struct clab_problem *problem, int rank);
 
 // The elements [*start_p, *start_p + return value) of its buffer that `chunk` of `lane` covers, given the algorithm's
 // chunks per block. Start is counted in a buffer of clab_problem_blocks() blocks of `count` elements.
