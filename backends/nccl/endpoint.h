@@ -184,6 +184,8 @@ void nccl_describe(struct clab_domain *domain, char *text, size_t room, bool *is
 // CLAB_ENOMEM or CLAB_ESYS, logged with CUDA's words; `what` was being done.
 int nccl_cuda_error(cudaError_t code, const char *what);
 #define CUDA_TRY(call) CLAB_TRY(nccl_cuda_error((call), #call))
+// Whether a member leaves the job, or has.
+bool nccl_has_lost_a_peer(const struct clab_endpoint *endpoint);
 // Whether NCCL has taken a call, and may be at it still.
 bool nccl_is_taken(ncclResult_t code);
 // CLAB_EPEER of a peer's end (only logged to be debugged: who waits for it says more), CLAB_ENOMEM, else CLAB_ESYS,

@@ -18,7 +18,7 @@ int nccl_cuda_error(cudaError_t code, const char *what)
     return code == cudaErrorMemoryAllocation ? CLAB_ENOMEM : CLAB_ESYS;
 }
 
-static bool has_lost_a_peer(const struct clab_endpoint *endpoint)
+bool nccl_has_lost_a_peer(const struct clab_endpoint *endpoint)
 {
     struct clab_bootstrap *boot = endpoint->domain->boot;
     for (int r = 0; r < endpoint->nranks; r++)
@@ -44,7 +44,7 @@ int nccl_error(const struct clab_endpoint *endpoint, ncclComm_t comm, ncclResult
     if (nccl_is_taken(code))
         return CLAB_OK;
     const char *more = ncclGetLastError(comm);
-    if (code == ncclRemoteError || (code == ncclSystemError && has_lost_a_peer(endpoint))) {
+    if (code == ncclRemoteError || (code == ncclSystemError && nccl_has_lost_a_peer(endpoint))) {
         clab_debug("NCCL: %s: %s: %s", what, ncclGetErrorString(code), more);
         return CLAB_EPEER;
     }

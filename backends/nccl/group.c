@@ -149,15 +149,6 @@ static int agree(const struct clab_endpoint *endpoint, struct clab_group *group,
     return mine.err ? mine.err : met;
 }
 
-static bool has_lost_a_member(const struct clab_endpoint *endpoint)
-{
-    struct clab_bootstrap *boot = endpoint->domain->boot;
-    for (int r = 0; r < endpoint->nranks; r++)
-        if (boot->presence(boot, endpoint->job_ranks[r]) >= CLAB_LEAVING)
-            return true;
-    return false;
-}
-
 static int connect_members(struct clab_endpoint *endpoint, ncclUniqueId id)
 {
     struct nccl_lane *lane = &endpoint->lanes[0];
@@ -173,7 +164,7 @@ static int connect_members(struct clab_endpoint *endpoint, ncclUniqueId id)
         CLAB_TRY(settle(endpoint, lane, &settled));
         if (settled)
             break;
-        if (has_lost_a_member(endpoint))
+        if (nccl_has_lost_a_peer(endpoint))
             return CLAB_EPEER;
         if (clab_now() > deadline)
             return CLAB_ETIMEOUT;
