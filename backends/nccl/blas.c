@@ -24,13 +24,24 @@ static int error_of(cublasStatus_t status, const char *what)
     return status == CUBLAS_STATUS_ALLOC_FAILED ? CLAB_ENOMEM : CLAB_ESYS;
 }
 
+void nccl_blas_close(void)
+{
+    if (handle)
+        cublasDestroy(handle);
+    handle = NULL;
+}
+
 static int start(cudaStream_t stream)
 {
     if (handle)
         return CLAB_OK;
     CLAB_TRY(error_of(cublasCreate(&handle), "cublasCreate"));
-    CLAB_TRY(error_of(cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode"));
-    return error_of(cublasSetStream(handle, stream), "cublasSetStream");
+    int err = error_of(cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    if (!err)
+        err = error_of(cublasSetStream(handle, stream), "cublasSetStream");
+    if (err) // half of what it should be: not for the next product, either
+        nccl_blas_close();
+    return err;
 }
 
 int nccl_blas_gemm(const struct clab_gemm *g, cudaStream_t stream)
@@ -47,11 +58,4 @@ int nccl_blas_gemm(const struct clab_gemm *g, cudaStream_t stream)
                                 (int)(g->transpose_b ? g->k : g->n), g->a, (int)(g->transpose_a ? g->m : g->k), &added,
                                 g->c, (int)g->n),
                     "cublasSgemm");
-}
-
-void nccl_blas_close(void)
-{
-    if (handle)
-        cublasDestroy(handle);
-    handle = NULL;
 }

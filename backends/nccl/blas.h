@@ -7,7 +7,7 @@
 #include "backend.h"
 
 // Give `gemm` to the stream; m, n and k > 0.
-//   errors: CLAB_ENOMEM, CLAB_ESYS (logged)
+//   errors: CLAB_ENOMEM, CLAB_ESYS, CLAB_EUNSUPPORTED (more rows or columns than an int counts), logged
 int nccl_blas_gemm(const struct clab_gemm *gemm, cudaStream_t stream);
 // After the last.
 void nccl_blas_close(void);
