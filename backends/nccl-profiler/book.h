@@ -45,7 +45,7 @@ struct book {
     int nclocks;
     int open; // communicators
     bool is_written;
-    pid_t pid;
+    _Atomic pid_t pid; // whose it is; also read without the lock
     uint64_t first_communicator;
     int first_rank;
 };

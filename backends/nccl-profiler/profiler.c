@@ -70,13 +70,15 @@ static bool write_file(char path[PATH])
     return book_write(&book, path) == 0;
 }
 
-// A child of fork has a copy of the book, and no right to the file.
+// A child of fork has a copy of the book, and no right to the file. Nor may it wait for the lock: it may have been
+// held, when it was copied, by a thread that the child has not.
 static __attribute__((destructor)) void at_exit(void)
 {
     char path[PATH];
+    if (book.pid != getpid())
+        return;
     pthread_mutex_lock(&book.lock);
-    if (book.pid == getpid())
-        write_file(path);
+    write_file(path);
     pthread_mutex_unlock(&book.lock);
 }
 
