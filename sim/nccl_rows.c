@@ -237,14 +237,16 @@ static FILE *open_regular(const char *path, char why[WHY])
 {
     struct stat about;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
+    const bool is_file = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    FILE *file = is_file ? fdopen(fd, "r") : NULL;
+    if (file)
+        return file;
+    if (fd >= 0 && !is_file)
+        snprintf(why, WHY, "%.200s is no file", path);
+    else
         snprintf(why, WHY, "%.200s: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
-        return fdopen(fd, "r");
-    close(fd);
-    snprintf(why, WHY, "%.200s is no file", path);
+    if (fd >= 0)
+        close(fd);
     return NULL;
 }
 
