@@ -88,8 +88,9 @@ static void place_step(struct placing *w, const struct clab_msccl_gpu *gpu, int 
     end[s] = at + length_of(step);
 }
 
-// Give stages to the steps of a GPU's thread block up to `last`; where one waits for another block, that one first.
-// stack: (nblocks of the GPU, 2) blocks, and how far each is wanted
+// Give stages to all steps of the GPU's thread block `wanted`; where one waits for another block, that one's first, as
+// far as it is waited for.
+//   stack: (nblocks of the GPU, 2) blocks, and how many steps of each are wanted
 static int place_block(struct placing *w, const struct clab_msccl_gpu *gpu, int wanted, int *stack)
 {
     int depth = 0;

@@ -44,9 +44,10 @@ int clab_data_load(struct clab_job *job, const struct clab_data *data, uint64_t 
                    int nranks, float *x, float *targets)
 {
     const size_t input = (size_t)data->inputs * sizeof *x, target = (size_t)data->outputs * sizeof *targets;
-    float *host = malloc((size_t)rows * (input + target)), *wanted = host + (size_t)rows * (size_t)data->inputs;
+    float *host = malloc((size_t)rows * (input + target));
     if (!host)
         return CLAB_ENOMEM;
+    float *wanted = host + (size_t)rows * (size_t)data->inputs;
     clab_data_share(data, step, rows, rank, nranks, host, wanted);
     int err = load(job, host, (size_t)rows * input, (size_t)all * input, x);
     if (!err)
