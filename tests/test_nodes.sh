@@ -56,6 +56,16 @@ have_started() {
     return 1
 }
 
+# have_gone PID: within 5 s.
+have_gone() {
+    local i
+    for ((i = 0; i < 250; i++)); do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.02
+    done
+    return 1
+}
+
 # both ARGS...: a launcher on each node.
 both() {
     ((port++))
@@ -152,27 +162,33 @@ ends_all_when_the_store_is_killed() {
     kill -9 "$store"
     ended 2 1 1 && says err.1 "the connection to the job's store at 127.0.0.1:$port has ended" && leaves_nothing
 }
+# The store, stopped, hears of all at once: of rank 2's end, and of those that have failed of it since.
+names_who_has_died_when_the_store_is_late() {
+    local store
+    rm -f "$scratch/out.0"
+    both -n 3 --backend shm --timeout 2s -- sh -c 'echo $$ >"${0%/*}/pid.$RANK"; exec "$@"' \
+        "$scratch/out.0" "$commlab" bench allreduce -n 3 --seconds 20s
+    until [ -s "$scratch/out.0" ] || ! kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.02; done
+    store=$(ss -ltnpH "sport = :$port" | grep -o 'pid=[0-9]*' | cut -d= -f2)
+    kill -STOP "$store"
+    kill -9 "$(cat "$scratch/pid.2")"
+    why="rank 0 does not fail" && have_gone "$(cat "$scratch/pid.0")" && have_gone "$(cat "$scratch/pid.1")"
+    local gone=$?
+    kill -CONT "$store"
+    ended 5 137 137 && [ $gone -eq 0 ] && says err.0 'rank 2 of node 1 has failed with status 137' && leaves_nothing
+}
 ends_all_when_one_launcher_is_told_to_end() {
     both -n 4 --backend shm -- $nap
     have_started 4 || return 1
     kill "${pids[1]}"
     ended 2 143 143 && leaves_nothing
 }
-# have_gone PID: within 5 s.
-have_gone() {
-    local i
-    for ((i = 0; i < 250; i++)); do
-        kill -0 "$1" 2>/dev/null || return 0
-        sleep 0.02
-    done
-    return 1
-}
 # Its rank ends well of the first signal, so that the supervisor waits for the other node; of the second it does not.
 ends_a_node_that_waits_when_told_again() {
     local rank supervisor
     rm -f "$scratch/out.0"
     both -n 2 --backend shm -- sh -c \
-        '[ $RANK = 0 ] || exec sleep 60; trap "exit 0" TERM; echo $$ $PPID; sleep 60 & wait'
+        '[ $RANK = 0 ] || exec $0; trap "exit 0" TERM; echo $$ $PPID; $0 & wait' "$nap"
     until [ -s "$scratch/out.0" ]; do sleep 0.02; done
     have_started 2
     read -r rank supervisor <"$scratch/out.0"
@@ -331,7 +347,7 @@ check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefi
     names_a_port_in_use names_the_node_that_does_not_come says_whom_it_waits_for \
     says_that_node_0_can_not_be_reached refuses_nodes_that_disagree says_once_what_all_ranks_lack \
     refuses_bad_options hands_on_provider_and_interface
-check_having ss ends_all_when_the_store_is_killed
+check_having ss ends_all_when_the_store_is_killed names_who_has_died_when_the_store_is_late
 
 on_hosts=(runs_on_two_hosts refuses_to_share_memory_between_hosts notices_a_lost_host)
 over_ofi=(runs_a_lab_on_two_hosts tells_ranks_of_a_lost_host)

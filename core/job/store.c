@@ -450,6 +450,11 @@ bool store_has_joined(const struct store_guest *guest)
     return guest->member >= 0;
 }
 
+bool store_is_launcher(const struct store_guest *guest)
+{
+    return guest->member >= 0 && !is_rank(guest->store, guest->member);
+}
+
 bool store_is_over(const struct store_guest *guest)
 {
     return guest->over;

@@ -51,6 +51,7 @@ void store_beat(struct store_guest *guest);
 void store_leave(struct store_guest *guest, bool unreachable);
 
 bool store_has_joined(const struct store_guest *guest);
+bool store_is_launcher(const struct store_guest *guest); // of a node
 // Its connection is to be closed once its output was sent.
 bool store_is_over(const struct store_guest *guest);
 // The job is: nobody is to be waited for much longer.

@@ -235,12 +235,20 @@ static void look_after_all(struct server *server)
     } while (server->nlines < before);
 }
 
+static void read_lines(struct server *server, bool of_launchers)
+{
+    for (int i = 0; i < server->nlines; i++) {
+        struct line *line = &server->lines[i];
+        if (server->fds[OF_LINES + i].revents && line->guest && store_is_launcher(line->guest) == of_launchers)
+            read_line(line);
+    }
+}
+
 static void step(struct server *server)
 {
     await_something(server);
-    for (int i = 0; i < server->nlines; i++)
-        if (server->fds[OF_LINES + i].revents)
-            read_line(&server->lines[i]);
+    read_lines(server, false);
+    read_lines(server, true); // what they say of ends is judged by who is lost (store_verdict.h)
     forget_closed(server);
     if (server->fds[OF_LISTENER].revents)
         accept_some(server);
