@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one turn of a probe is: a few lines each, on both ranks, between three buffers of zeros.
+// What one turn of a probe is: a few lines each, on both ranks, between three buffers of positive floats.
 // - An error stays in ranks->err, and later turns do nothing.
 // - Buffers: x is never written. y receives. z and y take turns where what was received is sent on.
 #pragma once
@@ -11,7 +11,7 @@ enum { FIT_LANES = 8, FIT_STREAM = 4 }; // that turn_lanes goes round; messages 
 struct fit_ranks {
     struct clab_comm *comm, *alone; // of both ranks; of this one
     int rank;
-    char *x, *y, *z;   // zeros
+    char *x, *y, *z;   // floats > 0
     char *look_room;   // for line.h
     bool turned;       // whose turn it is of y and z
     int lane;          // of all messages
