@@ -129,8 +129,8 @@ static void end_inherited(struct family *family, bool supervisor_was_killed)
 // ---- waiting -------------------------------------------------------------------------------------------------
 
 // Wait for the supervisor, passing signals on to it. Stop when it stops, so that Ctrl-Z works; the SIGCONT that resumes
-// us is passed on, too. One that ends programs, and comes when the supervisor has ended, is left to the caller, who gets
-// it with the mask.  Its status, as of waitpid.
+// us is passed on, too. One that ends programs, and comes when the supervisor has ended, is left to the caller, who
+// gets it with the mask.  Its status, as of waitpid.
 static int wait_for(pid_t supervisor)
 {
     sigset_t signals;
