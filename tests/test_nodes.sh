@@ -47,13 +47,12 @@ sleepers() {
 
 # Until so many ranks that sleep are there.
 have_started() {
-    local i
-    for ((i = 0; i < 1500; i++)); do
-        [ "$(sleepers)" -lt "$1" ] || return 0
+    local end=$((SECONDS + 30))
+    while [ "$(sleepers)" -lt "$1" ]; do
+        why="$1 ranks have not started in 30 s: $(cat "$scratch"/err.*)"
+        [ $SECONDS -lt $end ] || return 1
         sleep 0.02
     done
-    why="$1 ranks have not started in 30 s: $(cat "$scratch"/err.*)"
-    return 1
 }
 
 # have_gone PID: within 5 s.
