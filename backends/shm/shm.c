@@ -80,8 +80,9 @@ static int map_file(struct clab_domain *domain)
         return CLAB_EUNSUPPORTED;
     }
     if (boot->segment_fd < 0) {
-        clab_error("shm: this job has no memory file, since /proc/PID/fd is closed to us; "
-                   "start it with `commlab run`");
+        if (boot->rank == 0) // by which ranks would know what another has said, too
+            clab_error("shm: this job has no memory file, since /proc/PID/fd is closed to us; "
+                       "start it with `commlab run`");
         return CLAB_EUNSUPPORTED;
     }
     domain->bytes = boot->segment_bytes;
