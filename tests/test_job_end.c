@@ -90,6 +90,26 @@ static int end_when_told(int rank)
     return 0;
 }
 
+static void stop_parent(int signo)
+{
+    (void)signo;
+    kill(getppid(), SIGSTOP);
+    told->values[1] = 1;
+}
+
+// What it leaves behind stops the supervisor, which has become its parent, when that tells it to end.
+static int leave_who_stops_the_supervisor(int rank)
+{
+    tell_pid(getppid());
+    if (fork() == 0) {
+        signal(SIGTERM, stop_parent);
+        return wait_for_ever(rank);
+    }
+    while (told->ready < 1)
+        usleep(1000);
+    return 0;
+}
+
 // ---- signals -------------------------------------------------------------------------------------------------
 
 static void assert_signals(int nranks, int expected)
@@ -194,6 +214,19 @@ static void test_a_signal_that_comes_when_ranks_have_just_ended_is_heard(void **
     kill(supervisor, SIGTERM); // as the launcher would
     kill(job, SIGCONT);
     kill(supervisor, SIGCONT);
+    assert_int_equal(end_status(job), 128 + SIGTERM);
+    assert_all_end();
+}
+
+static void test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(1), leave_who_stops_the_supervisor);
+    await(&told->values[1], 1);
+    await_state(job, "T");
+    kill(told->pids[0], SIGTERM); // as the launcher would
+    kill(job, SIGCONT);
+    kill(told->pids[0], SIGCONT);
     assert_int_equal(end_status(job), 128 + SIGTERM);
     assert_all_end();
 }
@@ -345,6 +378,7 @@ int main(void)
         test(test_second_interruption_ends_who_ignored_the_first),
         test(test_stop_and_continue),
         test(test_a_signal_that_comes_when_ranks_have_just_ended_is_heard),
+        test(test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard),
         test(test_who_fails_of_a_death_is_not_named_for_it),
         test(test_who_ends_later_but_not_of_others_is_named),
         test(test_what_ranks_leave_behind_is_ended),

@@ -6,7 +6,7 @@
 //   learn of the death and get a moment to report it, then SIGTERM, then after the grace SIGKILL.
 // - A rank whose operation has failed may have ended of a peer whose end is seen after its own: a library hears of a
 //   broken connection before we do, and who have ended meanwhile are seen in no order. Until the moment for reports is
-//   over, a rank that ends otherwise is to blame instead.
+//   over, a rank that ends otherwise is to blame instead. (Of several nodes, the store waits: store_verdict.h.)
 // - Signals to the launcher reach each rank's process group once. A second of those that end programs ends the job.
 // - Of several nodes, each supervisor tells the store how its ranks have ended, and stays until that has said that the
 //   job is over, which ends its ranks and decides the status.
@@ -406,5 +406,6 @@ int supervise(struct run *run)
         report_flight(run);
     if (watch.relay)
         relay_finish(watch.relay);
+    take_signals(&watch); // those that have come meanwhile
     _exit(watch.status);
 }
