@@ -118,7 +118,7 @@ double lab_crowd_predict(const struct lab_context *context, const struct clab_pr
     const struct lab_counts c = lab_count(problem, algorithm);
     const struct clab_level level =
         crowd_level(context, LAB_AFTER, problem->nranks, 2, problem->count * clab_type_bytes(CLAB_F32));
-    const double work = c.copied * level.pull[CLAB_FRESH][CLAB_BOTH] +
+    const double work = c.copied * level.pull_summed[CLAB_BOTH] + // what is copied are sums
                         c.reduced[CLAB_KEPT] * level.reduce[CLAB_KEPT][CLAB_BOTH] +
                         c.reduced[CLAB_FRESH] * level.reduce[CLAB_FRESH][CLAB_BOTH];
     return crowd_time(context, problem->nranks, work, c.stages);

@@ -15,7 +15,8 @@ static bool must_pack(const struct full *s, struct clab_span span)
 
 // What a written byte costs more where a peer may have its line, in s.
 struct taking {
-    double pull, reduce; // what is written by a pull or a copy; by a reduction
+    double pull, summed; // what is written by a pull or a copy; by those of sums
+    double reduce, add;  // by a reduction; by one that adds to it
 };
 
 // `since`: bytes that the peer has touched since it read what is written now, on average over it. The probes of fresh
@@ -25,13 +26,15 @@ static struct taking taking_back(struct full *s, double since, enum clab_load lo
     const struct clab_level *l = &s->fresh;
     const size_t footprint = since > 1 ? (size_t)(2 * since) : 1;
     if (s->net->shared_cache > 0 && footprint >= s->net->shared_cache)
-        return (struct taking){0, 0};
+        return (struct taking){0};
     if (s->fresh_footprint != footprint) {
         s->fresh = clab_net_level(s->net, footprint);
         s->fresh_footprint = footprint;
     }
     return (struct taking){later(0, l->pull[CLAB_FRESH][load] - l->pull[CLAB_KEPT][load]),
-                           later(0, l->reduce[CLAB_FRESH][load] - l->reduce[CLAB_KEPT][load])};
+                           later(0, l->pull_summed[load] - l->pull[CLAB_KEPT][load]),
+                           later(0, l->reduce[CLAB_FRESH][load] - l->reduce[CLAB_KEPT][load]),
+                           later(0, l->add_fresh[load] - l->add[load])};
 }
 
 // Of `bytes` that are written to the place of `dst`, while the peer touches `meanwhile` others.
@@ -40,7 +43,7 @@ static struct taking taking_of(const struct turn *t, struct clab_span dst, size_
 {
     const double since = places_since(&t->s->places, t->rank, t->lane, dst, false);
     if (since < 0)
-        return (struct taking){0, 0};
+        return (struct taking){0};
     // It read the first byte when all others were to come.
     return taking_back(t->s, since + (double)bytes + meanwhile / 2, load);
 }
@@ -58,7 +61,7 @@ static struct taking taking_shared(struct full *s, size_t bytes, enum clab_load 
     const double left = cache > 0 ? NONE_LEFT_PART - TOUCHED_TIMES * n / cache : 1;
     const double held = left > 1 ? 1 : later(0, left);
     struct taking taking = taking_back(s, n < near ? n : near, load);
-    return (struct taking){held * taking.pull, held * taking.reduce};
+    return (struct taking){held * taking.pull, held * taking.summed, held * taking.reduce, held * taking.add};
 }
 
 // The message of `step` is read where it lies by who gets it, if it is pulled.
@@ -91,16 +94,19 @@ FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, 
     if (!s->places.in_place || dst.buffer != CLAB_DATA || !is_sent_too(s, dst, s->nsteps))
         return taking_of(t, dst, bytes, s->load, meanwhile);
     if (places_since(&s->places, t->rank, t->lane, dst, true) < 0)
-        return (struct taking){0, 0};
+        return (struct taking){0};
     return taking_shared(s, bytes, s->load);
 }
 
 // What has landed lies in the place of `dst`, or beside it.
-static void settle(struct full *s, int rank, int lane, struct clab_span dst, int nsteps)
+static void settle(struct full *s, int rank, int lane, const struct clab_step *step, int nsteps)
 {
+    const struct clab_span dst = step->dst;
     if (s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, nsteps))
         places_swap(&s->places, rank, lane, dst);
     places_write(&s->places, rank, lane, dst);
+    if (step->op == CLAB_RECV_REDUCE)
+        places_sum(&s->places, rank, lane, dst);
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------
@@ -204,7 +210,7 @@ static void pass_stage(struct full *s, int rank, int lane, int nsteps)
         if (s->steps[i].op != CLAB_SEND) {
             if (sends && receives)
                 places_touch(&s->places, rank, 2 * (double)span_bytes(s, lane, s->steps[i].dst));
-            settle(s, rank, lane, s->steps[i].dst, nsteps);
+            settle(s, rank, lane, &s->steps[i], nsteps);
         }
 }
 
@@ -237,7 +243,7 @@ static void price_finish(const struct turn *t)
         copy_aside(t);
         t->l->clock = later(t->l->clock, t->l->end);
     }
-    const double more = bytes ? taking_shared(t->s, bytes, load_at_home(t->s)).pull : 0;
+    const double more = bytes ? taking_shared(t->s, bytes, load_at_home(t->s)).summed : 0; // what lies beside are sums
     if (bytes)
         places_touch(&t->s->places, t->rank, 2 * (double)bytes);
     t->l->clock = copy_bytes(t, t->l->clock, bytes, load_at_home(t->s), more);

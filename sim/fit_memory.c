@@ -104,13 +104,23 @@ static double pull_of(struct fit_round *r, const struct clab_segment *s, enum cl
     return per_byte(s, sample, sample->seconds, touch == CLAB_FRESH && load == CLAB_ALONE);
 }
 
-// A peer's sums, less the time that they take where nobody reads them: what the sum must take back counts as the
-// pull's. It is dearer than a copy's where caches are full, and fresh data is priced as the dearer of both.
+// A peer's sums, less the time that they take where nobody reads them: a pull, and what the sum must take back.
 static double pull_of_sums(struct fit_round *r, const struct clab_segment *s, size_t level, enum clab_load load)
 {
     const struct clab_sample *sum = fit_find(r, CLAB_PROBE_SUM, level, CLAB_KEPT, load);
     const struct clab_sample *summed = fit_find(r, CLAB_PROBE_SUMMED, level, CLAB_FRESH, load);
     return per_byte(s, summed, summed->seconds - sum->seconds, false);
+}
+
+// What a core pays that pulls a peer's sums, and what one pays that adds to lines that a peer has read. Each probe of
+// sums has more in it than an addition's taking back: SUMMED a pull of lines that were just summed, the fresh REDUCE a
+// third buffer, which fills the caches first. The lesser of them is nearest.
+static void fit_sums(struct clab_level *level, enum clab_load load, double sums)
+{
+    const double taken =
+        fmin(sums - level->pull[CLAB_KEPT][load], level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load]);
+    level->pull_summed[load] = fmax(level->pull[CLAB_FRESH][load], sums);
+    level->add_fresh[load] = level->add[load] + fit_at_least_0(taken);
 }
 
 static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t bytes, struct clab_level *level)
@@ -124,7 +134,7 @@ static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t 
             level->pull[touch][load] = pull_of(r, s, CLAB_PROBE_PULL, bytes, touch, load);
             level->reduce[touch][load] = pull_of(r, s, CLAB_PROBE_REDUCE, bytes, touch, load);
         }
-        level->pull[CLAB_FRESH][load] = fmax(level->pull[CLAB_FRESH][load], pull_of_sums(r, s, bytes, load));
+        fit_sums(level, load, pull_of_sums(r, s, bytes, load));
     }
 }
 

@@ -96,7 +96,8 @@ static bool minds_reads(const struct clab_net *net)
     for (const struct clab_level *l = net->levels; l < net->levels + net->nlevels; l++)
         for (int load = 0; load < CLAB_LOADS; load++)
             if (l->pull[CLAB_FRESH][load] > l->pull[CLAB_KEPT][load] ||
-                l->reduce[CLAB_FRESH][load] > l->reduce[CLAB_KEPT][load])
+                l->pull_summed[load] > l->pull[CLAB_KEPT][load] ||
+                l->reduce[CLAB_FRESH][load] > l->reduce[CLAB_KEPT][load] || l->add_fresh[load] > l->add[load])
                 return true;
     return false;
 }

@@ -17,6 +17,7 @@ struct message {
     int32_t next;     // in its bucket, or in its receiver's list
     uint16_t lane;
     bool landed; // received out of order (full.c, release): head is then when it had landed
+    bool summed; // nobody has read it since its sender summed it
 };
 
 struct bucket {

@@ -84,6 +84,19 @@ static double between(double a, double b, double share)
     return a + (b - a) * share;
 }
 
+// What it costs to add to what a peer has read, where a level does not say, too.
+static double add_fresh_of(const struct clab_level *level, enum clab_load load)
+{
+    if (level->add_fresh[load] > 0)
+        return level->add_fresh[load];
+    return level->add[load] + fmax(0, level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load]);
+}
+
+static double pull_summed_of(const struct clab_level *level, enum clab_load load)
+{
+    return level->pull_summed[load] > 0 ? level->pull_summed[load] : level->pull[CLAB_FRESH][load];
+}
+
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
 {
     struct clab_level out = {.bytes = footprint};
@@ -102,6 +115,8 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     for (int load = 0; load < CLAB_LOADS; load++) {
         out.copy[load] = between(a->copy[load], b->copy[load], share);
         out.add[load] = between(a->add[load], b->add[load], share);
+        out.pull_summed[load] = between(pull_summed_of(a, load), pull_summed_of(b, load), share);
+        out.add_fresh[load] = between(add_fresh_of(a, load), add_fresh_of(b, load), share);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             out.pull[touch][load] = between(a->pull[touch][load], b->pull[touch][load], share);
             out.reduce[touch][load] = between(a->reduce[touch][load], b->reduce[touch][load], share);

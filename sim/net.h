@@ -106,8 +106,10 @@ struct clab_level {
     size_t bytes;                            // that two ranks touch together, over and over
     double copy[CLAB_LOADS];                 // s/B: memory to memory, one rank's own
     double pull[CLAB_TOUCHES][CLAB_LOADS];   // s/B: a peer's memory to one's own
+    double pull_summed[CLAB_LOADS];          // s/B: fresh, of what the peer has just summed; 0: as fresh
     double reduce[CLAB_TOUCHES][CLAB_LOADS]; // s/B: out = in + a peer's memory, float sum
     double add[CLAB_LOADS];                  // s/B: out = out + a peer's memory, kept
+    double add_fresh[CLAB_LOADS];            // s/B: the same to what a peer has read; 0: as much more as reduce's
 };
 
 // What was seen, at some moment, of where two cores are, and of who else uses them. Zeros: nobody looked.

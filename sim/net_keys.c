@@ -81,8 +81,10 @@ const struct net_key net_keys[] = {
     LEVEL("copy", true, copy),
     LEVEL("pull", false, pull[CLAB_KEPT]),
     LEVEL("pull_fresh", false, pull[CLAB_FRESH]),
+    LEVEL("pull_summed", false, pull_summed),
     LEVEL("reduce", true, reduce[CLAB_KEPT]),
     LEVEL("reduce_fresh", false, reduce[CLAB_FRESH]),
     LEVEL("add", true, add),
+    LEVEL("add_fresh", false, add_fresh),
     {0},
 };

@@ -63,13 +63,16 @@ static void scale_segment(struct clab_segment *s, double factor)
     s->gap_recv *= factor;
 }
 
-// The dearest fresh pull (or reduction) of any level: what a line costs that is surely in its writer's cache.
-static double dearest(const struct clab_net *net, bool reduce, int load)
+// The dearest fresh costs of any level: what a line costs that is surely in its writer's cache.
+static struct clab_level dearest(const struct clab_net *net, enum clab_load load)
 {
-    double most = 0;
+    struct clab_level most = {0};
     for (int i = 0; i < net->nlevels; i++) {
         const struct clab_level *l = &net->levels[i];
-        most = fmax(most, reduce ? l->reduce[CLAB_FRESH][load] : l->pull[CLAB_FRESH][load]);
+        most.pull[CLAB_FRESH][load] = fmax(most.pull[CLAB_FRESH][load], l->pull[CLAB_FRESH][load]);
+        most.reduce[CLAB_FRESH][load] = fmax(most.reduce[CLAB_FRESH][load], l->reduce[CLAB_FRESH][load]);
+        most.pull_summed[load] = fmax(most.pull_summed[load], l->pull_summed[load]);
+        most.add_fresh[load] = fmax(most.add_fresh[load], l->add_fresh[load]);
     }
     return most;
 }
@@ -79,6 +82,8 @@ static void scale_level(struct clab_level *l, double factor)
     for (int load = 0; load < CLAB_LOADS; load++) {
         l->copy[load] *= factor;
         l->add[load] *= factor;
+        l->add_fresh[load] *= factor;
+        l->pull_summed[load] *= factor;
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             l->pull[touch][load] *= factor;
             l->reduce[touch][load] *= factor;
@@ -102,14 +107,20 @@ static double scale_fresh(const struct clab_net *net, double kept, double fresh,
 static void scale_levels(struct clab_net *net, double factor)
 {
     for (int load = 0; load < CLAB_LOADS; load++) {
-        double pull = dearest(net, false, load), reduce = dearest(net, true, load);
+        const struct clab_level most = dearest(net, load);
         for (int i = 0; i < net->nlevels; i++) {
             struct clab_level *l = &net->levels[i];
             double message = (double)l->bytes / (load == CLAB_BOTH ? 4 : 2);
-            l->pull[CLAB_FRESH][load] =
-                scale_fresh(net, l->pull[CLAB_KEPT][load], l->pull[CLAB_FRESH][load], pull, message, factor);
-            l->reduce[CLAB_FRESH][load] =
-                scale_fresh(net, l->reduce[CLAB_KEPT][load], l->reduce[CLAB_FRESH][load], reduce, message, factor);
+            l->pull[CLAB_FRESH][load] = scale_fresh(net, l->pull[CLAB_KEPT][load], l->pull[CLAB_FRESH][load],
+                                                    most.pull[CLAB_FRESH][load], message, factor);
+            l->reduce[CLAB_FRESH][load] = scale_fresh(net, l->reduce[CLAB_KEPT][load], l->reduce[CLAB_FRESH][load],
+                                                      most.reduce[CLAB_FRESH][load], message, factor);
+            if (l->pull_summed[load] > 0)
+                l->pull_summed[load] = scale_fresh(net, l->pull[CLAB_KEPT][load], l->pull_summed[load],
+                                                   most.pull_summed[load], message, factor);
+            if (l->add_fresh[load] > 0)
+                l->add_fresh[load] =
+                    scale_fresh(net, l->add[load], l->add_fresh[load], most.add_fresh[load], message, factor);
         }
     }
 }
@@ -149,8 +160,9 @@ static void join_level(struct clab_level *l)
     l->pull[CLAB_KEPT][CLAB_BOTH] = fmax(l->pull[CLAB_KEPT][CLAB_BOTH], 2 * l->pull[CLAB_KEPT][CLAB_ALONE]);
     l->reduce[CLAB_KEPT][CLAB_BOTH] = fmax(l->reduce[CLAB_KEPT][CLAB_BOTH], 2 * l->reduce[CLAB_KEPT][CLAB_ALONE]);
     for (int load = 0; load < CLAB_LOADS; load++) {
-        l->pull[CLAB_FRESH][load] = l->pull[CLAB_KEPT][load];
+        l->pull[CLAB_FRESH][load] = l->pull_summed[load] = l->pull[CLAB_KEPT][load];
         l->reduce[CLAB_FRESH][load] = l->reduce[CLAB_KEPT][load];
+        l->add_fresh[load] = l->add[load];
     }
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-static const float nobody = -1;
+static const float nobody = -1, nobody_sum = -2; // has read what was copied there; what was summed there
 
 // Places that nobody has read; NULL: there is no memory.
 static float *new_places(size_t n)
@@ -100,6 +100,24 @@ void places_write(struct places *places, int rank, int lane, struct clab_span sp
         read[i] = nobody;
     for (int c = span.first; span.buffer == CLAB_DATA && c < span.first + span.count; c++)
         bits[c / 64] |= (uint64_t)1 << c % 64;
+}
+
+void places_sum(struct places *places, int rank, int lane, struct clab_span span)
+{
+    float *read = read_of(places, places->read, rank, lane, span);
+    for (int i = 0; read && i < span.count; i++)
+        read[i] = nobody_sum;
+}
+
+bool places_is_sum(const struct places *places, int rank, int lane, struct clab_span span)
+{
+    const float *read = read_of(places, places->read, rank, lane, span);
+    if (!read || !(places->in_place || places_is_fresh(places, rank, lane, span)))
+        return false;
+    for (int i = 0; i < span.count; i++)
+        if (read[i] == nobody_sum)
+            return true;
+    return false;
 }
 
 bool places_is_fresh(const struct places *places, int rank, int lane, struct clab_span span)

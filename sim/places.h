@@ -16,11 +16,11 @@
 #include "slices.h"
 
 struct places {
-    uint64_t *bits;     // (nranks, lanes, words): written
-    uint64_t *beside;   // likewise; in place only
-    double *touched;    // (nranks) bytes that the rank's peers have touched so far
-    float *read;        // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has.
-                        // NULL: nobody asks
+    uint64_t *bits;   // (nranks, lanes, words): written
+    uint64_t *beside; // likewise; in place only
+    double *touched;  // (nranks) bytes that the rank's peers have touched so far
+    float *read;      // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has, since
+                      // it was copied there (-1) or summed (-2). NULL: nobody asks
     float *read_beside; // likewise of the other place of the chunk; in place only
     int lanes, words, nchunks, nplaces;
     bool in_place;
@@ -36,6 +36,9 @@ size_t places_bytes(const struct places *places, int nranks);
 void places_reset(struct places *places, int rank);
 
 void places_write(struct places *places, int rank, int lane, struct clab_span span);
+// What was last written to the span is a sum; whether any of it is one, and nobody has read it.
+void places_sum(struct places *places, int rank, int lane, struct clab_span span);
+bool places_is_sum(const struct places *places, int rank, int lane, struct clab_span span);
 // Forget what one lane wrote.
 void places_reset_lane(struct places *places, int rank, int lane);
 // Whether any chunk of the span has been written.

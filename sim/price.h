@@ -125,8 +125,10 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
         .dst = full_twin(s, step->peer, step->peer),
         .lane = (uint16_t)t->lane,
     };
-    if (mode == MODE_ANY && s->has_places)
+    if (mode == MODE_ANY && s->has_places) {
+        message.summed = places_is_sum(&s->places, t->rank, t->lane, step->src);
         lend(s, t->rank, t->lane, step, s->load);
+    }
     s->messages++;
     if (mode == MODE_ANY)
         t->l->acks += toll->waits;
@@ -219,7 +221,7 @@ static double share_beside(const struct turn *t, const struct clab_step *step, s
 
 // What `bytes` that `step` receives cost a core, where they are pulled. Reading a peer's lines costs little more
 // where it has just written them; what does is writing lines that a peer has read.
-static struct rates rates_of(const struct turn *t, const struct clab_step *step, size_t bytes, bool adds)
+static struct rates rates_of(const struct turn *t, const struct clab_step *step, size_t bytes, bool adds, bool summed)
 {
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
@@ -228,8 +230,9 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const struct taking taking = taking_at(t, step->dst, bytes, touched);
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
     const double reduce = beside(adds ? kept->add : kept->reduce[CLAB_KEPT], share);
+    const double more = adds ? taking.add : taking.reduce, taken = summed ? taking.summed : taking.pull;
     places_touch(&s->places, t->rank, touched);
-    return (struct rates){reduces ? pull : pull + taking.pull, later(0, reduce + taking.reduce - pull)};
+    return (struct rates){reduces ? pull : pull + taken, later(0, reduce + more - pull)};
 }
 
 // Whether a receive-reduce adds to what lies in its place, rather than writing the sum of two others to a third.
@@ -246,13 +249,13 @@ struct work {
 };
 
 FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct toll *toll,
-                                enum mode mode)
+                                bool summed, enum mode mode)
 {
     struct full *s = t->s;
     if (mode != MODE_ANY || !s->has_places)
         return (struct work){toll->recv, 0, toll->reduce};
     const struct clab_segment *segment = toll->segment;
-    struct rates rates = rates_of(t, step, toll->bytes, adds(s, t->rank, t->lane, step->dst));
+    struct rates rates = rates_of(t, step, toll->bytes, adds(s, t->rank, t->lane, step->dst), summed);
     double reduce = full_cost(s, toll->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){toll->recv, 0, reduce};
@@ -313,7 +316,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     int src = message->src;
     const struct toll *toll = toll_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
     const struct clab_link *link = toll->link;
-    struct work work = work_of(t, step, toll, mode);
+    struct work work = work_of(t, step, toll, message->summed, mode);
     double fixed = fixed_of(s, toll, s->load);
     bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
     if (RECORDS(s, mode))
@@ -326,7 +329,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     if (mode == MODE_ANY && s->has_places) {
         if (must_pack(s, step->dst))
             end = copy_bytes(t, end, toll->bytes, s->load, 0);
-        settle(s, t->rank, t->lane, step->dst, s->nsteps);
+        settle(s, t->rank, t->lane, step, s->nsteps);
     }
     if (RECORDS(s, mode))
         recorder_landed(t, message, end, toll->waits ? toll->latency : 0);

@@ -72,6 +72,7 @@ static void halve_copies(struct clab_net *net)
         struct clab_level *l = &net->levels[i];
         for (int load = 0; load < CLAB_LOADS; load++) {
             l->copy[load] /= 2;
+            l->pull_summed[load] /= 2;
             for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
                 l->reduce[touch][load] -= l->pull[touch][load] / 2; // what it is more than a pull stays
                 l->pull[touch][load] /= 2;
@@ -89,6 +90,8 @@ static void halve_reductions(struct clab_net *net)
             for (int touch = 0; touch < CLAB_TOUCHES; touch++)
                 l->reduce[touch][load] = (l->reduce[touch][load] + l->pull[touch][load]) / 2;
             l->add[load] = (l->add[load] + l->pull[CLAB_KEPT][load]) / 2;
+            if (l->add_fresh[load] > 0)
+                l->add_fresh[load] = (l->add_fresh[load] + l->pull[CLAB_FRESH][load]) / 2;
         }
     }
 }

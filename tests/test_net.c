@@ -305,6 +305,17 @@ static void test_net_levels_are_linear_in_the_logarithm(void **state)
     assert_true(clab_net_level(net, 1).copy[CLAB_ALONE] == 1);
     assert_true(clab_net_level(net, 16384).copy[CLAB_ALONE] == 3);
     assert_true(clab_net_level(net, 1 << 30).copy[CLAB_ALONE] == 3);
+    // A level that does not say what adding to what a peer has read costs: as much more as a reduction of it.
+    net->levels[0].add[CLAB_BOTH] = net->levels[0].reduce[CLAB_KEPT][CLAB_BOTH] = 2;
+    net->levels[0].reduce[CLAB_FRESH][CLAB_BOTH] = 5;
+    net->levels[1].add_fresh[CLAB_BOTH] = 9;
+    assert_true(clab_net_level(net, 1024).add_fresh[CLAB_BOTH] == 5);
+    assert_true(clab_net_level(net, 4096).add_fresh[CLAB_BOTH] == 7);
+    assert_true(clab_net_level(net, 16384).add_fresh[CLAB_BOTH] == 9);
+    net->levels[0].pull[CLAB_FRESH][CLAB_BOTH] = 4; // pulling what was just summed: as other fresh data
+    net->levels[1].pull_summed[CLAB_BOTH] = 6;
+    assert_true(clab_net_level(net, 1024).pull_summed[CLAB_BOTH] == 4);
+    assert_true(clab_net_level(net, 4096).pull_summed[CLAB_BOTH] == 5);
     clab_net_free(net);
 }
 
@@ -401,7 +412,12 @@ static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
     (void)state;
     struct clab_net *net = near_cores(), placed;
     net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
-    clab_net_place(net, (struct clab_look){.line = 40}, &placed); // the way takes 20, a quarter
+    net->levels[1].add[CLAB_BOTH] = 1;
+    net->levels[1].add_fresh[CLAB_BOTH] = net->levels[1].pull_summed[CLAB_BOTH] = 9;
+    clab_net_place(net, (struct clab_look){.line = 40}, &placed);       // the way takes 20, a quarter
+    assert_true(placed.levels[1].add_fresh[CLAB_BOTH] == 1 + 1.25 / 4); // as what is pulled
+    assert_true(placed.levels[1].pull_summed[CLAB_BOTH] == 1 + 1.25 / 4);
+    assert_true(placed.levels[0].add_fresh[CLAB_BOTH] == 0); // and nothing is said of the others
     assert_true(placed.intra.segments[0].latency == 7.5);
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2.25);
     assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_BOTH] == 1 + 1.25 / 4); // a quarter of 4 MiB is in the writer's

@@ -137,6 +137,31 @@ static void test_sim_forgets_what_a_peer_has_read_by_what_it_touches(void **stat
     clab_net_free(net);
 }
 
+static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .in_place = true, .busy = true};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // Rank 0 adds to what rank 1 has pulled in the call before, and rank 1 pulls to what rank 0 has read: as nothing else
+    // is said, what adding costs more is what reducing does, 4 + 2 and 1 + 2 a byte.
+    const double fixed = 2 * 60 + 30;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 6 * 500 + 3 * 500);
+    net->levels[0].add_fresh[CLAB_ALONE] = 11;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
+    net->levels[0].pull_summed[CLAB_ALONE] = 5; // rank 1 pulls what rank 0 has just summed
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 5 * 500);
+    net->levels[0].pull_summed[CLAB_BOTH] = 50;
+    const struct clab_problem copies = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 1000};
+    // Nobody sums: half is scattered, and pulled back, each to what the other has read.
+    assert_true(seconds_of("scatter_allgather", copies, net, options) == 60 + 3 * 500 + 90 + 6 * 500);
+    net->levels[0].reduce[CLAB_FRESH][CLAB_ALONE] = 20; // nor is a sum of two others an addition
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 5 * 500);
+    options.in_place = false;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 20 * 500 + 1 * 500);
+    clab_net_free(net);
+}
+
 static void test_sim_in_place_brings_home_what_both_have_read(void **state)
 {
     (void)state;
@@ -287,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_sim_remembers_reads_only_where_they_cost),
         cmocka_unit_test(test_sim_writes_what_a_peer_has_read_at_its_price),
         cmocka_unit_test(test_sim_forgets_what_a_peer_has_read_by_what_it_touches),
+        cmocka_unit_test(test_sim_adds_to_what_a_peer_has_read_at_its_price),
         cmocka_unit_test(test_sim_in_place_brings_home_what_both_have_read),
         cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
         cmocka_unit_test(test_sim_two_levels_of_links),
