@@ -118,9 +118,17 @@ enum { NOT_THERE = 127, NOT_STARTED = 126 };
 static _Noreturn void become(char **argv, const char *folder, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent && chdir(folder) == 0)
-        execvp(argv[0], argv);
-    _exit(errno == ENOENT ? NOT_THERE : NOT_STARTED);
+    if (getppid() != parent)
+        _exit(NOT_STARTED);
+    if (chdir(folder) != 0) {
+        clab_error("can not go to %s, where %s is to run: %m", folder, argv[0]);
+        _exit(NOT_STARTED);
+    }
+    execvp(argv[0], argv);
+    if (errno == ENOENT)
+        _exit(NOT_THERE);
+    clab_error("%s can not be started: %m", argv[0]);
+    _exit(NOT_STARTED);
 }
 
 // text with "'" doubled, as gnuplot's quotes want it

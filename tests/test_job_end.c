@@ -264,8 +264,9 @@ static void test_who_ends_later_but_not_of_others_is_named(void **state)
     const pid_t job = start_job(ranks(3), wait_for_rank_2);
     await(&told->ready, 4);
     for (int rank = 0; rank < 2; rank++)
-        while (!is_gone(told->values[rank]))
-            usleep(1000);
+        for (const double start = clab_now(); !is_gone(told->values[rank]); usleep(1000))
+            if (clab_now() - start > PATIENCE)
+                fail_msg("rank %d has not ended", rank);
     kill(told->values[2], SIGSEGV);
     const int status = end_status(job);
     const char *text = capture_end(err);

@@ -188,8 +188,7 @@ ends_a_node_that_waits_when_told_again() {
     rm -f "$scratch/out.0"
     both -n 2 --backend shm -- sh -c \
         '[ $RANK = 0 ] || exec $0; trap "exit 0" TERM; echo $$ $PPID; $0 & wait' "$nap"
-    until [ -s "$scratch/out.0" ]; do sleep 0.02; done
-    have_started 2
+    have_started 2 || return 1 # each rank's, of which rank 0's begins when it has told who it is
     read -r rank supervisor <"$scratch/out.0"
     kill "${pids[0]}"
     why="rank 0 does not end" && have_gone "$rank" || return 1

@@ -80,7 +80,7 @@ static int map_file(struct clab_domain *domain)
         return CLAB_EUNSUPPORTED;
     }
     if (boot->segment_fd < 0) {
-        if (boot->rank == 0) // by which ranks would know what another has said, too
+        if (boot->rank == 0) // without memory ranks do not know what others have said
             clab_error("shm: this job has no memory file, since /proc/PID/fd is closed to us; "
                        "start it with `commlab run`");
         return CLAB_EUNSUPPORTED;
