@@ -41,6 +41,7 @@ is_started_by_its_user_s_mpirun() {
     why="$why; backend $(cells 3), ranks $(cells 4)"
     [ $status = 0 ] && [ "$(cells 3) $(cells 4)" = 'mpi 3' ]
 }
+# Each says it: they may have been started in terminals of their own.
 says_what_it_needs_of_ranks_that_no_mpirun_started() {
     local rank
     for rank in 1 0; do
@@ -48,8 +49,11 @@ says_what_it_needs_of_ranks_that_no_mpirun_started() {
             "$commlab" bench --backend mpi $quick >/dev/null 2>"$scratch/err.$rank" </dev/null &
     done
     wait
-    why=$(cat "$scratch/err.0")
-    grep -q 'MPI knows of 1 ranks, and the job has 2: start them by the mpirun of this MPI' "$scratch/err.0"
+    for rank in 0 1; do
+        why="rank $rank: $(cat "$scratch/err.$rank")"
+        grep -q 'MPI knows of 1 ranks, and the job has 2: start them by the mpirun of this MPI' "$scratch/err.$rank" ||
+            return 1
+    done
 }
 # One rank needs no mpirun: its library may start a daemon that keeps files, and tidies up when the rank has ended.
 leaves_no_files_of_a_rank_alone() {

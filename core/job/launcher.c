@@ -285,7 +285,7 @@ int clab_launcher_find(struct clab_launched *launched_p)
     for (int i = 0; i < TELLERS; i++) {
         if (!tellers[i].is_here())
             continue;
-        struct clab_launched launched = {.by = tellers[i].by};
+        struct clab_launched launched = {.by = tellers[i].by, .is_by_hand = i == BY_HAND_ROW};
         CLAB_TRY(read_ranks(&tellers[i], &launched));
         CLAB_TRY(check_others(i, &launched));
         CLAB_TRY(tellers[i].locate(&launched));

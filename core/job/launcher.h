@@ -37,6 +37,7 @@ enum clab_share { CLAB_SHARE_NONE, CLAB_SHARE_PMI, CLAB_SHARE_PMIX };
 
 struct clab_launched {
     const char *by; // "commlab", "torchrun", "the environment", "Open MPI", "MPICH hydra", "Slurm"
+    bool is_by_hand;
     int rank, nranks;
     int local_rank, local_ranks; // on this host; -1: not said
     // Where the store is, if that is known without asking: rank 0, or a launcher before it, opens it there.
