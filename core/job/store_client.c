@@ -18,7 +18,7 @@
 
 #define LOOK_SECONDS     1e-3 // between two looks of `hear`
 #define NAP_SECONDS      1e-3 // of a wait, at most, while there is something else to do
-#define WITHDRAW_SECONDS 0.25 // for the answer to a withdrawal
+#define WITHDRAW_SECONDS 2.0  // for the answer to a withdrawal: a busy host may keep the store from its core for long
 #define LEAVE_SECONDS    1.0  // and to a farewell
 
 // ---- what is kept until it is asked for ----------------------------------------------------------------------
