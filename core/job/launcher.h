@@ -62,6 +62,9 @@ int clab_launcher_share(const struct clab_launched *launched, double timeout, ch
 //   errors: CLAB_EPARSE, CLAB_ESYS, with one line
 int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES]);
 
+// Whether what a joiner presents is the token, in a time that does not depend on where they differ.
+bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char presented[CLAB_TOKEN_BYTES]);
+
 // ---- between the files; pure functions, which tests and fuzzers call, too --------------------------------------
 
 // The value of `key` in a line of PMI-1, "cmd=get_result rc=0 value=x\n"; whether there is one that fits.

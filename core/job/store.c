@@ -264,20 +264,11 @@ static int node_of(const struct store *store, int rank)
 
 // ---- what members say ----------------------------------------------------------------------------------------
 
-// In a time that does not depend on where they differ.
-static bool is_token(const unsigned char *token, const unsigned char *other)
-{
-    volatile unsigned char difference = 0;
-    for (int i = 0; i < CLAB_TOKEN_BYTES; i++)
-        difference = (unsigned char)(difference | (token[i] ^ other[i]));
-    return difference == 0;
-}
-
 // Whether who says this may join. If not, *refusal_p and *number_p of the message that says why.
 static bool may_join(const struct store *store, const struct store_message *m, uint32_t *refusal_p, uint32_t *number_p)
 {
     *number_p = 0;
-    if (!is_token(m->token, store->job.token))
+    if (!clab_launcher_token_is(store->job.token, m->token))
         *refusal_p = STORE_WRONG_TOKEN;
     else if (m->nranks != (uint32_t)store->job.nranks)
         *refusal_p = STORE_OTHER_RANKS, *number_p = (uint32_t)store->job.nranks;

@@ -121,3 +121,11 @@ int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES])
     close(fd);
     return err;
 }
+
+bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char presented[CLAB_TOKEN_BYTES])
+{
+    volatile unsigned char difference = 0;
+    for (int i = 0; i < CLAB_TOKEN_BYTES; i++)
+        difference = (unsigned char)(difference | (token[i] ^ presented[i]));
+    return difference == 0;
+}
