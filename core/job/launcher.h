@@ -63,7 +63,7 @@ int clab_launcher_share(const struct clab_launched *launched, double timeout, ch
 int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES]);
 
 // Whether what a joiner presents is the token, in a time that does not depend on where they differ.
-bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char presented[CLAB_TOKEN_BYTES]);
+bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char shown[CLAB_TOKEN_BYTES]);
 
 // ---- between the files; pure functions, which tests and fuzzers call, too --------------------------------------
 

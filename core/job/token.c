@@ -122,10 +122,10 @@ int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES])
     return err;
 }
 
-bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char presented[CLAB_TOKEN_BYTES])
+bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char shown[CLAB_TOKEN_BYTES])
 {
     volatile unsigned char difference = 0;
     for (int i = 0; i < CLAB_TOKEN_BYTES; i++)
-        difference = (unsigned char)(difference | (token[i] ^ presented[i]));
+        difference = (unsigned char)(difference | (token[i] ^ shown[i]));
     return difference == 0;
 }
