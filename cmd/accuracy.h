@@ -21,10 +21,12 @@ struct accuracy_row {
     size_t bytes; // 0: a barrier
     int round;
     struct bench_batch batch;
-    double seconds;   // measured
-    double spread;    // half the interval of that median, as a fraction
-    double predicted; // s; from what was fitted, no collective
-    double corrected; // s; from that and the kept sizes. NAN: not of a held-out size
+    double seconds;     // measured
+    double spread;      // half the interval of that median, as a fraction
+    double predicted;   // s; from what was fitted, no collective
+    double corrected;   // s; from that and the kept sizes. NAN: not of a held-out size
+    double by_twin;     // s; from that and its own other round. NAN: not of a held-out size, or measured once
+    double off_at_size; // of `corrected`, what is common to its size: a logarithm
 };
 
 struct accuracy_rows {
@@ -48,13 +50,17 @@ void accuracy_rows_predict(struct accuracy_rows *rows, const struct clab_net *ne
 // hash holds out one, for each collective another.
 bool accuracy_is_held_out(enum clab_collective collective, size_t bytes);
 
-// Fill `corrected` at held-out sizes: the prediction, times what measurements of the same algorithm and placement were
-// off at the nearest kept sizes below and above, linear in the logarithms.
+// Fill `corrected` at held-out sizes: the prediction, times half of what other collectives were off at the same size,
+// and what the same algorithm and placement was off beyond that at other sizes, the less the further they are. All that
+// is of kept sizes, while the cores were in the same place. Where there is nothing, it is the prediction.
+// Fill `by_twin`, too: the prediction, times what the same row was off in the other round. This sees what is held out,
+// and says how near a correction can come while the machine changes between measurements.
 void accuracy_correct(struct accuracy_rows *rows);
 
-// predicted / measured - 1, and corrected / measured - 1.
+// predicted / measured - 1, corrected / measured - 1, and by_twin / measured - 1.
 double accuracy_error(const struct accuracy_row *row);
 double accuracy_corrected_error(const struct accuracy_row *row);
+double accuracy_error_by_twin(const struct accuracy_row *row);
 
 // The same row, measured in the same round; NULL: there is none.
 struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row);

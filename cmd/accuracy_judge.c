@@ -103,45 +103,61 @@ bool accuracy_is_held_out(enum clab_collective collective, size_t bytes)
     return (clab_mix((uint64_t)collective, octave / 2) & 1) == octave % 2;
 }
 
-// What the measurements of a row's algorithm at kept sizes were off: on each side the nearest size, and the mean there.
-struct side {
-    size_t bytes;
-    double sum; // of logarithms
-    int n;
-};
-
-static void take_in(struct side *side, const struct accuracy_row *row, bool nearer)
+static double off(const struct accuracy_row *row)
 {
-    if (!side->n || nearer)
-        *side = (struct side){.bytes = row->bytes};
-    side->sum += log(row->seconds / row->predicted);
-    side->n++;
+    return log(row->seconds / row->predicted);
 }
 
-static double off_at(const struct accuracy_rows *rows, const struct accuracy_row *row)
+// Whether what `other` was off may say something of `row`: its size is kept, and its cores were in the same place.
+static bool is_told_by(const struct accuracy_row *row, const struct accuracy_row *other)
 {
-    struct side below = {0}, above = {0};
+    return other->what.problem.nranks == row->what.problem.nranks &&
+           !accuracy_is_held_out(other->what.problem.collective, other->bytes) &&
+           clab_look_is_same(row->batch.look, other->batch.look);
+}
+
+// Half of what the other collectives were off at the same size, in the mean: about as much is common to all.
+static double off_at_size(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    double sum = 0;
+    int n = 0;
     for (int i = 0; i < rows->n; i++) {
         const struct accuracy_row *other = &rows->all[i];
-        if (accuracy_is_held_out(other->what.problem.collective, other->bytes) || !is_same_program(row, other))
+        if (other->bytes != row->bytes || other->what.problem.collective == row->what.problem.collective ||
+            !is_told_by(row, other))
             continue;
-        if (other->bytes < row->bytes && other->bytes >= below.bytes)
-            take_in(&below, other, other->bytes > below.bytes);
-        if (other->bytes > row->bytes && (!above.n || other->bytes <= above.bytes))
-            take_in(&above, other, other->bytes < above.bytes);
+        sum += off(other);
+        n++;
     }
-    if (!below.n || !above.n)
-        return below.n ? below.sum / below.n : above.n ? above.sum / above.n : NAN;
-    const double part = log((double)row->bytes / (double)below.bytes) / log((double)above.bytes / (double)below.bytes);
-    return (1 - part) * below.sum / below.n + part * above.sum / above.n;
+    return n ? sum / n / 2 : 0;
+}
+
+// What the same algorithm was off beyond that at other sizes. That of twice the size has half a voice, and that there
+// is nothing to correct has one, so that few voices, or far ones, say little.
+static double off_by_itself(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    double sum = 0, voices = 1;
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (!is_same_program(row, other) || !is_told_by(row, other))
+            continue;
+        const double a = (double)row->bytes, b = (double)other->bytes, voice = fmin(a, b) / fmax(a, b);
+        sum += voice * (off(other) - other->off_at_size);
+        voices += voice;
+    }
+    return sum / voices;
 }
 
 void accuracy_correct(struct accuracy_rows *rows)
 {
+    for (int i = 0; i < rows->n; i++)
+        rows->all[i].off_at_size = off_at_size(rows, &rows->all[i]);
     for (int i = 0; i < rows->n; i++) {
         struct accuracy_row *row = &rows->all[i];
+        const struct accuracy_row *twin = accuracy_twin(rows, row);
         const bool held_out = accuracy_is_held_out(row->what.problem.collective, row->bytes);
-        row->corrected = held_out ? row->predicted * exp(off_at(rows, row)) : NAN;
+        row->corrected = held_out ? row->predicted * exp(row->off_at_size + off_by_itself(rows, row)) : NAN;
+        row->by_twin = held_out && twin ? row->predicted * exp(off(twin)) : NAN;
     }
 }
 
@@ -155,6 +171,11 @@ double accuracy_error(const struct accuracy_row *row)
 double accuracy_corrected_error(const struct accuracy_row *row)
 {
     return row->corrected / row->seconds - 1;
+}
+
+double accuracy_error_by_twin(const struct accuracy_row *row)
+{
+    return row->by_twin / row->seconds - 1;
 }
 
 // In three columns of `room`, (3, rows->n): errors, their sizes, noise.

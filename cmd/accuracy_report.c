@@ -172,12 +172,12 @@ static int print_whole(const struct accuracy_rows *rows, const struct clab_net *
     CLAB_TRY(print_line(rows, "  but those disturbed", is_quiet, net, accuracy_error));
     CLAB_TRY(print_line(rows, "  of held-out sizes", is_held_out, NULL, accuracy_error));
     CLAB_TRY(print_line(rows, "  the same, corrected", is_held_out, NULL, accuracy_corrected_error));
+    CLAB_TRY(print_line(rows, "  the same, by themselves", is_held_out, NULL, accuracy_error_by_twin));
     printf(
         "# disturbed: %d of %d rows, whose interval is wider than +-5 %%, or whose cores were where none was fitted\n",
         disturbed, rows->n);
-    printf(
-        "# corrected: by what the same algorithm was off at kept sizes. That is fitted to collectives, all else is "
-        "not\n");
+    printf("# corrected: by what kept sizes were off. That is fitted to collectives, all else is not\n"
+           "# by themselves: by what the very row was off in the other round, which no held-out size may know\n");
     return CLAB_OK;
 }
 

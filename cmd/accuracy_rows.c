@@ -78,6 +78,7 @@ static struct accuracy_row read_row(const struct report_data *data, int row, int
         .spread = width / 2 / seconds,
         .predicted = NAN,
         .corrected = NAN,
+        .by_twin = NAN,
     };
     if (bench_has_data(r.what.problem.collective))
         r.bytes = strtoull(report_data_cell(data, row, "bytes"), NULL, 10);

@@ -95,15 +95,56 @@ static void test_a_held_out_size_is_corrected_by_its_kept_neighbours(void **stat
         made("flat", middle / 2, 0, 4e-6, 1e-6), // 4 times too low
         made("flat", middle, 0, 2e-6, 1e-6),      made("flat", 2 * middle, 0, 1e-6, 1e-6),
         made("chain", middle / 2, 0, 9e-6, 1e-6), // another algorithm
-        made("chain", 2 * middle, 1, 9e-6, 1e-6),
+        made("chain", 2 * middle, 1, 9e-6, 1e-6), made("flat", middle / 2, 1, 9e-6, 1e-6),
+        made("flat", middle, 1, 3e-6, 1.5e-6),
     };
-    struct accuracy_rows rows = {.all = all, .n = 5};
+    all[5].batch.look.line = 300e-9; // its cores were elsewhere
+    struct accuracy_rows rows = {.all = all, .n = 7};
+    const double expected = 1e-6 * sqrt(2); // 4, and twice 1, with voices of 1/2, 1/2 and 1: the fourth root of 4
     accuracy_correct(&rows);
-    assert_near(all[1].corrected, 2e-6); // halfway from 4 to 1
-    assert_true(isnan(all[0].corrected) && isnan(all[2].corrected));
+    assert_near(all[1].corrected, expected);
+    assert_near(all[1].by_twin, 2e-6); // as far off as the other round: 2
+    assert_near(1 + accuracy_error_by_twin(&all[6]), 1);
+    assert_true(isnan(all[0].corrected) && isnan(all[2].corrected) && isnan(all[0].by_twin));
     all[1].seconds = 1; // what was measured there is of no matter
     accuracy_correct(&rows);
-    assert_near(all[1].corrected, 2e-6);
+    assert_near(all[1].corrected, expected);
+    rows.n = 2;
+    all[0].batch.look.line = 300e-9;
+    accuracy_correct(&rows); // nothing tells of it
+    assert_near(all[1].corrected, 1e-6);
+    assert_true(isnan(all[1].by_twin));
+}
+
+static struct accuracy_row of(enum clab_collective collective, struct accuracy_row row)
+{
+    row.what.problem.collective = collective;
+    return row;
+}
+
+static void test_a_held_out_size_is_corrected_by_other_collectives_that_keep_it(void **state)
+{
+    (void)state;
+    size_t size = 8;
+    while (!(accuracy_is_held_out(CLAB_BROADCAST, size) && !accuracy_is_held_out(CLAB_BROADCAST, 2 * size) &&
+             !accuracy_is_held_out(CLAB_REDUCE, size) && !accuracy_is_held_out(CLAB_REDUCE, 2 * size) &&
+             accuracy_is_held_out(CLAB_GATHER, size)))
+        size *= 2;
+    struct accuracy_row all[] = {
+        made("flat", size, 0, 1e-6, 1e-6),
+        of(CLAB_REDUCE, made("flat", size, 1, 4e-6, 1e-6)), // twice that much, by half of its logarithm
+        of(CLAB_GATHER, made("flat", size, 0, 9e-6, 1e-6)), // held out itself
+        of(CLAB_REDUCE, made("flat", size, 0, 9e-6, 1e-6)), // elsewhere
+        of(CLAB_REDUCE, made("flat", 2 * size, 0, 4e-6, 1e-6)),
+        made("flat", 2 * size, 0, 4e-6, 1e-6), // 2 of these 4 are common to its size
+    };
+    struct accuracy_rows rows = {.all = all, .n = 4};
+    all[3].batch.look.line = 300e-9;
+    accuracy_correct(&rows);
+    assert_near(all[0].corrected, 2e-6);
+    rows.n = 6;
+    accuracy_correct(&rows);
+    assert_near(all[0].corrected, 2e-6 * cbrt(2)); // 2 with a voice of 1/2, beside the 1 of nothing
 }
 
 static void test_a_choice_is_right_within_the_noise(void **state)
@@ -183,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_what_is_held_out_stays_so),
         cmocka_unit_test(test_errors_are_of_predictions_by_what_was_measured),
         cmocka_unit_test(test_a_held_out_size_is_corrected_by_its_kept_neighbours),
+        cmocka_unit_test(test_a_held_out_size_is_corrected_by_other_collectives_that_keep_it),
         cmocka_unit_test(test_a_choice_is_right_within_the_noise),
         cmocka_unit_test(test_rows_are_disturbed_by_their_spread_or_their_place),
         cmocka_unit_test(test_the_better_of_two_measurements_is_told_by_what_was_seen),
