@@ -15,18 +15,6 @@
 #include "job/job.h"
 #include "line.h"
 
-static int status_of(int err)
-{
-    switch (err) {
-    case CLAB_OK: return EXIT_SUCCESS;
-    case CLAB_EINVAL:
-    case CLAB_ENOENT:
-    case CLAB_EPARSE: return STATUS_USAGE;
-    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
-    default: return EXIT_FAILURE;
-    }
-}
-
 // ---- a rank --------------------------------------------------------------------------------------------------
 
 // Both buffers in one piece, the second at a cache line of its own.
@@ -199,7 +187,7 @@ static int run(int argc, char **argv)
     if (err == CLAB_OK && !options.backend) {
         err = bench_several(&options, argc, argv);
         free(options.command);
-        return status_of(err);
+        return command_status(err);
     }
     bench.seed = options.seed;
     if (err == CLAB_OK && options.joins)
@@ -208,7 +196,7 @@ static int run(int argc, char **argv)
         err = prepare(&bench, &plan, &net);
     if (err == CLAB_OK && !options.joins)
         err = open_job(&bench, &options);
-    int status = status_of(err);
+    int status = command_status(err);
     if (err == CLAB_OK) {
         err = run_rank(&bench);
         status = err == CLAB_EINVAL ? STATUS_USAGE : err ? EXIT_FAILURE : EXIT_SUCCESS;

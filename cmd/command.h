@@ -5,6 +5,10 @@
 // Exit statuses that several share; else EXIT_FAILURE.
 enum { STATUS_USAGE = 2, STATUS_LACKING = 3 }; // wrong usage; what the build or machine lacks
 
+// The exit status that says `err` (base/err.h): what was asked for wrongly, or is not there, or can not be read, is
+// wrong usage.
+int command_status(int err);
+
 struct clab_command {
     const char *name;
     const char *summary;                 // one line for `commlab --help`

@@ -354,16 +354,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-static int status_of(int err)
-{
-    switch (err) {
-    case CLAB_OK: return EXIT_SUCCESS;
-    case CLAB_EINVAL: return STATUS_USAGE;
-    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
-    default: return EXIT_FAILURE;
-    }
-}
-
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {argp_options, parse_option, NULL, doc, NULL, NULL, NULL};
@@ -380,10 +370,10 @@ static int run(int argc, char **argv)
         return EXIT_FAILURE;
     err = clab_job_open(&count, words, &job);
     if (err)
-        return status_of(err);
+        return command_status(err);
     err = measure_in(job, &o);
     clab_job_close(job);
-    return status_of(err);
+    return command_status(err);
 }
 
 const struct clab_command cmd_device = {"device", "time what a device computes against its memory's bandwidth", run};

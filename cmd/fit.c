@@ -240,16 +240,6 @@ static int run_job(const struct request *r, struct fit_session *session)
     return err;
 }
 
-static int status_of(int err)
-{
-    switch (err) {
-    case CLAB_OK: return EXIT_SUCCESS;
-    case CLAB_EINVAL: return STATUS_USAGE;
-    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
-    default: return EXIT_FAILURE;
-    }
-}
-
 static int run(int argc, char **argv)
 {
     static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc};
@@ -261,7 +251,7 @@ static int run(int argc, char **argv)
     if (!err)
         err = run_job(&request, &session);
     free(request.path);
-    return status_of(err);
+    return command_status(err);
 }
 
 const struct clab_command cmd_fit = {"fit", "measure this machine, so that collectives on it can be predicted", run};

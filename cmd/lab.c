@@ -420,17 +420,6 @@ static int run_labs(const struct lab_request *request, const char *root, const c
     return first;
 }
 
-static int status_of(int err)
-{
-    switch (err) {
-    case CLAB_OK: return EXIT_SUCCESS;
-    case CLAB_EINVAL:
-    case CLAB_ENOENT: return STATUS_USAGE;
-    case CLAB_EUNSUPPORTED: return STATUS_LACKING;
-    default: return EXIT_FAILURE;
-    }
-}
-
 static int run(int argc, char **argv)
 {
     struct lab_request request;
@@ -448,7 +437,7 @@ static int run(int argc, char **argv)
     free(request.command);
     if (ended_by)
         raise(ended_by);
-    return status_of(err);
+    return command_status(err);
 }
 
 const struct clab_command cmd_lab = {"lab", "run a lab's before and after in pairs, predicted and measured", run};

@@ -110,15 +110,6 @@ static int write_to(const struct arguments *arguments, const struct clab_algorit
     return draw(arguments, algorithm, out);
 }
 
-static int write_to_stdout(const struct arguments *arguments, const struct clab_algorithm *algorithm)
-{
-    CLAB_TRY(write_to(arguments, algorithm, stdout));
-    if (!fflush(stdout) && !ferror(stdout))
-        return CLAB_OK;
-    clab_error("show: writing the drawing: %m");
-    return CLAB_EIO;
-}
-
 static int write_to_file(const struct arguments *arguments, const struct clab_algorithm *algorithm)
 {
     struct clab_output output;
@@ -172,7 +163,7 @@ static int show(struct arguments *arguments)
         return CLAB_EINVAL;
     }
     CLAB_TRY(clab_problem_check(problem, algorithm));
-    return arguments->output ? write_to_file(arguments, algorithm) : write_to_stdout(arguments, algorithm);
+    return arguments->output ? write_to_file(arguments, algorithm) : write_to(arguments, algorithm, stdout);
 }
 
 // ---- the command line ----------------------------------------------------------------------------------------
@@ -268,11 +259,7 @@ static int run(int argc, char **argv)
     }
     int err = show(&arguments);
     clab_listing_free(arguments.listing);
-    switch (err) {
-    case CLAB_OK: return EXIT_SUCCESS;
-    case CLAB_EINVAL: return STATUS_USAGE;
-    default: return EXIT_FAILURE;
-    }
+    return command_status(err);
 }
 
 const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, GOAL or MSCCL's XML",

@@ -83,6 +83,8 @@ static const char doc[] =
     "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and "
     "wait; with --why, they are those of the critical path, at its end.";
 
+static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
+
 // ---- the command line ----------------------------------------------------------------------------------------
 
 static void refuse(const char *option, const char *text, const char *expected)
@@ -241,10 +243,24 @@ static int complete_listing(struct sim_request *r)
     return CLAB_OK;
 }
 
+// A path and a trace are of messages.
+static void refuse_to_look_closer(const struct sim_request *r)
+{
+    if (r->options.engine == CLAB_ENGINE_CLOSED)
+        clab_error("sim: the closed form has no messages for --why and --trace; --engine full has");
+    else if (strcmp(r->algorithm, in_network) == 0)
+        clab_error("sim: in_network is the network's work, of which no ranks' steps are known: name another --algo");
+    else
+        return;
+    exit(STATUS_USAGE);
+}
+
 // What the options say together.
 static int complete(struct sim_request *r)
 {
     struct clab_problem *p = &r->problem;
+    if (r->why || r->trace)
+        refuse_to_look_closer(r);
     if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
         clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
         exit(STATUS_USAGE);
@@ -316,8 +332,6 @@ static int answer_one(const struct sim_request *r, const struct clab_algorithm *
     *answer_p = (struct sim_answer){.name = algorithm->name, .lanes = problem.lanes};
     return clab_sim_run(&problem, algorithm, r->net, &r->options, &answer_p->result);
 }
-
-static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
 
 static int answer_by_network(const struct sim_request *r, struct sim_answer *answer_p)
 {
@@ -437,16 +451,15 @@ static int run(int argc, char **argv)
     int err = complete(&request);
     if (!err)
         err = set_delays(&request);
-    int status = EXIT_FAILURE;
-    if (!err && (err = load_net(&request)))
-        status = STATUS_USAGE; // as sweep, train and bench end where a network can not be read
+    if (!err)
+        err = load_net(&request);
     if (!err)
         err = answer(&request);
     free(command);
     free(request.delays);
     clab_net_free(request.net);
     clab_listing_free(request.listing);
-    return err ? status : EXIT_SUCCESS;
+    return command_status(err);
 }
 
 const struct clab_command cmd_sim = {"sim", "predict the time of a collective on a described network", run};

@@ -379,14 +379,14 @@ int sim_sweep(int argc, char **argv)
                         .command = kit_command_line(argc, argv)};
     bool any = false;
     argp_err_exit_status = STATUS_USAGE;
-    int status = argp_parse(&argp, argc, argv, 0, NULL, &r) || !r.command ? STATUS_USAGE : EXIT_SUCCESS;
+    int err = argp_parse(&argp, argc, argv, 0, NULL, &r) ? CLAB_EINVAL : r.command ? CLAB_OK : CLAB_ENOMEM;
     for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
         any |= r.collectives[i];
     r.collectives[CLAB_ALLREDUCE] |= !any;
-    if (!status && prepare(&r))
-        status = STATUS_USAGE;
-    if (!status && answer(&r))
-        status = EXIT_FAILURE;
+    if (!err)
+        err = prepare(&r);
+    if (!err)
+        err = answer(&r);
     request_free(&r);
-    return status;
+    return command_status(err);
 }

@@ -164,18 +164,20 @@ int sim_train(int argc, char **argv)
 {
     struct train_request r;
     struct train_rows rows = {0};
-    int status = train_options_parse(argc, argv, &r) || load(&r) ? STATUS_USAGE : EXIT_SUCCESS;
-    if (!status && answer_all(&r, &rows))
-        status = EXIT_FAILURE;
-    if (!status && (r.json ? train_print_json(&r, &rows) : train_print(&r, &rows)))
-        status = EXIT_FAILURE;
-    if (!status && write_files(&r, &rows))
-        status = EXIT_FAILURE;
+    int err = train_options_parse(argc, argv, &r);
+    if (!err)
+        err = load(&r);
+    if (!err)
+        err = answer_all(&r, &rows);
+    if (!err)
+        err = r.json ? train_print_json(&r, &rows) : train_print(&r, &rows);
+    if (!err)
+        err = write_files(&r, &rows);
     rows_free(&rows);
     free(r.ranks.values);
     free(r.buckets.values);
     free(r.command);
     clab_model_free(r.model);
     clab_net_free(r.net);
-    return status;
+    return command_status(err);
 }

@@ -160,17 +160,18 @@ static int refuse(const char *flag, const char *text, const char *expected)
     return CLAB_EINVAL;
 }
 
-// "5%" as 0.05; above 0
+// "5%" as 0.05; above 0 and at most `most`
 static int take_percent(const char *flag, const char *text, double most, double *part_p)
 {
-    char number[32];
+    char number[32], expected[80];
     double value;
     const size_t length = strlen(text);
+    snprintf(expected, sizeof expected, "a percentage above 0, at most %g%%, such as 5%%", 100 * most);
     if (length < 2 || length > sizeof number || text[length - 1] != '%')
-        return refuse(flag, text, "a percentage above 0, such as 5%");
+        return refuse(flag, text, expected);
     snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
     if (clab_parse_number(number, &value) || value <= 0 || value > 100 * most)
-        return refuse(flag, text, "a percentage above 0, such as 5%");
+        return refuse(flag, text, expected);
     *part_p = value / 100;
     return CLAB_OK;
 }
@@ -178,12 +179,13 @@ static int take_percent(const char *flag, const char *text, double most, double 
 // RANK=FACTOR or PART%=FACTOR
 static int take_straggler(const char *text, struct train_request *r)
 {
-    static const char expected[] = "RANK=FACTOR or PART%=FACTOR, as 3=1.5 or 1%=2";
+    static const char expected[] = "RANK=FACTOR or PART%=FACTOR with a factor above 0, as 3=1.5 or 1%=2";
     char who[32];
     double factor;
     const char *equals = strchr(text, '=');
     struct clab_train *t = &r->train;
-    if (!equals || (size_t)(equals - text) >= sizeof who || clab_parse_number(equals + 1, &factor))
+    if (!equals || (size_t)(equals - text) >= sizeof who || clab_parse_number(equals + 1, &factor) ||
+        factor <= 0)
         return refuse("--straggler", text, expected);
     snprintf(who, sizeof who, "%.*s", (int)(equals - text), text);
     if (strchr(who, '%')) {

@@ -34,7 +34,7 @@ goes_on_without_a_broken_profile() {
     why=$(grep -E '^ +op ' "$scratch/out") # of one iteration no program has one, and nothing is predicted
     ! [[ $why == *' 0 s'* ]] && counts 0 "$scratch/results/01-shm-none-2.csv" '$6 == "op" && $11 != ""' || return 1
     rm "$scratch/results/01-shm-none-2.csv"
-    CLAB_PROFILE=$scratch/broken.net lab_refuses 1 'run ./commlab fit' 07 --net "$scratch/broken.net"
+    CLAB_PROFILE=$scratch/broken.net lab_refuses 2 'run ./commlab fit' 07 --net "$scratch/broken.net"
 }
 runs_lab_07() { lab 0 7 --net 10gbe -n 3 --pairs 2 --sizes 8,4096 --no-sweep --no-plot && [ -s "$lab07" ]; }
 

@@ -75,7 +75,7 @@ reads_goal_back() { reads_back goal; }
 reads_msccl_back() { reads_back msccl; }
 refuses_goal_by_its_line() {
     printf 'num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\n}\n' >"$scratch/c"
-    refuses 1 "$scratch/c:3: rank 0: this message is never received" show --goal "$scratch/c"
+    refuses 2 "$scratch/c:3: rank 0: this message is never received" show --goal "$scratch/c"
 }
 check reads_goal_back
 check_with expat reads_msccl_back

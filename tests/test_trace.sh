@@ -24,7 +24,7 @@ a_straggler_is_named() { writes 'begins late' "${sim[@]}" --delay 3=5ms --why; }
 what_helps_is_said() { writes 'halving the beta of intra would save' "${sim[@]}" --bytes 1G --why; }
 the_fastest_of_all_is_explained() { writes 'critical path of' sim allreduce --ranks 8 --net dgx-h100 --why; }
 folded_paths_say_so() { writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --why; }
-refuses_the_closed_form() { refuses 1 'closed form has no messages' "${sim[@]}" --engine closed --why --json; }
+refuses_the_closed_form() { refuses 2 'closed form has no messages' "${sim[@]}" --engine closed --why --json; }
 why_is_in_json() { writes '"remedy": "halving' "${sim[@]}" --why --json; }
 
 # The parts of a rank and those of the path differ: one of them at a time.
@@ -49,9 +49,9 @@ force_simulates_all_the_same() {
 }
 
 refuses_what_would_take_an_hour() {
-    refuses 1 '(as told), in about 67 min; --engine auto looks for a shorter way, --force' "${many[@]}" --engine full
+    refuses 2 '(as told), in about 67 min; --engine auto looks for a shorter way, --force' "${many[@]}" --engine full
 }
-refuses_that_of_auto_too() { refuses 1 '2.0e+10 messages would be simulated one by one' "${many[@]}"; }
+refuses_that_of_auto_too() { refuses 2 '2.0e+10 messages would be simulated one by one' "${many[@]}"; }
 
 measured_and_simulated_lie_in_one_file() {
     run 0 bench allreduce -n 2 --algo ring -b 4K -e 4K --seconds 0.02s --trace "$scratch/measured.json" || return 1

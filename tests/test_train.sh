@@ -82,7 +82,7 @@ names_the_buckets_that_can_be_seen() {
 
 wants_a_rate_or_a_time() {
     grep -v -e '^f[0-9]' -e '^tf' -e '^memory' -e '^.compute' sim/nets/10gbe.net >"$scratch/plain.net"
-    refuses 1 "give --compute TIME" --net "$scratch/plain.net" || return 1
+    refuses 2 "give --compute TIME" --net "$scratch/plain.net" || return 1
     writes "update and compression cost nothing" --net "$scratch/plain.net" --compute 1s --compress fp16
 }
 
@@ -111,9 +111,9 @@ names_the_line_of_a_malformed_model() {
     refuses 2 "bad.model:5: [block a] b = '3x': expected an operation" --net 10gbe --model "$scratch/bad.model"
 }
 
-refuses_an_unknown_algorithm() { refuses 1 "no algorithm 'rong'" --net 10gbe --algo rong; }
-refuses_stragglers_that_are_not_there() { refuses 1 "--straggler 8: of 8 ranks" --net 10gbe --straggler 8=2; }
-refuses_more_ranks_than_fit() { refuses 1 "fewer than the 16 ranks" --net pcie4 --ranks 16; }
+refuses_an_unknown_algorithm() { refuses 2 "no algorithm 'rong'" --net 10gbe --algo rong; }
+refuses_stragglers_that_are_not_there() { refuses 2 "--straggler 8: of 8 ranks" --net 10gbe --straggler 8=2; }
+refuses_more_ranks_than_fit() { refuses 2 "fewer than the 16 ranks" --net pcie4 --ranks 16; }
 
 check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_the_step \
     overlaps_are_no_slower_than_none goes_from_one_rank_to_131072 says_which_clocks_it_used fits_120_columns \
