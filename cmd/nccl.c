@@ -118,7 +118,9 @@ static void print_question(const struct request *r)
     static const char *const archs[] = {"Volta", "Ampere", "Hopper", "Blackwell"};
     static const char *const cpus[] = {"Intel", "AMD", "other"};
     const struct clab_nccl_graph *g = &r->believed.machine.graphs[CLAB_NCCL_RING];
-    char size[CLAB_TEXT];
+    char size[CLAB_TEXT], inter[48] = "";
+    if (r->believed.machine.nodes > 1)
+        snprintf(inter, sizeof inter, ", %g GB/s between nodes", g->inter);
     printf("# NCCL %s's own model: %s of %s on %d node%s of %d %s GPU%s, %s CPUs\n", r->believed.tables->version,
            clab_collective_name(r->collective), clab_size_text(r->bytes, size), r->believed.machine.nodes,
            r->believed.machine.nodes == 1 ? "" : "s", r->believed.machine.gpus, archs[r->believed.machine.arch],
@@ -126,8 +128,8 @@ static void print_question(const struct request *r)
     if (r->believed.of_log)
         printf("# latencies and bandwidths as NCCL wrote them to %s\n", r->given.log_path);
     else
-        printf("# ring: %d channels of %g GB/s within a node, %g GB/s between nodes, by %s\n", g->channels, g->intra,
-               g->inter, g->nvlink ? "NVLink" : "PCI");
+        printf("# ring: %d channels of %g GB/s within a node%s, by %s\n", g->channels, g->intra, inter,
+               g->nvlink ? "NVLink" : "PCI");
     printf("# it ranks algorithms for the tuner; it is no prediction of a time\n");
 }
 
@@ -214,7 +216,7 @@ static void write_rows(const struct request *r, FILE *out)
     struct choice last = {0}, next;
     size_t first = 0;
     bool any = false;
-    clab_nccl_rows_write_heading(out);
+    clab_nccl_rows_write_heading(false, out);
     for (int log2 = 0; log2 <= MOST_LOG2; log2++) {
         size_t bytes = (size_t)1 << log2;
         if (!choose(r, bytes, &next))

@@ -68,9 +68,12 @@ int tune_print(const struct tune_choice *choices, int n)
 int tune_write(const struct tune_choice *choices, int n, const char *source, const char *path)
 {
     struct clab_output output;
+    bool gains = false;
+    for (int i = 0; i < n; i++)
+        gains |= !choices[i].is_own && !isnan(choices[i].gain);
     CLAB_TRY(clab_output_open(path, &output));
     fprintf(output.file, "# choices for NCCL, by commlab tune, from %s\n", source);
-    clab_nccl_rows_write_heading(output.file);
+    clab_nccl_rows_write_heading(gains, output.file);
     for (int i = 0; i < n; i++)
         if (!choices[i].is_own)
             clab_nccl_rows_write(&choices[i].row, isnan(choices[i].gain) ? 0 : choices[i].gain, output.file);

@@ -287,11 +287,11 @@ bool clab_nccl_row_fits(const struct clab_nccl_row *row, int function, size_t by
 
 // ---- writing -------------------------------------------------------------------------------------------------
 
-void clab_nccl_rows_write_heading(FILE *out)
+void clab_nccl_rows_write_heading(bool gains, FILE *out)
 {
-    fprintf(
-        out,
-        "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,gain\n");
+    fprintf(out,
+            "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff%s\n",
+            gains ? ",gain" : "");
 }
 
 void clab_nccl_rows_write(const struct clab_nccl_row *row, double gain, FILE *out)

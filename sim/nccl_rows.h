@@ -67,6 +67,7 @@ void clab_nccl_rows_free(struct clab_nccl_rows *rows);
 bool clab_nccl_row_is_for(const struct clab_nccl_row *row, size_t nodes, size_t ranks);
 bool clab_nccl_row_fits(const struct clab_nccl_row *row, int function, size_t bytes, int ops, int registered);
 
-// Write the heading, and a row; gain <= 0: without it. What goes wrong is for ferror to tell.
-void clab_nccl_rows_write_heading(FILE *out);
+// Write the heading, of rows with gains or without, and a row; gain <= 0: without it. What goes wrong is for ferror to
+// tell.
+void clab_nccl_rows_write_heading(bool gains, FILE *out);
 void clab_nccl_rows_write(const struct clab_nccl_row *row, double gain, FILE *out);

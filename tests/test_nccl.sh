@@ -26,15 +26,16 @@ check takes_trees_at_middle_sizes writes 'choice: Tree LL128' "${machine[@]}" --
 check takes_rings_at_large_sizes writes 'choice: Ring Simple' "${machine[@]}" --bytes 1G
 writes_json() { writes '"algorithm": "Tree"' "${machine[@]}" --bytes 1M --json; }
 check_with jansson writes_json
-# Sizes without a gap, ten fields a row, and at 1 MiB what the table says.
+# Sizes without a gap, ten fields in the heading and in a row, and at 1 MiB what the table says.
 writes_a_table_for_the_tuner() {
     run 0 "${machine[@]}" --csv "$scratch/tuner.csv" || return 1
     why=$(cat "$scratch/tuner.csv")
-    awk -F, '/^#/ { next } NF != 10 || $2 != next_size { exit 1 } { next_size = $3 + 1 }
+    awk -F, '/^#/ && NF == 10 { next } NF != 10 || $2 != next_size { exit 1 } { next_size = $3 + 1 }
         $2 <= 1048576 && 1048576 <= $3 { at = $4 " " $5 } END { exit at != "tree ll128" }' "$scratch/tuner.csv"
 }
 check writes_a_table_for_the_tuner
 check chooses_the_same_from_a_log
+check names_no_network_of_one_node writes "within a node, by NVLink" --channels 8 --intra-bw 48
 check refuses_unknown_collective refuses 2 "no 'alltoall'" --collective alltoall
 check refuses_no_bytes refuses 2 "--bytes '0'" --bytes 0
 check refuses_unknown_architecture refuses 2 "--arch: there is no 'kepler'" --arch kepler

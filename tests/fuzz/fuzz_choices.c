@@ -45,7 +45,7 @@ static void check_again(const struct clab_nccl_rows *rows)
     struct clab_nccl_rows again;
     FILE *file = open_memstream(&text, &size);
     must_hold(file);
-    clab_nccl_rows_write_heading(file);
+    clab_nccl_rows_write_heading(true, file);
     for (int i = 0; i < rows->n; i++)
         clab_nccl_rows_write(&rows->rows[i], i % 2 ? 1.5 : 0, file);
     fclose(file);
