@@ -37,21 +37,30 @@ struct several {
 
 // ---- their jobs ----------------------------------------------------------------------------------------------
 
+static int count_names(const char *list)
+{
+    int n = 0;
+    size_t length;
+    while (clab_list_next(&list, &length))
+        n += length > 0;
+    return n;
+}
+
 static int find_backends(struct several *s)
 {
-    bool any = false;
+    const int names = count_names(s->options->backend_name);
     size_t length;
-    for (const char *word, *rest = s->options->backend_name; s->n < MOST && (word = clab_list_next(&rest, &length));)
+    if (names < 1 || names > MOST) {
+        clab_error("--backend '%s' has %d names: give 1 to %d with commas between them", s->options->backend_name,
+                   names, MOST);
+        return CLAB_EINVAL;
+    }
+    for (const char *word, *rest = s->options->backend_name; (word = clab_list_next(&rest, &length));)
         if (length) {
-            any = true;
             snprintf(s->names[s->n], NAME, "%.*s", length < NAME ? (int)length : NAME - 1, word);
             s->n += clab_backend_find(s->names[s->n]) != NULL;
         }
-    if (s->n)
-        return CLAB_OK;
-    if (!any)
-        clab_error("--backend names none: names with commas between them");
-    return any ? CLAB_EUNSUPPORTED : CLAB_EINVAL;
+    return s->n ? CLAB_OK : CLAB_EUNSUPPORTED;
 }
 
 // ---- one job ---------------------------------------------------------------------------------------------------

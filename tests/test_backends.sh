@@ -153,7 +153,7 @@ names_the_folder_that_it_can_not_use() {
         --backend shm,twin
 }
 fails_where_no_backend_is_there() {
-    with_plugins run 3 bench $quick --backend smoke,fog && bench_refuses 'names none' --backend , &&
+    with_plugins run 3 bench $quick --backend smoke,fog && bench_refuses 'has 0 names' --backend , &&
         with_plugins run 2 bench $quick --backend shm,twin --algo rings
 }
 
