@@ -3,6 +3,7 @@
 
 #include "trace_file.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,20 +144,35 @@ static int read_events(const char *path, struct trace_file *f)
     return check_arrows(path, f);
 }
 
-int trace_file_load(const char *path, struct trace_file **file_p)
+static int load_json(const char *path, json_t **root_p)
 {
     json_error_t error;
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        clab_error("%s: %m", path);
+        return CLAB_ENOENT;
+    }
+    errno = 0;
+    *root_p = json_loadf(file, 0, &error);
+    if (!*root_p && ferror(file)) // a directory, say
+        clab_error("%s: %m", path);
+    else if (!*root_p)
+        clab_error("%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
+    fclose(file);
+    return *root_p ? CLAB_OK : CLAB_EPARSE;
+}
+
+int trace_file_load(const char *path, struct trace_file **file_p)
+{
     struct trace_file *f = calloc(1, sizeof *f);
     if (!f)
         return CLAB_ENOMEM;
     f->path = path;
-    f->root = json_load_file(path, 0, &error);
-    f->list = json_object_get(f->root, "traceEvents");
-    int err = json_is_array(f->list) ? CLAB_OK : CLAB_EPARSE;
-    if (!f->root)
-        clab_error("%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
-    else if (err)
+    int err = load_json(path, &f->root);
+    if (!err && !json_is_array(f->list = json_object_get(f->root, "traceEvents"))) {
         clab_error("%s: there is no list `traceEvents`: it is no trace", path);
+        err = CLAB_EPARSE;
+    }
     if (!err)
         err = read_events(path, f);
     if (err)
