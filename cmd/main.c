@@ -3,8 +3,13 @@
 
 #include "command.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/log.h"
 
 static const struct clab_command *const commands[] = {
     &cmd_doctor,
@@ -33,22 +38,42 @@ static void print_usage(FILE *file)
     fprintf(file, "\n`commlab COMMAND --help` lists a command's options.\n");
 }
 
+// A shell may have closed them (>&-): then the next file that is opened would get what is printed. What these are opened
+// for instead can only fail.
+static void fill_standard_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            exit(EXIT_FAILURE);
+}
+
+// What can not be read, since a disk was full, is no success.
+static int finish(int status)
+{
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout))
+        return status;
+    clab_error("standard output can not be written: %s", errno ? strerror(errno) : "a part of it is missing");
+    return status ? status : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_files();
     if (argc < 2) {
         print_usage(stderr);
         return STATUS_USAGE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
         print_usage(stdout);
-        return 0;
+        return finish(EXIT_SUCCESS);
     }
     for (size_t i = 0; commands[i]; i++)
         if (!strcmp(argv[1], commands[i]->name)) {
             char name[64];
             snprintf(name, sizeof name, "commlab %s", commands[i]->name);
             argv[1] = name;
-            return commands[i]->run(argc - 1, argv + 1);
+            return finish(commands[i]->run(argc - 1, argv + 1));
         }
     fprintf(stderr, "commlab: unknown command '%s'; `commlab --help` lists them\n", argv[1]);
     return STATUS_USAGE;

@@ -108,7 +108,7 @@ fails_where_its_findings_can_not_be_written() {
     "$commlab" doctor --gpu >/dev/full 2>"$scratch/err"
     local status=$?
     why="status $status: $(cat "$scratch/err")"
-    [ $status = 1 ] && grep -q 'the findings could not be written: No space left' "$scratch/err"
+    [ $status = 1 ] && grep -q 'standard output can not be written: No space left' "$scratch/err"
 }
 names_the_fakes_as_such() {
     with LD_LIBRARY_PATH="$build/fakes" -- run 0 --gpu || return 1
