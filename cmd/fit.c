@@ -251,7 +251,7 @@ static int run(int argc, char **argv)
     if (!err)
         err = run_job(&request, &session);
     free(request.path);
-    return command_status(err);
+    return err == CLAB_EPARSE ? EXIT_FAILURE : command_status(err); // of the profile that was to be written
 }
 
 const struct clab_command cmd_fit = {"fit", "measure this machine, so that collectives on it can be predicted", run};

@@ -437,7 +437,7 @@ static int run(int argc, char **argv)
     free(request.command);
     if (ended_by)
         raise(ended_by);
-    return command_status(err);
+    return err == CLAB_EPARSE ? EXIT_FAILURE : command_status(err); // a row of a program, or lab.conf
 }
 
 const struct clab_command cmd_lab = {"lab", "run a lab's before and after in pairs, predicted and measured", run};

@@ -41,9 +41,16 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
+// One that was asked for by name: what is wrong with it is wrong usage, unlike what is wrong with the kit's own files.
+static int load_named(const char *name, struct clab_net **net_p)
+{
+    const int err = clab_net_load(name, net_p);
+    return err == CLAB_EPARSE ? CLAB_EINVAL : err;
+}
+
 static int load_emulated(const char *name, const char *backend, struct lab_nets *nets)
 {
-    CLAB_TRY(clab_net_load(name, &nets->net));
+    CLAB_TRY(load_named(name, &nets->net));
     nets->name = last_part(name);
     CLAB_TRY(clab_net_load_profile(backend, nets->why, &nets->machine));
     put_on(nets->machine, nets->net);
@@ -68,7 +75,7 @@ int lab_nets_load(const struct lab_request *request, const char *backend, bool i
     if (is_virtual)
         setenv("CLAB_NET", name, 1);
     nets->name = last_part(name);
-    return clab_net_load(name, &nets->net);
+    return load_named(name, &nets->net);
 }
 
 void lab_nets_free(struct lab_nets *nets)
