@@ -20,8 +20,8 @@
 #include "sim.h"
 
 static const char doc[] =
-    "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), and `machine`, this "
-    "machine, once `commlab fit` has measured it. What is wrong with a file that can not be read is said, and the rest "
+    "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), `flat`, which --alpha, "
+    "--beta and --gamma describe, and `machine`, this machine, once `commlab fit` has measured it. What is wrong with a file that can not be read is said, and the rest "
     "listed.\v"
     "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has "
     "those of both its links. Every figure's source is in its file.";
@@ -106,6 +106,18 @@ static int add_net(struct clab_table *table, const char *name, bool *broken)
     return err;
 }
 
+// What has no file, since the command line describes it.
+static int add_flat(struct clab_table *table)
+{
+    const struct clab_cell row[NCOLUMNS] = {
+        clab_cell_text("flat"),   clab_cell_text("any"),
+        clab_cell_text("1"),      clab_cell_text(NULL),
+        clab_cell_text(NULL),     clab_cell_text("--alpha"),
+        clab_cell_text("--beta"), clab_cell_text("what `commlab sim --net flat` is told"),
+    };
+    return clab_table_add_row(table, row);
+}
+
 static int is_net(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
@@ -155,6 +167,8 @@ static int run(int argc, char **argv)
     clab_table_init(&table, columns, NCOLUMNS);
     bool broken = false;
     int err = add_folder(&table, folder, &broken);
+    if (!err)
+        err = add_flat(&table);
     const char *backend;
     for (int i = 0; !err && (backend = clab_backend_name(i)); i++)
         err = add_profile(&table, backend, &broken);

@@ -19,8 +19,8 @@ void sim_print_question(const struct sim_request *r)
         printf("# %s among %d ranks on %s: %s\n", r->goal, r->problem.nranks, r->net->name, r->net->title);
         return;
     }
-    printf("# %s of %s (%s) among %d ranks on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
-           clab_type_name(r->type), r->problem.nranks, r->net->name, r->net->title);
+    printf("# %s of %s (%s) among %d rank%s on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
+           clab_type_name(r->type), r->problem.nranks, r->problem.nranks == 1 ? "" : "s", r->net->name, r->net->title);
 }
 
 static void print_part(const char *name, double seconds, double whole, const char *what)
@@ -48,8 +48,9 @@ void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
     printf("\n");
     if (!r->why)
         print_parts(s);
-    printf("engine %s (%s): %d ranks, %ld messages, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
-           s->messages, clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
+    printf("engine %s (%s): %d rank%s, %ld message%s, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
+           s->ranks == 1 ? "" : "s", s->messages, s->messages == 1 ? "" : "s",
+           clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
     if (s->messages >= ENOUGH_MESSAGES)
         printf(", %.1f M messages/s", 1e-6 * (double)s->messages / s->engine_seconds);
     printf("\n");

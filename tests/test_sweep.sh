@@ -36,6 +36,11 @@ fits_120_columns() {
     [ "$("$commlab" nets | grep -c .)" -gt 15 ] && [ -z "$why" ]
 }
 
+lists_the_network_that_is_told() {
+    why=$("$commlab" nets)
+    grep -q '^  flat  *any .* --alpha  *--beta ' <<<"$why"
+}
+
 prices_what_sim_prices() {
     sweeps --algo ring || return 1
     "$commlab" sim allreduce --algo ring --net dgx-h100 --ranks 64 --bytes 1M --json >"$scratch/one"
@@ -67,7 +72,7 @@ draws_the_map() {
 }
 
 check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
-    fits_120_columns leaves_out_ranks_without_room
+    fits_120_columns leaves_out_ranks_without_room lists_the_network_that_is_told
 check_with 'inih jansson' prices_what_sim_prices
 check_with 'inih gnuplot' draws_the_map
 check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong'" --algo rong --net 10gbe --csv "$scratch/refused"
