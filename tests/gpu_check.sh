@@ -376,7 +376,9 @@ for line in "${lines[@]}"; do
     # Nothing to check, and nothing that stands in.
     if [ "$name" = doctor ] && [ "$(gpus)" = 0 ]; then
         why=$(sed -n 's/^  [a-z]*  *CUDA devices: //p; s/^  missing  *CUDA runtime: //p' "$out/doctor.txt" | head -n 1)
-        echo "gpu-check: no GPU can be used here (${why:-see $out/doctor.txt}), so nothing was checked; GPU_CHECK_FAKE=1 rehearses it over the fakes" >&2
+        why=${why:-see $out/doctor.txt}
+        record others 'not run' 0 "because: no GPU can be used here ($why)"
+        echo "gpu-check: no GPU can be used here ($why), so nothing was checked; GPU_CHECK_FAKE=1 rehearses it over the fakes" >&2
         exit 3
     fi
     if [ "$name" = build ] && [ ! -x "$commlab" ]; then

@@ -159,7 +159,10 @@ says_in_one_line_that_there_is_no_gpu() {
     gpu_check 3 "$scratch/stand-in" || return 1
     why=$(cat "$scratch/err")
     [ "$(wc -l <"$scratch/err")" = 1 ] &&
-        grep -q 'no GPU can be used here (none: there is no driver), so nothing was checked' "$scratch/err"
+        grep -q 'no GPU can be used here (none: there is no driver), so nothing was checked' "$scratch/err" || return 1
+    why=$(cat "$out/summary.txt" "$out/summary.csv")
+    grep -qx 'not run  others           because: no GPU can be used here (none: there is no driver)' "$out/summary.txt" &&
+        grep -q '^others,not run,0,' "$out/summary.csv"
 }
 
 # ---- conformance without cmocka --------------------------------------------------------------------------------
