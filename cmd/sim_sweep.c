@@ -32,7 +32,8 @@ static const struct argp_option options[] = {
     {"most", KEY_MOST, "MESSAGES", 0, "leave out what would simulate more messages than this (5000000)", 1},
     {"at", KEY_AT, "P", 0, "the ranks whose times are drawn (the most)", 1},
     {"csv", KEY_CSV, "FILE", 0, "all times (results/sweep-COLLECTIVE-NET.csv)", 1},
-    {"plot", KEY_PLOT, "FILE", 0, "the figure, as FILE.svg and FILE.png (build/plots/sweep-COLLECTIVE-NET.svg)", 1},
+    {"plot", KEY_PLOT, "FILE", 0,
+     "the figure, as FILE.svg and FILE.png, its words as FILE.txt (build/plots/sweep-COLLECTIVE-NET.svg)", 1},
     {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 1},
     {0},
 };

@@ -79,7 +79,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is done with it:", 4},
     {"timeline", KEY_TIMELINE, NULL, 0, "print all buckets, also where there are many", 4},
     {"csv", KEY_CSV, "FILE", 0, "a row for each number of ranks, size of buckets, overlap and compression", 4},
-    {"plot", KEY_PLOT, "FILE", 0, "the curve, as FILE.svg and FILE.png", 4},
+    {"plot", KEY_PLOT, "FILE", 0,
+     "the curve, as FILE.svg and FILE.png; its words as FILE.txt, and without --csv its data as FILE.csv", 4},
     {"json", KEY_JSON, NULL, 0, "print JSON", 4},
     {0},
 };
@@ -184,8 +185,7 @@ static int take_straggler(const char *text, struct train_request *r)
     double factor;
     const char *equals = strchr(text, '=');
     struct clab_train *t = &r->train;
-    if (!equals || (size_t)(equals - text) >= sizeof who || clab_parse_number(equals + 1, &factor) ||
-        factor <= 0)
+    if (!equals || (size_t)(equals - text) >= sizeof who || clab_parse_number(equals + 1, &factor) || factor <= 0)
         return refuse("--straggler", text, expected);
     snprintf(who, sizeof who, "%.*s", (int)(equals - text), text);
     if (strchr(who, '%')) {
