@@ -55,7 +55,7 @@ static const struct argp_option options[] = {
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, momentum or adam: 12, 20 or 28 bytes a parameter (adam)", 1},
     {"type", KEY_TYPE, "NAME", 0, "of gradients, as they are reduced (float)", 1},
     {NULL, 0, NULL, 0, "Where and how:", 2},
-    {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 2},
+    {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine, which wants --compute)", 2},
     {"ranks", 'r', "LIST", 0, "ranks: `2,4,8`, or a range, as 1-131072 (8)", 2},
     {"buckets", KEY_BUCKETS, "LIST", 0,
      "a bucket is full when it holds so much, at least 1K; a list or range for a curve (25M)", 2},
