@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Folding: that algorithms are as symmetric as they say, and the folded engine's answer is the full one's to the bit.
-// Takes long.
+// Takes long. One rank a node, at every number of ranks: test_folded_ring.c.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,13 +221,6 @@ static void test_folded_ring_equals_full_at_every_size_in_nodes(void **state)
     assert_ring_equal(12, 2, 200);
 }
 
-// All sizes are 7e8 messages, most of a minute: they are for who sets CLAB_TEST_LONG.
-static void test_folded_ring_equals_full_at_every_size(void **state)
-{
-    (void)state;
-    assert_ring_equal(1, 77, getenv("CLAB_TEST_LONG") ? RANKS_AT_MOST + 1 : 200);
-}
-
 static void test_folded_equals_full_at_large_sizes(void **state)
 {
     (void)state;
@@ -288,7 +281,6 @@ int main(void)
         cmocka_unit_test(test_folded_stages_that_are_alike_differ_in_chunks_only),
         cmocka_unit_test(test_folded_equals_full_for_every_algorithm),
         cmocka_unit_test(test_folded_ring_equals_full_at_every_size_in_nodes),
-        cmocka_unit_test(test_folded_ring_equals_full_at_every_size),
         cmocka_unit_test(test_folded_equals_full_at_large_sizes),
         cmocka_unit_test(test_folded_falls_back_where_ranks_differ),
         cmocka_unit_test(test_folded_a_million_ranks_are_few),
