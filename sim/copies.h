@@ -104,9 +104,7 @@ static void settle(struct full *s, int rank, int lane, const struct clab_step *s
     const struct clab_span dst = step->dst;
     if (s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, nsteps))
         places_swap(&s->places, rank, lane, dst);
-    places_write(&s->places, rank, lane, dst);
-    if (step->op == CLAB_RECV_REDUCE)
-        places_sum(&s->places, rank, lane, dst);
+    places_write(&s->places, rank, lane, dst, step->op == CLAB_RECV_REDUCE);
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------
@@ -146,7 +144,7 @@ static void copy(const struct turn *t, const struct clab_step *step)
     places_touch(&s->places, t->rank, touched);
     t->l->clock = copy_bytes(t, t->l->clock, bytes, s->load, more);
     if (copies)
-        places_write(&s->places, t->rank, t->lane, step->dst);
+        places_write(&s->places, t->rank, t->lane, step->dst, false);
 }
 
 // What is copied while the first messages travel.
@@ -186,7 +184,7 @@ static size_t price_aside(struct full *s, int rank, int lane)
         for (int i = 0; i < n; i++) {
             const struct clab_step *step = &s->steps[i];
             if (step->op != CLAB_SEND)
-                places_write(&s->places, rank, lane, step->dst);
+                places_write(&s->places, rank, lane, step->dst, false);
             else if (places_is_fresh(&s->places, rank, lane, step->src))
                 places_bring(&s->places, &s->slices, rank, lane, step->src);
         }
