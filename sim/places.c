@@ -91,9 +91,10 @@ size_t places_bring(struct places *places, const struct slices *slices, int rank
     for (int c = span.first; c < span.first + span.count; c++) {
         if (c % 64 == 0 && bits[c / 64] == UINT64_MAX)
             c += 63;
-        else if (!places_has(bits, c))
+        else if (!places_has(bits, c)) {
             bytes += slices_bytes(slices, lane, c, 1);
+            places_write(places, rank, lane, (struct clab_span){CLAB_DATA, c, 1}, false);
+        }
     }
-    places_write(places, rank, lane, span, false);
     return bytes;
 }
