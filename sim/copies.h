@@ -193,6 +193,14 @@ static size_t price_aside(struct full *s, int rank, int lane)
     return bytes;
 }
 
+// Twins (schedule.h) copy the same, where their chunks are equal; the first of them has been seen before.
+static size_t find_aside(struct full *s, int rank, int lane)
+{
+    const bool alike = s->algorithm->twin && s->slices.extra[lane] == 0;
+    const int twin = alike ? s->algorithm->twin(s->problem, 1, rank, rank) : rank;
+    return twin < rank ? s->aside[twin * s->problem->lanes + lane] : price_aside(s, rank, lane);
+}
+
 // A stage of a call that is not simulated: what it lends, and writes.
 static void pass_stage(struct full *s, int rank, int lane, int nsteps)
 {
@@ -226,7 +234,7 @@ static void pass_call(struct full *s, int rank, int lane)
 static void prepare_copies(struct full *s, int rank, int lane)
 {
     if (s->aside)
-        s->aside[rank * s->problem->lanes + lane] = price_aside(s, rank, lane);
+        s->aside[rank * s->problem->lanes + lane] = find_aside(s, rank, lane);
     if (s->has_places && s->busy)
         pass_call(s, rank, lane);
 }
