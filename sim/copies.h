@@ -134,16 +134,19 @@ static size_t bytes_copied(const struct turn *t, const struct clab_step *step)
     return 0;
 }
 
+// What `step` copies before messages leave.
 static void copy(const struct turn *t, const struct clab_step *step)
 {
     struct full *s = t->s;
     const size_t bytes = bytes_copied(t, step);
-    const bool copies = step->op == CLAB_COPY, together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
-    const double touched = together ? 2 * (double)bytes : 0;
-    const double more = copies && bytes ? taking_of(t, step->dst, bytes, s->load, touched).pull : 0;
-    places_touch(&s->places, t->rank, touched);
-    t->l->clock = copy_bytes(t, t->l->clock, bytes, s->load, more);
-    if (copies)
+    if (bytes) {
+        const bool together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
+        const double touched = together ? 2 * (double)bytes : 0;
+        const double more = step->op == CLAB_COPY ? taking_of(t, step->dst, bytes, s->load, touched).pull : 0;
+        places_touch(&s->places, t->rank, touched);
+        t->l->clock = copy_bytes(t, t->l->clock, bytes, s->load, more);
+    }
+    if (step->op == CLAB_COPY)
         places_write(&s->places, t->rank, t->lane, step->dst, false);
 }
 

@@ -72,7 +72,15 @@ FULL_INLINE int32_t keep(struct full *s, const struct message *message, enum mod
         s->err = CLAB_ENOMEM;
         return index;
     }
-    s->inflight.messages[index] = *message;
+    // Field by field: of what has just been written in parts, a copy of the whole would wait until it is in the cache.
+    struct message *kept = &s->inflight.messages[index];
+    kept->head = message->head;
+    kept->late = message->late;
+    kept->src = message->src;
+    kept->dst = message->dst;
+    kept->lane = message->lane;
+    kept->landed = message->landed;
+    kept->summed = message->summed;
     if (RECORDS(s, mode))
         recorder_keep(s, index);
     return index;

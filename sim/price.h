@@ -62,14 +62,14 @@ FULL_INLINE double way_of(const struct full *s, int a, int b, enum mode mode)
 
 // Whether the message passes links that others may pass, too; then they share them.
 static bool send_shared(const struct turn *t, const struct clab_link *link, const struct toll *toll,
-                        const struct message *message, double head)
+                        struct message message, double head)
 {
     struct full *s = t->s;
     size_t fragment = toll->segment->fragment;
     if (link->port == CLAB_PORT_CORE)
         return false;
     bool is_mesh = link == &s->net->intra && s->net->topology.inside == CLAB_INSIDE_MESH;
-    struct transfer transfer = {.message = *message,
+    struct transfer transfer = {.message = message,
                                 .o_send = toll->o_send,
                                 .send = toll->send,
                                 .bytes = (double)toll->bytes,
@@ -78,7 +78,7 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
                                 .link = clab_net_link_index(s->net, link)};
     transfer.message.head = head;
     transfer.nlinks =
-        clab_net_route(s->net, s->reach, full_member(s, t->rank), full_member(s, message->dst), transfer.links);
+        clab_net_route(s->net, s->reach, full_member(s, t->rank), full_member(s, message.dst), transfer.links);
     ask_for_transfer(t, transfer);
     return true;
 }
@@ -134,7 +134,7 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
         t->l->acks += toll->waits;
     if (RECORDS(s, mode))
         recorder_send(t, link, message.dst, toll->bytes);
-    if (mode == MODE_ANY && s->transfers && send_shared(t, link, toll, &message, toll->head + way))
+    if (mode == MODE_ANY && s->transfers && send_shared(t, link, toll, message, toll->head + way))
         return;
     bool by_socket = mode == MODE_ANY && toll->buffers;
     message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, toll, way, mode);
@@ -175,7 +175,8 @@ FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
         recorder_enter(t);
     price_stage(t, mode);
     for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
-        copy(t, &s->steps[i]);
+        if (!is_receive(&s->steps[i]))
+            copy(t, &s->steps[i]);
     t->l->end = t->l->clock;
     if (RECORDS(s, mode))
         recorder_entered(t);
