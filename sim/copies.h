@@ -129,7 +129,9 @@ static size_t bytes_copied(const struct turn *t, const struct clab_step *step)
     struct full *s = t->s;
     if (step->op == CLAB_COPY || (step->op == CLAB_SEND && must_pack(s, step->src)))
         return span_bytes(s, t->lane, step->src);
-    if (step->op == CLAB_SEND && !s->places.in_place && places_is_fresh(&s->places, t->rank, t->lane, step->src))
+    // Of one chunk, nothing is missing where it has been written.
+    if (step->op == CLAB_SEND && !s->places.in_place && step->src.count > 1 &&
+        places_is_fresh(&s->places, t->rank, t->lane, step->src))
         return places_bring(&s->places, &s->slices, t->rank, t->lane, step->src);
     return 0;
 }

@@ -30,12 +30,10 @@ FULL_INLINE void spend_message(struct rank_state *rank, double from, double to, 
 }
 
 // Cores that ranks share. A rank gets the core that was free last, so that others find one that has been free for long;
-// else the one that is free first. Who has a core keeps it to the end of what it does. NULL: the rank has its own.
-static double *core_of(const struct full *s, int rank, double from)
+// else the one that is free first. Who has a core keeps it to the end of what it does.
+static double *choose_core(const struct full *s, int rank, double from)
 {
     int per_node = s->net->ranks_per_node, n = s->net->cores_per_node, best = 0;
-    if (!s->cores)
-        return NULL;
     double *cores = s->cores + (size_t)(full_member(s, rank) / per_node) * (size_t)n;
     for (int i = 1; i < n; i++) {
         bool is_free = cores[i] <= from, best_is = cores[best] <= from;
@@ -43,6 +41,12 @@ static double *core_of(const struct full *s, int rank, double from)
             best = i;
     }
     return &cores[best];
+}
+
+// NULL: the rank has its own.
+FULL_INLINE double *core_of(const struct full *s, int rank, double from)
+{
+    return s->cores ? choose_core(s, rank, from) : NULL;
 }
 
 // `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
