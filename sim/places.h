@@ -19,11 +19,11 @@
 enum { PLACES_NOBODY = -1, PLACES_NOBODY_SUM = -2 }; // has read what was copied there; what was summed there
 
 struct places {
-    uint64_t *bits;   // (nranks, lanes, words): written
-    uint64_t *beside; // likewise; in place only
-    double *touched;  // (nranks) bytes that the rank's peers have touched so far
-    float *read;      // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has, as
-                      // PLACES_NOBODY says. NULL: nobody asks
+    uint64_t *bits;     // (nranks, lanes, words): written
+    uint64_t *beside;   // likewise; in place only
+    double *touched;    // (nranks) bytes that the rank's peers have touched so far
+    float *read;        // (nranks, lanes, nplaces): `touched` when a peer had read the place; below 0: nobody has, as
+                        // PLACES_NOBODY says. NULL: nobody asks
     float *read_beside; // likewise of the other place of the chunk; in place only
     int lanes, words, nchunks, nplaces;
     bool in_place;
