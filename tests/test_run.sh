@@ -22,6 +22,30 @@ gives_rank_0_our_input() {
 }
 hands_on_timeout() { run 0 -n 1 --timeout 5s -- sh -c 'echo $CLAB_TIMEOUT' && has out '5s\n'; }
 
+# unread ARGS...: commlab with ARGS writes to a pipe that nobody reads any more, ends as programs do there, and says
+# nothing.
+unread() {
+    local status
+    rm -f "$scratch/pipe"
+    mkfifo "$scratch/pipe"
+    exec 3<>"$scratch/pipe" 4>"$scratch/pipe" 3>&-
+    env --default-signal=PIPE "$commlab" "$@" >&4 2>"$scratch/err" </dev/null 4>&-
+    status=$?
+    exec 4>&-
+    why="$*: status $status: $(cat "$scratch/err")"
+    [ $status -eq 141 ] && [ ! -s "$scratch/err" ]
+}
+is_quiet_where_nobody_reads() {
+    unread run -n 2 yes && unread run -n 2 -l yes && unread run -n 2 -- sh -c '[ $RANK = 1 ] && exec yes; exec sleep 60'
+}
+blames_nobody_for_a_rank_that_nobody_reads() {
+    unread bench allreduce -n 2 -b 8 -e 1K --seconds 0.1s
+}
+names_who_wrote_elsewhere() {
+    run 141 -n 2 -- sh -c '[ $RANK = 1 ] && kill -PIPE $$; exec sleep 60' &&
+        grep -q '^commlab: error: rank 1 (pid [0-9]*) was killed by signal 13 ' "$scratch/err"
+}
+
 # left SIGNAL-HANDLER: a rank that ends well leaves a process with that handler of SIGTERM, whose number is in
 # $scratch/left.
 left() {
@@ -68,7 +92,8 @@ says_once_what_all_ranks_are_told_wrong() {
 
 check_each runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by_rank leaves_options_to_the_program \
     ends_with_the_status_of_a_rank ends_with_the_signal_of_a_rank names_the_rank_that_failed gives_rank_0_our_input \
-    hands_on_timeout lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks \
+    hands_on_timeout is_quiet_where_nobody_reads blames_nobody_for_a_rank_that_nobody_reads \
+    names_who_wrote_elsewhere lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks \
     refuses_too_many_ranks refuses_ranks_that_are_no_number refuses_unknown_backends refuses_bad_timeouts \
     refuses_missing_programs refuses_files_that_can_not_be_run refuses_unknown_options says_once_what_all_ranks_lack \
     says_once_what_all_ranks_are_told_wrong

@@ -7,6 +7,8 @@
 // - A rank whose operation has failed may have ended of a peer whose end is seen after its own: a library hears of a
 //   broken connection before we do, and who have ended meanwhile are seen in no order. Until the moment for reports is
 //   over, a rank that ends otherwise is to blame instead. (Of several nodes, the store waits: store_verdict.h.)
+// - A rank that ended by SIGPIPE where nobody reads our output any more, as after `| head`, is no failure to tell of:
+//   its survivors are ended at once, and its status is the job's, as it is of a pipeline's other programs.
 // - Signals to the launcher reach each rank's process group once. A second of those that end programs ends the job.
 // - Of several nodes, each supervisor tells the store how its ranks have ended, and stays until that has said that the
 //   job is over, which ends its ranks and decides the status.
@@ -53,6 +55,7 @@ struct watch {
     struct blame blame;
     int told;                // the signal by which the launcher was told to end, or 0
     bool cut_short;          // a rank was killed in the midst of an operation
+    bool unread;             // the job ends since nobody reads its output any more
     unsigned long oom_kills; // at the start
     enum phase phase;
     double next;         // clab_now() of the next phase
@@ -157,7 +160,27 @@ static void follow_launcher(struct watch *watch)
 static bool was_in_an_operation(const struct watch *watch, int i)
 {
     const double shortest = watch->told ? LONG_WAIT : 0;
+    if (watch->unread)
+        return false;
     return clab_flight_has_waited(clab_flight_at(clab_control_flights(watch->run->control), i), shortest);
+}
+
+// Whether who ended so has written what nobody reads any more. A SIGPIPE of a socket of its own is not that.
+static bool is_left_unread(int status)
+{
+    const short gone = POLLERR | POLLHUP; // of a pipe, or a socket; poll(2) tells it unasked
+    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && poll(ours, 2, 0) > 0 &&
+           ((ours[0].revents | ours[1].revents) & gone) != 0;
+}
+
+// The local rank `i` has ended so: all do, before they hear of it and blame it.
+static void end_unread(struct watch *watch, int i, pid_t pid, int status)
+{
+    watch->unread = true;
+    watch->blame = (struct blame){.i = i, .pid = pid, .status = status};
+    watch->status = code_of(status);
+    enter(watch, PHASE_TERM);
 }
 
 // The local rank `i` has ended with `status`, as of waitpid.
@@ -166,7 +189,8 @@ static void note_end(struct watch *watch, int i, int status)
     struct store_client *store = watch->run->nodes.client;
     const int rank = watch->run->first + i;
     const pid_t pid = watch->pids[i];
-    const bool is_first = watch->status == 0;
+    const bool is_first = watch->status == 0, may_blame = is_first || watch->blame.is_open;
+    const bool unread = may_blame && !watch->run->launch->keep_going && is_left_unread(status);
     watch->cut_short |= WIFSIGNALED(status) && was_in_an_operation(watch, i);
     watch->pids[i] = 0;
     watch->running--;
@@ -174,9 +198,11 @@ static void note_end(struct watch *watch, int i, int status)
         store_client_say_ended(store, rank, watch->run->launch->keep_going ? 0 : code_of(status));
     if (!watch->is_over && watch->running == 0)
         store_client_say_done(store);
-    if (clab_control_mark_ended(watch->run->control, i, status != 0) && status == 0)
+    if (unread)
+        end_unread(watch, i, pid, status);
+    else if (clab_control_mark_ended(watch->run->control, i, status != 0) && status == 0)
         clab_warn("rank %d (pid %d) has ended without clab_job_close: who waits for it will fail", rank, (int)pid);
-    if (status == 0 || !(is_first || watch->blame.is_open))
+    if (status == 0 || unread || !may_blame)
         return;
     put_blame(watch, i, pid, status);
     if (is_first && !watch->run->launch->keep_going)
