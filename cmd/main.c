@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -38,8 +39,8 @@ static void print_usage(FILE *file)
     fprintf(file, "\n`commlab COMMAND --help` lists a command's options.\n");
 }
 
-// A shell may have closed them (>&-): then the next file that is opened would get what is printed. What these are opened
-// for instead can only fail.
+// A shell may have closed them (>&-): then the next file that is opened would get what is printed. What these are
+// opened for instead can only fail.
 static void fill_standard_files(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -47,33 +48,36 @@ static void fill_standard_files(void)
             exit(EXIT_FAILURE);
 }
 
-// What can not be read, since a disk was full, is no success.
-static int finish(int status)
+// What can not be read, since a disk was full, is no success. Called by exit(3), since argp ends by that after --help.
+static void finish(int status, void *unused)
 {
+    (void)unused;
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout))
-        return status;
+        return;
     clab_error("standard output can not be written: %s", errno ? strerror(errno) : "a part of it is missing");
-    return status ? status : EXIT_FAILURE;
+    _exit(status ? status : EXIT_FAILURE);
 }
 
 int main(int argc, char **argv)
 {
     fill_standard_files();
+    if (on_exit(finish, NULL) != 0)
+        return EXIT_FAILURE;
     if (argc < 2) {
         print_usage(stderr);
         return STATUS_USAGE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
         print_usage(stdout);
-        return finish(EXIT_SUCCESS);
+        return EXIT_SUCCESS;
     }
     for (size_t i = 0; commands[i]; i++)
         if (!strcmp(argv[1], commands[i]->name)) {
             char name[64];
             snprintf(name, sizeof name, "commlab %s", commands[i]->name);
             argv[1] = name;
-            return finish(commands[i]->run(argc - 1, argv + 1));
+            return commands[i]->run(argc - 1, argv + 1);
         }
     fprintf(stderr, "commlab: unknown command '%s'; `commlab --help` lists them\n", argv[1]);
     return STATUS_USAGE;

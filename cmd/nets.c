@@ -21,8 +21,8 @@
 
 static const char doc[] =
     "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), `flat`, which --alpha, "
-    "--beta and --gamma describe, and `machine`, this machine, once `commlab fit` has measured it. What is wrong with a file that can not be read is said, and the rest "
-    "listed.\v"
+    "--beta and --gamma describe, and `machine`, this machine, once `commlab fit` has measured it. What is wrong with "
+    "a file that can not be read is said, and the rest listed.\v"
     "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has "
     "those of both its links. Every figure's source is in its file.";
 

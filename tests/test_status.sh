@@ -18,7 +18,7 @@ model=(--channels 8 --intra-bw 48)
 says_what_can_not_be_written() {
     tells_of_a_full_disk show ring && tells_of_a_full_disk verify ring --ranks 1-3 &&
         tells_of_a_full_disk nccl "${model[@]}" && tells_of_a_full_disk tune --model "${model[@]}" &&
-        tells_of_a_full_disk --help
+        tells_of_a_full_disk --help && tells_of_a_full_disk sim --help
 }
 says_so_of_networks_too() {
     tells_of_a_full_disk nets && tells_of_a_full_disk sim allreduce --net 10gbe &&
