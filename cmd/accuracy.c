@@ -199,7 +199,9 @@ static int run(int argc, char **argv)
     if (!can_begin(&request))
         return STATUS_USAGE;
     const int err = run_request(&request);
-    return err == CLAB_EUNSUPPORTED ? STATUS_LACKING : err ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (request.nfiles || err == CLAB_EUNSUPPORTED)
+        return command_status(err);
+    return err ? EXIT_FAILURE : EXIT_SUCCESS; // of what was measured, not of what was asked
 }
 
 const struct clab_command cmd_accuracy = {"accuracy", "how good predictions are on this machine", run};

@@ -140,7 +140,7 @@ static int run(int argc, char **argv)
     struct request request = {0};
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &request);
-    return join(&request) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return command_status(join(&request));
 }
 
 const struct clab_command cmd_trace = {"trace", "say what is in trace files, and put several into one", run};

@@ -34,7 +34,7 @@ judges_files_again() {
 refuses_files_without_a_network() { refuses 2 "--net with files" "$scratch/none.csv"; }
 refuses_what_is_no_bench() {
     printf 'a,b\n1,2\n' >"$scratch/other.csv"
-    refuses 1 "other.csv: not a result of" --net 1gbe --no-plot "$scratch/other.csv"
+    refuses 2 "other.csv: not a result of" --net 1gbe --no-plot "$scratch/other.csv"
 }
 # One core is too few to fit shared memory by: as of a backend that the machine lacks, 3, which `make accuracy` goes on
 # from.

@@ -60,8 +60,8 @@ refuses_more_backends_than_a_table_has() {
         refuses 2 "--backend ',,' has 0 names" bench --backend ,,
 }
 a_trace_that_is_not_there_has_no_line() {
-    refuses 1 "$scratch/none.json: No such file" trace "$scratch/none.json" &&
-        refuses 1 "$scratch: Is a directory" trace "$scratch"
+    refuses 2 "$scratch/none.json: No such file" trace "$scratch/none.json" &&
+        refuses 2 "$scratch: Is a directory" trace "$scratch"
 }
 
 check_each says_what_can_not_be_written a_rank_says_so_for_its_job a_closed_output_is_noticed \

@@ -85,13 +85,13 @@ all_simulated_traces_are_sound() {
 bad_traces_are_refused() {
     local slice='{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":5}'
     echo '{"traceEvents":[{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":-1}]}' >"$scratch/bad.json"
-    refuses 1 'event 0 has no time, or a negative duration' trace "$scratch/bad.json" || return 1
+    refuses 2 'event 0 has no time, or a negative duration' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":['"$slice,${slice/\"ts\":0/\"ts\":3}"']}' >"$scratch/bad.json"
-    refuses 1 'event 1 overlaps another one of its row' trace "$scratch/bad.json" || return 1
+    refuses 2 'event 1 overlaps another one of its row' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":['"$slice"',{"ph":"s","pid":0,"tid":0,"name":"a","ts":0,"id":"1"}]}' >"$scratch/bad.json"
-    refuses 1 'event 1 is an arrow without its other end' trace "$scratch/bad.json" || return 1
+    refuses 2 'event 1 is an arrow without its other end' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":[' >"$scratch/bad.json"
-    refuses 1 "$scratch/bad.json:" trace "$scratch/bad.json"
+    refuses 2 "$scratch/bad.json:" trace "$scratch/bad.json"
 }
 
 a_program_of_the_kit_takes_trace() {
@@ -114,6 +114,6 @@ check_with 'inih jansson' why_is_in_json refuses_the_closed_form measured_and_si
     all_simulated_traces_are_sound \
     a_trace_that_can_not_be_written_is_said
 check_with jansson bad_traces_are_refused a_program_of_the_kit_takes_trace
-! lacks jansson || check without_jansson_it_says_so refuses 1 'install libjansson-dev' trace "$scratch/none.json"
+! lacks jansson || check without_jansson_it_says_so refuses 3 'install libjansson-dev' trace "$scratch/none.json"
 
 exit $failed
