@@ -9,7 +9,7 @@
 # - A test is a program that speaks TAP on its standard output: cmocka's do when asked; scripts print `ok NAME` or
 #   `not ok NAME: WHY` themselves. What says nothing, crashes, hits the limit or stops short of its plan has failed.
 # - A case that cannot run here prints `skip: REASON` and skips. A skip without a reason is a failure.
-# - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (120 unless told); what it
+# - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (240 unless told); what it
 #   started is killed when they are over.
 # - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 build=${1:?usage: tests/run.sh BUILD [NAME]}
 name=${2-}
-limit=${CLAB_TEST_LIMIT:-120}
+limit=${CLAB_TEST_LIMIT:-240}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
 jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 4 ? $(nproc) : 4))}
 passed=0 failed=0 skipped=0
