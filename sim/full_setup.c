@@ -152,6 +152,15 @@ static bool net_waits(const struct clab_net *net)
     return any;
 }
 
+// Whether a message costs what its size and link say: no sender waits, nothing has a place, no distance counts.
+static bool is_plain(const struct full *s)
+{
+    const struct clab_topology *topology = &s->net->topology;
+    const bool is_far = topology->hop > 0 && !clab_net_is_even(s->net, s->reach);
+    return !is_far && topology->inside != CLAB_INSIDE_MESH && s->problem->lanes == 1 && !s->has_places &&
+           !s->has_calcs && !net_waits(s->net);
+}
+
 int full_init(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_net *net = s->net;
@@ -175,12 +184,9 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->has_places = net->nlevels > 0;
     s->busy = options->busy;
     s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
-    const struct clab_topology *topology = &net->topology;
-    bool is_far = topology->hop > 0 && !clab_net_is_even(net, s->reach);
     bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
     bool shares_cores = s->timed && clab_net_shares_cores(net, s->reach);
-    bool plain = !shares_links && !shares_cores && !is_far && topology->inside != CLAB_INSIDE_MESH &&
-                 s->problem->lanes == 1 && !s->has_places && !s->has_calcs && !net_waits(net);
+    bool plain = !shares_links && !shares_cores && is_plain(s);
     s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;
     s->is_wide =
