@@ -102,14 +102,15 @@ wires: all ## how well predictions hold over wires of 100 Mbit/s and 1 Gbit/s (a
 fit: all ## measure this machine for the predictions, anew (a minute at most)
 	$(Q)$(B)/commlab fit
 
-# What predictions are made of: measured once, since nothing is predicted without.
-$(B)/machine.net: | all
+# What predictions are made of, and where the program looks for it: measured once, since nothing is predicted without.
+profile_file := $(or $(CLAB_PROFILE),$(B)/machine.net)
+$(profile_file): | all
 	$(Q)$(B)/commlab fit
 
 # One that can not be read is measured anew.
 .PHONY: profile
-profile: $(B)/machine.net
-	$(Q)$(B)/commlab sim barrier --ranks 2 --net $< >/dev/null || $(B)/commlab fit
+profile: $(profile_file)
+	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(B)/commlab fit
 
 plot: profile ## measure, predict, draw in five minutes: build/report/index.html; LAB=07 does one lab
 	$(Q)mkdir -p results

@@ -132,6 +132,14 @@ builds_with_nothing() {
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
 remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }
 remakes_all_when_flags_change() { build_bare -n CPPFLAGS=-DANOTHER && said ' cmd/run.c' && said ' core/base/err.c'; }
+# The program writes it where CLAB_PROFILE says, and looks for it there.
+fits_a_machine_once() {
+    local -x CLAB_PROFILE=$scratch/profile.net
+    rm -f "$CLAB_PROFILE"
+    build_bare -n profile && grep -qx "$bare_build/commlab fit" <<<"$why" || return 1
+    touch "$CLAB_PROFILE"
+    build_bare -n profile && said '--net machine' && ! grep -qx "$bare_build/commlab fit" <<<"$why"
+}
 
 link_machine
 probes
@@ -162,4 +170,5 @@ check builds_with_nothing
 check remakes_nothing_needlessly
 check remakes_what_a_header_changes
 check remakes_all_when_flags_change
+check fits_a_machine_once
 exit $failed
