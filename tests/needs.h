@@ -28,8 +28,9 @@
 #define needs_expat() SKIP_WITHOUT("expat")
 #endif
 
-// Whether this is a build with a sanitizer: what is only large, and so shows nothing else, is left to the others.
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+// Whether this is a build with a sanitizer, or one for a debugger (-O0), ten times as slow: what is only large, and so
+// shows nothing else, is left to the others.
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || !defined __OPTIMIZE__
 enum { IS_SLOW = 1 };
 #else
 enum { IS_SLOW = 0 };
