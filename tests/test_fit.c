@@ -200,6 +200,33 @@ static void test_fit_combines_rounds_by_their_median(void **state)
     assert_int_equal(clab_fit_combine(rounds, 0, &fit), CLAB_EINVAL);
 }
 
+// One level's kept costs were measured beside a neighbour: those of the next larger say more. Fresh data has another
+// order, and a larger level may cost more.
+static void test_fit_asks_no_more_of_less_memory(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net rounds[3], *round = &rounds[0];
+    struct clab_fit fit;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, round), CLAB_OK);
+    round->levels[1].copy[CLAB_ALONE] = round->levels[1].add[CLAB_BOTH] = 45e-12;
+    round->levels[1].pull[CLAB_KEPT][CLAB_BOTH] = round->levels[0].reduce[CLAB_KEPT][CLAB_ALONE] = 45e-12;
+    round->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 200e-12;
+    rounds[1] = rounds[2] = *round;
+    rounds[2].levels[2].copy[CLAB_ALONE] += 1e-12;
+    assert_int_equal(clab_fit_combine(rounds, 3, &fit), CLAB_OK);
+    const struct clab_level *l = fit.median.levels;
+    assert_close(l[1].copy[CLAB_ALONE], cost(1 << 20, 0, 0, CLAB_ALONE));
+    assert_close(l[1].add[CLAB_BOTH], cost(1 << 20, 3, 0, CLAB_BOTH));
+    assert_close(l[1].pull[CLAB_KEPT][CLAB_BOTH], cost(1 << 20, 1, CLAB_KEPT, CLAB_BOTH));
+    assert_close(l[0].reduce[CLAB_KEPT][CLAB_ALONE], cost(32768, 2, CLAB_KEPT, CLAB_ALONE));
+    assert_close(l[1].pull[CLAB_FRESH][CLAB_ALONE], 200e-12);
+    assert_close(l[2].copy[CLAB_ALONE], cost(1 << 20, 0, 0, CLAB_ALONE));
+    assert_close(l[3].copy[CLAB_ALONE], cost(1 << 24, 0, 0, CLAB_ALONE));
+    assert_true(fit.low.levels[1].copy[CLAB_ALONE] == fit.low.levels[2].copy[CLAB_ALONE]); // with its interval
+    assert_true(fit.high.levels[1].copy[CLAB_ALONE] == fit.high.levels[2].copy[CLAB_ALONE]);
+}
+
 static void test_fit_noise_is_the_median_spread(void **state)
 {
     (void)state;
@@ -404,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_fit_predicts_its_own_probes),
         cmocka_unit_test(test_fit_names_the_probe_that_is_missing),
         cmocka_unit_test(test_fit_combines_rounds_by_their_median),
+        cmocka_unit_test(test_fit_asks_no_more_of_less_memory),
         cmocka_unit_test(test_fit_noise_is_the_median_spread),
         cmocka_unit_test(test_fit_tells_placements_apart),
         cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
