@@ -89,6 +89,13 @@ static int sizes_below(size_t first, size_t end, size_t *out)
     return n;
 }
 
+// Whether the next level is twice as large, not four times: costs rise where a core's first cache ends, and where its
+// second does and cores share the next.
+static bool is_edge(size_t level)
+{
+    return (level >= 32 << 10 && level < 128 << 10) || level >= 512 << 10;
+}
+
 // Sizes of messages in bytes, or of levels; returns how many.
 static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[SIZES_AT_MOST])
 {
@@ -111,8 +118,8 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
         for (size_t bytes = 64; bytes <= reach->longest; bytes *= 2)
             out[n++] = bytes;
         break;
-    case SIZES_LEVELS: // by four while they fit a core's own caches, by two where cores share them
-        for (size_t bytes = LEAST_LEVEL; bytes <= 4 * reach->largest; bytes *= bytes < 512 << 10 ? 4 : 2)
+    case SIZES_LEVELS:
+        for (size_t bytes = LEAST_LEVEL; bytes <= 4 * reach->largest; bytes *= is_edge(bytes) ? 2 : 4)
             out[n++] = bytes;
     }
     return n;
