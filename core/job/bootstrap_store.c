@@ -145,6 +145,7 @@ static void describe(const struct clab_launched *launched, double timeout, struc
         .rank = launched->rank,
         .nranks = launched->nranks,
         .timeout = timeout,
+        .by_hand = launched->is_by_hand,
         .node = host->node,
         .nnodes = host->nnodes,
         .local_rank = host->local_rank,

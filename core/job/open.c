@@ -189,22 +189,14 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     return err;
 }
 
-// A wrong setting is that of all ranks, and said by one: but of those that were started by hand each has its own user,
-// or terminal.
-static void share_what_is_said(struct clab_bootstrap *boot)
-{
-    struct clab_launched launched;
-    if (clab_launcher_find(&launched) == CLAB_OK && !launched.is_by_hand)
-        clab_log_share(&clab_flight_at(boot->flights, 0)->said);
-}
-
 static int join(struct clab_job **job_p)
 {
     struct clab_bootstrap *boot;
     CLAB_TRY(clab_bootstrap_open(&boot));
     clab_log_set_rank(boot->rank);
     struct clab_job *job = calloc(1, sizeof *job);
-    share_what_is_said(boot);
+    if (!boot->by_hand) // a wrong setting is that of all ranks, and one says it for all
+        clab_log_share(&clab_flight_at(boot->flights, 0)->said);
     const int err = job ? attach(boot, job) : CLAB_ENOMEM;
     clab_log_share(NULL);
     if (err != CLAB_OK) {
