@@ -289,7 +289,7 @@ cudaError_t cudaMalloc(void **memory_p, size_t bytes)
     const cudaError_t error = fake_enter();
     if (error)
         return error;
-    if (fake_fault_of_allocation() == FAKE_MEMORY)
+    if (fake_fault_of(FAKE_ALLOCATION) == FAKE_MEMORY)
         return fake_error(cudaErrorMemoryAllocation);
     if (bytes)
         return acquire(memory_p, bytes, cudaMemoryTypeDevice);

@@ -9,7 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"none", "async", "hang", "abort", "stuck", "full", "memory"};
+static const struct {
+    const char *name;
+    enum fake_event befalls;
+} kinds[] = {
+    [FAKE_NONE] = {"none", FAKE_OPERATION},      [FAKE_ASYNC] = {"async", FAKE_OPERATION},
+    [FAKE_HANG] = {"hang", FAKE_OPERATION},      [FAKE_ABORT] = {"abort", FAKE_OPERATION},
+    [FAKE_STUCK] = {"stuck", FAKE_OPERATION},    [FAKE_FULL] = {"full", FAKE_OPERATION},
+    [FAKE_MEMORY] = {"memory", FAKE_ALLOCATION}, [FAKE_REGISTER] = {"register", FAKE_REGISTRATION},
+    [FAKE_INIT] = {"init", FAKE_BEGINNING},
+};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum fake_fault asked;
 static int when;
@@ -17,8 +26,8 @@ static atomic_int count;
 
 static enum fake_fault kind_of(const char *name)
 {
-    for (int kind = FAKE_ASYNC; kind <= FAKE_MEMORY; kind++)
-        if (!strcmp(name, names[kind]))
+    for (int kind = FAKE_ASYNC; kind <= FAKE_INIT; kind++)
+        if (!strcmp(name, kinds[kind].name))
             return (enum fake_fault)kind;
     return FAKE_NONE;
 }
@@ -33,7 +42,7 @@ static void start(void)
     if (sscanf(text, "%15[a-z]@%d:%d%c", name, &whose, &when, &rest) != 3 || !kind_of(name) || when < 1) {
         fprintf(stderr,
                 "fake: CLAB_FAKE_FAULT=%s is not KIND@RANK:OP, such as hang@1:3; KIND is async, hang, abort, "
-                "stuck, full or memory, OP counts from 1\n",
+                "stuck, full, memory, register or init, OP counts from 1\n",
                 text);
         exit(2);
     }
@@ -41,20 +50,11 @@ static void start(void)
         asked = kind_of(name);
 }
 
-static enum fake_fault next(int is_memory)
+enum fake_fault fake_fault_of(enum fake_event event)
 {
     pthread_once(&once, start);
-    if (asked == FAKE_NONE || (asked == FAKE_MEMORY) != is_memory)
+    if (asked == FAKE_NONE || kinds[asked].befalls != event)
         return FAKE_NONE;
-    return atomic_fetch_add(&count, 1) + 1 == when ? asked : FAKE_NONE;
-}
-
-enum fake_fault fake_fault_of_allocation(void)
-{
-    return next(1);
-}
-
-enum fake_fault fake_fault_of_operation(void)
-{
-    return next(0);
+    const int n = atomic_fetch_add(&count, 1) + 1;
+    return n == when || (n > when && asked == FAKE_REGISTER) ? asked : FAKE_NONE; // what is used up stays so
 }

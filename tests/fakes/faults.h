@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Faults that the fakes are asked for: CLAB_FAKE_FAULT=KIND@RANK:OP, where RANK is that of the environment (RANK, or 0)
-// and OP counts from 1: allocations of device memory for KIND memory, NCCL's operations for the others.
+// and OP counts from 1 what the kind befalls: allocations of device memory, registrations, beginnings of communicators,
+// or else NCCL's operations.
 #pragma once
 
-enum fake_fault { FAKE_NONE, FAKE_ASYNC, FAKE_HANG, FAKE_ABORT, FAKE_STUCK, FAKE_FULL, FAKE_MEMORY };
+enum fake_fault {
+    FAKE_NONE,
+    FAKE_ASYNC,
+    FAKE_HANG,
+    FAKE_ABORT,
+    FAKE_STUCK,
+    FAKE_FULL,
+    FAKE_MEMORY,
+    FAKE_REGISTER,
+    FAKE_INIT
+};
 
-// What is to befall the operation that begins now, which is counted: an allocation, or an operation of NCCL.
-enum fake_fault fake_fault_of_allocation(void);
-enum fake_fault fake_fault_of_operation(void);
+// What a fault can befall.
+enum fake_event { FAKE_OPERATION, FAKE_ALLOCATION, FAKE_REGISTRATION, FAKE_BEGINNING };
+
+// What is to befall the event that begins now, which is counted.
+enum fake_fault fake_fault_of(enum fake_event event);

@@ -32,7 +32,7 @@ static ncclResult_t begin(ncclComm_t comm, struct task task, cudaStream_t stream
     const ncclResult_t result = check(comm, &task);
     if (result || (!task.count && task.kind > RECV))
         return group_error(result);
-    task.fault = fake_fault_of_operation();
+    task.fault = fake_fault_of(FAKE_OPERATION);
     // What this rank neither gives nor gets may be anything.
     if (task.root != comm->rank && (task.kind == BROADCAST || task.kind == SCATTER))
         task.in = 0;

@@ -9,6 +9,7 @@
 #include "nccl_inside.h"
 
 #include <string.h>
+#include <unistd.h>
 
 // Where the `in` or `out` of a rank begins.
 static const char *in_of(ncclComm_t comm, int rank)
@@ -115,13 +116,48 @@ static bool all_agree(ncclComm_t comm)
     return true;
 }
 
+// NCCL moves registered memory by other means, for which the ranks of a host meet: src/misc/shmutils.cc,
+// ncclShmemAllgather of 2.28.9, which looks at no abort flag.
+static bool meet(ncclComm_t comm)
+{
+    if (gate_pass(comm, &comm->segment->collective))
+        return true;
+    while (comm->segment->offers[comm->rank].is_registered)
+        pause();
+    return false;
+}
+
+static bool are_registered_alike(ncclComm_t comm)
+{
+    const struct offer *offers = comm->segment->offers;
+    for (int rank = 0; rank < comm->nranks; rank++)
+        if (offers[rank].is_registered != offers[comm->rank].is_registered) {
+            warn(ncclInvalidUsage, "rank %d has registered its memory, rank %d has not: all hang, abort as well",
+                 offers[rank].is_registered ? rank : comm->rank, offers[rank].is_registered ? comm->rank : rank);
+            while (offers[comm->rank].is_registered)
+                pause();
+            return false;
+        }
+    return true;
+}
+
+static bool is_registered(ncclComm_t comm, const struct task *task)
+{
+    const size_t bytes = task->count * type_bytes(task->type), all = bytes * (size_t)comm->nranks;
+    const size_t in = task->kind == REDUCE_SCATTER || task->kind == ALL_TO_ALL || task->kind == SCATTER ? all : bytes;
+    const size_t out = task->kind == ALL_GATHER || task->kind == ALL_TO_ALL || task->kind == GATHER ? all : bytes;
+    return (!task->in || memory_is_registered(comm, task->in, in)) &&
+           (!task->out || memory_is_registered(comm, task->out, out));
+}
+
 bool collective(ncclComm_t comm, struct task *task)
 {
     comm->segment->offers[comm->rank] = (struct offer){
         .terms = {(uint32_t)task->kind, (uint32_t)task->type, (uint32_t)task->op, (uint32_t)task->root, task->count},
+        .is_registered = is_registered(comm, task),
         .in = task->in_at,
         .out = task->out_at,
     };
-    return gate_pass(comm, &comm->segment->collective) && all_agree(comm) && take_part(comm, task) &&
+    return meet(comm) && all_agree(comm) && are_registered_alike(comm) && take_part(comm, task) &&
            gate_pass(comm, &comm->segment->collective);
 }

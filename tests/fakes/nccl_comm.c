@@ -54,6 +54,7 @@ void comm_release(ncclComm_t comm)
         if (comm->members[i].alive >= 0)
             close(comm->members[i].alive);
     }
+    memory_forget_all(comm);
     if (comm->segment)
         munmap(comm->segment, comm->segment_bytes);
     pthread_mutex_destroy(&comm->lock);
@@ -154,7 +155,14 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm_p, int nranks, ncclUniqueId
     ncclComm_t comm = comm_new(id.internal, nranks, rank, config);
     if (!comm)
         return ncclSystemError;
+    const char *connects = getenv("NCCL_RUNTIME_CONNECT");
+    if (connects)
+        inform("NCCL_RUNTIME_CONNECT set by environment to %s.", connects);
     *comm_p = comm;
+    if (fake_fault_of(FAKE_BEGINNING) == FAKE_INIT) {
+        comm_fail(comm, ncclSystemError);
+        return warn(ncclSystemError, "rank %d: ncclCommInitRankConfig: a fault that CLAB_FAKE_FAULT asks for", rank);
+    }
     const ncclResult_t result = comm_do(comm, meet, 0);
     if (result && result != ncclInProgress) {
         *comm_p = 0;

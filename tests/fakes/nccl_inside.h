@@ -50,7 +50,8 @@ struct offer {
         uint32_t kind, type, op, root;
         uint64_t count;
     } terms;
-    uint64_t in, out; // offsets in its memory's file
+    bool is_registered; // all memory that it gives and gets
+    uint64_t in, out;   // offsets in its memory's file
 };
 
 // The next message from one rank to another.
@@ -76,6 +77,9 @@ struct memory;
 struct memory *memory_open(int file); // takes the file; NULL: no room
 const char *memory_bytes(const struct memory *memory);
 void memory_close(struct memory *memory);
+struct registration;
+bool memory_is_registered(ncclComm_t comm, const void *memory, size_t bytes);
+void memory_forget_all(ncclComm_t comm);
 
 struct member {
     int pid, alive; // a pidfd, or -1
@@ -104,6 +108,7 @@ struct ncclComm {
     unsigned launched, turn; // plans since ever, and the one whose turn it is
     bool running;            // that plan, now
     int doing;               // works of comm_do
+    struct registration *registrations;
 };
 
 // One operation.

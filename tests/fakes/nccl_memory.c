@@ -95,10 +95,42 @@ ncclResult_t ncclMemFree(void *memory)
     return error ? warn(ncclUnhandledCudaError, "ncclMemFree: %s", cudaGetErrorString(error)) : ncclSuccess;
 }
 
-// A registration is kept to be given back: nothing becomes faster by it here.
+// A registration makes nothing faster here. It is kept to be given back, and because ranks that differ in it hang.
 struct registration {
+    struct registration *next; // of the communicator
     ncclComm_t comm;
+    const char *memory;
+    size_t bytes;
 };
+
+bool memory_is_registered(ncclComm_t comm, const void *memory, size_t bytes)
+{
+    const char *first = memory;
+    bool found = false;
+    pthread_mutex_lock(&comm->lock);
+    for (const struct registration *r = comm->registrations; r && !found; r = r->next)
+        found = first >= r->memory && first + bytes <= r->memory + r->bytes;
+    pthread_mutex_unlock(&comm->lock);
+    return found;
+}
+
+static void forget(struct registration *registration)
+{
+    struct registration **at = &registration->comm->registrations;
+    pthread_mutex_lock(&registration->comm->lock);
+    while (*at && *at != registration)
+        at = &(*at)->next;
+    if (*at)
+        *at = registration->next;
+    pthread_mutex_unlock(&registration->comm->lock);
+    free(registration);
+}
+
+void memory_forget_all(ncclComm_t comm)
+{
+    while (comm->registrations)
+        forget(comm->registrations);
+}
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle_p)
 {
@@ -108,10 +140,16 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
     struct fake_place place;
     if (!handle_p || !bytes || !clab_fake_place(memory, bytes, &place))
         return warn(ncclInvalidArgument, "ncclCommRegister: %p is not memory that the device can use", memory);
+    if (fake_fault_of(FAKE_REGISTRATION) == FAKE_REGISTER)
+        return warn(ncclSystemError, "ncclCommRegister: a fault that CLAB_FAKE_FAULT asks for");
     struct registration *registration = malloc(sizeof *registration);
     if (!registration)
         return ncclSystemError;
-    registration->comm = comm;
+    pthread_mutex_lock(&comm->lock);
+    *registration = (struct registration){comm->registrations, comm, memory, bytes};
+    comm->registrations = registration;
+    pthread_mutex_unlock(&comm->lock);
+    inform("comm %s rank %d: registered %zu bytes", comm->id, comm->rank, bytes);
     *handle_p = registration;
     return ncclSuccess;
 }
@@ -121,6 +159,6 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
     struct registration *registration = handle;
     if (!comm || !registration || registration->comm != comm)
         return warn(ncclInvalidArgument, "ncclCommDeregister: a handle of another communicator");
-    free(registration);
+    forget(registration);
     return ncclSuccess;
 }
