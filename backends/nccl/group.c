@@ -55,17 +55,11 @@ static int split(struct clab_endpoint *endpoint)
     config.maxCTAs = endpoint->domain->lane_blocks;
     CLAB_TRY(make_stream(lane));
     const ncclResult_t code = ncclCommSplit(first->comm, 0, endpoint->rank, &lane->comm, &config);
-    const int err = nccl_error(endpoint, first->comm, code, "ncclCommSplit");
-    if (err) {
-        cudaStreamDestroy(lane->stream);
-        lane->stream = NULL;
-        return err;
-    }
     endpoint->is_splitting = true;
     first->is_settling = true;
     lane->is_settling = true;
-    endpoint->nlanes++;
-    return CLAB_OK;
+    endpoint->nlanes++; // also if it failed: NCCL may give a communicator all the same, which is to be ended
+    return nccl_error(endpoint, first->comm, code, "ncclCommSplit");
 }
 
 int nccl_lanes(struct clab_endpoint *endpoint, int lanes)
@@ -157,9 +151,9 @@ static int connect_members(struct clab_endpoint *endpoint, ncclUniqueId id)
     ncclConfig_t config = settings();
     bool settled = false;
     const ncclResult_t code = ncclCommInitRankConfig(&lane->comm, endpoint->nranks, id, endpoint->rank, &config);
-    CLAB_TRY(nccl_error(endpoint, NULL, code, "ncclCommInitRankConfig"));
     lane->is_settling = true;
-    endpoint->nlanes = endpoint->wanted = 1;
+    endpoint->nlanes = endpoint->wanted = 1; // also if it failed: NCCL may give a communicator that is to be ended
+    CLAB_TRY(nccl_error(endpoint, NULL, code, "ncclCommInitRankConfig"));
     while (!settled) {
         CLAB_TRY(settle(endpoint, lane, &settled));
         if (settled)
