@@ -83,6 +83,13 @@ nothing_is_left() {
 
 mine=1$$ # to know our processes by
 fault() { CLAB_FAKE_FAULT=$1 CLAB_TIMEOUT=2s fails "${@:2}" -b 4000 -e 4000 --seed $mine; }
+# An abort is waited for 5 s; the rest is for a busy machine.
+in_time() {
+    local start=$SECONDS
+    "$@" || return 1
+    why="it took $((SECONDS - start)) s"
+    [ $((SECONDS - start)) -le 15 ]
+}
 ends_when_a_rank_dies() {
     fault abort@1:9 134 allreduce -n 4 --algo ring && says 'rank 1 has ended: a peer is dead' 3 && nothing_is_left
 }
@@ -94,6 +101,59 @@ ends_when_a_stage_hangs() { fault hang@0:9 1 allreduce -n 2 --algo tree && says 
 ends_when_an_abort_hangs() {
     fault stuck@0:3 1 allreduce -n 1 --algo native && says 'ncclCommAbort has not come to an end within 5 s' &&
         nothing_is_left
+}
+ends_when_an_abort_hangs_beside_another_rank() {
+    in_time fault stuck@1:3 1 allreduce -n 2 --algo native && says 'rank 1: allreduce (native)' && nothing_is_left
+}
+# The communicator that NCCL gives all the same is ended, not left.
+ends_when_a_communicator_can_not_begin() {
+    NCCL_DEBUG=INFO in_time fault init@1:1 1 allreduce -n 2 &&
+        says 'error: rank 1: NCCL: ncclCommInitRankConfig: unhandled system error' && says 'rank 1: Abort COMPLETE' &&
+        nothing_is_left
+}
+ends_when_one_can_not_begin_by_a_call_that_waits() { NCCL_COMM_BLOCKING=1 ends_when_a_communicator_can_not_begin; }
+
+# ---- registered memory: the same at all ranks, or none --------------------------------------------------------
+
+# On a busy machine a time of 2 MiB may be refused, as one below what its copies take.
+registers_nothing_unless_asked_to() {
+    CLAB_FAKE_FAULT=register@1:1 CLAB_TIMEOUT=2s bench allreduce -n 2 --algo native -b 2M -e 2M ||
+        says 'times were refused' && [ "$(rows native)" -eq 1 ]
+}
+registers_at_all_ranks_if_asked_to() {
+    CLAB_NCCL_REGISTER=1 NCCL_DEBUG=INFO bench all -n 3 --algo native -b 4 -e 4000 -f 1000 --seed $mine || return 1
+    why="$(cat "$scratch/err")"
+    grep -q 'rank 0: registered' "$scratch/err" && grep -q 'rank 2: registered' "$scratch/err"
+}
+ends_when_a_rank_can_not_register() {
+    CLAB_NCCL_REGISTER=1 in_time fault register@1:1 1 allreduce -n 2 --algo native &&
+        says 'error: rank 1: NCCL: ncclCommRegister: unhandled system error' && nothing_is_left
+}
+# Two processes that are started by themselves, and so have settings of their own.
+refuses_ranks_that_differ_in_registration() {
+    local port=$((20000 + $$ % 20000)) first status
+    export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port CLAB_TIMEOUT=5s
+    RANK=0 timeout 20 "$commlab" bench barrier $quick >"$scratch/first" 2>&1 </dev/null &
+    first=$!
+    RANK=1 CLAB_NCCL_REGISTER=1 fails 2 barrier
+    status=$?
+    wait "$first"
+    unset WORLD_SIZE MASTER_ADDR MASTER_PORT CLAB_TIMEOUT
+    [ $status -eq 0 ] && says 'rank 1: CLAB_NCCL_REGISTER is 1 here, and 0 at rank 0: set it alike at all ranks'
+}
+refuses_to_guess_whether_to_register() {
+    CLAB_NCCL_REGISTER=yes fails 2 barrier -n 2 && says 'CLAB_NCCL_REGISTER=yes: it is 1 ('
+}
+# A schedule receives what it reduces in memory of its own, which is not registered.
+registers_for_natives_alone() {
+    CLAB_NCCL_REGISTER=1 CLAB_TIMEOUT=2s fails 1 allreduce -n 2 --algo ring -b 4000 -e 4000 &&
+        says 'CLAB_NCCL_REGISTER=1 is for' 2
+}
+connects_when_a_communicator_begins() {
+    NCCL_DEBUG=INFO bench barrier -n 2 && says 'NCCL_RUNTIME_CONNECT set by environment to 0.' 4
+}
+leaves_to_the_user_when_to_connect() {
+    NCCL_RUNTIME_CONNECT=1 NCCL_DEBUG=INFO bench barrier -n 2 && says 'NCCL_RUNTIME_CONNECT set by environment to 1.' 4
 }
 # NCCL calls CUDA in a thread of its own, whose last error is not ours.
 ends_when_nccl_finds_no_memory() {
@@ -109,7 +169,11 @@ check_each computes_with_2 computes_with_8 computes_with_calls_that_wait compute
     refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to refuses_to_guess_whether_to_share sees_what_is_visible \
     says_that_there_is_no_gpu says_that_there_is_no_driver ends_when_a_rank_dies ends_when_nccl_fails \
     ends_when_a_call_hangs ends_when_a_stage_hangs ends_when_an_abort_hangs ends_when_nccl_finds_no_memory \
-    ends_when_memory_is_full
+    ends_when_memory_is_full ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
+    ends_when_one_can_not_begin_by_a_call_that_waits registers_nothing_unless_asked_to \
+    registers_at_all_ranks_if_asked_to ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
+    refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \
+    leaves_to_the_user_when_to_connect
 is_right_by test_conformance nccl
 is_right_by test_shrink
 exit $failed

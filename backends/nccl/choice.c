@@ -15,15 +15,15 @@
 
 #include "base/log.h"
 
-static int may_share(bool *may_p)
+int nccl_switch(const char *name, const char *meaning, bool *is_on_p)
 {
-    const char *text = getenv("CLAB_NCCL_SHARE");
+    const char *text = getenv(name);
     const bool is_one = text && strcmp(text, "1") == 0;
     if (text && *text && !is_one && strcmp(text, "0") != 0) {
-        clab_error("CLAB_NCCL_SHARE=%s: it is 1 (ranks may share a GPU) or 0", text);
+        clab_error("%s=%s: it is 1 (%s) or 0", name, text, meaning);
         return CLAB_EINVAL;
     }
-    *may_p = is_one;
+    *is_on_p = is_one;
     return CLAB_OK;
 }
 
@@ -94,7 +94,7 @@ int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *s
     int n;
     bool may;
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // queues: streams that share one would wait for each other
-    CLAB_TRY(may_share(&may));
+    CLAB_TRY(nccl_switch("CLAB_NCCL_SHARE", "ranks may share a GPU", &may));
     CLAB_TRY(count_devices(&n));
     CLAB_TRY(check_places(boot, n, may));
     *shared_p = boot->local_ranks > n && may;

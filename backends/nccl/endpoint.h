@@ -44,6 +44,7 @@ struct clab_domain {
     struct clab_bootstrap *boot;
     int device;                      // CUDA's number
     bool is_shared;                  // ranks of this host have GPUs in common
+    bool registers;                  // memory of natives with NCCL, at all ranks of the job alike (memory.c)
     const struct clab_backend *host; // moves what does not go by NCCL
     struct clab_domain *host_domain;
     int lane_blocks;               // of threads, that a lane beside the first may take of the GPU
@@ -96,6 +97,9 @@ struct clab_endpoint {
 //   errors: CLAB_EUNSUPPORTED (no driver, no device, or too few of them; logged with the remedy), CLAB_ESYS
 //   *shared_p: ranks have GPUs in common, as CLAB_NCCL_SHARE=1 allows: for results that must be right, never for times
 int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *shared_p);
+// Whether the environment's `name` is 1, which means `meaning`; unset or 0: it is not.
+//   errors: CLAB_EINVAL, logged
+int nccl_switch(const char *name, const char *meaning, bool *is_on_p);
 // Let this process run on the cores of the GPU's part of the machine only, unless it has been given fewer.
 void nccl_move_near(int device);
 
@@ -162,8 +166,10 @@ int nccl_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab
 void nccl_unpin(struct clab_domain *domain, struct clab_registration *registration);
 bool nccl_reaches(struct clab_domain *domain, const void *memory);
 
-// Tell `endpoint`'s first communicator of the memory that `buffer` lies in, where that makes it faster.
-void nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes);
+// Register the memory that `buffer` lies in with `endpoint`'s first communicator, which can be called now; if this job
+// registers, and where it is new.
+//   errors: CLAB_EINVAL (nobody's memory, logged), CLAB_ENOMEM, those of nccl_error
+int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes);
 // The endpoint's communicators are about to end: take back what they have been told. What they can not be asked now,
 // since they have failed, or take no call yet, NCCL takes back itself when they end.
 void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed);

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The GPU's memory, and what NCCL is told of it.
 //
-// - Large pieces are NCCL's (ncclMemAlloc), which peers' GPUs can be let into: what a communicator has been told of
-//   (ncclCommRegister) it moves without a copy, where the machine can do that. It is told when it first uses a piece.
-// - A library that has no such calls, or refuses them, costs speed only: memory is then CUDA's, and nothing is told.
+// - Large pieces are NCCL's (ncclMemAlloc), which peers' GPUs can be let into. A library that has no such call, or
+//   refuses it, costs speed only: memory is then CUDA's.
+// - With CLAB_NCCL_REGISTER=1, memory of NCCL's own collectives is registered (ncclCommRegister), which NCCL then moves
+//   without a copy where the machine can do that. All ranks must do it alike: of 2.28.9, for NVLS, the registered ranks
+//   of a host meet in ncclShmemAllgather (src/misc/shmutils.cc), which spins without a look at the abort flag, and the
+//   two ends of a message take different chunk sizes if one is registered (src/device/sendrecv.h). Such a hang outlasts
+//   ncclCommAbort. No rank can see another's buffers in time, so:
+//   - That memory is registered at all is agreed when the job's ranks attach (nccl.c).
+//   - Then every buffer of every native is, whatever its size: inside the start of the call, before NCCL is called. A
+//     rank that can not do it does not call NCCL, and its communicator has failed: others hear of that.
+//   - A schedule's messages, whose staging memory is not registered, are refused (messages.c).
+//   - All memory of alloc is then NCCL's, which shares no page with other memory: NCCL finds buffers by their pages.
 // - To free memory, or to let go of the host's, CUDA waits for the GPU, which may wait for a peer that waits for this
 //   rank: while anything is under way, what is freed is kept.
 
@@ -15,7 +24,7 @@
 
 enum { LARGE_BYTES = 1 << 20 }; // NCCL's memory comes in pieces of 2 MiB
 
-// That a communicator has been told of.
+// That a communicator has been told of: registered.
 struct told {
     struct told *next;
     struct clab_endpoint *endpoint;
@@ -82,7 +91,8 @@ static void free_waste(struct clab_domain *domain, const struct nccl_waste *wast
 static void take_back(struct told *told)
 {
 #if NCCL_VERSION_CODE >= 21900
-    ncclCommDeregister(told->endpoint->lanes[0].comm, told->handle);
+    if (told->handle) // NULL: NCCL_LOCAL_REGISTER=0, or NCCL copies in another way
+        ncclCommDeregister(told->endpoint->lanes[0].comm, told->handle);
 #endif
     free(told);
 }
@@ -188,25 +198,46 @@ static struct nccl_region *find_region(const struct clab_domain *domain, const v
     return NULL;
 }
 
-void nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes)
+static bool is_told(const struct nccl_region *r, const struct clab_endpoint *endpoint)
 {
-#if NCCL_VERSION_CODE >= 21900
-    struct nccl_region *r = bytes >= LARGE_BYTES ? find_region(endpoint->domain, buffer) : NULL;
-    struct told *told;
-    void *handle;
-    if (!r || endpoint->lanes[0].is_settling)
-        return;
-    for (told = r->told; told; told = told->next)
+    for (const struct told *told = r->told; told; told = told->next)
         if (told->endpoint == endpoint)
-            return;
-    if (ncclCommRegister(endpoint->lanes[0].comm, r->memory, r->bytes, &handle) != ncclSuccess ||
-        !(told = malloc(sizeof *told)))
-        return;
-    *told = (struct told){r->told, endpoint, handle};
-    r->told = told;
-#else
-    (void)endpoint, (void)buffer, (void)bytes;
+            return true;
+    return false;
+}
+
+// NCCL's communicator of the endpoint is called with the whole region, once.
+static int tell(struct clab_endpoint *endpoint, struct nccl_region *r)
+{
+    struct told *told = malloc(sizeof *told);
+    int err = told ? CLAB_OK : CLAB_ENOMEM;
+    if (!told)
+        return err;
+    *told = (struct told){.next = r->told, .endpoint = endpoint};
+#if NCCL_VERSION_CODE >= 21900
+    const ncclComm_t comm = endpoint->lanes[0].comm;
+    err = nccl_error(endpoint, comm, ncclCommRegister(comm, r->memory, r->bytes, &told->handle), "ncclCommRegister");
 #endif
+    if (err)
+        free(told);
+    else
+        r->told = told;
+    return err;
+}
+
+int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes)
+{
+    if (!endpoint->domain->registers || bytes == 0)
+        return CLAB_OK;
+    struct nccl_region *r = find_region(endpoint->domain, buffer);
+    if (!r || (const char *)buffer + bytes > r->memory + r->bytes) {
+        clab_error(
+            "CLAB_NCCL_REGISTER=1: %zu bytes at %p are no memory of clab_alloc, nor of clab_register: take it from "
+            "there at all ranks, or leave CLAB_NCCL_REGISTER out",
+            bytes, buffer);
+        return CLAB_EINVAL;
+    }
+    return is_told(r, endpoint) ? CLAB_OK : tell(endpoint, r);
 }
 
 void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed)
@@ -226,16 +257,19 @@ void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed)
 
 // ---- alloc ---------------------------------------------------------------------------------------------------
 
-static cudaError_t allocate(size_t bytes, void **memory_p, bool *by_nccl_p)
+static cudaError_t allocate(const struct clab_domain *domain, size_t bytes, void **memory_p, bool *by_nccl_p)
 {
     *by_nccl_p = false;
 #if NCCL_VERSION_CODE >= 21900
-    if (bytes >= LARGE_BYTES && ncclMemAlloc(memory_p, bytes) == ncclSuccess) {
+    if ((bytes >= LARGE_BYTES || domain->registers) && ncclMemAlloc(memory_p, bytes ? bytes : 1) == ncclSuccess) {
         *by_nccl_p = true;
         return cudaSuccess;
     }
     cudaGetLastError();
+    if (domain->registers)
+        return cudaErrorMemoryAllocation;
 #endif
+    (void)domain;
     return cudaMalloc(memory_p, bytes ? bytes : 1);
 }
 
@@ -260,7 +294,7 @@ int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
     void *memory;
     bool by_nccl;
     nccl_waste_free(domain, false);
-    CLAB_TRY(say_if_none_is_left(domain, bytes, allocate(bytes, &memory, &by_nccl)));
+    CLAB_TRY(say_if_none_is_left(domain, bytes, allocate(domain, bytes, &memory, &by_nccl)));
     if (!add_region(domain, memory, bytes ? bytes : 1, true, by_nccl)) {
         throw_away(domain, (struct nccl_waste){.memory = memory, .by_nccl = by_nccl});
         return CLAB_ENOMEM;

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "nccl/device.h"
 
 struct batch {
@@ -188,11 +189,23 @@ static int advance(struct clab_endpoint *endpoint, int index)
     return CLAB_OK;
 }
 
+// All ranks run the same schedule, so all refuse it.
+static int refuse_registration(const struct clab_endpoint *endpoint)
+{
+    if (!endpoint->domain->registers)
+        return CLAB_OK;
+    clab_error(
+        "CLAB_NCCL_REGISTER=1 is for NCCL's own collectives (--algo native): a schedule receives into memory that "
+        "is not registered; leave CLAB_NCCL_REGISTER out");
+    return CLAB_EUNSUPPORTED;
+}
+
 int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
 {
     if (n == 0)
         return CLAB_OK;
     if (!nccl_is_relayed(&transfers[0])) {
+        CLAB_TRY(refuse_registration(endpoint));
         CLAB_TRY(add(endpoint, transfers[0].lane, transfers, n));
         return advance(endpoint, transfers[0].lane);
     }

@@ -5,6 +5,7 @@
 //   on, which do the same.
 // - A barrier is the sum of one byte. An average is the sum, divided by the communicator.
 // - In place and out of place are told apart by NCCL as by us: by the addresses.
+// - Whoever only gets a broadcast names its `out` twice: NCCL looks for both buffers among those that are registered.
 
 #include "nccl/endpoint.h"
 
@@ -75,7 +76,9 @@ static ncclResult_t begin(const struct clab_endpoint *endpoint, const struct tar
     const struct clab_call *c = t->call;
     switch (c->collective) {
     case CLAB_ALLREDUCE: return ncclAllReduce(c->in, c->out, c->count, t->type, nccl_op(c->op), t->comm, t->stream);
-    case CLAB_BROADCAST: return ncclBroadcast(c->in, c->out, c->count, t->type, c->root, t->comm, t->stream);
+    case CLAB_BROADCAST:
+        return ncclBroadcast(t->rank == c->root ? c->in : c->out, c->out, c->count, t->type, c->root, t->comm,
+                             t->stream);
     case CLAB_REDUCE: return ncclReduce(c->in, c->out, c->count, t->type, nccl_op(c->op), c->root, t->comm, t->stream);
     case CLAB_ALLGATHER: return ncclAllGather(c->in, c->out, c->count, t->type, t->comm, t->stream);
     case CLAB_REDUCE_SCATTER:
@@ -85,6 +88,29 @@ static ncclResult_t begin(const struct clab_endpoint *endpoint, const struct tar
     case CLAB_SCATTER: return scatter(t);
     default: return ncclAllReduce(endpoint->nothing, endpoint->nothing, 1, ncclUint8, ncclMax, t->comm, t->stream);
     }
+}
+
+// Blocks that this rank passes, at most.
+static size_t bytes_of(const struct clab_endpoint *endpoint, const struct clab_call *call, bool in)
+{
+    const bool many = call->collective == CLAB_ALLTOALL ||
+                      (in ? call->collective == CLAB_REDUCE_SCATTER || call->collective == CLAB_SCATTER
+                          : call->collective == CLAB_ALLGATHER || call->collective == CLAB_GATHER);
+    return call->count * clab_type_bytes(call->type) * (many ? (size_t)endpoint->nranks : 1);
+}
+
+// What this rank gives, and what it gets.
+static int register_buffers(struct clab_endpoint *endpoint)
+{
+    const struct clab_call *call = &endpoint->native.call;
+    const bool is_root = endpoint->rank == call->root;
+    if (call->collective == CLAB_BARRIER)
+        return CLAB_OK;
+    if (is_root || (call->collective != CLAB_BROADCAST && call->collective != CLAB_SCATTER))
+        CLAB_TRY(nccl_register(endpoint, call->in, bytes_of(endpoint, call, true)));
+    if (is_root || (call->collective != CLAB_REDUCE && call->collective != CLAB_GATHER))
+        CLAB_TRY(nccl_register(endpoint, call->out, bytes_of(endpoint, call, false)));
+    return CLAB_OK;
 }
 
 static int start(struct clab_endpoint *endpoint)
@@ -101,6 +127,7 @@ static int start(struct clab_endpoint *endpoint)
                        .rank = endpoint->rank,
                        .nranks = endpoint->nranks};
     nccl_type(native->call.type, &t.type);
+    CLAB_TRY(register_buffers(endpoint));
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
     const ncclResult_t code = begin(endpoint, &t);
     CLAB_TRY(nccl_error(endpoint, lane->comm, code, clab_collective_name(native->call.collective)));
@@ -110,22 +137,11 @@ static int start(struct clab_endpoint *endpoint)
     return CLAB_OK;
 }
 
-// Blocks that this rank passes, at most.
-static size_t bytes_of(const struct clab_endpoint *endpoint, const struct clab_call *call, bool in)
-{
-    const bool many = call->collective == CLAB_ALLTOALL ||
-                      (in ? call->collective == CLAB_REDUCE_SCATTER || call->collective == CLAB_SCATTER
-                          : call->collective == CLAB_ALLGATHER || call->collective == CLAB_GATHER);
-    return call->count * clab_type_bytes(call->type) * (many ? (size_t)endpoint->nranks : 1);
-}
-
 int nccl_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
 {
     struct clab_native *native = &endpoint->native;
     native->call = *call;
     native->is_started = native->is_marked = false;
-    nccl_register(endpoint, call->in, bytes_of(endpoint, call, true));
-    nccl_register(endpoint, call->out, bytes_of(endpoint, call, false));
     CLAB_TRY(start(endpoint));
     *native_p = native;
     return CLAB_OK;

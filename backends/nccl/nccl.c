@@ -10,7 +10,8 @@
 #include "nccl/device.h"
 #include "plugin.h"
 
-#define GREET UINT64_C(0x6e63636c206d6565) // the key of attach's meeting
+#define GREET    UINT64_C(0x6e63636c206d6565) // the key of attach's meeting
+#define REGISTER "CLAB_NCCL_REGISTER"
 enum { SPINS = 200 };
 enum { NCCL_MOST_BLOCKS = 64 };      // that a communicator takes: NCCL's MAXCHANNELS
 static const double longest_end = 5; // s that peers may take to end what is closed
@@ -19,12 +20,13 @@ static const double longest_end = 5; // s that peers may take to end what is clo
 struct hello {
     int err;
     int version; // of NCCL
+    bool registers;
 };
 
-// All ranks have a GPU and the same NCCL, or none attaches.
-static int greet(struct clab_bootstrap *boot, int err)
+// All ranks have a GPU, the same NCCL and the same setting, or none attaches.
+static int greet(struct clab_bootstrap *boot, bool registers, int err)
 {
-    struct hello mine = {.err = err}, *all = calloc((size_t)boot->nranks, sizeof *all);
+    struct hello mine = {.err = err, .registers = registers}, *all = calloc((size_t)boot->nranks, sizeof *all);
     ncclGetVersion(&mine.version);
     err = all ? boot->exchange(boot, (struct clab_meeting){.key = GREET}, &mine, sizeof mine, all) : CLAB_ENOMEM;
     for (int r = 0; !err && r < boot->nranks; r++)
@@ -37,8 +39,34 @@ static int greet(struct clab_bootstrap *boot, int err)
                            all[0].version / 100 % 100, all[0].version % 100);
             err = CLAB_EUNSUPPORTED;
         }
+    for (int r = 0; !err && r < boot->nranks; r++)
+        if (all[r].registers != all[0].registers) {
+            if (mine.registers != all[0].registers)
+                clab_error(REGISTER " is %d here, and %d at rank 0: set it alike at all ranks", mine.registers,
+                           all[0].registers);
+            err = CLAB_EINVAL;
+        }
     free(all);
     return err;
+}
+
+static int choose_registration(bool *registers_p)
+{
+    CLAB_TRY(nccl_switch(REGISTER, "NCCL's own collectives register their memory", registers_p));
+    if (*registers_p && NCCL_VERSION_CODE < 21900) {
+        clab_error(REGISTER "=1: NCCL registers memory from 2.19 on, and this kit was built with an older one");
+        return CLAB_EUNSUPPORTED;
+    }
+    return CLAB_OK;
+}
+
+static int prepare(struct clab_domain *domain)
+{
+    // Else NCCL connects at the first use of an algorithm, where it may wait for the GPU, whose kernels may wait for a
+    // peer that waits for this rank.
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+    CLAB_TRY(choose_registration(&domain->registers));
+    return nccl_choose_device(domain->boot, &domain->device, &domain->is_shared);
 }
 
 // That a lane beside the first may take: kernels of all lanes must have room on the GPU at once. If they took turns,
@@ -53,7 +81,8 @@ static int blocks_of_a_lane(int device)
 
 static int open_device(struct clab_domain *domain)
 {
-    CLAB_TRY(greet(domain->boot, nccl_choose_device(domain->boot, &domain->device, &domain->is_shared)));
+    const int err = prepare(domain);
+    CLAB_TRY(greet(domain->boot, domain->registers, err));
     nccl_move_near(domain->device);
     CLAB_TRY(nccl_device_open());
     domain->lane_blocks = blocks_of_a_lane(domain->device);
