@@ -19,6 +19,8 @@
 enum { LINE_BYTES = 512, MOST_ROWS = 1 << 16, MOST_RANKS = 1 << 24, FIELDS = 10, WHY = CLAB_NCCL_WHY };
 enum { COLLECTIVE, FIRST, LAST, ALGORITHM, PROTOCOL, CHANNELS, NODES, RANKS, OPS, REGISTERED };
 
+static const char *const columns[FIELDS] = {"collective_type", "min_bytes", "max_bytes", "algorithm",  "protocol",
+                                            "channels",        "nNodes",    "nRanks",    "numPipeOps", "regBuff"};
 static const char *const functions[] = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce", NULL};
 static const char *const algorithms[] = {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree",
                                          "pat",  NULL};
@@ -138,6 +140,25 @@ static int cut(char *line, char *fields[FIELDS])
     return n;
 }
 
+// The names of the columns, where a file begins with them.
+static int take_heading(const struct reader *r, char *line)
+{
+    char *fields[FIELDS] = {NULL};
+    const int n = cut(line, fields);
+    for (int i = 0; i < n && i < FIELDS; i++)
+        if (!is_same(fields[i], columns[i]))
+            return refuse(r, "column %d is '%.24s', not '%s'", i + 1, fields[i], columns[i]);
+    return CLAB_OK;
+}
+
+// Whether the line's first field is the name of the first column.
+static bool is_heading(const char *line)
+{
+    char first[32] = "";
+    sscanf(line, " %31[^, \t]", first);
+    return is_same(first, columns[COLLECTIVE]);
+}
+
 static int take_topology(const struct reader *r, char *const fields[FIELDS], struct clab_nccl_row *row)
 {
     CLAB_TRY(take_int(r, "nNodes", fields[NODES], 1, MOST_RANKS, &row->nodes));
@@ -200,6 +221,8 @@ static int read_line(const struct reader *r, char *line, struct clab_nccl_rows *
     line[length] = '\0';
     if (line[0] == '#' || !line[strspn(line, " \t")])
         return CLAB_OK;
+    if (rows->n == 0 && is_heading(line))
+        return take_heading(r, line);
     if (rows->n == MOST_ROWS)
         return refuse(r, "more than %d rows", MOST_ROWS);
     CLAB_TRY(take_row(r, line, &row, &is_short));

@@ -5,7 +5,8 @@
 //   allreduce,0,65535,tree,ll,-1,1,8,-1,-1,1.21
 //
 // - The layout is that of NCCL's example tuner, which reads these files, too; what stands behind the tenth field (gain)
-//   is for people. -1 is any, or NCCL's own; the first row that fits is taken. Lines that begin with # are none.
+//   is for people. -1 is any, or NCCL's own; the first row that fits is taken. Lines that begin with # are none,
+//   nor is a heading: the columns' names above the first row.
 // - Rows of eight or nine fields leave out the last ones. Rows of six say nothing of nodes and ranks: they are taken
 //   for any, and counted, since NCCL's example drops them without a word.
 // - A file is read whole or not at all: half a table would hide the mistake.

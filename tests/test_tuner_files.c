@@ -22,14 +22,34 @@ static void test_rows_of_six_fields_hold_for_any_and_are_warned_of(void **state)
 static void test_words_are_known_as_others_write_them(void **state)
 {
     (void)state;
-    use(table_of(
-        "  AllReduce , 1K , 1M , NVLSTree , Simple , 0 , -1 , 8 \r\n"
-        "reduce_scatter,0,8,CollNetDirect,LL128,-1,1,8,-1\n"));
+    use(table_of("  AllReduce , 1K , 1M , NVLSTree , Simple , 0 , -1 , 8 \r\n"
+                 "reduce_scatter,0,8,CollNetDirect,LL128,-1,1,8,-1\n"));
     void *context = begin(5, 8, 1, take_log);
     assert_answer(ask(context, ALLREDUCE, 1024, 0), NVLS_TREE, SIMPLE, 0);
     assert_answer(ask(context, ALLREDUCE, (1 << 20) + 1, 0), RING, SIMPLE, 0);
     assert_answer(ask(context, REDUCESCATTER, 8, 0), COLLNET_DIRECT, LL128, 0);
     end(5, context);
+    clear_log();
+}
+
+// As spreadsheets and pandas write them: names without #.
+static void test_a_heading_is_accepted(void **state)
+{
+    (void)state;
+    static const char *const files[] = {
+        "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,gain\n"
+        "allreduce,0,4096,tree,ll,-1,1,8,-1,-1,1.21\n",
+        "# by hand\n\nCollectiveType, min_bytes, max_bytes, algorithm, protocol, channels\r\n"
+        "allreduce,0,4096,tree,ll,-1,1,8\r\n",
+    };
+    for (size_t i = 0; i < COUNT(files); i++) {
+        use(table_of(files[i]));
+        clear_log();
+        void *context = begin(5, 8, 1, take_log);
+        assert_int_equal(nwarned, 0);
+        assert_answer(ask(context, ALLREDUCE, 4096, 0), TREE, LL, 0);
+        end(5, context);
+    }
     clear_log();
 }
 
@@ -57,6 +77,11 @@ static void test_a_bad_file_is_said_in_a_line_and_nccl_chooses(void **state)
         {"allreduce,0,8,tree,ll,-1,0,8\n", "nNodes '0' is not a number from 1"},
         {"allreduce,0,8,tree,ll,-1,1,x\n", "nRanks 'x'"},
         {"allreduce,0,8,tree,ll,-1,1,8,0\n", "numPipeOps '0'"},
+        {"collective_type,max_bytes,min_bytes,algorithm,protocol,channels\nallreduce,8,0,tree,ll,-1\n",
+         "tune.csv:1: column 2 is 'max_bytes', not 'min_bytes'"},
+        {"allreduce,0,8,tree,ll,-1,1,8\ncollective_type,min_bytes,max_bytes,algorithm,protocol,channels\n",
+         "tune.csv:2: there is no collective 'collective_type'"},
+        {"collective_type,min_bytes,max_bytes,algorithm,protocol,channels\n", "tune.csv: there is no row"},
         {"allreduce,0,8,tree,ll,-1,1,8,-1,2\n", "regBuff '2' is not a number from 0 to 1"},
     };
     for (size_t i = 0; i < COUNT(files); i++) {
@@ -126,7 +151,14 @@ static void test_a_file_is_found_by_either_name_ours_first(void **state)
 static void test_a_bad_file_is_said_on_stderr_where_nccl_logs_nothing(void **state)
 {
     (void)state;
+    static const char *const silent_levels[] = {"", "VERSION", "none"};
     use("/nowhere");
+    for (size_t i = 0; i < COUNT(silent_levels); i++) {
+        setenv("NCCL_DEBUG", silent_levels[i], 1);
+        struct capture said = capture_begin(STDERR_FILENO);
+        end(5, begin(5, 8, 1, take_log));
+        assert_text_has(capture_end(said), "commlab: warning: tuner: /nowhere: No such file or directory");
+    }
     unsetenv("NCCL_DEBUG");
     struct capture capture = capture_begin(STDERR_FILENO);
     void *context = begin(5, 8, 1, take_log), *silent = begin(4, 8, 1, NULL);
@@ -143,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_six_fields_hold_for_any_and_are_warned_of),
         cmocka_unit_test(test_words_are_known_as_others_write_them),
+        cmocka_unit_test(test_a_heading_is_accepted),
         cmocka_unit_test(test_a_bad_file_is_said_in_a_line_and_nccl_chooses),
         cmocka_unit_test(test_what_is_no_table_is_refused_at_once),
         cmocka_unit_test(test_a_file_is_found_by_either_name_ours_first),

@@ -21,6 +21,8 @@ enum { NCCL_OK = 0 };
 enum { NCCL_LOG_WARN = 2, NCCL_LOG_INFO = 3 };
 // What a line is about; NCCL_DEBUG_SUBSYS chooses. With NCCL_DEBUG=INFO alone, INIT is shown and TUNING is not.
 enum { NCCL_ABOUT_INIT = 0x1, NCCL_ABOUT_TUNING = 0x40 };
+// Of warnings: whatever NCCL_DEBUG_SUBSYS chooses.
+#define NCCL_ABOUT_ALL (~0ul)
 
 typedef void (*nccl_logger)(unsigned level, unsigned long about, const char *file, int line, const char *format, ...);
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/err.h"
 #include "nccl.h"
@@ -50,10 +51,21 @@ struct pair {
             (context)->log(level, about, __FILE__, __LINE__, NAME ": " __VA_ARGS__); \
     } while (0)
 
+// Whether NCCL shows warnings: not unless NCCL_DEBUG asks for them, or for more.
+static bool shows_warnings(void)
+{
+    static const char *const levels[] = {"WARN", "INFO", "ABORT", "TRACE"};
+    const char *asked = getenv("NCCL_DEBUG");
+    for (size_t i = 0; asked && i < sizeof levels / sizeof *levels; i++)
+        if (!strcasecmp(asked, levels[i]))
+            return true;
+    return false;
+}
+
 static void complain(const struct context *c, const char *what)
 {
-    if (c->log && getenv("NCCL_DEBUG"))
-        SAY(c, NCCL_LOG_WARN, NCCL_ABOUT_INIT | NCCL_ABOUT_TUNING, "%s", what);
+    if (c->log && shows_warnings())
+        SAY(c, NCCL_LOG_WARN, NCCL_ABOUT_ALL, "%s", what);
     else
         fprintf(stderr, "commlab: warning: tuner: %s\n", what);
 }
