@@ -327,7 +327,8 @@ int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *nati
 // A sleep by the clock, where nothing can end it; at most CLAB_NAP.
 void clab_nap_until(double until);
 // `idle` of what can only be looked at again: `spins` looks at once, unless ranks are crowded, then some each time that
-// the core is had again, then one every 50 us.
+// the core is had again, then one after each sleep of 0.1 ms. Where each rank has a core, that begins when a sleep is at
+// most 1/200 of the wait: it adds that much to what is waited for, at most.
 bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned fruitless);
 
 // ---- which there are ---------------------------------------------------------------------------------------------

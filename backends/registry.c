@@ -88,19 +88,26 @@ void clab_nap_until(double until)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
+// The kernel adds its timer slack, another 50 us.
+static const struct timespec doze = {.tv_nsec = 50000};
+static const double doze_takes = 1e-4, most_added = 1. / 200;
+
 bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned fruitless)
 {
     enum { YIELDS = 1000 };
+    static _Thread_local double start; // of this thread's wait, but for its spins
     if (boot->crowded)
         spins = 0;
     if (fruitless < spins) {
         clab_relax();
         return false;
     }
-    if (fruitless < spins + YIELDS)
+    if (fruitless == spins)
+        start = clab_now();
+    if (fruitless < spins + YIELDS || (!boot->crowded && (clab_now() - start) * most_added < doze_takes))
         sched_yield();
     else
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        nanosleep(&doze, NULL);
     return true;
 }
 
