@@ -135,17 +135,21 @@ links_cuda() {
         "$work/kernel.o" ${LDFLAGS-} $cuda_libraries -lstdc++ ${LDLIBS-} >"$work/log" 2>&1
 }
 
-# What kernels are compiled for: the PTX of the oldest generation that this nvcc knows, which drivers compile at the
-# first start for all GPUs that are not among the real ones: the A100 and the H100. Each takes nvcc some seconds.
+# What kernels are compiled for: machine code of the A100 (80), and of the H100 and H200 (90). Drivers compile PTX at the
+# first start for all other GPUs: that of the oldest generation that this nvcc knows for older ones, that of the newest
+# one here for later ones. Each takes nvcc some seconds.
 cuda_targets() {
-    local known arch oldest=
+    local known arch oldest= newest=
     known=$("$cuda_nvcc" --list-gpu-arch)
     for arch in 70 75 80 90; do
         grep -qx "compute_$arch" <<<"$known" || continue
-        [ -n "$oldest" ] || echo "-gencode arch=compute_$arch,code=compute_$arch"
-        oldest=${oldest:-$arch}
+        oldest=${oldest:-$arch} newest=$arch
         [ $arch -lt 80 ] || echo "-gencode arch=compute_$arch,code=sm_$arch"
-    done | paste -sd' '
+    done >"$work/targets"
+    for arch in $(printf '%s\n' $oldest $newest | uniq); do
+        echo "-gencode arch=compute_$arch,code=compute_$arch"
+    done >>"$work/targets"
+    paste -sd' ' "$work/targets"
 }
 
 # ---- what is said ----------------------------------------------------------------------------------------------
