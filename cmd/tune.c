@@ -234,7 +234,9 @@ static void sum_up(const struct request *r, const struct tune_choice *choices, i
 
 static int answer(const struct request *r, struct tune_times *times)
 {
-    const struct tune_rule rule = {.margin = 1 + r->gain / 100, .pins = r->is_model};
+    const bool is_ours = !r->is_model && !r->nfiles;
+    const struct tune_rule rule = {
+        .margin = 1 + r->gain / 100, .pins = r->is_model, .registered = is_ours ? tune_run_registers() : CLAB_NCCL_ANY};
     struct tune_choice *choices;
     char source[200];
     int n;

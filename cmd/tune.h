@@ -51,6 +51,7 @@ struct tune_rule {
     double
         margin; // what another choice must be faster by, 1.03: 3 %: NCCL's own stays, or the choice of the size below
     bool pins;  // choose where NCCL's own is as good, too
+    int registered; // what rows say of memory: 0 or 1, as it was when it was measured; or CLAB_NCCL_ANY: unknown
 };
 
 //   times: sorted by this; several of a kind count by the least
@@ -89,6 +90,8 @@ struct tune_run {
 // Measure here.  out: *status_p, of the bench that could not measure even NCCL's own choice, which has said why; else 0
 //   errors: CLAB_ENOMEM, CLAB_EIO, CLAB_ESYS, and those of tune_read
 int tune_run(const struct tune_run *run, const bool functions[], struct tune_times *times, int *status_p);
+// Whether what is measured here registers its memory with NCCL: 0 or 1, as CLAB_NCCL_REGISTER is.
+int tune_run_registers(void);
 
 // ---- tune_print.c --------------------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ static const struct tune_time *take(struct size size, struct tune_rule rule, con
 
 // ---- ranges --------------------------------------------------------------------------------------------------
 
-static struct tune_choice begin(struct size size, const struct tune_time *taken)
+static struct tune_choice begin(struct size size, const struct tune_time *taken, struct tune_rule rule)
 {
     const struct tune_time *own = least(size, true, NULL), *t = &size.times[0];
     return (struct tune_choice){
@@ -108,7 +108,7 @@ static struct tune_choice begin(struct size size, const struct tune_time *taken)
                 .nodes = t->nodes,
                 .ranks = t->ranks,
                 .ops = CLAB_NCCL_ANY,
-                .registered = CLAB_NCCL_ANY},
+                .registered = rule.registered},
         .is_own = !taken,
         .own_algorithm = own ? own->algorithm : TUNE_UNKNOWN,
         .own_protocol = own ? own->protocol : TUNE_UNKNOWN,
@@ -159,7 +159,7 @@ static int choose(const struct tune_time *times, int n, struct tune_rule rule, s
             if (c)
                 close_at(c, times[i].bytes - 1);
             c = c ? c + 1 : choices;
-            *c = begin(size, taken);
+            *c = begin(size, taken, rule);
         }
         extend(c, size, taken);
     }

@@ -3,6 +3,9 @@
 // algorithm and protocol, which NCCL_ALGO and NCCL_PROTO force. Where NCCL has not got one, that run fails and is left
 // out. All of it twice, in turns: the least of both counts, so that no choice wins since the machine was disturbed at
 // one of the others.
+//
+// NCCL's calls wait here (NCCL_COMM_BLOCKING=1, unless the user has set it), as those of the programs that will take the
+// table: else NCCL starts a thread for each group, which small sizes would pay for.
 
 #include "tune.h"
 
@@ -111,11 +114,18 @@ static int measure_all(const struct tune_run *run, int function, const char *fol
     return CLAB_OK;
 }
 
+int tune_run_registers(void)
+{
+    const char *text = getenv("CLAB_NCCL_REGISTER");
+    return text && !strcmp(text, "1");
+}
+
 int tune_run(const struct tune_run *run, const bool functions[], struct tune_times *times, int *status_p)
 {
     char folder[PATH_MAX];
     int status = 0;
     setenv("NCCL_TUNER_PLUGIN", "none", 1); // a table that is there must not choose now
+    setenv("NCCL_COMM_BLOCKING", "1", 0);
     child_watch();
     int err = child_folder_make(folder);
     const bool has_folder = err == CLAB_OK;

@@ -49,7 +49,7 @@ static void assert_ranges(struct tune_times *times, struct tune_rule rule, const
     tune_times_free(times);
 }
 
-static const struct tune_rule rule = {.margin = 1.03};
+static const struct tune_rule rule = {.margin = 1.03, .registered = CLAB_NCCL_ANY};
 
 static void test_sizes_with_the_same_winner_are_one_row(void **state)
 {
@@ -126,7 +126,7 @@ static void test_the_model_pins_what_nccl_takes(void **state)
     given.machine.nvls = true;
     assert_int_equal(tune_model(&given, functions, &times), CLAB_OK);
     assert_int_equal(nccl_given_costs(&given, CLAB_ALLREDUCE, &b), CLAB_OK);
-    assert_int_equal(tune_choose(&times, (struct tune_rule){1, true}, &choices, &n), CLAB_OK);
+    assert_int_equal(tune_choose(&times, (struct tune_rule){1, true, CLAB_NCCL_ANY}, &choices, &n), CLAB_OK);
     assert_true(n > 2 && choices[0].row.first == 0);
     for (int log2 = 0; log2 <= TUNE_LARGEST_LOG2; log2++) {
         const size_t bytes = (size_t)1 << log2;
@@ -308,8 +308,64 @@ static void test_labels_are_an_algorithm_and_a_protocol(void **state)
                 label.channels == CLAB_NCCL_ANY);
 }
 
-int main(void)
+// ---- what is measured here -----------------------------------------------------------------------------------
+
+// tune runs this program for the bench: a call takes 10 us, of Ring LL 5, and twice that where NCCL starts a thread for
+// each group.
+static int bench(int argc, char **argv)
 {
+    const char *path = NULL, *protocol = getenv("NCCL_PROTO"), *waits = getenv("NCCL_COMM_BLOCKING");
+    for (int i = 1; i + 1 < argc; i++)
+        if (!strcmp(argv[i], "--csv"))
+            path = argv[i + 1];
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file)
+        return 1;
+    const double usec = (protocol && !strcmp(protocol, "LL") ? 5 : 10) * (waits && !strcmp(waits, "1") ? 1 : 2);
+    fprintf(file, "collective,algorithm,ranks,bytes,inplace,usec,wrong\n%s,native,2,64,0,%g,0\n", argv[2], usec);
+    return fclose(file) != 0;
+}
+
+static void test_what_is_measured_waits_in_nccls_calls_as_other_programs_do(void **state)
+{
+    (void)state;
+    static const bool functions[CLAB_NCCL_FUNCTIONS] = {[CLAB_NCCL_BROADCAST] = true};
+    const struct tune_run run = {.backend = "nccl", .nodes = 1};
+    struct tune_times times = {0};
+    int status;
+    assert_int_equal(tune_run(&run, functions, &times, &status), CLAB_OK);
+    assert_int_equal(status, 0);
+    assert_int_equal(times.n, 2 * (1 + 3)); // rounds; NCCL's own, and rings by three protocols
+    for (int i = 0; i < times.n; i++)
+        assert_true(times.all[i].usec == (times.all[i].is_own || times.all[i].protocol != CLAB_NCCL_LL ? 10 : 5));
+    tune_times_free(&times);
+}
+
+// Times of memory that was registered say nothing of memory that was not.
+static void test_rows_say_whether_memory_was_registered(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"1", "0", ""};
+    for (int i = 0; i < 3; i++) {
+        struct tune_times times = {0};
+        struct tune_choice *choices;
+        int n;
+        setenv("CLAB_NCCL_REGISTER", settings[i], 1);
+        add(&times, 64, CLAB_NCCL_RING, CLAB_NCCL_LL, 5);
+        add(&times, 64, OWN, OWN, 10);
+        assert_int_equal(tune_choose(&times, (struct tune_rule){1.03, false, tune_run_registers()}, &choices, &n), 0);
+        assert_int_equal(n, 1);
+        assert_int_equal(choices[0].row.registered, i == 0);
+        free(choices);
+        tune_times_free(&times);
+    }
+    unsetenv("CLAB_NCCL_REGISTER");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "bench"))
+        return bench(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_with_the_same_winner_are_one_row),
         cmocka_unit_test(test_nccls_own_choice_stays_where_nothing_gains_enough),
@@ -322,6 +378,8 @@ int main(void)
         cmocka_unit_test(test_csv_is_read_by_its_names),
         cmocka_unit_test(test_files_that_are_wrong_are_named_with_their_line),
         cmocka_unit_test(test_labels_are_an_algorithm_and_a_protocol),
+        cmocka_unit_test(test_what_is_measured_waits_in_nccls_calls_as_other_programs_do),
+        cmocka_unit_test(test_rows_say_whether_memory_was_registered),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
