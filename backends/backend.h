@@ -175,6 +175,11 @@ struct clab_device {
     // NAN: it has failed
     double (*time)(void (*work)(void *of), void *of);
 
+    // Seconds by the same clock that operations of communicators take which `work(of)` starts, and waits for: of each,
+    // from the begin of its first kernel in the first lane to the end of its last one there. What the host takes before,
+    // between and after is in none of them. NAN: there is no such clock, or nothing was started, or it has failed
+    double (*time_calls)(void (*work)(void *of), void *of);
+
     // Elementwise, of all types, as base/reduce.h says.
     // out = a (op) b.  a, b, out: (count); out may be a or b
     void (*reduce)(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);

@@ -193,9 +193,9 @@ struct bench_time {
     double seconds, low, high; // a call: median and its 95 % interval; in local mode mean, least and most over ranks
     double half_width;         // of the median's interval, as a fraction of the median
     bool noisy;                // the interval is wider than was wanted
-    double by_device;          // s a call of another batch, by the device's clock at rank 0; NAN: it has none
-    int calls;                 // a batch
-    struct clab_look look;     // what was seen of the cores meanwhile (line.h); zeros: not looked at
+    double by_device;      // s a call of another batch, of kernels by the device's clock at rank 0; NAN: it has none
+    int calls;             // a batch
+    struct clab_look look; // what was seen of the cores meanwhile (line.h); zeros: not looked at
 };
 
 // Time calls of `row` on all ranks; collective. *time_p is set at rank 0.  errors: the collective's, CLAB_ENOMEM

@@ -153,15 +153,16 @@ static void print_refusals(const struct bench_row *row, const struct bench_resul
                    clab_seconds_text(results[p].floor, floor), results[p].refused);
 }
 
-// What a GPU's own clock says of one batch of as many calls, waits for the host included, beside the median of many.
+// What a GPU's own clock says of the kernels of one batch, and what is left of the median of many.
 static void print_device_times(const struct bench_result results[BENCH_PLACEMENTS])
 {
     static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && isfinite(results[p].time.by_device))
-            printf("#   one batch by the GPU's clock, host waits included, %s: %.2f us a call "
-                   "(processor's median: %.2f us)\n",
-                   names[p], 1e6 * results[p].time.by_device, 1e6 * results[p].time.seconds);
+            printf("#   %s: kernels take %.2f us per call by the GPU's clock; the rest of the time, %.2f us, is the "
+                   "host's\n",
+                   names[p], 1e6 * results[p].time.by_device,
+                   1e6 * (results[p].time.seconds - results[p].time.by_device));
 }
 
 int bench_table_print_row(const struct bench *bench, int index)

@@ -321,7 +321,7 @@ static void call_all(void *of)
         t->err = bench_call(t->s->bench->comm, t->s->row, t->s->buffers);
 }
 
-// One more batch, between two events of the device: seconds a call at this rank. NAN: it is the processor.
+// One more batch: seconds a call at this rank, of the device's kernels alone. NAN: it is the processor.
 static int time_by_device(const struct sampling *s, double *seconds_p)
 {
     const struct clab_job *job = s->bench->job;
@@ -330,7 +330,7 @@ static int time_by_device(const struct sampling *s, double *seconds_p)
     if (job->backend->reaches(job->domain, &timed))
         return CLAB_OK;
     CLAB_TRY(start_together(s));
-    *seconds_p = job->backend->device->time(call_all, &timed) / s->calls;
+    *seconds_p = job->backend->device->time_calls(call_all, &timed) / s->calls;
     return timed.err;
 }
 

@@ -30,5 +30,6 @@ is_timed() {
 
 check computes_a_training_step conforms test_device
 check fills_checks_reduces_and_converts conforms test_device_data
+check times_the_kernels_of_collectives conforms test_time_calls
 check is_timed
 exit $failed

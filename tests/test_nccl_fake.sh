@@ -33,6 +33,11 @@ computes_with() {
 }
 computes_with_2() { computes_with 2; }
 computes_with_8() { computes_with 8; }
+# Those of NCCL's own, and those of a schedule's stages.
+times_kernels_apart_from_the_host() {
+    bench allreduce -n 2 --algo native,ring -b 4000 -e 4000 && why="$(cat "$scratch/out")" &&
+        [ "$(grep -cE '^#   (out of|in) place: kernels take [0-9.]+ us per call by the GPU.s clock' "$scratch/out")" -eq 4 ]
+}
 # Communicators whose calls wait until NCCL has begun, as users may want.
 computes_with_calls_that_wait() { NCCL_COMM_BLOCKING=1 computes_with 3; }
 computes_averages_of_all_types() {
@@ -164,7 +169,7 @@ ends_when_memory_is_full() {
     CLAB_FAKE_MEMORY=1M fails 1 allreduce -n 2 -b 16M -e 16M --seed $mine && says 'no memory for ' 2 && nothing_is_left
 }
 
-check_each computes_with_2 computes_with_8 computes_with_calls_that_wait computes_averages_of_all_types \
+check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_calls_that_wait computes_averages_of_all_types \
     checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing compares_nothing_with_fakes \
     refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to refuses_to_guess_whether_to_share sees_what_is_visible \
     says_that_there_is_no_gpu says_that_there_is_no_driver ends_when_a_rank_dies ends_when_nccl_fails \

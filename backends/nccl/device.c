@@ -345,6 +345,7 @@ const struct clab_device nccl_device = {
     .set = set,
     .finish = finish,
     .time = time_work,
+    .time_calls = nccl_time_calls,
     .reduce = reduce,
     .scale = scale,
     .fill = fill,

@@ -8,6 +8,7 @@
 // - relays.c     all other messages, by way of the host's memory and a host's backend.
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
 // - memory.c     the GPU's memory, and what NCCL is told of it.
+// - times.c      what operations take by the GPU's clock.
 // - library.c    which CUDA and NCCL these are.
 // - errors.c     what CUDA and NCCL say, as errors of ours.
 // - device.h     what the GPU computes.
@@ -63,10 +64,18 @@ struct nccl_lane {
     unsigned long given; // to the device, when the stream was last made to wait for it
 };
 
+// What an operation takes by the GPU's clock (times.c).
+enum nccl_span_state { NCCL_SPAN_NONE, NCCL_SPAN_BEGUN, NCCL_SPAN_ENDED };
+struct nccl_span {
+    cudaEvent_t begin, end; // or NULL
+    enum nccl_span_state state;
+};
+
 struct clab_native {
     struct clab_call call;
     bool is_started, is_marked; // NCCL has been called; more follows in the stream: `done` is between
     cudaEvent_t done;
+    struct nccl_span span;
 };
 
 struct clab_endpoint {
@@ -180,6 +189,17 @@ void nccl_waste_free(struct clab_domain *domain, bool always);
 void nccl_waste_add(struct clab_domain *domain, void *memory);
 // The same of memory of the host's backend, which CUDA knows if it `is_registered`; no transfer moves it any more.
 void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_registered);
+
+// ---- times.c -------------------------------------------------------------------------------------------------
+
+// While nccl_time_calls runs, else nothing is done: before an operation is given to the stream, and when all of it is in
+// the stream.  errors: of nccl_cuda_error
+int nccl_span_begin(struct nccl_span *span, cudaStream_t stream);
+int nccl_span_end(struct nccl_span *span, cudaStream_t stream);
+// What is in the stream is over.
+void nccl_span_add(struct nccl_span *span);
+void nccl_span_free(struct nccl_span *span);
+double nccl_time_calls(void (*work)(void *of), void *of); // a slot of the device
 
 // ---- library.c: a slot of the table --------------------------------------------------------------------------
 

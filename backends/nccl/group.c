@@ -233,6 +233,7 @@ void nccl_close(struct clab_endpoint *endpoint, bool failed)
         domain->under_way--;
     if (endpoint->native.done)
         cudaEventDestroy(endpoint->native.done);
+    nccl_span_free(&endpoint->native.span);
     if (endpoint->nothing)
         nccl_waste_add(domain, endpoint->nothing);
     if (failed)

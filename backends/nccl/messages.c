@@ -21,7 +21,8 @@ struct batch {
     int n;
     bool is_started, is_marked; // NCCL has been called; `done` has been put behind it
     cudaEvent_t done;
-    char *staging; // where what is reduced is received
+    struct nccl_span span; // of the first lane's
+    char *staging;         // where what is reduced is received
     size_t staging_bytes;
 };
 
@@ -100,6 +101,7 @@ static void free_list(struct clab_domain *domain, struct batch *b)
         if (b->staging)
             nccl_waste_add(domain, b->staging);
         cudaEventDestroy(b->done);
+        nccl_span_free(&b->span);
         free(b);
     }
 }
@@ -146,6 +148,8 @@ static int launch(struct clab_endpoint *endpoint, int index, struct batch *b)
     if (index == 0)
         CLAB_TRY(nccl_native_mark(endpoint));
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
+    if (index == 0)
+        CLAB_TRY(nccl_span_begin(&b->span, lane->stream));
     const ncclResult_t code = call_group(endpoint, lane, b);
     CLAB_TRY(nccl_error(endpoint, lane->comm, code, "a group of sends and receives"));
     lane->is_settling = code == ncclInProgress;
@@ -164,6 +168,7 @@ static int reduce(struct nccl_lane *lane, struct batch *b)
             nccl_device_reduce(lane->stream, t->type, t->redop, t->src, staging, t->dst, t->count);
         staging += staged(t);
     }
+    CLAB_TRY(nccl_span_end(&b->span, lane->stream));
     CUDA_TRY(cudaEventRecord(b->done, lane->stream));
     return nccl_device_error();
 }
@@ -218,6 +223,7 @@ int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[],
 
 static void retire(struct clab_endpoint *endpoint, int lane, struct batch *b)
 {
+    nccl_span_add(&b->span);
     struct batch **link = &endpoint->batches[lane];
     while (*link != b)
         link = &(*link)->next;

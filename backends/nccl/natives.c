@@ -129,6 +129,7 @@ static int start(struct clab_endpoint *endpoint)
     nccl_type(native->call.type, &t.type);
     CLAB_TRY(register_buffers(endpoint));
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
+    CLAB_TRY(nccl_span_begin(&native->span, lane->stream));
     const ncclResult_t code = begin(endpoint, &t);
     CLAB_TRY(nccl_error(endpoint, lane->comm, code, clab_collective_name(native->call.collective)));
     lane->is_settling = code == ncclInProgress;
@@ -152,6 +153,7 @@ int nccl_native_mark(struct clab_endpoint *endpoint)
     struct clab_native *native = &endpoint->native;
     if (!native->is_started || native->is_marked)
         return CLAB_OK;
+    CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
     CUDA_TRY(cudaEventRecord(native->done, endpoint->lanes[0].stream));
     native->is_marked = true;
     return CLAB_OK;
@@ -175,10 +177,12 @@ int nccl_native_test(struct clab_endpoint *endpoint, struct clab_native *native,
     CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
     if (!ready)
         return CLAB_OK;
+    CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
     const cudaError_t state = state_of(endpoint);
     if (state == cudaErrorNotReady)
         return nccl_look_for_errors(endpoint);
     CUDA_TRY(state);
+    nccl_span_add(&native->span);
     native->is_started = false;
     endpoint->domain->under_way--;
     *done_p = true;
