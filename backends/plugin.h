@@ -11,7 +11,7 @@
 #include "backend.h"
 
 // To be raised whenever backend.h changes what passes between core and plugin.
-enum { CLAB_PLUGIN_VERSION = 9 };
+enum { CLAB_PLUGIN_VERSION = 10 };
 
 struct clab_plugin {
     int version;      // CLAB_PLUGIN_VERSION

@@ -204,6 +204,7 @@ const struct doctor_variable doctor_known_variables[] = {
     TEXT("CLAB_JOB_FD", "set by the launcher: the job's memory file"),
     WORD("CLAB_LOG", "error warn info debug", "how much this kit says"),
     TEXT("CLAB_MODELS", "folder of model descriptions"),
+    SWITCH("CLAB_NCCL_REGISTER", "NCCL's own collectives register their memory, at all ranks alike"),
     SLOW("CLAB_NCCL_SHARE", "ranks may share a GPU, over the network", "times are those of no machine"),
     TEXT("CLAB_NCCL_TRACE", "where our profiler for NCCL writes each rank's trace"),
     TEXT("CLAB_NET", "network of the backend sim (--net)"),

@@ -24,8 +24,10 @@
 // schedule's later stages wait for the kernels of a backward pass that were given meanwhile, where a native, which is
 // given at once, runs beside them. So what is gained by overlap with a schedule over this backend is a lower bound.
 // NCCL's calls do not wait (config.blocking is 0), since they may wait for peers that wait for this rank: at the first
-// use of an algorithm, or of a peer, NCCL connects. That costs a thread, which NCCL starts for each group (group.cc).
-// NCCL_COMM_BLOCKING=1 of the environment has it call at once: times are a plain loop's, and our deadlines do not hold.
+// use of a peer NCCL connects. That costs a thread, which NCCL starts for each group (group.cc).
+// NCCL_COMM_BLOCKING=1 of the environment has it call at once, without that thread, and our deadlines do not hold.
+// Algorithms connect when a communicator begins (NCCL_RUNTIME_CONNECT=0, unless the user has set it); peers of messages
+// at their first use all the same.
 // Nothing here waits for the GPU but attach, open, detach, and a failed communicator's end, which have deadlines. To
 // free memory would make CUDA wait: that is put off while anything is under way.
 //
