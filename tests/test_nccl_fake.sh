@@ -35,8 +35,9 @@ computes_with_2() { computes_with 2; }
 computes_with_8() { computes_with 8; }
 # Those of NCCL's own, and those of a schedule's stages.
 times_kernels_apart_from_the_host() {
+    local line='^#   (out of|in) place: kernels take [0-9.]+ us per call by the GPU.s clock'
     bench allreduce -n 2 --algo native,ring -b 4000 -e 4000 && why="$(cat "$scratch/out")" &&
-        [ "$(grep -cE '^#   (out of|in) place: kernels take [0-9.]+ us per call by the GPU.s clock' "$scratch/out")" -eq 4 ]
+        [ "$(grep -cE "$line" "$scratch/out")" -eq 4 ]
 }
 # Communicators whose calls wait until NCCL has begun, as users may want.
 computes_with_calls_that_wait() { NCCL_COMM_BLOCKING=1 computes_with 3; }
@@ -104,7 +105,7 @@ ends_when_nccl_fails() {
 ends_when_a_call_hangs() { fault hang@2:9 1 allreduce -n 4 && says 'CLAB_TIMEOUT' && nothing_is_left; }
 ends_when_a_stage_hangs() { fault hang@0:9 1 allreduce -n 2 --algo tree && says 'CLAB_TIMEOUT' && nothing_is_left; }
 ends_when_an_abort_hangs() {
-    fault stuck@0:3 1 allreduce -n 1 --algo native && says 'ncclCommAbort has not come to an end within 5 s' &&
+    in_time fault stuck@0:3 1 allreduce -n 1 --algo native && says 'ncclCommAbort has not come to an end within 5 s' &&
         nothing_is_left
 }
 ends_when_an_abort_hangs_beside_another_rank() {
@@ -169,12 +170,13 @@ ends_when_memory_is_full() {
     CLAB_FAKE_MEMORY=1M fails 1 allreduce -n 2 -b 16M -e 16M --seed $mine && says 'no memory for ' 2 && nothing_is_left
 }
 
-check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_calls_that_wait computes_averages_of_all_types \
-    checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing compares_nothing_with_fakes \
-    refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to refuses_to_guess_whether_to_share sees_what_is_visible \
-    says_that_there_is_no_gpu says_that_there_is_no_driver ends_when_a_rank_dies ends_when_nccl_fails \
-    ends_when_a_call_hangs ends_when_a_stage_hangs ends_when_an_abort_hangs ends_when_nccl_finds_no_memory \
-    ends_when_memory_is_full ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
+check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_calls_that_wait \
+    computes_averages_of_all_types checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing \
+    compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
+    refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
+    ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \
+    ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full \
+    ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
     ends_when_one_can_not_begin_by_a_call_that_waits registers_nothing_unless_asked_to \
     registers_at_all_ranks_if_asked_to ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
     refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \

@@ -6,15 +6,17 @@
 //   until then: a split that is under way, or that others wait for, is gone on with, too.
 // - One that has failed is aborted, which ends the kernels that wait for peers. NCCL may take long over that, in rare
 //   cases for ever: a thread does it, and is waited for a few seconds. After that nothing is freed any more, since CUDA
-//   would wait for the same kernels.
+//   would wait for the same kernels; and nothing is waited for when the process exits.
 
 #include "nccl/endpoint.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -98,11 +100,22 @@ static bool abort_lanes(struct clab_endpoint *endpoint, int first, int end)
     return over;
 }
 
+static void leave_at_once(int status, void *of)
+{
+    (void)of;
+    fflush(NULL);
+    _exit(status);
+}
+
+// The process then exits without the handlers of CUDA, which may wait for the GPU: they were there before ours, and so
+// would come after it.
 static void get_stuck(struct clab_domain *domain, const char *what)
 {
-    if (!domain->is_stuck)
-        clab_warn("%s has not come to an end within %g s: what it leaves goes with this process", what, abort_takes);
+    if (domain->is_stuck)
+        return;
+    clab_warn("%s has not come to an end within %g s: what it leaves goes with this process", what, abort_takes);
     domain->is_stuck = true;
+    on_exit(leave_at_once, NULL);
 }
 
 void nccl_drain(struct clab_domain *domain, cudaStream_t stream)

@@ -9,7 +9,6 @@
 #include "nccl_inside.h"
 
 #include <string.h>
-#include <unistd.h>
 
 // Where the `in` or `out` of a rank begins.
 static const char *in_of(ncclComm_t comm, int rank)
@@ -122,8 +121,8 @@ static bool meet(ncclComm_t comm)
 {
     if (gate_pass(comm, &comm->segment->collective))
         return true;
-    while (comm->segment->offers[comm->rank].is_registered)
-        pause();
+    if (comm->segment->offers[comm->rank].is_registered)
+        get_stuck();
     return false;
 }
 
@@ -134,8 +133,8 @@ static bool are_registered_alike(ncclComm_t comm)
         if (offers[rank].is_registered != offers[comm->rank].is_registered) {
             warn(ncclInvalidUsage, "rank %d has registered its memory, rank %d has not: all hang, abort as well",
                  offers[rank].is_registered ? rank : comm->rank, offers[rank].is_registered ? comm->rank : rank);
-            while (offers[comm->rank].is_registered)
-                pause();
+            if (offers[comm->rank].is_registered)
+                get_stuck();
             return false;
         }
     return true;

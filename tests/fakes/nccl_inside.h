@@ -193,6 +193,8 @@ struct plan;
 struct plan *plan_new(ncclComm_t comm); // 0: no room
 ncclComm_t plan_comm(const struct plan *plan);
 bool plan_add(struct plan *plan, const struct task *task, cudaStream_t stream);
+// Never returns, nor does the exit of the process.
+_Noreturn void get_stuck(void);
 // Into its streams; takes it.
 ncclResult_t plan_launch(struct plan *plan);
 void plan_free(struct plan *plan);

@@ -102,6 +102,22 @@ static bool reach_task(ncclComm_t comm, struct task *task)
            reach(comm, task->out, many_out ? all : bytes, &task->to, &task->out_at);
 }
 
+static atomic_bool is_stuck;
+
+void get_stuck(void)
+{
+    atomic_store(&is_stuck, true);
+    for (;;)
+        pause();
+}
+
+// Exit may wait for what never ends, too.
+static __attribute__((destructor)) void wait_for_what_is_stuck(void)
+{
+    while (atomic_load(&is_stuck))
+        pause();
+}
+
 static bool befall(ncclComm_t comm, const struct task *task)
 {
     if (task->fault == FAKE_NONE)
@@ -111,8 +127,8 @@ static bool befall(ncclComm_t comm, const struct task *task)
         fprintf(stderr, "fake NCCL: rank %d ends, as CLAB_FAKE_FAULT asks for\n", comm->rank);
         abort();
     }
-    while (task->fault == FAKE_STUCK)
-        pause();
+    if (task->fault == FAKE_STUCK)
+        get_stuck();
     if (task->fault == FAKE_ASYNC)
         comm_fail(comm, ncclSystemError);
     return true;
