@@ -261,17 +261,25 @@ $(fake_nvml): tests/fakes/nvml.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(compile) -fPIC -shared $(LDFLAGS) -o $@ $<
 
-# What gpu-check runs beside the kit: conformance, also where there is no cmocka, and a bare loop of NCCL calls.
-gpu_conformance := $(if $(probed_test_ldlibs),$(B)/tests/test_conformance,$(B)/tests/gpu/conformance)
+# What gpu-check runs beside the kit: tests, also where there is no cmocka, a bare loop of NCCL calls, and ranks to kill.
+gpu_stand_ins := $(addprefix $(B)/tests/gpu/,test_conformance test_device test_device_data)
+gpu_tests := $(if $(probed_test_ldlibs),$(subst /gpu/,/,$(gpu_stand_ins)),$(gpu_stand_ins))
+gpu_calls := $(B)/tests/gpu/calls
 gpu_loop := $(if $(filter nccl,$(probed_plugins)),$(B)/tests/gpu/nccl_loop)
-gpu-tools: $(gpu_conformance) $(gpu_loop)
+gpu-tools: $(gpu_tests) $(gpu_calls) $(gpu_loop)
 
-$(B)/obj/tests/gpu/conformance.o: tests/test_conformance.c $(B)/flags
+$(B)/obj/tests/gpu/test_%.o: tests/test_%.c $(B)/flags
 	$(call say,CC)
 	@mkdir -p $(@D)
 	$(Q)$(compile) -Icmd -Itests/gpu -MMD -MP -c -o $@ $<
 
-$(B)/tests/gpu/conformance: $(B)/obj/tests/gpu/conformance.o $(call objects,$(conform_c)) $(B)/libcmd.a $(library)
+$(B)/tests/gpu/test_conformance: $(call objects,$(conform_c))
+$(B)/tests/gpu/test_%: $(B)/obj/tests/gpu/test_%.o $(B)/libcmd.a $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(libraries)
+
+$(gpu_calls): $(B)/obj/tests/gpu/calls.o $(library)
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
@@ -358,7 +366,7 @@ include tests/fakes/fakes.mk
 
 tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) \
     $(call run_by,test_doctor.sh,$(fake_nvml)) \
-    $(call run_by,test_gpu_check.sh,$(gpu_conformance) $(B)/tests/gpu/conformance $(gpu_loop) $(fake_libraries)) \
+    $(call run_by,test_gpu_check.sh,$(gpu_tests) $(gpu_stand_ins) $(gpu_calls) $(gpu_loop) $(fake_libraries)) \
     $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 

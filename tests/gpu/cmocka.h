@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// In place of cmocka where a machine lacks it, for the conformance suite alone, and for gpu-check alone: what that
-// suite uses, by cmocka's names and with its output, TAP. No fixtures, no mocks, no groups in groups.
-// - A failed assertion or a skip leaves the test by a jump, as cmocka's do.
+// In place of cmocka where a machine lacks it, for gpu-check alone: what the conformance suite and the tests of a device
+// use, by cmocka's names and with its output, TAP. No mocks, no setups, no groups in groups.
+// - A failed assertion or a skip leaves the test by a jump, as cmocka's do. Its teardown is called after that.
 #pragma once
 
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef void (*CMUnitTestFunction)(void **state);
 typedef int (*CMFixtureFunction)(void **state);
@@ -62,17 +63,35 @@ __attribute__((format(printf, 3, 4))) static inline _Noreturn void stand_in_fail
             fail_msg(#one " is %jd, and " #other " %jd", one_, other_);    \
     } while (0)
 
+#define assert_memory_equal(one, other, bytes) assert_true(memcmp(one, other, bytes) == 0)
+
+#define cmocka_unit_test_teardown(test, teardown) {#test, test, NULL, teardown, NULL}
+#define cmocka_unit_test(test)                    cmocka_unit_test_teardown(test, NULL)
+#define cmocka_run_group_tests(tests, before, after) \
+    _cmocka_run_group_tests(#tests, tests, sizeof(tests) / sizeof *(tests), before, after)
+
+// How a test ends, its teardown included.
+static inline int stand_in_run(const struct CMUnitTest *test)
+{
+    void *volatile state = test->initial_state;
+    volatile int end = setjmp(stand_in_test);
+    if (end == 0)
+        test->test_func((void **)&state);
+    if (test->teardown_func && test->teardown_func((void **)&state) != 0) {
+        printf("# its teardown failed\n");
+        end = STAND_IN_FAILED;
+    }
+    return end;
+}
+
 static inline int _cmocka_run_group_tests(const char *group, const struct CMUnitTest tests[], size_t n,
                                           CMFixtureFunction before, CMFixtureFunction after)
 {
-    static volatile int failed; // kept over the jump
+    int failed = 0;
     (void)before, (void)after;
     printf("1..%zu\n", n);
-    for (volatile size_t i = 0; i < n; i++) {
-        void *state = tests[i].initial_state;
-        const int end = setjmp(stand_in_test);
-        if (end == 0)
-            tests[i].test_func(&state);
+    for (size_t i = 0; i < n; i++) {
+        const int end = stand_in_run(&tests[i]);
         failed += end == STAND_IN_FAILED;
         printf("%s %zu - %s%s\n", end == STAND_IN_FAILED ? "not ok" : "ok", i + 1, tests[i].name,
                end == STAND_IN_SKIPPED ? " # SKIP" : "");

@@ -2,8 +2,10 @@
 // A bare loop of NCCL calls, to hold `commlab bench --backend nccl` against: allreduce of floats, out of place, a
 // process a GPU, each call waited for, as our collectives are.
 //
-//   nccl_loop BYTES SECONDS [GPUS]    the median over batches of a call's time, in us: one line, `usec MEDIAN CALLS`
+//   nccl_loop SECONDS GPUS BYTES...    the median over batches of a call's time, in us: a line for each size,
+//                                      `usec BYTES MEDIAN BATCHES`
 //
+// - Memory is NCCL's own (ncclMemAlloc), and no communicator is told of it, as with bench.
 // - The ranks are children that meet in shared memory: the id goes through it, and a barrier stands before each batch.
 // - A batch is as many calls as fill 1 ms, as in bench; half of the time is warm-up.
 #include <cuda_runtime.h>
@@ -112,7 +114,46 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static _Noreturn void run_rank(struct rank r, double seconds)
+// From 1 MiB on as bench's: of NCCL, where that has such a call.
+static void *allocate(size_t bytes)
+{
+    void *memory;
+#if NCCL_VERSION_CODE >= 21900
+    NCCL(ncclMemAlloc(&memory, bytes));
+#else
+    CUDA(cudaMalloc(&memory, bytes));
+#endif
+    return memory;
+}
+
+static void release(void *memory)
+{
+#if NCCL_VERSION_CODE >= 21900
+    NCCL(ncclMemFree(memory));
+#else
+    CUDA(cudaFree(memory));
+#endif
+}
+
+static void time_size(struct rank *r, size_t bytes, double seconds)
+{
+    r->count = bytes / sizeof *r->in;
+    r->in = allocate(bytes);
+    r->out = allocate(bytes);
+    CUDA(cudaMemset(r->in, 0, bytes));
+    CUDA(cudaDeviceSynchronize());
+    const int batches = measure(r, seconds);
+    if (r->rank == 0) {
+        qsort(shared->usec, (size_t)batches, sizeof *shared->usec, by_size);
+        printf("usec %zu %.3f %d\n", bytes, shared->usec[batches / 2], batches);
+        fflush(stdout);
+    }
+    CUDA(cudaDeviceSynchronize());
+    release(r->in);
+    release(r->out);
+}
+
+static _Noreturn void run_rank(struct rank r, double seconds, int nsizes, char *const sizes[])
 {
     CUDA(cudaSetDevice(r.rank));
     if (r.rank == 0) {
@@ -124,32 +165,28 @@ static _Noreturn void run_rank(struct rank r, double seconds)
             _exit(EXIT_FAILURE);
     NCCL(ncclCommInitRank(&r.comm, r.n, shared->id, r.rank));
     CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
-    CUDA(cudaMalloc((void **)&r.in, r.count * sizeof *r.in));
-    CUDA(cudaMalloc((void **)&r.out, r.count * sizeof *r.out));
-    CUDA(cudaMemset(r.in, 0, r.count * sizeof *r.in));
-    CUDA(cudaDeviceSynchronize());
-    const int batches = measure(&r, seconds);
-    if (r.rank == 0) {
-        qsort(shared->usec, (size_t)batches, sizeof *shared->usec, by_size);
-        printf("usec %.3f %d\n", shared->usec[batches / 2], batches);
-        fflush(stdout);
-    }
-    CUDA(cudaFree(r.in));
-    CUDA(cudaFree(r.out));
+    for (int i = 0; i < nsizes; i++)
+        time_size(&r, (size_t)atol(sizes[i]), seconds);
     NCCL(ncclCommDestroy(r.comm));
     _exit(EXIT_SUCCESS);
 }
 
+static int refuse(void)
+{
+    fprintf(stderr, "usage: nccl_loop SECONDS GPUS BYTES...\n");
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
-    const long bytes = argc > 2 ? atol(argv[1]) : 0;
-    const double seconds = argc > 2 ? atof(argv[2]) : 0;
-    const int n = argc > 3 ? atoi(argv[3]) : 1;
+    const double seconds = argc > 3 ? atof(argv[1]) : 0;
+    const int n = argc > 3 ? atoi(argv[2]) : 0;
     int failed = 0, status;
-    if (argc < 3 || argc > 4 || bytes < (long)sizeof(float) || !(seconds > 0) || n < 1 || n > MOST_GPUS) {
-        fprintf(stderr, "usage: nccl_loop BYTES SECONDS [GPUS]\n");
-        return 2;
-    }
+    if (!(seconds > 0) || n < 1 || n > MOST_GPUS)
+        return refuse();
+    for (int i = 3; i < argc; i++)
+        if (atol(argv[i]) < (long)sizeof(float))
+            return refuse();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         give_up("mmap", "no memory");
@@ -157,7 +194,7 @@ int main(int argc, char **argv)
     for (int rank = 0; rank < n; rank++) {
         pids[rank] = fork();
         if (pids[rank] == 0)
-            run_rank((struct rank){.rank = rank, .n = n, .count = (size_t)bytes / sizeof(float)}, seconds);
+            run_rank((struct rank){.rank = rank, .n = n}, seconds, argc - 3, argv + 3);
         failed += pids[rank] < 0;
     }
     while (wait(&status) > 0) {

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+# Steps of gpu-check: whether results are right.
+
+# The kernels of one rank's GPU, by the tests that hold the processor's to the same bits.
+step_device() {
+    local program by name cases=0 wrong
+    needs_plugin
+    needs_gpus 1
+    for name in test_device test_device_data; do
+        tested $name
+        echo "== $name"
+        "$program" --backend nccl -n 1
+        local status=$?
+        wrong=$(grep -m1 '^not ok ' "$log/$step.log")
+        [ -z "$wrong" ] || fail "$name: $wrong$(grep -A1 -m1 '^not ok ' "$log/$step.log" | sed -n '2s/^#/:/p')"
+        [ $status = 0 ] || fail "$name ended with $status: $(reason)"
+    done
+    cases=$(grep -c '^ok ' "$log/$step.log")
+    [ "$cases" -gt 0 ] || fail 'no case was run'
+    say "$cases cases, all as on the processor$by"
+}
+
+# A tool of the toolkit's, beside nvcc or on PATH; it sees what kernels do out of bounds.
+step_sanitizer() {
+    local program by sanitizer status seconds=$((limit - 5)) errors
+    needs_plugin
+    needs_gpus 1
+    [ -z "$fake" ] || not_run 'compute-sanitizer sees nothing of the fakes, which run on the processor'
+    sanitizer=$(PATH=$PATH:$(dirname "$(nvcc_of_build)") command -v compute-sanitizer) ||
+        not_run 'there is no compute-sanitizer, on PATH or beside nvcc'
+    tested test_device
+    timeout --kill-after=2 $seconds "$sanitizer" --tool memcheck --target-processes all --error-exitcode 99 \
+        "$program" --backend nccl -n 1
+    status=$?
+    errors=$(grep -m1 'ERROR SUMMARY' "$log/$step.log")
+    case $status in
+    0) [ -n "$errors" ] || not_run "compute-sanitizer did not start: $(last_words "$log/$step.log")" ;;
+    124 | 137) not_run "compute-sanitizer did not come to an end within $seconds s" ;;
+    *)
+        grep -q 'COMPUTE-SANITIZER' "$log/$step.log" && [ -n "$errors" ] ||
+            not_run "compute-sanitizer did not start: $(last_words "$log/$step.log")"
+        fail "$(grep -m1 -E '========= (Invalid|Program hit|Uninitialized|Error)' "$log/$step.log"); $errors"
+        ;;
+    esac
+    say "$(sed 's/=* *//' <<<"$errors")$by"
+}
+
+# conformance RANKS [SETTING...]: with the settings in the environment.
+conformance() {
+    local program by n=$1 status wrong
+    shift
+    needs_plugin
+    needs_gpus 1
+    tested test_conformance
+    env $(sharing "$n") "$@" "$program" "nccl:$n"
+    status=$?
+    grep -q '# SKIP' "$log/$step.log" && fail "the backend can not be used: $(reason)"
+    wrong=$(grep -cE '^rank [0-9]+ of ' "$log/$step.log")
+    [ "$wrong" = 0 ] || fail "$wrong cases are wrong, the first: $(grep -m1 -E '^rank [0-9]+ of ' "$log/$step.log")"
+    [ $status = 0 ] && grep -q '^ok 1 ' "$log/$step.log" || fail "it ended with $status: $(reason)"
+    say "every collective, algorithm, type and operation, #wrong 0$by"
+}
+step_conformance-1() { conformance 1; }
+# Connections are made before the first call, or at it: then beside kernels that run.
+step_conformance-2() { conformance 2 NCCL_RUNTIME_CONNECT=0; }
+step_conformance-lazy() {
+    needs_whole_run
+    conformance 2 NCCL_RUNTIME_CONNECT=1
+}
+step_conformance-3() {
+    needs_whole_run
+    conformance 3
+}
+step_conformance-all() {
+    needs_whole_run
+    needs_plugin
+    needs_gpus 4
+    conformance "$(gpus_up_to 8)"
+}
+
+step_natives() {
+    needs_plugin
+    needs_gpus 1
+    local n types=all
+    n=$(gpus_up_to 8)
+    [ -z "$quick" ] || n=$((n < 2 ? n : 2)) types=float,bfloat16
+    bench all -n "$n" --algo native -d $types -o all -b 64K -e 64K --seconds 5ms --iters 1 -w 1
+    ended_well $? || fail "$(reason)"
+    [ "$(rows)" -gt 0 ] || fail 'bench ended well, but has timed nothing'
+    say "$(rows) rows on $(in_words "$n"), every type and operation, #wrong 0"
+}

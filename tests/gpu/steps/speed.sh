@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+# Steps of gpu-check: times, each against something that was measured beside it.
+
+# fill writes only, so what it reaches of a copy is reported, and judged by nobody.
+step_kernels() {
+    needs_plugin
+    needs_gpus 1
+    "$commlab" --help | grep -q '^  device ' || not_run 'this version has no command that measures kernels'
+    "$commlab" device --backend nccl --bytes $(full 256M 256K 4M) --seconds $(full 0.1s 1ms 10ms) \
+        $([ -n "$fake" ] || echo --csv "$log/kernels.csv") ||
+        fail "$(reason)"
+    # The last column is the part of what a copy reaches, in %.
+    local seen least
+    seen=$(awk '$2 == "float" && $1 ~ /^(fill|reduce|sgd)$/ { printf "%s%s %.0f %%", n++ ? ", " : "", $1, $NF }
+        END { exit n != 3 }' "$log/$step.log") ||
+        fail "it has no rows of fill, reduce and sgd, but: ${seen:-none}"
+    [ -z "$fake" ] || { say 'fill, reduce and sgd have run; figures of fakes are none'; return; }
+    least=$(awk '$2 == "float" && $1 ~ /^(reduce|sgd)$/ && (!n++ || $NF < least) { least = $NF }
+        END { print least }' "$log/$step.log")
+    awk -v least="$least" 'BEGIN { exit !(least >= 85) }' ||
+        fail "of the copy's bandwidth: $seen, and 85 % is the bar of reduce and sgd"
+    say "of the copy's bandwidth: $seen (bar of reduce and sgd 85 %)"
+}
+
+# bench_times GPUS [SETTING]: what bench takes for each of $sizes, in $log/.bench, with the setting in the environment.
+bench_times() {
+    env ${2-} "$commlab" bench allreduce -n "$1" --backend nccl --algo native -b "${sizes%% *}" -e "${sizes##* }" \
+        -f $((${sizes##* } / ${sizes%% *})) --in-place 0 --seconds ${seconds}s >"$log/.bench"
+    local status=$?
+    cat "$log/.bench"
+    ended_well $status
+}
+
+# judge FILE BYTES: the medians of the pairs in FILE, of that size: "WORD TEXT", where WORD is fail, less or pass.
+judge() {
+    awk -F, -v bytes="$2" '
+        function median(v, n, i, j, t) {
+            for (i = 2; i <= n; i++)
+                for (j = i; j > 1 && v[j] < v[j - 1]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+            return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+        }
+        $2 == bytes { a[++n] = $3; b[n] = $4 }
+        END {
+            bare = median(a, n); bench = median(b, n); more = bench - bare
+            bar = bare * 0.02 > 0.5 ? bare * 0.02 : 0.5 # us: 2 %, or what one look at a clock and a queue may vary by
+            word = more > bar ? "fail" : more < 0 ? "less" : "pass"
+            printf "%s %s MiB: bench %.2f us, a bare loop %.2f us: ", word, bytes / 1048576, bench, bare
+            if (more < 0) printf "a negative overhead, %.2f us or %.2f %% less", -more, -100 * more / bare
+            else printf "%.2f us or %.2f %% more", more, 100 * more / bare
+            printf " (bar %.2f us)\n", bar
+        }' "$1"
+}
+
+# keep_pair NUMBER: a row for each size, of what the loop and bench have just written.
+keep_pair() {
+    local bytes bare measured
+    for bytes in $sizes; do
+        bare=$(awk -v bytes="$bytes" '$1 == "usec" && $2 == bytes { print $3 }' "$log/.loop")
+        measured=$(time_of "$bytes" "$log/.bench")
+        [ -n "$bare" ] || fail "the loop has no time of $bytes B: $(reason)"
+        [ -n "$measured" ] || fail "bench has no time of $bytes B: $(reason)"
+        echo "$1,$bytes,$bare,$measured" >>"$log/$step.csv"
+    done
+}
+
+# overhead GPUS: bench and a bare loop of the same NCCL calls, one after the other, in as many pairs as there is time
+# for; medians.
+# - Both take their memory of NCCL, and neither registers it. Calls of the loop wait until NCCL has begun. Bench's do so,
+#   too, with NCCL_COMM_BLOCKING=1; without, each goes by a thread that NCCL starts for it, which takes a part of a short
+#   call and is said beside. A single GPU takes a short cut around that.
+overhead() {
+    local n=$1 most=5 seconds=0.3 i pairs=0 loop=$build/tests/gpu/nccl_loop alike= beside= verdicts text
+    local sizes="1048576 $(full 268435456 4194304 16777216)"
+    needs_plugin
+    needs_gpus "$n"
+    [ -x "$loop" ] || not_run "$loop is not built (make gpu-tools)"
+    [ -z "$quick" ] || most=1 seconds=0.1
+    [ "$n" = 1 ] || alike=NCCL_COMM_BLOCKING=1
+    echo 'pair,bytes,bare_us,bench_us' >"$log/$step.csv"
+    for ((i = 1; i <= most && SECONDS <= limit / 2; i++)); do
+        "$loop" $seconds "$n" $sizes >"$log/.loop" || fail "$(reason)"
+        cat "$log/.loop"
+        bench_times "$n" $alike || fail "$(reason)"
+        [ -n "$fake" ] || keep_pair "$i"
+        pairs=$i
+    done
+    if [ -n "$alike" ]; then
+        bench_times "$n" || fail "$(reason)"
+        beside="; without $alike $(time_of 1048576 "$log/.bench") us for 1 MiB"
+    fi
+    [ -z "$fake" ] || { rm -f "$log/$step.csv"; say 'both ran; figures of fakes are none'; return; }
+    verdicts=$(for bytes in $sizes; do judge "$log/$step.csv" "$bytes"; done)
+    echo "$verdicts"
+    text=$(cut -d' ' -f2- <<<"$verdicts" | awk '{ printf "%s; ", $0 }')
+    ! grep -q '^fail ' <<<"$verdicts" || fail "$text$pairs pairs"
+    say "$text$pairs pairs$beside"
+}
+step_overhead-1() { overhead 1; }
+step_overhead-all() {
+    needs_gpus 2
+    overhead "$(gpus_up_to 8)"
+}
+
+# NCCL sends to its own rank by a kernel, where an allreduce of one rank is a copy: so one GPU shows what the thread that
+# NCCL starts for each call takes.
+step_self-send() {
+    local bytes setting waits goes_on line=
+    needs_plugin
+    needs_gpus 1
+    for setting in 1 0; do
+        echo "== NCCL_COMM_BLOCKING=$setting"
+        NCCL_COMM_BLOCKING=$setting "$commlab" bench alltoall -n 1 --backend nccl --algo native -b 8 -e 1M -f 8 \
+            --in-place 0 --seconds $(full 0.1s 10ms) $([ -n "$fake" ] || echo --csv "$log/$step-$setting.csv") \
+            >"$log/.bench-$setting"
+        local status=$?
+        cat "$log/.bench-$setting"
+        ended_well $status || fail "NCCL_COMM_BLOCKING=$setting: $(reason)"
+    done
+    [ -z "$fake" ] || { say 'both ran; figures of fakes are none'; return; }
+    for bytes in 8 262144; do
+        waits=$(time_of $bytes "$log/.bench-1") goes_on=$(time_of $bytes "$log/.bench-0")
+        [ -n "$waits" ] && [ -n "$goes_on" ] || fail "bench has no time of $bytes B: $(reason)"
+        line="$line${line:+; }$bytes B: $waits us where calls wait, $goes_on us where NCCL starts a thread for each"
+    done
+    say "$line"
+}
