@@ -133,12 +133,38 @@ static void test_losses_may_part_by_what_is_derived(void **state)
     assert_losses_are_bound("labs/08-buckets/lab.conf", 128);
 }
 
+static int sum(const struct lab_words *words)
+{
+    int all = 0;
+    for (int i = 0; i < words->count; i++)
+        all += atoi(words->words[i]);
+    return all;
+}
+
+// Before makes one an iteration, and repeats each loop 7 times. On GPUs one takes 50 to 150 ms: 1200 take three minutes.
+static void test_lab_01_makes_few_communicators_on_gpus(void **state)
+{
+    (void)state;
+    needs_inih();
+    enum { REPEATS = 7 };
+    struct lab_conf conf;
+    assert_int_equal(lab_conf_load(".", "01-reinit-comm", &conf), CLAB_OK);
+    assert_int_equal(lab_conf_use(&conf, "nccl"), CLAB_OK);
+    const int pairs = conf.pairs * sum(&conf.iterations);
+    const int sweep = conf.sweep.count * conf.sweep_pairs * sum(&conf.sweep_iterations);
+    const int probes = conf.probe_ranks.count * sum(&conf.probe_iterations);
+    assert_true(conf.pairs >= 6); // else there is no interval
+    assert_in_range(REPEATS * (pairs + sweep + probes), 1, 1200);
+    lab_conf_free(&conf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings_and_quantities_are_read),
         cmocka_unit_test(test_a_variant_changes_what_it_says_and_only_when_used),
         cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
+        cmocka_unit_test(test_lab_01_makes_few_communicators_on_gpus),
         cmocka_unit_test(test_losses_may_part_by_what_is_derived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
