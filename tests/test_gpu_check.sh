@@ -126,15 +126,12 @@ begins_nothing_that_has_no_time() {
         lines 'it did not end within ' 's, all that was left; its limit is 6 s' \
             'not run  natives          because: of 4 s 0 are left, and its limit is 6 s' && nothing_hangs
 }
-# Summary and tar are there, as far as it got.
-packs_what_it_has_when_it_is_ended() {
-    local pid i status
-    rm -f "$scratch/hangs"
-    stand_in "$hangs"
-    env GPU_CHECK_BUILD=0 "$(only self-send natives)" tests/gpu_check.sh "$scratch/stand-in" "$out" >"$scratch/out" \
-        2>"$scratch/err" &
+# end_amid COMMAND...: SIGTERM as soon as a step hangs; its status is left in `status`.
+end_amid() {
+    local pid i
+    "$@" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    for ((i = 0; i < 1000; i++)); do
+    for ((i = 0; i < 1500; i++)); do
         [ ! -s "$scratch/hangs" ] || break
         sleep 0.02
     done
@@ -142,6 +139,13 @@ packs_what_it_has_when_it_is_ended() {
     wait $pid
     status=$?
     why="status $status: $(cat "$scratch/out" "$scratch/err")"
+}
+# Summary and tar are there, as far as it got.
+packs_what_it_has_when_it_is_ended() {
+    local status
+    rm -f "$scratch/hangs"
+    stand_in "$hangs"
+    end_amid env GPU_CHECK_BUILD=0 "$(only self-send natives)" tests/gpu_check.sh "$scratch/stand-in" "$out"
     [ $status = 143 ] && lines 'pass     doctor ' \
         'not run  self-send        because: the check was ended by SIGTERM meanwhile' '2 passed, 0 failed' || return 1
     why="packed: $(tar -tzf "$out/gpu.tar.gz" 2>&1)"
@@ -175,7 +179,19 @@ PY
     rm -f "$left" "$mapped"
     return $status
 }
-# What can not be run says why, and is never counted as passed.
+# make hands the signal on, and does not end before all is packed.
+packs_what_it_has_when_make_is_ended() {
+    local status name off=()
+    rm -f "$scratch/hangs"
+    stand_in ''
+    sed -i 's/^\[ "$1" != doctor \].*/echo $$ >'"${scratch//\//\\/}"'\/hangs; sleep 1000/' "$scratch/stand-in/commlab"
+    for name in $(./probe.sh --list); do
+        off+=("NO_$name=1")
+    done
+    end_amid env GPU_CHECK_BUILD=0 make B="$scratch/stand-in" OUT="$out" "${off[@]}" gpu-check
+    [ $status != 0 ] && lines 'not run  doctor           because: the check was ended by SIGTERM' || return 1
+    [ -s "$out/gpu.tar.gz" ] && nothing_hangs
+}
 holds_kernels_against_the_copy() {
     local rows='echo "copy  byte  256 MiB  1 1 1  4000.0  -  100.0"; echo "fill  float 256 MiB 1 1 1 2000.0 - 50.2"
         echo "reduce float 256 MiB 1 1 1 3600.0 - 91.0"; echo "sgd float 256 MiB 1 1 1 3500.0 - SGD"'
@@ -247,6 +263,7 @@ takes_a_profiler_that_is_loaded() {
         gpu_check 0 "$scratch/stand-in" "$(only profiler)" && lines 'pass     profiler ' "$log; both ranks" || return 1
     done
 }
+# What can not be run says why, and is never counted as passed.
 says_why_a_check_is_not_run() {
     stand_in "$(table '36.4/   2.4')"
     rm "$scratch/stand-in/backends/libnccl-tuner-commlab.so"
@@ -355,6 +372,7 @@ check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_w
     fails_where_the_log_does_not_name_the_tuner takes_a_profiler_that_is_loaded \
     holds_the_tuning_table_against_the_model says_the_error_of_a_check_that_fails ends_what_hangs_and_goes_on \
     ends_what_a_check_leaves begins_nothing_that_has_no_time packs_what_it_has_when_it_is_ended \
+    packs_what_it_has_when_make_is_ended \
     holds_kernels_against_the_copy holds_bench_against_a_bare_loop says_where_bench_is_faster_than_a_bare_loop \
     says_what_a_thread_for_each_call_takes says_why_a_check_is_not_run refuses_a_third_word \
     refuses_a_step_that_there_is_not says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \

@@ -41,7 +41,7 @@ step_build() {
 
 # What the machine says of itself, without us.
 ask_machine() {
-    nvidia-smi -q >"$log/nvidia-smi.txt" 2>&1 || echo 'there is no nvidia-smi' >>"$log/nvidia-smi.txt"
+    timeout 8 nvidia-smi -q >"$log/nvidia-smi.txt" 2>&1 || echo "nvidia-smi ended with $?" >>"$log/nvidia-smi.txt"
     ldd "$build/backends/nccl.so" >"$log/ldd.txt" 2>&1
     {
         echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
@@ -70,7 +70,7 @@ step_shm() {
     for n in 2 4 8 16; do
         [ $n -le "$(nproc)" ] || break
         [ -z "$quick" ] || [ $n = 2 ] || break
-        "$commlab" bench allreduce -n $n --algo all --in-place 0 -b 8 -e "$(full 16M 64K)" -f 8 --seconds 30ms \
+        "$commlab" bench allreduce -n $n --algo all --in-place 0 -b 8 -e "$(full 16M 64K 1M)" -f 8 --seconds 30ms \
             $([ -n "$fake" ] || echo --csv "$log/shm-$n.csv") ||
             fail "with $n ranks: $(reason)"
         ran="$ran $n"

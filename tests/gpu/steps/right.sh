@@ -12,7 +12,7 @@ step_device() {
         "$program" --backend nccl -n 1
         local status=$?
         wrong=$(grep -m1 '^not ok ' "$log/$step.log")
-        [ -z "$wrong" ] || fail "$name: $wrong$(grep -A1 -m1 '^not ok ' "$log/$step.log" | sed -n '2s/^#/:/p')"
+        [ -z "$wrong" ] || fail "$name: $wrong: $(grep -m1 -E '^# .*\.[ch]:[0-9]+' "$log/$step.log")"
         [ $status = 0 ] || fail "$name ended with $status: $(reason)"
     done
     cases=$(grep -c '^ok ' "$log/$step.log")
