@@ -340,7 +340,7 @@ fails_by_the_stand_in_for_cmocka() {
 
 rehearses_over_the_fakes() {
     rm -rf "$out"
-    gpu_check 0 "$build" GPU_CHECK_FAKE=1 GPU_CHECK_QUICK=1 CLAB_FAKE_GPUS=1 ||
+    gpu_check 0 "$build" GPU_CHECK_FAKE=1 GPU_CHECK_QUICK=1 CLAB_FAKE_GPUS=1 REHEARSAL=$$ ||
         { why="$why $(grep ^fail "$out/summary.txt")"; return 1; }
     has_steps $all_steps || return 1
     lines 'pass     tools ' 'pass     device           every kernel of the GPU against the processor: 21 cases' \
@@ -350,12 +350,12 @@ rehearses_over_the_fakes() {
     ! grep -qv 'rehearsal over fakes, no measurement' "$out/summary.txt" || return 1
     why="figures of the fakes: $(ls "$out/log")"
     [ -z "$(ls "$out/log" | grep -E '^(overhead|self-send|natives|kernels|lab).*csv')" ] || return 1
-    why="left: $(fakes_at_work)"
-    [ -z "$(fakes_at_work)" ] || return 1
+    why="left: $(left_of_rehearsal | xargs -r ps -o pid=,args= -p)"
+    [ -z "$(left_of_rehearsal)" ] || return 1
     packs_all_in_three_files
 }
-# Processes that were started over these fakes for these results.
-fakes_at_work() { grep -lsz "GPU_CHECK_FAKE=1" /proc/[0-9]*/environ | xargs -r -n1 dirname | xargs -r -n1 basename | xargs -r -n1 ps -o pid=,args= -p; }
+# Processes of the rehearsal, by a word in their environment.
+left_of_rehearsal() { grep -lsz "^REHEARSAL=$$\$" /proc/[0-9]*/environ | sed 's|/proc/\([0-9]*\)/.*|\1|'; }
 packs_all_in_three_files() {
     rm -rf "$out/log"
     why="results: $(ls -A "$out") of $(tar -tzf "$out/gpu.tar.gz")"

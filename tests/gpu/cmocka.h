@@ -65,8 +65,10 @@ __attribute__((format(printf, 3, 4))) static inline _Noreturn void stand_in_fail
 
 #define assert_memory_equal(one, other, bytes) assert_true(memcmp(one, other, bytes) == 0)
 
+// clang-format off
 #define cmocka_unit_test_teardown(test, teardown) {#test, test, NULL, teardown, NULL}
 #define cmocka_unit_test(test)                    cmocka_unit_test_teardown(test, NULL)
+// clang-format on
 #define cmocka_run_group_tests(tests, before, after) \
     _cmocka_run_group_tests(#tests, tests, sizeof(tests) / sizeof *(tests), before, after)
 
