@@ -297,6 +297,17 @@ says_of_each_step_that_there_is_no_gpu() {
     why=$(cat "$out/summary.txt")
     [ "$(grep -c '^not run .* because: no GPU can be used here (none: there is no driver); ' "$out/summary.txt")" = 20 ]
 }
+# The driver's own program counts GPUs, too: a doctor that hangs is one check that fails.
+goes_on_where_the_doctor_hangs() {
+    rm -f "$scratch/hangs"
+    stand_in ''
+    sed -i 's/^\[ "$1" != doctor \].*/[ "$1" != doctor ] || { echo $$ >'"${scratch//\//\\/}"'\/hangs; sleep 1000; }/' "$scratch/stand-in/commlab"
+    mkdir -p "$scratch/bin"
+    printf '#!/bin/sh\necho "GPU 0: NVIDIA H200 (UUID: GPU-0)"\n' >"$scratch/bin/nvidia-smi"
+    chmod +x "$scratch/bin/nvidia-smi"
+    gpu_check 1 "$scratch/stand-in" PATH="$scratch/bin:$PATH" GPU_CHECK_LIMIT=2 "$(only natives)" &&
+        lines 'fail     doctor ' 'it did not end within 2 s' 'pass     natives ' && nothing_hangs
+}
 refuses_a_step_that_there_is_not() { run 2 env "$(only tuner bench)" tests/gpu_check.sh build "$out"; }
 # The compiler of CUDA is found where the build finds it; PATH has nothing of CUDA.
 finds_nvcc_outside_path() {
@@ -375,7 +386,7 @@ check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_w
     packs_what_it_has_when_make_is_ended \
     holds_kernels_against_the_copy holds_bench_against_a_bare_loop says_where_bench_is_faster_than_a_bare_loop \
     says_what_a_thread_for_each_call_takes says_why_a_check_is_not_run refuses_a_third_word \
-    refuses_a_step_that_there_is_not says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
+    refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
     conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then

@@ -24,7 +24,7 @@ full() {
 gpus() { cat "$log/.gpus" 2>/dev/null || echo 0; }
 gpus_up_to() { echo $(($(gpus) < $1 ? $(gpus) : $1)); }
 in_words() { echo "$1 GPU$([ "$1" = 1 ] || echo s)"; }
-needs_gpus() { [ "$(gpus)" -ge "$1" ] || not_run "it needs $1 GPUs, and here is $(gpus)"; }
+needs_gpus() { [ "$(gpus)" -ge "$1" ] || not_run "it needs $(in_words "$1"), and here is $(gpus)"; }
 needs_plugin() {
     [ -e "$build/backends/nccl.so" ] ||
         not_run "this build has no nccl backend: $(grep -m1 '^✗ nccl' "$build/probes.txt")"
