@@ -207,6 +207,20 @@ C
 #include <expat.h>
 int main(void) { XML_Parser parser = XML_ParserCreate(0); XML_ParserFree(parser); return !parser; }
 C
+    library sodium 'jobs over several nodes, and by other launchers: ranks prove that they know the token' \
+        'no job over several nodes, nor by mpirun, srun, torchrun or MASTER_ADDR' libsodium-dev libsodium-devel <<'C'
+#include <sodium.h>
+int main(void)
+{
+    crypto_auth_hmacsha512256_state state;
+    unsigned char proof[crypto_auth_hmacsha512256_BYTES];
+    if (sodium_init() < 0)
+        return 1;
+    crypto_auth_hmacsha512256_init(&state, proof, 16);
+    crypto_auth_hmacsha512256_final(&state, proof);
+    return sodium_memcmp(proof, proof, sizeof proof);
+}
+C
     probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links \
         -lcmocka <<'C'
 #include <setjmp.h>

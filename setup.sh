@@ -19,6 +19,7 @@ make                              make
 libjansson-dev                    jansson-devel
 libinih-dev                       inih-devel
 libexpat1-dev                     expat-devel
+libsodium-dev                     libsodium-devel
 libcmocka-dev                     libcmocka-devel
 libfabric-dev                     libfabric-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot

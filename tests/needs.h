@@ -22,6 +22,12 @@
 #define needs_jansson() SKIP_WITHOUT("jansson")
 #endif
 
+#ifdef HAVE_SODIUM
+#define needs_sodium() ((void)0)
+#else
+#define needs_sodium() SKIP_WITHOUT("sodium")
+#endif
+
 #ifdef HAVE_EXPAT
 #define needs_expat() ((void)0)
 #else

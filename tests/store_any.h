@@ -19,17 +19,30 @@ static inline uint32_t chance(uint32_t below)
 
 static unsigned char tail[STORE_GATHERED_BYTES];
 
+static inline void any_bytes(unsigned char *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        at[i] = (unsigned char)chance(256);
+}
+
 // A sound message of a kind, with numbers of no meaning.
 static inline struct store_message any(enum store_kind kind)
 {
     struct store_message m = {.kind = kind, .member = -1, .node = -1, .culprit = -1, .tail = tail};
     for (int i = 0; i < 100; i++)
         tail[i * i] = (unsigned char)chance(256);
-    for (int i = 0; i < CLAB_TOKEN_BYTES; i++)
-        m.token[i] = kind == STORE_JOIN ? (unsigned char)chance(256) : 0;
     switch (kind) {
-    case STORE_JOIN: m.member = (int)chance(STORE_MEMBERS), m.nranks = chance(5000), m.nnodes = chance(5000); break;
-    case STORE_REFUSED: m.refusal = chance(STORE_REFUSALS), m.number = chance(9); break;
+    case STORE_HELLO: any_bytes(m.nonce, sizeof m.nonce); break;
+    case STORE_CHALLENGE: any_bytes(m.nonce, sizeof m.nonce), any_bytes(m.job, sizeof m.job); break;
+    case STORE_JOIN:
+        any_bytes(m.proof, sizeof m.proof);
+        m.member = (int)chance(STORE_MEMBERS), m.nranks = chance(5000), m.nnodes = chance(5000);
+        break;
+    case STORE_WELCOME: any_bytes(m.proof, sizeof m.proof); break;
+    case STORE_REFUSED:
+        m.refusal = chance(STORE_REFUSALS), m.number = chance(9);
+        any_bytes(m.proof, sizeof m.proof);
+        break;
     case STORE_TURNED_AWAY:
         m.refusal = chance(STORE_REFUSALS), m.number = chance(9);
         strcpy(m.address, "2001:db8::192.0.2.33");

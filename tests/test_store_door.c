@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <sys/wait.h>
 
-
 // ---- who may not join ----------------------------------------------------------------------------------------
 
 static void assert_refused(const struct store_ticket *ticket, int err, const char *words)
@@ -125,7 +124,7 @@ static void say_nothing(const struct party *party)
 
 static void speak_slowly(const struct party *party)
 {
-    static const unsigned char hello[] = {'C', 'L', STORE_VERSION, STORE_JOIN, 28, 0, 0, 0};
+    static const unsigned char hello[] = {'C', 'L', STORE_VERSION, STORE_HELLO, STORE_NONCE_BYTES, 0, 0, 0};
     int fds[100];
     for (int i = 0; i < 100; i++)
         fds[i] = dial(party);
@@ -142,7 +141,7 @@ static void talk_nonsense(const struct party *party)
         for (size_t i = 0; i < sizeof nonsense; i++)
             nonsense[i] = (unsigned char)rand();
         if (round % 2)
-            memcpy(nonsense, (unsigned char[]){'C', 'L', STORE_VERSION, (unsigned char)(round % 16)}, 4);
+            memcpy(nonsense, (unsigned char[]){'C', 'L', STORE_VERSION, (unsigned char)(round % STORE_KINDS)}, 4);
         const int fd = dial(party);
         (void)!send(fd, nonsense, sizeof nonsense, MSG_NOSIGNAL);
         close(fd);
@@ -155,16 +154,32 @@ static void scan_ports(const struct party *party)
         close(dial(party));
 }
 
+static void say_and_hear(int fd, const struct store_message *m)
+{
+    unsigned char bytes[STORE_FIXED_BYTES];
+    (void)!send(fd, bytes, store_message_write(m, bytes), MSG_NOSIGNAL);
+    (void)!recv(fd, bytes, sizeof bytes, 0);
+}
+
 static void guess_tokens(const struct party *party)
 {
+    const struct store_message hello = {.kind = STORE_HELLO};
     for (struct store_message join = {.kind = STORE_JOIN, .nranks = (uint32_t)party->ticket.job.nranks};;) {
-        unsigned char bytes[STORE_FIXED_BYTES];
-        join.token[rand() % CLAB_TOKEN_BYTES]++;
+        join.proof[rand() % STORE_PROOF_BYTES]++;
         const int fd = dial(party);
-        (void)!send(fd, bytes, store_message_write(&join, bytes), MSG_NOSIGNAL);
-        (void)!recv(fd, bytes, sizeof bytes, 0);
+        say_and_hear(fd, &hello);
+        say_and_hear(fd, &join);
         close(fd);
     }
+}
+
+// They have been challenged, and hold their places.
+static void say_hello_only(const struct party *party)
+{
+    const struct store_message hello = {.kind = STORE_HELLO};
+    for (int i = 0; i < 400; i++)
+        say_and_hear(dial(party), &hello);
+    pause();
 }
 
 static int join_and_meet(struct player *player, struct store_client *client)
@@ -203,10 +218,10 @@ static void assert_members_meet_among(stranger_fn *strangers[], int n)
 static void test_members_join_in_time_whoever_else_connects(void **state)
 {
     (void)state;
-    stranger_fn *all[] = {say_nothing, speak_slowly, talk_nonsense, scan_ports, guess_tokens};
-    for (int i = 0; i < 5; i++)
+    stranger_fn *all[] = {say_nothing, speak_slowly, talk_nonsense, scan_ports, guess_tokens, say_hello_only};
+    for (int i = 0; i < 6; i++)
         assert_members_meet_among(&all[i], 1);
-    assert_members_meet_among(all, 5);
+    assert_members_meet_among(all, 6);
 }
 
 static void test_a_stranger_is_hung_up_on(void **state)
@@ -214,14 +229,17 @@ static void test_a_stranger_is_hung_up_on(void **state)
     (void)state;
     char byte;
     struct party party = open_party(2, 10);
-    const int silent = dial(&party), garbled = dial(&party);
+    const int silent = dial(&party), garbled = dial(&party), stalled = dial(&party);
     const double start = clab_now();
+    say_and_hear(stalled, &(struct store_message){.kind = STORE_HELLO});
     assert_int_equal(send(garbled, "GET / HTTP/1.1\r\n", 16, MSG_NOSIGNAL), 16);
     assert_true(recv(garbled, &byte, 1, 0) <= 0);
     assert_true(clab_now() - start < 1);
     assert_true(recv(silent, &byte, 1, 0) <= 0);
     assert_true(clab_now() - start < 7);
-    close(silent), close(garbled);
+    assert_true(recv(stalled, &byte, 1, 0) <= 0); // the challenge has been heard, and no answer given
+    assert_true(clab_now() - start < 7);
+    close(silent), close(garbled), close(stalled);
     assert_true(ends(&party));
 }
 

@@ -6,13 +6,20 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "job/store_proof.h"
 #include "job/store_verdict.h"
+#include "needs.h"
+
+static const unsigned char token[CLAB_TOKEN_BYTES] = "0123456789abcde",
+                           wrong_token[CLAB_TOKEN_BYTES] = "0123456789abcdx";
 
 // ---- members -------------------------------------------------------------------------------------------------
 
 static struct store *store_new(int nranks, int nnodes)
 {
-    struct store *store = store_create(&(struct store_job){nranks, nnodes, "0123456789abcde"});
+    struct store_job job = {.nranks = nranks, .nnodes = nnodes};
+    memcpy(job.token, token, sizeof job.token);
+    struct store *store = store_create(&job);
     assert_non_null(store);
     return store;
 }
@@ -55,25 +62,50 @@ static struct store_message joining(int member, int nranks, int nnodes)
 {
     struct store_message m = {
         .kind = STORE_JOIN, .member = member, .nranks = (uint32_t)nranks, .nnodes = (uint32_t)nnodes};
-    memcpy(m.token, "0123456789abcde", sizeof m.token);
     return m;
+}
+
+// A stranger that has said hello, and has been challenged.
+static struct store_guest *greeted(struct store *store, struct store_contact *contact_p)
+{
+    struct store_guest *guest = store_enter(store, "192.0.2.7");
+    const struct store_message hello = any(STORE_HELLO);
+    assert_int_equal(say(guest, &hello), CLAB_OK);
+    const struct store_message challenge = answer_to(guest);
+    assert_int_equal(challenge.kind, STORE_CHALLENGE);
+    assert_false(store_has_joined(guest) || store_is_over(guest));
+    *contact_p = store_contact_of(&hello, &challenge);
+    return guest;
+}
+
+// Said by who knows `by`; the store's answer.
+static struct store_message answer_to_join(struct store_guest *guest, struct store_contact contact,
+                                           struct store_message join, const unsigned char *by)
+{
+    store_prove(by, &contact, &join, NULL, join.proof);
+    assert_int_equal(say(guest, &join), CLAB_OK);
+    const struct store_message answer = answer_to(guest);
+    const bool is_proved = store_is_proved(token, &contact, &join, &answer);
+    assert_true(is_proved == (answer.kind == STORE_WELCOME || answer.refusal != STORE_WRONG_TOKEN));
+    return answer;
 }
 
 static struct store_guest *join(struct store *store, int member, int nranks, int nnodes)
 {
-    struct store_guest *guest = store_enter(store, "192.0.2.7");
-    const struct store_message m = joining(member, nranks, nnodes);
-    assert_int_equal(say(guest, &m), CLAB_OK);
-    assert_int_equal(answer_to(guest).kind, STORE_WELCOME);
+    struct store_contact contact;
+    struct store_guest *guest = greeted(store, &contact);
+    const struct store_message answer = answer_to_join(guest, contact, joining(member, nranks, nnodes), token);
+    assert_int_equal(answer.kind, STORE_WELCOME);
     assert_true(store_has_joined(guest));
     return guest;
 }
 
-static void assert_join_refused(struct store *store, struct store_message m, enum store_refusal refusal, int number)
+static void assert_refused_by(struct store *store, const unsigned char *by, struct store_message m,
+                              enum store_refusal refusal, int number)
 {
-    struct store_guest *guest = store_enter(store, "192.0.2.7");
-    assert_int_equal(say(guest, &m), CLAB_OK);
-    const struct store_message answer = answer_to(guest);
+    struct store_contact contact;
+    struct store_guest *guest = greeted(store, &contact);
+    const struct store_message answer = answer_to_join(guest, contact, m, by);
     assert_int_equal(answer.kind, STORE_REFUSED);
     assert_int_equal(answer.refusal, refusal);
     assert_int_equal(answer.number, number);
@@ -81,13 +113,22 @@ static void assert_join_refused(struct store *store, struct store_message m, enu
     store_leave(guest, false);
 }
 
+static void assert_join_refused(struct store *store, struct store_message m, enum store_refusal refusal, int number)
+{
+    assert_refused_by(store, token, m, refusal, number);
+}
+
+static void assert_token_refused(struct store *store, struct store_message m)
+{
+    assert_refused_by(store, wrong_token, m, STORE_WRONG_TOKEN, 0);
+}
+
 static void test_who_may_not_join_is_told_why(void **state)
 {
     (void)state;
     struct store *store = store_new(3, 2);
-    struct store_message m = joining(1, 3, 0);
-    m.token[15] ^= 1;
-    assert_join_refused(store, m, STORE_WRONG_TOKEN, 0);
+    assert_token_refused(store, joining(1, 3, 0));
+    assert_token_refused(store, joining(5, 4, 1)); // and is told nothing else
     assert_join_refused(store, joining(1, 4, 0), STORE_OTHER_RANKS, 3);
     assert_join_refused(store, joining(4, 3, 1), STORE_OTHER_NODES, 2);
     assert_join_refused(store, joining(5, 3, 2), STORE_NO_SUCH_MEMBER, 0);
@@ -104,17 +145,16 @@ static void test_who_was_refused_is_told_to_the_first_node(void **state)
     (void)state;
     struct store *store = store_new(2, 2);
     struct store_guest *rank = join(store, 0, 2, 0), *first = join(store, 2, 2, 2), *second = join(store, 3, 2, 2);
-    struct store_message m = joining(1, 2, 0);
+    const struct store_message m = joining(1, 2, 0);
     const unsigned char *at;
-    m.token[15] ^= 1;
     for (int i = 0; i < 100; i++)
-        assert_join_refused(store, m, STORE_WRONG_TOKEN, 0);
+        assert_token_refused(store, m);
     const struct store_message heard = answer_to(first);
     assert_int_equal(heard.kind, STORE_TURNED_AWAY);
     assert_int_equal(heard.refusal, STORE_WRONG_TOKEN);
     assert_int_equal(heard.number, 99);
     assert_string_equal(heard.address, "192.0.2.7");
-    assert_join_refused(store, m, STORE_WRONG_TOKEN, 0);
+    assert_token_refused(store, m);
     assert_int_equal(store_output(first, &at), 0); // not yet
     assert_int_equal(store_output(second, &at), 0);
     assert_int_equal(store_output(rank, &at), 0);
@@ -135,17 +175,90 @@ static void test_refusals_are_told_ever_more_rarely(void **state)
     assert_in_range(said, 3, 9);
 }
 
-static void test_strangers_may_say_nothing_but_the_token(void **state)
+// Neither before the challenge, nor instead of the answer to it.
+static void test_strangers_may_say_nothing_but_hello_and_who_they_are(void **state)
 {
     (void)state;
+    struct store_contact contact;
     struct store *store = store_new(2, 1);
-    for (enum store_kind kind = STORE_WELCOME; kind < STORE_KINDS; kind++) {
+    for (enum store_kind kind = STORE_CHALLENGE; kind < STORE_KINDS; kind++) {
         struct store_guest *guest = store_enter(store, "192.0.2.7");
         const struct store_message m = any(kind);
         assert_int_equal(say(guest, &m), CLAB_EPARSE);
         store_leave(guest, false);
     }
+    for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
+        struct store_guest *guest = greeted(store, &contact);
+        const struct store_message m = any(kind);
+        if (kind != STORE_JOIN)
+            assert_int_equal(say(guest, &m), CLAB_EPARSE);
+        store_leave(guest, false);
+    }
     store_destroy(store);
+}
+
+// A proof is of this connection, this job, and of all that is said with it.
+static void test_a_proof_is_good_for_one_connection_and_one_message(void **state)
+{
+    (void)state;
+    needs_sodium();
+    struct store *store = store_new(2, 1), *other = store_new(2, 1);
+    struct store_contact first, second, third;
+    struct store_message join = joining(1, 2, 1);
+    unsigned char proof[STORE_PROOF_BYTES];
+    store_leave(greeted(store, &first), false);
+    store_leave(greeted(store, &second), false);
+    store_leave(greeted(other, &third), false);
+    assert_memory_equal(first.job, second.job, sizeof first.job);
+    assert_memory_not_equal(first.job, third.job, sizeof first.job);
+    assert_memory_not_equal(first.of_store, second.of_store, sizeof first.of_store);
+    store_prove(token, &first, &join, NULL, join.proof);
+    assert_true(store_is_proved(token, &first, &join, NULL));
+    for (size_t i = 0; i < sizeof first; i++) {
+        struct store_contact changed = first;
+        ((unsigned char *)&changed)[i] ^= 1;
+        assert_false(store_is_proved(token, &changed, &join, NULL));
+    }
+    for (size_t i = 0; i < sizeof join.proof; i++) {
+        struct store_message changed = join;
+        changed.proof[i] ^= 0x80;
+        assert_false(store_is_proved(token, &first, &changed, NULL));
+    }
+    assert_false(store_is_proved(wrong_token, &first, &join, NULL));
+    join.member = 0;
+    assert_false(store_is_proved(token, &first, &join, NULL));
+    join.member = 1, join.nranks++;
+    assert_false(store_is_proved(token, &first, &join, NULL));
+    join.nranks--, join.nnodes++;
+    assert_false(store_is_proved(token, &first, &join, NULL));
+    join.nnodes--;
+    struct store_message welcome = {.kind = STORE_WELCOME};
+    memcpy(welcome.proof, join.proof, sizeof proof); // sent back
+    assert_false(store_is_proved(token, &first, &join, &welcome));
+    store_prove(token, &first, &join, &welcome, welcome.proof);
+    assert_true(store_is_proved(token, &first, &join, &welcome));
+    struct store_message refused = {.kind = STORE_REFUSED, .refusal = STORE_TAKEN};
+    memcpy(refused.proof, welcome.proof, sizeof proof);
+    assert_false(store_is_proved(token, &first, &join, &refused));
+    store_destroy(store), store_destroy(other);
+}
+
+// What others have said of HMAC-SHA-512-256 by this key: python3's hmac, over the bytes of store_proof.h.
+static void test_a_proof_is_the_hmac_of_what_is_said(void **state)
+{
+    (void)state;
+    needs_sodium();
+    static const unsigned char expected[] = {0xc2, 0x87, 0x4b, 0x25, 0x4e, 0xe8, 0x99, 0xc0, 0x70, 0x7f, 0x8d,
+                                             0xc4, 0xb3, 0x68, 0x8b, 0xaf, 0x4a, 0xfc, 0x69, 0x32, 0x2e, 0xc9,
+                                             0x79, 0x12, 0x50, 0x57, 0x5b, 0xa6, 0xa1, 0xc6, 0xbf, 0x6d};
+    struct store_contact contact;
+    const struct store_message join = joining(1, 3, 2);
+    unsigned char proof[STORE_PROOF_BYTES];
+    memset(contact.job, 'j', sizeof contact.job);
+    memset(contact.of_member, 'm', sizeof contact.of_member);
+    memset(contact.of_store, 's', sizeof contact.of_store);
+    store_prove(token, &contact, &join, NULL, proof);
+    assert_memory_equal(proof, expected, sizeof proof);
 }
 
 static void test_another_version_is_named(void **state)
@@ -408,7 +521,9 @@ int main(void)
         cmocka_unit_test(test_who_may_not_join_is_told_why),
         cmocka_unit_test(test_who_was_refused_is_told_to_the_first_node),
         cmocka_unit_test(test_refusals_are_told_ever_more_rarely),
-        cmocka_unit_test(test_strangers_may_say_nothing_but_the_token),
+        cmocka_unit_test(test_strangers_may_say_nothing_but_hello_and_who_they_are),
+        cmocka_unit_test(test_a_proof_is_good_for_one_connection_and_one_message),
+        cmocka_unit_test(test_a_proof_is_the_hmac_of_what_is_said),
         cmocka_unit_test(test_another_version_is_named),
         cmocka_unit_test(test_all_hear_in_one_order_who_is_gone_and_what_is_told),
         cmocka_unit_test(test_who_joins_late_is_welcome_before_it_hears_of_others),

@@ -10,7 +10,9 @@ static void assert_same(const struct store_message *a, const struct store_messag
     assert_memory_equal(x.tail, y.tail, x.tail_bytes);
     x.tail = y.tail = NULL;
     assert_int_equal(x.kind, y.kind);
-    assert_memory_equal(x.token, y.token, sizeof x.token);
+    assert_memory_equal(x.nonce, y.nonce, sizeof x.nonce);
+    assert_memory_equal(x.job, y.job, sizeof x.job);
+    assert_memory_equal(x.proof, y.proof, sizeof x.proof);
     assert_true(x.nranks == y.nranks && x.nnodes == y.nnodes && x.member == y.member && x.node == y.node);
     assert_true(x.status == y.status && x.refusal == y.refusal && x.number == y.number && x.key == y.key);
     assert_string_equal(x.address, y.address);
@@ -24,7 +26,7 @@ static void test_messages_come_back_as_they_were(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++)
-        for (enum store_kind kind = STORE_JOIN; kind < STORE_KINDS; kind++) {
+        for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
             const struct store_message said = any(kind);
             struct store_message heard;
             size_t size;
@@ -38,7 +40,7 @@ static void test_messages_come_back_as_they_were(void **state)
 static void test_a_part_of_a_message_says_how_long_it_will_be(void **state)
 {
     (void)state;
-    for (enum store_kind kind = STORE_JOIN; kind < STORE_KINDS; kind++) {
+    for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
         const struct store_message said = any(kind);
         const size_t n = write_whole(&said), step = n < 500 ? 1 : n / 400;
         for (size_t part = 0; part < n; part += step) {
@@ -57,7 +59,7 @@ static void test_a_part_of_a_message_says_how_long_it_will_be(void **state)
 static void test_bytes_lie_as_they_are_described(void **state)
 {
     (void)state;
-    static const unsigned char expected[] = {'C', 'L', 2, STORE_WITHDRAW, 12, 0, 0, 0, 8, 7, 6, 5, 4,
+    static const unsigned char expected[] = {'C', 'L', 3, STORE_WITHDRAW, 12, 0, 0, 0, 8, 7, 6, 5, 4,
                                              3,   2,   1, CLAB_ETIMEOUT,  0,  0, 0};
     const struct store_message m = {.kind = STORE_WITHDRAW, .key = UINT64_C(0x0102030405060708), .err = CLAB_ETIMEOUT};
     assert_int_equal(store_message_write(&m, bytes), sizeof expected);
@@ -103,14 +105,14 @@ static void test_garbage_is_read_without_harm(void **state)
 {
     (void)state;
     for (int i = 0; i < 100000; i++) {
-        struct store_message m = any((enum store_kind)(STORE_JOIN + chance(STORE_KINDS - 1))), heard;
+        struct store_message m = any((enum store_kind)(STORE_HELLO + chance(STORE_KINDS - 1))), heard;
         m.tail_bytes = m.tail_bytes < 300 ? m.tail_bytes : 300;
         const size_t n = write_whole(&m);
         for (uint32_t changes = chance(6); changes > 0; changes--)
             bytes[chance(STORE_FIXED_BYTES)] = (unsigned char)chance(256);
         size_t size = 0;
         if (store_message_read(bytes, n, &heard, &size) == CLAB_OK && size <= n) {
-            assert_true(heard.kind >= STORE_JOIN && heard.kind < STORE_KINDS);
+            assert_true(heard.kind >= STORE_HELLO && heard.kind < STORE_KINDS);
             assert_true(heard.tail >= bytes && heard.tail + heard.tail_bytes == bytes + size);
             assert_true(heard.n <= STORE_MEMBERS && heard.bytes <= STORE_BLOB_BYTES);
         }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "job/host.h"
 #include "job/store_client.h"
+#include "job/store_proof.h"
 #include "job/store_socket.h"
 
 struct visitor {
@@ -93,8 +94,7 @@ static int read_place(const char *text, struct store_ticket *ticket)
     if (sscanf(text, "%32s %d %255s", token, &ticket->port, ticket->host) == 3 &&
         launcher_unhex(token, ticket->job.token, CLAB_TOKEN_BYTES) == CLAB_OK)
         return CLAB_OK;
-    clab_error("the launcher hands on '%s', which is not where the job's store is: is rank 0 of the same version?",
-               text);
+    clab_error("the launcher hands on what does not say where the job's store is: is rank 0 of the same version?");
     return CLAB_EPARSE;
 }
 
@@ -127,6 +127,7 @@ static int reach_store(const struct clab_launched *launched, double timeout, str
     struct store_ticket ticket = {
         .port = launched->port, .job.nranks = launched->nranks, .member = launched->rank, .timeout = timeout};
     int lifeline = -1;
+    CLAB_TRY(store_proof_ready()); // all ranks find out, before any waits for another
     memcpy(ticket.job.token, launched->token, CLAB_TOKEN_BYTES);
     strcpy(ticket.host, launched->host);
     int err = find_store(launched, &ticket, &lifeline);

@@ -44,7 +44,7 @@ struct clab_launched {
     char host[CLAB_HOST_BYTES]; // "": not known; rank 0 opens it anywhere and tells the others (clab_launcher_share)
     int port;
     bool is_running;                       // the launcher has opened it already
-    unsigned char token[CLAB_TOKEN_BYTES]; // where `host` is known: what joiners present
+    unsigned char token[CLAB_TOKEN_BYTES]; // where `host` is known: what joiners prove to know
     enum clab_share share;
 };
 
@@ -57,13 +57,10 @@ int clab_launcher_find(struct clab_launched *launched_p);
 //   errors: CLAB_EUNSUPPORTED (this launcher has none, logged with the remedy), CLAB_ETIMEOUT, CLAB_ESYS
 int clab_launcher_share(const struct clab_launched *launched, double timeout, char text[CLAB_SHARED_BYTES]);
 
-// The secret that joiners of a job without a key-value store present: CLAB_TOKEN (32 hexadecimal digits), else the
+// The secret that joiners of a job without a key-value store prove to know: CLAB_TOKEN (32 hexadecimal digits), else the
 // user's own, which is made at first use with mode 0600 (commlab/token in XDG_CONFIG_HOME or ~/.config).
 //   errors: CLAB_EPARSE, CLAB_ESYS, with one line
 int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES]);
-
-// Whether what a joiner presents is the token, in a time that does not depend on where they differ.
-bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char shown[CLAB_TOKEN_BYTES]);
 
 // ---- between the files; pure functions, which tests and fuzzers call, too --------------------------------------
 

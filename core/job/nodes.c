@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "job/store_proof.h"
 #include "job/store_socket.h"
 
 #define MEETING      UINT64_C(0x6e6f646573206172) // the key of their meeting
@@ -98,6 +99,7 @@ static int agree(struct nodes *nodes, const char *backend)
 static int join(const struct clab_launch *launch, const char *backend, struct nodes *nodes)
 {
     struct store_ticket *ticket = &nodes->ticket;
+    CLAB_TRY(store_proof_ready());
     CLAB_TRY(clab_timeout_read(&ticket->timeout));
     CLAB_TRY(clab_launcher_token(ticket->job.token));
     ticket->job.nranks = launch->nranks;

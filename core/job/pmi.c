@@ -225,7 +225,7 @@ static int get(const char *key, double deadline, char text_p[CLAB_SHARED_BYTES])
     const size_t bytes = strlen(value) / 2;
     char text[CLAB_SHARED_BYTES];
     if (bytes >= sizeof text || launcher_unhex(value, text, bytes) != CLAB_OK)
-        return complain(CLAB_OK, "what rank 0 has put", value);
+        return complain(CLAB_OK, "what rank 0 has put", "other text"); // it may hold the token
     memcpy(text_p, text, bytes);
     text_p[bytes] = '\0';
     return CLAB_OK;

@@ -8,73 +8,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "job/store_meeting.h"
-#include "job/store_refusals.h"
-#include "job/store_verdict.h"
-
-enum { BATCH_BYTES = 1024 }; // of notices that are sent together
-
-struct answer {
-    unsigned char head[STORE_FIXED_BYTES];
-    size_t bytes; // 0: there is none
-    struct store_block *block;
-};
-
-struct store_guest {
-    struct store *store;
-    char address[STORE_ADDRESS_BYTES];
-    int member; // -1: a stranger
-    bool over;
-    unsigned char *in, first[STORE_FIXED_BYTES]; // what it has begun to say; a member has room for more
-    size_t in_bytes;
-
-    unsigned char out[BATCH_BYTES]; // what is being sent to it, and behind that
-    struct store_block *block;      // this
-    size_t out_bytes, sent;
-    struct answer answer; // what is next
-    uint64_t heard;       // notices
-    bool is_welcome;      // it has been told that it has joined: what else there is comes after that
-    bool heard_end;
-    bool beats; // it is to be sent STORE_BEAT
-};
-
-struct member {
-    struct store_guest *guest; // NULL: not connected
-    enum clab_presence presence;
-    bool done; // a node's ranks have ended
-};
-
-struct line {
-    bool gone; // found by the store itself
-    struct clab_notice notice;
-};
-
-struct store {
-    struct store_job job;
-    struct store_meetings *meetings;
-    struct line notices[STORE_NOTICES];
-    uint64_t told; // notices, ever
-    struct store_verdict verdict;
-    struct store_refusals refusals;
-    double patient_until; // node 0 is told then who has not joined
-    bool has_told_awaited;
-    struct member members[]; // (nranks + nnodes)
-};
-
-static int nmembers(const struct store *store)
-{
-    return store->job.nranks + store->job.nnodes;
-}
-
-static bool is_rank(const struct store *store, int member)
-{
-    return member < store->job.nranks;
-}
+#include "job/store_guest.h"
 
 // ---- what is to be sent --------------------------------------------------------------------------------------
 
-// A later answer takes the place of one that nobody waits for any more.
-static void queue(struct store_guest *guest, const struct store_message *message, struct store_block *block)
+void store_answer(struct store_guest *guest, const struct store_message *message, struct store_block *block)
 {
     store_block_release(guest->answer.block);
     guest->answer.bytes = store_message_write(message, guest->answer.head);
@@ -87,7 +25,7 @@ static void answer_member(void *of, int member, const struct store_message *answ
 {
     const struct store *store = of;
     if (store->members[member].guest)
-        queue(store->members[member].guest, answer, block);
+        store_answer(store->members[member].guest, answer, block);
 }
 
 static void add(struct store_guest *guest, const struct store_message *message)
@@ -97,7 +35,7 @@ static void add(struct store_guest *guest, const struct store_message *message)
 
 static bool has_room(const struct store_guest *guest)
 {
-    return guest->out_bytes + STORE_FIXED_BYTES <= BATCH_BYTES;
+    return guest->out_bytes + STORE_FIXED_BYTES <= STORE_BATCH_BYTES;
 }
 
 // The oldest notice that it has not heard has been overwritten.
@@ -110,7 +48,7 @@ static void add_notices(struct store_guest *guest)
 {
     const struct store *store = guest->store;
     for (; guest->heard < store->told && has_room(guest); guest->heard++) {
-        const struct line *line = &store->notices[guest->heard % STORE_NOTICES];
+        const struct store_told *line = &store->notices[guest->heard % STORE_NOTICES];
         add(guest, &(struct store_message){.kind = line->gone ? STORE_GONE : STORE_NOTICE, .notice = line->notice});
     }
 }
@@ -118,7 +56,7 @@ static void add_notices(struct store_guest *guest)
 static void add_end(struct store_guest *guest)
 {
     const struct store *store = guest->store;
-    if (!store->verdict.is_given || guest->heard_end || is_rank(store, guest->member) || !has_room(guest))
+    if (!store->verdict.is_given || guest->heard_end || store_is_rank(store, guest->member) || !has_room(guest))
         return;
     add(guest, &store->verdict.end);
     guest->heard_end = true;
@@ -139,7 +77,7 @@ static void add_refusals(struct store_guest *guest)
 static void add_awaited(struct store_guest *guest)
 {
     struct store *store = guest->store;
-    const struct member *nodes = store->members + store->job.nranks;
+    const struct store_member *nodes = store->members + store->job.nranks;
     struct store_message awaited = {.kind = STORE_AWAITED};
     if (guest->member != store->job.nranks || store->has_told_awaited || clab_now() < store->patient_until ||
         !has_room(guest))
@@ -160,7 +98,7 @@ static void add_awaited(struct store_guest *guest)
 // Notices come first, so that who is answered that a peer is gone has heard of it.
 static void compose(struct store_guest *guest)
 {
-    struct answer *answer = &guest->answer;
+    struct store_answer *answer = &guest->answer;
     guest->out_bytes = guest->sent = 0;
     if (has_missed(guest))
         return; // it is cut off, and what is left would be out of order
@@ -175,7 +113,7 @@ static void compose(struct store_guest *guest)
         guest->out_bytes += answer->bytes;
         guest->block = answer->block;
         guest->is_welcome = guest->member >= 0;
-        *answer = (struct answer){0};
+        *answer = (struct store_answer){0};
     }
     if (guest->beats && guest->out_bytes == 0)
         add(guest, &(struct store_message){.kind = STORE_BEAT});
@@ -213,8 +151,8 @@ void store_beat(struct store_guest *guest)
 
 static void tell(struct store *store, bool gone, const struct clab_notice *notice)
 {
-    store->notices[store->told++ % STORE_NOTICES] = (struct line){gone, *notice};
-    for (int i = 0; i < nmembers(store); i++) {
+    store->notices[store->told++ % STORE_NOTICES] = (struct store_told){gone, *notice};
+    for (int i = 0; i < store_members(store); i++) {
         struct store_guest *guest = store->members[i].guest;
         if (guest && store->told - guest->heard >= STORE_NOTICES)
             guest->over = true; // it has not listened for long
@@ -226,14 +164,14 @@ static void lose_node(struct store *store, int node);
 // A rank, or a node, has LEFT or is LOST.
 static void lose(struct store *store, int member, enum clab_presence how)
 {
-    struct member *m = &store->members[member];
+    struct store_member *m = &store->members[member];
     if (m->presence >= how)
         return;
     m->presence = how;
     store_meetings_lose(store->meetings, member);
     if (how == CLAB_LOST && m->guest)
         m->guest->over = true;
-    if (is_rank(store, member))
+    if (store_is_rank(store, member))
         tell(store, true,
              &(struct clab_notice){.kind = how == CLAB_LOST ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT,
                                    .teller = member,
@@ -264,56 +202,10 @@ static int node_of(const struct store *store, int rank)
 
 // ---- what members say ----------------------------------------------------------------------------------------
 
-// Whether who says this may join. If not, *refusal_p and *number_p of the message that says why.
-static bool may_join(const struct store *store, const struct store_message *m, uint32_t *refusal_p, uint32_t *number_p)
-{
-    *number_p = 0;
-    if (!clab_launcher_token_is(store->job.token, m->token))
-        *refusal_p = STORE_WRONG_TOKEN;
-    else if (m->nranks != (uint32_t)store->job.nranks)
-        *refusal_p = STORE_OTHER_RANKS, *number_p = (uint32_t)store->job.nranks;
-    else if (!is_rank(store, m->member) && m->nnodes != (uint32_t)store->job.nnodes)
-        *refusal_p = STORE_OTHER_NODES, *number_p = (uint32_t)store->job.nnodes;
-    else if (m->member >= nmembers(store))
-        *refusal_p = STORE_NO_SUCH_MEMBER;
-    else if (store->members[m->member].presence != CLAB_EXPECTED)
-        *refusal_p = STORE_TAKEN;
-    else
-        return true;
-    return false;
-}
-
-static void refuse(struct store_guest *guest, uint32_t refusal, uint32_t number)
-{
-    queue(guest, &(struct store_message){.kind = STORE_REFUSED, .refusal = refusal, .number = number}, NULL);
-    store_refusals_add(&guest->store->refusals, (enum store_refusal)refusal, guest->address);
-    guest->over = true;
-}
-
-static int join(struct store_guest *guest, const struct store_message *message)
-{
-    struct store *store = guest->store;
-    uint32_t refusal, number;
-    if (!may_join(store, message, &refusal, &number)) {
-        refuse(guest, refusal, number);
-        return CLAB_OK;
-    }
-    unsigned char *room = malloc(STORE_POST_BYTES);
-    if (!room)
-        return CLAB_ENOMEM;
-    guest->in = room; // what it has said is in guest->first, and has been heard
-    guest->member = message->member;
-    guest->heard = store->told > STORE_NOTICES / 2 ? store->told - STORE_NOTICES / 2 : 0;
-    store->members[guest->member].guest = guest;
-    store->members[guest->member].presence = CLAB_PRESENT;
-    queue(guest, &(struct store_message){.kind = STORE_WELCOME}, NULL);
-    return CLAB_OK;
-}
-
 // A node says that the process of one of its ranks has ended. One that never joined can not be waited for, either.
 static int note_end(struct store *store, int node, int rank, int status)
 {
-    if (!is_rank(store, rank) || node_of(store, rank) != node)
+    if (!store_is_rank(store, rank) || node_of(store, rank) != node)
         return CLAB_EPARSE;
     const bool silent = store->members[rank].presence == CLAB_PRESENT; // it did not say farewell
     lose(store, rank, status || silent ? CLAB_LOST : CLAB_LEFT);
@@ -324,7 +216,7 @@ static int note_end(struct store *store, int node, int rank, int status)
 static void note_done(struct store *store, int member)
 {
     store->members[member].done = true;
-    for (int i = store->job.nranks; i < nmembers(store); i++)
+    for (int i = store->job.nranks; i < store_members(store); i++)
         if (!store->members[i].done)
             return;
     store_verdict_give(&store->verdict, -1, -1, 0);
@@ -357,13 +249,8 @@ static int hear_member(struct store_guest *guest, const struct store_message *me
         lose(store, guest->member, CLAB_LEFT);
         guest->over = true;
         return CLAB_OK;
-    default: return is_rank(store, guest->member) ? CLAB_EPARSE : hear_node(store, guest->member, message);
+    default: return store_is_rank(store, guest->member) ? CLAB_EPARSE : hear_node(store, guest->member, message);
     }
-}
-
-static int hear_stranger(struct store_guest *guest, const struct store_message *message)
-{
-    return message->kind == STORE_JOIN ? join(guest, message) : CLAB_EPARSE;
 }
 
 // ---- guests --------------------------------------------------------------------------------------------------
@@ -373,15 +260,13 @@ static int hear_next(struct store_guest *guest, const unsigned char *in, size_t 
 {
     struct store_message message;
     const int err = store_message_read(in, n, &message, bytes_p);
-    if (err == CLAB_EUNSUPPORTED && guest->member < 0) {
-        refuse(guest, STORE_OTHER_VERSION, STORE_VERSION);
-        return CLAB_OK;
-    }
+    if (err == CLAB_EUNSUPPORTED && guest->member < 0)
+        return store_refuse_version(guest);
     if (err != CLAB_OK || *bytes_p > (guest->member < 0 ? sizeof guest->first : STORE_POST_BYTES))
         return CLAB_EPARSE;
     if (*bytes_p > n)
         return CLAB_OK;
-    return guest->member < 0 ? hear_stranger(guest, &message) : hear_member(guest, &message);
+    return guest->member < 0 ? store_hear_stranger(guest, &message) : hear_member(guest, &message);
 }
 
 // Messages are collected until they are whole.
@@ -422,11 +307,11 @@ void store_leave(struct store_guest *guest, bool unreachable)
     struct store *store = guest->store;
     if (guest->member >= 0) {
         store->members[guest->member].guest = NULL;
-        if (store->members[guest->member].presence == CLAB_PRESENT && is_rank(store, guest->member))
+        if (store->members[guest->member].presence == CLAB_PRESENT && store_is_rank(store, guest->member))
             store_verdict_await(&store->verdict, guest->member);
         if (store->members[guest->member].presence == CLAB_PRESENT)
             lose(store, guest->member, CLAB_LOST);
-        if (unreachable && store->job.nnodes > 0 && is_rank(store, guest->member)) // so is its node
+        if (unreachable && store->job.nnodes > 0 && store_is_rank(store, guest->member)) // so is its node
             lose(store, store->job.nranks + node_of(store, guest->member), CLAB_LOST);
     }
     store_block_release(guest->block);
@@ -443,7 +328,7 @@ bool store_has_joined(const struct store_guest *guest)
 
 bool store_is_launcher(const struct store_guest *guest)
 {
-    return guest->member >= 0 && !is_rank(guest->store, guest->member);
+    return guest->member >= 0 && !store_is_rank(guest->store, guest->member);
 }
 
 bool store_is_over(const struct store_guest *guest)
@@ -483,6 +368,7 @@ struct store *store_create(const struct store_job *job)
     if (!store)
         return NULL;
     store->job = *job;
+    store_draw(store->id);
     store->patient_until = clab_now() + STORE_PATIENCE;
     store_verdict_init(&store->verdict);
     store->meetings = store_meetings_create(job->nranks, (int)members, answer_member, store);

@@ -5,12 +5,14 @@
 //   store_message  what is said on a connection          store_client   a member's end of it
 //   store_meeting  exchanges among members               store_server   sockets and poll(2); store_start: the process
 //   store_socket   addresses, and TCP's options          store_pulse    whether a host still answers
+//   store_proof    that both know the token
 //   store_refusals who was refused, for node 0's log      store_verdict  whose failure ends a job of several nodes
+//   store_door     strangers, and who of them becomes a member
 //   store          guests, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
 //
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
-// - A guest is a connection. It is a stranger until it has shown the token in a message of STORE_JOIN, and may say
-//   nothing else before that; a member joins once.
+// - A guest is a connection. It is a stranger until it has proved in a message of STORE_JOIN that it knows the token,
+//   and may say nothing but STORE_HELLO before that; a member joins once.
 // - A member that says farewell has LEFT; one whose connection ends without that is LOST. All members hear of both, and
 //   of what members tell, in one order. Who falls behind by STORE_NOTICES is cut off, so that memory is bounded.
 // - With nodes: the first rank that fails, or launcher that is lost, ends the job; else it ends when all are done.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What store_client.c and store_join.c share.
+// What store_client.c and store_join.c share, with each other and with who tests them.
 #pragma once
 
 #include "job/store_client.h"
@@ -22,3 +22,8 @@ struct store_client {
     struct store_end end;
     enum clab_presence presence[]; // (nranks)
 };
+
+// Prove to each other, on a connection that was just made, that both know the token (store_proof.h), and be welcome.
+//   errors: CLAB_EINVAL (refused, or not the job's store), logged; not logged: CLAB_ENOENT (no answer until `deadline`)
+//           and those of store_line_read
+int store_introduce(struct store_line *line, const struct store_ticket *ticket, double deadline);

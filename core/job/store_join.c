@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a member gets to the store: connect, show the token, be welcome or be told why not (store_client.h).
+// How a member gets to the store: connect, prove to each other that the token is known, be welcome or be told why not (store_client.h).
 //
 // - Members start in any order, so a store that is not there yet is tried again until the timeout; so is one that hangs
 //   up before it has answered, as the store of the job before ours does, or one in a crowd of strangers.
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "job/store_inside.h"
+#include "job/store_proof.h"
 #include "job/store_socket.h"
 
 #define FIRST_NAP 0.01 // seconds between two attempts, at first
@@ -49,22 +50,56 @@ static int refused(const struct store_ticket *t, const struct store_message *ans
     return CLAB_EINVAL;
 }
 
-// errors: CLAB_EINVAL, logged; else, as of store_line_read, CLAB_ENOENT: no answer in time
-static int show_token(struct store_line *line, const struct store_ticket *t, double deadline)
+static int unmasked(const struct store_ticket *t)
 {
-    struct store_message join = {
-        .kind = STORE_JOIN, .member = t->member, .nranks = (uint32_t)t->job.nranks, .nnodes = (uint32_t)t->job.nnodes};
-    struct store_message answer;
-    memcpy(join.token, t->job.token, sizeof join.token);
-    int err = store_line_say(line, &join);
-    while (err == CLAB_OK && (err = store_line_read(line, &answer)) == CLAB_ENOENT && clab_now() < deadline) {
+    clab_error("what answers at %s:%d is not the job's store: it does not know the token. Choose another port, and see "
+               "who listens at that one: ss -tlnp",
+               t->host, t->port);
+    return CLAB_EINVAL;
+}
+
+// Say one thing, and hear the next.  errors: as of store_line_read; CLAB_ENOENT: no answer in time
+static int ask(struct store_line *line, const struct store_message *question, double deadline,
+               struct store_message *answer_p)
+{
+    int err = store_line_say(line, question);
+    while (err == CLAB_OK && (err = store_line_read(line, answer_p)) == CLAB_ENOENT && clab_now() < deadline) {
         store_line_await(line, deadline);
         store_line_flush(line);
         err = CLAB_OK;
     }
-    if (err == CLAB_OK && answer.kind == STORE_REFUSED)
+    return err;
+}
+
+static int greet(struct store_line *line, double deadline, struct store_contact *contact_p)
+{
+    struct store_message hello = {.kind = STORE_HELLO}, challenge;
+    store_draw(hello.nonce);
+    CLAB_TRY(ask(line, &hello, deadline, &challenge));
+    if (challenge.kind != STORE_CHALLENGE)
+        return CLAB_EPARSE;
+    *contact_p = store_contact_of(&hello, &challenge);
+    return CLAB_OK;
+}
+
+// Who does not know the token can refuse ours, since that of another job does so, but nothing else.
+int store_introduce(struct store_line *line, const struct store_ticket *t, double deadline)
+{
+    struct store_contact contact;
+    struct store_message answer, join = {.kind = STORE_JOIN,
+                                         .member = t->member,
+                                         .nranks = (uint32_t)t->job.nranks,
+                                         .nnodes = (uint32_t)t->job.nnodes};
+    CLAB_TRY(greet(line, deadline, &contact));
+    store_prove(t->job.token, &contact, &join, NULL, join.proof);
+    CLAB_TRY(ask(line, &join, deadline, &answer));
+    if (answer.kind != STORE_WELCOME && answer.kind != STORE_REFUSED)
+        return CLAB_EPARSE;
+    if (answer.kind == STORE_REFUSED && answer.refusal == STORE_WRONG_TOKEN)
         return refused(t, &answer);
-    return err == CLAB_OK && answer.kind != STORE_WELCOME ? CLAB_EPARSE : err;
+    if (!store_is_proved(t->job.token, &contact, &join, &answer))
+        return unmasked(t);
+    return answer.kind == STORE_REFUSED ? refused(t, &answer) : CLAB_OK;
 }
 
 static int unreached(const struct store_ticket *t, int why)
@@ -97,7 +132,7 @@ static int attempt(const struct store_ticket *t, double until, double deadline, 
     int err = store_connect(t->host, t->port, until - clab_now(), &line.fd);
     if (err != CLAB_OK)
         return err == CLAB_ESYS ? err : unknown(t, err);
-    err = show_token(&line, t, deadline);
+    err = store_introduce(&line, t, deadline);
     if (err == CLAB_OK) {
         *line_p = line;
         return CLAB_OK;

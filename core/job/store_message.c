@@ -73,10 +73,13 @@ static void notice(struct cursor *c, struct clab_notice *n)
 static void fields(struct cursor *c, struct store_message *m)
 {
     switch (m->kind) {
+    case STORE_HELLO: raw(c, m->nonce, sizeof m->nonce); break;
+    case STORE_CHALLENGE: raw(c, m->nonce, sizeof m->nonce), raw(c, m->job, sizeof m->job); break;
     case STORE_JOIN:
-        raw(c, m->token, sizeof m->token), i32(c, &m->member), u32(c, &m->nranks), u32(c, &m->nnodes);
+        raw(c, m->proof, sizeof m->proof), i32(c, &m->member), u32(c, &m->nranks), u32(c, &m->nnodes);
         break;
-    case STORE_REFUSED: u32(c, &m->refusal), u32(c, &m->number); break;
+    case STORE_WELCOME: raw(c, m->proof, sizeof m->proof); break;
+    case STORE_REFUSED: u32(c, &m->refusal), u32(c, &m->number), raw(c, m->proof, sizeof m->proof); break;
     case STORE_TURNED_AWAY:
         u32(c, &m->refusal), u32(c, &m->number), raw(c, (unsigned char *)m->address, sizeof m->address);
         break;
@@ -137,7 +140,7 @@ static int read_header(const unsigned char *bytes, enum store_kind *kind_p, size
         return CLAB_EUNSUPPORTED;
     const enum store_kind kind = (enum store_kind)bytes[AT_KIND];
     const size_t length = STORE_HEADER_BYTES + (size_t)store_u32_read(bytes + AT_LENGTH);
-    if (kind < STORE_JOIN || kind >= STORE_KINDS || length < fixed_bytes(kind) || length > longest(kind))
+    if (kind < STORE_HELLO || kind >= STORE_KINDS || length < fixed_bytes(kind) || length > longest(kind))
         return CLAB_EPARSE;
     *kind_p = kind;
     *bytes_p = length;

@@ -15,11 +15,13 @@
 #include "job/launcher.h"
 
 enum store_kind {
-    STORE_JOIN = 1, // member to store, the first: token, member, nranks, nnodes
-    STORE_WELCOME,  // store to member: joined
-    STORE_REFUSED,  // store to member, the last: refusal, number
-    STORE_POST,     // member: key, whole, bytes, n; tail: (n) members as u32, then the bytes. n = 0: all ranks
-    STORE_WITHDRAW, // member: key, err. Has waited too long, or has heard that it is in vain
+    STORE_HELLO = 1, // member to store, the first: nonce
+    STORE_CHALLENGE, // store to member: nonce, job
+    STORE_JOIN,      // member: proof, member, nranks, nnodes
+    STORE_WELCOME,   // store to member: joined; proof
+    STORE_REFUSED,   // store to member, the last: refusal, number; proof, unless token or version differ
+    STORE_POST,      // member: key, whole, bytes, n; tail: (n) members as u32, then the bytes. n = 0: all ranks
+    STORE_WITHDRAW,  // member: key, err. Has waited too long, or has heard that it is in vain
     STORE_GATHERED, // store: key, err, says, culprit, whole, n, bytes; tail: (n, bytes), and after an error before them
                     // (n) flags: who has come; with n = 0 none
     STORE_NOTICE,   // both ways: notice
@@ -45,10 +47,12 @@ enum store_refusal {
 };
 
 enum {
-    STORE_VERSION = 2,
+    STORE_VERSION = 3,
     STORE_HEADER_BYTES = 8,
-    STORE_FIXED_BYTES = 64,             // of header and fields, at most
-    STORE_ADDRESS_BYTES = 46,           // INET6_ADDRSTRLEN
+    STORE_FIXED_BYTES = 64,   // of header and fields, at most
+    STORE_ADDRESS_BYTES = 46, // INET6_ADDRSTRLEN
+    STORE_NONCE_BYTES = 16,
+    STORE_PROOF_BYTES = 32,             // store_proof.h
     STORE_BLOB_BYTES = 4096,            // of a member in one post
     STORE_MEMBERS = 2 * CLAB_MAX_RANKS, // ranks and nodes, at most
     // What a member says, and what the store says, at most.
@@ -58,7 +62,7 @@ enum {
 
 struct store_message {
     enum store_kind kind;
-    unsigned char token[CLAB_TOKEN_BYTES];
+    unsigned char nonce[STORE_NONCE_BYTES], job[STORE_NONCE_BYTES], proof[STORE_PROOF_BYTES];
     uint32_t nranks, nnodes;
     int32_t member, node; // -1: none
     int32_t status;

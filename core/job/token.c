@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The secret that joiners of a job present where no launcher can give it one: of the job (CLAB_TOKEN), or the user's.
+// The secret that joiners of a job prove to know where no launcher can give it one: of the job (CLAB_TOKEN), or the user's.
 //
 // - The user's is a file that nobody else may read. Processes that make it at the same time end up with the same one:
 //   each writes its own beside it, and the first to give it its name wins.
@@ -120,12 +120,4 @@ int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES])
     const int err = read_token(fd, path, token);
     close(fd);
     return err;
-}
-
-bool clab_launcher_token_is(const unsigned char token[CLAB_TOKEN_BYTES], const unsigned char shown[CLAB_TOKEN_BYTES])
-{
-    volatile unsigned char difference = 0;
-    for (int i = 0; i < CLAB_TOKEN_BYTES; i++)
-        difference = (unsigned char)(difference | (token[i] ^ shown[i]));
-    return difference == 0;
 }
