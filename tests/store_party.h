@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "job/store_socket.h"
+#include "needs.h"
 
 enum { MAX_MEMBERS = 16 };
 #define PATIENCE 10.0
@@ -23,6 +24,7 @@ struct party {
 
 static inline struct party open_party(int nranks, double timeout)
 {
+    needs_sodium();
     int listener;
     struct party party = {.ticket = {.host = "127.0.0.1", .job = {.nranks = nranks, .token = "a test's token."}}};
     party.ticket.timeout = timeout;

@@ -16,7 +16,7 @@ if [ "$build" != build ]; then
 fi
 cc=${CC:-gcc}
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!NO_*} ${!WITH_*}
-libraries='jansson inih cmocka libfabric'
+libraries='jansson inih sodium cmocka libfabric'
 
 # probes VARIABLE=VALUE...: run all of them so. Their lines are left in `why`, the answers for make in mk.
 probes() {
@@ -127,7 +127,15 @@ build_bare() { why=$(make B="$bare_build" CFLAGS="${CLAB_BARE_CFLAGS:--O0}" WERR
 
 builds_with_nothing() {
     build_bare && "$bare_build/commlab" --help >/dev/null &&
-        ! ldd "$bare_build/commlab" | grep -E 'jansson|inih'
+        ! ldd "$bare_build/commlab" | grep -E 'jansson|inih|sodium'
+}
+# Each says so once, wherever it would have met the others; ranks of one node need none.
+says_what_jobs_over_several_nodes_need() {
+    subject=("$bare_build/commlab")
+    refuses 3 'run ./setup.sh, then make' run -n 2 --backend shm --nodes 2 --node-rank 0 --master 127.0.0.1:29999 -- true &&
+        refuses 3 'run ./setup.sh, then make' run -n 2 --backend shm --nodes 2 --node-rank 1 --master 127.0.0.1:29999 -- true &&
+        RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29999 XDG_CONFIG_HOME=$scratch \
+            refuses 3 'run ./setup.sh, then make' bench barrier && run 0 run -n 2 -- true
 }
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
 remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }
@@ -167,6 +175,7 @@ done
 turn_off
 check names_a_missing_compiler
 check builds_with_nothing
+check says_what_jobs_over_several_nodes_need
 check remakes_nothing_needlessly
 check remakes_what_a_header_changes
 check remakes_all_when_flags_change

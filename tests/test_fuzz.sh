@@ -46,6 +46,8 @@ for source in tests/fuzz/fuzz_*.c; do
     name=${name%.c}
     if [[ " $settings " == *" $name "* ]] && lacks inih; then
         skip 'built without inih' "stands_$name"
+    elif [[ $name == @(store|introduce) ]] && lacks sodium; then
+        skip 'built without sodium' "stands_$name"
     elif [ "$name" = msccl ] && lacks expat; then
         skip 'built without expat' "stands_$name"
     else

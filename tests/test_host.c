@@ -9,6 +9,7 @@
 
 #include "job/bootstrap.h"
 #include "job/store_socket.h"
+#include "needs.h"
 
 enum { RANKS = 4 };
 
@@ -46,6 +47,7 @@ static pid_t start_rank(int rank, int port, int (*body)(int rank))
 // All ranks run `body`, which ends each with status 0; and their store ends.
 static void run_ranks(int (*body)(int rank))
 {
+    needs_sodium();
     pid_t pids[RANKS];
     int fd, port = free_port();
     for (int rank = RANKS - 1; rank >= 0; rank--)
@@ -210,6 +212,7 @@ static int die_at_2(int rank)
 static void test_survivors_hear_of_a_killed_rank(void **state)
 {
     (void)state;
+    needs_sodium();
     pid_t pids[RANKS];
     const int port = free_port();
     for (int rank = 0; rank < RANKS; rank++)

@@ -87,6 +87,10 @@ reports_those_who_never_come() {
     [ "${statuses[*]}" = '1 0' ] && grep -q 'rank 1 of 2 did not arrive within 0.3 s' "$scratch/err.0" && leaves_nothing
 }
 
+if lacks sodium; then
+    skip 'built without sodium' all
+    exit
+fi
 check_each runs_a_lab_over_shared_memory runs_the_bench refuses_another_number_of_ranks refuses_another_token \
     names_a_port_in_use names_an_address_that_is_not_ours hears_of_a_killed_rank reports_those_who_never_come
 exit $failed

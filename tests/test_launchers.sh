@@ -242,6 +242,10 @@ check_srun() {
     [ -z "$reason" ] && check ends_with_its_slurm test -z "$(slurm_left)"
 }
 
+if lacks sodium; then
+    skip 'built without sodium' all
+    exit
+fi
 check_launcher by_hand
 check takes_the_backend_from_the_option
 check_launcher_having python3 torchrun

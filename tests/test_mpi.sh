@@ -70,6 +70,10 @@ if grep -q '^✗ mpi: ' "$build/probes.txt"; then
     skip 'built without mpi' all
     exit
 fi
+if lacks sodium; then
+    skip 'built without sodium' all
+    exit
+fi
 mpirun=$(sed -n 's/^probed_mpirun := //p' "$build/probes.mk")
 many=$("$mpirun" --version | grep -qE 'Open MPI|OpenRTE|open-mpi' && echo --oversubscribe --allow-run-as-root)
 subject=("$commlab")

@@ -17,6 +17,10 @@ if grep -q '^✗ mpi: ' "$build/probes.txt"; then
     skip 'built without mpi' all
     exit
 fi
+if lacks sodium; then
+    skip 'built without sodium' all
+    exit
+fi
 subject=("$commlab")
 for n in 1 2 3 4 5 6 7 8; do
     check conforms_with_$n conforms_with_ranks $n

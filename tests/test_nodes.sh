@@ -337,6 +337,10 @@ runs_a_lab_on_two_hosts() {
     ended 30 0 0 && says out.0 '^checksum' && lines err.0 0 && lines err.1 0
 }
 
+if lacks sodium; then
+    skip 'built without sodium' all
+    exit
+fi
 check_each divides_ranks_among_nodes tells_all_ranks_one_port_of_their_own prefixes_lines_by_rank \
     runs_a_lab_whose_ranks_meet starts_in_any_order ends_all_when_a_rank_of_node_0_fails \
     ends_all_when_a_rank_of_node_1_fails waits_for_the_slower_node tells_survivors_of_a_killed_rank \

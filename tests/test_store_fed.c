@@ -17,6 +17,7 @@ static const unsigned char token[CLAB_TOKEN_BYTES] = "0123456789abcde",
 
 static struct store *store_new(int nranks, int nnodes)
 {
+    needs_sodium();
     struct store_job job = {.nranks = nranks, .nnodes = nnodes};
     memcpy(job.token, token, sizeof job.token);
     struct store *store = store_create(&job);

@@ -132,7 +132,6 @@ static int visit(int port, const struct party *party, int member)
 static void test_a_caught_join_opens_no_door_of_the_same_job(void **state)
 {
     (void)state;
-    needs_sodium();
     static struct proxy proxy;
     struct party party = open_party(2, 0.5);
     open_proxy(&proxy, &party, true);
@@ -149,7 +148,6 @@ static void test_a_caught_join_opens_no_door_of_the_same_job(void **state)
 static void test_a_recorded_join_opens_no_door_of_the_next_job(void **state)
 {
     (void)state;
-    needs_sodium();
     static struct proxy proxy;
     struct party party = open_party(2, 10);
     open_proxy(&proxy, &party, false);
@@ -174,7 +172,6 @@ static void assert_nowhere(const struct record *record, const void *what, size_t
 static void test_the_token_is_nowhere_in_what_is_said(void **state)
 {
     (void)state;
-    needs_sodium();
     static struct proxy proxy;
     struct party party = open_party(2, 10);
     const unsigned char *token = party.ticket.job.token;
@@ -335,7 +332,6 @@ static void test_a_store_that_stalls_is_left_in_time(void **state)
 static void test_the_version_before_is_told_apart_by_both(void **state)
 {
     (void)state;
-    needs_sodium();
     static const unsigned char join[36] = {'C', 'L', 2, 1, 28};
     unsigned char answer[STORE_FIXED_BYTES];
     struct party party = open_party(2, 10);

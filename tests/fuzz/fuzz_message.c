@@ -10,7 +10,7 @@
 static void check_read(const uint8_t *data, size_t size, const struct store_message *m, size_t bytes)
 {
     unsigned char head[STORE_FIXED_BYTES];
-    must_hold(m->kind >= STORE_JOIN && m->kind < STORE_KINDS);
+    must_hold(m->kind >= STORE_HELLO && m->kind < STORE_KINDS);
     must_hold(bytes >= STORE_HEADER_BYTES && bytes <= size);
     must_hold(m->tail >= data && m->tail + m->tail_bytes == data + bytes);
     must_hold(m->n <= STORE_MEMBERS && m->bytes <= STORE_BLOB_BYTES);

@@ -2,10 +2,13 @@
 // The store, fed by several connections: members that keep to the protocol, in any order and in pieces of any length,
 // and strangers that say anything. The input is a list of events, a byte each and what they need.
 //
-// - All that the store says is messages of its own kinds: to a stranger one refusal, to a member a welcome first.
+// - All that the store says is messages of its own kinds: to a stranger one challenge and one refusal, to a member a
+//   welcome first. What it decides, it proves.
 // - Who gets all gets what all gave, of the very meeting; who has posted is answered once, and all are by the time that
 //   everybody else has left.
 // - What members tell is heard by each in the order in which it was told, without gaps; who falls behind is cut off.
+
+#include "draws.h"
 
 #include "fuzz.h"
 
@@ -25,6 +28,9 @@ struct guest {
     unsigned char *in; // what the store has said, and is no whole message yet
     size_t n, room;
     int messages;
+    bool greeted; // it has been challenged
+    struct store_message hello, join;
+    struct store_contact contact;
 };
 
 struct fuzz {
@@ -70,16 +76,26 @@ static void check_gathered(const struct fuzz *f, struct guest *g, const struct s
     }
 }
 
+static void check_proof(const struct guest *g, const struct store_message *m)
+{
+    const bool needs_none = m->kind == STORE_REFUSED && m->refusal <= STORE_OTHER_VERSION;
+    must_hold(needs_none || g->tainted || store_is_proved(token, &g->contact, &g->join, m));
+}
+
 static void check_said(const struct fuzz *f, struct guest *g, const struct store_message *m)
 {
-    const bool is_first = g->messages++ == 0;
+    const int nth = g->messages++;
     if (g->member < 0)
-        must_hold(is_first && m->kind == STORE_REFUSED && store_is_over(g->at));
+        must_hold((nth == 0 && m->kind == STORE_CHALLENGE) || (m->kind == STORE_REFUSED && store_is_over(g->at)));
     else
-        must_hold((m->kind == STORE_WELCOME) == is_first || g->tainted);
+        must_hold((m->kind == STORE_WELCOME) == (nth == 1) || g->tainted);
     switch (m->kind) {
-    case STORE_REFUSED: break;
-    case STORE_WELCOME: break;
+    case STORE_CHALLENGE:
+        g->contact = store_contact_of(&g->hello, m);
+        g->greeted = true;
+        break;
+    case STORE_REFUSED: check_proof(g, m); break;
+    case STORE_WELCOME: check_proof(g, m); break;
     case STORE_TURNED_AWAY: must_hold(g->member == (f->nnodes ? RANKS : 0) && !strcmp(m->address, "192.0.2.1")); break;
     case STORE_AWAITED: must_hold(g->member == RANKS && m->number < (uint32_t)f->nnodes && m->key); break;
     case STORE_GATHERED: check_gathered(f, g, m); break;
@@ -163,14 +179,33 @@ static bool say(struct fuzz *f, struct guest *g, const struct store_message *m, 
     return stays;
 }
 
+// Where a stranger is to be one: it has said hello, and has been challenged. False: it is gone.
+static bool greet(struct fuzz *f, struct guest *g)
+{
+    if (g->greeted || g->member >= 0 || store_is_over(g->at))
+        return true;
+    g->hello = (struct store_message){.kind = STORE_HELLO};
+    store_draw(g->hello.nonce);
+    if (!say(f, g, &g->hello, 5))
+        return false;
+    drain(f, g, SIZE_MAX, SIZE_MAX);
+    must_hold(g->greeted || g->tainted);
+    return true;
+}
+
 static void join(struct fuzz *f, struct guest *g, int member, unsigned wrong)
 {
     struct store_message m = {.kind = STORE_JOIN, .member = member, .nranks = RANKS, .nnodes = (uint32_t)f->nnodes};
-    memcpy(m.token, token, sizeof m.token);
-    m.token[wrong % CLAB_TOKEN_BYTES] ^= wrong == 255;
+    if (wrong != 253 && !greet(f, g))
+        return;
     m.nranks += wrong == 254;
-    const bool may = member < RANKS + f->nnodes && !f->joined[member] && wrong < 254 && g->member < 0;
+    store_prove(token, &g->contact, &m, NULL, m.proof);
+    m.proof[member] ^= wrong == 255;
+    const bool knows = g->greeted && wrong != 255;
+    const bool may = member < RANKS + f->nnodes && !f->joined[member] && knows && wrong != 254 && g->member < 0;
     const bool was_over = store_is_over(g->at), was_member = g->member >= 0;
+    if (!was_over && !was_member)
+        g->join = m;
     if (!say(f, g, &m, wrong))
         return;
     must_hold(was_over || !was_member || g->tainted); // a member that joins again is cut off
@@ -319,6 +354,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     f.nnodes = take(&f) % 2 ? NODES : 0;
     struct store_job job = {.nranks = RANKS, .nnodes = f.nnodes};
     memcpy(job.token, token, sizeof job.token);
+    fuzz_draw_anew();
     f.store = store_create(&job);
     must_hold(f.store);
     for (int i = 0; i < GUESTS; i++)

@@ -30,9 +30,9 @@ seeds_conf() { seeds_net && seeds_lab; }
 # Messages of zeros, of the kinds of core/job/store_message.h: each with as many bytes behind its header as it has.
 seeds_message() {
     local kind=0 bytes
-    for bytes in 28 0 8 24 12 36 24 24 0 8 0 12; do
+    for bytes in 16 32 44 32 40 24 12 36 24 24 0 8 0 12 54 16 0; do
         kind=$((kind + 1))
-        put $kind "CL\\x1\\x$(printf %x $kind)\\x$(printf %x $bytes)\\0\\0\\0"
+        put $kind "CL\\x3\\x$(printf %x $kind)\\x$(printf %x $bytes)\\0\\0\\0"
         head -c $bytes /dev/zero >>"$seeds/$kind"
     done
 }
@@ -41,9 +41,19 @@ seeds_message() {
 seeds_client() {
     local key='\xa1\x1\x7a\x31\xee\x5c\x3a\x6b' # clab_mix(7, 0)
     local numbers='\0\0\0\0\1\0\0\0\xff\xff\xff\xff\x8\0\0\0\0\0\0\0\3\0\0\0\x8\0\0\0'
-    put answer 'dCL\1\x6\x3c\0\0\0'"$key${numbers}abcdefghijklmnopqrstuvwx"
-    put gone 'aCL\1\x8\x18\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\x8\0\0\0\0\0\0\0\0\0\0\0'
-    put end 'bCL\1\xc\xc\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0'
+    put answer 'dCL\3\x8\x3c\0\0\0'"$key${numbers}abcdefghijklmnopqrstuvwx"
+    put gone 'aCL\3\xa\x18\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\x8\0\0\0\0\0\0\0\0\0\0\0'
+    put end 'bCL\3\xe\xc\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0'
+}
+
+# The job's store as it is, refusing, and with a byte changed; others that know nothing, and one that hangs up.
+seeds_introduce() {
+    put welcome '\0'
+    put refused '\2'
+    put changed '\0\x40\1'
+    local challenge='\1CL\3\2\x20\0\0\0abcdefghijklmnopABCDEFGHIJKLMNOP'
+    put false "${challenge}CL\\3\\4\\x20\\0\\0\\0abcdefghijklmnopabcdefghijklmnop"
+    put closed "$challenge"
 }
 
 # Events of fuzz_store.c: guests 0 to 4 come and join as members, then post, tell, withdraw, leave and listen.
