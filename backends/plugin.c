@@ -8,16 +8,17 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
+#include "base/trust.h"
 
-enum { MOST = 16, NAME_BYTES = 32, FOLDERS_UP = 2 };
+enum { MOST = 16, NAME_BYTES = 32 };
 static const char suffix[] = ".so";
 
 // ---- the folder ----------------------------------------------------------------------------------------------
@@ -26,22 +27,10 @@ static const char suffix[] = ".so";
 static bool find_folder(char *folder)
 {
     const char *told = getenv("CLAB_BACKENDS");
-    char program[PATH_MAX];
-    if (told) {
-        snprintf(folder, PATH_MAX, "%s", told);
-        return true;
-    }
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length < 0)
-        return false;
-    program[length] = 0;
-    char *above = program;
-    for (int i = 0; i <= FOLDERS_UP; i++) {
-        above = dirname(above);
-        if (snprintf(folder, PATH_MAX, "%s/backends", above) < PATH_MAX && access(folder, F_OK) == 0)
-            return true;
-    }
-    return false;
+    char build[PATH_MAX];
+    if (told)
+        return snprintf(folder, PATH_MAX, "%s", told) < PATH_MAX;
+    return clab_build_folder(build) && snprintf(folder, PATH_MAX, "%s/backends", build) < PATH_MAX;
 }
 
 // Files called lib*.so are for other programs.
@@ -107,14 +96,14 @@ static bool fits(const struct clab_plugin *plugin, const char *name, const char 
 const struct clab_backend *clab_plugin_load(const char *name)
 {
     static const struct clab_plugin *loaded[MOST];
-    char path[PATH_MAX];
+    char path[PATH_MAX], real[PATH_MAX];
     int n = 0;
     for (; n < MOST && loaded[n]; n++)
         if (!strcmp(loaded[n]->name, name))
             return loaded[n]->backend;
-    if (n == MOST || !find_path(name, path))
+    if (n == MOST || !find_path(name, path) || clab_trust(path, real) != CLAB_OK)
         return NULL;
-    void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *file = dlopen(real, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!file) {
         clab_error("backend %s can not be loaded here: %s", name, dlerror());
         return NULL;

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/trust.h"
 #include "child.h"
 
 static bool is_folder(const char *folder, const char *name)
@@ -29,17 +30,30 @@ static bool is_folder(const char *folder, const char *name)
 
 int kit_build(char **path_p)
 {
-    char program[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length < 0) {
+    char folder[PATH_MAX];
+    if (!clab_build_folder(folder)) {
         clab_error("/proc/self/exe can not be read: %s", strerror(errno));
         return CLAB_ESYS;
     }
-    program[length] = 0;
-    char *path = strndup(program, (size_t)(strrchr(program, '/') - program));
+    char *path = strdup(folder);
     if (!path)
         return CLAB_ENOMEM;
     *path_p = path;
+    return CLAB_OK;
+}
+
+// build/, or build/NAME/ with other flags, is that far below the kit.
+enum { FOLDERS_UP = 2 };
+
+// Nobody else may change the scripts that all others load.
+static int trust_root(const char *root)
+{
+    static const char *const loaded[] = {"style.gp", "bench.gp"};
+    char path[PATH_MAX], real[PATH_MAX];
+    for (size_t i = 0; i < sizeof loaded / sizeof *loaded; i++) {
+        snprintf(path, sizeof path, "%s/plots/%s", root, loaded[i]);
+        CLAB_TRY(clab_trust(path, real));
+    }
     return CLAB_OK;
 }
 
@@ -47,13 +61,18 @@ int kit_root(char **path_p)
 {
     char *folder;
     CLAB_TRY(kit_build(&folder));
-    for (char *slash; (slash = strrchr(folder, '/')); *slash = 0) {
-        char style[PATH_MAX + 16];
-        snprintf(style, sizeof style, "%s/plots/style.gp", folder); // build/ has folders labs and plots, too
-        if (access(style, R_OK) == 0) {
+    for (int i = 0; i < FOLDERS_UP; i++) {
+        char style[PATH_MAX + 16], *slash = strrchr(folder, '/');
+        *(slash ? slash : folder) = 0;
+        snprintf(style, sizeof style, "%s/plots/style.gp", folder);
+        if (access(style, R_OK) != 0)
+            continue;
+        const int err = trust_root(folder);
+        if (err == CLAB_OK)
             *path_p = folder;
-            return CLAB_OK;
-        }
+        else
+            free(folder);
+        return err;
     }
     free(folder);
     clab_error("no plots/style.gp above this program: run the one that make built in the kit");
@@ -171,12 +190,13 @@ static int run_gnuplot(const char *root, const char *script, const char *csv, co
 
 int kit_plot(const char *root, const char *script, const char *csv, const char *out)
 {
-    char path[PATH_MAX], folder[PATH_MAX], data[PATH_MAX];
+    char path[PATH_MAX], real[PATH_MAX], folder[PATH_MAX], data[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", root, script);
     if (access(path, R_OK) != 0 || !realpath(csv, data)) {
         clab_error("%s: %s", access(path, R_OK) ? path : csv, strerror(errno));
         return CLAB_ENOENT;
     }
+    CLAB_TRY(clab_trust(path, real));
     snprintf(folder, sizeof folder, "%s", out);
     char *slash = strrchr(folder, '/');
     if (slash) {

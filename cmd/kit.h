@@ -2,11 +2,11 @@
 // Where the kit lies on this machine, and how it draws. Only for commands that use its folders or draw.
 #pragma once
 
-// The kit's folder: the first of the program's folder and its parents that holds plots/style.gp. Freed by the caller.
-//   errors: CLAB_ENOENT (logged), CLAB_ENOMEM
+// The kit's folder: one or two above the build's, where plots/style.gp lies. Freed by the caller.
+//   errors: CLAB_ENOENT, CLAB_ESYS (others may change its scripts), logged; CLAB_ENOMEM
 int kit_root(char **path_p);
 
-// The folder of this program, where make built the labs' programs, too. Freed by the caller.
+// The folder of this build, where make put the labs' programs, too. Freed by the caller.
 //   errors: CLAB_ESYS (logged), CLAB_ENOMEM
 int kit_build(char **path_p);
 
@@ -26,6 +26,6 @@ int kit_figure_path(const char *file, char **path_p);
 
 // Draw with gnuplot: run `script` in `root` with its variables `csv` (the data) and `out` (the figure: a whole path
 // without suffix). Writes OUT.svg, OUT.png, and OUT.txt, which says what is to be seen. Folders are made.
-//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_EIO (it
-//           failed)
+//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS (others
+//           may change the script), CLAB_EIO (it failed)
 int kit_plot(const char *root, const char *script, const char *csv, const char *out);

@@ -131,11 +131,11 @@ builds_with_nothing() {
 }
 # Each says so once, wherever it would have met the others; ranks of one node need none.
 says_what_jobs_over_several_nodes_need() {
+    local nodes=(run --backend shm -n 2 --nodes 2 --master 127.0.0.1:29999 --node-rank) what='run ./setup.sh, then make'
     subject=("$bare_build/commlab")
-    refuses 3 'run ./setup.sh, then make' run -n 2 --backend shm --nodes 2 --node-rank 0 --master 127.0.0.1:29999 -- true &&
-        refuses 3 'run ./setup.sh, then make' run -n 2 --backend shm --nodes 2 --node-rank 1 --master 127.0.0.1:29999 -- true &&
+    refuses 1 "$what" "${nodes[@]}" 0 -- true && refuses 1 "$what" "${nodes[@]}" 1 -- true &&
         RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29999 XDG_CONFIG_HOME=$scratch \
-            refuses 3 'run ./setup.sh, then make' bench barrier && run 0 run -n 2 -- true
+            refuses 3 "$what" bench barrier && run 0 run -n 2 -- true
 }
 remakes_nothing_needlessly() { build_bare && ! said '  CC' && ! said '  LINK' && ! said '  AR'; }
 remakes_what_a_header_changes() { build_bare -n -W cmd/command.h && said ' cmd/run.c' && ! said ' core/base/err.c'; }
