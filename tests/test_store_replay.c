@@ -161,6 +161,67 @@ static void test_a_recorded_join_opens_no_door_of_the_next_job(void **state)
     assert_true(ends(&next));
 }
 
+// ---- a thief beside a running job ----------------------------------------------------------------------------
+
+enum { MEMBERS = 4, ROUNDS = 300, REPLAYS = 100 };
+
+struct thief {
+    int port;
+    const struct record *record;
+    int let_in; // times
+};
+
+static int meet_often(struct player *player, struct store_client *client)
+{
+    int all[MAX_MEMBERS], mine;
+    for (int round = 0; round < player->rounds; round++) {
+        mine = 1000 * round + player->member;
+        CLAB_TRY(meet(client, NULL, 0, (uint64_t)round + 1, &mine, sizeof mine, all));
+        for (int m = 0; m < MEMBERS; m++)
+            if (all[m] != 1000 * round + m)
+                return CLAB_EWRONG;
+    }
+    return CLAB_OK;
+}
+
+static void *run_thief(void *argument)
+{
+    struct thief *thief = argument;
+    for (int i = 0; i < REPLAYS; i++)
+        thief->let_in += replay(thief->port, thief->record) != STORE_REFUSED;
+    return NULL;
+}
+
+// Joins of each rank were recorded in the job before, which had the same token.
+static void test_a_running_job_is_not_harmed_by_recorded_joins(void **state)
+{
+    (void)state;
+    static struct proxy proxy;
+    struct player players[MAX_MEMBERS];
+    struct thief thieves[2];
+    pthread_t threads[2];
+    struct party before = open_party(MEMBERS, 10);
+    open_proxy(&proxy, &before, false);
+    for (int member = 0; member < 2; member++)
+        assert_int_equal(visit(proxy.port, &before, member), CLAB_OK);
+    close_proxy(&proxy);
+    assert_true(ends(&before));
+    struct party party = open_party(MEMBERS, 10);
+    for (int i = 0; i < 2; i++) {
+        thieves[i] = (struct thief){.port = party.ticket.port, .record = &proxy.said[i]};
+        assert_int_equal(pthread_create(&threads[i], NULL, run_thief, &thieves[i]), 0);
+    }
+    const struct capture log = capture_begin(STDERR_FILENO); // rank 0 says who was refused
+    play(&party, 0, ROUNDS, meet_often, players);
+    const char *text = capture_end(log);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_all(players, 0, MEMBERS, CLAB_OK);
+    assert_int_equal(thieves[0].let_in + thieves[1].let_in, 0);
+    assert_text_has(text, "from 127.0.0.1 was refused: its token is another");
+    assert_true(ends(&party));
+}
+
 // ---- what can be read ----------------------------------------------------------------------------------------
 
 static void assert_nowhere(const struct record *record, const void *what, size_t n)
@@ -348,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_caught_join_opens_no_door_of_the_same_job),
         cmocka_unit_test(test_a_recorded_join_opens_no_door_of_the_next_job),
+        cmocka_unit_test(test_a_running_job_is_not_harmed_by_recorded_joins),
         cmocka_unit_test(test_the_token_is_nowhere_in_what_is_said),
         cmocka_unit_test(test_a_false_store_is_seen_through),
         cmocka_unit_test(test_a_store_that_stalls_is_left_in_time),
