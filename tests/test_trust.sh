@@ -65,6 +65,10 @@ refuses_a_link_to_what_others_may_write() {
     fresh 755 755 && mkdir -p "$scratch/open" && chmod 1777 "$scratch/open" && mv "$plugin" "$scratch/open" &&
         ln -s "$scratch/open/twin.so" "$plugin" && refuses_plugin "$scratch/open can be changed by others (mode 1777)"
 }
+refuses_a_link_that_others_may_change() {
+    fresh 755 777 && mv "$plugin" "$scratch/linked.so" && ln -s "$scratch/linked.so" "$plugin" &&
+        refuses_plugin "$kit/build/backends can be changed by others (mode 0777)"
+}
 obeys_the_rule_where_it_is_told_to_look() {
     local subject=("$commlab")
     fresh 777 755 && CLAB_BACKENDS=$kit/build/backends refuses_plugin 'can be changed by others'
@@ -127,7 +131,7 @@ looks_for_scripts_in_no_folder_far_above() {
 }
 refuses_a_lab_s_program_that_others_may_write() {
     local program=$kit/build/labs/01-reinit-comm/before
-    prepare_script && mkdir -p "${program%/*}" && cp "$build"/labs/01-*/* "${program%/*}" &&
+    prepare_script && mkdir -p "${program%/*}" && cp "$build"/labs/01-*/after "${program%/*}" &&
         printf '#!/bin/sh\ntouch %s/ran\n' "$scratch" >"$program" && chmod 777 "$program" || return 1
     rm -f "$scratch/ran"
     run 1 lab 01 --no-plot --pairs 1
@@ -136,7 +140,7 @@ refuses_a_lab_s_program_that_others_may_write() {
 }
 
 check_each runs_what_is_its_user_s refuses_a_plugin_that_others_may_write \
-    refuses_a_plugin_in_a_folder_that_others_may_write refuses_a_link_to_what_others_may_write \
+    refuses_a_plugin_in_a_folder_that_others_may_write refuses_a_link_to_what_others_may_write refuses_a_link_that_others_may_change \
     obeys_the_rule_where_it_is_told_to_look looks_in_no_parent_folder
 if [ "$(id -gn)" = "$(id -un)" ]; then
     check runs_what_is_its_user_s_own_group_s

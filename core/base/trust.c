@@ -84,6 +84,14 @@ static int judge(const char *path, const char *folder)
     return CLAB_ESYS;
 }
 
+static int judge_folder(const char *path)
+{
+    char parts[PATH_MAX];
+    snprintf(parts, sizeof parts, "%s", path);
+    const char *folder = dirname(parts);
+    return judge(folder, folder);
+}
+
 int clab_trust(const char *path, char *real_p)
 {
     char parts[PATH_MAX];
@@ -91,10 +99,10 @@ int clab_trust(const char *path, char *real_p)
         clab_error("%s: %m", path);
         return CLAB_ENOENT;
     }
+    CLAB_TRY(judge_folder(path)); // where a link may lie
+    CLAB_TRY(judge_folder(real_p));
     snprintf(parts, sizeof parts, "%s", real_p);
-    const char *folder = dirname(parts);
-    CLAB_TRY(judge(folder, folder));
-    return judge(real_p, folder);
+    return judge(real_p, dirname(parts));
 }
 
 static bool ends_in(const char *path, const char *name)
