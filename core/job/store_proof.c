@@ -75,7 +75,7 @@ bool store_is_proved(const unsigned char token[CLAB_TOKEN_BYTES], const struct s
 
 int store_proof_ready(void)
 {
-    clab_error("commlab was built without libsodium, so only `commlab run` on one node starts several ranks: run "
+    clab_error("this build lacks libsodium, so a job can only be on one node and be started by commlab itself: run "
                "./setup.sh, then make");
     return CLAB_EUNSUPPORTED;
 }
