@@ -26,6 +26,6 @@ int kit_figure_path(const char *file, char **path_p);
 
 // Draw with gnuplot: run `script` in `root` with its variables `csv` (the data) and `out` (the figure: a whole path
 // without suffix). Writes OUT.svg, OUT.png, and OUT.txt, which says what is to be seen. Folders are made.
-//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS (others
-//           may change the script), CLAB_EIO (it failed)
+//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS
+//           (others may change the script), CLAB_EIO (it failed)
 int kit_plot(const char *root, const char *script, const char *csv, const char *out);

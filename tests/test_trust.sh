@@ -140,8 +140,8 @@ refuses_a_lab_s_program_that_others_may_write() {
 }
 
 check_each runs_what_is_its_user_s refuses_a_plugin_that_others_may_write \
-    refuses_a_plugin_in_a_folder_that_others_may_write refuses_a_link_to_what_others_may_write refuses_a_link_that_others_may_change \
-    obeys_the_rule_where_it_is_told_to_look looks_in_no_parent_folder
+    refuses_a_plugin_in_a_folder_that_others_may_write refuses_a_link_to_what_others_may_write \
+    refuses_a_link_that_others_may_change obeys_the_rule_where_it_is_told_to_look looks_in_no_parent_folder
 if [ "$(id -gn)" = "$(id -un)" ]; then
     check runs_what_is_its_user_s_own_group_s
 else

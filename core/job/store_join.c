@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a member gets to the store: connect, prove to each other that the token is known, be welcome or be told why not (store_client.h).
+// How a member gets to the store: connect, prove to each other that the token is known, be welcome or be told why not
+// (store_client.h).
 //
 // - Members start in any order, so a store that is not there yet is tried again until the timeout; so is one that hangs
 //   up before it has answered, as the store of the job before ours does, or one in a crowd of strangers.

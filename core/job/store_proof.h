@@ -4,8 +4,8 @@
 //   member  STORE_HELLO      a nonce                  store   STORE_CHALLENGE           a nonce, the job's id
 //   member  STORE_JOIN       who it is, its proof     store   STORE_WELCOME or REFUSED  what it decides, its proof
 //
-// - A proof is HMAC-SHA-512-256, with the token as its key, of a label for the direction, the job's id, both nonces, the
-//   bytes of STORE_JOIN, and in the store's those of its answer. So version, member, nranks and nnodes are signed.
+// - A proof is HMAC-SHA-512-256, with the token as its key, of a label for the direction, the job's id, both nonces,
+//   the bytes of STORE_JOIN, and in the store's those of its answer. So version, member, nranks and nnodes are signed.
 // - Both sides draw a nonce for each connection, and the store draws the id when it starts: what was recorded on one
 //   connection proves nothing on another. The label keeps a proof from being sent back as its own answer.
 // - What is said after that is neither signed nor encrypted.

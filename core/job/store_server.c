@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The store's sockets: one poll(2) loop between connections and the guests of store.c.
 //
-// - A stranger has JOIN_SECONDS to prove that it knows the token, however slowly it speaks; when too many are there, the one that has
-//   been there longest goes. A member whose JOIN was cut off in such a crowd tries again.
+// - A stranger has JOIN_SECONDS to prove that it knows the token, however slowly it speaks; when too many are there,
+//   the one that has been there longest goes. A member whose JOIN was cut off in such a crowd tries again.
 // - Members may be silent for hours, but not their hosts (store_pulse.h).
 
 #include "job/store.h"
