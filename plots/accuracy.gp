@@ -6,27 +6,39 @@
 load "plots/style.gp"
 height = 760
 
-having(filter) = sprintf("< awk -F, '!/^#/ && $1 != \"collective\" && (%s)' '%s' | sort -t, -k4,4n", filter, csv)
-collectives = system(sprintf("awk -F, '!/^#/ && $1 != \"collective\" && $4 > 0 && !seen[$1]++ { print $1 }' '%s'", csv))
+# In a `using`: whether this is a row of a size, and not the one of names.
+is_sized(bytes) = bytes ne "bytes" && bytes ne "0"
+collectives = sizes = ""
+ranks = 0
+take_row(c, bytes) = (collectives = add(c, collectives), sizes = add_number(bytes, sizes), ranks = ranks ? ranks : int(strcol(3)), 0)
+stats csv using (is_sized(strcol(4)) ? take_row(strcol(1), strcol(4)) : 0) nooutput
 N = words(collectives)
 nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c eq "sendrecv" ? "send and receive" : c
-of(i) = having(sprintf("$4 > 0 && $1 == \"%s\"", word(collectives, i)))
+bytes(i) = is_sized(strcol(4)) && strcol(1) eq word(collectives, i) ? real(strcol(4)) : NaN
 
-# At each size the median error, and the median noise: size, error, noise.
-by_size = sprintf("< awk -F, '!/^#/ && $1 != \"collective\" && $4 > 0 { n = ++count[$4]; error[$4, n] = $10 < 0 ? -$10 : $10 + 0; if ($11 != \"\" && $11 != \"NaN\") noise[$4, ++twice[$4]] = $11 + 0 } " \
-    ."function middle(a, s, n,   i, j, t, v) { for (i = 1; i <= n; i++) v[i] = a[s, i]; " \
-    ."for (i = 2; i <= n; i++) { t = v[i]; for (j = i - 1; j > 0 && v[j] > t; j--) v[j + 1] = v[j]; v[j + 1] = t } return v[int((n + 1) / 2)] } " \
-    ."END { for (s in count) print s \",\" middle(error, s, count[s]) \",\" (twice[s] ? middle(noise, s, twice[s]) : \"NaN\") }' '%s' | sort -t, -k1,1n", csv)
+# At each size the median error, and the median noise.
+S = words(sizes)
+size_of(k) = real(word(sizes, int(k)))
+array middle_errors[S]; array middle_noises[S]
+do for [k = 1:S] {
+    bytes = word(sizes, k)
+    twice = 0
+    stats csv using (strcol(4) eq bytes ? abs($10) : NaN) nooutput name "E"
+    stats csv using (twice = twice + (strcol(4) eq bytes && number(strcol(11)) > 0), 0) every ::1 nooutput
+    if (twice) { stats csv using (strcol(4) eq bytes ? $11 : NaN) nooutput name "N" }
+    middle_errors[k] = E_median
+    middle_noises[k] = twice ? N_median : NaN
+}
 
 # ---- what was found --------------------------------------------------------------------------------------------------
-stats having("1") using (abs($10)) nooutput name "ERROR"
-stats having("$11 != \"\"") using 11 nooutput name "NOISE"
-stats having("$4 > 0") using 4 nooutput name "SIZE"
-ranks = int(system(sprintf("awk -F, '!/^#/ && $1 != \"collective\" { print $3; exit }' '%s'", csv)))
+stats csv using (abs($10)) every ::1 nooutput name "ERROR"
+stats csv using 11 every ::1 nooutput name "NOISE"
+stats csv using (is_sized(strcol(4)) ? $4 : NaN) nooutput name "SIZE"
 finding = sprintf("Half of the predictions are within %.1f %%, and the same row measured twice is %.1f %% apart", \
                   ERROR_median, NOISE_median)
 limit = 60 # percent
-beyond = int(system(sprintf("awk -F, '!/^#/ && $1 != \"collective\" && $4 > 0 && ($10 > %d || $10 < -%d) { n++ } END { print n + 0 }' '%s'", limit, limit, csv)))
+beyond = 0
+stats csv using (beyond = beyond + (is_sized(strcol(4)) && abs($10) > limit), 0) every ::1 nooutput
 subject = sprintf("predicted / measured - 1 of %d rows: %d ranks, all collectives, algorithms and placements, none of them fitted%s", \
                   ERROR_records, ranks, beyond ? sprintf("; %d stand at the edge, and lie beyond", beyond) : "")
 eval describe(finding, \
@@ -48,10 +60,10 @@ do for [terminal in terminals] {
     set format y "%+.0f %%"
     set xlabel "size of the whole buffer"
     set ylabel "error: above 0 it was promised slower than it is" offset label_offset - 1
-    plot by_size using 1:(-$3):3 with filledcurves linecolor rgb "#c8c8c8" fillstyle solid 0.7 noborder title "noise: measured twice", \
+    plot middle_noises using (size_of($1)):(-middle_noises[int($1)]):(middle_noises[int($1)]) with filledcurves linecolor rgb "#c8c8c8" fillstyle solid 0.7 noborder title "noise: measured twice", \
          0 with lines linestyle 97 notitle, \
-         for [i = 1:N] of(i) using ($4 * 2 ** (0.06 * (i - (N + 1) / 2.0))):(clipped($10)) with points linestyle 10 + i pointsize 0.45 \
+         for [i = 1:N] csv using (bytes(i) * 2 ** (0.06 * (i - (N + 1) / 2.0))):(clipped($10)) with points linestyle 10 + i pointsize 0.45 \
              title nice(word(collectives, i)), \
-         by_size using 1:2 with lines linewidth 2.2 linecolor rgb "#000000" title "median |error|"
+         middle_errors using (size_of($1)):(middle_errors[int($1)]) with lines linewidth 2.2 linecolor rgb "#000000" title "median |error|"
     set output
 }

@@ -2,36 +2,38 @@
 # Several backends: the time of an allreduce against the size, and how many times the best backend's it is.
 load "plots/bench.gp"
 height = 860
-collective = word(collectives_of("$5 > 0"), 1)
-backends = system(sprintf("awk -F, '!/^#/ && $1 == \"%s\" && $12 != \"\" && !seen[$3]++ { printf \"%%s \", $3 }' '%s'", collective, csv))
+collective = word(sized, 1)
+backends = ""
+stats csv using (backends = counts(collective) ? add(strcol(3), backends) : backends, 0) nooutput
 N = words(backends)
-# At each size, the fastest row of all for which the awk expression `filter` holds.
-best_of(filter) = awk(sprintf( \
-    "&& $1 == \"%s\" && %s { if (!($5 in best) || $12 + 0 < best[$5]) { best[$5] = $12; row[$5] = $0 } }" \
-    ." END { for (b in row) print row[b] }", collective, filter))
-of(i) = best_of(sprintf("$3 == \"%s\"", word(backends, i)))
-# size,factor: the time of backend i over the best one's
-factors(i) = awk(sprintf( \
-    "&& $1 == \"%s\" { if (!($5 in best) || $12 + 0 < best[$5]) best[$5] = $12;" \
-    ." if ($3 == \"%s\" && (!($5 in own) || $12 + 0 < own[$5])) own[$5] = $12 }" \
-    ." END { for (b in own) print b \",,,,\" b \",\" own[b] / best[b] }", collective, word(backends, i)))
+# At each size the time of the fastest row of each backend, in us.
+S = words(sizes)
+array own_usec[N * S]
+do for [k = 1:N * S] { own_usec[k] = 0 }
+own_at(backend, bytes) = (place_of(backend, backends) - 1) * S + place_of(bytes, sizes)
+take_own(k, usec) = (own_usec[k] = own_usec[k] > 0 && own_usec[k] <= usec ? own_usec[k] : usec, 0)
+stats csv using (counts(collective) ? take_own(own_at(strcol(3), strcol(5)), real(strcol(12))) : 0) nooutput
+is_own(i) = counts(collective) && strcol(3) eq word(backends, i) ? real(strcol(12)) == own_usec[own_at(strcol(3), strcol(5))] : 0
+bytes(i) = is_own(i) ? real(strcol(5)) : NaN
+# the time of backend i over the best one's
+factor(i) = is_own(i) ? real(strcol(12)) / best_usec[at(collective, strcol(5))] : NaN
 dodge(i) = 2 ** (0.12 * (i - (N + 1) / 2.0))
 
 # ---- what was found --------------------------------------------------------------------------------------------------
-best = best_of("1")
-first = best." | head -n 1"
-last = best." | tail -n 1"
-at(row) = sprintf("%s at %s", time_text(1e-6 * number(field(row, 12))), size_text(number(field(row, 5))))
-finding = sprintf("Between %d ranks, %s is fastest over %s", ranks, nice(collective), field(first, 3)) \
-    .(words(system(sprintf("%s | cut -d, -f3 | sort -u", substr(best, 3, strlen(best))))) == 1 \
-        ? sprintf(" at every size: %s, %s", at(first), at(last)) : sprintf(": %s; over %s: %s", at(first), field(last, 3), at(last)))
+first = first_at(collective)
+last = last_at(collective)
+cost(k) = sprintf("%s at %s", time_text(1e-6 * best_usec[k]), size_text(bytes_at(k)))
+others = sum [k = first:last] (best_usec[k] > 0 && best_backend[k] ne best_backend[first])
+finding = sprintf("Between %d ranks, %s is fastest over %s", ranks, nice(collective), best_backend[first]) \
+    .(others == 0 ? sprintf(" at every size: %s, %s", cost(first), cost(last)) \
+                  : sprintf(": %s; over %s: %s", cost(first), best_backend[last], cost(last)))
 subject = "out of place, each backend by its own choice of algorithm; medians with 95 % intervals, backends measured in turns"
 eval describe(finding, \
     "Two panels against the size of the buffer, a line a backend: above the time of a call, below how many times " \
     ."the best backend's time that is.")
 worst = 2
 do for [i = 1:N] {
-    stats factors(i) using 6 nooutput name "F"
+    stats csv using (factor(i)) nooutput name "F"
     worst = F_max > worst ? F_max : worst
 }
 
@@ -45,15 +47,15 @@ do for [terminal in terminals] {
     set multiplot
     set lmargin at screen 0.1
     set rmargin at screen 0.83
-    set xrange [number(field(first, 5)) / 1.6 : number(field(last, 5)) * 1.6]
+    set xrange [bytes_at(first) / 1.6 : bytes_at(last) * 1.6]
 
     set tmargin at screen 0.91
     set bmargin at screen 0.47
     set ylabel "time of a call" offset label_offset
-    set yrange [0.5e-6 * number(field(first, 12)) : *]
+    set yrange [0.5e-6 * best_usec[first] : *]
     set key at screen 0.845, screen 0.91 left top
-    plot for [i = 1:N] of(i) using ($5 * dodge(i)):($12 * 1e-6) with lines linestyle 10 + i linewidth 1 notitle, \
-         for [i = 1:N] of(i) using ($5 * dodge(i)):($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 10 + i title word(backends, i)
+    plot for [i = 1:N] csv using (bytes(i) * dodge(i)):($12 * 1e-6) smooth unique with lines linestyle 10 + i linewidth 1 notitle, \
+         for [i = 1:N] csv using (bytes(i) * dodge(i)):($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 10 + i title word(backends, i)
 
     unset label
     set tmargin at screen 0.40
@@ -64,7 +66,7 @@ do for [terminal in terminals] {
     set ylabel "times the best" offset label_offset - 1
     set xlabel "bytes of the buffer"
     unset key
-    plot for [i = 1:N] factors(i) using ($5 * dodge(i)):6 with linespoints linestyle 10 + i notitle
+    plot for [i = 1:N] csv using (bytes(i) * dodge(i)):(factor(i)) smooth unique with linespoints linestyle 10 + i notitle
     unset multiplot
     unset xlabel
     unset ylabel

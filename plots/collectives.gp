@@ -2,28 +2,28 @@
 # Each collective by its fastest algorithm: time against size, measured and predicted, a panel a collective.
 load "plots/bench.gp"
 height = 860
-collectives = collectives_of("$5 > 0")
-N = words(collectives) > 9 ? 9 : words(collectives)
+N = words(sized) > 9 ? 9 : words(sized)
 
 # ---- what was found --------------------------------------------------------------------------------------------------
 slowest = fastest_one = ""
 slowest_time = 0; fastest_time = least = 1e9 # µs
-do for [c in collectives] {
-    t = number(field(fastest(c)." | tail -n 1", 12))
+do for [c in sized] {
+    t = best_usec[last_at(c)]
     if (t > slowest_time) { slowest_time = t; slowest = c }
     if (t > 0 && t < fastest_time) { fastest_time = t; fastest_one = c }
-    t = number(field(fastest(c)." | head -n 1", 12))
+    t = best_usec[first_at(c)]
     if (t > 0 && t < least) { least = t }
 }
-largest = number(field(fastest(slowest)." | tail -n 1", 5))
-smallest = number(field(fastest(slowest)." | head -n 1", 5))
+largest = bytes_at(last_at(slowest))
+smallest = bytes_at(first_at(slowest))
+bytes(i) = is_fastest(word(sized, i)) ? real(strcol(5)) : NaN
 finding = sprintf("At %s, %s takes %s times as long as %s", size_text(largest), nice(slowest), factor_text(slowest_time / fastest_time), nice(fastest_one))
 subject = sprintf("%d ranks, backend %s, the fastest algorithm at each size", ranks, backend)
 eval describe(finding, \
     "A panel for each collective: the time of a call by its fastest algorithm against the size, measured " \
     ."and predicted, with the time of a copy in cache as the limit.")
 predicted_times = ""
-if (is_predicted) { predicted_times = ", fastest(word(collectives, i)) using 5:($19 * 1e-6) with lines linestyle 1 notitle" }
+if (is_predicted) { predicted_times = ", csv using (bytes(i)):($19 * 1e-6) smooth unique with lines linestyle 1 notitle" }
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -42,14 +42,14 @@ do for [terminal in terminals] {
         set rmargin at screen 0.1 + 0.305 * column + 0.27
         set tmargin at screen 0.88 - 0.265 * row
         set bmargin at screen 0.88 - 0.265 * row - 0.182
-        set title nice(word(collectives, i)) offset 0, -0.4
+        set title nice(word(sized, i)) offset 0, -0.4
         set ylabel (column == 0 ? "time of a call" : "") offset label_offset
         set xlabel (i + 3 > N ? "bytes" : "") offset 0, 0.4
         eval column == 0 ? time_axis : unlabelled_time_axis
         if (i == 1) { set key at screen 0.98, screen 0.09 right top } else { unset key }
-        plot fastest(word(collectives, i)) using 5:($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 11 title "measured", \
+        plot csv using (bytes(i)):($12 * 1e-6):($13 * 1e-6):($14 * 1e-6) with yerrorbars linestyle 11 title "measured", \
              1 / 0 with lines linestyle 1 title is_predicted ? "predicted" : "not predicted", \
-             fastest(word(collectives, i)) using 5:(1e-6 * $12 * $16 / limit_rate) with lines linestyle 98 title limit_title @predicted_times
+             csv using (bytes(i)):(1e-6 * $12 * $16 / limit_rate) smooth unique with lines linestyle 98 title limit_title @predicted_times
         unset label
     }
     unset multiplot

@@ -18,10 +18,10 @@ width = 1000
 height = 600
 terminals = "svg png"
 begin(terminal) = sprintf(terminal eq "svg" \
-    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 0.7; set output '%s.svg'" \
+    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 0.7; set output out.'.svg'" \
     : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 " \
-      ."background '#ffffff'; label_offset = 0.5; set output '%s.png'", \
-    width, height, out)
+      ."background '#ffffff'; label_offset = 0.5; set output out.'.png'", \
+    width, height)
 
 # ---- one look for each series --------------------------------------------------------------------------------------
 # Series 8 to 10 share a colour with 1 to 3, and differ in their markers. Line styles 1 to 10 are dashed apart, for what
@@ -73,22 +73,61 @@ unlabelled_time_axis = "set logscale y 10; set ytics ("
 do for [i = -9:6] { unlabelled_time_axis = unlabelled_time_axis.sprintf("%s'' 1e%d", i > -9 ? ", " : "", i) }
 unlabelled_time_axis = unlabelled_time_axis.")"
 
-# ---- what the data says of itself ------------------------------------------------------------------------------------
-# The value of `key` in the manifest, "" if there is none.
-manifest(key) = system(sprintf("sed -n 's/^# %s: //p' '%s' | head -n 1", key, csv))
-small_print(text) = sprintf("set label 99 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',10' textcolor rgb '#606060'", text, 9.0 / height)
+# An array is drawn by `plot A using (x_of($1)):(A[int($1)])`: $1 counts its elements; of a file with commas it has no $2.
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+# Words of a file are compared, counted and shown. They never become a command: eval, system(), a pipe and names of files
+# get our own words only, since a results file may come from anyone.
 number(text) = text eq "" ? 0 : real(text)
+starts_with(text, prefix) = strlen(text) > strlen(prefix) && substr(text, 1, strlen(prefix)) eq prefix
+# The piece before the first `mark` (all of it where there is none), and what follows that mark.
+head_of(text, mark) = strstrt(text, mark) ? substr(text, 1, strstrt(text, mark) - 1) : text
+tail_of(text, mark) = strstrt(text, mark) ? substr(text, strstrt(text, mark) + strlen(mark), strlen(text)) : ""
+part(text, n) = n <= 1 ? head_of(text, "/") : part(tail_of(text, "/"), n - 1) # part("time/ring/8", 2): "ring"
+dashed(name) = strstrt(name, "_") ? head_of(name, "_")."-".dashed(tail_of(name, "_")) : name
+# Lists of words: where `w` stands, from 1 (0: nowhere); the list with `w`, once; the same of numbers, in order.
+place_of(w, list) = int(sum [k = 1:words(list)] (word(list, k) eq w ? k : 0))
+add(w, list) = place_of(w, list) ? list : list.(list eq "" ? "" : " ").w
+add_number(w, list) = list eq "" ? w : real(w) < real(word(list, 1)) ? w." ".list : real(w) == real(word(list, 1)) ? list \
+    : word(list, 1)." ".add_number(w, tail_of(list, " "))
+
+# ---- what the data says of itself ------------------------------------------------------------------------------------
+# Lines `# key: value`. stats looks at every line: the commas in front of its 0 do our work.
+set datafile separator "\t"
+set datafile commentschars ""
+is_key(line) = line[1:2] eq "# " && strstrt(line, ": ") > 3
+nkeys = 0
+stats csv using (nkeys = nkeys + is_key(strcol(1)), 0) nooutput
+array keys[nkeys + 1]
+array key_values[nkeys + 1]
+nkeys = 0
+take_key(line) = (nkeys = nkeys + 1, keys[nkeys] = head_of(line[3:*], ": "), key_values[nkeys] = tail_of(line, ": "), 0)
+stats csv using (is_key(strcol(1)) ? take_key(strcol(1)) : 0) nooutput
+set datafile separator comma
+set datafile commentschars "#"
+# The value of `key`, "" if there is none.
+key_at(key) = int(sum [k = 1:nkeys] (keys[k] eq key ? k : 0))
+manifest(key) = key_at(key) ? key_values[key_at(key)] : ""
+# The number that stands before `mark` in a text, 0 where there is none: 2 before " cores" in "AMD EPYC, 2 cores".
+last_word(text) = words(text) ? word(text, words(text)) : ""
+number_before(mark, text) = strstrt(text, mark) ? number(last_word(head_of(text, mark))) : 0
+
+# ---- headline and small print ----------------------------------------------------------------------------------------
+# Each puts the text into a variable, and gives a command that names that variable.
+small_print(text) = (small_text = text, \
+    sprintf("set label 99 small_text at screen 0.012, screen %.4f left noenhanced font ',10' textcolor rgb '#606060'", 9.0 / height))
 # At the top: the headline, smaller where it would not fit, and below it what is drawn.
 headline_size(finding) = strlen(finding) > 100 ? 1700.0 / strlen(finding) : 17
-headline(finding, subject) = sprintf("set label 97 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',%.3g'; ", \
-        finding, 1 - 26.0 / height, headline_size(finding)) \
-    .sprintf("set label 98 \"%s\" at screen 0.012, screen %.4f left noenhanced font ',12' textcolor rgb '#404040'", subject, 1 - 50.0 / height)
+headline(finding, subject) = (head_text = finding, subject_text = subject, \
+    sprintf("set label 97 head_text at screen 0.012, screen %.4f left noenhanced font ',%.3g'; ", 1 - 26.0 / height, headline_size(finding)) \
+    .sprintf("set label 98 subject_text at screen 0.012, screen %.4f left noenhanced font ',12' textcolor rgb '#404040'", 1 - 50.0 / height))
 # For those who can not see the figure, and for the report: OUT.txt.
-describe(finding, alt) = sprintf("set print '%s.txt'; print \"title: %s\"; print \"alt: %s\"; set print", out, finding, alt)
+describe(finding, alt) = (head_text = finding, alt_text = alt, \
+    "set print out.'.txt'; print 'title: '.head_text; print 'alt: '.alt_text; set print")
 
 # Where a lab ran, for the small print: in virtual time this machine does not matter, and has no cores that ranks would share.
 is_virtual = manifest("time") ne ""
-cores = is_virtual ? 0 : int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
+cores = is_virtual ? 0 : int(number_before(" cores", manifest("machine")))
 place = is_virtual ? sprintf("virtual time on %s: the same on every machine", manifest("net")) : manifest("machine") \
     .(manifest("emulate") eq "" ? "" : sprintf("; wire emulated: %s", manifest("emulate")))
 # Of fewer than six pairs low..high is their range: no interval covers with 95 % (core/base/stats.h).
@@ -102,6 +141,5 @@ measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("media
 # ---- rows of a lab's CSV ---------------------------------------------------------------------------------------------
 # lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 # x(program, prefix): the number behind `prefix` in the quantity ("time/ring/8"), NaN in rows of others.
-starts_with(text, prefix) = strlen(text) > strlen(prefix) && substr(text, 1, strlen(prefix)) eq prefix
 x(program, prefix) = strcol(2) eq program && starts_with(strcol(6), prefix) && int(column(5)) == ranks \
     ? real(substr(strcol(6), strlen(prefix) + 1, strlen(strcol(6)))) : NaN

@@ -8,21 +8,25 @@
 # - Colour never tells alone: regions have names, in the map or below it, and each line markers of its own.
 load "plots/style.gp"
 
-rows(program) = sprintf("awk -F, '!/^#/ && $5 + 0 > 0 %s' '%s'", program, csv)
-list(program) = system(rows(program))
-field(command, n) = system(sprintf("%s | cut -d, -f%d", command, n))
+# In a `using`: whether this row has a size; whether its algorithm is the best.
+is_sized(bytes) = bytes ne "bytes" && bytes ne "0"
+is_best(bytes) = is_sized(bytes) && number(strcol(12)) == 1
 
 # ---- what there is ---------------------------------------------------------------------------------------------------
-maps = list("&& !seen[$1 \",\" $3]++ { print $1 \",\" $3 }")
-ranks = list("{ seen[$4] = 1 } END { for (r in seen) print r | \"sort -n\" }")
-winners = list("&& $12 && !seen[$2]++ { print $2 }")
+# A map is one collective on one network, "allreduce/10gbe"; six are drawn. Ranks and sizes are in order.
+maps = ranks = sizes = winners = ""
+map_of(c, net) = c."/".net
+take_row(map, crowd, bytes) = (maps = add(map, maps), ranks = add_number(crowd, ranks), sizes = add_number(bytes, sizes), 0)
+stats csv using (is_sized(strcol(5)) ? take_row(map_of(strcol(1), strcol(3)), strcol(4), strcol(5)) : 0) nooutput
+stats csv using (winners = is_best(strcol(5)) ? add(strcol(2), winners) : winners, 0) nooutput
 N = words(maps)
+shown = N > 6 ? 6 : N
 R = words(ranks)
-first_bytes = number(system(rows("{ print $5 }")." | sort -n | sed -n 1p"))
-last_bytes = number(system(rows("{ print $5 }")." | sort -n | tail -n 1"))
-nice(name) = system(sprintf("echo '%s' | tr _ -", name))
-collective_of(i) = system(sprintf("echo '%s' | cut -d, -f1", word(maps, i)))
-net_of(i) = system(sprintf("echo '%s' | cut -d, -f2", word(maps, i)))
+S = words(sizes)
+first_bytes = real(word(sizes, 1))
+last_bytes = real(word(sizes, S))
+collective_of(i) = head_of(word(maps, i), "/")
+net_of(i) = tail_of(word(maps, i), "/")
 style_of(name) = sum [i = 1:words(winners)] (word(winners, i) eq name ? i : 0)
 colour_of(name) = style_of(name) > 0 ? colours[1 + (style_of(name) - 1) % 10] : "#a0a0a0"
 number_of(name) = int(real("0x".colour_of(name)[2:7]))
@@ -31,32 +35,64 @@ shade_of(k) = colour_of(word(everyone, k))
 dash_of(k) = style_of(word(everyone, k)) > 0 ? 1 : 2
 array shapes[12] = [7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 2]
 shape_of(k) = shapes[1 + (k - 1) % 12]
-drawn = int(number(system(sprintf("sed -n 's/^# times of: \\([0-9]*\\).*/\\1/p' '%s'", csv))))
+drawn = int(number(head_of(manifest("times of"), " ")))
 drawn = drawn > 0 ? drawn : int(number(word(ranks, R)))
 
-# Intervals of sizes over which one algorithm is best: y, from, to, name; y counts the ranks from 1.
-intervals(i) = sprintf("< awk -F, '!/^#/ && $1 == \"%s\" && $3 == \"%s\" && $12 == 1 { print $4 \",\" $5 \",\" $2 }' '%s' | sort -t, -k1,1n -k2,2n" \
-    ." | awk -F, 'BEGIN { n = split(\"%s\", r, \" \"); for (k = 1; k <= n; k++) y[r[k]] = k }" \
-    ." $1 == rank && $3 == name { to = $2; next }" \
-    ." { if (NR > 1) print y[rank] \",\" from \",\" ($1 == rank ? $2 : to) \",\" name; rank = $1; from = to = $2; name = $3 }" \
-    ." END { print y[rank] \",\" from \",\" to \",\" name }'", \
-    collective_of(i), net_of(i), csv, system(sprintf("echo '%s' | tr '\\n' ' '", ranks)))
-# The times of one algorithm among `drawn` ranks.
-times(name) = sprintf("< awk -F, '!/^#/ && $1 == \"%s\" && $3 == \"%s\" && $2 == \"%s\" && $4 == %d' '%s' | sort -t, -k5,5n", \
-    collective_of(1), net_of(1), name, drawn, csv)
-of_drawn = sprintf("&& $1 == \"%s\" && $3 == \"%s\" && $4 == %d", collective_of(1), net_of(1), drawn)
-everyone = list(of_drawn." && !seen[$2]++ { print $2 }")
-# bytes,seconds,name: the size from which another algorithm is best, its time, and its name.
-best_of_drawn = rows(of_drawn." && $12 == 1")." | sort -t, -k5,5n"
-crossings = best_of_drawn." | awk -F, 'NR > 1 && $2 != name { print $5 \",\" $6 \",\" $2 } { name = $2 }'"
+# ---- where which one is best -----------------------------------------------------------------------------------------
+# A cell for each map, number of ranks and size: the best one, and its time. The best of each map, as a list.
+array best_names[shown * R * S]; array best_seconds[shown * R * S]; array winner_lists[shown]
+do for [k = 1:shown * R * S] { best_names[k] = ""; best_seconds[k] = 0 }
+do for [i = 1:shown] { winner_lists[i] = "" }
+cell_of(i, crowd, bytes) = ((i - 1) * R + place_of(crowd, ranks) - 1) * S + place_of(bytes, sizes)
+take_best(i, k) = i > shown ? 0 \
+    : (best_names[k] = strcol(2), best_seconds[k] = number(strcol(6)), winner_lists[i] = add(strcol(2), winner_lists[i]), 0)
+take(i) = take_best(i, cell_of(i, strcol(4), strcol(5)))
+stats csv using (is_best(strcol(5)) ? take(place_of(map_of(strcol(1), strcol(3)), maps)) : 0) nooutput
+map_at(k) = 1 + (k - 1) / (R * S)
+row_at(k) = 1 + (k - 1) / S % R
+bytes_at(k) = real(word(sizes, 1 + (k - 1) % S))
+# Intervals of sizes over which one algorithm is best: begins where the name changes, ends where the next one begins.
+is_same(j, k) = j > 0 ? (j - 1) / S == (k - 1) / S && best_names[j] eq best_names[k] : 0
+earlier(k) = k > 1 ? (best_names[k - 1] eq "" ? earlier(k - 1) : k - 1) : 0
+begins(k) = best_names[k] ne "" && !is_same(earlier(k), k)
+nintervals = int(sum [k = 1:shown * R * S] begins(k))
+array froms[nintervals ? nintervals : 1]; array ends[nintervals ? nintervals : 1] # cells
+froms[1] = ends[1] = 1
+nintervals = 0
+open_at(k) = (nintervals = nintervals + 1, froms[nintervals] = k, ends[nintervals] = k, 0)
+reach(k) = (nintervals > 0 && (froms[nintervals] - 1) / S == (k - 1) / S ? (ends[nintervals] = k, 0) : 0, 0)
+visit(k) = best_names[k] eq "" ? 0 : (reach(k), begins(k) ? open_at(k) : 0, 0)
+visited = sum [k = 1:shown * R * S] visit(k)
+from(n) = bytes_at(froms[n])
+to(n) = bytes_at(ends[n])
+crowd(n) = row_at(froms[n])
+name_of(n) = best_names[froms[n]]
+is_in(i, n) = n <= nintervals ? map_at(froms[n]) == i : 0
+
+# ---- the times among `drawn` ranks, of the first map -----------------------------------------------------------------
+is_drawn(bytes) = is_sized(bytes) && strcol(1) eq collective_of(1) && strcol(3) eq net_of(1) ? real(strcol(4)) == drawn : 0
+everyone = drawn_sizes = ""
+take_drawn(bytes) = (everyone = add(strcol(2), everyone), drawn_sizes = add_number(bytes, drawn_sizes), 0)
+stats csv using (is_drawn(strcol(5)) ? take_drawn(strcol(5)) : 0) nooutput
+bytes(k) = is_drawn(strcol(5)) && strcol(2) eq word(everyone, k) ? real(strcol(5)) : NaN
+marked_bytes(k) = (place_of(strcol(5), drawn_sizes) - 1) % 4 == k % 4 ? bytes(k) : NaN
+# The sizes from which another algorithm is best, as cells.
+first_drawn = cell_of(1, sprintf("%d", drawn), word(sizes, 1))
+is_crossing(k) = begins(k) && earlier(k) >= first_drawn
+changes = int(sum [k = first_drawn:first_drawn + S - 1] is_crossing(k))
+array crossings[changes + 1]
+ncrossings = 0
+take_crossing(k) = is_crossing(k) ? (ncrossings = ncrossings + 1, crossings[ncrossings] = k, 0) : 0
+visited = sum [k = first_drawn:first_drawn + S - 1] take_crossing(k)
+crossing_bytes(n) = n <= changes ? bytes_at(crossings[n]) : NaN
+crossing_seconds(n) = n <= changes ? best_seconds[crossings[n]] : NaN
 
 # ---- what was found --------------------------------------------------------------------------------------------------
-changes = int(number(system(crossings." | wc -l")))
-smallest = nice(field(best_of_drawn." | sed -n 1p", 2))
+smallest = dashed(best_names[first_drawn])
 finding = N > 1 ? sprintf("The best algorithm of %d collectives and networks, by ranks and bytes", N) \
-    : changes > 0 ? sprintf("Among %d ranks of %s, %s by %s is best up to %s, by %s from %s on", drawn, net_of(1), nice(collective_of(1)), smallest, \
-        size_text(number(field(crossings." | sed -n 1p", 1))), nice(field(crossings." | tail -n 1", 3)), size_text(number(field(crossings." | tail -n 1", 1)))) \
-    : sprintf("Among %d ranks of %s, %s by %s is best at every size", drawn, net_of(1), nice(collective_of(1)), smallest)
+    : changes > 0 ? sprintf("Among %d ranks of %s, %s by %s is best up to %s, by %s from %s on", drawn, net_of(1), dashed(collective_of(1)), smallest, \
+        size_text(crossing_bytes(1)), dashed(best_names[crossings[changes]]), size_text(crossing_bytes(changes))) \
+    : sprintf("Among %d ranks of %s, %s by %s is best at every size", drawn, net_of(1), dashed(collective_of(1)), smallest)
 subject = "simulated; a crossover is the least size at which the next algorithm is faster"
 eval describe(finding, "A map of ranks against bytes, whose regions are named for the algorithm that is fastest there" \
     .(N > 1 ? "; one for each collective and network." : ", and below it the time of each algorithm over bytes, crossovers marked."))
@@ -64,21 +100,21 @@ eval describe(finding, "A map of ranks against bytes, whose regions are named fo
 # A region's name where there is room for it, which is measured in octaves.
 octaves = log(last_bytes / first_bytes) / log(2)
 room = octaves * (N > 1 ? 0.16 : 0.075)
-fits(from, to, name) = log(real(to) / from) / log(2) > room * strlen(name) / 10.0
+fits(n) = log(to(n) / from(n)) / log(2) > room * strlen(name_of(n)) / 10.0
 
 # Winners of map i whose name fits nowhere in it: they stand below it, beside their colour.
-winners_of(i) = list(sprintf("&& $1 == \"%s\" && $3 == \"%s\" && $12 == 1 && !seen[$2]++ { print $2 }", collective_of(i), net_of(i)))
-widest(i, name) = number(system(sprintf("%s | awk -F, '$4 == \"%s\" { w = log($3 / $2) / log(2); if (w > most) most = w } END { print most + 0 }'", \
-    substr(intervals(i), 3, strlen(intervals(i))), name)))
-is_named(i, name) = widest(i, name) > room * strlen(name) / 10.0
-unnamed(i) = sum [k = 1:words(winners_of(i))] (!is_named(i, word(winners_of(i), k)))
+winner(i, k) = word(winner_lists[i], k)
+is_named(i, name) = sum [n = 1:nintervals] (is_in(i, n) && name_of(n) eq name && fits(n)) > 0
+unnamed(i) = sum [k = 1:words(winner_lists[i])] (!is_named(i, winner(i, k)))
 
 # Crossovers and their sizes, of neighbours on two sides, since they may be close to each other: right below, left above.
 set style textbox opaque noborder fillcolor rgb "#ffffff" margins 0.3, 0.2
-marks = changes == 0 ? "" : ", '< '.crossings using 1:2 with points pointtype 3 pointsize 1.4 linewidth 2.2 linecolor rgb '#000000' title 'crossover'"
+marks = changes == 0 ? "" : ", crossings using (crossing_bytes(int($1))):(crossing_seconds(int($1))) with points pointtype 3 pointsize 1.4 " \
+    ."linewidth 2.2 linecolor rgb '#000000' title 'crossover'"
 do for [i = 0:(changes > 1 ? 1 : changes - 1)] {
-    marks = marks.sprintf(", '< '.crossings using 1:2:(size_text($1)) every 2::%d with labels boxed %s font ',10' notitle", \
-        i, i ? "right offset -1.0, 0.9" : "left offset 1.0, -0.9")
+    marks = marks.sprintf(", crossings using (int($1) %% 2 == %d ? crossing_bytes(int($1)) : NaN):(crossing_seconds(int($1)))" \
+        .":(size_text(crossing_bytes(int($1)))) with labels boxed %s font ',10' notitle", \
+        1 - i, i ? "right offset -1.0, 0.9" : "left offset 1.0, -0.9")
 }
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
@@ -99,7 +135,6 @@ do for [terminal in terminals] {
     do for [k = 1:R] { if (R <= 20 || k % 2) { set ytics add (word(ranks, k) k) } }
     unset grid
     unset key
-    shown = N > 6 ? 6 : N
     do for [i = 1:shown] {
         column = N > 1 ? (i - 1) % 2 : 0
         row = N > 1 ? (i - 1) / 2 : 0
@@ -107,7 +142,7 @@ do for [terminal in terminals] {
         set rmargin at screen N > 1 ? 0.1 + 0.47 * column + 0.39 : 0.79
         set tmargin at screen N > 1 ? 1 - (95.0 + 310 * row) / height : 0.91
         set bmargin at screen N > 1 ? 1 - (95.0 + 310 * row + 205) / height : 0.56
-        if (N > 1) { set title sprintf("%s on %s", nice(collective_of(i)), net_of(i)) offset 0, -0.4 }
+        if (N > 1) { set title sprintf("%s on %s", dashed(collective_of(i)), net_of(i)) offset 0, -0.4 }
         set ylabel (column == 0 ? "ranks" : "") offset label_offset
         set xlabel (i + 1 < shown && N > 1 ? "" : "bytes of the buffer") offset 0, 0.3
         # Below the map, or beside it where the times are below.
@@ -120,11 +155,12 @@ do for [terminal in terminals] {
             }
             set key Left reverse
         }
-        plot intervals(i) using (sqrt($2 * $3)):1:2:3:($1 - 0.47):($1 + 0.47):(number_of(strcol(4))) with boxxyerror \
-                 linecolor rgb variable notitle, \
-             intervals(i) using (fits($2, $3, strcol(4)) ? sqrt($2 * $3) : NaN):1:(nice(strcol(4))) with labels font ',10' notitle, \
-             for [k = 1:unnamed(i) > 0 ? words(winners_of(i)) : 0] NaN with boxes \
-                 linecolor rgb colour_of(word(winners_of(i), k)) title is_named(i, word(winners_of(i), k)) ? "" : nice(word(winners_of(i), k))
+        plot froms using (is_in(i, $1) ? sqrt(from(int($1)) * to(int($1))) : NaN):(crowd(int($1))):(from(int($1))):(to(int($1))) \
+                 :(crowd(int($1)) - 0.47):(crowd(int($1)) + 0.47):(number_of(name_of(int($1)))) with boxxyerror linecolor rgb variable notitle, \
+             froms using (is_in(i, $1) && fits(int($1)) ? sqrt(from(int($1)) * to(int($1))) : NaN):(crowd(int($1))):(dashed(name_of(int($1)))) \
+                 with labels font ',10' notitle, \
+             for [k = 1:unnamed(i) > 0 ? words(winner_lists[i]) : 0] NaN with boxes \
+                 linecolor rgb colour_of(winner(i, k)) title is_named(i, winner(i, k)) ? "" : dashed(winner(i, k))
         unset label
         unset key
         set key font ",13" samplen 2.5 width -1
@@ -142,12 +178,12 @@ do for [terminal in terminals] {
         set ylabel sprintf("time among %d ranks", drawn) offset label_offset
         set xlabel "bytes of the buffer" offset 0, 0.3
         set key at screen 0.80, screen 0.47 left top
-        plot for [k = 1:words(everyone)] times(word(everyone, k)) using 5:6 with lines linecolor rgb shade_of(k) \
+        plot for [k = 1:words(everyone)] csv using (bytes(k)):6 smooth unique with lines linecolor rgb shade_of(k) \
                  dashtype dash_of(k) linewidth 2 notitle, \
-             for [k = 1:words(everyone)] times(word(everyone, k)) using 5:6 every 4::k % 4 with points linecolor rgb shade_of(k) \
+             for [k = 1:words(everyone)] csv using (marked_bytes(k)):6 with points linecolor rgb shade_of(k) \
                  pointtype shape_of(k) pointsize 1 notitle, \
              for [k = 1:words(everyone)] NaN with linespoints linecolor rgb shade_of(k) dashtype dash_of(k) linewidth 2 \
-                 pointtype shape_of(k) pointsize 1 title nice(word(everyone, k)) @marks
+                 pointtype shape_of(k) pointsize 1 title dashed(word(everyone, k)) @marks
     }
     unset multiplot
     unset xlabel

@@ -9,50 +9,66 @@
 load "plots/style.gp"
 height = 860
 
-rows(program) = sprintf("awk -F, '!/^#/ && $1 != \"model\" %s' '%s'", program, csv)
-list(program) = system(rows(program))
-distinct(column) = words(list(sprintf("&& !seen[$%d]++ { print $%d }", column, column)))
-by_ranks = distinct(3) > 1
+# ---- what there is ---------------------------------------------------------------------------------------------------
+# What differs between rows, in the file's order.
+crowds = buckets = overlaps = compressions = ""
+take_row(i) = (crowds = add_number(strcol(3), crowds), buckets = add_number(strcol(6), buckets), \
+    overlaps = add(strcol(8), overlaps), compressions = add(strcol(9), compressions), 0)
+stats csv using (take_row(0)) every ::1 nooutput
+by_ranks = words(crowds) > 1
 over = by_ranks ? 3 : 6
 rest = by_ranks ? 6 : 3
-series = list(sprintf("{ k = $8 \"|\" $9 \"|\" $%d; if (!seen[k]++) print k }", rest))
+nrest = words(by_ranks ? buckets : crowds)
+series_of(overlap, compress, other) = overlap."/".compress."/".other
+series = ""
+stats csv using (series = add(series_of(strcol(8), strcol(9), strcol(rest)), series), 0) every ::1 nooutput
 N = words(series) > 6 ? 6 : words(series)
-part(i, n) = system(sprintf("echo '%s' | cut -d'|' -f%d", word(series, i), n))
-of(i) = "< ".rows(sprintf("&& $8 == \"%s\" && $9 == \"%s\" && $%d == %s", part(i, 1), part(i, 2), rest, part(i, 3)))." | sort -t, -k".over.",".over."n"
-name(i) = (distinct(8) > 1 || (distinct(9) == 1 && distinct(rest) == 1) ? "overlap ".part(i, 1) : "") \
-    .(distinct(9) > 1 ? (distinct(8) > 1 ? ", " : "").(part(i, 2) eq "none" ? "whole" : part(i, 2)) : "") \
-    .(distinct(rest) > 1 ? (distinct(8) > 1 || distinct(9) > 1 ? ", " : "").(by_ranks ? size_text(number(part(i, 3))) : part(i, 3)." ranks") : "")
-varies = int(number(system(rows("&& $13 > 1.0000001 * $11 { n++ } END { print n + 0 }")))) > 0
-field(command, n) = system(sprintf("%s | cut -d, -f%d", command, n))
-low = number(system(rows(sprintf("{ print $%d }", over))." | sort -n | sed -n 1p"))
-high = number(system(rows(sprintf("{ print $%d }", over))." | sort -n | tail -n 1"))
+piece(i, n) = part(word(series, i), n)
+of(i) = strcol(1) ne "model" && series_of(strcol(8), strcol(9), strcol(rest)) eq word(series, i) ? real(strcol(over)) : NaN
+name(i) = (words(overlaps) > 1 || (words(compressions) == 1 && nrest == 1) ? "overlap ".piece(i, 1) : "") \
+    .(words(compressions) > 1 ? (words(overlaps) > 1 ? ", " : "").(piece(i, 2) eq "none" ? "whole" : piece(i, 2)) : "") \
+    .(nrest > 1 ? (words(overlaps) > 1 || words(compressions) > 1 ? ", " : "").(by_ranks ? size_text(number(piece(i, 3))) : piece(i, 3)." ranks") : "")
+varies = 0
+stats csv using (varies = varies || number(strcol(13)) > 1.0000001 * number(strcol(11)), 0) every ::1 nooutput
+steps_over = by_ranks ? crowds : buckets
+low = real(word(steps_over, 1))
+high = real(word(steps_over, words(steps_over)))
+
+# The rows of the shortest and of the longest step: of the most ranks, where there are several numbers of them.
+array best[20]; array worst[20]
+is_judged(crowd) = !by_ranks || real(crowd) == high
+stats csv using (is_judged(strcol(3)) ? $11 : NaN) every ::1 nooutput name "JUDGED"
+is_row(crowd, seconds, wanted) = is_judged(crowd) && real(seconds) == wanted
+do for [n = 1:20] {
+    best[n] = worst[n] = ""
+    stats csv using (is_row(strcol(3), strcol(11), JUDGED_min) ? (best[n] = strcol(n), 0) : 0) every ::1 nooutput
+    stats csv using (is_row(strcol(3), strcol(11), JUDGED_max) ? (worst[n] = strcol(n), 0) : 0) every ::1 nooutput
+}
 
 # ---- what was found --------------------------------------------------------------------------------------------------
-model = list("{ print $1; exit }")
-net = list("{ print $2; exit }")
-best = rows(sprintf("%s", by_ranks ? sprintf("&& $3 == %.0f", high) : ""))." | sort -t, -k11,11g | sed -n 1p"
-worst = rows(sprintf("%s", by_ranks ? sprintf("&& $3 == %.0f", high) : ""))." | sort -t, -k11,11gr | sed -n 1p"
+model = best[1]
+net = best[2]
 overlap_text(o) = o eq "none" ? "no overlap" : "overlap ".o
 compress_text(c) = c eq "none" ? "whole gradients" : c
-label(command) = (distinct(8) > 1 ? overlap_text(field(command, 8)) : "").(distinct(8) > 1 && distinct(9) > 1 ? " and " : "") \
-    .(distinct(9) > 1 ? compress_text(field(command, 9)) : "") \
-    .(distinct(8) == 1 && distinct(9) == 1 ? "buckets of ".size_text(number(field(command, 6))) : "")
+label(overlap, compress, bucket) = (words(overlaps) > 1 ? overlap_text(overlap) : "").(words(overlaps) > 1 && words(compressions) > 1 ? " and " : "") \
+    .(words(compressions) > 1 ? compress_text(compress) : "") \
+    .(words(overlaps) == 1 && words(compressions) == 1 ? "buckets of ".size_text(number(bucket)) : "")
 finding = by_ranks \
-    ? (N > 1 ? sprintf("%s on %.0f ranks of %s scales to %s %% with %s, to %s %% with %s", model, high, net, \
-            sprintf("%.0f", number(field(best, 20))), label(best), sprintf("%.0f", number(field(worst, 20))), label(worst)) \
-        : sprintf("%s on %.0f ranks of %s scales to %.0f %%: a step takes %s", model, high, net, number(field(best, 20)), time_text(number(field(best, 11))))) \
-    : sprintf("%s on %s ranks of %s is fastest with buckets of %s: %s a step", model, field(best, 3), net, \
-        size_text(number(field(best, 6))), time_text(number(field(best, 11))))
-subject = sprintf("simulated; %s %ss a rank%s%s", list("{ print $4; exit }"), manifest("sample"), \
-    by_ranks && distinct(6) == 1 ? ", buckets of ".size_text(number(list("{ print $6; exit }"))) : "", \
+    ? (N > 1 ? sprintf("%s on %.0f ranks of %s scales to %.0f %% with %s, to %.0f %% with %s", model, high, net, \
+            number(best[20]), label(best[8], best[9], best[6]), number(worst[20]), label(worst[8], worst[9], worst[6])) \
+        : sprintf("%s on %.0f ranks of %s scales to %.0f %%: a step takes %s", model, high, net, number(best[20]), time_text(number(best[11])))) \
+    : sprintf("%s on %s ranks of %s is fastest with buckets of %s: %s a step", model, best[3], net, \
+        size_text(number(best[6])), time_text(number(best[11])))
+subject = sprintf("simulated; %s %ss a rank%s%s", best[4], manifest("sample"), \
+    by_ranks && words(buckets) == 1 ? ", buckets of ".size_text(number(best[6])) : "", \
     varies ? ", jitter ".manifest("jitter")."; bars to the 95th percentile" : "")
 eval describe(finding, sprintf("Two panels against the %s: above the time of a step, below %s.", by_ranks ? "number of ranks" : "size of buckets", \
     by_ranks ? "the scaling efficiency" : "the communication that nothing hides"))
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 dodge(i) = varies ? 2 ** (0.1 * (i - (N + 1) / 2.0)) : 1
-bars = varies ? ", for [i = 1:N] of(i) using (column(over) * dodge(i)):(unit * $11):(unit * $11):(unit * $13) with yerrorbars linestyle 10 + i notitle" : ""
-stats "< ".rows("") using 11 nooutput name "STEP"
+bars = varies ? ", for [i = 1:N] csv using (of(i) * dodge(i)):(unit * $11):(unit * $11):(unit * $13) with yerrorbars linestyle 10 + i notitle" : ""
+stats csv using 11 every ::1 nooutput name "STEP"
 is_log = STEP_max > 20 * STEP_min
 unit = is_log ? 1 : 1e3
 do for [terminal in terminals] {
@@ -81,8 +97,8 @@ do for [terminal in terminals] {
     if (is_log) { set yrange [0.9 * STEP_min : *] } else { set yrange [0 : *] }
     set ylabel (is_log ? "time of a step" : "time of a step, ms") offset label_offset
     set key at screen 0.78, screen 0.91 left top
-    plot for [i = 1:N] of(i) using (column(over) * dodge(i)):(unit * $11) with linespoints linestyle 10 + i title name(i), \
-         of(1) using (column(over)):(unit * ($15 + $18)) with lines linestyle 98 title "computes and updates" @bars
+    plot for [i = 1:N] csv using (of(i) * dodge(i)):(unit * $11) smooth unique with linespoints linestyle 10 + i title name(i), \
+         csv using (of(1)):(unit * ($15 + $18)) smooth unique with lines linestyle 98 title "computes and updates" @bars
 
     unset label
     set tmargin at screen 0.45
@@ -93,7 +109,7 @@ do for [terminal in terminals] {
     set ylabel (by_ranks ? "scaling efficiency, %" : "exposed communication, ms") offset label_offset
     set xlabel (by_ranks ? "ranks" : "bytes of a bucket")
     unset key
-    plot for [i = 1:N] of(i) using (column(over) * dodge(i)):(by_ranks ? $20 : 1e3 * $17) with linespoints linestyle 10 + i notitle
+    plot for [i = 1:N] csv using (of(i) * dodge(i)):(by_ranks ? $20 : 1e3 * $17) smooth unique with linespoints linestyle 10 + i notitle
     unset multiplot
     unset xlabel
     unset ylabel

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Lab 00: how sure the ratio of two identical programs is after so many pairs, and what one timing of each would claim.
-load "plots/style.gp"
-row(n) = system(sprintf("sed -n '/^00,/{p;q}' '%s' | cut -d, -f%d", csv, n))
-ranks = int(row(5))
+load "plots/lab.gp"
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int($5) == ranks
 pairs(program) = x(program, "interval/")
 positive(v) = v > 0 ? v : NaN
@@ -14,13 +12,14 @@ stats csv using (is_row("before", "difference") ? $8 : NaN) nooutput name "ONE"
 stats csv using (is_row("before", "difference") ? $10 : NaN) nooutput name "ONE_HIGH"
 stats csv using (is_row("after", "difference") ? $8 : NaN) nooutput name "ALL"
 # The fewest pairs from which on every interval is below 5 %, as it was measured; 0: none.
-enough = int(number(system(sprintf("awk -F, '$2 == \"after\" && $5 == %d && $6 ~ /^interval/ { split($6, q, \"/\"); print q[2], $8 }' '%s'" \
-    ." | sort -rn | awk '$2 >= 5 { exit } { n = $1 } END { print n + 0 }'", ranks, csv))))
+stats csv using (pairs("after") > 0 && $8 >= 5 ? pairs("after") : 0) nooutput name "WIDE"
+stats csv using (pairs("after") > WIDE_max ? pairs("after") : 1e9) nooutput name "NARROW"
+enough = NARROW_min < 1e9 ? int(NARROW_min) : 0
 finding = I_max == 0 ? "In virtual time identical runs are identical: one timing is enough" \
     : sprintf("One timing of each differs by %.2g %%, though both are the same; ", ONE_max) \
       .(enough ? sprintf("%d pairs tell 5 %% apart", enough) : sprintf("not even %.0f pairs tell 5 %% apart", N_max))
 subject = sprintf("allreduce of %s against itself, %d ranks, backend %s; %s", \
-                  size_text(real(manifest("bytes"))), ranks, row(3), measured_text)
+                  size_text(real(manifest("bytes"))), ranks, first(3), measured_text)
 eval describe(finding, \
     "The interval of the ratio of two identical programs against the number of pairs, measured and predicted, with the 5 " \
     ."percent that are to be seen, and the difference that one timing of each shows.")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Lab 01: what an iteration costs against the number of iterations; where its time goes; and what a communicator costs
 # against the number of ranks.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 860
-lab_column(n) = system(sprintf("sed -n '/^01,/{p;q}' '%s' | cut -d, -f%d", csv, n))
-ranks = int(lab_column(5))
 iterations(program) = x(program, "iteration/")
 # Loops of one length: those of other numbers of ranks, or the run's longest.
-swept = system(sprintf("awk -F, '$1 == \"01\" && $6 ~ \"^iteration/\" { q[$5 == %d] = $6 } END { print (0 in q) ? q[0] : q[1] }' '%s'", ranks, csv))
+longest = swept = ""
+take_loop(quantity, n) = starts_with(quantity, "iteration/") ? (n == ranks ? (longest = quantity, 0) : (swept = quantity, 0)) : 0
+stats csv using (take_loop(strcol(6), int($5))) every ::1 nooutput
+swept = swept eq "" ? longest : swept
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity
 here(program, quantity) = is_row(program, quantity) && int($5) == ranks
 
@@ -24,7 +25,7 @@ if (K_max > 1) {
     finding = "Over one iteration there is nothing to save"
 }
 subject = sprintf("allreduce of %s, %d ranks, backend %s; %s", \
-                  size_text(real(manifest("bytes"))), ranks, lab_column(3), measured_text)
+                  size_text(real(manifest("bytes"))), ranks, first(3), measured_text)
 eval describe(finding, \
     "Three panels. Above: time of an iteration against the number of iterations, for a communicator made " \
     ."in each and one made once. Below left: the phases of an iteration, stacked. Below right: what a " \
@@ -103,9 +104,8 @@ do for [terminal in terminals] {
         set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98
         set label 1 "more ranks than cores" at cores + 0.6, graph 0.05 left font ",11" textcolor rgb "#606060"
     }
-    by_ranks = sprintf("< awk -F, '$2 == \"before\" && $6 == \"%s\"' '%s' | sort -t, -k5,5n", swept, csv)
-    plot by_ranks using 5:8:9:10 with yerrorbars linestyle 12 title "measured", \
-         by_ranks using 5:11 with lines linestyle 2 title is_virtual ? "predicted" : "predicted from 2 and 4"
+    plot csv using (is_row("before", swept) ? $5 : NaN):8:9:10 with yerrorbars linestyle 12 title "measured", \
+         csv using (is_row("before", swept) ? $5 : NaN):11 smooth unique with lines linestyle 2 title is_virtual ? "predicted" : "predicted from 2 and 4"
     unset multiplot
     unset arrow
     unset label

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Lab 02: what a step is made of, before and after: computation, and communication that nothing hides; predicted beside
 # measured, and the limits that no overlap passes.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 520
-lab_column(n) = system(sprintf("sed -n '/^02,/{p;q}' '%s' | cut -d, -f%d", csv, n))
-ranks = int(lab_column(5))
-cell(program, quantity, n) = number(system(sprintf("awk -F, '$2 == \"%s\" && $6 == \"%s\" { print $%d + 0; exit }' '%s'", program, quantity, n, csv)))
-has_predictions = system(sprintf("awk -F, '$2 == \"after\" && $6 == \"step_time\" { print $11; exit }' '%s'", csv)) ne ""
+cell(program, quantity, n) = value_of(program, quantity, n)
+has_predictions = cell("after", "step_time", 11) > 0
 
 # ---- what was found --------------------------------------------------------------------------------------------------
 array programs[2] = ["before", "after"]
@@ -34,7 +32,7 @@ finding = ratio_low > 1 && ratio_low > compute("before") / compute("after") \
     : sprintf("Reduced beside the backward pass: %.2f times as fast, but by these runs from %.3g to %.3g", ratio, ratio_low, ratio_high)
 net = manifest("net") eq "none" ? "" : sprintf(", network %s", manifest("net"))
 subject = sprintf("a training step of %d ranks, backend %s%s%s", \
-                  ranks, lab_column(3), net, \
+                  ranks, first(3), net, \
                   is_virtual ? ", in virtual time" : "; ".measured_text)
 eval describe(finding, \
     "Horizontal bars of a training step before and after, measured and predicted, each of computation and of exposed " \

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Lab 03: bytes in and out of a rank, and the time of a step, against the number of ranks; at the largest width.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 560
-list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
-crowds = list("$5", "$1 == \"03\"")
-widths = list("q[3]", "$6 ~ \"^time/\"")
+widths = ""
+stats csv using (widths = starts_with(strcol(6), "time/") ? add(part(strcol(6), 3), widths) : widths, 0) every ::1 nooutput
 width_shown = word(widths, words(widths))
 P(program, quantity) = strcol(2) eq program && starts_with(strcol(6), quantity) && strcol(6)[strlen(strcol(6)) - strlen(width_shown):] eq "/".width_shown \
     ? real(strcol(5)) : NaN
-is_virtual = manifest("time") ne ""
 has_net = manifest("net") ne "none"
 
 # ---- what was found --------------------------------------------------------------------------------------------------
@@ -26,7 +24,7 @@ finding = RANKS_max > RANKS_min \
               growth(BEFORE_max, BEFORE_min), growth(AFTER_max, AFTER_min)) \
     : sprintf("With %d ranks, rank 0 moves %.2g times a replica's bytes", RANKS_max, BEFORE_max / AFTER_max)
 subject = sprintf("data parallel training, four layers %s wide, 16 samples a rank, backend %s%s", width_shown, \
-    list("$3", "$1 == \"03\""), is_virtual ? " on ".manifest("net") : "; ".measured_text)
+    first(3), is_virtual ? " on ".manifest("net") : "; ".measured_text)
 eval describe(finding, "Two panels against the number of ranks. Left: bytes in and out of rank 0, and of the busiest other rank, when " \
     ."everything goes through rank 0, and of a replica's rank. Right: the time of a step of both.")
 

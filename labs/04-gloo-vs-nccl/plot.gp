@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Lab 04: seconds a call against its size on both backends, and how many times faster after is; a column of two panels
 # for each number of ranks, two at most.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 860
-list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
-crowds = list("$5", "$1 == \"04\"") # the run's number of ranks, then the sweep's
+crowds = ""
+stats csv using (crowds = add(strcol(5), crowds), 0) every ::1 nooutput # the run's number of ranks, then the sweep's
 columns = words(crowds) > 2 ? 2 : words(crowds)
 crowd(c) = int(word(crowds, c == 1 ? 1 : words(crowds)))
-cores = int(number(system("sed -n 's/^# machine: .* \\([0-9]*\\) cores.*/\\1/p' '".csv."'")))
-other(program) = list("$3", "$1 == \"04\" && $2 == \"".program."\"")
-net(program) = list("$4", "$1 == \"04\" && $2 == \"".program."\"")
-named(program) = net("before") eq net("after") ? other(program) : net(program)
+cores = int(number_before(" cores", manifest("machine")))
+array backends[2]; array nets[2] # of before, of after
+stats csv using (strcol(2) eq "before" ? (backends[1] = strcol(3), nets[1] = strcol(4), 0) : 0) every ::1 nooutput
+stats csv using (strcol(2) eq "after" ? (backends[2] = strcol(3), nets[2] = strcol(4), 0) : 0) every ::1 nooutput
+named(program) = nets[1] eq nets[2] ? backends[program eq "before" ? 1 : 2] : nets[program eq "before" ? 1 : 2]
 
 ranks = crowd(1) # that the functions below look at
 size(program) = x(program, "time/")

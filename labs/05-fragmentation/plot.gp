@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Lab 05: of which the memory is full, step by step, in both programs; what registering takes against the bytes, and
 # what share of a step it is.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 860
-lab_column(n) = system(sprintf("sed -n '/^05,/{p;q}' '%s' | cut -d, -f%d", csv, n))
-ranks = int(lab_column(5))
-column_of(n, program, quantity) = number(system(sprintf("awk -F, '$1 == \"05\" && $2 == \"%s\" && $5 == %d && $6 == \"%s\" { print $%d; exit }' '%s'", \
-                                                        program, ranks, quantity, n, csv)))
-found(program, quantity) = column_of(8, program, quantity)
+found(program, quantity) = value_of(program, quantity, 8)
 memory = real(manifest("bytes")) / 1024 # KiB
 asked_steps = found("after", "steps")
 failed = found("before", "steps")
 request = found("before", "asked")
 step(program, name) = x(program, name."/")
-sorted(program, name, column) = sprintf("< awk -F, '$2 == \"%s\" && $5 == %d && $6 ~ \"^%s/\" { split($6, q, \"/\"); print q[2] \",\" $%d }' '%s' | sort -t, -n", \
-                                        program, ranks, name, column, csv)
 has_registration = found("before", "registering") > 0
 
 # ---- what was found --------------------------------------------------------------------------------------------------
@@ -22,14 +16,14 @@ finding = failed < asked_steps ? sprintf("One heap fails at step %.0f with %.0f 
                                          failed + 1, 100 * found("before", "free") / memory) \
                                : sprintf("With this seed both find memory for all %.0f steps", asked_steps)
 subject = sprintf("%s of memory a rank, %d ranks, backend %s; %s", \
-                  size_text(1024 * memory), ranks, lab_column(3), measured_text)
+                  size_text(1024 * memory), ranks, first(3), measured_text)
 eval describe(finding, \
     "Panels above: for each program the free memory and its largest piece against the step, with the " \
     ."size that each step asks for. Panels below: the time to register and to let go against the bytes, " \
     ."measured and predicted, and the time of a step with the part that registering takes.")
 
 array part[4] = [found("before", "step_time"), found("before", "registering"), found("after", "step_time"), found("after", "registering")]
-array foreseen[2] = [column_of(11, "before", "step_time"), column_of(11, "after", "step_time")]
+array foreseen[2] = [value_of("before", "step_time", 11), value_of("after", "step_time", 11)]
 
 # Without a profile steps are not predicted, and where nothing was registered in a probe, neither is that.
 predicted_steps = predicted_registering = ""
@@ -37,7 +31,7 @@ if (foreseen[1] > 0 || foreseen[2] > 0) {
     predicted_steps = ", '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 " \
         ."with points linestyle 17 pointtype 6 pointsize 1.6 title 'the whole, predicted'"
 }
-if (column_of(11, "before", "registering") > 0) {
+if (value_of("before", "registering", 11) > 0) {
     predicted_registering = ", csv using (step('before', 'register')):11 with lines linestyle 1 title 'predicted'" \
         .", csv using (step('before', 'unregister')):11 with lines linestyle 3 notitle"
 }
@@ -69,9 +63,9 @@ do for [terminal in terminals] {
             set arrow 1 from failed + 1, 0 to failed + 1, graph 1 nohead linestyle 98
             set label 1 "fails here" at failed + 1, graph 0.06 offset -0.6, 0 right font ",11" textcolor rgb "#606060"
         }
-        plot sorted(program, "reserved", 8) using 1:((memory - $2) / 1024) with lines linestyle 11 linewidth 4 title "free", \
-             sorted(program, "hole", 8) using 1:($2 / 1024) with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \
-             sorted(program, "hole", 11) using 1:($2 / 1024) with lines linestyle 2 linecolor rgb "#000000" title "predicted", \
+        plot csv using (step(program, "reserved")):((memory - $8) / 1024) smooth unique with lines linestyle 11 linewidth 4 title "free", \
+             csv using (step(program, "hole")):($8 / 1024) smooth unique with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \
+             csv using (step(program, "hole")):($11 / 1024) smooth unique with lines linestyle 2 linecolor rgb "#000000" title "predicted", \
              request / 1024 with lines linestyle 97 title "asked for"
         unset arrow 1
         unset label # the heading, too: it is drawn with each panel

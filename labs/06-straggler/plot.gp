@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Lab 06: who waits how long in a plain barrier, how late the monitored one says the straggler was, and what is lost.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 860
-row(n) = system(sprintf("sed -n '/^06,/{p;q}' '%s' | cut -d, -f%d", csv, n))
-ranks = int(row(5))
 extra(program, quantity) = x(program, quantity."/")
-extras = system(sprintf("awk -F, '$2 == \"after\" && $6 ~ \"^lateness/\" { split($6, q, \"/\"); if (!seen[q[2]]++) print q[2] }' '%s'", csv))
+extras = ""
+is_lateness(program, quantity) = program eq "after" && starts_with(quantity, "lateness/")
+stats csv using (extras = is_lateness(strcol(2), strcol(6)) ? add(part(strcol(6), 2), extras) : extras, 0) every ::1 nooutput
 at_most(program, quantity) = extra(program, quantity) == E_max
 
 # ---- what was found --------------------------------------------------------------------------------------------------
@@ -18,7 +18,7 @@ stats csv using (at_most("before", "wait_others") ? $8 : NaN) nooutput name "MOS
 finding = sprintf("Rank %.0f is named, %s late after %s of extra work; in a plain barrier it waits least", \
                   NAMED_max, time_text(LATE_max), time_text(INJECTED_max))
 if (LEAST_max >= MOST_max) { finding = sprintf("Rank %.0f is named, %s late after %s of extra work", NAMED_max, time_text(LATE_max), time_text(INJECTED_max)) }
-subject = sprintf("%d ranks, backend %s, the last one with extra work; %s", ranks, row(3), measured_text)
+subject = sprintf("%d ranks, backend %s, the last one with extra work; %s", ranks, first(3), measured_text)
 eval describe(finding, \
     "Two panels against the straggler's extra work. Above: the time that it and the others wait in a plain barrier, the work " \
     ."that it was given, and the lateness that a monitored barrier reports. Below: what all ranks together lost.")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Lab 07: seconds a call against its size, and how many times faster than by hand each algorithm is. A column of two
 # panels for each number of ranks.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 860
-list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
-crowds = list("$5", "$1 == \"07\"") # the run's number of ranks, then the sweep's
+crowds = ""
+stats csv using (crowds = add(strcol(5), crowds), 0) every ::1 nooutput # the run's number of ranks, then the sweep's
 columns = words(crowds) > 2 ? 2 : words(crowds)
-algorithms = list("q[2]", "$2 == \"after\" && $6 ~ \"^time/\"")
+is_time(program, quantity) = program eq "after" && starts_with(quantity, "time/")
+algorithms = ""
+stats csv using (algorithms = is_time(strcol(2), strcol(6)) ? add(part(strcol(6), 2), algorithms) : algorithms, 0) every ::1 nooutput
 N = words(algorithms)
 
 ranks = int(word(crowds, 1)) # that the functions below look at
@@ -47,7 +49,7 @@ stats csv using (size_of_ratio(best) > 0 && $10 < 1 ? size_of_ratio(best) : 0) n
 finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone here, not even at %s", size_text(SIZE_max)) \
     : sprintf("%s: %s times%s faster than everyone-to-everyone at %s%s%s", name(best), factor_text(best_ratio), unsure, \
               size_text(SIZE_max), rivals, SLOWER_max > 0 ? "; slower up to ".size_text(SLOWER_max) : "")
-subject = sprintf("allreduce of float32, %d ranks, backend %s; %s", ranks, list("$3", "$1 == \"07\""), measured_text)
+subject = sprintf("allreduce of float32, %d ranks, backend %s; %s", ranks, first(3), measured_text)
 cost = number(manifest("limit_seconds_per_byte"))
 crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
 eval describe(finding, \

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # Lab 08: the time of a step against the cap of a bucket, between one collective a parameter and one in all.
-load "plots/style.gp"
+load "plots/lab.gp"
 height = 560
-list(field, condition) = system(sprintf("awk -F, '!/^#/ && %s { split($6, q, \"/\"); v = %s; if (!seen[v]++) print v }' '%s'", condition, field, csv))
-caps = list("q[3]", "$6 ~ \"^time/bucket/\" && $2 == \"after\"")
-ranks = int(word(list("$5", "$1 == \"08\""), 1))
+is_bucket(program, quantity) = program eq "after" && starts_with(quantity, "time/bucket/")
+caps = ""
+stats csv using (caps = is_bucket(strcol(2), strcol(6)) ? add(part(strcol(6), 3), caps) : caps, 0) every ::1 nooutput
 least = 2**62; most = 1
 do for [c in caps] { least = real(c) > 1 && real(c) < least ? real(c) : least; most = real(c) > most ? real(c) : most }
 at(cap) = cap == 1 ? least / 4 : cap # one a parameter stands on the left
 has_net = manifest("net") ne "none"
 is(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int(column(5)) == ranks
-cell_of(program, quantity, n) = number(system(sprintf("awk -F, '$2 == \"%s\" && $6 == \"%s\" && $5 == %d { print $%d; exit }' '%s'", program, quantity, ranks, n, csv)))
+cell_of(program, quantity, n) = value_of(program, quantity, n)
 each = cell_of("before", "time/each/parameter", 8)
 whole = cell_of("before", "time/whole/flat", 8)
 alone = cell_of("before", "time/nothing/none", 8)
@@ -33,24 +33,16 @@ against(way, text) = is_apart(way) ? sprintf("%s times as fast as %s", times(rat
 finding = sprintf("%s: %s; %s", name, time_text(cell_of("after", "time/best/parameter", 8)), \
     is_apart("parameter") || is_apart("flat") ? against("parameter", "one a parameter").", ".against("flat", "one in all") \
     : "not to be told from one a parameter, nor from one in all")
-subject = sprintf("data parallel training, %d ranks, backend %s%s", ranks, list("$3", "$1 == \"08\""), \
+subject = sprintf("data parallel training, %d ranks, backend %s%s", ranks, first(3), \
     is_virtual ? " on ".manifest("net") : (manifest("emulate") eq "" ? "" : ", wire ".manifest("emulate"))."; ".measured_text)
 eval describe(finding, "The time of a step against the cap of a bucket: measured with intervals, and predicted; horizontal lines are " \
     ."the step with one collective a parameter, with one in all, and without communication.")
-caps_axis = "set logscale x 2; set xtics ("
-do for [i = 1:words(caps)] {
-    caps_axis = caps_axis.sprintf("%s'%s' %g", i > 1 ? ", " : "", word(caps, i) eq "1" ? "a parameter" : size_text(real(word(caps, i))), at(real(word(caps, i))))
-}
-caps_axis = caps_axis.")"
 predicted = has_net ? ", csv using (at(x('after', 'time/bucket/'))):11 with lines linestyle 1 title 'predicted'" : ""
 # Where all of it lies close together, an axis that is not logarithmic has more labels.
 largest = each > BUCKET_max ? each : BUCKET_max
 smallest = alone < BUCKET_min ? alone : BUCKET_min
-linear_axis = "unset logscale y; set ytics ("
 tick = 10 ** floor(log10(largest / 4))
 tick = largest / tick > 20 ? 5 * tick : largest / tick > 8 ? 2 * tick : tick
-do for [i = 0:20] { linear_axis = linear_axis.sprintf("%s'%s' %g", i > 0 ? ", " : "", i ? time_text(i * tick) : "0", i * tick) }
-linear_axis = linear_axis.")"
 is_linear = largest < 8 * smallest
 # Intervals are seen up to twice the largest time: what is cut is said.
 stats csv using (x("after", "time/bucket/") > 0 ? $10 : NaN) nooutput name "HIGH"
@@ -62,8 +54,16 @@ do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
     eval small_print(place)
-    eval caps_axis
-    eval is_linear ? linear_axis : fine_time_axis
+    set logscale x 2
+    set xtics ()
+    do for [c in caps] { set xtics add ((real(c) == 1 ? "a parameter" : size_text(real(c))) at(real(c))) }
+    if (is_linear) {
+        unset logscale y
+        set ytics ()
+        do for [i = 0:20] { set ytics add ((i ? time_text(i * tick) : "0") i * tick) }
+    } else {
+        eval fine_time_axis
+    }
     set tmargin at screen 0.86
     set bmargin at screen 0.14
     set lmargin at screen 0.10
