@@ -16,6 +16,7 @@
 #include "base/log.h"
 
 static volatile sig_atomic_t child, ended_by;
+static int watches; // how many want to know of signals
 
 static void pass_on(int signo)
 {
@@ -39,13 +40,16 @@ static void take_signals(void (*handler)(int))
 
 void child_watch(void)
 {
+    if (watches++)
+        return;
     ended_by = 0;
     take_signals(pass_on);
 }
 
 int child_unwatch(void)
 {
-    take_signals(SIG_DFL);
+    if (--watches == 0)
+        take_signals(SIG_DFL);
     return ended_by;
 }
 
@@ -101,9 +105,13 @@ pid_t child_fork(void)
 {
     fflush(NULL); // what is buffered here is written once
     const pid_t pid = fork();
-    if (pid == 0 && child_unwatch())
+    if (pid != 0)
+        return pid;
+    watches = 0;
+    take_signals(SIG_DFL);
+    if (ended_by)
         raise(ended_by); // passed on before the child could die of it
-    return pid;
+    return 0;
 }
 
 int child_run(char *const words[], int *status_p)

@@ -24,8 +24,10 @@ char *kit_command_line(int argc, char **argv);
 //   errors: CLAB_ENOMEM
 int kit_figure_path(const char *file, char **path_p);
 
-// Draw with gnuplot: run `script` in `root` with its variables `csv` (the data) and `out` (the figure: a whole path
-// without suffix). Writes OUT.svg, OUT.png, and OUT.txt, which says what is to be seen. Folders are made.
-//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS
-//           (others may change the script), CLAB_EIO (it failed)
+// Draw `csv` with gnuplot's `script` (a path below `root`) as OUT.svg and OUT.png, and say in OUT.txt what is to be seen.
+// Folders are made. The script sees a copy of the data whose text can not be taken for anything else (kit_plot.c), as
+// `csv`, and draws to `out`.
+//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS (others
+//           may change the script), CLAB_EPARSE (csv; logged), CLAB_EIO (gnuplot failed), CLAB_EPEER (a signal ended
+//           it), CLAB_ENOMEM
 int kit_plot(const char *root, const char *script, const char *csv, const char *out);

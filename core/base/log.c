@@ -40,11 +40,11 @@ static enum clab_log_level threshold(void)
     return (enum clab_log_level)level;
 }
 
-// Keep the message on one line, whatever was quoted in it.
+// Keep the message on one line, whatever was quoted in it: a control character may also be a terminal's command.
 static void one_line(char *text)
 {
     for (; *text; text++)
-        if (*text == '\n' || *text == '\r')
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
             *text = ' ';
 }
 

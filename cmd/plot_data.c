@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What figures get of a results file (plot_data.h). A file may come from anyone: so this says what stays, not what goes.
+
+#include "plot_data.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_in(char c, const char *also)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(also, c));
+}
+
+// Bytes of the sign beyond ASCII that `text` begins with; 0: it is none, a control character, or no UTF-8.
+static size_t sign_bytes(const char *text)
+{
+    const unsigned char *b = (const unsigned char *)text;
+    const size_t n = b[0] >= 0xf0 && b[0] <= 0xf4 ? 4 : b[0] >= 0xe0 && b[0] < 0xf0 ? 3 : b[0] >= 0xc2 && b[0] < 0xe0 ? 2 : 0;
+    unsigned sign = n ? b[0] & (0x7fu >> n) : 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((b[i] & 0xc0) != 0x80)
+            return 0;
+        sign = sign << 6 | (b[i] & 0x3f);
+    }
+    const bool is_sound = n == 2 || (n == 3 && sign >= 0x800 && (sign < 0xd800 || sign > 0xdfff)) ||
+                          (n == 4 && sign >= 0x10000 && sign <= 0x10ffff);
+    return is_sound && sign >= 0xa0 ? n : 0;
+}
+
+// Keep signs and what is in `also`; a blank or a control character becomes `blank`, everything else "?".
+static void clean(const char *text, const char *also, char blank, char *out, size_t most)
+{
+    size_t used = 0;
+    while (*text && used < most) {
+        const size_t n = is_in(*text, also) ? 1 : sign_bytes(text);
+        if (used + n > most)
+            break;
+        memcpy(out + used, text, n);
+        used += n ? n : 1;
+        if (!n)
+            out[used - 1] = (unsigned char)*text <= ' ' || *text == 0x7f ? blank : '?';
+        text += n ? n : 1;
+    }
+    out[used] = 0;
+}
+
+void plot_data_name(const char *text, char out[PLOT_NAME + 1])
+{
+    clean(text, "_+-./:=*", '_', out, PLOT_NAME);
+}
+
+void plot_data_sentence(const char *text, char out[PLOT_SENTENCE + 1])
+{
+    clean(text, " _+-./:=*()[],;@%#!~", ' ', out, PLOT_SENTENCE);
+}
+
+// A number as it is written, if that is plain; one that is not finite is an empty cell.
+static void write_cell(FILE *out, const char *text)
+{
+    char *end, name[PLOT_NAME + 1];
+    const double value = strtod(text, &end);
+    if (!*text || end == text || *end) {
+        plot_data_name(text, name);
+        fputs(name, out);
+    } else if (isfinite(value) && strlen(text) <= PLOT_NAME && !text[strspn(text, "0123456789.eE+-")]) {
+        fputs(text, out);
+    } else if (isfinite(value)) {
+        fprintf(out, "%.17g", value);
+    }
+}
+
+static void write_row(FILE *out, char *const *cells, int ncolumns)
+{
+    for (int i = 0; i < ncolumns; i++) {
+        fputs(i ? "," : "", out);
+        write_cell(out, cells[i]);
+    }
+    fputc('\n', out);
+}
+
+void plot_data_write(FILE *out, const struct report_data *data)
+{
+    char key[PLOT_NAME + 1], value[PLOT_SENTENCE + 1];
+    for (int i = 0; i < data->manifest.count; i++) {
+        clean(data->manifest.entries[i].key, " _", ' ', key, PLOT_NAME);
+        plot_data_sentence(data->manifest.entries[i].value, value);
+        fprintf(out, "# %s: %s\n", key, value);
+    }
+    for (int row = 0; row <= data->nrows; row++)
+        write_row(out, data->cells + (size_t)row * (size_t)data->ncolumns, data->ncolumns);
+}
