@@ -3,6 +3,8 @@
 //
 // - A section a result file: its figures, their data as a table, the command and the machine that made it, its
 //   warnings.
+// - All that is not ours goes through put_text, or through put_url where it is part of an address: results files, their
+//   names, and the paths to them may come from anyone.
 // - A figure's heading is its finding, and its text for those who can not see it is what the plot script wrote
 //   (OUT.txt).
 
@@ -59,8 +61,22 @@ static void put_text(FILE *out, const char *text)
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '"': fputs("&quot;", out); break;
-        default: fputc(*text, out);
+        case '\'': fputs("&#39;", out); break;
+        case '\t': fputc(' ', out); break;
+        default: fputs((unsigned char)*text < ' ' || *text == 0x7f ? "\xef\xbf\xbd" : (char[2]){*text, 0}, out);
         }
+}
+
+// Part of an address, and a section's name in one: what has a meaning there, as ':' after a scheme and '#', has none so.
+// Source: RFC 3986, section 2.3.
+static void put_url(FILE *out, const char *path)
+{
+    for (; *path; path++)
+        if ((*path >= 'a' && *path <= 'z') || (*path >= 'A' && *path <= 'Z') || (*path >= '0' && *path <= '9') ||
+            strchr("-._~/", *path))
+            fputc(*path, out);
+        else
+            fprintf(out, "%%%02X", (unsigned char)*path);
 }
 
 static bool is_number(const char *text)
@@ -136,7 +152,7 @@ static void put_link(FILE *out, const char *folder, const char *path, const char
     for (const char *p = folder + same; same > 1 && *p; p++)
         if (p[1] == '/' || !p[1])
             fputs("../", out);
-    put_text(out, same > 1 ? path + same : path);
+    put_url(out, same > 1 ? path + same : path);
     fputs("\">", out);
     put_text(out, text);
     fputs("</a>", out);
@@ -237,7 +253,9 @@ static void put_section(FILE *out, const char *folder, const struct report_secti
     const char *warning = clab_manifest_get(&s->data.manifest, "warning");
     const char *command = clab_manifest_get(&s->data.manifest, "command");
     const char *machine = clab_manifest_get(&s->data.manifest, "machine");
-    fprintf(out, "<section id=\"%s\">\n<h2>", s->name);
+    fputs("<section id=\"", out);
+    put_url(out, s->name);
+    fputs("\">\n<h2>", out);
     put_title(out, s);
     fputs("</h2>\n<p class=\"small\">Command: <code>", out);
     put_text(out, command ? command : "unknown");
@@ -301,7 +319,9 @@ static void put_contents(FILE *out, const struct report_section *sections, int n
     if (claims)
         fputs("<li><a href=\"#claims\">What was claimed</a></li>\n", out);
     for (int i = 0; i < n; i++) {
-        fprintf(out, "<li><a href=\"#%s\">", sections[i].name);
+        fputs("<li><a href=\"#", out);
+        put_url(out, sections[i].name);
+        fputs("\">", out);
         put_title(out, &sections[i]);
         fputs("</a></li>\n", out);
     }
