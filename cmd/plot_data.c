@@ -17,7 +17,10 @@ static bool is_in(char c, const char *also)
 static size_t sign_bytes(const char *text)
 {
     const unsigned char *b = (const unsigned char *)text;
-    const size_t n = b[0] >= 0xf0 && b[0] <= 0xf4 ? 4 : b[0] >= 0xe0 && b[0] < 0xf0 ? 3 : b[0] >= 0xc2 && b[0] < 0xe0 ? 2 : 0;
+    const size_t n = b[0] >= 0xf0 && b[0] <= 0xf4  ? 4
+                     : b[0] >= 0xe0 && b[0] < 0xf0 ? 3
+                     : b[0] >= 0xc2 && b[0] < 0xe0 ? 2
+                                                   : 0;
     unsigned sign = n ? b[0] & (0x7fu >> n) : 0;
     for (size_t i = 1; i < n; i++) {
         if ((b[i] & 0xc0) != 0x80)
