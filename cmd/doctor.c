@@ -55,6 +55,7 @@ static void look_at_all(struct doctor *doctor, bool gpu_only)
         doctor_backends(doctor);
         doctor_machine(doctor);
         doctor_timing(doctor);
+        doctor_results(doctor);
     }
     doctor_network(doctor);
     doctor_gpus(doctor);

@@ -85,6 +85,7 @@ void doctor_network(struct doctor *doctor);     // cards, InfiniBand, TCP
 void doctor_gpus(struct doctor *doctor);        // driver, devices, how they are joined
 void doctor_nccl(struct doctor *doctor);        // CUDA's runtime and NCCL
 void doctor_environment(struct doctor *doctor); // NCCL_*, CUDA_*, CLAB_*
+void doctor_results(struct doctor *doctor);     // secrets in files that earlier versions wrote
 
 // The variables in `environment` (as environ is), judged.
 void doctor_variables(struct doctor *doctor, char *const environment[]);

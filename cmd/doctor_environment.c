@@ -81,7 +81,7 @@ static const char *nearest(const char *name)
 static void add_unknown(struct doctor *doctor, const char *name, const char *text)
 {
     char hidden[NAME + 8], topic[VALUE];
-    name_value(topic, name, text);
+    name_value(topic, name, strstr(name, "TOKEN") ? "(not shown)" : text); // a secret, perhaps, by a wrong name
     snprintf(hidden, sizeof hidden, " %.*s ", NAME, name);
     if (strlen(name) < NAME && strstr(doctor_hidden_variables, hidden)) {
         doctor_add(doctor, DOCTOR_WARNING, topic, "read by NCCL, but not documented: what it does may change");

@@ -32,8 +32,6 @@
 
 enum { LITTLE_MEMORY = 1 << 30 };
 
-extern char **environ;
-
 // The first line of a file, "" where there is none.
 static void read_line(const char *path, char *out, size_t room)
 {
@@ -197,12 +195,22 @@ static int add_hardware(const struct clab_machine *m, struct clab_manifest *mani
     return clab_manifest_add(manifest, "load", "%.2f", m->load);
 }
 
-// Only our own variables: others may hold what is nobody's business.
+// Variables that change what is measured. A file of results is sent around: so a variable is written for being named
+// here, and CLAB_TOKEN, a job's secret, and what says where its ranks meet are not.
+static const char *const written[] = {
+    "CLAB_BACKEND",    "CLAB_BACKENDS",     "CLAB_CHECK",     "CLAB_CORES",        "CLAB_EMULATE", "CLAB_FAKE_FAULT",
+    "CLAB_FAKE_GPUS",  "CLAB_FLIGHT",       "CLAB_INTERFACE", "CLAB_LOG",          "CLAB_MODELS",  "CLAB_NCCL_SHARE",
+    "CLAB_NCCL_TRACE", "CLAB_NET",          "CLAB_NETS",      "CLAB_OFI_REGISTER", "CLAB_PROFILE", "CLAB_PROGRESS",
+    "CLAB_PROVIDER",   "CLAB_SHM_NO_READV", "CLAB_STRAGGLE",  "CLAB_TIMEOUT",      "CLAB_TRACE",   "CLAB_TUNER",
+};
+
 static int add_environment(struct clab_manifest *manifest)
 {
-    for (char **variable = environ; *variable; variable++)
-        if (strncmp(*variable, "CLAB_", 5) == 0)
-            CLAB_TRY(clab_manifest_add(manifest, "environment", "%s", *variable));
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        const char *value = getenv(written[i]);
+        if (value)
+            CLAB_TRY(clab_manifest_add(manifest, "environment", "%s=%s", written[i], value));
+    }
     return CLAB_OK;
 }
 
