@@ -31,6 +31,7 @@
 #include "plot_data.h"
 
 enum { NOT_THERE = 127, NOT_STARTED = 126 };
+enum { SAID = 512 };        // bytes of a line of gnuplot's that is passed on
 enum { MOST_SECONDS = 60 }; // of processor time for a figure: the largest of ours takes two
 
 struct drawing {
@@ -106,16 +107,16 @@ static _Noreturn void become(char **argv, const struct drawing *d, pid_t parent)
 }
 
 // A line of what gnuplot said: the first one, or the last.
-static void quote_said(const struct drawing *d, bool is_last, char said[PLOT_SENTENCE + 1])
+static void quote_said(const struct drawing *d, bool is_last, char said[SAID])
 {
-    char path[PATH_MAX], line[PLOT_SENTENCE * 2];
+    char path[PATH_MAX], line[SAID];
     FILE *file = path_in(d, "said", path) ? NULL : fopen(path, "re");
     *said = 0;
     while (file && (is_last || !*said) && fgets(line, sizeof line, file)) {
         const char *text = line + strspn(line, " \t\n");
         line[strcspn(line, "\n")] = 0;
         if (*text && *text != '^')
-            plot_data_sentence(text, said);
+            snprintf(said, SAID, "%s", text);
     }
     if (file)
         fclose(file);
@@ -123,14 +124,14 @@ static void quote_said(const struct drawing *d, bool is_last, char said[PLOT_SEN
 
 static int judge(const struct drawing *d, int status)
 {
-    char said[PLOT_SENTENCE + 1];
+    char said[SAID];
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_THERE) {
         clab_error("no gnuplot here, so nothing is drawn; install gnuplot-nox (Debian) or gnuplot, and run this again");
         return CLAB_EUNSUPPORTED;
     }
     quote_said(d, status != 0, said);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-        snprintf(said, sizeof said, "it took more than %d s", MOST_SECONDS);
+        snprintf(said, SAID, "it took more than %d s", MOST_SECONDS);
     if (status != 0) {
         clab_error("%s: %s can not draw this: %s; measure it again, or take it out of its folder", d->csv, d->script,
                    *said ? said : "gnuplot failed");

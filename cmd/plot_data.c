@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME = 80, SENTENCE = 300 }; // bytes
+
 static bool is_in(char c, const char *also)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(also, c));
@@ -49,25 +51,15 @@ static void clean(const char *text, const char *also, char blank, char *out, siz
     out[used] = 0;
 }
 
-void plot_data_name(const char *text, char out[PLOT_NAME + 1])
-{
-    clean(text, "_+-./:=*", '_', out, PLOT_NAME);
-}
-
-void plot_data_sentence(const char *text, char out[PLOT_SENTENCE + 1])
-{
-    clean(text, " _+-./:=*()[],;@%#!~", ' ', out, PLOT_SENTENCE);
-}
-
 // A number as it is written, if that is plain; one that is not finite is an empty cell.
 static void write_cell(FILE *out, const char *text)
 {
-    char *end, name[PLOT_NAME + 1];
+    char *end, name[NAME + 1];
     const double value = strtod(text, &end);
     if (!*text || end == text || *end) {
-        plot_data_name(text, name);
+        clean(text, "_+-./:=*", '_', name, NAME);
         fputs(name, out);
-    } else if (isfinite(value) && strlen(text) <= PLOT_NAME && !text[strspn(text, "0123456789.eE+-")]) {
+    } else if (isfinite(value) && strlen(text) <= NAME && !text[strspn(text, "0123456789.eE+-")]) {
         fputs(text, out);
     } else if (isfinite(value)) {
         fprintf(out, "%.17g", value);
@@ -85,10 +77,10 @@ static void write_row(FILE *out, char *const *cells, int ncolumns)
 
 void plot_data_write(FILE *out, const struct report_data *data)
 {
-    char key[PLOT_NAME + 1], value[PLOT_SENTENCE + 1];
+    char key[NAME + 1], value[SENTENCE + 1];
     for (int i = 0; i < data->manifest.count; i++) {
-        clean(data->manifest.entries[i].key, " _", ' ', key, PLOT_NAME);
-        plot_data_sentence(data->manifest.entries[i].value, value);
+        clean(data->manifest.entries[i].key, " _", ' ', key, NAME);
+        clean(data->manifest.entries[i].value, " _+-./:=*()[],;@%#!~", ' ', value, SENTENCE);
         fprintf(out, "# %s: %s\n", key, value);
     }
     for (int row = 0; row <= data->nrows; row++)

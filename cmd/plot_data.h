@@ -13,8 +13,3 @@
 #include "report.h"
 
 void plot_data_write(FILE *out, const struct report_data *data);
-
-// What is left of `text` in `out`, as a sentence or as a name. A message of gnuplot is a sentence, too.
-enum { PLOT_NAME = 80, PLOT_SENTENCE = 300 }; // bytes
-void plot_data_name(const char *text, char out[PLOT_NAME + 1]);
-void plot_data_sentence(const char *text, char out[PLOT_SENTENCE + 1]);

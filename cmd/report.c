@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "base/units.h"
 #include "command.h"
 #include "kit.h"
 #include "lab.h"
@@ -63,16 +64,17 @@ static int add_figure(struct report_section *s, char *figure)
     return CLAB_OK;
 }
 
-// Draw one figure; where that can not be, go on without.
+// Draw one figure; where that can not be, go on without it, and without those of the same file that would follow.
 static int draw(struct session *session, struct report_section *s, const char *script, const char *what)
 {
     char *figure;
-    if (session->cannot_draw)
+    if (session->cannot_draw || s->is_refused)
         return CLAB_OK;
     if (asprintf(&figure, "%s/%s%s%s", session->plots, s->name, *what ? "-" : "", what) < 0)
         return CLAB_ENOMEM;
     int err = kit_plot(session->root, script, s->csv, figure);
     session->cannot_draw = err == CLAB_EUNSUPPORTED;
+    s->is_refused = err != CLAB_OK;
     if (err == CLAB_OK)
         return add_figure(s, figure);
     free(figure);
@@ -98,11 +100,30 @@ static int draw_bench(struct session *session, struct report_section *s)
     return predicted ? draw(session, s, "plots/prediction.gp", "prediction") : CLAB_OK;
 }
 
+// The folder of the lab that a file says it is of: by its number, since "all" is none.
+static int find_lab(const struct session *session, const struct report_section *s, struct lab_words *folders_p)
+{
+    struct clab_log_held held;
+    const char *lab = report_data_cell(&s->data, 0, "lab");
+    int number;
+    if (clab_parse_int(lab, 0, 99, &number) != CLAB_OK) {
+        clab_error("%s: '%.20s' is not the number of a lab, as 07 is; measure it again with `commlab lab`", s->csv,
+                   lab);
+        return CLAB_EPARSE;
+    }
+    clab_log_hold(&held);
+    const int err = lab_select(session->root, lab, folders_p);
+    clab_log_release(&held);
+    if (err)
+        clab_error("%s: %s", s->csv, held.text);
+    return err;
+}
+
 static int draw_lab(struct session *session, struct report_section *s)
 {
     struct lab_words folders;
     char script[256];
-    CLAB_TRY(lab_select(session->root, report_data_cell(&s->data, 0, "lab"), &folders));
+    CLAB_TRY(find_lab(session, s, &folders));
     snprintf(script, sizeof script, "labs/%s/plot.gp", folders.words[0]);
     lab_words_free(&folders);
     return draw(session, s, script, "");

@@ -7,6 +7,7 @@
 // - report_claims.c what was claimed, beside what was measured here and what the simulator says.
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/manifest.h"
@@ -47,6 +48,7 @@ struct report_section {
     char *name;     // "07-shm-machine-4": the file's, without suffix
     char **figures; // paths without suffix, of those that were drawn
     int nfigures;
+    bool is_refused; // one could not be drawn: it has been said
     struct report_data data;
 };
 

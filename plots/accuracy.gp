@@ -14,11 +14,11 @@ take_row(c, bytes) = (collectives = add(c, collectives), sizes = add_number(byte
 stats csv using (is_sized(strcol(4)) ? take_row(strcol(1), strcol(4)) : 0) nooutput
 N = words(collectives)
 nice(c) = c eq "reduce_scatter" ? "reduce-scatter" : c eq "sendrecv" ? "send and receive" : c
-bytes(i) = is_sized(strcol(4)) && strcol(1) eq word(collectives, i) ? real(strcol(4)) : NaN
+bytes(i) = is_sized(strcol(4)) && strcol(1) eq word(collectives, i) ? number(strcol(4)) : NaN
 
 # At each size the median error, and the median noise.
 S = words(sizes)
-size_of(k) = real(word(sizes, int(k)))
+size_of(k) = number(word(sizes, int(k)))
 array middle_errors[S]; array middle_noises[S]
 do for [k = 1:S] {
     bytes = word(sizes, k)

@@ -9,7 +9,7 @@ do for [a in "ring tree doubling halving_doubling naive"] { if (place_of(a, meas
 if (algorithms eq "") { algorithms = measured }
 N = words(algorithms) > 5 ? 5 : words(algorithms)
 name(i) = dashed(word(algorithms, i))
-bytes(i) = counts("allreduce") && strcol(2) eq word(algorithms, i) ? real(strcol(5)) : NaN
+bytes(i) = counts("allreduce") && strcol(2) eq word(algorithms, i) ? number(strcol(5)) : NaN
 style(i) = word(algorithms, i) eq "naive" ? 7 : i
 dodge(i) = 2 ** (0.16 * (i - (N + 1) / 2.0))
 

@@ -12,11 +12,11 @@ array own_usec[N * S]
 do for [k = 1:N * S] { own_usec[k] = 0 }
 own_at(backend, bytes) = (place_of(backend, backends) - 1) * S + place_of(bytes, sizes)
 take_own(k, usec) = (own_usec[k] = own_usec[k] > 0 && own_usec[k] <= usec ? own_usec[k] : usec, 0)
-stats csv using (counts(collective) ? take_own(own_at(strcol(3), strcol(5)), real(strcol(12))) : 0) nooutput
-is_own(i) = counts(collective) && strcol(3) eq word(backends, i) ? real(strcol(12)) == own_usec[own_at(strcol(3), strcol(5))] : 0
-bytes(i) = is_own(i) ? real(strcol(5)) : NaN
+stats csv using (counts(collective) ? take_own(own_at(strcol(3), strcol(5)), number(strcol(12))) : 0) nooutput
+is_own(i) = counts(collective) && strcol(3) eq word(backends, i) ? number(strcol(12)) == own_usec[own_at(strcol(3), strcol(5))] : 0
+bytes(i) = is_own(i) ? number(strcol(5)) : NaN
 # the time of backend i over the best one's
-factor(i) = is_own(i) ? real(strcol(12)) / best_usec[at(collective, strcol(5))] : NaN
+factor(i) = is_own(i) ? number(strcol(12)) / best_usec[at(collective, strcol(5))] : NaN
 dodge(i) = 2 ** (0.12 * (i - (N + 1) / 2.0))
 
 # ---- what was found --------------------------------------------------------------------------------------------------

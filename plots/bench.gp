@@ -31,15 +31,15 @@ do for [k = 1:nbest] { best_usec[k] = 0; best_alike[k] = 0 }
 at(c, bytes) = (place_of(c, collectives) - 1) * words(sizes) + place_of(bytes, sizes)
 take_best(k, usec) = best_usec[k] > 0 && best_usec[k] <= usec ? 0 : (best_usec[k] = usec, best_high[k] = number(strcol(14)), \
     best_rate[k] = number(strcol(16)), best_name[k] = strcol(2), best_backend[k] = strcol(3), 0)
-stats csv using (counts(strcol(1)) ? take_best(at(strcol(1), strcol(5)), real(strcol(12))) : 0) nooutput
+stats csv using (counts(strcol(1)) ? take_best(at(strcol(1), strcol(5)), number(strcol(12))) : 0) nooutput
 take_alike(k, low) = (best_alike[k] = best_alike[k] + (low <= best_high[k]), 0)
 stats csv using (counts(strcol(1)) ? take_alike(at(strcol(1), strcol(5)), number(strcol(13))) : 0) nooutput
-is_fastest(c) = counts(c) ? real(strcol(12)) == best_usec[at(c, strcol(5))] : 0
+is_fastest(c) = counts(c) ? number(strcol(12)) == best_usec[at(c, strcol(5))] : 0
 # Of the smallest and of the largest size of a collective.
 next_at(k, step) = best_usec[k] > 0 ? k : next_at(k + step, step)
 first_at(c) = next_at((place_of(c, collectives) - 1) * words(sizes) + 1, 1)
 last_at(c) = next_at(place_of(c, collectives) * words(sizes), -1)
-bytes_at(k) = real(word(sizes, 1 + (k - 1) % words(sizes)))
+bytes_at(k) = number(word(sizes, 1 + (k - 1) % words(sizes)))
 
 # ---- limits ----------------------------------------------------------------------------------------------------------
 # "16.2 GB/s by one core, 19.7 GB/s by all ranks at once, 102 GB/s within a core's cache", in GB/s; 0: not said

@@ -16,7 +16,7 @@ do for [c in sized] {
 }
 largest = bytes_at(last_at(slowest))
 smallest = bytes_at(first_at(slowest))
-bytes(i) = is_fastest(word(sized, i)) ? real(strcol(5)) : NaN
+bytes(i) = is_fastest(word(sized, i)) ? number(strcol(5)) : NaN
 finding = sprintf("At %s, %s takes %s times as long as %s", size_text(largest), nice(slowest), factor_text(slowest_time / fastest_time), nice(fastest_one))
 subject = sprintf("%d ranks, backend %s, the fastest algorithm at each size", ranks, backend)
 eval describe(finding, \

@@ -78,7 +78,10 @@ unlabelled_time_axis = unlabelled_time_axis.")"
 # ---- text ------------------------------------------------------------------------------------------------------------
 # Words of a file are compared, counted and shown. They never become a command: eval, system(), a pipe and names of files
 # get our own words only, since a results file may come from anyone.
-number(text) = text eq "" ? 0 : real(text)
+
+# The number that a text is, 0 of an empty one. (real() refuses "2e-06", which has no point.)
+with_point(text) = strstrt(text, "e") && !strstrt(text, ".") ? head_of(text, "e").".0e".tail_of(text, "e") : text
+number(text) = text eq "" ? 0 : real(with_point(text))
 starts_with(text, prefix) = strlen(text) > strlen(prefix) && substr(text, 1, strlen(prefix)) eq prefix
 # The piece before the first `mark` (all of it where there is none), and what follows that mark.
 head_of(text, mark) = strstrt(text, mark) ? substr(text, 1, strstrt(text, mark) - 1) : text
@@ -86,10 +89,12 @@ tail_of(text, mark) = strstrt(text, mark) ? substr(text, strstrt(text, mark) + s
 part(text, n) = n <= 1 ? head_of(text, "/") : part(tail_of(text, "/"), n - 1) # part("time/ring/8", 2): "ring"
 dashed(name) = strstrt(name, "_") ? head_of(name, "_")."-".dashed(tail_of(name, "_")) : name
 # Lists of words: where `w` stands, from 1 (0: nowhere); the list with `w`, once; the same of numbers, in order.
-place_of(w, list) = int(sum [k = 1:words(list)] (word(list, k) eq w ? k : 0))
-add(w, list) = place_of(w, list) ? list : list.(list eq "" ? "" : " ").w
-add_number(w, list) = list eq "" ? w : real(w) < real(word(list, 1)) ? w." ".list : real(w) == real(word(list, 1)) ? list \
-    : word(list, 1)." ".add_number(w, tail_of(list, " "))
+within(w, list) = strstrt(" ".list." ", " ".w." ")
+place_of(w, list) = within(w, list) ? words(substr(" ".list, 1, within(w, list))) + 1 : 0
+add(w, list) = within(w, list) ? list : list.(list eq "" ? "" : " ").w
+largest(list) = number(word(list, words(list)))
+add_number(w, list) = within(w, list) ? list : list eq "" ? w : number(w) > largest(list) ? list." ".w : insert(w, list)
+insert(w, list) = number(w) < number(word(list, 1)) ? w." ".list : word(list, 1)." ".insert(w, tail_of(list, " "))
 
 # ---- what the data says of itself ------------------------------------------------------------------------------------
 # Lines `# key: value`. stats looks at every line: the commas in front of its 0 do our work.
@@ -142,4 +147,4 @@ measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("media
 # lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 # x(program, prefix): the number behind `prefix` in the quantity ("time/ring/8"), NaN in rows of others.
 x(program, prefix) = strcol(2) eq program && starts_with(strcol(6), prefix) && int(column(5)) == ranks \
-    ? real(substr(strcol(6), strlen(prefix) + 1, strlen(strcol(6)))) : NaN
+    ? number(substr(strcol(6), strlen(prefix) + 1, strlen(strcol(6)))) : NaN

@@ -23,8 +23,8 @@ N = words(maps)
 shown = N > 6 ? 6 : N
 R = words(ranks)
 S = words(sizes)
-first_bytes = real(word(sizes, 1))
-last_bytes = real(word(sizes, S))
+first_bytes = number(word(sizes, 1))
+last_bytes = number(word(sizes, S))
 collective_of(i) = head_of(word(maps, i), "/")
 net_of(i) = tail_of(word(maps, i), "/")
 style_of(name) = sum [i = 1:words(winners)] (word(winners, i) eq name ? i : 0)
@@ -50,7 +50,7 @@ take(i) = take_best(i, cell_of(i, strcol(4), strcol(5)))
 stats csv using (is_best(strcol(5)) ? take(place_of(map_of(strcol(1), strcol(3)), maps)) : 0) nooutput
 map_at(k) = 1 + (k - 1) / (R * S)
 row_at(k) = 1 + (k - 1) / S % R
-bytes_at(k) = real(word(sizes, 1 + (k - 1) % S))
+bytes_at(k) = number(word(sizes, 1 + (k - 1) % S))
 # Intervals of sizes over which one algorithm is best: begins where the name changes, ends where the next one begins.
 is_same(j, k) = j > 0 ? (j - 1) / S == (k - 1) / S && best_names[j] eq best_names[k] : 0
 earlier(k) = k > 1 ? (best_names[k - 1] eq "" ? earlier(k - 1) : k - 1) : 0
@@ -70,11 +70,11 @@ name_of(n) = best_names[froms[n]]
 is_in(i, n) = n <= nintervals ? map_at(froms[n]) == i : 0
 
 # ---- the times among `drawn` ranks, of the first map -----------------------------------------------------------------
-is_drawn(bytes) = is_sized(bytes) && strcol(1) eq collective_of(1) && strcol(3) eq net_of(1) ? real(strcol(4)) == drawn : 0
+is_drawn(bytes) = is_sized(bytes) && strcol(1) eq collective_of(1) && strcol(3) eq net_of(1) ? number(strcol(4)) == drawn : 0
 everyone = drawn_sizes = ""
 take_drawn(bytes) = (everyone = add(strcol(2), everyone), drawn_sizes = add_number(bytes, drawn_sizes), 0)
 stats csv using (is_drawn(strcol(5)) ? take_drawn(strcol(5)) : 0) nooutput
-bytes(k) = is_drawn(strcol(5)) && strcol(2) eq word(everyone, k) ? real(strcol(5)) : NaN
+bytes(k) = is_drawn(strcol(5)) && strcol(2) eq word(everyone, k) ? number(strcol(5)) : NaN
 marked_bytes(k) = (place_of(strcol(5), drawn_sizes) - 1) % 4 == k % 4 ? bytes(k) : NaN
 # The sizes from which another algorithm is best, as cells.
 first_drawn = cell_of(1, sprintf("%d", drawn), word(sizes, 1))

@@ -24,21 +24,21 @@ series = ""
 stats csv using (series = add(series_of(strcol(8), strcol(9), strcol(rest)), series), 0) every ::1 nooutput
 N = words(series) > 6 ? 6 : words(series)
 piece(i, n) = part(word(series, i), n)
-of(i) = strcol(1) ne "model" && series_of(strcol(8), strcol(9), strcol(rest)) eq word(series, i) ? real(strcol(over)) : NaN
+of(i) = strcol(1) ne "model" && series_of(strcol(8), strcol(9), strcol(rest)) eq word(series, i) ? number(strcol(over)) : NaN
 name(i) = (words(overlaps) > 1 || (words(compressions) == 1 && nrest == 1) ? "overlap ".piece(i, 1) : "") \
     .(words(compressions) > 1 ? (words(overlaps) > 1 ? ", " : "").(piece(i, 2) eq "none" ? "whole" : piece(i, 2)) : "") \
     .(nrest > 1 ? (words(overlaps) > 1 || words(compressions) > 1 ? ", " : "").(by_ranks ? size_text(number(piece(i, 3))) : piece(i, 3)." ranks") : "")
 varies = 0
 stats csv using (varies = varies || number(strcol(13)) > 1.0000001 * number(strcol(11)), 0) every ::1 nooutput
 steps_over = by_ranks ? crowds : buckets
-low = real(word(steps_over, 1))
-high = real(word(steps_over, words(steps_over)))
+low = number(word(steps_over, 1))
+high = number(word(steps_over, words(steps_over)))
 
 # The rows of the shortest and of the longest step: of the most ranks, where there are several numbers of them.
 array best[20]; array worst[20]
-is_judged(crowd) = !by_ranks || real(crowd) == high
+is_judged(crowd) = !by_ranks || number(crowd) == high
 stats csv using (is_judged(strcol(3)) ? $11 : NaN) every ::1 nooutput name "JUDGED"
-is_row(crowd, seconds, wanted) = is_judged(crowd) && real(seconds) == wanted
+is_row(crowd, seconds, wanted) = is_judged(crowd) && number(seconds) == wanted
 do for [n = 1:20] {
     best[n] = worst[n] = ""
     stats csv using (is_row(strcol(3), strcol(11), JUDGED_min) ? (best[n] = strcol(n), 0) : 0) every ::1 nooutput

@@ -10,12 +10,19 @@
 #include "base/err.h"
 #include "base/output.h"
 
+// What a spreadsheet takes for a formula, which may run a program of whoever opens the file. Quotes do not help: the cell
+// is what they hold. With an apostrophe in front it is text there, and nothing of ours begins so.
+static bool is_formula(const char *text)
+{
+    return *text && strchr("=+-@\t", *text);
+}
+
 // A row is one line, and one that begins with # is none.
 static void write_text(FILE *out, const char *text)
 {
     const bool quoted = *text == '#' || strpbrk(text, ",\"\r\n");
-    if (quoted)
-        fputc('"', out);
+    fputs(quoted ? "\"" : "", out);
+    fputs(is_formula(text) ? "'" : "", out);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', out);
@@ -45,10 +52,22 @@ static void write_row(FILE *out, const struct clab_table *table, int row)
     fputc('\n', out);
 }
 
+// To a spreadsheet a line of the manifest is cells, too, wherever there is a comma.
+static void write_entry(FILE *out, const struct clab_manifest_entry *entry)
+{
+    fprintf(out, "# %s: ", entry->key);
+    for (const char *at = entry->value; *at; at++) {
+        fputc(*at, out);
+        if (*at == ',' && is_formula(at + 1))
+            fputc('\'', out);
+    }
+    fputc('\n', out);
+}
+
 void clab_table_print_csv(const struct clab_table *table, const struct clab_manifest *manifest, FILE *out)
 {
     for (int i = 0; manifest && i < manifest->count; i++)
-        fprintf(out, "# %s: %s\n", manifest->entries[i].key, manifest->entries[i].value);
+        write_entry(out, &manifest->entries[i]);
     for (int i = 0; i < table->ncolumns; i++)
         fprintf(out, "%s%s", i > 0 ? "," : "", table->columns[i].name);
     fputc('\n', out);

@@ -6,7 +6,7 @@ widths = ""
 stats csv using (widths = starts_with(strcol(6), "time/") ? add(part(strcol(6), 3), widths) : widths, 0) every ::1 nooutput
 width_shown = word(widths, words(widths))
 P(program, quantity) = strcol(2) eq program && starts_with(strcol(6), quantity) && strcol(6)[strlen(strcol(6)) - strlen(width_shown):] eq "/".width_shown \
-    ? real(strcol(5)) : NaN
+    ? number(strcol(5)) : NaN
 has_net = manifest("net") ne "none"
 
 # ---- what was found --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ is_bucket(program, quantity) = program eq "after" && starts_with(quantity, "time
 caps = ""
 stats csv using (caps = is_bucket(strcol(2), strcol(6)) ? add(part(strcol(6), 3), caps) : caps, 0) every ::1 nooutput
 least = 2**62; most = 1
-do for [c in caps] { least = real(c) > 1 && real(c) < least ? real(c) : least; most = real(c) > most ? real(c) : most }
+do for [c in caps] { least = number(c) > 1 && number(c) < least ? number(c) : least; most = number(c) > most ? number(c) : most }
 at(cap) = cap == 1 ? least / 4 : cap # one a parameter stands on the left
 has_net = manifest("net") ne "none"
 is(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int(column(5)) == ranks
@@ -23,7 +23,7 @@ best(n) = cell_of("after", "collectives/best/parameter", n)
 name = "The best bucket"
 do for [c in caps] {
     if (best(9) == best(10) && cell_of("after", "collectives/bucket/".c, 8) == best(8)) {
-        name = real(c) == 1 ? "One a parameter, early" : "Buckets of ".size_text(real(c))
+        name = number(c) == 1 ? "One a parameter, early" : "Buckets of ".size_text(number(c))
     }
 }
 times(f) = sprintf(f >= 10 ? "%.0f" : f >= 2 ? "%.1f" : "%.2f", f)
@@ -56,7 +56,7 @@ do for [terminal in terminals] {
     eval small_print(place)
     set logscale x 2
     set xtics ()
-    do for [c in caps] { set xtics add ((real(c) == 1 ? "a parameter" : size_text(real(c))) at(real(c))) }
+    do for [c in caps] { set xtics add ((number(c) == 1 ? "a parameter" : size_text(number(c))) at(number(c))) }
     if (is_linear) {
         unset logscale y
         set ytics ()
