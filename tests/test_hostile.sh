@@ -21,7 +21,7 @@ commlab=$kit/build/commlab
 attack() {
     local limit=$1 left
     shift
-    touch "$scratch/begun"
+    rm -f "$CANARY" && touch "$scratch/begun"
     (cd "$scratch/cwd" && HOME=$scratch/home TMPDIR=$scratch/tmp timeout -k 1 "$limit" "$@") \
         >"$scratch/out" 2>"$scratch/err" </dev/null
     status=$?
@@ -55,6 +55,11 @@ each() { # each FOLDER COMMAND...: the command stands each file of the folder, w
 names=("x';touch \"\$CANARY\";'.csv" '"; system("touch $CANARY"); b=".csv' '`touch $CANARY`.csv' '$(touch $CANARY).csv'
     '<img src=x onerror=alert(1)>.csv' '"><script>alert(1)<b>.csv' 'javascript:alert(1).csv' '-e.csv' '%s%n%999999d.csv'
     $'line\nbreak.csv' $'\e]0;x\a.csv' "it's.csv" '<touch $CANARY.csv' '|touch $CANARY.csv' $'\xff.csv' '@x {y}.csv')
+
+# Files of plain names in a plain folder: what is in them runs nothing.
+draws_what_is_in_hostile_files() {
+    attack 200 "$commlab" report --results "$hostile/report" --output "$scratch/page0" && [ $status -eq 0 ]
+}
 
 # In a folder whose name is hostile, too; files that are right, under names that are not, among files that are not.
 reports_on_all_that_is_good() {
@@ -228,6 +233,7 @@ doctor_shows_no_secret_by_a_wrong_name() {
     grep -q 'CLAB_TOKENS=(not shown)' "$scratch/out"
 }
 
+check draws_what_is_in_hostile_files
 check reports_on_all_that_is_good
 cp "$scratch/err" "$scratch/said"
 check_having gnuplot says_one_line_of_each
