@@ -150,6 +150,31 @@ static void test_a_manifest_keeps_one_line_a_key(void **state)
     assert_int_equal(manifest.count, 0);
 }
 
+// A spreadsheet runs what begins so, quotes or not; and a line of the manifest is cells to it, too.
+static void test_csv_has_no_formulas_of_others(void **state)
+{
+    (void)state;
+    static const struct clab_column texts[] = {{.name = "a", .kind = CLAB_KIND_TEXT},
+                                               {.name = "b", .kind = CLAB_KIND_REAL}};
+    struct clab_manifest manifest = {0};
+    struct clab_table table;
+    clab_table_init(&table, texts, 2);
+    static const char *const cells[] = {"=cmd|'/c calc'!A0", "+1", "-1+cmd", "@SUM(1)", "=a,\"b\"", "a=b"};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const struct clab_cell row[] = {clab_cell_text(cells[i]), clab_cell_real(-1.5)};
+        assert_int_equal(clab_table_add_row(&table, row), CLAB_OK);
+    }
+    clab_manifest_add(&manifest, "net", "x,=cmd,a=b,@x");
+    const char *path = folder_path("f.csv");
+    assert_int_equal(clab_table_write_csv(&table, &manifest, path), CLAB_OK);
+    clab_table_free(&table);
+    clab_manifest_free(&manifest);
+    assert_string_equal(file_text(path),
+                        "# net: x,'=cmd,a=b,'@x\na,b\n'=cmd|'/c calc'!A0,-1.5\n'+1,-1.5\n'-1+cmd,-1.5\n'@SUM(1),-1.5\n"
+                        "\"'=a,\"\"b\"\"\",-1.5\na=b,-1.5\n");
+    folder_entries(1);
+}
+
 static void test_csv_has_the_manifest_the_names_and_quoted_cells(void **state)
 {
     (void)state;
@@ -285,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_many_rows_are_kept_and_their_text_is_copied),
         cmocka_unit_test(test_a_manifest_keeps_one_line_a_key),
         cmocka_unit_test(test_csv_has_the_manifest_the_names_and_quoted_cells),
+        cmocka_unit_test(test_csv_has_no_formulas_of_others),
         cmocka_unit_test(test_an_empty_table_without_manifest_is_its_names),
         JSON_TESTS,
     };
