@@ -44,7 +44,7 @@ enum { FOLDERS_UP = 2 };
 // Nobody else may change the scripts that all others load.
 static int trust_root(const char *root)
 {
-    static const char *const loaded[] = {"style.gp", "bench.gp"};
+    static const char *const loaded[] = {"style.gp", "bench.gp", "lab.gp"};
     char path[PATH_MAX], real[PATH_MAX];
     for (size_t i = 0; i < sizeof loaded / sizeof *loaded; i++) {
         snprintf(path, sizeof path, "%s/plots/%s", root, loaded[i]);
