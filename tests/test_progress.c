@@ -158,6 +158,40 @@ static void test_sums_are_right_beside_work(void **state)
     }
 }
 
+// Sums of memory that the fabric is told of while they are under way, beside registrations of the program's own: both
+// keep the same list.
+static int register_beside_sums(struct clab_comm *comm, int rank)
+{
+    enum { TIMES = 20, PER_SUM = 50, BYTES = 1 << 16 };
+    char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)rank;
+    for (int i = 0; i < TIMES; i++) {
+        struct clab_registration *registration;
+        struct clab_work *work;
+        CLAB_TRY(clab_allreduce_start(comm, in, out, LARGE, CLAB_F32, CLAB_SUM, &work));
+        for (int j = 0; j < PER_SUM; j++) {
+            CLAB_TRY(clab_register(job, memory, BYTES, &registration));
+            clab_unregister(job, registration);
+        }
+        CLAB_TRY(clab_work_wait(work));
+    }
+    munmap(memory, BYTES);
+    return CLAB_OK;
+}
+
+static void test_memory_is_registered_beside_work(void **state)
+{
+    (void)state;
+#ifndef HAVE_LIBFABRIC
+    SKIP_WITHOUT("libfabric");
+#endif
+    use("thread", "ofi");
+    setenv("CLAB_OFI_REGISTER", "1", 1);
+    const char *text = run_all(2, just_act, register_beside_sums, "20s", 0);
+    unsetenv("CLAB_OFI_REGISTER");
+    assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
+}
+
 // ---- faults --------------------------------------------------------------------------------------------------
 
 // Rank 1 is killed in the midst of what the others' threads work on; they compute on, and ask later.
@@ -381,6 +415,7 @@ int main(void)
         {"test_it_goes_on_over_an_emulated_wire", test_it_goes_on_over_other_wires_too, NULL, NULL, emulated},
         {"test_sums_are_right_beside_work_on_shm", test_sums_are_right_beside_work, NULL, NULL, shm},
         {"test_sums_are_right_beside_work_on_ofi", test_sums_are_right_beside_work, NULL, NULL, ofi},
+        cmocka_unit_test_setup(test_memory_is_registered_beside_work, use_shm),
         cmocka_unit_test_setup(test_a_death_beside_work_is_told_to_who_waits, use_shm),
         cmocka_unit_test_setup(test_what_is_under_way_holds_no_close, use_shm),
         cmocka_unit_test_setup(test_who_exits_without_a_close_ends, use_shm),

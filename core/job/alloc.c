@@ -85,15 +85,22 @@ int clab_reduce_local(struct clab_job *job, const void *in, void *out, size_t co
 int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (memory && bytes && (uintptr_t)memory % page == 0)
-        return job->backend->pin(job->domain, memory, bytes, registration_p);
-    clab_error("clab_register: %zu bytes at %p: expected some, at the start of a page of %zu bytes", bytes, memory,
-               page);
-    return CLAB_EINVAL;
+    if (!memory || !bytes || (uintptr_t)memory % page != 0) {
+        clab_error("clab_register: %zu bytes at %p: expected some, at the start of a page of %zu bytes", bytes, memory,
+                   page);
+        return CLAB_EINVAL;
+    }
+    clab_job_enter(job);
+    const int err = job->backend->pin(job->domain, memory, bytes, registration_p);
+    clab_job_leave(job);
+    return err;
 }
 
 void clab_unregister(struct clab_job *job, struct clab_registration *registration)
 {
-    if (registration)
-        job->backend->unpin(job->domain, registration);
+    if (!registration)
+        return;
+    clab_job_enter(job);
+    job->backend->unpin(job->domain, registration);
+    clab_job_leave(job);
 }
