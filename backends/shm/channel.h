@@ -28,14 +28,11 @@ struct shm_queue {
     _Alignas(SHM_LINE_BYTES) char slots[SHM_LINES][SHM_SLOT_BYTES];
 };
 
-// What an endpoint has in its rank's share. It outlives close() until every member has closed: a peer that still waits
-// for `consumed` must find it. Whoever touches a page of it makes the kernel map that, and unmap it later: a member
-// that gets no message leaves no page behind.
+// What an endpoint has in its rank's share. It outlives close() until every member has closed (areas.h): a peer that
+// still waits for `consumed` must find it. Whoever touches a page of it makes the kernel map that, and unmap it later:
+// a member that gets no message leaves no page behind.
 struct shm_area {
-    // Member 0's counts for all: those that have closed, and then, but for itself, those that have freed their own
-    // area.
-    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t closed;
-    _Atomic bool is_revoked;   // the owner has failed: what it has offered for reading is no longer its messages
+    _Alignas(SHM_LINE_BYTES) _Atomic bool is_revoked; // the owner has failed: what it has offered for reading is no longer its messages
     struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
 };
 

@@ -21,6 +21,7 @@
 #include "base/machine.h"
 #include "base/relax.h"
 #include "base/units.h"
+#include "shm/areas.h"
 #include "shm/board.h"
 #include "shm/channel.h"
 
@@ -87,7 +88,7 @@ static int map_file(struct clab_domain *domain)
     }
     domain->bytes = boot->segment_bytes;
     domain->share_bytes = boot->segment_bytes / (size_t)boot->nranks / HUGE_PAGE * HUGE_PAGE;
-    if (domain->share_bytes < 2 * HUGE_PAGE) {
+    if (domain->share_bytes < 2 * HUGE_PAGE + shm_filters_bytes(boot->nranks)) {
         clab_error("shm: the memory file of %zu bytes is too small for %d ranks", domain->bytes, boot->nranks);
         return CLAB_ENOMEM;
     }
@@ -104,14 +105,21 @@ static int map_file(struct clab_domain *domain)
 static void detach(struct clab_domain *domain)
 {
     shm_heap_destroy(domain->heap);
-    for (struct shm_closed *closed = domain->closed, *next; closed; closed = next) {
-        next = closed->next;
-        free(closed);
-    }
+    shm_areas_forget(domain);
     if (domain->base != MAP_FAILED && domain->base)
         munmap(domain->base, domain->bytes);
     free(domain->pids);
     free(domain);
+}
+
+static int open_heap(struct clab_domain *domain)
+{
+    const struct clab_bootstrap *boot = domain->boot;
+    const size_t head = SHARE_HEAD + (boot->rank == 0 ? shm_filters_bytes(boot->nranks) : 0);
+    const size_t start = (size_t)boot->rank * domain->share_bytes + head;
+    domain->filters = (struct shm_filter *)(void *)(domain->base + SHARE_HEAD);
+    return shm_heap_create(domain->base + start, domain->share_bytes - head, boot->segment_fd,
+                           boot->segment_offset + start, &domain->heap);
 }
 
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
@@ -122,11 +130,8 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     domain->boot = boot;
     domain->pids = calloc((size_t)boot->nranks, sizeof *domain->pids);
     int err = domain->pids ? map_file(domain) : CLAB_ENOMEM;
-    if (!err) {
-        size_t start = (size_t)boot->rank * domain->share_bytes + SHARE_HEAD;
-        err = shm_heap_create(domain->base + start, domain->share_bytes - SHARE_HEAD, boot->segment_fd,
-                              boot->segment_offset + start, &domain->heap);
-    }
+    if (!err)
+        err = open_heap(domain);
     if (!err)
         err = greet(domain);
     if (err) {
@@ -135,25 +140,6 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     }
     *domain_p = domain;
     return CLAB_OK;
-}
-
-// Free the areas that no member uses any more; member 0's when the others have no need of its count, either.
-static void reap(struct clab_domain *domain)
-{
-    for (struct shm_closed **link = &domain->closed; *link;) {
-        struct shm_closed *closed = *link;
-        const bool counts = closed->area == closed->first;
-        const uint32_t awaited = counts ? 2 * closed->members - 1 : closed->members;
-        if (atomic_load_explicit(&closed->first->closed, memory_order_acquire) < awaited) {
-            link = &closed->next;
-            continue;
-        }
-        *link = closed->next;
-        shm_heap_free(domain->heap, closed->area);
-        if (!counts)
-            atomic_fetch_add_explicit(&closed->first->closed, 1, memory_order_release);
-        free(closed);
-    }
 }
 
 // Pages come when they are touched, and who touches more than there is gets killed.
@@ -170,7 +156,7 @@ static bool is_too_much(size_t bytes)
 
 static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
 {
-    reap(domain);
+    shm_areas_reap(domain);
     if (is_too_much(bytes))
         return CLAB_ENOMEM;
     int err = shm_heap_alloc(domain->heap, bytes, memory_p);
@@ -194,7 +180,7 @@ static void release_endpoint(struct clab_endpoint *endpoint)
     free(endpoint->receive);
     free(endpoint->peer_areas);
     free(endpoint->bounce);
-    free(endpoint->closed);
+    shm_closed_free(endpoint->closed);
     free(endpoint);
 }
 
@@ -212,7 +198,7 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     endpoint->receive = calloc(n * CLAB_LANES, sizeof *endpoint->receive);
     endpoint->peer_areas = calloc(n, sizeof(struct shm_area *));
     endpoint->bounce = malloc(SHM_READV_BLOCK);
-    endpoint->closed = malloc(sizeof *endpoint->closed);
+    endpoint->closed = shm_closed_create(group);
     if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->bounce ||
         !endpoint->closed) {
         release_endpoint(endpoint);
@@ -222,10 +208,16 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     return endpoint;
 }
 
+static void leave(struct clab_endpoint *endpoint)
+{
+    shm_areas_leave(endpoint->domain, endpoint->closed, endpoint->area);
+    endpoint->closed = NULL; // it is the domain's
+}
+
 // Where members meet on a board, few ever send each other a message.
 static int alloc_area(struct clab_domain *domain, size_t bytes, bool has_board, void **memory_p)
 {
-    reap(domain);
+    shm_areas_reap(domain);
     return has_board && shm_heap_alloc_sparse(domain->heap, bytes, memory_p) == CLAB_OK
                ? CLAB_OK
                : alloc(domain, bytes, memory_p);
@@ -247,8 +239,9 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
         goto fail;
     endpoint->area = memory;
     mine = (uint64_t)((char *)memory - domain->base);
+    shm_areas_enter(domain, group->id);
     if ((err = group->exchange(group, &mine, sizeof mine, all)))
-        goto fail; // the area stays: a member may have learnt where it lies
+        goto leave; // a member may have learnt where the area lies
     for (size_t r = 0; r < n; r++) {
         endpoint->peer_areas[r] = (struct shm_area *)(domain->base + all[r]);
         for (size_t lane = 0; lane < CLAB_LANES; lane++) {
@@ -262,6 +255,8 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     *endpoint_p = endpoint;
     return CLAB_OK;
 
+leave:
+    leave(endpoint);
 fail:
     free(all);
     if (endpoint)
@@ -271,19 +266,11 @@ fail:
 
 static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
 {
-    struct clab_domain *domain = endpoint->domain;
     if (failed) {
         atomic_store_explicit(&endpoint->area->is_revoked, true, memory_order_relaxed);
         atomic_thread_fence(memory_order_release); // before anything that the caller writes to its buffers now
     }
-    *endpoint->closed = (struct shm_closed){.area = endpoint->area,
-                                            .first = endpoint->peer_areas[0],
-                                            .members = (uint32_t)endpoint->nranks,
-                                            .next = domain->closed};
-    domain->closed = endpoint->closed;
-    endpoint->closed = NULL; // it is the domain's
-    atomic_fetch_add_explicit(&endpoint->peer_areas[0]->closed, 1, memory_order_release);
-    reap(domain);
+    leave(endpoint);
     release_endpoint(endpoint);
 }
 

@@ -2,6 +2,7 @@
 // Shared memory: ranks of one host, and one sparse memory file that all of them have mapped whole.
 //
 // - heap.c     each rank's share of the file, handed out by clab_alloc and to endpoints; peers read it in place.
+// - areas.c    when an endpoint's part of that is free again.
 // - channel.c  one-way message queues between a pair of ranks, one per lane.
 // - shm.c      the backend: attach, open, start, test, idle.
 //
@@ -22,17 +23,13 @@
 extern const struct clab_backend clab_backend_shm;
 
 struct shm_heap;
+struct shm_filter;
+struct shm_closed; // the area of an endpoint that is closed here, but perhaps not at all its members
 
-// What the ranks of a host share besides their heaps: the head of each rank's share.
+// What the ranks of a host share besides their heaps: the head of each rank's share. Behind that of rank 0 lie the
+// filters.
 struct shm_bell {
     _Alignas(64) _Atomic uint32_t sleeping; // the rank is, or is about to be, asleep on this futex
-};
-
-// The area of an endpoint that is closed here, but perhaps not at all its members.
-struct shm_closed {
-    struct shm_area *area, *first; // this rank's, member 0's
-    uint32_t members;
-    struct shm_closed *next;
 };
 
 struct clab_domain {
@@ -43,7 +40,8 @@ struct clab_domain {
     struct shm_heap *heap;
     pid_t *pids;               // (nranks), for process_vm_readv
     bool may_readv;            // every rank can read every other
-    struct shm_closed *closed; // areas that a peer may still touch
+    struct shm_filter *filters; // (nranks), in shared memory: who is in which communicator
+    struct shm_closed *closed;  // areas that a peer may still touch
 };
 
 static inline struct shm_bell *shm_bell(const struct clab_domain *domain, int job_rank)
