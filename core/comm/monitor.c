@@ -27,7 +27,8 @@ struct barrier {
     double *late;             // (nranks)
     unsigned char *here;      // (nranks) who has come in time: decided once
     unsigned char *hellos;    // (nranks) where those of who comes later land, too
-    struct clab_work **works; // (2, nranks) what is heard from each, and what it is told first
+    struct clab_work **works; // (2, nranks) begun and not waited for; NULL: none. Rank 0's: what is heard from each,
+                              // and what it is told first
     bool concluded;           // `late` is the verdict, or our own finding that rank 0 does not come
 };
 
@@ -47,6 +48,23 @@ static int post(struct clab_comm *comm, enum clab_step_op op, int peer, void *da
     return clab_message_start(comm, t, work_p);
 }
 
+// The work at `at`, until `deadline`; if it is not done then, it stays.
+static int wait_until(struct barrier *b, int at, double deadline, bool *done_p)
+{
+    CLAB_TRY(clab_work_wait_until(b->works[at], deadline, done_p));
+    if (*done_p)
+        b->works[at] = NULL;
+    return CLAB_OK;
+}
+
+// After a failure: who is done and not waited for would be lost. Nobody waits any more.
+static void forget_works(struct barrier *b)
+{
+    for (int i = 0; b->works && i < 2 * b->comm->nranks; i++)
+        if (b->works[i])
+            clab_work_wait(b->works[i]);
+}
+
 static int transfer(struct clab_comm *comm, enum clab_step_op op, int peer, void *data, size_t bytes)
 {
     struct clab_work *work;
@@ -62,7 +80,7 @@ static int transfer_all(struct barrier *b, enum clab_step_op op, void *data, siz
             CLAB_TRY(post(b->comm, op, r, (char *)data + (size_t)r * stride, bytes, &b->works[r]));
     for (int r = 1; r < b->comm->nranks; r++)
         if (b->here[r])
-            CLAB_TRY(clab_work_wait(b->works[r]));
+            CLAB_TRY(wait_until(b, r, INFINITY, &(bool){0}));
     return CLAB_OK;
 }
 
@@ -145,8 +163,8 @@ static int call_the_roll(struct barrier *b)
     }
     for (int r = 1; r < n; r++) {
         bool done, told;
-        CLAB_TRY(clab_work_wait_until(b->works[r], b->entry + b->timeout, &done));
-        CLAB_TRY(clab_work_wait_until(b->works[n + r], done ? INFINITY : 0, &told));
+        CLAB_TRY(wait_until(b, r, b->entry + b->timeout, &done));
+        CLAB_TRY(wait_until(b, n + r, done ? INFINITY : 0, &told));
         b->here[r] = done;
     }
     return CLAB_OK;
@@ -177,20 +195,20 @@ static void blame(struct barrier *b, int rank)
 static int answer(struct barrier *b)
 {
     const size_t n = (size_t)b->comm->nranks;
+    enum { HELLO, HERE, VERDICT }; // works
     unsigned char token = 1, from_0;
-    struct clab_work *hello, *here, *verdict;
     double mine;
     bool done;
     blame(b, 0);
-    CLAB_TRY(post(b->comm, CLAB_SEND, 0, &token, 1, &hello));
-    CLAB_TRY(post(b->comm, CLAB_RECV, 0, &from_0, 1, &here));
-    CLAB_TRY(clab_work_wait_until(here, b->entry + b->timeout, &done));
+    CLAB_TRY(post(b->comm, CLAB_SEND, 0, &token, 1, &b->works[HELLO]));
+    CLAB_TRY(post(b->comm, CLAB_RECV, 0, &from_0, 1, &b->works[HERE]));
+    CLAB_TRY(wait_until(b, HERE, b->entry + b->timeout, &done));
     if (!done)
         return conclude(b, true);
-    CLAB_TRY(clab_work_wait(hello));
+    CLAB_TRY(wait_until(b, HELLO, INFINITY, &done));
     blame(b, b->comm->rank);
-    CLAB_TRY(post(b->comm, CLAB_RECV, 0, b->here, n, &verdict));
-    CLAB_TRY(clab_work_wait_until(verdict, clab_now() + b->timeout + margin, &done));
+    CLAB_TRY(post(b->comm, CLAB_RECV, 0, b->here, n, &b->works[VERDICT]));
+    CLAB_TRY(wait_until(b, VERDICT, clab_now() + b->timeout + margin, &done));
     if (!done) {
         blame(b, 0);
         return conclude(b, true);
@@ -229,9 +247,13 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     clab_job_enter(comm->job);
     if (!err)
         err = comm->rank == 0 ? collect(&b) : answer(&b);
+    else if (!comm->err)
+        clab_comm_end(comm, err, -1, "monitored barrier: out of memory");
     clab_job_leave(comm->job);
     if (err == CLAB_ETIMEOUT && !b.concluded)
         learn(&b);
+    if (err)
+        forget_works(&b);
     free(b.here);
     free(b.hellos);
     free(b.works);
