@@ -243,6 +243,9 @@ $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c)): $(B)/%: $(B)/obj/%.o $(B)/lib
 
 $(B)/tests/test_conformance: $(call objects,$(conform_c))
 
+# Each allocation goes by the test, which lets it fail.
+$(B)/tests/test_scarce: link += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc free)
+
 # A target has a log of its own, and its input from libFuzzer if that is among the sanitizers, else from drive.c.
 drivers := $(addprefix $(B)/obj/tests/fuzz/,log.o $(if $(fuzzer),,drive.o))
 $(targets): $(B)/%: $(B)/obj/%.o $(drivers) $(B)/libcmd.a $(library)

@@ -43,11 +43,13 @@ static int create(struct clab_job *job, struct clab_comm **comm_p)
     uint64_t id = clab_mix(root, ++job->created);
     int *ranks = malloc(2 * (size_t)job->ranks * sizeof *ranks);
     if (!ranks)
-        return CLAB_ENOMEM;
+        return clab_job_refuse(job, id, job->ranks, CLAB_ENOMEM);
     for (int r = 0; r < job->ranks; r++)
         ranks[r] = r;
     const struct clab_opening opening = {.job = job, .ranks = ranks, .n = job->ranks, .id = id, .start = start};
     int err = clab_comm_meet(&opening, &job->rank, sizeof job->rank, ranks + job->ranks); // all are there
+    if (err == CLAB_ENOMEM && !clab_job_rumour(job, id))
+        clab_job_refuse(job, id, job->ranks, err);
     if (!err)
         err = clab_comm_open(&opening, comm_p);
     free(ranks);
@@ -74,46 +76,50 @@ static int by_key(const void *a, const void *b)
     return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static int open_members(struct clab_comm *parent, struct membership *members, int n, uint64_t id, double start,
-                        struct clab_comm **comm_p)
+// ranks: room for (n)
+static int open_members(struct clab_comm *parent, struct membership *members, int ranks[], int n, uint64_t id,
+                        double start, struct clab_comm **comm_p)
 {
-    int *ranks = malloc((size_t)n * sizeof *ranks);
-    if (!ranks)
-        return CLAB_ENOMEM;
     qsort(members, (size_t)n, sizeof *members, by_key);
     for (int i = 0; i < n; i++)
         ranks[i] = parent->job_ranks[members[i].rank];
     const struct clab_opening opening = {
         .job = parent->job, .ranks = ranks, .n = n, .id = id, .start = start, .from = parent};
-    int err = clab_comm_open(&opening, comm_p);
-    free(ranks);
-    return err;
+    return clab_comm_open(&opening, comm_p);
 }
 
-static int split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
+// all, ranks: room for (comm->nranks)
+static int split(struct clab_comm *comm, int color, int key, struct membership all[], int ranks[],
+                 struct clab_comm **comm_p)
 {
-    double start = clab_seconds();
-    struct membership mine = {color, key, comm->rank}, *all = malloc((size_t)comm->nranks * sizeof *all);
-    int n = 0, err = all ? CLAB_OK : CLAB_ENOMEM;
-    if (!err)
-        err = clab_allgather(comm, &mine, all, sizeof mine, CLAB_U8);
-    for (int r = 0; !err && r < comm->nranks; r++)
+    const double start = clab_seconds();
+    const struct membership mine = {color, key, comm->rank};
+    int n = 0;
+    CLAB_TRY(clab_allgather(comm, &mine, all, sizeof mine, CLAB_U8));
+    for (int r = 0; r < comm->nranks; r++)
         if (all[r].color == color)
             all[n++] = all[r];
-    uint64_t id = clab_mix(clab_mix(comm->id, ++comm->children), (uint64_t)color);
-    if (!err && color < 0)
-        *comm_p = NULL;
-    else if (!err)
-        err = open_members(comm, all, n, id, start, comm_p);
-    free(all);
-    return err;
+    const uint64_t id = clab_mix(clab_mix(comm->id, ++comm->children), (uint64_t)color);
+    if (color >= 0)
+        return open_members(comm, all, ranks, n, id, start, comm_p);
+    *comm_p = NULL;
+    return CLAB_OK;
+}
+
+static int split_without_memory(struct clab_comm *comm)
+{
+    return comm->err ? CLAB_EPOISONED : clab_comm_end(comm, CLAB_ENOMEM, -1, "split: out of memory");
 }
 
 int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
 {
+    struct membership *all = malloc((size_t)comm->nranks * sizeof *all);
+    int *ranks = malloc((size_t)comm->nranks * sizeof *ranks);
     clab_job_enter(comm->job);
-    const int err = split(comm, color, key, comm_p);
+    const int err = all && ranks ? split(comm, color, key, all, ranks, comm_p) : split_without_memory(comm);
     clab_job_leave(comm->job);
+    free(all);
+    free(ranks);
     return err;
 }
 

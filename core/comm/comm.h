@@ -250,7 +250,11 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
 void clab_job_listen(struct clab_job *job);
 // The same for a communicator that is being made: what has been said before.
 void clab_comm_catch_up(struct clab_comm *comm);
+// What has been said of communicator `id`, which this rank has not made yet; NULL: nothing.
+const struct clab_notice *clab_job_rumour(const struct clab_job *job, uint64_t id);
 
+// This rank can not even begin to make communicator `id`: log it, and tell the members, who may wait.  Returns err
+int clab_job_refuse(struct clab_job *job, uint64_t id, int n, int err);
 // It can not be made: tell the members, unless they have been told. `quiet`: and nobody else.
 void clab_comm_give_up(struct clab_comm *comm, int err, bool quiet);
 // Tell all that `member` does not answer, and is left out of what is made of `comm`.
@@ -262,6 +266,7 @@ int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);
 // End it for `err`, for which `culprit` (a rank of the job) is to blame: log `line`, and tell all; NULL: another member
 // does that.  Returns err
+// A rank without memory for its part of a call ends the communicator so, before anything is under way for that call.
 int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line);
 
 // ---- record.c ------------------------------------------------------------------------------------------------

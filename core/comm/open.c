@@ -26,6 +26,9 @@ static int call_off(const struct gathering *g)
 {
     const struct clab_comm *from = g->opening->from, *rest = g->opening->rest_of;
     clab_job_listen(g->opening->job);
+    const struct clab_notice *refusal = g->comm ? NULL : clab_job_rumour(g->opening->job, g->opening->id);
+    if (refusal)
+        return refusal->err;
     if (g->comm && g->comm->is_revoked)
         return g->comm->why.err;
     if (from && from->is_revoked)
@@ -116,6 +119,8 @@ static struct clab_comm *create(const struct clab_opening *o)
     struct clab_comm *comm = calloc(1, sizeof *comm);
     if (!comm)
         return NULL;
+    comm->job = o->job;
+    comm->backend = o->job->backend;
     comm->job_ranks = malloc(n * sizeof *comm->job_ranks);
     comm->expelled_by = malloc(n * sizeof *comm->expelled_by);
     if (!comm->job_ranks || !comm->expelled_by) {
@@ -125,8 +130,6 @@ static struct clab_comm *create(const struct clab_opening *o)
     memcpy(comm->job_ranks, o->ranks, n * sizeof *comm->job_ranks);
     for (size_t r = 0; r < n; r++)
         comm->expelled_by[r] = -1;
-    comm->job = o->job;
-    comm->backend = o->job->backend;
     comm->flight = o->job->flight;
     comm->tape = o->job->tape;
     comm->clock = clab_clock_of(o->job);
@@ -160,10 +163,8 @@ int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
 {
     const double opened = clab_now();
     struct clab_comm *comm = create(o);
-    if (!comm) {
-        clab_error("no memory is left for a communicator of %d ranks", o->n);
-        return CLAB_ENOMEM;
-    }
+    if (!comm)
+        return clab_job_refuse(o->job, o->id, o->n, CLAB_ENOMEM);
     clab_comm_catch_up(comm);
     struct gathering g = gather(o, o->id, comm);
     comm->rank = g.group.rank;

@@ -121,12 +121,20 @@ void clab_job_listen(struct clab_job *job)
     }
 }
 
+const struct clab_notice *clab_job_rumour(const struct clab_job *job, uint64_t id)
+{
+    for (int i = 0; i < CLAB_RUMOURS; i++)
+        if (job->rumours[i].kind == CLAB_NOTICE_REVOKED && job->rumours[i].comm == id)
+            return &job->rumours[i];
+    return NULL;
+}
+
 void clab_comm_catch_up(struct clab_comm *comm)
 {
     struct clab_job *job = comm->job;
-    for (int i = 0; i < CLAB_RUMOURS; i++)
-        if (job->rumours[i].kind == CLAB_NOTICE_REVOKED && job->rumours[i].comm == comm->id)
-            mark(comm, &job->rumours[i]);
+    const struct clab_notice *rumour = clab_job_rumour(job, comm->id);
+    if (rumour)
+        mark(comm, rumour);
     for (int r = 0; r < comm->nranks; r++)
         if (job->bootstrap->presence(job->bootstrap, comm->job_ranks[r]) == CLAB_LOST)
             mark(comm, &(struct clab_notice){.kind = CLAB_NOTICE_LOST,
@@ -233,11 +241,16 @@ int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
     return comm->err;
 }
 
+static struct clab_notice revocation(const struct clab_job *job, uint64_t id, int err, int culprit)
+{
+    return (struct clab_notice){
+        .kind = CLAB_NOTICE_REVOKED, .teller = job->rank, .culprit = culprit, .err = err, .comm = id};
+}
+
 static void tell(struct clab_comm *comm, int err, int culprit)
 {
     struct clab_bootstrap *boot = comm->job->bootstrap;
-    const struct clab_notice found = {
-        .kind = CLAB_NOTICE_REVOKED, .teller = boot->rank, .culprit = culprit, .err = err, .comm = comm->id};
+    const struct clab_notice found = revocation(comm->job, comm->id, err, culprit);
     boot->tell(boot, &found);
     clab_job_listen(comm->job); // another may have been first
     mark(comm, &found);         // where the board is far away, and has not answered yet
@@ -253,6 +266,14 @@ int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err
     if (!comm->is_revoked)
         tell(comm, err, comm->other.is_known ? comm->other.rank : job_rank(comm, peer));
     return clab_comm_follow(comm, work);
+}
+
+int clab_job_refuse(struct clab_job *job, uint64_t id, int n, int err)
+{
+    const struct clab_notice refusal = revocation(job, id, err, -1);
+    clab_error("a communicator of %d ranks can not be made: %s", n, clab_strerror(err));
+    job->bootstrap->tell(job->bootstrap, &refusal);
+    return err;
 }
 
 void clab_comm_give_up(struct clab_comm *comm, int err, bool quiet)

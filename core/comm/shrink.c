@@ -84,6 +84,8 @@ static int attempt(struct clab_comm *comm, int ranks[], int n, double start, cha
         came[i] = ranks[i] == comm->job->rank;
     int err = clab_comm_meet(&opening, &here, sizeof here, came);
     const bool met = err == CLAB_OK;
+    if (err == CLAB_ENOMEM) // the others need not wait for this rank
+        clab_comm_expel(comm, comm->rank);
     if (met)
         err = clab_comm_open(&opening, comm_p);
     *again_p = (err == CLAB_ETIMEOUT && !met && expel_missing(comm, ranks, n, came)) ||
@@ -125,6 +127,8 @@ int clab_comm_shrink(struct clab_comm *comm, struct clab_comm **comm_p)
     clab_job_enter(comm->job);
     comm->shrinks++;
     const int err = ranks && came ? shrink(comm, ranks, came, comm_p) : CLAB_ENOMEM;
+    if (!ranks || !came)
+        clab_comm_expel(comm, comm->rank);
     clab_job_leave(comm->job);
     free(ranks);
     free(came);

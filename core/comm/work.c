@@ -200,8 +200,8 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
         return CLAB_EPOISONED;
     listen_now_and_then(comm);
     struct clab_work *work = take_spare(comm);
-    if (!work)
-        return CLAB_ENOMEM;
+    if (!work) // others may wait for it
+        return clab_comm_end(comm, CLAB_ENOMEM, -1, "no memory is left to start a collective or a message");
     *work = *filled;
     work->comm = comm;
     work->sequence = work->algorithm ? comm->sequence++ : 0;
