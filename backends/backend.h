@@ -140,6 +140,7 @@ struct clab_call {
     enum clab_op op; // never CLAB_AVG: the library sums, and the communicator divides
     const void *in;
     void *out;
+    uint64_t agreed; // a number for all of the call that members must have in common; 0: it is not compared
 };
 struct clab_native; // a backend's own: a collective under way
 
@@ -289,7 +290,10 @@ struct clab_backend {
     bool (*has_native)(enum clab_collective collective, enum clab_type type, enum clab_op op);
     // Begin one that has_native promised. The call is copied; buffers are the library's until it is done. What is under
     // way when its endpoint is closed is freed by close.
-    //   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ENOMEM, CLAB_ESYS
+    // - A library that takes what it is told would answer wrongly, or crash, where members call different things: so
+    //   they first compare `agreed`, and none begins the library's call until it knows that all have the same number.
+    //   nccl does not: GPUs would wait for the host.
+    //   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ENOMEM, CLAB_ESYS, CLAB_EMISMATCH (a member has another number)
     int (*native_start)(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
     // Frees `native` when it is done, or has failed. Never waits.  errors: as native_start
     int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);

@@ -3,6 +3,10 @@
 
 #include "comm_fixture.h"
 
+#include <fcntl.h>
+
+#include "plugin.h"
+
 static int sum_different_counts(struct clab_comm *comm, int rank)
 {
     return ring_sum(comm, rank == 1 ? 2 * COUNT : COUNT);
@@ -92,6 +96,129 @@ static int skip_one_of_two_roots(struct clab_comm *comm, int rank)
     return ring_sum(comm, COUNT);
 }
 
+// ---- a library's own -----------------------------------------------------------------------------------------
+// Which takes what it is told: the bytes are as many, or are not.
+
+static int sum_another_type(struct clab_comm *comm, int rank)
+{
+    return clab_allreduce(comm, in, out, COUNT, rank == 1 ? CLAB_I32 : CLAB_F32, CLAB_SUM);
+}
+
+static int sum_by_another_operation(struct clab_comm *comm, int rank)
+{
+    return clab_allreduce(comm, in, out, COUNT, CLAB_F32, rank == 1 ? CLAB_MAX : CLAB_SUM);
+}
+
+// The library is told to sum in both cases.
+static int average_at_one(struct clab_comm *comm, int rank)
+{
+    return clab_allreduce(comm, in, out, COUNT, CLAB_F32, rank == 1 ? CLAB_AVG : CLAB_SUM);
+}
+
+static int sum_another_count(struct clab_comm *comm, int rank)
+{
+    return clab_allreduce(comm, in, out, rank == 1 ? 2 * COUNT : COUNT, CLAB_F32, CLAB_SUM);
+}
+
+static int sum_another_large_count(struct clab_comm *comm, int rank)
+{
+    return clab_allreduce(comm, in, out, rank == 1 ? LARGE / 2 : LARGE, CLAB_F32, CLAB_SUM);
+}
+
+static int broadcast_another_type(struct clab_comm *comm, int rank)
+{
+    return clab_broadcast(comm, in, out, COUNT, rank == 1 ? CLAB_I32 : CLAB_F32, 0);
+}
+
+static int broadcast_from_two_roots(struct clab_comm *comm, int rank)
+{
+    return clab_broadcast(comm, in, out, COUNT, CLAB_F32, rank == 1);
+}
+
+static int gather_where_one_reduces(struct clab_comm *comm, int rank)
+{
+    return rank == 1 ? clab_reduce(comm, in, out, COUNT, CLAB_F32, CLAB_SUM, 0)
+                     : clab_gather(comm, in, out, COUNT, CLAB_F32, 0);
+}
+
+// A schedule where the others call the library.
+static int sum_by_a_schedule_at_one(struct clab_comm *comm, int rank)
+{
+    return rank == 1 ? ring_sum(comm, COUNT) : clab_allreduce(comm, in, out, COUNT, CLAB_F32, CLAB_SUM);
+}
+
+// Two that agree stand between two others that agree: no rank's neighbours are all of one mind, and the tree of a
+// broadcast leads from the one pair to the other.
+static int broadcast_in_two_camps(struct clab_comm *comm, int rank)
+{
+    return clab_broadcast(comm, in, out, COUNT, rank < 2 ? CLAB_F32 : CLAB_I32, 1);
+}
+
+static const struct own {
+    const char *name;
+    act_fn act;
+    int nranks;
+} owns[] = {{"sum_another_type", sum_another_type, 3},
+            {"sum_by_another_operation", sum_by_another_operation, 3},
+            {"average_at_one", average_at_one, 3},
+            {"sum_another_count", sum_another_count, 3},
+            {"sum_another_large_count", sum_another_large_count, 3},
+            {"broadcast_another_type", broadcast_another_type, 3},
+            {"broadcast_from_two_roots", broadcast_from_two_roots, 3},
+            {"gather_where_one_reduces", gather_where_one_reduces, 3},
+            {"sum_by_a_schedule_at_one", sum_by_a_schedule_at_one, 3},
+            {"broadcast_in_two_camps", broadcast_in_two_camps, 4}};
+enum { OWNS = sizeof owns / sizeof *owns };
+
+static void test_what_a_library_is_told_is_compared(void **state)
+{
+    const struct own *own = *state;
+    if (!clab_plugin_exists("gloo")) {
+        print_message("skip: built without gloo\n");
+        skip();
+    }
+    setenv("CLAB_BACKEND", "gloo", 1);
+    const char *text = run_all(own->nranks, fail_once, own->act, "20s", 0);
+    unsetenv("CLAB_BACKEND");
+    assert_all_answer(CLAB_EMISMATCH, 0, own->nranks, -1, first_answer(own->nranks), text);
+}
+
+// A rank that MPI's launcher has started calls what `name` says; all share `file`, which is empty at first. Rank 0
+// writes what all have answered. An MPI whose call has failed may end all ranks with the first: so they wait here.
+static int be_rank(const char *file, const char *name)
+{
+    const int fd = open(file, O_RDWR);
+    const struct own *own = owns;
+    struct clab_comm *comm;
+    int disagree = 0;
+    if (fd < 0 || ftruncate(fd, sizeof *told) != 0)
+        return NOT_JOINED;
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    while (own < owns + OWNS && strcmp(own->name, name) != 0)
+        own++;
+    if (told == MAP_FAILED || own == owns + OWNS || join(&comm))
+        return NOT_JOINED;
+    const int rank = clab_job_rank(job), n = clab_job_ranks(job);
+    tell_answer(rank, own->act(comm, rank));
+    stay_away(n);
+    for (int r = 0; r < n; r++)
+        disagree += told->values[r] == CLAB_EMISMATCH;
+    if (rank == 0)
+        printf("%d of %d answer: %s\n", disagree, n, clab_strerror(CLAB_EMISMATCH));
+    fflush(stdout);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return 0;
+}
+
+static void list_names(void)
+{
+    for (int i = 0; i < OWNS; i++)
+        printf("%s %d\n", owns[i].name, owns[i].nranks);
+}
+
+// ---- tests ---------------------------------------------------------------------------------------------------
+
 static void test_disagreement_is_found(void **state)
 {
     const char *text = run_all(2, fail_once, (act_fn)*state, "20s", 0);
@@ -177,10 +304,17 @@ static void test_who_agrees_is_not_disturbed_by_checks(void **state)
 #name "/" #what, name, forget, NULL, (void *)(what) \
     }
 
-int main(void)
+// Or by `--names` the calls of a library's own, with a number of ranks each, and by `--rank FILE NAME` a rank of one.
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        test_of(test_disagreement_is_found, sum_different_counts),
+    if (argc == 2 && !strcmp(argv[1], "--names")) {
+        list_names();
+        return 0;
+    }
+    if (argc == 4 && !strcmp(argv[1], "--rank"))
+        return be_rank(argv[2], argv[3]);
+    struct CMUnitTest tests[] = {
+        [OWNS] = test_of(test_disagreement_is_found, sum_different_counts),
         test_of(test_disagreement_is_found_by_three, sum_different_counts),
         test_of(test_disagreement_is_found, sum_different_large_counts),
         test_of(test_disagreement_is_found_by_three, sum_different_large_counts),
@@ -207,5 +341,8 @@ int main(void)
         test(test_who_sends_what_is_said),
         test(test_who_agrees_is_not_disturbed_by_checks),
     };
+    for (int i = 0; i < OWNS; i++)
+        tests[i] = (struct CMUnitTest){
+            owns[i].name, test_what_a_library_is_told_is_compared, forget, NULL, (void *)(uintptr_t)&owns[i]};
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

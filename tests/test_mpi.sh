@@ -41,6 +41,19 @@ is_started_by_its_user_s_mpirun() {
     why="$why; backend $(cells 3), ranks $(cells 4)"
     [ $status = 0 ] && [ "$(cells 3) $(cells 4)" = 'mpi 3' ]
 }
+# All that ranks may disagree on, in calls of the library's own.
+finds_ranks_that_disagree() {
+    local name ranks
+    while read -r name ranks; do
+        : >"$scratch/told"
+        "$commlab" run -n "$ranks" --backend mpi -- "$build/tests/test_mismatch" --rank "$scratch/told" "$name" \
+            >"$scratch/out" 2>"$scratch/err" </dev/null
+        why="$name: $(cat "$scratch/out" "$scratch/err")"
+        grep -q "^$ranks of $ranks answer: " "$scratch/out" || return 1
+    done < <("$build/tests/test_mismatch" --names)
+    why="there are no calls: $("$build/tests/test_mismatch" --names 2>&1)"
+    [ -s "$scratch/out" ]
+}
 # Each says it: they may have been started in terminals of their own.
 says_what_it_needs_of_ranks_that_no_mpirun_started() {
     local rank
@@ -77,7 +90,7 @@ fi
 mpirun=$(sed -n 's/^probed_mpirun := //p' "$build/probes.mk")
 many=$("$mpirun" --version | grep -qE 'Open MPI|OpenRTE|open-mpi' && echo --oversubscribe --allow-run-as-root)
 subject=("$commlab")
-check_each times_what_is_the_library_s_own runs_a_lab is_started_by_its_user_s_mpirun \
+check_each times_what_is_the_library_s_own runs_a_lab finds_ranks_that_disagree is_started_by_its_user_s_mpirun \
     says_what_it_needs_of_ranks_that_no_mpirun_started leaves_no_files_of_a_rank_alone ends_with_the_status_of_a_rank
 
 # The same with the other MPI, if it is there: the plugin alone is built anew.

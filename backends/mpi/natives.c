@@ -5,6 +5,7 @@
 //   is apart from its block's other pieces, as in an allgather, a strided type says where blocks begin.
 // - What MPI does not let be the same memory is told so (MPI_IN_PLACE), or, in a reduce-scatter, goes by way of memory
 //   of ours.
+// - MPI does not compare what ranks call: so they compare first, by the greatest and the least of their numbers.
 
 #include "mpi/endpoint.h"
 
@@ -13,7 +14,9 @@
 
 struct clab_native {
     struct clab_call call;
-    char *bounce; // a reduce-scatter's result, if it is not made in `out`
+    MPI_Request agreeing;         // until all have compared
+    uint64_t mine[2], extreme[2]; // call.agreed and its complement, and the greatest of all ranks
+    char *bounce;                 // a reduce-scatter's result, if it is not made in `out`
     int nrequests;
     MPI_Request requests[];
 };
@@ -193,6 +196,37 @@ static void free_native(struct clab_native *native)
     free(native);
 }
 
+static int start_or_free(struct clab_endpoint *endpoint, struct clab_native *native)
+{
+    const int err = start_call(endpoint, native);
+    if (err && native->nrequests == 0) // else MPI still uses it
+        free_native(native);
+    return err;
+}
+
+static int start_agreeing(struct clab_endpoint *endpoint, struct clab_native *native)
+{
+    native->mine[0] = native->call.agreed;
+    native->mine[1] = ~native->call.agreed;
+    const int err = mpi_error(MPI_Iallreduce(native->mine, native->extreme, 2, MPI_UINT64_T, MPI_MAX, endpoint->comm,
+                                             &native->agreeing));
+    if (err)
+        free_native(native);
+    return err;
+}
+
+// Go on with comparing; *done_p: all call the same, and it has been started.
+static int agree(struct clab_endpoint *endpoint, struct clab_native *native, int *done_p)
+{
+    MPI_TRY(MPI_Test(&native->agreeing, done_p, MPI_STATUS_IGNORE)); // which is MPI_REQUEST_NULL once it is done
+    if (!*done_p)
+        return CLAB_OK;
+    if (!memcmp(native->mine, native->extreme, sizeof native->mine))
+        return start_or_free(endpoint, native);
+    free_native(native);
+    return CLAB_EMISMATCH;
+}
+
 bool mpi_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op)
 {
     (void)type, (void)op;
@@ -207,18 +241,21 @@ int mpi_native_start(struct clab_endpoint *endpoint, const struct clab_call *cal
     if (!native)
         return CLAB_ENOMEM;
     native->call = *call;
-    const int err = start_call(endpoint, native);
+    native->agreeing = MPI_REQUEST_NULL;
+    const int err = call->agreed ? start_agreeing(endpoint, native) : start_or_free(endpoint, native);
     if (!err)
         *native_p = native;
-    else if (native->nrequests == 0) // else MPI still uses it
-        free_native(native);
     return err;
 }
 
 int mpi_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p)
 {
-    (void)endpoint;
     int done = 1;
+    if (native->agreeing != MPI_REQUEST_NULL)
+        CLAB_TRY(agree(endpoint, native, &done));
+    *done_p = done;
+    if (!done)
+        return CLAB_OK;
     for (int i = 0; i < native->nrequests && done; i++)
         MPI_TRY(MPI_Test(&native->requests[i], &done, MPI_STATUS_IGNORE)); // at once for what is done
     *done_p = done;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Whether all ranks call the same, found in three ways.
+// Whether all ranks call the same, found in four ways.
 //
 // - Each message carries a number for what is called (clab_transfer.call): free, and it sees who exchanges messages.
 // - Who has waited for some time reads in the flight recorders of its host what the others call: free, since it waits.
+// - Natives of gloo and mpi send no message of ours, and wait for nobody who calls something alike: these backends
+//   compare a number for what is called before each (clab_call.agreed). CLAB_CHECK=0 turns that off.
 // - With CLAB_CHECK=1 each rank tells its next one what it calls before each collective: this sees all, on any hosts,
 //   for a message of 24 bytes a rank (some 0.2 us over shared memory). When all neighbours agree, all ranks do.
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mix.h"
 #include "comm/comm.h"
 #include "comm/flight_find.h"
 
@@ -37,8 +40,18 @@ static bool differs(struct clab_comm *comm, int rank)
     return true;
 }
 
+static bool somebody_differs(struct clab_comm *comm)
+{
+    for (int r = 0; r < comm->nranks; r++)
+        if (r != comm->rank && differs(comm, comm->job_ranks[r]))
+            return true;
+    return false;
+}
+
 void clab_check_ask(struct clab_comm *comm, int rank)
 {
+    if (rank < 0 && !comm->other.is_known)
+        somebody_differs(comm);
     struct clab_flight *theirs = rank >= 0 && !comm->other.is_known ? flight_of(comm, rank) : NULL;
     if (!theirs || differs(comm, rank))
         return;
@@ -52,18 +65,16 @@ bool clab_check_look(struct clab_comm *comm, double waited)
     if (waited < (p->look > 0 ? p->look : first_look))
         return false;
     p->look = 2 * waited;
-    for (int r = 0; r < comm->nranks; r++)
-        if (r != comm->rank && differs(comm, comm->job_ranks[r]))
-            return true;
-    return false;
+    return somebody_differs(comm);
 }
 
 // ---- by messages ---------------------------------------------------------------------------------------------
 
-bool clab_check_is_wanted(void)
+struct clab_check clab_check_wanted(void)
 {
     const char *text = getenv("CLAB_CHECK");
-    return text && *text && strcmp(text, "0") != 0;
+    const bool is_said = text && *text, is_off = is_said && !strcmp(text, "0");
+    return (struct clab_check){.is_on = is_said && !is_off, .natives = !is_off};
 }
 
 struct clab_called clab_check_called(const struct clab_work *work)
@@ -78,6 +89,14 @@ struct clab_called clab_check_called(const struct clab_work *work)
                                 .op = op.op,
                                 .lanes = op.lanes,
                                 .algorithm = op.algorithm};
+}
+
+uint64_t clab_check_number(const struct clab_work *work)
+{
+    const struct clab_called called = clab_check_called(work);
+    uint64_t words[sizeof called / sizeof(uint64_t)];
+    memcpy(words, &called, sizeof called);
+    return clab_mix(clab_mix(words[0], words[1]), words[2]) | 1;
 }
 
 // All that clab_flight_text looks at.

@@ -92,7 +92,9 @@ struct clab_called {
 _Static_assert(sizeof(struct clab_called) == 24, "it is compared as a whole");
 
 struct clab_check {
-    bool is_on, is_under_way;
+    bool is_on;   // before each collective, by messages
+    bool natives; // by the backend, before its natives
+    bool is_under_way;
     struct clab_called mine, theirs;
     struct clab_transfer transfers[2];
     struct clab_bounced bounced[2];
@@ -227,8 +229,10 @@ int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double sta
 
 // ---- check.c -------------------------------------------------------------------------------------------------
 
-// Whether CLAB_CHECK asks for checks before collectives.
-bool clab_check_is_wanted(void);
+// What of them CLAB_CHECK asks for: is_on and natives.
+struct clab_check clab_check_wanted(void);
+// A number for what `work` is, which all members must have in common (clab_call.agreed); never 0.
+uint64_t clab_check_number(const struct clab_work *work);
 // Tell the next rank what `work` is, and hear of the one before; *passed_p: that is over, and they call the same.
 //   errors: CLAB_EMISMATCH, with comm->other; the backend's
 int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, bool *passed_p);
@@ -238,7 +242,7 @@ bool clab_check_look(struct clab_comm *comm, double waited);
 // What `work` is, as a rank tells another; and that `rank` of the job calls this, for comm->other.
 struct clab_called clab_check_called(const struct clab_work *work);
 void clab_check_keep(struct clab_comm *comm, int rank, const struct clab_called *called);
-// `rank` of the job is known to call something else: look up what, for comm->other.
+// `rank` of the job, or -1 for somebody, is known to call something else: look up what, for comm->other.
 void clab_check_ask(struct clab_comm *comm, int rank);
 
 // ---- revoke.c ------------------------------------------------------------------------------------------------

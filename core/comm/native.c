@@ -83,6 +83,7 @@ int clab_native_begin(struct clab_comm *comm, const struct clab_work *work)
         .op = library_op(work->op),
         .in = work->in,
         .out = work->out,
+        .agreed = comm->check.natives ? clab_check_number(work) : 0,
     };
     comm->traffic.algorithm = work->algorithm->name;
     return comm->backend->native_start(comm->endpoint, &call, &comm->native);

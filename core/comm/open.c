@@ -134,7 +134,8 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->tape = o->job->tape;
     comm->clock = clab_clock_of(o->job);
     comm->bounces = comm->clock || comm->backend->reaches != clab_host_reaches;
-    comm->check.is_on = o->n > 1 && clab_check_is_wanted();
+    if (o->n > 1)
+        comm->check = clab_check_wanted();
     comm->recorded.algorithm = &clab_native_algorithm;
     comm->recorded.number = CLAB_FLIGHT_NATIVE;
     comm->nranks = o->n;
