@@ -190,8 +190,9 @@ const struct doctor_variable doctor_known_variables[] = {
     // this kit
     TEXT("CLAB_BACKEND", "the backend (--backend)"),
     TEXT("CLAB_BACKENDS", "the folder of plugins"),
-    {"CLAB_CHECK", "1: ranks compare what they call before each collective", VALUE_TEXT, 0, 0, NULL,
-        "each collective costs one message more"},
+    {"CLAB_CHECK",
+        "what ranks compare: natives, calls of gloo's and mpi's own collectives, but in bench; 1: all they call; 0: none",
+        VALUE_TEXT, 0, 0, NULL, "with 1 each collective costs a message more, with 0 gloo and mpi may answer wrongly"},
     TEXT("CLAB_CORES", "set by the launcher: cores that ranks share"),
     {"CLAB_EMULATE", "delays messages as this network would", VALUE_TEXT, 0, 0, NULL,
         "all that is measured is an emulated network's"},

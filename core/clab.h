@@ -12,9 +12,12 @@
 //   call. From then on it answers CLAB_EPOISONED, all buffers are the caller's again, and it can only be shrunk and
 //   destroyed. Other communicators go on, and new ones can be made. Lines name ranks of the job.
 // - Ranks that call different collectives, or the same with another count, type, operation, root or algorithm, answer
-//   CLAB_EMISMATCH: found by messages that do not match, and by ranks of a host that wait for each other. CLAB_CHECK=1
-//   finds it before each collective, on any hosts, also where messages would let some ranks go on: each rank tells its
-//   next one what it calls, a message of 24 bytes that all wait for.
+//   CLAB_EMISMATCH: found by messages that do not match, and by ranks of a host that wait for each other. The libraries
+//   of gloo and mpi compare nothing: there all ranks compare what they call before each of the library's collectives
+//   ("native"), and none begins it unless they agree. So each waits for all, which costs about as much as another small
+//   collective. CLAB_CHECK=0 turns that off. CLAB_CHECK=1 finds what differs before each collective, on any backend
+//   and any hosts, also where messages would let some ranks go on: each rank tells its next one what it calls, by a
+//   message of 24 bytes. Natives of nccl are compared with CLAB_CHECK=1 only.
 // - After a failure, one rank of each host reports who is missing where, from what all have recorded (CLAB_FLIGHT=0:
 //   none; CLAB_FLIGHT=FILE: the last 64 operations of each rank are appended to FILE as well).
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;

@@ -229,8 +229,11 @@ int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double sta
 
 // ---- check.c -------------------------------------------------------------------------------------------------
 
-// What of them CLAB_CHECK asks for: is_on and natives.
+// What CLAB_CHECK asks for: is_on and natives.
 struct clab_check clab_check_wanted(void);
+// All members are known to call the same, or their results are looked at: natives begin at once, unless CLAB_CHECK asks
+// for more. For what is timed; nothing is under way, and all members say so.
+void clab_comm_trust(struct clab_comm *comm);
 // A number for what `work` is, which all members must have in common (clab_call.agreed); never 0.
 uint64_t clab_check_number(const struct clab_work *work);
 // Tell the next rank what `work` is, and hear of the one before; *passed_p: that is over, and they call the same.
