@@ -342,7 +342,7 @@ int main(int argc, char **argv)
         test(test_who_agrees_is_not_disturbed_by_checks),
     };
     for (int i = 0; i < OWNS; i++)
-        tests[i] = (struct CMUnitTest){
-            owns[i].name, test_what_a_library_is_told_is_compared, forget, NULL, (void *)(uintptr_t)&owns[i]};
+        tests[i] = (struct CMUnitTest){owns[i].name, test_what_a_library_is_told_is_compared, forget, NULL,
+                                       (void *)(uintptr_t)&owns[i]};
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -188,11 +188,13 @@ static int pass_on(struct clab_comm *comm, struct clab_comm **made_p)
 static const struct {
     const char *name;
     call_fn call;
-} calls[] = {{"create", create},       {"split", split},       {"shrink", shrink},
-             {"allreduce", allreduce}, {"broadcast", broadcast}, {"reduce", reduce},
-             {"allgather", allgather}, {"reduce_scatter", reduce_scatter},
-             {"alltoall", alltoall},   {"gather", gather},     {"scatter", scatter},
-             {"barrier", barrier},     {"monitored barrier", watch}, {"send and receive", pass_on}};
+} calls[] = {{"create", create},           {"split", split},
+             {"shrink", shrink},           {"allreduce", allreduce},
+             {"broadcast", broadcast},     {"reduce", reduce},
+             {"allgather", allgather},     {"reduce_scatter", reduce_scatter},
+             {"alltoall", alltoall},       {"gather", gather},
+             {"scatter", scatter},         {"barrier", barrier},
+             {"monitored barrier", watch}, {"send and receive", pass_on}};
 enum { NCALLS = sizeof calls / sizeof *calls };
 
 // ---- the sweep -----------------------------------------------------------------------------------------------

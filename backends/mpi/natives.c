@@ -208,8 +208,8 @@ static int start_agreeing(struct clab_endpoint *endpoint, struct clab_native *na
 {
     native->mine[0] = native->call.agreed;
     native->mine[1] = ~native->call.agreed;
-    const int err = mpi_error(MPI_Iallreduce(native->mine, native->extreme, 2, MPI_UINT64_T, MPI_MAX, endpoint->comm,
-                                             &native->agreeing));
+    const int err = mpi_error(
+        MPI_Iallreduce(native->mine, native->extreme, 2, MPI_UINT64_T, MPI_MAX, endpoint->comm, &native->agreeing));
     if (err)
         free_native(native);
     return err;

@@ -38,8 +38,8 @@ struct clab_domain {
     size_t bytes;       // mapped
     size_t share_bytes; // each rank's
     struct shm_heap *heap;
-    pid_t *pids;               // (nranks), for process_vm_readv
-    bool may_readv;            // every rank can read every other
+    pid_t *pids;                // (nranks), for process_vm_readv
+    bool may_readv;             // every rank can read every other
     struct shm_filter *filters; // (nranks), in shared memory: who is in which communicator
     struct shm_closed *closed;  // areas that a peer may still touch
 };
