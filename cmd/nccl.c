@@ -37,7 +37,8 @@ static const char doc[] =
     "Show what NCCL's own model says of every algorithm and protocol, and which it takes.\v"
     "It ranks algorithms for NCCL's tuner; it is no prediction of a time: `commlab sim` gives those. Channels and the "
     "bandwidth of a channel are what NCCL's search found: give them, or a log made with NCCL_DEBUG=INFO "
-    "NCCL_DEBUG_SUBSYS=TUNING,GRAPH. `commlab tune` makes a table of better choices of what was measured, for the "
+    "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH. Collectives on buffers that are registered as symmetric windows (NCCL 2.27 "
+    "and later) have kernels of their own, which NCCL does not choose by this table. `commlab tune` makes a table of better choices of what was measured, for the "
     "plugin that NCCL loads.";
 
 struct request {
@@ -118,9 +119,12 @@ static void print_question(const struct request *r)
     static const char *const archs[] = {"Volta", "Ampere", "Hopper", "Blackwell"};
     static const char *const cpus[] = {"Intel", "AMD", "other"};
     const struct clab_nccl_graph *g = &r->believed.machine.graphs[CLAB_NCCL_RING];
-    char size[CLAB_TEXT], inter[48] = "";
+    char size[CLAB_TEXT], intra[64] = "", inter[48] = "";
+    if (r->believed.machine.gpus > 1)
+        snprintf(intra, sizeof intra, " %g GB/s within a node by %s", g->intra,
+                 g->within <= CLAB_NCCL_NVB ? "NVLink" : "PCI");
     if (r->believed.machine.nodes > 1)
-        snprintf(inter, sizeof inter, ", %g GB/s between nodes", g->inter);
+        snprintf(inter, sizeof inter, " %g GB/s between nodes", g->inter);
     printf("# NCCL %s's own model: %s of %s on %d node%s of %d %s GPU%s, %s CPUs\n", r->believed.tables->version,
            clab_collective_name(r->collective), clab_size_text(r->bytes, size), r->believed.machine.nodes,
            r->believed.machine.nodes == 1 ? "" : "s", r->believed.machine.gpus, archs[r->believed.machine.arch],
@@ -128,9 +132,10 @@ static void print_question(const struct request *r)
     if (r->believed.of_log)
         printf("# latencies and bandwidths as NCCL wrote them to %s\n", r->given.log_path);
     else
-        printf("# ring: %d channels of %g GB/s within a node%s, by %s\n", g->channels, g->intra, inter,
-               g->nvlink ? "NVLink" : "PCI");
+        printf("# ring: %d channels, each%s%s%s; NCCL makes %d of them\n", g->channels, intra,
+               *intra && *inter ? "," : "", inter, clab_nccl_channels(&r->believed.machine));
     printf("# it ranks algorithms for the tuner; it is no prediction of a time\n");
+    printf("# collectives on symmetric windows (NCCL 2.27 and later) do not use this table\n");
 }
 
 static int print_table(const struct request *r, struct choice choice)

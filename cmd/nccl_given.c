@@ -24,6 +24,7 @@ enum {
     KEY_INTER_BW,
     KEY_NET_LATENCY,
     KEY_INTRA,
+    KEY_NVSWITCH,
     KEY_NVLS,
     KEY_COLLNET,
     KEY_LOG,
@@ -32,7 +33,7 @@ enum {
 
 static const struct argp_option options[] = {
     {"nodes", KEY_NODES, "N", 0, "nodes (1)", 2},
-    {"gpus", KEY_GPUS, "N", 0, "GPUs a node (8)", 2},
+    {"gpus", KEY_GPUS, "N", 0, "GPUs per node (8)", 2},
     {"arch", KEY_ARCH, "NAME", 0, "volta, ampere, hopper or blackwell (hopper)", 2},
     {"cpu", KEY_CPU, "NAME", 0, "intel, amd or other (intel)", 2},
     {"channels", KEY_CHANNELS, "N", 0, "channels that NCCL's search found", 2},
@@ -40,7 +41,8 @@ static const struct argp_option options[] = {
     {"inter-bw", KEY_INTER_BW, "GB/s", 0, "of a channel between nodes", 2},
     {"net-latency", KEY_NET_LATENCY, "US", 0, "of the network, beside NCCL's own (0)", 2},
     {"intra", KEY_INTRA, "nvlink|pci", 0, "what joins the GPUs of a node (nvlink)", 2},
-    {"nvls", KEY_NVLS, NULL, 0, "the NVLink switch reduces", 2},
+    {"nvswitch", KEY_NVSWITCH, NULL, 0, "an NVLink switch joins them, as CollNetDirect needs", 2},
+    {"nvls", KEY_NVLS, NULL, 0, "that switch reduces", 2},
     {"collnet", KEY_COLLNET, NULL, 0, "the network reduces (SHARP)", 2},
     {"log", KEY_LOG, "FILE", 0, "take channels, bandwidths or the whole table from a log of NCCL", 2},
     {"nccl", KEY_VERSION, "VERSION", 0, "whose constants the model has (2.30.7)", 2},
@@ -95,7 +97,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_INTER_BW: g->inter = take_number("--inter-bw", arg, false, "GB/s above 0"); return 0;
     case KEY_NET_LATENCY: g->machine.net_latency = take_number("--net-latency", arg, true, "us"); return 0;
     case KEY_INTRA: g->pci = nccl_take_word("--intra", arg, links) == 1; return 0;
-    case KEY_NVLS: g->machine.nvls = true; return 0;
+    case KEY_NVSWITCH: g->machine.nvswitch = true; return 0;
+    case KEY_NVLS: g->machine.nvls = g->machine.nvswitch = true; return 0;
     case KEY_COLLNET: g->machine.collnet = true; return 0;
     case KEY_LOG: g->log_path = arg; return 0;
     case KEY_VERSION: g->version = arg; return 0;
@@ -156,10 +159,16 @@ static int take_log(const struct nccl_given *g, enum clab_collective collective,
     for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++)
         if (log.has_graph[a])
             b->machine.graphs[a] = log.graphs[a];
+    b->machine.nvswitch = b->machine.nvswitch || log.nvswitch;
+    b->machine.channels = log.channels;
     b->costs = log.costs;
     b->of_log = log.has_costs;
     return CLAB_OK;
 }
+
+// Where neither flags nor a log say otherwise: adapters beside the GPUs.
+static const struct clab_nccl_graph default_graph = {
+    .within = CLAB_NCCL_NVL, .between = CLAB_NCCL_PXB, .same_channels = true};
 
 // What the flags say is so for every algorithm, over what the log says.
 static void apply_flags(const struct nccl_given *given, struct clab_nccl_machine *machine)
@@ -170,8 +179,10 @@ static void apply_flags(const struct nccl_given *given, struct clab_nccl_machine
         g->intra = given->intra > 0 ? given->intra : g->intra;
         g->inter = given->inter > 0 ? given->inter : g->inter;
         if (given->pci)
-            g->nvlink = false;
+            g->within = CLAB_NCCL_PHB;
     }
+    if (given->channels)
+        machine->channels = 0; // the log's are of other graphs
 }
 
 // All that is missing, at once.
@@ -198,7 +209,7 @@ int nccl_given_costs(const struct nccl_given *given, enum clab_collective collec
     struct nccl_believed b = {.machine = given->machine};
     CLAB_TRY(find_tables(given, &b.tables));
     for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++)
-        b.machine.graphs[a] = (struct clab_nccl_graph){.nvlink = true, .same_channels = true};
+        b.machine.graphs[a] = default_graph;
     if (given->log_path)
         CLAB_TRY(take_log(given, collective, &b));
     apply_flags(given, &b.machine);

@@ -31,6 +31,23 @@ enum clab_nccl_arch { CLAB_NCCL_VOLTA, CLAB_NCCL_AMPERE, CLAB_NCCL_HOPPER, CLAB_
 enum clab_nccl_cpu { CLAB_NCCL_INTEL, CLAB_NCCL_AMD, CLAB_NCCL_OTHER_CPU, CLAB_NCCL_CPUS };
 enum clab_nccl_hop { CLAB_NCCL_NVLINK, CLAB_NCCL_PCI, CLAB_NCCL_NET, CLAB_NCCL_HOPS };
 
+// What lies between two devices, near to far, in the order and with the words of NCCL's logs.
+enum clab_nccl_path {
+    CLAB_NCCL_LOC, // the same device
+    CLAB_NCCL_NVL, // NVLink
+    CLAB_NCCL_NVB, // NVLink in two hops, by way of a third GPU
+    CLAB_NCCL_C2C, // the link of a CPU and a GPU on one board
+    CLAB_NCCL_PIX, // one PCI bridge
+    CLAB_NCCL_PXB, // several, none of them a host's
+    CLAB_NCCL_P2C, // C2C, then PCI
+    CLAB_NCCL_PXN, // NVLink to a GPU beside the adapter
+    CLAB_NCCL_PHB, // the host's PCI bridge
+    CLAB_NCCL_SYS, // the link between two sockets
+    CLAB_NCCL_FAR, // the network ("NET")
+    CLAB_NCCL_DIS, // not connected
+    CLAB_NCCL_PATHS
+};
+
 enum { CLAB_NCCL_SCALES = 3, CLAB_NCCL_SIZES = 24 }; // one node, two, more; powers of two from 64 B on
 
 // A version's constants. Latencies in us, bandwidths in GB/s (1e9 bytes), as NCCL has them.
@@ -52,18 +69,22 @@ struct clab_nccl_tables {
 // What NCCL's search found for an algorithm.
 struct clab_nccl_graph {
     int channels;
-    double intra, inter; // GB/s a channel, within a node and between nodes
-    bool nvlink;         // within a node; else PCI
-    bool same_channels;  // channels are alike on all nodes
+    double intra, inter;         // GB/s per channel, within a node and between nodes
+    enum clab_nccl_path within;  // the farthest path between two GPUs of a node
+    enum clab_nccl_path between; // and between a GPU and its adapter
+    bool same_channels;          // channels are alike on all nodes
+    bool simple_tree;            // a tree whose parent and children all meet one GPU; with one GPU per node each is
 };
 
 struct clab_nccl_machine {
     enum clab_nccl_arch arch;
     enum clab_nccl_cpu cpu;
-    int nodes, gpus;    // gpus a node
+    int nodes, gpus;    // gpus per node
+    int channels;       // of the communicator; 0: worked out from the graphs' (clab_nccl_channels)
     double net_latency; // us, of the network itself
     bool collnet;       // reductions in the network (SHARP)
-    bool nvls;          // reductions in the NVLink switch
+    bool nvswitch;      // an NVLink switch joins the GPUs of a node
+    bool nvls;          // reductions in that switch
     struct clab_nccl_graph graphs[CLAB_NCCL_ALGORITHMS];
 };
 
@@ -85,7 +106,13 @@ const char *clab_nccl_protocol_name(enum clab_nccl_protocol protocol);    // as 
 const struct clab_nccl_tables *clab_nccl_tables_find(const char *version);
 extern const struct clab_nccl_tables *const clab_nccl_versions[]; // ended by NULL
 
-// What NCCL believes of `collective`.  nodes * gpus >= 2
+// Channels that NCCL uses, of those that its search found: it makes two of each, four on Hopper and later between nodes.
+// Limits of the user's (NCCL_MAX_NCHANNELS and its kind) are not in it.
+//   source: NCCL, ncclTopoPostset in src/graph/connect.cc
+int clab_nccl_channels(const struct clab_nccl_machine *machine);
+
+// What NCCL believes of `collective`, for a group without symmetric windows: collectives on those (2.27) take kernels
+// of their own, and never see this table.  nodes * gpus >= 2
 //   errors: CLAB_EUNSUPPORTED (NCCL's model has no such collective)
 int clab_nccl_model(const struct clab_nccl_tables *tables, const struct clab_nccl_machine *machine,
                     enum clab_collective collective, struct clab_nccl_costs *costs_p);
@@ -106,6 +133,8 @@ struct clab_nccl_log {
     bool has_graphs; // then graphs is set for those algorithms whose has_graph is
     bool has_graph[CLAB_NCCL_ALGORITHMS];
     struct clab_nccl_graph graphs[CLAB_NCCL_ALGORITHMS];
+    bool nvswitch;  // the topology has an NVLink switch
+    int channels;   // of the communicator (NCCL_DEBUG_SUBSYS=INIT); 0: the log does not say
     bool has_costs; // then costs is what NCCL itself computed for the collective that was asked for
     struct clab_nccl_costs costs;
 };

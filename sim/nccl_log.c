@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What NCCL says of itself. Two kinds of lines are read, whatever stands before them (host, process, "NCCL INFO"):
+// What NCCL says of itself. These lines are read, whatever stands before them (host, process, "NCCL INFO"):
 //
 //   Pattern 4, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 1
+//   + NVL[370.8] - NVS/0-0                                                    (the topology: an NVLink switch)
 //   |  Tree | Ring | CollNetDirect |  ...  AllReduce |  19.2/ 42.1 | ...      (NCCL_DEBUG_SUBSYS=TUNING; us, GB/s)
+//   16 coll channels, 16 collnet channels, ...                                (NCCL_DEBUG_SUBSYS=INIT)
 //
-// Source: NCCL, ncclTopoPrintGraph in src/graph/search.cc, and the end of ncclTopoTuneModel in src/graph/tuning.cc.
+// NCCL takes the slowest graph of all ranks; the first one of the log stands for all.
+// Source: NCCL, ncclTopoPrintGraph in src/graph/search.cc, the end of ncclTopoTuneModel in src/graph/tuning.cc, and
+// initTransportsRank in src/init.cc.
 
 #include "nccl.h"
 
@@ -15,8 +19,10 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "nccl_rows.h"
 
 enum { LINE_BYTES = 2048, A_BLOCK = 3 }; // algorithms beside each other in a block of the table
+enum { SIMPLE_TREE = 3 };                // its pattern's number
 
 static const char *const functions[CLAB_COLLECTIVE_COUNT] = {
     [CLAB_ALLREDUCE] = "AllReduce", [CLAB_BROADCAST] = "Broadcast",          [CLAB_REDUCE] = "Reduce",
@@ -38,14 +44,14 @@ static bool is_cost(double value)
 
 // ---- graphs --------------------------------------------------------------------------------------------------
 
-// Which algorithms run on the graph of a pattern: balanced and split tree, plain tree, ring, NVLS, CollNet direct.
+// Which algorithms run on the graph of a pattern: balanced and split tree, simple tree, ring, NVLS, CollNet direct.
 static unsigned algorithms_of(int pattern)
 {
     const unsigned trees = 1u << CLAB_NCCL_TREE | 1u << CLAB_NCCL_PAT;
     switch (pattern) {
     case 1:
     case 2: return trees;
-    case 3: return trees | 1u << CLAB_NCCL_COLLNET_CHAIN;
+    case SIMPLE_TREE: return trees | 1u << CLAB_NCCL_COLLNET_CHAIN;
     case 4: return 1u << CLAB_NCCL_RING;
     case 5: return 1u << CLAB_NCCL_NVLS | 1u << CLAB_NCCL_NVLS_TREE;
     case 6: return 1u << CLAB_NCCL_COLLNET_DIRECT;
@@ -53,19 +59,32 @@ static unsigned algorithms_of(int pattern)
     }
 }
 
+static bool find_path(const char *word, enum clab_nccl_path *path_p)
+{
+    static const char *const words[CLAB_NCCL_PATHS] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
+                                                       "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};
+    for (int i = 0; i < CLAB_NCCL_PATHS; i++)
+        if (!strcmp(words[i], word)) {
+            *path_p = (enum clab_nccl_path)i;
+            return true;
+        }
+    return false;
+}
+
 static int read_graph(struct reader *r, const char *line)
 {
     int pattern, same;
-    char intra[16];
+    char within[16], between[16];
     struct clab_nccl_graph g = {0};
-    if (sscanf(line, "Pattern %d, crossNic %*d, nChannels %d, bw %lf/%lf, type %15[^/]/%*[^,], sameChannels %d",
-               &pattern, &g.channels, &g.intra, &g.inter, intra, &same) != 6 ||
-        g.channels < 0 || !is_cost(g.intra) || !is_cost(g.inter)) {
-        clab_error("NCCL's log, line %d: a graph without its channels, bandwidths, type or sameChannels", r->number);
+    if (sscanf(line, "Pattern %d, crossNic %*d, nChannels %d, bw %lf/%lf, type %15[^/]/%15[^,], sameChannels %d",
+               &pattern, &g.channels, &g.intra, &g.inter, within, between, &same) != 7 ||
+        g.channels < 0 || !is_cost(g.intra) || !is_cost(g.inter) || !find_path(within, &g.within) ||
+        !find_path(between, &g.between)) {
+        clab_error("NCCL's log, line %d: a graph without its channels, bandwidths, types or sameChannels", r->number);
         return CLAB_EPARSE;
     }
-    g.nvlink = !strcmp(intra, "NVL") || !strcmp(intra, "NVB") || !strcmp(intra, "LOC");
     g.same_channels = same != 0;
+    g.simple_tree = pattern == SIMPLE_TREE;
     for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++)
         if (algorithms_of(pattern) & 1u << a && !r->log->has_graph[a]) {
             r->log->graphs[a] = g;
@@ -138,9 +157,23 @@ static const char *find_row(const char *line, const char *word)
     return NULL;
 }
 
+// "16 coll channels": how many the communicator has.
+static void read_channels(struct reader *r, const char *line, const char *at)
+{
+    int channels;
+    while (at > line && (at[-1] == ' ' || isdigit((unsigned char)at[-1])))
+        at--;
+    if (!r->log->channels && sscanf(at, "%d", &channels) == 1 && channels > 0 && channels <= CLAB_NCCL_MOST_CHANNELS)
+        r->log->channels = channels;
+}
+
 static int read_line(struct reader *r, const char *line)
 {
     const char *at;
+    if (strstr(line, " NVS/"))
+        r->log->nvswitch = true;
+    if ((at = strstr(line, " coll channels")))
+        read_channels(r, line, at);
     if ((at = strstr(line, "Pattern ")) && strstr(at, "nChannels"))
         return read_graph(r, at);
     if ((at = find_row(line, "Algorithm"))) {

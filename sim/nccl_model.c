@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/err.h"
+#include "nccl_rows.h"
 
 static const char *const algorithm_names[] = {"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
                                               "NVLSTree", "PAT"};
@@ -15,7 +16,7 @@ static const char *const protocol_names[] = {"LL", "LL128", "Simple"};
 struct entry {
     const struct clab_nccl_tables *tables;
     const struct clab_nccl_machine *machine;
-    const struct clab_nccl_graph *graph;
+    const struct clab_nccl_graph *graph; // its channels as all algorithms have agreed on them
     enum clab_collective collective;
     enum clab_nccl_algorithm algorithm;
     enum clab_nccl_protocol protocol;
@@ -55,6 +56,31 @@ static bool is_older(const struct clab_nccl_tables *tables)
     return tables->nvls_efficiency[CLAB_NCCL_HOPPER] == 0;
 }
 
+// ---- channels ------------------------------------------------------------------------------------------------
+
+// Rings, and what runs on trees, use as many as the search found for both.
+static int found_channels(const struct clab_nccl_machine *m, enum clab_nccl_algorithm a)
+{
+    const int ring = m->graphs[CLAB_NCCL_RING].channels, tree = m->graphs[CLAB_NCCL_TREE].channels;
+    if (a != CLAB_NCCL_RING && a != CLAB_NCCL_TREE && a != CLAB_NCCL_PAT)
+        return m->graphs[a].channels;
+    return ring && (!tree || ring < tree) ? ring : tree;
+}
+
+int clab_nccl_channels(const struct clab_nccl_machine *m)
+{
+    const struct clab_nccl_graph *ring = &m->graphs[CLAB_NCCL_RING], *chain = &m->graphs[CLAB_NCCL_COLLNET_CHAIN];
+    const int found = found_channels(m, CLAB_NCCL_RING);
+    if (m->channels)
+        return m->channels;
+    int channels = found < CLAB_NCCL_MOST_CHANNELS / 2 ? 2 * found : CLAB_NCCL_MOST_CHANNELS;
+    if (m->collnet && m->gpus > 1 && chain->intra > chain->inter)
+        channels = channels * 3 / 2 < CLAB_NCCL_MOST_CHANNELS ? channels * 3 / 2 : CLAB_NCCL_MOST_CHANNELS;
+    if (m->arch >= CLAB_NCCL_HOPPER && m->nodes > 1 && ring->intra > 45 && channels < 16)
+        channels *= 2;
+    return channels;
+}
+
 // ---- what is available ---------------------------------------------------------------------------------------
 
 static bool is_collnet(enum clab_nccl_algorithm a)
@@ -77,6 +103,30 @@ static bool has_function(const struct entry *e)
     return a == CLAB_NCCL_RING;
 }
 
+// Nodes are too large for what reduces in a switch or an adapter; NULL: they are not.
+static const char *too_many_gpus(const struct entry *e)
+{
+    const int gpus = e->machine->gpus;
+    if (e->algorithm == CLAB_NCCL_COLLNET_DIRECT && gpus > 8)
+        return "at most 8 GPUs per node";
+    if (e->algorithm == CLAB_NCCL_COLLNET_CHAIN && gpus > 8 && !is_older(e->tables))
+        return "at most 8 GPUs per node";
+    if (is_nvls(e->algorithm) && e->collective != CLAB_ALLREDUCE && gpus > 32)
+        return "at most 32 GPUs per node";
+    return NULL;
+}
+
+// LL128 relies on the order of stores, which holds over NVLink, and to adapters that are near enough.
+static const char *ll128_obstacle(const struct entry *e)
+{
+    const bool is_hopper = e->machine->arch >= CLAB_NCCL_HOPPER;
+    if (e->graph->within > CLAB_NCCL_NVB)
+        return "LL128 needs NVLink within the node";
+    if (e->machine->nodes > 1 && e->graph->between > (is_hopper ? CLAB_NCCL_PXN : CLAB_NCCL_PXB))
+        return is_hopper ? "LL128 needs PXN or nearer adapters" : "LL128 needs PXB or nearer adapters";
+    return NULL;
+}
+
 // Why NCCL does not offer it; NULL: it does.
 static const char *obstacle(const struct entry *e)
 {
@@ -86,10 +136,10 @@ static const char *obstacle(const struct entry *e)
         return "not for this collective";
     if ((is_nvls(a) || is_collnet(a) || a == CLAB_NCCL_PAT) && e->protocol != CLAB_NCCL_SIMPLE)
         return "Simple only";
-    if (e->protocol == CLAB_NCCL_LL128 && !e->graph->nvlink)
-        return "LL128 needs NVLink within the node";
+    if (e->protocol == CLAB_NCCL_LL128 && ll128_obstacle(e))
+        return ll128_obstacle(e);
     if (a == CLAB_NCCL_PAT && m->gpus > 1)
-        return "PAT needs one GPU a node";
+        return "PAT needs one GPU per node";
     if (is_nvls(a) && !m->nvls)
         return "no reductions in the NVLink switch";
     if (is_nvls(a) && e->graph->channels < 2 && !is_older(e->tables))
@@ -98,7 +148,9 @@ static const char *obstacle(const struct entry *e)
         return "several nodes only";
     if ((is_collnet(a) || (a == CLAB_NCCL_NVLS && m->nodes > 1)) && !m->collnet)
         return "no reductions in the network";
-    return NULL;
+    if (a == CLAB_NCCL_COLLNET_DIRECT && !m->nvswitch)
+        return "no NVLink switch in the node";
+    return too_many_gpus(e);
 }
 
 // ---- bandwidth -----------------------------------------------------------------------------------------------
@@ -143,7 +195,8 @@ static double ring_bus(const struct entry *e, double bus)
     }
 }
 
-static double tree_bus(const struct entry *e, double bus)
+// Of a tree whose GPU beside the adapter does not share its work with another one.
+static double balanced_tree_bus(const struct entry *e, double bus)
 {
     int channels = e->graph->channels;
     bus = fmin(bus * .92, channels * e->tables->tree[e->machine->arch][e->scale]);
@@ -154,6 +207,12 @@ static double tree_bus(const struct entry *e, double bus)
                     channels * e->tables->tree_ll128[e->machine->arch][e->scale]);
     default: return bus;
     }
+}
+
+static double tree_bus(const struct entry *e, double bus)
+{
+    const bool is_simple = e->graph->simple_tree || e->machine->gpus == 1;
+    return balanced_tree_bus(e, bus) * (is_simple ? .85 : 1);
 }
 
 static double collnet_direct_bus(const struct entry *e, double bus)
@@ -197,9 +256,15 @@ static double hop(const struct entry *e, enum clab_nccl_hop kind, enum clab_nccl
     return e->tables->hop[kind][algorithm][e->protocol];
 }
 
+// Two hops of NVLink count as PCI.
+static enum clab_nccl_hop intra_kind(const struct entry *e)
+{
+    return e->graph->within == CLAB_NCCL_NVL ? CLAB_NCCL_NVLINK : CLAB_NCCL_PCI;
+}
+
 static double intra_hop(const struct entry *e)
 {
-    return hop(e, e->graph->nvlink ? CLAB_NCCL_NVLINK : CLAB_NCCL_PCI, e->algorithm);
+    return hop(e, intra_kind(e), e->algorithm);
 }
 
 // With one GPU a node nothing hides the network, and Simple flushes, which is one more crossing.
@@ -222,7 +287,7 @@ static double ring_latency(const struct entry *e)
 {
     int nodes = e->machine->nodes, steps = steps_of(e);
     if (e->collective == CLAB_BROADCAST || e->collective == CLAB_REDUCE) {
-        enum clab_nccl_hop kind = nodes > 1 ? CLAB_NCCL_NET : e->graph->nvlink ? CLAB_NCCL_NVLINK : CLAB_NCCL_PCI;
+        enum clab_nccl_hop kind = nodes > 1 ? CLAB_NCCL_NET : intra_kind(e);
         if (e->graph->same_channels)
             return hop(e, kind, CLAB_NCCL_RING);
         return steps * hop(e, kind, e->protocol == CLAB_NCCL_SIMPLE ? CLAB_NCCL_TREE : CLAB_NCCL_RING);
@@ -265,12 +330,14 @@ int clab_nccl_model(const struct clab_nccl_tables *tables, const struct clab_ncc
     bool whole_block = collective == CLAB_ALLGATHER || collective == CLAB_REDUCE_SCATTER;
     if (!whole_block && collective != CLAB_ALLREDUCE && collective != CLAB_BROADCAST && collective != CLAB_REDUCE)
         return CLAB_EUNSUPPORTED;
-    for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++)
+    for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++) {
+        struct clab_nccl_graph graph = machine->graphs[a];
+        graph.channels = found_channels(machine, (enum clab_nccl_algorithm)a);
         for (int p = 0; p < CLAB_NCCL_PROTOCOLS; p++) {
             struct entry e = {
                 .tables = tables,
                 .machine = machine,
-                .graph = &machine->graphs[a],
+                .graph = &graph,
                 .collective = collective,
                 .algorithm = (enum clab_nccl_algorithm)a,
                 .protocol = (enum clab_nccl_protocol)p,
@@ -280,6 +347,7 @@ int clab_nccl_model(const struct clab_nccl_tables *tables, const struct clab_ncc
             };
             costs_p->of[a][p] = cost_of(&e);
         }
+    }
     return CLAB_OK;
 }
 
@@ -300,7 +368,7 @@ static double correction(const struct clab_nccl_tables *tables, const struct cla
 static double plateau(const struct clab_nccl_machine *machine, enum clab_nccl_algorithm algorithm,
                       enum clab_nccl_protocol protocol, size_t bytes)
 {
-    size_t lines = (size_t)machine->graphs[CLAB_NCCL_RING].channels * (size_t)(machine->nodes * machine->gpus);
+    size_t lines = (size_t)clab_nccl_channels(machine) * (size_t)(machine->nodes * machine->gpus);
     if (algorithm != CLAB_NCCL_RING || protocol != CLAB_NCCL_SIMPLE || machine->nodes == 1)
         return 1;
     if (lines == 0 || bytes / lines < 64)

@@ -22,6 +22,15 @@ chooses_the_same_from_a_log() {
     [ -s "$scratch/by_flags" ] && grep '^choice' "$scratch/out" | cmp -s - "$scratch/by_flags"
 }
 
+# matches PATTERN ARGS...: it succeeds, and a line of its output matches.
+matches() {
+    local pattern=$1
+    shift
+    run 0 "$@" || return 1
+    why="no '$pattern' in: $(cat "$scratch/out")"
+    grep -qE -- "$pattern" "$scratch/out"
+}
+
 check takes_trees_at_middle_sizes writes 'choice: Tree LL128' "${machine[@]}" --bytes 1M
 check takes_rings_at_large_sizes writes 'choice: Ring Simple' "${machine[@]}" --bytes 1G
 writes_json() { writes '"algorithm": "Tree"' "${machine[@]}" --bytes 1M --json; }
@@ -35,7 +44,20 @@ writes_a_table_for_the_tuner() {
 }
 check writes_a_table_for_the_tuner
 check chooses_the_same_from_a_log
-check names_no_network_of_one_node writes "within a node, by NVLink" --channels 8 --intra-bw 48
+check names_no_network_of_one_node writes 'ring: 8 channels, each 48 GB/s within a node by NVLink; NCCL makes 16' \
+    --channels 8 --intra-bw 48
+# 0.92 * 2 * 24 GB/s = 44.16; the simple tree has 0.85 of it, and half of that for a reduction and a broadcast: 18.768.
+for nodes in 2 4 8 16 32; do
+    check "lowers_the_simple_tree_on_${nodes}_nodes" matches '^ *Tree +Simple +[0-9.]+ +18.8 ' --nccl 2.27.5 \
+        --nodes "$nodes" --gpus 1 --channels 2 --intra-bw 24 --inter-bw 24
+done
+check names_no_links_of_one_gpu writes 'ring: 2 channels, each 24 GB/s between nodes; NCCL makes 4' \
+    --nodes 2 --gpus 1 --channels 2 --intra-bw 24 --inter-bw 24
+check says_what_bypasses_it writes 'collectives on symmetric windows' --channels 8 --intra-bw 48
+check offers_collnet_with_a_switch matches 'CollNetDirect +Simple +[0-9.]+' --nodes 2 --channels 8 --intra-bw 48 \
+    --inter-bw 48 --collnet --nvswitch
+check misses_the_switch matches 'CollNetDirect +Simple +- +- +- no NVLink switch' --nodes 2 --channels 8 --intra-bw 48 \
+    --inter-bw 48 --collnet
 check refuses_unknown_collective refuses 2 "no 'alltoall'" --collective alltoall
 check refuses_no_bytes refuses 2 "--bytes '0'" --bytes 0
 check refuses_unknown_architecture refuses 2 "--arch: there is no 'kepler'" --arch kepler

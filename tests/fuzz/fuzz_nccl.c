@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "nccl.h"
+#include "nccl_rows.h"
 
 static bool is_cost(double value)
 {
@@ -21,6 +22,7 @@ static void check_log(const struct clab_nccl_log *log, enum clab_collective coll
     enum clab_nccl_protocol protocol;
     const struct clab_nccl_tables *tables = clab_nccl_tables_find(NULL);
     must_hold(log->has_graphs || log->has_costs);
+    must_hold(log->channels >= 0 && log->channels <= CLAB_NCCL_MOST_CHANNELS);
     for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++) {
         const struct clab_nccl_graph *g = &log->graphs[a];
         must_hold(!log->has_graph[a] || (g->channels >= 0 && is_cost(g->intra) && is_cost(g->inter)));
@@ -28,6 +30,7 @@ static void check_log(const struct clab_nccl_log *log, enum clab_collective coll
             must_hold(is_cost(costs.of[a][p].latency) && is_cost(costs.of[a][p].bandwidth));
         machine.graphs[a] = *g;
     }
+    must_hold(clab_nccl_channels(&machine) >= 0 && clab_nccl_channels(&machine) <= CLAB_NCCL_MOST_CHANNELS);
     if (!log->has_costs && clab_nccl_model(tables, &machine, collective, &costs) != CLAB_OK)
         return;
     const int err = clab_nccl_choose(tables, &machine, collective, &costs, 1 << 20, &algorithm, &protocol);
