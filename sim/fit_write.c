@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A fit as text: the keys of net_keys.c that are not at their default, with units, and intervals as comments.
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +30,9 @@ static struct parts part_at(const struct clab_fit *fit, size_t base)
 // A double with its unit, and the interval in the same unit behind it.
 static void write_real(FILE *file, const struct net_key *key, struct parts parts, double unit, const char *unit_name)
 {
-    double value = *(const double *)(parts.median + key->offset) / unit;
-    double low = *(const double *)(parts.low + key->offset) / unit,
-           high = *(const double *)(parts.high + key->offset) / unit;
+    double value = *(const double *)(parts.median + key->offset) / unit + 0.; // which makes 0 of -0
+    double low = *(const double *)(parts.low + key->offset) / unit + 0.,
+           high = *(const double *)(parts.high + key->offset) / unit + 0.;
     int length = fprintf(file, "%s = %.4g %s", key->name, value, unit_name);
     fprintf(file, "%*s; %.4g .. %.4g\n", length < COMMENT_COLUMN ? COMMENT_COLUMN - length : 1, "", low, high);
 }
@@ -53,9 +54,14 @@ static void write_text(FILE *file, const struct net_key *key, const char *text)
     fputc('\n', file);
 }
 
+// A difference of measured times may be a little below 0; two digits of it are not.
+static double hundredths(double share)
+{
+    return round(1e4 * share) / 100 + 0.;
+}
+
 static bool is_set(const struct net_key *key, const char *value)
 {
-    static const double nothing;
     switch (key->kind) {
     case NET_COUNT: return *(const int *)value != 0;
     case NET_YES_NO: return *(const bool *)value;
@@ -63,7 +69,7 @@ static bool is_set(const struct net_key *key, const char *value)
     case NET_SIZE: return *(const size_t *)value != key->absent;
     case NET_TEXT:
     case NET_NAME: return *value;
-    default: return memcmp(value, &nothing, sizeof nothing) != 0;
+    default: return *(const double *)value != 0;
     }
 }
 
@@ -81,7 +87,7 @@ static void write_key(FILE *file, const struct net_key *key, struct parts parts)
     case NET_PORT:
         fprintf(file, "%s = %s\n", key->name, *(const enum clab_port *)value == CLAB_PORT_CORE ? "core" : "duplex");
         break;
-    case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, 100 * *(const double *)value); break;
+    case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, hundredths(*(const double *)value)); break;
     case NET_TEXT:
     case NET_NAME: write_text(file, key, value); break;
     default: break; // of a topology, which is never fitted

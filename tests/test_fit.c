@@ -405,6 +405,39 @@ static void test_fit_writes_what_means_something_else_when_left_out(void **state
     clab_net_free(net);
 }
 
+// What is -0, or would be after its digits were cut, is 0 to the reader, which takes no sign.
+static void test_fit_writes_no_minus_before_a_zero(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const remarks[] = {NULL};
+    struct samples s = make_samples();
+    struct clab_net round, *net;
+    struct clab_fit fit;
+    char *text;
+    size_t size;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, "y");
+    strcpy(fit.median.date, "never");
+    fit.median.call = fit.low.call = fit.high.call = -0.;
+    fit.median.intra.segments[0].latency = fit.low.intra.segments[0].latency = -0.;
+    fit.median.levels[0].copy[CLAB_ALONE] = -0.;
+    fit.median.noise = -1e-9;
+    FILE *file = open_memstream(&text, &size);
+    clab_fit_print(file, &fit, remarks);
+    fclose(file);
+    for (const char *at = text; (at = strstr(at, "-0")); at++)
+        assert_false(at > text && strchr(" =", at[-1]));
+    file = fmemopen(text, size, "r");
+    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
+    fclose(file);
+    free(text);
+    assert_true(net->call == 0 && net->intra.segments[0].latency == 0 && net->noise == 0);
+    clab_net_free(net);
+}
+
 // One call that was far too fast does not say how fast the cores are; samples of another placement say nothing.
 static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
 {
@@ -425,6 +458,7 @@ static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fit_writes_no_minus_before_a_zero),
         cmocka_unit_test(test_fit_takes_the_fastest_calls_but_no_freak),
         cmocka_unit_test(test_fit_recovers_the_segments),
         cmocka_unit_test(test_fit_recovers_the_levels),

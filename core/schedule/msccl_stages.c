@@ -100,11 +100,13 @@ static int place_block(struct placing *w, const struct clab_msccl_gpu *gpu, int 
     while (depth >= 0) {
         int b = stack[2 * depth], *done = &w->done[gpu->first + b];
         const struct clab_msccl_block *block = &w->m->blocks[gpu->first + b];
-        const struct clab_msccl_step *step = &w->m->steps[block->first + *done];
-        if (*done >= stack[2 * depth + 1]) {
+        if (*done >= stack[2 * depth + 1]) { // before a step is looked at: there may be none in the whole file
             w->busy[gpu->first + b] = false;
             depth--;
-        } else if (step->depid < 0 || w->done[gpu->first + step->depid] > step->deps) {
+            continue;
+        }
+        const struct clab_msccl_step *step = &w->m->steps[block->first + *done];
+        if (step->depid < 0 || w->done[gpu->first + step->depid] > step->deps) {
             place_step(w, gpu, b, (*done)++);
         } else if (w->busy[gpu->first + step->depid]) {
             clab_error("%s:%d: this waits for step %d of thread block %d, which waits for it, perhaps by way of others",
