@@ -203,7 +203,8 @@ static int run(int argc, char **argv)
         err = run_rank(&bench);
         status = err == CLAB_EINVAL ? STATUS_USAGE : err ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    clab_job_close(bench.job);
+    if (clab_job_close(bench.job) && status == EXIT_SUCCESS)
+        status = EXIT_FAILURE;
     clab_manifest_free(&manifest);
     clab_net_free(net);
     bench_plan_free(&plan);

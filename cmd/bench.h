@@ -42,7 +42,7 @@ enum bench_placement { BENCH_OUT_OF_PLACE, BENCH_IN_PLACE, BENCH_PLACEMENTS };
 
 // ---- bench_options.c -----------------------------------------------------------------------------------------
 
-enum { BENCH_ALL_ROOTS = -1 };
+enum { BENCH_ALL_ROOTS = -1, BENCH_MOST_SECONDS = 3600 }; // the latter for a row
 
 struct bench_options {
     enum clab_collective collectives[CLAB_COLLECTIVE_COUNT]; // in the order they were named
@@ -94,7 +94,7 @@ int bench_take_list(struct bench_names names, const char *flag, const char *text
 int bench_take_word(const char *flag, const char *text, const char *const words[], int *number_p);
 int bench_take_int(const char *flag, const char *text, int low, int high, int *value_p);
 int bench_take_size(const char *flag, const char *text, size_t *bytes_p); // above 0
-int bench_take_seconds(const char *text, double *seconds_p);              // with or without a unit
+int bench_take_seconds(const char *text, double *seconds_p); // with or without a unit, up to BENCH_MOST_SECONDS
 int bench_take_seed(const char *text, uint64_t *seed_p);
 
 // ---- bench_plan.c --------------------------------------------------------------------------------------------

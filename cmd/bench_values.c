@@ -59,9 +59,13 @@ int bench_take_size(const char *flag, const char *text, size_t *bytes_p)
 
 int bench_take_seconds(const char *text, double *seconds_p)
 {
-    if (clab_parse_seconds(text, seconds_p) == CLAB_OK || clab_parse_number(text, seconds_p) == CLAB_OK)
+    double seconds;
+    if ((clab_parse_seconds(text, &seconds) == CLAB_OK || clab_parse_number(text, &seconds) == CLAB_OK) &&
+        seconds <= BENCH_MOST_SECONDS) {
+        *seconds_p = seconds;
         return CLAB_OK;
-    clab_error("--seconds '%s' is not a time such as 0.3 or 50ms", text);
+    }
+    clab_error("--seconds '%s': expected a time from 0 to %ds, such as 0.3 or 50ms", text, BENCH_MOST_SECONDS);
     return CLAB_EINVAL;
 }
 

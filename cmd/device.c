@@ -27,7 +27,7 @@
 #include "job/job.h"
 
 enum { KEY_BACKEND = 256, KEY_CSV, KEY_BYTES, KEY_SECONDS };
-enum { LEAST_BYTES = 4 << 10, BATCHES = 1000, FEW = 6, BLOCK = 256 };
+enum { MOST_SECONDS = 3600, LEAST_BYTES = 4 << 10, BATCHES = 1000, FEW = 6, BLOCK = 256 };
 enum { LEAST_SIZE = 256, MOST_SIZE = 8192 }; // of square matrices
 static const double batch_seconds = 2e-3;
 
@@ -347,9 +347,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "--bytes '%s' is not a size of 4K or more, such as 64M", arg);
         return 0;
     case KEY_SECONDS:
-        if (clab_parse_seconds(arg, &o->seconds) != CLAB_OK)
-            argp_error(state, "--seconds '%s' is not a time such as 0.1s or 50ms", arg);
-        return 0;
+        if (clab_parse_seconds_within(arg, 0, MOST_SECONDS, &o->seconds) == CLAB_OK)
+            return 0;
+        clab_error("device: --seconds '%s': expected a time from 0s to %ds, such as 0.1s or 50ms", arg, MOST_SECONDS);
+        exit(STATUS_USAGE);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -372,8 +373,8 @@ static int run(int argc, char **argv)
     if (err)
         return command_status(err);
     err = measure_in(job, &o);
-    clab_job_close(job);
-    return command_status(err);
+    const int closed = clab_job_close(job);
+    return command_status(err ? err : closed);
 }
 
 const struct clab_command cmd_device = {"device", "time what a device computes against its memory's bandwidth", run};

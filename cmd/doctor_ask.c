@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/units.h"
+#include "job/job.h"
 
 enum { MOST_BYTES = 1 << 20 };
 static const char end_mark = 'E';
@@ -110,7 +110,7 @@ static double shortened(double seconds)
 {
     const char *told = getenv("CLAB_TIMEOUT");
     double most;
-    return told && clab_parse_seconds(told, &most) == CLAB_OK && most > 0 && most < seconds ? most : seconds;
+    return told && clab_timeout_parse(told, &most) == CLAB_OK && most < seconds ? most : seconds;
 }
 
 // Wait for up to `seconds` until the child has ended. *status_p: as of waitpid. Whether it has

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "job/job.h"
 #include "doctor.h"
 #include "doctor_variables.h"
 
@@ -215,8 +216,8 @@ void doctor_judge(const struct doctor *doctor, const struct doctor_variable *var
     case VALUE_INTERFACES: judge_interfaces(doctor, text, wrong); break;
     case VALUE_DEVICES: judge_devices(text, wrong); break;
     case VALUE_DURATION:
-        if (clab_parse_seconds(text, &seconds) != CLAB_OK || seconds <= 0)
-            snprintf(wrong, WRONG, "no duration, such as 30s or 500ms");
+        if (clab_timeout_parse(text, &seconds) != CLAB_OK)
+            snprintf(wrong, WRONG, "not " CLAB_TIMEOUT_RANGE);
         break;
     }
 }

@@ -73,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return r->path ? 0 : ENOMEM;
     case KEY_SAMPLES: r->samples = arg; return 0;
     case KEY_SECONDS:
-        if (clab_parse_seconds(arg, &r->seconds) != CLAB_OK || r->seconds < 1 || r->seconds > seconds_at_most)
+        if (clab_parse_seconds_within(arg, 1, seconds_at_most, &r->seconds) != CLAB_OK)
             refuse("--seconds", arg, "a time from 1s to 60s");
         return 0;
     case ARGP_KEY_ARG: refuse("argument", arg, "none");
@@ -236,8 +236,8 @@ static int run_job(const struct request *r, struct fit_session *session)
     struct clab_job *job;
     CLAB_TRY(clab_job_open(&count, words, &job));
     int err = run_rank(session, job);
-    clab_job_close(job);
-    return err;
+    const int closed = clab_job_close(job);
+    return err ? err : closed;
 }
 
 static int run(int argc, char **argv)

@@ -69,9 +69,9 @@ static int parse_ranks(const char *text, struct clab_launch *launch)
 static int parse_timeout(const char *text)
 {
     double seconds;
-    if (clab_parse_seconds(text, &seconds) == CLAB_OK && seconds > 0)
+    if (clab_timeout_parse(text, &seconds) == CLAB_OK)
         return setenv("CLAB_TIMEOUT", text, 1);
-    clab_error("--timeout '%s' is not a duration such as 30s or 500ms", text);
+    clab_error("--timeout '%s' is not " CLAB_TIMEOUT_RANGE, text);
     exit(STATUS_USAGE);
 }
 

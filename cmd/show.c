@@ -230,8 +230,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             refuse("bytes", arg, "a size such as 8, 64K or 1M");
         return 0;
     case KEY_REDUCE:
-        if (clab_parse_seconds_per_byte(arg, &arguments->reduce_seconds) != CLAB_OK)
-            refuse("reduce", arg, "a time a byte or a rate, such as 0.1ns/B or 10GB/s");
+        if (clab_parse_seconds_per_byte(arg, &arguments->reduce_seconds) != CLAB_OK || arguments->reduce_seconds > 1)
+            refuse("reduce", arg, "a time per byte or a rate, up to 1s/B, such as 0.1ns/B or 10GB/s");
         return 0;
     case 'o': arguments->output = arg; return 0;
     case KEY_GOAL: arguments->goal = arg; return 0;

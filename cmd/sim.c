@@ -106,16 +106,16 @@ static void parse_cost(const char *option, const char *text, double *value_p)
 {
     if (strcmp(text, "0") == 0)
         *value_p = 0;
-    else if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK)
-        refuse(option, text, "a cost or rate with its unit, such as 0.1ns/B or 10GB/s");
+    else if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK || *value_p > 1)
+        refuse(option, text, "a cost or rate with its unit, up to 1s/B, such as 0.1ns/B or 10GB/s");
 }
 
 static void parse_time(const char *option, const char *text, double *value_p)
 {
     if (strcmp(text, "0") == 0)
         *value_p = 0;
-    else if (clab_parse_seconds(text, value_p) != CLAB_OK)
-        refuse(option, text, "a time with its unit, such as 5us");
+    else if (clab_parse_seconds_within(text, 0, 3600, value_p) != CLAB_OK)
+        refuse(option, text, "a time with its unit, up to 3600s, such as 5us");
 }
 
 // RANK=TIME

@@ -4,6 +4,7 @@
 #include "sim_train.h"
 
 #include <argp.h>
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,8 +255,8 @@ static int take_codings(const char *text, struct train_request *r)
 
 static int take_compute(const char *text, struct train_request *r)
 {
-    return clab_parse_seconds(text, &r->compute) || r->compute <= 0
-               ? refuse("--compute", text, "a time above 0 with its unit, such as 120ms")
+    return clab_parse_seconds_within(text, DBL_MIN, 3600, &r->compute)
+               ? refuse("--compute", text, "a time above 0 and up to 3600s with its unit, such as 120ms")
                : CLAB_OK;
 }
 

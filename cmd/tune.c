@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/units.h"
+#include "bench.h"
 #include "clab.h"
 #include "command.h"
 #include "lab.h"
@@ -103,6 +104,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *r = state->input;
     int ranks;
+    double seconds;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &r->given; return 0;
     case ARGP_KEY_ARG: take_collective(r, arg); return 0;
@@ -119,7 +121,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'b': r->run.first = arg; return 0;
     case 'e': r->run.last = arg; return 0;
     case 'f': r->run.factor = arg; return 0;
-    case KEY_SECONDS: r->run.seconds = arg; return 0;
+    case KEY_SECONDS:
+        r->run.seconds = arg;
+        if (bench_take_seconds(arg, &seconds)) // which bench will take
+            exit(STATUS_USAGE);
+        return 0;
     case KEY_BACKEND: r->run.backend = arg; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

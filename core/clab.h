@@ -51,8 +51,9 @@ struct clab_registration; // memory that the backend has been told of
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p);
 
-// Leave. Communicators are destroyed and memory freed before. NULL is fine.
-void clab_job_close(struct clab_job *job);
+// Leave, in any case. Communicators are destroyed and memory freed before. NULL is fine.
+//   errors: CLAB_EIO, CLAB_ENOMEM, CLAB_EUNSUPPORTED (rank 0: the trace was not written)
+int clab_job_close(struct clab_job *job);
 
 int clab_job_rank(const struct clab_job *job);
 int clab_job_ranks(const struct clab_job *job);

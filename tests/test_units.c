@@ -97,6 +97,20 @@ static void test_durations_without_unit_or_sense_are_refused(void **state)
     }
 }
 
+static void test_durations_beyond_their_range_are_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"1e300s", "60.001s", "999ms", "0s", "1", ""};
+    double seconds = 12345;
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (clab_parse_seconds_within(texts[i], 1, 60, &seconds) != CLAB_EPARSE || seconds != 12345)
+            fail_msg("\"%s\" was read as %g", texts[i], seconds);
+    assert_int_equal(clab_parse_seconds_within("1s", 1, 60, &seconds), CLAB_OK);
+    assert_true(seconds == 1);
+    assert_int_equal(clab_parse_seconds_within("60000ms", 1, 60, &seconds), CLAB_OK);
+    assert_true(seconds == 60);
+}
+
 static void test_numbers_have_no_sign_and_no_unit(void **state)
 {
     (void)state;
@@ -218,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_other_integers_are_refused_and_touch_nothing),
         cmocka_unit_test(test_durations_are_read_to_the_nearest_double),
         cmocka_unit_test(test_durations_without_unit_or_sense_are_refused),
+        cmocka_unit_test(test_durations_beyond_their_range_are_refused),
         cmocka_unit_test(test_numbers_have_no_sign_and_no_unit),
         cmocka_unit_test(test_rates_are_read_as_seconds_a_byte),
         cmocka_unit_test(test_rates_without_unit_or_sense_are_refused),

@@ -131,7 +131,8 @@ int clab_json_write_compact(const struct clab_json *json, FILE *out)
 {
     if (!json->root->failed && json_dumpf(json->value, out, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0)
         return CLAB_OK;
-    clab_error("a piece of JSON could not be written: no memory, a full disk, or text that is not UTF-8");
+    if (!ferror(out)) // else who closes the file says which one
+        clab_error("a piece of JSON could not be made: no memory, or text that is not UTF-8");
     return CLAB_EIO;
 }
 

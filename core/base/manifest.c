@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text.h"
 
 static struct clab_manifest_entry *find(const struct clab_manifest *manifest, const char *key)
 {
@@ -19,8 +20,10 @@ static struct clab_manifest_entry *find(const struct clab_manifest *manifest, co
     return NULL;
 }
 
-static void one_line(char *text)
+// A command line or an environment may hold any bytes; a file of JSON may not.
+static void make_line(char *text)
 {
+    clab_make_utf8(text);
     for (; *text; text++)
         if (*text == '\n' || *text == '\r')
             *text = ' ';
@@ -48,7 +51,7 @@ static int insert(struct clab_manifest *manifest, const char *key, char *value)
         free(copy);
         return CLAB_ENOMEM;
     }
-    one_line(copy);
+    make_line(copy);
     manifest->entries = entries;
     manifest->entries[manifest->count++] = (struct clab_manifest_entry){.key = copy, .value = value};
     return CLAB_OK;
@@ -63,7 +66,7 @@ int clab_manifest_add(struct clab_manifest *manifest, const char *key, const cha
     va_end(values);
     int err = CLAB_ENOMEM;
     if (printed >= 0) {
-        one_line(value);
+        make_line(value);
         struct clab_manifest_entry *entry = find(manifest, key);
         err = entry ? append(entry, value) : insert(manifest, key, value);
         if (err)

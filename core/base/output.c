@@ -12,10 +12,12 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text.h"
 
 static int refuse(const char *path, int error)
 {
-    clab_error("%s: can not be written: %s", *path ? path : "(an empty file name)", strerror(error));
+    clab_error("%s: can not be written: %s", *path ? path : "(an empty file name)",
+               error == EILSEQ ? "its name is not UTF-8, as what is written about it must be" : strerror(error));
     return CLAB_EIO;
 }
 
@@ -63,6 +65,8 @@ static int path_error(const char *path, bool *straight_p)
     *straight_p = false;
     if (!*path)
         return ENOENT;
+    if (!clab_is_utf8(path))
+        return EILSEQ;
     if (stat(path, &status) != 0)
         return errno != ENOENT ? errno : path[strlen(path) - 1] == '/' ? EISDIR : directory_error(path);
     if (S_ISDIR(status.st_mode))

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,4 +35,38 @@ bool clab_list_has(const char *list, const char *word)
         if (length == strlen(word) && !strncmp(next, word, length))
             return true;
     return false;
+}
+
+// ---- UTF-8 ---------------------------------------------------------------------------------------------------
+
+// The bytes of the character at `text`, which has not ended; 0: it is none.
+static size_t character_bytes(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // of characters of so many bytes
+    const unsigned char first = text[0];
+    const size_t bytes = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+    uint32_t code = bytes > 1 ? first & (0xffu >> (bytes + 1)) : 0;
+    for (size_t i = 1; i < bytes; i++) {
+        if (text[i] >> 6 != 2) // the end, too
+            return 0;
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    if (bytes > 1 && (code < least[bytes] || code > 0x10ffff || code >> 11 == 0xd800 >> 11))
+        return 0;
+    return bytes;
+}
+
+bool clab_is_utf8(const char *text)
+{
+    for (size_t bytes; *text; text += bytes)
+        if (!(bytes = character_bytes((const unsigned char *)text)))
+            return false;
+    return true;
+}
+
+void clab_make_utf8(char *text)
+{
+    for (size_t bytes; *text; text += bytes ? bytes : 1)
+        if (!(bytes = character_bytes((const unsigned char *)text)))
+            *text = '?';
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts: one that is put together piece by piece in room of a fixed size, what does not fit being cut; and the words of
-// a list with commas.
+// Texts: one that is put together piece by piece in room of a fixed size, what does not fit being cut; the words of a
+// list with commas; and whether bytes are text at all.
 #pragma once
 
 #include <stdbool.h>
@@ -26,3 +26,9 @@ const char *clab_list_next(const char **rest_p, size_t *length_p);
 
 // Whether a list with commas has the word.
 bool clab_list_has(const char *list, const char *word);
+
+// Whether all bytes are UTF-8: no character in more bytes than it needs, no half of a surrogate pair, none beyond
+// U+10FFFF.
+bool clab_is_utf8(const char *text);
+// Make it so: a question mark for each byte that is not.
+void clab_make_utf8(char *text);

@@ -119,6 +119,16 @@ int clab_parse_seconds(const char *text, double *seconds_p)
     return CLAB_OK;
 }
 
+int clab_parse_seconds_within(const char *text, double low, double high, double *seconds_p)
+{
+    double seconds;
+    CLAB_TRY(clab_parse_seconds(text, &seconds));
+    if (seconds < low || seconds > high)
+        return CLAB_EPARSE;
+    *seconds_p = seconds;
+    return CLAB_OK;
+}
+
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p)
 {
     static const struct unit times[] = {{"s/B", 1}, {"us/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}};

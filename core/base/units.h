@@ -16,6 +16,7 @@ int clab_parse_size(const char *text, size_t *bytes_p);
 int clab_parse_int(const char *text, int low, int high, int *value_p);
 int clab_parse_number(const char *text, double *number_p);               // "1.5", without sign or unit
 int clab_parse_seconds(const char *text, double *seconds_p);             // "1.5us" -> 1.5e-6
+int clab_parse_seconds_within(const char *text, double low, double high, double *seconds_p);
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p);    // "1ns/B", "10Gb/s" -> seconds a byte
 int clab_parse_flops(const char *text, double *flops_p);                 // "67Tflop/s" -> 6.7e13; above 0
 

@@ -120,10 +120,10 @@ static int write_about(struct clab_viewer *viewer, const struct clab_manifest *a
 int clab_viewer_close(struct clab_viewer *viewer, const struct clab_manifest *about)
 {
     int err = viewer->err ? viewer->err : write_about(viewer, about);
-    if (err)
+    if (err && !ferror(viewer->output.file))
         clab_output_abandon(&viewer->output);
     else
-        err = clab_output_close(&viewer->output);
+        err = clab_output_close(&viewer->output); // which names the file that could not be written
     free(viewer);
     return err;
 }

@@ -14,6 +14,15 @@
 #include "comm/comm.h"
 #include "comm/progress.h"
 
+int clab_tape_check(void)
+{
+    const char *path = getenv("CLAB_TRACE");
+    if (!path || !*path)
+        return CLAB_OK;
+    CLAB_TRY(clab_json_check());
+    return clab_output_check(path);
+}
+
 int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
 {
     const char *path = getenv("CLAB_TRACE");
@@ -21,10 +30,8 @@ int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
         *tape_p = NULL;
         return CLAB_OK;
     }
-    if (job->rank == 0) {
-        CLAB_TRY(clab_json_check());
-        CLAB_TRY(clab_output_check(path));
-    }
+    if (job->rank == 0)
+        CLAB_TRY(clab_tape_check());
     struct clab_tape *tape = calloc(1, sizeof *tape); // pages come when they are written
     if (!tape) {
         clab_error("no memory for CLAB_TRACE: %zu bytes a rank", sizeof *tape);

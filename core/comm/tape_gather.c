@@ -261,7 +261,7 @@ static void cut(struct gathered *g, char text[TEXT])
              (unsigned long long)g->nspans - (unsigned)t->nspans, clab_seconds_text(until - g->from, lasts));
 }
 
-static void write_file(const struct clab_job *job, struct clab_tape *tape)
+static int write_file(const struct clab_job *job, struct clab_tape *tape)
 {
     char overwritten[TEXT] = "";
     const char *path = getenv("CLAB_TRACE");
@@ -284,16 +284,19 @@ static void write_file(const struct clab_job *job, struct clab_tape *tape)
         clab_warn("trace '%s': overwritten are %s", path, overwritten);
     clab_manifest_free(&about);
     clab_timeline_free(&g.timeline);
+    return err;
 }
 
-void clab_tape_close(const struct clab_job *job, struct clab_tape *tape)
+int clab_tape_close(const struct clab_job *job, struct clab_tape *tape)
 {
+    int err = CLAB_OK;
     if (!tape)
-        return;
+        return CLAB_OK;
     job->bootstrap->meanwhile = NULL;
     if (job->rank == 0)
-        write_file(job, tape);
+        err = write_file(job, tape);
     else
         hand_in(job, tape); // what goes wrong is rank 0's to say
     free(tape);
+    return err;
 }

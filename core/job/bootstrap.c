@@ -3,17 +3,24 @@
 
 #include "job/bootstrap.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/units.h"
 
+int clab_timeout_parse(const char *text, double *seconds_p)
+{
+    static const double most = 30 * 24 * 3600;
+    return clab_parse_seconds_within(text, DBL_MIN, most, seconds_p);
+}
+
 int clab_timeout_read(double *seconds_p)
 {
     const char *text = getenv("CLAB_TIMEOUT");
     double seconds = CLAB_TIMEOUT_DEFAULT;
-    if (text && (clab_parse_seconds(text, &seconds) != CLAB_OK || seconds <= 0)) {
-        clab_error("CLAB_TIMEOUT is '%s', not a duration such as 30s or 500ms", text);
+    if (text && clab_timeout_parse(text, &seconds) != CLAB_OK) {
+        clab_error("CLAB_TIMEOUT is '%s', not " CLAB_TIMEOUT_RANGE, text);
         return CLAB_EPARSE;
     }
     *seconds_p = seconds;

@@ -98,6 +98,9 @@ void clab_clock_follow(const struct clab_job *job);
 // Seconds that any wait of this job may last: CLAB_TIMEOUT, or the default.
 //   errors: CLAB_EPARSE
 int clab_timeout_read(double *seconds_p);
+// The same of any text: what CLAB_TIMEOUT may be.  errors: CLAB_EPARSE, not logged
+#define CLAB_TIMEOUT_RANGE "a duration above 0 and up to 2592000s (30 days), such as 30s or 500ms"
+int clab_timeout_parse(const char *text, double *seconds_p);
 
 // Cores that the ranks of this job may use, also where this one is pinned to one of them (CLAB_CORES); outside a job,
 // those that this process may use.

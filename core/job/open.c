@@ -240,17 +240,19 @@ int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
     CLAB_TRY(check_net(&options));
     CLAB_TRY(choose_backend(&options));
     CLAB_TRY(clab_job_look(options.nranks, &prospect));
-    if (!prospect.joins)
+    if (!prospect.joins) {
+        CLAB_TRY(clab_tape_check());
         CLAB_TRY(launch_copies(&options, prospect.nranks));
+    }
     return join(job_p);
 }
 
-void clab_job_close(struct clab_job *job)
+int clab_job_close(struct clab_job *job)
 {
     if (!job)
-        return;
+        return CLAB_OK;
     clab_progress_end(job);
-    clab_tape_close(job, job->tape);
+    const int err = clab_tape_close(job, job->tape);
     // First: a peer that still waits for this rank would be waited for by detach.
     const struct clab_notice leaves = {
         .kind = CLAB_NOTICE_LEFT, .teller = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
@@ -259,6 +261,7 @@ void clab_job_close(struct clab_job *job)
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);
     free(job);
+    return err;
 }
 
 int clab_job_rank(const struct clab_job *job)

@@ -145,6 +145,6 @@ int main(int argc, char **argv)
     clab_free(lab.job, lab.out);
     clab_free(lab.job, lab.in);
     clab_comm_destroy(lab.comm);
-    clab_job_close(lab.job);
+    must(clab_job_close(lab.job));
     return 0;
 }

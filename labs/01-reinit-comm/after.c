@@ -145,6 +145,6 @@ int main(int argc, char **argv)
     clab_free(loop.job, loop.out);
     clab_free(loop.job, loop.in);
     clab_comm_destroy(loop.clock);
-    clab_job_close(loop.job);
+    must(clab_job_close(loop.job));
     return 0;
 }

@@ -136,6 +136,6 @@ int main(int argc, char **argv)
     check(&t);
     measure(&t, seconds);
     clab_comm_destroy(t.comm);
-    clab_job_close(t.job);
+    must(clab_job_close(t.job));
     return 0;
 }

@@ -145,6 +145,6 @@ int main(int argc, char **argv)
     for (int width = 64; argc == 1 && width <= 256; width *= 4)
         measure_width(&t, width);
     clab_comm_destroy(t.comm);
-    clab_job_close(t.job);
+    must(clab_job_close(t.job));
     return 0;
 }

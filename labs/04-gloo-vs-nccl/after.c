@@ -138,6 +138,6 @@ int main(int argc, char **argv)
         measure_size(job, comm, bytes, &line);
     report_line(comm, &line);
     clab_comm_destroy(comm);
-    clab_job_close(job);
+    must(clab_job_close(job));
     return 0;
 }

@@ -76,5 +76,5 @@ static inline void training_close(struct training *t)
     measure_destroy(&t->measure);
     free(t->buffers);
     free(t->workload.events);
-    clab_job_close(t->job);
+    must(clab_job_close(t->job));
 }

@@ -145,6 +145,6 @@ int main(int argc, char **argv)
     free(lab.x);
     clab_comm_destroy(lab.comm);
     clab_comm_destroy(lab.clock);
-    clab_job_close(lab.job);
+    must(clab_job_close(lab.job));
     return 0;
 }

@@ -129,6 +129,6 @@ int main(int argc, char **argv)
     for (size_t bytes = 8; argc == 1 && bytes <= 2 << 20; bytes *= 8)
         measure_size(job, comm, bytes);
     clab_comm_destroy(comm);
-    clab_job_close(job);
+    must(clab_job_close(job));
     return 0;
 }

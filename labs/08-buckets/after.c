@@ -145,6 +145,6 @@ int main(int argc, char **argv)
         *settings[i] = clab_must_count(t.job, i + 1 < argc ? argv[i + 1] : NULL, most[i], usage);
     measure_all(&t, argc > 5 ? argc - 5 : 8, argc > 5 ? argv + 5 : usual);
     clab_comm_destroy(t.comm);
-    clab_job_close(t.job);
+    must(clab_job_close(t.job));
     return 0;
 }

@@ -142,6 +142,6 @@ int main(int argc, char **argv)
         *settings[i] = clab_must_count(t.job, i + 1 < argc ? argv[i + 1] : NULL, most[i], usage);
     measure_all(&t);
     clab_comm_destroy(t.comm);
-    clab_job_close(t.job);
+    must(clab_job_close(t.job));
     return 0;
 }

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Numbers, files and names at and beyond their bounds: each is refused at once, in one line that says the bound, and no
+# failure to write is passed over.
+# Usage: test_bounds.sh [BUILD].
+
+. tests/cases.sh
+export CLAB_PROFILE="$scratch/none" # a machine that has none
+bench=("$commlab" bench allreduce -n 2 -b 8 -e 8 --iters 1 -w 1)
+
+# at_once COMMAND...: it ends within 20 seconds, however busy the machine is.
+at_once() {
+    local begin=$SECONDS
+    "$@" || return 1
+    why="it took $((SECONDS - begin)) s"
+    [ $((SECONDS - begin)) -le 20 ]
+}
+
+# ---- times ---------------------------------------------------------------------------------------------------
+
+refuses_times_that_never_end() {
+    local text
+    for text in 1e300 1e300s 3601s -1 nan; do
+        at_once refuses 2 "--seconds '$text': expected a time from 0 to 3600s" timeout 30 "${bench[@]}" \
+            --seconds "$text" || return 1
+    done
+    at_once refuses 2 "expected a time from 0 to 3600s" timeout 30 "$commlab" accuracy -e 8 --seconds 1e300 &&
+        at_once refuses 2 "'1e300s': expected a time from 0s to 3600s" timeout 30 "$commlab" device --seconds 1e300s &&
+        at_once refuses 2 "'1e300s': expected a time from 1s to 60s" timeout 30 "$commlab" fit --seconds 1e300s &&
+        at_once refuses 2 'expected a time from 0 to 3600s' timeout 30 "$commlab" tune -n 2 --seconds 1e300
+}
+refuses_timeouts_beyond_a_month() {
+    local range='a duration above 0 and up to 2592000s (30 days), such as 30s or 500ms'
+    refuses 2 "--timeout '1e300s' is not $range" "$commlab" run -n 1 --timeout 1e300s -- true &&
+        refuses 2 "--timeout '2592001s' is not $range" "$commlab" run -n 1 --timeout 2592001s -- true &&
+        run 0 "$commlab" run -n 1 --timeout 2592000s -- true &&
+        refuses 2 "CLAB_TIMEOUT is '1e300s', not $range" env CLAB_TIMEOUT=1e300s "${bench[@]}" --seconds 0
+}
+refuses_costs_of_no_machine() {
+    local sim=("$commlab" sim allreduce --ranks 4 --bytes 8)
+    refuses 2 "expected a time with its unit, up to 3600s, such as 5us" "${sim[@]}" --alpha 1e300s &&
+        refuses 2 "expected a cost or rate with its unit, up to 1s/B" "${sim[@]}" --beta 1e300ns/B &&
+        refuses 2 "expected a cost or rate with its unit, up to 1s/B" "${sim[@]}" --gamma 1e-300B/s &&
+        run 0 "${sim[@]}" --alpha 3600s --beta 1s/B
+}
+
+# ---- files that are written ----------------------------------------------------------------------------------
+
+# fails WORDS COMMAND...: it ends with 1, and says so.
+fails() {
+    local words=$1
+    shift
+    run 1 "$@" || return 1
+    grep -qF -- "$words" "$scratch/err"
+}
+fails_where_the_disk_is_full() {
+    fails "the trace '/dev/full' is not written" "${bench[@]}" --seconds 0 --trace /dev/full &&
+        fails '/dev/full: can not be written: No space left' "${bench[@]}" --seconds 0 --csv /dev/full &&
+        fails '/dev/full: can not be written: ' "$commlab" sim allreduce --ranks 4 --algo ring --bytes 8 \
+            --alpha 1us --beta 1ns/B --trace /dev/full
+}
+# A file system of 64 KiB, which no trace fits in.
+fails_on_a_full_disk() {
+    local full=(unshare --map-root-user --mount bash -c
+        'mount -t tmpfs -o size=64k none "$1" && shift && "$@"' --)
+    fails "is not written" "${full[@]}" "$scratch/disk" "$commlab" bench allreduce -n 2 -b 8 -e 1M --seconds 0.05 \
+        --trace "$scratch/disk/trace.json"
+}
+a_full_disk_can_be_made() {
+    mkdir -p "$scratch/disk" && unshare --map-root-user --mount mount -t tmpfs none "$scratch/disk" 2>/dev/null
+}
+# Bytes that no text is: the names would be in the files.
+refuses_names_that_are_no_text() {
+    local name=$scratch/$'refused\xff' option
+    for option in --csv --json --trace; do
+        refuses 1 'its name is not UTF-8' "${bench[@]}" --seconds 0 $option "$name" || return 1
+    done
+    refuses 1 'its name is not UTF-8' "$commlab" fit -o "$name"
+}
+# Names that are read may be any bytes, and are in the manifest, too.
+writes_what_is_no_text_as_question_marks() {
+    local net=$scratch/$'\xff.net'
+    cp sim/nets/10gbe.net "$net"
+    run 0 "${bench[@]}" --seconds 0 --net "$net" --json "$scratch/rows.json" --trace "$scratch/trace.json" || return 1
+    why=$(grep command "$scratch/rows.json")
+    grep -qF '?.net' "$scratch/rows.json" && grep -qF '?.net' "$scratch/trace.json"
+}
+refuses_unwritable_names_first() {
+    local option
+    for option in --csv --json --trace; do
+        refuses 1 'can not be written' "${bench[@]}" --seconds 0 $option "$scratch/none/refused" || return 1
+    done
+}
+
+check_each refuses_times_that_never_end refuses_timeouts_beyond_a_month refuses_costs_of_no_machine
+check_with jansson fails_where_the_disk_is_full refuses_names_that_are_no_text \
+    writes_what_is_no_text_as_question_marks refuses_unwritable_names_first
+if a_full_disk_can_be_made; then
+    check_with jansson fails_on_a_full_disk
+else
+    skip 'no file system can be mounted here' fails_on_a_full_disk
+fi
+exit $failed
