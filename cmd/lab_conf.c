@@ -12,6 +12,7 @@
 
 #include "base/conf.h"
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -251,10 +252,10 @@ int lab_conf_read(FILE *file, const char *path, struct lab_conf *conf_p)
 
 static int read_path(const char *path, struct lab_conf *conf_p)
 {
-    FILE *file;
-    CLAB_TRY(clab_conf_open(path, &file));
-    const int err = lab_conf_read(file, path, conf_p);
-    fclose(file);
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_SETTINGS, &input));
+    const int err = lab_conf_read(input.file, path, conf_p);
+    clab_input_close(&input);
     return err;
 }
 

@@ -3,9 +3,8 @@
 
 #include "load.h"
 
-#include <stdio.h>
-
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "schedule/goal.h"
 #include "schedule/msccl.h"
@@ -17,12 +16,9 @@ int load_listing(const char *goal, const char *msccl, struct clab_listing **list
         clab_error("--goal %s --msccl %s: one schedule at a time", goal, msccl);
         return CLAB_EINVAL;
     }
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: it can not be read: %m", path);
-        return CLAB_ENOENT;
-    }
-    int err = goal ? clab_goal_read(file, path, listing_p) : clab_msccl_read(file, path, listing_p);
-    fclose(file);
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_SCHEDULE, &input));
+    int err = goal ? clab_goal_read(input.file, path, listing_p) : clab_msccl_read(input.file, path, listing_p);
+    clab_input_close(&input);
     return err;
 }

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "command.h"
 
-enum { MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024, LOG_BYTES = 64 << 20 };
+enum { MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024 };
 enum {
     KEY_GPUS = 512, // above those of the commands
     KEY_NODES,
@@ -125,32 +126,13 @@ static int find_tables(const struct nccl_given *g, const struct clab_nccl_tables
     return CLAB_ENOENT;
 }
 
-static int read_text(const char *path, char **text_p)
-{
-    FILE *file = fopen(path, "r");
-    char *text = file ? malloc(LOG_BYTES + 1) : NULL;
-    size_t bytes = text ? fread(text, 1, LOG_BYTES, file) : 0;
-    bool failed = !text || ferror(file);
-    if (failed)
-        clab_error("--log: '%s' can not be read: %m", path);
-    if (file)
-        fclose(file);
-    if (failed) {
-        free(text);
-        return CLAB_ENOENT;
-    }
-    text[bytes] = '\0';
-    *text_p = text;
-    return CLAB_OK;
-}
-
 static int take_log(const struct nccl_given *g, enum clab_collective collective, struct nccl_believed *b)
 {
     struct clab_nccl_log log;
-    char *text;
-    CLAB_TRY(read_text(g->log_path, &text));
-    int err = clab_nccl_log_read(text, collective, &log);
-    free(text);
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(g->log_path, CLAB_INPUT_LOG, &input));
+    int err = clab_nccl_log_read(input.text, collective, &log);
+    clab_input_close(&input);
     if (err == CLAB_ENOENT)
         clab_error("--log: '%s' has neither graphs nor a tuning table; run with NCCL_DEBUG=INFO and "
                    "NCCL_DEBUG_SUBSYS=TUNING,GRAPH",

@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 
-enum { MOST_COLUMNS = 64 };
+enum { MOST_COLUMNS = 64, MOST_REMARKS = 512 };
 
 // A cell that begins at `in`, in place. Where the next one begins; NULL: it was the last.
 //   *is_open_p: its quotes were not closed
@@ -101,15 +102,26 @@ static bool trim(char *line, size_t bytes)
     return true;
 }
 
+// One that repeats a key is joined to those before it, which takes longer each time.
+static bool has_too_many_remarks(const char *line, const char *path, int number, int *remarks)
+{
+    if (*line != '#' || ++*remarks <= MOST_REMARKS)
+        return false;
+    clab_error("%s:%d: more than %d lines of remarks: no table of commlab has so many", path, number, MOST_REMARKS);
+    return true;
+}
+
 int report_data_read(FILE *file, const char *path, struct report_data *data_p)
 {
     struct report_data data = {0};
     char *line = NULL;
     size_t size = 0;
-    int err = CLAB_OK;
+    int err = CLAB_OK, remarks = 0;
     ssize_t bytes;
     for (int number = 1; !err && (bytes = getline(&line, &size, file)) > 0; number++)
-        if (trim(line, (size_t)bytes)) {
+        if (has_too_many_remarks(line, path, number, &remarks)) {
+            err = CLAB_EPARSE;
+        } else if (trim(line, (size_t)bytes)) {
             err = add_line(&data, line, path, number);
         } else {
             clab_error("%s:%d: a zero byte: this is no text", path, number);
@@ -129,13 +141,10 @@ int report_data_read(FILE *file, const char *path, struct report_data *data_p)
 
 int report_data_load(const char *path, struct report_data *data_p)
 {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: %s", path, strerror(errno));
-        return CLAB_ENOENT;
-    }
-    const int err = report_data_read(file, path, data_p);
-    fclose(file);
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
+    const int err = report_data_read(input.file, path, data_p);
+    clab_input_close(&input);
     return err;
 }
 

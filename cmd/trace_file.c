@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/input.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/output.h"
@@ -147,18 +148,12 @@ static int read_events(const char *path, struct trace_file *f)
 static int load_json(const char *path, json_t **root_p)
 {
     json_error_t error;
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: %m", path);
-        return CLAB_ENOENT;
-    }
-    errno = 0;
-    *root_p = json_loadf(file, 0, &error);
-    if (!*root_p && ferror(file)) // a directory, say
-        clab_error("%s: %m", path);
-    else if (!*root_p)
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TRACE, &input));
+    *root_p = json_loadb(input.text, input.bytes, 0, &error);
+    if (!*root_p)
         clab_error("%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
-    fclose(file);
+    clab_input_close(&input);
     return *root_p ? CLAB_OK : CLAB_EPARSE;
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "report.h"
@@ -284,12 +285,9 @@ int tune_read_file(FILE *file, const char *path, struct tune_label label, int no
 
 int tune_read(const char *path, struct tune_label label, int nodes, struct tune_times *times)
 {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: %s", path, strerror(errno));
-        return CLAB_ENOENT;
-    }
-    const int err = tune_read_file(file, path, label, nodes, times);
-    fclose(file);
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
+    const int err = tune_read_file(input.file, path, label, nodes, times);
+    clab_input_close(&input);
     return err;
 }

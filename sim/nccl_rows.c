@@ -16,7 +16,14 @@
 #include "base/err.h"
 #include "base/units.h"
 
-enum { LINE_BYTES = 512, MOST_ROWS = 1 << 16, MOST_RANKS = 1 << 24, FIELDS = 10, WHY = CLAB_NCCL_WHY };
+enum {
+    LINE_BYTES = 512,
+    MOST_ROWS = 1 << 16,
+    MOST_BYTES = 64 << 20,
+    MOST_RANKS = 1 << 24,
+    FIELDS = 10,
+    WHY = CLAB_NCCL_WHY
+};
 enum { COLLECTIVE, FIRST, LAST, ALGORITHM, PROTOCOL, CHANNELS, NODES, RANKS, OPS, REGISTERED };
 
 static const char *const columns[FIELDS] = {"collective_type", "min_bytes", "max_bytes", "algorithm",  "protocol",
@@ -261,11 +268,13 @@ static FILE *open_regular(const char *path, char why[WHY])
     struct stat about;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const bool is_file = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-    FILE *file = is_file ? fdopen(fd, "r") : NULL;
+    FILE *file = is_file && about.st_size <= MOST_BYTES ? fdopen(fd, "r") : NULL;
     if (file)
         return file;
     if (fd >= 0 && !is_file)
         snprintf(why, WHY, "%.200s is no file", path);
+    else if (is_file && about.st_size > MOST_BYTES)
+        snprintf(why, WHY, "%.200s: larger than 64 MiB, the most that is read of a table: give fewer rows", path);
     else
         snprintf(why, WHY, "%.200s: %s", path, strerror(errno));
     if (fd >= 0)

@@ -11,16 +11,17 @@
 
 #include "base/conf.h"
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "net.h"
 #include "sim.h"
 
 static int read_path(const char *path, struct clab_net **net_p)
 {
-    FILE *file;
-    CLAB_TRY(clab_conf_open(path, &file));
-    int err = clab_net_read(file, path, net_p);
-    fclose(file);
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_SETTINGS, &input));
+    int err = clab_net_read(input.file, path, net_p);
+    clab_input_close(&input);
     return err;
 }
 
@@ -69,13 +70,15 @@ static int read_whole(const char *path, struct clab_net **net_p)
 // Whether `commlab fit` wrote the file, as far as can be seen of one that is broken.
 static bool is_of_fit(const char *path)
 {
-    char line[256];
-    FILE *file = fopen(path, "r");
-    bool is = false;
-    while (file && !is && fgets(line, sizeof line, file))
-        is = strncmp(line, "[profile]", 9) == 0;
-    if (file)
-        fclose(file);
+    struct clab_log_held held;
+    struct clab_input input;
+    clab_log_hold(&held); // why it can not be read has been said
+    const int err = clab_input_open(path, CLAB_INPUT_SETTINGS, &input);
+    clab_log_release(&held);
+    if (err)
+        return false;
+    const bool is = !strncmp(input.text, "[profile]", 9) || strstr(input.text, "\n[profile]");
+    clab_input_close(&input);
     return is;
 }
 

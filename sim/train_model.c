@@ -23,6 +23,7 @@
 
 #include "base/conf.h"
 #include "base/err.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -345,14 +346,14 @@ static int find(const char *name, char **path_p)
 int clab_model_load(const char *name, struct clab_model **model_p)
 {
     char *path;
-    FILE *file;
+    struct clab_input input;
     if (isdigit((unsigned char)*name) && strspn(name, "0123456789x") == strlen(name))
         return make_perceptron(name, model_p);
     CLAB_TRY(find(name, &path));
-    int err = clab_conf_open(path, &file);
+    int err = clab_input_open(path, CLAB_INPUT_SETTINGS, &input);
     if (!err) {
-        err = clab_model_read(file, path, model_p);
-        fclose(file);
+        err = clab_model_read(input.file, path, model_p);
+        clab_input_close(&input);
     }
     free(path);
     return err;

@@ -92,9 +92,79 @@ refuses_unwritable_names_first() {
     done
 }
 
+# ---- files that are read -------------------------------------------------------------------------------------
+
+sim=("$commlab" sim barrier --ranks 2)
+# Every reader, at a device that never ends.
+refuses_devices() {
+    local what='/dev/zero: it is a device, not a file'
+    at_once refuses 2 "$what" timeout 30 "${bench[@]}" --seconds 0 --emulate /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "${bench[@]}" --seconds 0 --net /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "${sim[@]}" --net /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" sim train --model /dev/zero --net 10gbe --ranks 2 &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" show --goal /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" show --msccl /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" nccl --log /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" tune --from /dev/zero -o "$scratch/refused" &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" trace /dev/zero &&
+        at_once refuses 2 "$what" timeout 30 "$commlab" accuracy --net 10gbe /dev/zero
+}
+# huge NAME: a sparse file of a gigabyte.
+huge() { truncate -s 1G "$scratch/$1" && echo "$scratch/$1"; }
+refuses_files_beyond_their_bound() {
+    local file
+    file=$(huge file.net)
+    at_once refuses 2 "$file: larger than 1 MiB, the most that is read of a file of settings: " timeout 30 "${sim[@]}" \
+        --net "$file" &&
+        at_once refuses 2 "$file: larger than 256 MiB, the most that is read of a schedule: " timeout 30 "$commlab" show \
+            --goal "$file" &&
+        at_once refuses 2 "$file: larger than 64 MiB, the most that is read of a log: " timeout 30 "$commlab" nccl \
+            --log "$file" &&
+        at_once refuses 2 "$file: larger than 64 MiB, the most that is read of a table: " timeout 30 "$commlab" tune \
+            --from "$file" -o "$scratch/refused" &&
+        at_once refuses 2 "$file: larger than 256 MiB, the most that is read of a trace: " timeout 30 "$commlab" trace \
+            "$file"
+}
+reads_pipes() {
+    run 0 "${sim[@]}" --net <(cat sim/nets/10gbe.net)
+}
+reads_standard_input() {
+    "${sim[@]}" --net /dev/stdin <sim/nets/10gbe.net >"$scratch/out" 2>"$scratch/err" || return 1
+    cat sim/nets/10gbe.net | "${sim[@]}" --net /dev/stdin >"$scratch/out" 2>"$scratch/err"
+}
+# An endless one is refused, too.
+refuses_standard_input_beyond_the_bound() {
+    at_once timeout 30 "${sim[@]}" --net /dev/stdin </dev/zero >"$scratch/out" 2>"$scratch/err"
+    why="status $?: $(cat "$scratch/err")"
+    grep -qF '/dev/stdin: larger than 1 MiB' "$scratch/err"
+}
+
+# Files within their bound that took minutes: one attribute, labels of one rank, keys of one file, remarks of a table.
+reads_long_attributes_in_time() {
+    { printf '<algo name="' && head -c 100M /dev/zero | tr '\0' x && printf '"/>'; } >"$scratch/long.xml"
+    at_once refuses 2 "$scratch/long.xml:1: coll" timeout 60 "$commlab" show --msccl "$scratch/long.xml"
+}
+reads_many_labels_in_time() {
+    { printf 'num_ranks 1\nrank 0 {\n' && seq -f 'l%.0f: calc 1' 1 2000000 && echo '}'; } >"$scratch/many.goal"
+    at_once refuses 2 'more than 64 independent sequences' timeout 60 "$commlab" show --goal "$scratch/many.goal"
+}
+reads_many_keys_in_time() {
+    { printf '[model]\ntitle = x\nbatch = 1\n[block b]\n' && seq -f 'a%.0f = 1x1' 1 75000; } >"$scratch/many.model"
+    at_once run 0 timeout 60 "$commlab" sim train --model "$scratch/many.model" --net 10gbe --ranks 2
+}
+refuses_many_remarks() {
+    { yes '# a: b' | head -n 5000000 && printf 'a,b\n1,2\n'; } >"$scratch/many.csv"
+    at_once refuses 2 'more than 512 lines of remarks' timeout 60 "$commlab" accuracy --net 10gbe "$scratch/many.csv"
+}
+
 check_each refuses_times_that_never_end refuses_timeouts_beyond_a_month refuses_costs_of_no_machine
 check_with jansson fails_where_the_disk_is_full refuses_names_that_are_no_text \
     writes_what_is_no_text_as_question_marks refuses_unwritable_names_first
+check_with 'inih jansson expat' refuses_devices refuses_files_beyond_their_bound
+check_with inih reads_pipes reads_standard_input refuses_standard_input_beyond_the_bound reads_many_keys_in_time
+check_with inih refuses_many_remarks
+check_with expat reads_long_attributes_in_time
+check reads_many_labels_in_time
 if a_full_disk_can_be_made; then
     check_with jansson fails_on_a_full_disk
 else

@@ -67,7 +67,7 @@ check asks_for_all_at_once refuses 2 'needed: --channels N, --intra-bw GB/s, --i
 check asks_for_the_network refuses 2 'still needed: --inter-bw GB/s' --channels 8 --intra-bw 48 --nodes 2
 check refuses_a_bandwidth_that_is_none refuses 2 "--intra-bw 'x'" --channels 8 --intra-bw x
 check refuses_an_unknown_version refuses 2 "no constants of '1.0'" --nccl 1.0
-check refuses_a_log_that_is_not_there refuses 2 'can not be read' --log "$scratch/none"
+check refuses_a_log_that_is_not_there refuses 2 'No such file' --log "$scratch/none"
 check refuses_a_log_of_something_else refuses 2 'neither graphs nor a tuning table' --log Makefile
 
 exit $failed

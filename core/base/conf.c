@@ -14,20 +14,10 @@
 #include "base/err.h"
 #include "base/log.h"
 
-int clab_conf_open(const char *path, FILE **file_p)
-{
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        clab_error("%s: %s", path, strerror(errno));
-        return CLAB_ENOENT;
-    }
-    *file_p = file;
-    return CLAB_OK;
-}
-
 #ifdef HAVE_INIH
 
 #include <ini.h>
+#include <search.h>
 #include <stdlib.h>
 
 enum { LINE_BYTES = 198, SECTION_BYTES = 49 }; // inih's own limits, as it is built unless told otherwise
@@ -42,8 +32,7 @@ struct reading {
     int err;           // with a setting
     clab_setting_fn *use;
     void *context;
-    char **given; // (ngiven) "section]name" of the settings so far
-    size_t ngiven;
+    void *given; // a tree of "section]name" of the settings so far
 };
 
 // What is wrong with a line of `bytes` bytes; NULL: nothing, so far.
@@ -76,19 +65,24 @@ static char *next_line(char *text, int room, void *stream)
     return strncat(strcpy(text, ""), begin, (size_t)room - 1);
 }
 
+static int compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
 static int refuse_repetition(struct reading *r, const char *section, const char *name)
 {
-    char *key, **given = realloc(r->given, (r->ngiven + 1) * sizeof *given);
-    r->given = given ? given : r->given;
-    if (!given || asprintf(&key, "%s]%s", section, name) < 0)
+    char *key;
+    if (asprintf(&key, "%s]%s", section, name) < 0)
         return CLAB_ENOMEM;
-    given[r->ngiven++] = key;
-    for (size_t i = 0; i + 1 < r->ngiven; i++)
-        if (strcmp(given[i], key) == 0) {
-            clab_error("%s:%d: [%s]: this key was given before: %s", r->path, r->line, section, name);
-            return CLAB_EPARSE;
-        }
-    return CLAB_OK;
+    char **first = tsearch(key, &r->given, compare);
+    if (first && *first == key)
+        return CLAB_OK;
+    free(key);
+    if (!first)
+        return CLAB_ENOMEM;
+    clab_error("%s:%d: [%s]: this key was given before: %s", r->path, r->line, section, name);
+    return CLAB_EPARSE;
 }
 
 static int use_setting(void *context, const char *section, const char *name, const char *value)
@@ -122,9 +116,7 @@ int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *con
         clab_error("%s: %s", path, strerror(errno));
         err = CLAB_EIO;
     }
-    while (reading.ngiven)
-        free(reading.given[--reading.ngiven]);
-    free(reading.given);
+    tdestroy(reading.given, free);
     free(reading.text);
     return err;
 }

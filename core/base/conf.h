@@ -5,6 +5,7 @@
 // - The reader hands over one setting at a time with its line number, so that whoever refuses a value can name the
 //   line.
 // - A key is given once in a section.
+// - The file comes from input.h, which bounds it.
 // - A line has at most 198 characters, the name of a section 49; longer ones are refused, never cut. Blanks before and
 //   behind a line mean nothing.
 #pragma once
@@ -19,9 +20,6 @@ struct clab_setting {
 
 // Called for each setting. Not CLAB_OK: it has logged the line that says why, and reading ends.
 typedef int clab_setting_fn(void *context, const struct clab_setting *setting);
-
-// Open a file of settings. Closed by the caller.  errors: CLAB_ENOENT (logged)
-int clab_conf_open(const char *path, FILE **file_p);
 
 // Whether settings can be read at all: asked before `what` ("networks") takes time to measure.
 //   errors: CLAB_EUNSUPPORTED (no inih; logged)

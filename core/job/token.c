@@ -88,6 +88,10 @@ static int read_token(int fd, const char *path, unsigned char token[CLAB_TOKEN_B
     char text[TEXT_BYTES + 2];
     if (fstat(fd, &status) != 0)
         return refuse("read", path);
+    if (!S_ISREG(status.st_mode)) {
+        clab_error("%s is no file, but the secret should be in it: remove it, and it is made anew", path);
+        return CLAB_EPARSE;
+    }
     if (status.st_uid != geteuid() || (status.st_mode & 077)) {
         clab_error("%s may be read by others, but is a secret: remove it, and it is made anew", path);
         return CLAB_EPARSE;
@@ -114,7 +118,7 @@ int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES])
     CLAB_TRY(find_path(path));
     if (access(path, F_OK) != 0)
         CLAB_TRY(make_token(path));
-    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); // a pipe would be waited for
     if (fd < 0)
         return refuse("read", path);
     const int err = read_token(fd, path, token);

@@ -8,9 +8,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mix.h"
 
 enum { MOST_RANKS = 1 << 12, MOST_OPS = 1 << 26, LABEL_ROOM = 32, HEAD_ROOM = 4096 };
 
@@ -19,7 +21,7 @@ struct label {
     int op, next; // in its bucket, or -1
 };
 
-enum { BUCKETS = 1 << 12 };
+enum { BUCKETS = 1 << 12 }; // of a rank at first
 
 struct reader {
     struct clab_goal *goal;
@@ -33,7 +35,9 @@ struct reader {
     int next_rank;        // that must come next
     struct label *labels; // of the rank at hand
     int nlabels, label_room, op_room, need_room;
-    int buckets[BUCKETS];
+    int *buckets, bucket_room; // (nbuckets) the last label of each, or -1
+    int nbuckets;              // at least as many as labels, a power of two
+    uint64_t seed;             // of this reader's hashes: nobody can know which labels share a bucket
     long nops;
     char head[HEAD_ROOM];
 };
@@ -114,13 +118,32 @@ static int take_label(struct reader *r, char label[LABEL_ROOM])
 
 // ---- labels --------------------------------------------------------------------------------------------------
 
-// The first letters of labels are much alike, the last are not.
 static int *bucket_of(struct reader *r, const char *label)
 {
-    unsigned hash = 5381;
+    uint64_t hash = r->seed;
     for (; *label; label++)
-        hash = 33 * hash + (unsigned char)*label;
-    return &r->buckets[hash % BUCKETS];
+        hash = clab_mix(hash, (unsigned char)*label);
+    return &r->buckets[hash & ((unsigned)r->nbuckets - 1)];
+}
+
+// Put the labels that there are into so many buckets.
+static int spread_labels(struct reader *r, int nbuckets)
+{
+    if (nbuckets > r->bucket_room) {
+        int *buckets = realloc(r->buckets, (size_t)nbuckets * sizeof *buckets);
+        if (!buckets)
+            return CLAB_ENOMEM;
+        r->buckets = buckets;
+        r->bucket_room = nbuckets;
+    }
+    r->nbuckets = nbuckets;
+    memset(r->buckets, 0xff, (size_t)nbuckets * sizeof *r->buckets);
+    for (int i = 0; i < r->nlabels; i++) {
+        int *bucket = bucket_of(r, r->labels[i].text);
+        r->labels[i].next = *bucket;
+        *bucket = i;
+    }
+    return CLAB_OK;
 }
 
 // The operation of that label, or -1.
@@ -149,13 +172,15 @@ static bool grow(void *array, int used, int *room, size_t each)
 
 static int add_label(struct reader *r, const char *text, int op)
 {
-    int *bucket = bucket_of(r, text);
     if (find_label(r, text) >= 0) {
         clab_error("%s:%d: rank %d has a label %s already", r->goal->path, r->line, r->rank, text);
         return CLAB_EPARSE;
     }
     if (!grow(&r->labels, r->nlabels, &r->label_room, sizeof *r->labels))
         return CLAB_ENOMEM;
+    if (r->nlabels == r->nbuckets)
+        CLAB_TRY(spread_labels(r, 2 * r->nbuckets));
+    int *bucket = bucket_of(r, text);
     struct label *label = &r->labels[r->nlabels];
     strcpy(label->text, text);
     label->op = op;
@@ -260,8 +285,7 @@ static int begin_rank(struct reader *r)
         return fail(r, "'{'");
     r->rank = rank;
     r->nlabels = r->op_room = r->need_room = 0;
-    memset(r->buckets, 0xff, sizeof r->buckets);
-    return CLAB_OK;
+    return spread_labels(r, BUCKETS);
 }
 
 static int take_ranks(struct reader *r)
@@ -395,6 +419,8 @@ int clab_goal_read(FILE *file, const char *path, struct clab_listing **listing_p
     r->goal = &goal;
     r->file = file;
     r->rank = -1;
+    if (getrandom(&r->seed, sizeof r->seed, GRND_NONBLOCK) < 0)
+        r->seed = 0; // then a hostile file may be read slowly
     int err = read_lines(r);
     goal.head = *r->head ? r->head : NULL;
     if (!err)
@@ -407,6 +433,7 @@ int clab_goal_read(FILE *file, const char *path, struct clab_listing **listing_p
     }
     free(goal.ranks);
     free(r->labels);
+    free(r->buckets);
     free(r->text);
     free(r);
     return err;

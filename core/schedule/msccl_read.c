@@ -16,7 +16,7 @@
 #include "base/units.h"
 
 enum { MOST_GPUS = 1 << 12, MOST_CHUNKS = 1 << 20, MOST_BLOCKS = 1 << 22, MOST_STEPS = 1 << 24, MOST_LANES = 64 };
-enum { PIECE = 1 << 16, NOT_GIVEN = -2 };
+enum { PIECE = 1 << 16, MOST_PIECE = 128 << 20, NOT_GIVEN = -2 };
 
 struct reader {
     struct clab_msccl msccl;
@@ -246,15 +246,17 @@ static void XMLCALL begin_doctype(void *context, const char *name, const char *s
 
 // ---- the whole -----------------------------------------------------------------------------------------------
 
+// In pieces that grow: expat looks at a tag from its beginning each time, so that a long one by equal pieces would take
+// as long as the square of its length.
 static int parse(struct reader *r, FILE *file)
 {
     bool is_last = false;
-    while (!is_last && !r->err) {
-        void *piece = XML_GetBuffer(r->parser, PIECE);
-        size_t n = piece ? fread(piece, 1, PIECE, file) : 0;
+    for (size_t room = PIECE; !is_last && !r->err; room = room < MOST_PIECE ? 2 * room : room) {
+        void *piece = XML_GetBuffer(r->parser, (int)room);
+        size_t n = piece ? fread(piece, 1, room, file) : 0;
         if (!piece)
             return CLAB_ENOMEM;
-        is_last = n < PIECE;
+        is_last = n < room;
         if (XML_ParseBuffer(r->parser, (int)n, is_last) != XML_STATUS_OK && !r->err) {
             clab_error("%s:%d: %s", r->msccl.path, line_of(r), XML_ErrorString(XML_GetErrorCode(r->parser)));
             return CLAB_EPARSE;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A file that somebody names, read whole before it is looked at.
+// - Each kind has a bound. A larger file is refused in one line that names the file, the bound and the remedy; an endless
+//   one is refused once so much of it has been read.
+// - A folder or a device is refused, and never read. A pipe, a socket, a terminal and our own standard input are read to
+//   their end.
+// - What comes of it is memory: a file that changes meanwhile, or lies on a slow disk, does not disturb its reader.
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum clab_input_kind {
+    CLAB_INPUT_SETTINGS, // lab.conf, networks, profiles, models: 1 MiB
+    CLAB_INPUT_TABLE,    // CSV, tables of nccl-tests: 64 MiB
+    CLAB_INPUT_LOG,      // of NCCL: 64 MiB
+    CLAB_INPUT_SCHEDULE, // GOAL, MSCCL's XML: 256 MiB
+    CLAB_INPUT_TRACE,    // JSON: 256 MiB
+    CLAB_INPUT_KINDS
+};
+
+struct clab_input {
+    FILE *file;   // from its beginning; it has no descriptor
+    char *text;   // the same bytes, and a 0 behind them
+    size_t bytes; // without that
+};
+
+size_t clab_input_most(enum clab_input_kind kind); // bytes
+
+// Read `path`. Closed by clab_input_close.
+//   out:    *input_p, on success only
+//   errors: CLAB_ENOENT (not there, may not be read, no file), CLAB_EIO, CLAB_EPARSE (too large), CLAB_ENOMEM; one line
+//           is logged
+int clab_input_open(const char *path, enum clab_input_kind kind, struct clab_input *input_p);
+void clab_input_close(struct clab_input *input);
