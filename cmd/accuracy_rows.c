@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/log.h"
 #include "report.h"
 
@@ -101,6 +102,23 @@ static int add(struct accuracy_rows *rows, const struct accuracy_row *row)
 
 // ---- all of them ---------------------------------------------------------------------------------------------
 
+// A bench writes no other; who asks the simulator for a million ranks waits for ever.
+static int check_row(const struct accuracy_row *row, const char *path, int number)
+{
+    const struct clab_problem *p = &row->what.problem;
+    const char *wrong = p->nranks < 2 || p->nranks > CLAB_MAX_RANKS ? "ranks"
+                        : p->root >= p->nranks                      ? "root"
+                        : p->count > (size_t)1 << 40                ? "count"
+                        : row->bytes > (size_t)1 << 43              ? "bytes"
+                        : row->batch.calls < 0                      ? "calls"
+                        : !(row->seconds < 1e9)                     ? "usec"
+                                                                    : NULL;
+    if (!wrong)
+        return CLAB_OK;
+    clab_error("%s: row %d: no bench has such a number in column `%s`", path, number, wrong);
+    return CLAB_EPARSE;
+}
+
 static int add_all(struct accuracy_rows *rows, const struct report_data *data, const char *path, int round)
 {
     if (!*report_data_cell(data, 0, "line_nsec") && !*report_data_cell(data, 0, "calls")) {
@@ -109,18 +127,29 @@ static int add_all(struct accuracy_rows *rows, const struct report_data *data, c
     }
     for (int i = 0; i < data->nrows; i++) {
         const struct accuracy_row row = read_row(data, i, round);
-        if (row.what.algorithm && row.seconds > 0)
-            CLAB_TRY(add(rows, &row));
+        if (!row.what.algorithm || !(row.seconds > 0))
+            continue;
+        CLAB_TRY(check_row(&row, path, i + 1));
+        CLAB_TRY(add(rows, &row));
     }
     return CLAB_OK;
 }
 
-int accuracy_rows_add(struct accuracy_rows *rows, const char *path, int round)
+int accuracy_rows_read(struct accuracy_rows *rows, FILE *file, const char *path, int round)
 {
     struct report_data data;
-    CLAB_TRY(report_data_load(path, &data));
+    CLAB_TRY(report_data_read(file, path, &data));
     const int err = add_all(rows, &data, path, round);
     report_data_free(&data);
+    return err;
+}
+
+int accuracy_rows_add(struct accuracy_rows *rows, const char *path, int round)
+{
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
+    const int err = accuracy_rows_read(rows, input.file, path, round);
+    clab_input_close(&input);
     return err;
 }
 

@@ -15,7 +15,7 @@
 #include "base/stats.h"
 #include "line.h"
 
-enum { BATCHES = 7, BURST = 4, MOST_TURNS = 1 << 20 };
+enum { BURST = 4, MOST_TURNS = 1 << 20 };
 
 // ---- the table -----------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
 // Rank 0's word counts.
 static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, double seconds, double once, int *turns_p)
 {
-    double wanted = seconds / BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
+    double wanted = seconds / FIT_BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
     *turns_p = wanted < 1 ? 1 : wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
     return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
 }
@@ -213,30 +213,30 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
 }
 
 // The median of a few batches, of one turn at least.
-static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, double *took_p,
+static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
                      struct clab_look *look_p)
 {
-    double batches[BATCHES];
-    struct clab_look looks[BATCHES] = {0};
-    int turns, n = BATCHES;
+    double batches[FIT_BATCHES];
+    struct clab_look looks[FIT_BATCHES] = {0};
+    int turns, n = nbatches;
     time_batch(r, task, 1); // the first touch
     const double once = time_batch(r, task, 1);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
-    for (int i = 0; i < BATCHES; i++)
+    for (int i = 0; i < nbatches; i++)
         CLAB_TRY(time_alone(r, task, turns, &batches[i], &looks[i]));
     if (r->comm->backend->protocols.memory)
-        n = line_keep_same(batches, looks, BATCHES, look_p);
+        n = line_keep_same(batches, looks, nbatches, look_p);
     *took_p = clab_quantile(batches, n, 0.5);
     return r->err;
 }
 
-int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, struct clab_sample *sample_p,
-                 struct clab_look *look_p)
+int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, int batches,
+                 struct clab_sample *sample_p, struct clab_look *look_p)
 {
     struct clab_look look = {0};
     double took = NAN; // for compilers that do not see that it is set on success
-    CLAB_TRY(time_task(r, task, seconds, &took, &look));
+    CLAB_TRY(time_task(r, task, seconds, batches, &took, &look));
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,
         .bytes = task->bytes,

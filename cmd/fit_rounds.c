@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/stats.h"
 #include "fit_session.h"
 #include "line.h"
@@ -16,6 +17,7 @@ enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // that are wanted; that there is room
 
 static const double enough = 30;         // s, beyond which a task is given no more
 static const double lacking_share = 0.2; // of the time, for what is lacking after all rounds
+static const double hurried_part = 0.5;  // of the time, by which the first round shall be over
 static const double fastest_part = 0.05; // of a placement's samples, by which it is known how fast its cores are
 
 static void show_progress(double share)
@@ -36,15 +38,38 @@ static double each_of(const struct fit_session *session, const struct fit_record
     return 0.5 * fmin(session->seconds, enough) / ROUNDS / record->ntasks;
 }
 
-static int run_round(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
-                     double begin)
+// How a task is to be timed: not at all, since the time is up; once, since the first round would take all of it; or as
+// often as it should be. Rank 0's word counts.
+static int choose_pace(const struct fit_session *session, struct fit_ranks *ranks, const struct fit_record *record,
+                       int i, double begin, int *batches_p)
 {
-    int first = record->nrounds * record->ntasks;
+    const double spent = (clab_now() - begin) / session->seconds;
+    const bool is_late = record->nrounds == 0 && spent * record->ntasks > hurried_part * (i + 1);
+    *batches_p = spent >= 1 ? 0 : is_late ? 1 : FIT_BATCHES;
+    if (ranks->rank == 0 && i % 8 == 0)
+        show_progress(spent);
+    return clab_broadcast(ranks->comm, batches_p, batches_p, 1, CLAB_I32, 0);
+}
+
+// *is_over_p: the time is up, and the round is not whole.
+static int run_round(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
+                     double begin, bool *is_over_p)
+{
+    int first = record->nrounds * record->ntasks, batches;
     double each = each_of(session, record);
+    *is_over_p = false;
     for (int i = 0; i < record->ntasks; i++) {
-        if (ranks->rank == 0 && i % 8 == 0)
-            show_progress((clab_now() - begin) / session->seconds);
-        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, &record->samples[first + i], &record->looks[first + i]));
+        CLAB_TRY(choose_pace(session, ranks, record, i, begin, &batches));
+        if (!batches) {
+            *is_over_p = true;
+            if (ranks->rank == 0 && record->nrounds == 0)
+                clab_error("fit: no profile is written: %g s were up after %d of %d probes; let nothing else run, or "
+                           "say --seconds 60s",
+                           session->seconds, i, record->ntasks);
+            return record->nrounds ? CLAB_OK : CLAB_ETIMEOUT;
+        }
+        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, batches, &record->samples[first + i],
+                              &record->looks[first + i]));
     }
     record->nrounds++;
     return CLAB_OK;
@@ -54,8 +79,11 @@ static int run_round(const struct fit_session *session, struct fit_ranks *ranks,
 static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
                       double begin, double seconds)
 {
+    bool is_over = false;
     for (int go = 1; go;) {
-        CLAB_TRY(run_round(session, ranks, record, begin));
+        CLAB_TRY(run_round(session, ranks, record, begin, &is_over));
+        if (is_over)
+            return CLAB_OK;
         double spent = clab_now() - begin;
         go = record->nrounds < ROUNDS_AT_MOST - 1 && spent + spent / record->nrounds < seconds;
         CLAB_TRY(clab_broadcast(ranks->comm, &go, &go, 1, CLAB_I32, 0));
@@ -124,7 +152,7 @@ static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, doubl
             int lacks = ranks->rank == 0 && !is_made(record, usual, i) && clab_now() < until;
             CLAB_TRY(clab_broadcast(ranks->comm, &lacks, &lacks, 1, CLAB_I32, 0));
             if (lacks)
-                CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, &record->samples[first + i],
+                CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, FIT_BATCHES, &record->samples[first + i],
                                       &record->looks[first + i]));
             go |= lacks;
         }

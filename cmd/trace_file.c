@@ -145,25 +145,22 @@ static int read_events(const char *path, struct trace_file *f)
     return check_arrows(path, f);
 }
 
-static int load_json(const char *path, json_t **root_p)
+static int parse(const char *text, size_t bytes, const char *path, json_t **root_p)
 {
     json_error_t error;
-    struct clab_input input;
-    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TRACE, &input));
-    *root_p = json_loadb(input.text, input.bytes, 0, &error);
-    if (!*root_p)
-        clab_error("%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
-    clab_input_close(&input);
-    return *root_p ? CLAB_OK : CLAB_EPARSE;
+    if ((*root_p = json_loadb(text, bytes, 0, &error)))
+        return CLAB_OK;
+    clab_error("%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
+    return CLAB_EPARSE;
 }
 
-int trace_file_load(const char *path, struct trace_file **file_p)
+int trace_file_read(const char *text, size_t bytes, const char *path, struct trace_file **file_p)
 {
     struct trace_file *f = calloc(1, sizeof *f);
     if (!f)
         return CLAB_ENOMEM;
     f->path = path;
-    int err = load_json(path, &f->root);
+    int err = parse(text, bytes, path, &f->root);
     if (!err && !json_is_array(f->list = json_object_get(f->root, "traceEvents"))) {
         clab_error("%s: there is no list `traceEvents`: it is no trace", path);
         err = CLAB_EPARSE;
@@ -174,6 +171,15 @@ int trace_file_load(const char *path, struct trace_file **file_p)
         trace_file_free(f);
     else
         *file_p = f;
+    return err;
+}
+
+int trace_file_load(const char *path, struct trace_file **file_p)
+{
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TRACE, &input));
+    const int err = trace_file_read(input.text, input.bytes, path, file_p);
+    clab_input_close(&input);
     return err;
 }
 
@@ -351,6 +357,12 @@ int trace_file_write(const struct trace_file *file, const char *path)
 int trace_file_load(const char *path, struct trace_file **file_p)
 {
     (void)path, (void)file_p;
+    return clab_json_check();
+}
+
+int trace_file_read(const char *text, size_t bytes, const char *path, struct trace_file **file_p)
+{
+    (void)text, (void)bytes, (void)path, (void)file_p;
     return clab_json_check();
 }
 

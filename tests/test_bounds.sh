@@ -29,6 +29,16 @@ refuses_times_that_never_end() {
         at_once refuses 2 "'1e300s': expected a time from 1s to 60s" timeout 30 "$commlab" fit --seconds 1e300s &&
         at_once refuses 2 'expected a time from 0 to 3600s' timeout 30 "$commlab" tune -n 2 --seconds 1e300
 }
+# It writes a profile, or says that a busy machine has given it too little.
+fits_for_no_longer_than_told() {
+    local status
+    timeout 60 "$commlab" fit --seconds 1s -o "$scratch/machine.net" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    why="status $status: $(cat "$scratch/out" "$scratch/err")"
+    [ $status = 0 ] && [ -s "$scratch/machine.net" ] ||
+        { [ $status = 1 ] && [ ! -e "$scratch/machine.net" ] && grep -q '1 s were up after' "$scratch/err"; }
+}
+fits_at_once() { at_once fits_for_no_longer_than_told; }
 refuses_timeouts_beyond_a_month() {
     local range='a duration above 0 and up to 2592000s (30 days), such as 30s or 500ms'
     refuses 2 "--timeout '1e300s' is not $range" "$commlab" run -n 1 --timeout 1e300s -- true &&
@@ -157,12 +167,23 @@ refuses_many_remarks() {
     at_once refuses 2 'more than 512 lines of remarks' timeout 60 "$commlab" accuracy --net 10gbe "$scratch/many.csv"
 }
 
+# A row that would have the simulator work for ever.
+refuses_rows_of_too_many_ranks() {
+    at_once refuses 2 'row 1: no bench has such a number in column `ranks`' timeout 60 "$commlab" accuracy --net 10gbe \
+        tests/fuzz/corpus/accuracy/many_ranks
+}
+
 check_each refuses_times_that_never_end refuses_timeouts_beyond_a_month refuses_costs_of_no_machine
+if [ "$(nproc)" -lt 2 ]; then
+    skip 'two ranks need two cores' fits_at_once
+else
+    check_with inih fits_at_once
+fi
 check_with jansson fails_where_the_disk_is_full refuses_names_that_are_no_text \
     writes_what_is_no_text_as_question_marks refuses_unwritable_names_first
 check_with 'inih jansson expat' refuses_devices refuses_files_beyond_their_bound
 check_with inih reads_pipes reads_standard_input refuses_standard_input_beyond_the_bound reads_many_keys_in_time
-check_with inih refuses_many_remarks
+check_with inih refuses_many_remarks refuses_rows_of_too_many_ranks
 check_with expat reads_long_attributes_in_time
 check reads_many_labels_in_time
 if a_full_disk_can_be_made; then

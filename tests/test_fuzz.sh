@@ -48,6 +48,8 @@ for source in tests/fuzz/fuzz_*.c; do
         skip 'built without inih' "stands_$name"
     elif [[ $name == @(store|introduce) ]] && lacks sodium; then
         skip 'built without sodium' "stands_$name"
+    elif [ "$name" = trace ] && lacks jansson; then
+        skip 'built without jansson' "stands_$name"
     elif [ "$name" = msccl ] && lacks expat; then
         skip 'built without expat' "stands_$name"
     else

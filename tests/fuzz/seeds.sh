@@ -100,6 +100,23 @@ seeds_csv() {
     put cells 'a\0b,c\0"d"\0#e\0\0 f\n'
 }
 
+# Two processes, a slice in another, an arrow, and what the file says of itself.
+seeds_trace() {
+    local slice='{"ph":"X","pid":0,"tid":0,"name":"allreduce","ts":1,"dur":2,"args":{"bytes":8,"exposed":1}}'
+    local inner='{"ph":"X","pid":0,"tid":0,"name":"stage 0","ts":1,"dur":1}'
+    local arrow='{"ph":"s","pid":0,"tid":0,"name":"x","cat":"message","id":"0","ts":1},{"ph":"f","pid":1,"tid":0,"name":"x","id":"0","ts":2,"bp":"e"}'
+    local name='{"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"rank 0"}}'
+    put one "{\"traceEvents\":[$name,$slice,$inner,$arrow],\"otherData\":{\"kind\":\"measured\"}}"
+    put several "{\"traceEvents\":[$slice],\"otherData\":{\"files\":[{\"kind\":\"simulated\"},{\"file\":\"b\"}]}}"
+}
+
+seeds_accuracy() {
+    local names=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,calls
+    names+=,line_nsec,fresh_psB,call_nsec
+    put rows "$names\nallreduce,ring,shm,4,1024,256,float,sum,-1,0,throughput,10,9,11,50,280,40,300\n"
+    put rooted "$names\nbroadcast,tree,shm,2,64,16,float,none,0,1,throughput,1.5,1,2,50,,,\nbarrier,tree,shm,2,0,0,none,none,-1,0,throughput,2,2,2,9,,,\n"
+}
+
 seeds_rows() {
     put rows 'time/ring/64,s,4,9,1.5e-06,1e-06,2e-06\nmessages/ring/64,1,4,1,6,6,6\niteration/4,s,2,1,0.1,0.1,0.1\n'
 }

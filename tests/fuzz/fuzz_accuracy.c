@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Results of the bench, as `commlab accuracy` reads them: what is taken can be predicted in time and memory, and its
+// errors can be counted.
+
+#include "fuzz.h"
+
+#include <math.h>
+
+#include "accuracy.h"
+#include "base/err.h"
+#include "net.h"
+
+static const char path[] = "a.csv";
+
+static void check_rows(struct accuracy_rows *rows)
+{
+    struct clab_net *net;
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *r = &rows->all[i];
+        const struct clab_problem *p = &r->what.problem;
+        must_hold(r->what.algorithm && isfinite(r->seconds) && r->seconds > 0);
+        must_hold(p->nranks >= 2 && p->nranks <= CLAB_MAX_RANKS && p->root >= 0 && p->root < p->nranks);
+        must_hold(r->batch.calls >= 0);
+    }
+    must_hold(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net) == CLAB_OK);
+    accuracy_rows_predict(rows, net);
+    accuracy_correct(rows);
+    for (int i = 0; i < rows->n; i++)
+        must_hold(rows->all[i].predicted > 0 && !isnan(accuracy_error(&rows->all[i])));
+    clab_net_free(net);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct accuracy_rows rows = {0};
+    FILE *file = fuzz_file(data, size);
+    fuzz_log_clear();
+    const int err = accuracy_rows_read(&rows, file, path, 0);
+    fclose(file);
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE || err == CLAB_EINVAL);
+    if (err)
+        must_say_once(path);
+    else
+        check_rows(&rows);
+    accuracy_rows_free(&rows);
+    return 0;
+}
