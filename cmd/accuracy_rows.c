@@ -3,6 +3,7 @@
 
 #include "accuracy.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,14 +49,18 @@ static const char *collective_name(int i)
 
 static struct bench_row what_of(const struct report_data *data, int row)
 {
-    const int collective = find(report_data_cell(data, row, "collective"), CLAB_COLLECTIVE_COUNT, collective_name);
+    const char *name = report_data_cell(data, row, "collective");
+    const int collective = find(name, CLAB_COLLECTIVE_COUNT, collective_name);
+    const bool is_known = !strcmp(name, collective_name(collective));
     const int root = integer(data, row, "root");
     struct bench_row what = {
         .problem = {.collective = (enum clab_collective)collective,
                     .nranks = integer(data, row, "ranks"),
                     .root = root > 0 ? root : 0,
                     .count = strtoull(report_data_cell(data, row, "count"), NULL, 10)},
-        .algorithm = clab_algorithm_find((enum clab_collective)collective, report_data_cell(data, row, "algorithm")),
+        .algorithm =
+            is_known ? clab_algorithm_find((enum clab_collective)collective, report_data_cell(data, row, "algorithm"))
+                     : NULL,
         .type = (enum clab_type)find(report_data_cell(data, row, "type"), CLAB_TYPE_COUNT, type_name),
         .op = (enum clab_op)find(report_data_cell(data, row, "op"), CLAB_OP_COUNT, op_name),
     };

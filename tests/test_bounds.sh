@@ -173,6 +173,16 @@ refuses_rows_of_too_many_ranks() {
         tests/fuzz/corpus/accuracy/many_ranks
 }
 
+# What is no collective is none, not the first that there is.
+leaves_out_unknown_collectives() {
+    sed 's/^allreduce/allsum/; s/2000000000/4/' tests/fuzz/corpus/accuracy/many_ranks >"$scratch/unknown.csv"
+    sed 's/2000000000/4/' tests/fuzz/corpus/accuracy/many_ranks >"$scratch/known.csv"
+    run 0 "$commlab" accuracy --net 10gbe --no-plot "$scratch/known.csv" && grep -q allreduce "$scratch/out" || return 1
+    "$commlab" accuracy --net 10gbe --no-plot "$scratch/unknown.csv" >"$scratch/out" 2>"$scratch/err"
+    why=$(cat "$scratch/out" "$scratch/err")
+    ! grep -q allreduce "$scratch/out"
+}
+
 check_each refuses_times_that_never_end refuses_timeouts_beyond_a_month refuses_costs_of_no_machine
 if [ "$(nproc)" -lt 2 ]; then
     skip 'two ranks need two cores' fits_at_once
@@ -183,7 +193,7 @@ check_with jansson fails_where_the_disk_is_full refuses_names_that_are_no_text \
     writes_what_is_no_text_as_question_marks refuses_unwritable_names_first
 check_with 'inih jansson expat' refuses_devices refuses_files_beyond_their_bound
 check_with inih reads_pipes reads_standard_input refuses_standard_input_beyond_the_bound reads_many_keys_in_time
-check_with inih refuses_many_remarks refuses_rows_of_too_many_ranks
+check_with inih refuses_many_remarks refuses_rows_of_too_many_ranks leaves_out_unknown_collectives
 check_with expat reads_long_attributes_in_time
 check reads_many_labels_in_time
 if a_full_disk_can_be_made; then

