@@ -286,7 +286,7 @@ warns_of_values_that_are_none() {
         "no 'bcast'" 'it is 0 to 31; unset NCCL_IB_TIMEOUT' \
         'not a number: NCCL takes its digits only and reads 4; unset NCCL_BUFFSIZE' \
         'it is 0 or 1: NCCL takes its digits only and reads 0; unset NCCL_SHM_DISABLE' \
-        'no file that can be read; unset NCCL_TOPO_FILE' 'no duration, such as 30s'
+        'no file that can be read; unset NCCL_TOPO_FILE' 'not a duration above 0 and up to 2592000s (30 days), such as 30s'
 }
 warns_of_what_this_machine_has_not_got() {
     put net/sys/class/net/ens1f0/operstate up
