@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// A process that is no member of a job sends to its ranks over ofi (stranger.h): results are right, nobody is blamed,
+// and memory stays bounded.
+// - CLAB_STRANGER_RUNS (1 unless told) says how many jobs each trial has.
+
+#include "job_fixture.h"
+#include "needs.h"
+
+#ifdef HAVE_LIBFABRIC
+
+#include "clab.h"
+#include "stranger.h"
+
+enum { RANKS = 3, SMALL = 64, LARGE = 1 << 20, ROUNDS = 40, REACHED = 3000, GROWTH = 24 << 20 };
+
+static int runs(void)
+{
+    const char *text = getenv("CLAB_STRANGER_RUNS");
+    return text ? atoi(text) : 1;
+}
+
+// ---- the job -------------------------------------------------------------------------------------------------
+
+enum { WRONG = 1, FAILED, NOT_REACHED };
+
+static long resident(void)
+{
+    long pages[2] = {0};
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &pages[0], &pages[1]) != 2)
+        pages[1] = 0;
+    if (file)
+        fclose(file);
+    return pages[1] * sysconf(_SC_PAGESIZE);
+}
+
+// Send to the next rank, receive from the one before.
+static int pass_on(struct clab_comm *comm, char *data, size_t bytes, int round)
+{
+    const int rank = clab_comm_rank(comm), next = (rank + 1) % RANKS, before = (rank + RANKS - 1) % RANKS;
+    struct clab_work *sent;
+    char *come = data + LARGE;
+    memset(data, round + rank, bytes);
+    memset(come, 0, bytes);
+    if (clab_send_start(comm, data, bytes, CLAB_U8, next, &sent) || clab_recv(comm, come, bytes, CLAB_U8, before) ||
+        clab_work_wait(sent))
+        return FAILED;
+    for (size_t i = 0; i < bytes; i++)
+        if (come[i] != (char)(round + before))
+            return WRONG;
+    return 0;
+}
+
+static int add_up(struct clab_comm *comm, int mine, int *sum_p)
+{
+    return clab_allreduce(comm, &mine, sum_p, 1, CLAB_I32, CLAB_SUM) ? FAILED : 0;
+}
+
+// Until the stranger has had its say, but not for ever.
+static int talk(struct clab_comm *comm, char *data, long enough)
+{
+    const struct target *mine = &trial->targets[clab_comm_rank(comm)];
+    const double deadline = clab_now() + PATIENCE;
+    int status = 0, sum = 0, want = RANKS;
+    for (int round = 0; !status && (round < ROUNDS || want > 0); round++) {
+        status = pass_on(comm, data, round % 8 ? SMALL : LARGE, round);
+        if (!status)
+            status = add_up(comm, 1 << clab_comm_rank(comm), &sum);
+        if (!status && sum != (1 << RANKS) - 1)
+            status = WRONG;
+        if (!status)
+            status = add_up(comm, mine->reached + mine->closed < enough && clab_now() < deadline, &want);
+    }
+    return status ? status : mine->reached + mine->closed < enough ? NOT_REACHED : 0;
+}
+
+static long enough_for_all; // messages or connections
+
+static int work_on(int rank)
+{
+    char name[] = "stranger", *argv[] = {name, NULL};
+    int argc = 1;
+    struct clab_job *job;
+    struct clab_comm *comm;
+    char *data = malloc(2 * LARGE);
+    if (!data || clab_job_open(&argc, argv, &job))
+        return FAILED;
+    int status = clab_comm_create(job, &comm) ? FAILED : 0;
+    if (!status) {
+        memset(data, 0, 2 * LARGE);
+        status = pass_on(comm, data, LARGE, 0);
+        const long before = resident();
+        tell_target(rank, comm->endpoint);
+        if (!status)
+            status = talk(comm, data, enough_for_all);
+        trial->grown[rank] = resident() - before;
+        clab_comm_destroy(comm);
+    }
+    clab_job_close(job);
+    free(data);
+    return status;
+}
+
+// ---- a trial -------------------------------------------------------------------------------------------------
+
+static const char *provider; // of the stranger
+
+static void floods(void)
+{
+    stranger_floods(provider);
+}
+
+static pid_t start_stranger(void (*stranger)(void))
+{
+    fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        stranger();
+        _exit(0);
+    }
+    return pid;
+}
+
+// A job that a stranger disturbs.  What was written is good until the next call.
+static const char *run_trial(void (*stranger)(void), long enough)
+{
+    struct clab_launch launch = ranks(RANKS);
+    launch.backend = "ofi";
+    memset((void *)trial, 0, sizeof *trial);
+    trial->ntargets = RANKS;
+    enough_for_all = enough;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t pid = start_stranger(stranger);
+    const int status = run_job(launch, work_on);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    const char *text = capture_end(err);
+    if (status)
+        fail_msg("status %d (%d: wrong results, %d: a call failed, %d: it was not reached): %s", status, WRONG, FAILED,
+                 NOT_REACHED, text);
+    for (int r = 0; r < RANKS; r++)
+        if (trial->grown[r] > GROWTH && !IS_SLOW)
+            fail_msg("rank %d has grown by %ld MiB", r, trial->grown[r] >> 20);
+    return text;
+}
+
+static int share_trial(void **state)
+{
+    (void)state;
+    trial = mmap(NULL, sizeof *trial, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    setenv("CLAB_TIMEOUT", "20s", 1);
+    return trial == MAP_FAILED;
+}
+
+static void test_forged_messages_change_nothing(void **state)
+{
+    (void)state;
+    provider = "net";
+    for (int i = 0, n = runs(); i < n; i++)
+        run_trial(floods, REACHED);
+}
+
+static void test_messages_that_break_off_use_nothing_up(void **state)
+{
+    (void)state;
+    for (int i = 0, n = runs(); i < n; i++)
+        run_trial(stranger_breaks_off, 40);
+}
+
+static void test_nobody_connects_to_an_open_communicator(void **state)
+{
+    (void)state;
+    for (int i = 0, n = runs(); i < n; i++)
+        run_trial(stranger_crashes_libfabric, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forged_messages_change_nothing),
+        cmocka_unit_test(test_messages_that_break_off_use_nothing_up),
+        cmocka_unit_test(test_nobody_connects_to_an_open_communicator),
+    };
+    return cmocka_run_group_tests(tests, share_trial, NULL);
+}
+
+#else
+
+static void test_ofi_stranger(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT("libfabric");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi_stranger)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
