@@ -27,14 +27,15 @@ struct target {
     struct sockaddr_in address;
     uint64_t mark;
     _Atomic int told;     // the above is valid
-    _Atomic long reached; // messages handed over, or connections made
-    _Atomic long closed;  // connections that were not made
+    _Atomic long reached; // messages that libfabric took for it, or connections made
+    _Atomic long closed;  // the others that were tried
 };
 
 // Shared by the job, the stranger and the test.
 struct trial {
     struct target targets[MAX_TARGETS];
     int ntargets;
+    long reached, closed; // so often a rank waits for
     long grown[MAX_TARGETS]; // bytes of memory, by rank
 };
 static struct trial *trial;
@@ -44,7 +45,7 @@ static inline void tell_target(int rank, const struct clab_endpoint *e)
     struct target *target = &trial->targets[rank];
     size_t bytes = sizeof target->address;
     assert_int_equal(fi_getname(&e->ep->fid, &target->address, &bytes), 0);
-    target->mark = e->mark;
+    target->mark = e->key.mark;
     target->told = 1;
 }
 
@@ -115,7 +116,8 @@ static inline void stranger_moves_on(struct stranger *s)
         (void)fi_cq_readerr(s->cq, &failed, 0);
 }
 
-static inline void stranger_floods(const char *provider)
+//   most: messages to each rank
+static inline void stranger_floods(const char *provider, long most)
 {
     static struct stranger s;
     bool known[MAX_TARGETS] = {false};
@@ -125,9 +127,8 @@ static inline void stranger_floods(const char *provider)
             struct target *target = &trial->targets[r];
             if (!known[r] && target->told)
                 known[r] = fi_av_insert(s.av, &target->address, 1, &s.to[r], 0, NULL) == 1;
-            for (int i = 0; known[r] && i < 16; i++)
-                if (stranger_sends(&s, r) == 0)
-                    target->reached++;
+            for (int i = 0; known[r] && i < 16 && target->reached < most; i++)
+                (*(stranger_sends(&s, r) == 0 ? &target->reached : &target->closed))++;
         }
         stranger_moves_on(&s);
     }

@@ -170,13 +170,96 @@ static void test_what_a_message_is_about_is_kept(void **state)
     assert_int_equal(ofi_about_call(ofi_about(0, bytes)), 0);
 }
 
-static void test_communicators_share_no_tags(void **state)
+static void test_endpoints_share_no_tags(void **state)
 {
     (void)state;
+    struct ofi_key first, second;
     const uint64_t one = ofi_mark(1, 64), other = ofi_mark(2, 64);
     assert_int_not_equal(one, other);
+    assert_int_equal(ofi_key_draw(64, &first), CLAB_OK);
+    assert_int_equal(ofi_key_draw(64, &second), CLAB_OK);
+    assert_int_not_equal(first.word, second.word);
+    assert_int_not_equal(first.mark, second.mark); // once in a million runs they are the same
     assert_int_equal(one & ((UINT64_C(1) << OFI_TAG_BITS) - 1), 0);
     assert_int_equal(ofi_mark(1, OFI_TAG_BITS), 0); // a provider with no bit to spare
+}
+
+// ---- members that break the rules ----------------------------------------------------------------------------
+
+// What of an endpoint is needed to hear from rank 1.
+struct hearer {
+    struct clab_endpoint endpoint;
+    struct ofi_peer peers[2];
+    struct ofi_lane lanes[2 * CLAB_LANES];
+};
+
+static struct hearer *hearer(void)
+{
+    struct hearer *h = calloc(1, sizeof *h);
+    assert_non_null(h);
+    h->endpoint.nranks = 2;
+    h->endpoint.peers = h->peers;
+    h->endpoint.lanes = h->lanes;
+    h->peers[1].job_rank = 1;
+    return h;
+}
+
+static int forget_early(struct ofi_early *early)
+{
+    int n = 0;
+    for (struct ofi_early *next; early; early = next, n++) {
+        next = early->next;
+        free(early);
+    }
+    return n;
+}
+
+enum how_early { HEADS, READIES };
+
+static void hear(struct hearer *h, enum how_early what, int number)
+{
+    if (what == HEADS)
+        ofi_receive_head(&h->endpoint, 1, 3, (uint32_t)number, ofi_about(0, 4), "abcd", 4);
+    else
+        ofi_send_ready(&h->endpoint, 1, 3, (uint32_t)number, ofi_about(0, 1 << 20));
+}
+
+// `most` of them, from `first` on, may come before this rank begins; then `last` is an error, with these words.
+static void assert_bounded(enum how_early what, int first, int most, int last, const char *words)
+{
+    struct hearer *h = hearer();
+    struct ofi_lane *lane = ofi_lane(&h->endpoint, 1, 3);
+    lane->taken = lane->receives_begun = lane->sends_begun = (uint32_t)first;
+    for (int i = most - 1; i >= 0; i--)
+        hear(h, what, (first + i) % OFI_NUMBERS);
+    assert_int_equal(h->endpoint.err, CLAB_OK);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    hear(h, what, last % OFI_NUMBERS);
+    const char *text = capture_end(err);
+    assert_int_equal(h->endpoint.err, CLAB_EMISMATCH);
+    assert_one_line_with(text, words);
+    assert_int_equal(forget_early(lane->heads) + forget_early(lane->readies), most);
+    free(h);
+}
+
+static void test_heads_that_are_kept_are_bounded(void **state)
+{
+    (void)state;
+    const char words[] = "rank 1 has sent a message twice, or more messages than it may";
+    assert_bounded(HEADS, 0, OFI_WINDOW, OFI_WINDOW, words);
+    assert_bounded(HEADS, OFI_NUMBERS - 3, OFI_WINDOW, OFI_NUMBERS - 3 + OFI_WINDOW, words);
+    assert_bounded(HEADS, 0, 5, 4, words);
+    assert_bounded(HEADS, 100, 5, 99, words);
+    assert_bounded(HEADS, 100, 0, 100 + OFI_NUMBERS / 2, words);
+}
+
+static void test_readies_that_are_kept_are_bounded(void **state)
+{
+    (void)state;
+    const char words[] = "rank 1 has been ready for a message twice, or for one that is too far ahead";
+    assert_bounded(READIES, 0, OFI_AHEAD, OFI_AHEAD, words);
+    assert_bounded(READIES, OFI_NUMBERS - 3, OFI_AHEAD, OFI_NUMBERS - 3 + OFI_AHEAD, words);
+    assert_bounded(READIES, 0, 5, 4, words);
 }
 
 // ---- ranks ---------------------------------------------------------------------------------------------------
@@ -383,7 +466,9 @@ int main(void)
         cmocka_unit_test(test_a_registrar_may_refuse),
         cmocka_unit_test(test_numbers_wrap),
         cmocka_unit_test(test_what_a_message_is_about_is_kept),
-        cmocka_unit_test(test_communicators_share_no_tags),
+        cmocka_unit_test(test_endpoints_share_no_tags),
+        cmocka_unit_test(test_heads_that_are_kept_are_bounded),
+        cmocka_unit_test(test_readies_that_are_kept_are_bounded),
         cmocka_unit_test(test_what_a_rank_sent_before_it_left_arrives),
         cmocka_unit_test(test_communicators_are_closed_at_once),
         cmocka_unit_test(test_messages_that_nobody_receives_yet_hold_up_no_collective),

@@ -3,6 +3,8 @@
 // and memory stays bounded.
 // - CLAB_STRANGER_RUNS (1 unless told) says how many jobs each trial has.
 
+#include <limits.h>
+
 #include "job_fixture.h"
 #include "needs.h"
 
@@ -11,7 +13,9 @@
 #include "clab.h"
 #include "stranger.h"
 
-enum { RANKS = 3, SMALL = 64, LARGE = 1 << 20, ROUNDS = 40, REACHED = 3000, GROWTH = 24 << 20 };
+enum { RANKS = 3, SMALL = 64, LARGE = 1 << 20, ROUNDS = 40, REACHED = 3000, SOME = 300, GROWTH = 24 << 20 };
+
+static const char rxm[] = "tcp;ofi_rxm";
 
 static int runs(void)
 {
@@ -56,25 +60,28 @@ static int add_up(struct clab_comm *comm, int mine, int *sum_p)
     return clab_allreduce(comm, &mine, sum_p, 1, CLAB_I32, CLAB_SUM) ? FAILED : 0;
 }
 
-// Until the stranger has had its say, but not for ever.
-static int talk(struct clab_comm *comm, char *data, long enough)
+static bool has_had_enough(int rank)
 {
-    const struct target *mine = &trial->targets[clab_comm_rank(comm)];
+    return trial->targets[rank].reached >= trial->reached && trial->targets[rank].closed >= trial->closed;
+}
+
+// Until the stranger has had its say, but not for ever.
+static int talk(struct clab_comm *comm, char *data)
+{
+    const int rank = clab_comm_rank(comm);
     const double deadline = clab_now() + PATIENCE;
     int status = 0, sum = 0, want = RANKS;
     for (int round = 0; !status && (round < ROUNDS || want > 0); round++) {
         status = pass_on(comm, data, round % 8 ? SMALL : LARGE, round);
         if (!status)
-            status = add_up(comm, 1 << clab_comm_rank(comm), &sum);
+            status = add_up(comm, 1 << rank, &sum);
         if (!status && sum != (1 << RANKS) - 1)
             status = WRONG;
         if (!status)
-            status = add_up(comm, mine->reached + mine->closed < enough && clab_now() < deadline, &want);
+            status = add_up(comm, !has_had_enough(rank) && clab_now() < deadline, &want);
     }
-    return status ? status : mine->reached + mine->closed < enough ? NOT_REACHED : 0;
+    return status ? status : has_had_enough(rank) ? 0 : NOT_REACHED;
 }
-
-static long enough_for_all; // messages or connections
 
 static int work_on(int rank)
 {
@@ -92,7 +99,7 @@ static int work_on(int rank)
         const long before = resident();
         tell_target(rank, comm->endpoint);
         if (!status)
-            status = talk(comm, data, enough_for_all);
+            status = talk(comm, data);
         trial->grown[rank] = resident() - before;
         clab_comm_destroy(comm);
     }
@@ -103,11 +110,15 @@ static int work_on(int rank)
 
 // ---- a trial -------------------------------------------------------------------------------------------------
 
-static const char *provider; // of the stranger
-
 static void floods(void)
 {
-    stranger_floods(provider);
+    stranger_floods("net", LONG_MAX);
+}
+
+// The layer ofi_rxm keeps whatever fits no buffer, without a bound: it gets no more than is needed here.
+static void sends_some_by_rxm(void)
+{
+    stranger_floods(rxm, SOME);
 }
 
 static pid_t start_stranger(void (*stranger)(void))
@@ -123,14 +134,23 @@ static pid_t start_stranger(void (*stranger)(void))
     return pid;
 }
 
+static void set_or_not(const char *variable, const char *value)
+{
+    if (value)
+        setenv(variable, value, 1);
+    else
+        unsetenv(variable);
+}
+
 // A job that a stranger disturbs.  What was written is good until the next call.
-static const char *run_trial(void (*stranger)(void), long enough)
+static const char *run_trial(void (*stranger)(void), long reached, long closed)
 {
     struct clab_launch launch = ranks(RANKS);
     launch.backend = "ofi";
     memset((void *)trial, 0, sizeof *trial);
     trial->ntargets = RANKS;
-    enough_for_all = enough;
+    trial->reached = reached;
+    trial->closed = closed;
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t pid = start_stranger(stranger);
     const int status = run_job(launch, work_on);
@@ -146,6 +166,22 @@ static const char *run_trial(void (*stranger)(void), long enough)
     return text;
 }
 
+// Jobs whose ranks go on listening, as where the system has no filter for sockets: what comes, the key must keep out.
+static void assert_key_keeps_out(void (*stranger)(void), long enough, const char *jobs_provider, const char *registers)
+{
+    set_or_not("CLAB_PROVIDER", jobs_provider);
+    set_or_not("CLAB_OFI_REGISTER", registers);
+    for (int i = 0, n = runs(); i < n; i++) {
+        setenv("CLAB_OFI_LISTEN", "1", 1);
+        const char *text = run_trial(stranger, enough, 0);
+        assert_text_has(text, "that a process outside of this job sent to this rank's port");
+        assert_null(strstr(text, "error"));
+    }
+    unsetenv("CLAB_OFI_LISTEN");
+    unsetenv("CLAB_PROVIDER");
+    unsetenv("CLAB_OFI_REGISTER");
+}
+
 static int share_trial(void **state)
 {
     (void)state;
@@ -157,31 +193,61 @@ static int share_trial(void **state)
 static void test_forged_messages_change_nothing(void **state)
 {
     (void)state;
-    provider = "net";
-    for (int i = 0, n = runs(); i < n; i++)
-        run_trial(floods, REACHED);
+    assert_key_keeps_out(floods, REACHED, NULL, NULL);
+}
+
+static void test_forged_messages_change_nothing_in_registered_memory(void **state)
+{
+    (void)state;
+    assert_key_keeps_out(floods, REACHED, NULL, "1");
+}
+
+static void test_forged_messages_change_nothing_over_rxm(void **state)
+{
+    (void)state;
+    assert_key_keeps_out(sends_some_by_rxm, SOME, rxm, NULL);
 }
 
 static void test_messages_that_break_off_use_nothing_up(void **state)
 {
     (void)state;
-    for (int i = 0, n = runs(); i < n; i++)
-        run_trial(stranger_breaks_off, 40);
+    assert_key_keeps_out(stranger_breaks_off, 40, NULL, NULL);
+}
+
+static void assert_nobody_connects(void (*stranger)(void), long enough, const char *jobs_provider)
+{
+    set_or_not("CLAB_PROVIDER", jobs_provider);
+    for (int i = 0, n = runs(); i < n; i++) {
+        assert_string_equal(run_trial(stranger, 0, enough), "");
+        for (int r = 0; r < RANKS; r++)
+            assert_int_equal(trial->targets[r].reached, 0);
+    }
+    unsetenv("CLAB_PROVIDER");
 }
 
 static void test_nobody_connects_to_an_open_communicator(void **state)
 {
     (void)state;
-    for (int i = 0, n = runs(); i < n; i++)
-        run_trial(stranger_crashes_libfabric, 4);
+    assert_nobody_connects(stranger_crashes_libfabric, 4, NULL);
+    assert_nobody_connects(stranger_crashes_libfabric, 4, rxm);
+}
+
+static void test_no_message_reaches_an_open_communicator(void **state)
+{
+    (void)state;
+    assert_nobody_connects(floods, REACHED, NULL);
+    assert_nobody_connects(sends_some_by_rxm, REACHED, rxm);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forged_messages_change_nothing),
+        cmocka_unit_test(test_forged_messages_change_nothing_in_registered_memory),
+        cmocka_unit_test(test_forged_messages_change_nothing_over_rxm),
         cmocka_unit_test(test_messages_that_break_off_use_nothing_up),
         cmocka_unit_test(test_nobody_connects_to_an_open_communicator),
+        cmocka_unit_test(test_no_message_reaches_an_open_communicator),
     };
     return cmocka_run_group_tests(tests, share_trial, NULL);
 }

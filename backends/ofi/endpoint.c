@@ -33,6 +33,7 @@ static const double last_words = 2; // s that the messages of a rank that is clo
 // What a rank tells the others of its endpoint.
 struct card {
     int node, core; // its host, and its core there; -1: it has no core of its own
+    struct ofi_key key;
     uint32_t bytes;
     char name[NAME_BYTES];
 };
@@ -73,10 +74,18 @@ static void release(struct clab_endpoint *e)
         free_early(e->lanes[i].readies);
     }
     ofi_memory_free(e->domain, e->pool);
+    free(e->outgoing);
     free(e->pooled);
     free(e->peers);
     free(e->lanes);
     free(e);
+}
+
+// A message of so many bytes fits what the provider copies, together with what goes ahead of it.
+static size_t inject_bytes(const struct fi_info *info)
+{
+    const size_t ahead = sizeof(uint64_t), bytes = info->tx_attr->inject_size;
+    return bytes < ahead ? 0 : bytes - ahead < OFI_EAGER_BYTES ? bytes - ahead : OFI_EAGER_BYTES;
 }
 
 static struct clab_endpoint *create(struct clab_domain *domain, const struct clab_group *group)
@@ -89,18 +98,16 @@ static struct clab_endpoint *create(struct clab_domain *domain, const struct cla
     e->domain = domain;
     e->rank = group->rank;
     e->nranks = group->nranks;
-    e->mark = ofi_mark(group->id, domain->fabric.tag_bits);
-    e->inject_bytes = domain->fabric.info->tx_attr->inject_size;
-    if (e->inject_bytes > OFI_EAGER_BYTES)
-        e->inject_bytes = OFI_EAGER_BYTES;
+    e->inject_bytes = inject_bytes(domain->fabric.info);
     e->work_end = &e->work;
     e->npool = OFI_POOL * (others < OFI_POOL_PEERS ? others : OFI_POOL_PEERS);
     e->peers = calloc(n, sizeof *e->peers);
     e->lanes = calloc(n * CLAB_LANES, sizeof *e->lanes);
     e->pooled = calloc((size_t)e->npool + 1, sizeof *e->pooled);
+    e->outgoing = malloc(sizeof(uint64_t) + e->inject_bytes);
     void *pool = NULL;
-    if (!e->peers || !e->lanes || !e->pooled ||
-        ofi_memory_alloc(domain, (size_t)(e->npool + 1) * OFI_EAGER_BYTES, &pool)) {
+    if (!e->peers || !e->lanes || !e->pooled || !e->outgoing ||
+        ofi_memory_alloc(domain, (size_t)(e->npool + 1) * OFI_POOLED_STRIDE, &pool)) {
         release(e);
         return NULL;
     }
@@ -158,8 +165,9 @@ static int fill_pool(struct clab_endpoint *e)
 {
     for (int i = 0; i < e->npool; i++) {
         e->pooled[i].kind = OFI_POOLED;
-        e->pooled[i].memory = e->pool + (size_t)i * OFI_EAGER_BYTES;
-        if (!ofi_wire_pool(e, &e->pooled[i])) {
+        e->pooled[i].memory = e->pool + (size_t)(i + 1) * OFI_POOLED_STRIDE - OFI_POOLED_BYTES;
+        e->pooled[i].bytes = OFI_POOLED_BYTES;
+        if (!ofi_wire_post(e, &e->pooled[i])) {
             e->pooled[i].next = e->unposted;
             e->unposted = &e->pooled[i];
         }
@@ -183,7 +191,7 @@ static bool is_elsewhere(const struct card *mine, const struct card *other)
 
 static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
 {
-    struct card mine = {.node = e->domain->boot->node, .core = own_core()},
+    struct card mine = {.node = e->domain->boot->node, .core = own_core(), .key = e->key},
                 *all = calloc((size_t)e->nranks, sizeof *all);
     size_t bytes = sizeof mine.name;
     int err = all ? CLAB_OK : CLAB_ENOMEM;
@@ -192,8 +200,10 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
     mine.bytes = (uint32_t)bytes;
     if (!err)
         err = group->exchange(group, &mine, sizeof mine, all);
-    for (int r = 0; !err && r < e->nranks; r++)
+    for (int r = 0; !err && r < e->nranks; r++) {
         e->peers[r].elsewhere = is_elsewhere(&mine, &all[r]);
+        e->peers[r].key = all[r].key;
+    }
     for (int r = 0; !err && r < e->nranks; r++)
         if (fi_av_insert(e->av, all[r].name, 1, &e->peers[r].address, 0, NULL) != 1) {
             clab_error("ofi: the address of rank %d can not be used: do all ranks have the same --provider?", r);
@@ -279,7 +289,9 @@ static int connect_all(struct clab_endpoint *e)
 int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct clab_endpoint *e = create(domain, group);
-    int err = e ? open_objects(e) : CLAB_ENOMEM;
+    int err = e ? ofi_key_draw(domain->fabric.tag_bits, &e->key) : CLAB_ENOMEM;
+    if (!err)
+        err = open_objects(e);
     if (!err)
         err = fill_pool(e);
     if (!err)

@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "ofi/fabric.h"
+#include "ofi/key.h"
 #include "ofi/protocol.h"
 #include "ofi/registrations.h"
 
@@ -20,6 +21,7 @@ struct clab_domain {
     struct clab_endpoint *endpoints; // that are open
     struct clab_endpoint *closing;   // closed, but a peer may not know yet
     bool has_failed;                 // an endpoint has: its peers may be stopped, and say nothing more
+    struct ofi_refusals refusals;    // of messages without the key
 };
 
 // What the provider has been asked for.
@@ -28,6 +30,7 @@ struct ofi_request {
     enum { OFI_POOLED, OFI_HEAD_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
     struct ofi_op *op;                     // NULL: POOLED
     size_t offset, bytes;                  // the part of the message
+    uint64_t about;                        // HEAD_OUT: what goes ahead of the bytes (wire.h)
     char *memory;                          // POOLED, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
@@ -74,6 +77,7 @@ struct ofi_lane {
 
 struct ofi_peer {
     fi_addr_t address;
+    struct ofi_key key; // for messages to it
     int job_rank;
     bool elsewhere; // on a core that is not this rank's
     bool met;       // something was sent, or has come
@@ -87,12 +91,13 @@ struct clab_endpoint {
     struct clab_domain *domain;
     struct clab_endpoint *next; // of domain->endpoints, or domain->closing
     int rank, nranks;
-    uint64_t mark; // the communicator's part of each tag
+    struct ofi_key key; // for messages to this rank
     struct fid_ep *ep;
     struct fid_cq *cq;
     struct fid_av *av;
     bool sleeps; // the queue can be waited for
-    size_t inject_bytes;
+    size_t inject_bytes; // of a message that is copied when it is sent
+    char *outgoing;      // (sizeof about + inject_bytes) such a message
 
     struct ofi_peer *peers;          // (nranks)
     struct ofi_lane *lanes;          // (nranks, CLAB_LANES)
@@ -103,9 +108,9 @@ struct clab_endpoint {
     unsigned vain;                   // looks to come that would find nothing
     int err;                         // the first error: all calls answer with it
 
-    char *pool;                   // (npool, OFI_EAGER_BYTES)
+    char *pool;                   // (npool, OFI_POOLED_STRIDE)
     struct ofi_request *pooled;   // (npool)
-    struct ofi_request *unposted; // of them
+    struct ofi_request *unposted; // buffers of the pool, and of segments, that are to be posted
     int npool;
     struct ofi_op *spare_ops;
     struct ofi_request *spare_requests;
@@ -122,6 +127,12 @@ static inline size_t ofi_message_bytes(const struct clab_transfer *t)
 {
     return t->count * clab_type_bytes(t->type);
 }
+
+// A buffer of the pool: what is about a message, and a whole head, which begins where a cache line does.
+enum {
+    OFI_POOLED_BYTES = sizeof(uint64_t) + OFI_EAGER_BYTES,
+    OFI_POOLED_STRIDE = 64 + OFI_EAGER_BYTES,
+};
 
 static inline size_t ofi_head_bytes(size_t message_bytes)
 {
@@ -184,6 +195,8 @@ void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op);
 void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op);
 // `t`'s peer means another message than we do.
 void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about);
+// `peer` does `what` no member does: it is another program, or a broken one.
+void ofi_distrust(struct clab_endpoint *e, int peer, const char *what);
 // libfabric refuses what it was asked for `op` (NULL: nobody in particular), or has failed with it; in the provider's
 // words, where it has some. As backend.h asks: what only tells of a peer's end is no line of its own.
 void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider);

@@ -16,17 +16,23 @@
 static void detach(struct clab_domain *domain)
 {
     ofi_closing_finish(domain);
+    ofi_refusals_finish(&domain->refusals);
     ofi_memory_close(domain);
     ofi_fabric_close(&domain->fabric);
     free(domain);
 }
 
-static int check_tags(const struct ofi_fabric *fabric)
+static int check_limits(const struct ofi_fabric *fabric)
 {
-    if (fabric->tag_bits >= OFI_TAG_BITS)
+    const size_t copies = fabric->info->tx_attr->inject_size;
+    if (fabric->tag_bits >= OFI_TAG_BITS && copies >= sizeof(uint64_t))
         return CLAB_OK;
-    clab_error("ofi: provider %s has tags of %d bits, and we need %d; choose another with --provider",
-               fabric->info->fabric_attr->prov_name, fabric->tag_bits, OFI_TAG_BITS);
+    if (fabric->tag_bits >= OFI_TAG_BITS)
+        clab_error("ofi: provider %s injects messages of up to %zu bytes, and we need 8; choose another with --provider",
+                   fabric->info->fabric_attr->prov_name, copies);
+    else
+        clab_error("ofi: provider %s has tags of %d bits, and we need %d; choose another with --provider",
+                   fabric->info->fabric_attr->prov_name, fabric->tag_bits, OFI_TAG_BITS);
     return CLAB_EUNSUPPORTED;
 }
 
@@ -35,7 +41,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     struct clab_domain *domain = calloc(1, sizeof *domain);
     int err = domain ? ofi_fabric_open(boot, &domain->fabric) : CLAB_ENOMEM;
     if (!err)
-        err = check_tags(&domain->fabric);
+        err = check_limits(&domain->fabric);
     if (err) {
         if (domain)
             ofi_fabric_close(&domain->fabric);

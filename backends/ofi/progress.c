@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "ofi/wire.h"
 
@@ -55,11 +56,52 @@ void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, 
     ofi_fail(e, err);
 }
 
+void ofi_distrust(struct clab_endpoint *e, int peer, const char *what)
+{
+    clab_error("ofi: rank %d %s", e->peers[peer].job_rank, what);
+    ofi_fail(e, CLAB_EMISMATCH);
+}
+
 void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about)
 {
     clab_info("ofi: rank %d means %zu bytes, and this rank %zu%s", t->peer, ofi_about_bytes(about),
               ofi_message_bytes(t), ofi_about_call(about) == t->call ? "" : ", of another call");
     ofi_fail(e, CLAB_EMISMATCH);
+}
+
+static void repost(struct clab_endpoint *e, struct ofi_request *request)
+{
+    if (ofi_wire_post(e, request))
+        return;
+    request->next = e->unposted;
+    e->unposted = request;
+}
+
+static bool is_buffer(const struct ofi_request *request)
+{
+    return request->kind == OFI_POOLED || request->kind == OFI_SEGMENT_IN;
+}
+
+// Something came that is no member's: it changes nothing.  request: NULL, or a buffer that it took
+static void refuse(struct clab_endpoint *e, struct ofi_request *request)
+{
+    ofi_refusals_add(&e->domain->refusals, clab_now());
+    if (request)
+        repost(e, request);
+}
+
+// Whether an error is of a message that another process sent: one that is longer than members' are, or that broke off.
+// `net` tells the key of such a message; where a provider does not, a member that is lost is noticed by its bootstrap.
+static bool is_foreign(const struct clab_endpoint *e, const struct ofi_request *request,
+                       const struct fi_cq_err_entry *entry)
+{
+    const bool is_lacking = entry->data != e->key.word;
+    if (!request)
+        return (entry->flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0;
+    if (request->kind == OFI_SEGMENT_IN)
+        return is_lacking && entry->flags & FI_REMOTE_CQ_DATA;
+    return request->kind == OFI_POOLED && is_lacking &&
+           (entry->err == FI_ETRUNC || entry->err == FI_ECANCELED || ofi_err(entry->err) == CLAB_EPEER);
 }
 
 static void read_error(struct clab_endpoint *e)
@@ -68,11 +110,20 @@ static void read_error(struct clab_endpoint *e)
     char provider[128] = "";
     if (fi_cq_readerr(e->cq, &entry, 0) < 0)
         return;
-    const struct ofi_request *request = entry.op_context;
-    if (request && request->kind != OFI_POOLED && request->kind != OFI_SEGMENT_IN)
+    struct ofi_request *request = entry.op_context;
+    if (request && !is_buffer(request))
         e->sending--;
-    if (entry.err == FI_ECANCELED || e->err)
+    if (e->err)
         return;
+    if (is_foreign(e, request, &entry)) {
+        refuse(e, request);
+        return;
+    }
+    if (entry.err == FI_ECANCELED) {
+        if (request && request->kind == OFI_POOLED)
+            repost(e, request);
+        return;
+    }
     const char *text = fi_cq_strerror(e->cq, entry.prov_errno, entry.err_data, provider, sizeof provider);
     ofi_report(e, request ? request->op : NULL, entry.err, text);
 }
@@ -86,10 +137,12 @@ void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op)
     ofi_op_give(e, op);
 }
 
-static void hear_taken(struct ofi_lane *lane, uint32_t taken)
+static void hear_taken(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
 {
     const int more = ofi_ahead(taken, lane->heads_taken);
-    if (more > 0)
+    if (more > (int64_t)(lane->heads_sent - lane->heads_taken))
+        ofi_distrust(e, peer, "says that it has taken messages that this rank has not sent");
+    else if (more > 0)
         lane->heads_taken += (uint32_t)more;
 }
 
@@ -97,35 +150,42 @@ static void hear_taken(struct ofi_lane *lane, uint32_t taken)
 static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
 {
     const struct ofi_name name = ofi_name_of(entry->tag);
+    const char *head = request->memory + sizeof request->about;
+    const size_t bytes = entry->len - sizeof request->about;
+    uint64_t about;
+    memcpy(&about, request->memory, sizeof about);
     if (name.source >= e->nranks || name.lane >= CLAB_LANES) {
         clab_warn("ofi: a message with the tag %#llx is nobody's", (unsigned long long)entry->tag);
         return;
     }
     struct ofi_lane *lane = ofi_lane(e, name.source, name.lane);
     e->peers[name.source].met = true;
-    hear_taken(lane, name.taken);
+    hear_taken(e, name.source, lane, name.taken);
     switch (name.word) {
     case OFI_HEAD:
-        ofi_receive_head(e, name.source, name.lane, name.number, entry->data, request->memory, entry->len);
+        ofi_receive_head(e, name.source, name.lane, name.number, about, head, bytes);
         break;
-    case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, entry->data); break;
+    case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, about); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
-    case OFI_TAKEN: e->peers[name.source].settled |= entry->data == OFI_HAS_MET_ALL; break;
+    case OFI_TAKEN: e->peers[name.source].settled |= about == OFI_HAS_MET_ALL; break;
     default: break;
     }
 }
 
-static void repost(struct clab_endpoint *e, struct ofi_request *request)
+// The one place where it is decided whether a message counts.
+static bool is_members(const struct clab_endpoint *e, const struct ofi_request *request,
+                       const struct fi_cq_tagged_entry *entry)
 {
-    if (ofi_wire_pool(e, request))
-        return;
-    request->next = e->unposted;
-    e->unposted = request;
+    return entry->data == e->key.word && (request->kind != OFI_POOLED || entry->len >= sizeof request->about);
 }
 
 static void take(struct clab_endpoint *e, const struct fi_cq_tagged_entry *entry)
 {
     struct ofi_request *request = entry->op_context;
+    if (!request || (is_buffer(request) && !is_members(e, request, entry))) { // NULL: somebody's write to our memory
+        refuse(e, request);
+        return;
+    }
     switch (request->kind) {
     case OFI_POOLED:
         take_pooled(e, request, entry);

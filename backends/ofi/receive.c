@@ -73,6 +73,18 @@ static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
     return NULL;
 }
 
+// Whether a member may have sent the head of a receive that has not begun: it is one of the window, and a first one.
+static bool may_come_early(const struct ofi_lane *lane, uint32_t number)
+{
+    const int64_t ahead = ofi_ahead(number, lane->taken);
+    if (ahead < (int64_t)(lane->receives_begun - lane->taken) || ahead >= OFI_WINDOW)
+        return false;
+    for (const struct ofi_early *early = lane->heads; early; early = early->next)
+        if (early->number == number)
+            return false;
+    return true;
+}
+
 static void keep_head(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t about, const char *head,
                       size_t bytes)
 {
@@ -122,6 +134,10 @@ void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t numb
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
     struct ofi_op *op = take_receive(l, number);
+    if (!op && !may_come_early(l, number)) {
+        ofi_distrust(e, peer, "has sent a message twice, or more messages than it may before they are received");
+        return;
+    }
     if (!op) {
         keep_head(e, l, number, about, head, bytes);
         return;
@@ -137,7 +153,7 @@ void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t numb
 // So many messages before this one have no head yet that their numbers could be taken for each other.
 static bool is_far_ahead(const struct ofi_lane *lane, const struct ofi_op *op)
 {
-    return (int32_t)(op->number - lane->taken) >= OFI_NUMBERS / 4;
+    return (int32_t)(op->number - lane->taken) >= OFI_AHEAD;
 }
 
 void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op)

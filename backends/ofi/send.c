@@ -13,8 +13,21 @@ static bool may_go(const struct ofi_lane *lane, uint32_t number)
 
 // ---- what the receiver said before we began ------------------------------------------------------------------
 
-static void remember_ready(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t about)
+// Whether a member may be ready for a message whose send has not begun: it has received all up to some OFI_AHEAD before.
+static bool may_be_early(const struct ofi_lane *lane, uint32_t number)
 {
+    for (const struct ofi_early *early = lane->readies; early; early = early->next)
+        if (early->number == number)
+            return false;
+    return ofi_ahead(number, lane->sends_begun) < OFI_AHEAD;
+}
+
+static void remember_ready(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t number, uint64_t about)
+{
+    if (!may_be_early(lane, number)) {
+        ofi_distrust(e, peer, "has been ready for a message twice, or for one that is too far ahead");
+        return;
+    }
     struct ofi_early *early = malloc(sizeof *early);
     if (!early) {
         ofi_fail(e, CLAB_ENOMEM);
@@ -102,7 +115,7 @@ void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number
             return;
         }
     if (ofi_ahead(number, l->sends_begun) >= 0) {
-        remember_ready(e, l, number, about);
+        remember_ready(e, peer, l, number, about);
     } else {
         clab_info("ofi: rank %d waits for the rest of a message that has none", peer);
         ofi_fail(e, CLAB_EMISMATCH);

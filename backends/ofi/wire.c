@@ -3,11 +3,11 @@
 
 #include "ofi/wire.h"
 
-#include "base/mix.h"
+#include <string.h>
 
 // ---- names ---------------------------------------------------------------------------------------------------
 
-enum { TAKEN_AT = 12, LANE_AT = 24, SOURCE_AT = 29, WORD_AT = 39 };
+enum { TAKEN_AT = 12, LANE_AT = 24, SOURCE_AT = 29, WORD_AT = 39, MARK_BITS = 20 };
 
 _Static_assert(CLAB_LANES <= 1 << (SOURCE_AT - LANE_AT), "a lane has 5 bits of the tag");
 _Static_assert(CLAB_MAX_RANKS <= 1 << (WORD_AT - SOURCE_AT), "a rank has 10 bits of the tag");
@@ -15,9 +15,9 @@ _Static_assert((int)OFI_SEGMENT <= 4 && OFI_TAG_BITS == WORD_AT + 3, "a word has
 
 static const uint64_t segment_bit = UINT64_C(4) << WORD_AT; // set in segments alone
 
-static uint64_t tag_of(const struct clab_endpoint *e, struct ofi_name name)
+static uint64_t tag_of(uint64_t mark, struct ofi_name name)
 {
-    return e->mark | (uint64_t)name.word << WORD_AT | (uint64_t)name.source << SOURCE_AT |
+    return mark | (uint64_t)name.word << WORD_AT | (uint64_t)name.source << SOURCE_AT |
            (uint64_t)name.lane << LANE_AT | (uint64_t)(name.taken % OFI_NUMBERS) << TAKEN_AT |
            name.number % OFI_NUMBERS;
 }
@@ -33,10 +33,10 @@ struct ofi_name ofi_name_of(uint64_t tag)
     };
 }
 
-uint64_t ofi_mark(uint64_t communicator, int tag_bits)
+uint64_t ofi_mark(uint64_t random, int tag_bits)
 {
-    const int bits = tag_bits - OFI_TAG_BITS < 16 ? tag_bits - OFI_TAG_BITS : 16;
-    return (clab_mix(communicator, 0) & ((UINT64_C(1) << bits) - 1)) << OFI_TAG_BITS;
+    const int bits = tag_bits - OFI_TAG_BITS < MARK_BITS ? tag_bits - OFI_TAG_BITS : MARK_BITS;
+    return (random & ((UINT64_C(1) << bits) - 1)) << OFI_TAG_BITS;
 }
 
 uint64_t ofi_about(uint16_t call, size_t bytes)
@@ -71,7 +71,9 @@ static bool describe(struct clab_endpoint *e, struct ofi_request *request, const
     *descriptor_p = NULL;
     if (!e->domain->registers || bytes == 0)
         return true;
-    const int err = ofi_registrations_use(&e->domain->registrations, memory, bytes, &request->registration);
+    const int err = request->registration ? CLAB_OK // a buffer that is posted again
+                                          : ofi_registrations_use(&e->domain->registrations, memory, bytes,
+                                                                  &request->registration);
     if (err)
         ofi_fail(e, err);
     else
@@ -79,11 +81,28 @@ static bool describe(struct clab_endpoint *e, struct ofi_request *request, const
     return !err;
 }
 
+// The same for what goes ahead of a head's bytes. It lies in the endpoint's own memory, which is held anyway.
+static bool describe_about(struct clab_endpoint *e, struct ofi_request *request, void **descriptor_p)
+{
+    struct ofi_registration *held;
+    *descriptor_p = NULL;
+    if (!e->domain->registers)
+        return true;
+    const int err = ofi_registrations_use(&e->domain->registrations, &request->about, sizeof request->about, &held);
+    if (err) {
+        ofi_fail(e, err);
+        return false;
+    }
+    *descriptor_p = fi_mr_desc(held->handle);
+    ofi_registrations_drop(&e->domain->registrations, held);
+    return true;
+}
+
 // A tag to `peer` tells it of all heads that this rank has taken on the lane.
 static uint64_t tag_to(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
 {
     const uint32_t taken = ofi_lane(e, peer, lane)->taken;
-    return tag_of(e, (struct ofi_name){word, e->rank, lane, number, taken});
+    return tag_of(e->peers[peer].key.mark, (struct ofi_name){word, e->rank, lane, number, taken});
 }
 
 static void note_told(struct clab_endpoint *e, int peer, int lane)
@@ -96,7 +115,8 @@ static void note_told(struct clab_endpoint *e, int peer, int lane)
 bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t about)
 {
     const uint64_t tag = tag_to(e, peer, word, lane, number);
-    const ssize_t answer = fi_tinjectdata(e->ep, NULL, 0, about, e->peers[peer].address, tag);
+    const struct ofi_peer *to = &e->peers[peer];
+    const ssize_t answer = fi_tinjectdata(e->ep, &about, sizeof about, to->key.word, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
     note_told(e, peer, lane);
@@ -107,8 +127,13 @@ bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, 
 {
     const size_t bytes = ofi_message_bytes(t);
     const uint64_t tag = tag_to(e, t->peer, OFI_HEAD, t->lane, number);
+    const struct ofi_peer *to = &e->peers[t->peer];
+    const uint64_t about = ofi_about(t->call, bytes);
+    memcpy(e->outgoing, &about, sizeof about);
+    if (bytes)
+        memcpy(e->outgoing + sizeof about, t->src, bytes);
     const ssize_t answer =
-        fi_tinjectdata(e->ep, t->src, bytes, ofi_about(t->call, bytes), e->peers[t->peer].address, tag);
+        fi_tinjectdata(e->ep, e->outgoing, sizeof about + bytes, to->key.word, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
     note_told(e, t->peer, t->lane);
@@ -140,51 +165,82 @@ static bool settle(struct clab_endpoint *e, struct ofi_op *op, struct ofi_reques
     return true;
 }
 
+// What is about the message, and its first bytes.
+static bool send_head(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+{
+    const struct ofi_peer *to = &e->peers[op->peer];
+    void *descriptors[2];
+    request->kind = OFI_HEAD_OUT;
+    request->about = ofi_about(op->t->call, op->bytes);
+    const struct iovec parts[] = {{&request->about, sizeof request->about}, {(void *)op->t->src, request->bytes}};
+    const struct fi_msg_tagged message = {
+        .msg_iov = parts,
+        .desc = descriptors,
+        .iov_count = request->bytes ? 2 : 1,
+        .addr = to->address,
+        .tag = tag_to(e, op->peer, OFI_HEAD, op->lane, op->number),
+        .context = request,
+        .data = to->key.word,
+    };
+    return describe_about(e, request, &descriptors[0]) &&
+           describe(e, request, op->t->src, request->bytes, &descriptors[1]) &&
+           is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION));
+}
+
 bool ofi_wire_head(struct clab_endpoint *e, struct ofi_op *op)
 {
-    const size_t bytes = ofi_head_bytes(op->bytes);
-    struct ofi_request *request = request_for(e, op, bytes);
-    void *descriptor;
+    struct ofi_request *request = request_for(e, op, ofi_head_bytes(op->bytes));
     if (!request)
         return false;
-    request->kind = OFI_HEAD_OUT;
-    bool handed = describe(e, request, op->t->src, bytes, &descriptor);
-    if (handed)
-        handed = is_handed(e, op,
-                           fi_tsenddata(e->ep, op->t->src, bytes, descriptor, ofi_about(op->t->call, op->bytes),
-                                        e->peers[op->peer].address, tag_to(e, op->peer, OFI_HEAD, op->lane, op->number),
-                                        request));
-    if (!settle(e, op, request, handed))
+    if (!settle(e, op, request, send_head(e, op, request)))
         return false;
     e->sending++;
     note_told(e, op->peer, op->lane);
     return true;
 }
 
+// Each segment has a name of its own: where one is dropped, the next must not land in its place.
+static uint64_t segment_tag(uint64_t mark, int source, const struct ofi_request *request)
+{
+    const struct ofi_op *op = request->op;
+    const uint32_t place = (uint32_t)(request->offset / OFI_SEGMENT_BYTES);
+    return tag_of(mark, (struct ofi_name){OFI_SEGMENT, source, op->lane, op->number, place});
+}
+
 static bool send_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
+    const struct ofi_peer *to = &e->peers[op->peer];
     const char *from = (const char *)op->t->src + request->offset;
-    const uint64_t tag = tag_of(e, (struct ofi_name){OFI_SEGMENT, e->rank, op->lane, op->number, 0});
+    const uint64_t tag = segment_tag(to->key.mark, e->rank, request);
     void *descriptor;
     request->kind = OFI_SEGMENT_OUT;
     if (!describe(e, request, from, request->bytes, &descriptor) ||
-        !is_handed(e, op, fi_tsend(e->ep, from, request->bytes, descriptor, e->peers[op->peer].address, tag, request)))
+        !is_handed(e, op,
+                   fi_tsenddata(e->ep, from, request->bytes, descriptor, to->key.word, to->address, tag, request)))
         return false;
     e->sending++;
     return true;
 }
 
+bool ofi_wire_post(struct clab_endpoint *e, struct ofi_request *request)
+{
+    const struct ofi_op *op = request->op;
+    char *to = request->memory ? request->memory : (char *)op->t->dst + request->offset;
+    const bool pooled = request->kind == OFI_POOLED;
+    const uint64_t tag = pooled ? e->key.mark : segment_tag(e->key.mark, op->peer, request);
+    const uint64_t ignored = pooled ? segment_bit - 1 : 0;
+    void *descriptor;
+    return describe(e, request, to, request->bytes, &descriptor) &&
+           is_handed(e, op, fi_trecv(e->ep, to, request->bytes, descriptor, FI_ADDR_UNSPEC, tag, ignored, request));
+}
+
 // What is only received lands in its place; what is reduced, in a buffer that the cache holds until then.
 static bool expect_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
-    const uint64_t tag = tag_of(e, (struct ofi_name){OFI_SEGMENT, op->peer, op->lane, op->number, 0});
-    char *to = (char *)op->t->dst + request->offset;
-    void *descriptor;
     request->kind = OFI_SEGMENT_IN;
-    if (op->t->op == CLAB_RECV_REDUCE && !(to = request->memory = ofi_bounce_take(e)))
+    if (op->t->op == CLAB_RECV_REDUCE && !(request->memory = ofi_bounce_take(e)))
         return false;
-    return describe(e, request, to, request->bytes, &descriptor) &&
-           is_handed(e, op, fi_trecv(e->ep, to, request->bytes, descriptor, FI_ADDR_UNSPEC, tag, 0, request));
+    return ofi_wire_post(e, request);
 }
 
 bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op)
@@ -193,14 +249,4 @@ bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op)
     if (!request)
         return false;
     return settle(e, op, request, op->kind == OFI_SEND ? send_segment(e, op, request) : expect_segment(e, op, request));
-}
-
-bool ofi_wire_pool(struct clab_endpoint *e, struct ofi_request *request)
-{
-    void *descriptor;
-    if (!describe(e, request, request->memory, OFI_EAGER_BYTES, &descriptor))
-        return false;
-    const ssize_t answer = fi_trecv(e->ep, request->memory, OFI_EAGER_BYTES, descriptor, FI_ADDR_UNSPEC, e->mark,
-                                    segment_bit - 1, request);
-    return is_handed(e, NULL, answer);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How our messages are named on the wire, and how they are handed to the provider.
 //
-// The tag, from its lowest bit: number of the message (12 bits), heads taken (12), lane (5), source (10), kind (3), and
-// of the communicator what is left, 16 bits at most: a late message of another that had this endpoint's address before
-// finds no buffer. Beside the tag travel 8 bytes `about` the message: what is being called (16 bits), its bytes (48).
+// - The tag, from its lowest bit: number of the message (12 bits), heads taken (12; a segment has its place among the
+//   message's segments here), lane (5), source (10), kind (3), and the receiver's mark, 20 bits at most (key.h): a late
+//   message to another endpoint that had this address before finds no buffer.
+// - Beside each message travels the receiver's key.
+// - All but segments begin with 8 bytes `about` a message: what is being called (16 bits), its bytes (48).
 #pragma once
 
 #include "ofi/endpoint.h"
@@ -17,12 +19,13 @@ enum ofi_word {
 };
 
 enum { OFI_HAS_MET_ALL = 1 }; // `about` of a TAKEN: the sender is connected with all ranks
-enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the communicator's
+enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the mark
+enum { OFI_AHEAD = OFI_NUMBERS / 4 }; // messages that a receive may begin before the first of them comes
 
 struct ofi_name {
     enum ofi_word word;
     int source, lane;
-    uint32_t number, taken; // modulo OFI_NUMBERS
+    uint32_t number, taken; // modulo OFI_NUMBERS; SEGMENT: taken is its place
 };
 
 struct ofi_name ofi_name_of(uint64_t tag);
@@ -37,13 +40,13 @@ static inline int ofi_ahead(uint32_t number, uint32_t from)
     return distance < OFI_NUMBERS / 2 ? distance : distance - OFI_NUMBERS;
 }
 
-// The communicator's part of the tags, where they have `tag_bits` bits.
-uint64_t ofi_mark(uint64_t communicator, int tag_bits);
+// As many of the `random` bits as a tag of `tag_bits` bits has room for, at their place in it.
+uint64_t ofi_mark(uint64_t random, int tag_bits);
 
 // All of these say whether it has been handed over: if not, it is to be tried again after some progress, or e->err is
 // set.
 
-// A message without bytes.
+// A message without bytes of its own.
 bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t about);
 // The head of message `number`, which is all of `t` and small enough to be copied: `t` is done.
 bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number);
@@ -51,5 +54,5 @@ bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, 
 bool ofi_wire_head(struct clab_endpoint *e, struct ofi_op *op);
 // The next segment of `op`, from op->posted on: sent, or its buffer posted.
 bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op);
-// A buffer of the pool, for whatever comes.
-bool ofi_wire_pool(struct clab_endpoint *e, struct ofi_request *request);
+// A buffer of the pool, for whatever comes; or that of a segment, once more.
+bool ofi_wire_post(struct clab_endpoint *e, struct ofi_request *request);
