@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "ofi/listener.h"
 #include "ofi/wire.h"
 
 #define LAST_SECONDS 1.0 // for farewells, after a failure
@@ -286,6 +287,18 @@ static int connect_all(struct clab_endpoint *e)
     return CLAB_OK;
 }
 
+// All members are connected. What a provider has no sockets for, or the system no filter, stays as it was.
+static void let_nobody_else_in(struct clab_endpoint *e)
+{
+    union {
+        struct sockaddr ip;
+        char bytes[NAME_BYTES];
+    } name = {0};
+    size_t bytes = sizeof name;
+    if (fi_getname(&e->ep->fid, &name, &bytes) != 0 || !ofi_listener_stop(&name.ip))
+        clab_debug("ofi: others than members may still connect to this rank's endpoint");
+}
+
 int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct clab_endpoint *e = create(domain, group);
@@ -303,6 +316,8 @@ int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, stru
             release(e);
         return err;
     }
+    if (!getenv("CLAB_OFI_LISTEN")) // for tests
+        let_nobody_else_in(e);
     e->next = domain->endpoints;
     domain->endpoints = e;
     *endpoint_p = e;
