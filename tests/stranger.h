@@ -35,7 +35,7 @@ struct target {
 struct trial {
     struct target targets[MAX_TARGETS];
     int ntargets;
-    long reached, closed; // so often a rank waits for
+    long reached, closed;    // so often a rank waits for
     long grown[MAX_TARGETS]; // bytes of memory, by rank
 };
 static struct trial *trial;

@@ -95,7 +95,7 @@ struct clab_endpoint {
     struct fid_ep *ep;
     struct fid_cq *cq;
     struct fid_av *av;
-    bool sleeps; // the queue can be waited for
+    bool sleeps;         // the queue can be waited for
     size_t inject_bytes; // of a message that is copied when it is sent
     char *outgoing;      // (sizeof about + inject_bytes) such a message
 

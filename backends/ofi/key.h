@@ -13,7 +13,8 @@
 
 struct ofi_key {
     uint64_t word; // travels beside each message; never 0
-    uint64_t mark; // the highest bits of each tag: what has others stays with the provider, and takes up no buffer of ours
+    uint64_t
+        mark; // the highest bits of each tag: what has others stays with the provider, and takes up no buffer of ours
 };
 
 // For tags of `tag_bits` bits.

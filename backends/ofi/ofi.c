@@ -28,8 +28,9 @@ static int check_limits(const struct ofi_fabric *fabric)
     if (fabric->tag_bits >= OFI_TAG_BITS && copies >= sizeof(uint64_t))
         return CLAB_OK;
     if (fabric->tag_bits >= OFI_TAG_BITS)
-        clab_error("ofi: provider %s injects messages of up to %zu bytes, and we need 8; choose another with --provider",
-                   fabric->info->fabric_attr->prov_name, copies);
+        clab_error(
+            "ofi: provider %s injects messages of up to %zu bytes, and we need 8; choose another with --provider",
+            fabric->info->fabric_attr->prov_name, copies);
     else
         clab_error("ofi: provider %s has tags of %d bits, and we need %d; choose another with --provider",
                    fabric->info->fabric_attr->prov_name, fabric->tag_bits, OFI_TAG_BITS);

@@ -162,9 +162,7 @@ static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, co
     e->peers[name.source].met = true;
     hear_taken(e, name.source, lane, name.taken);
     switch (name.word) {
-    case OFI_HEAD:
-        ofi_receive_head(e, name.source, name.lane, name.number, about, head, bytes);
-        break;
+    case OFI_HEAD: ofi_receive_head(e, name.source, name.lane, name.number, about, head, bytes); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, about); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
     case OFI_TAKEN: e->peers[name.source].settled |= about == OFI_HAS_MET_ALL; break;

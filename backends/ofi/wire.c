@@ -17,9 +17,8 @@ static const uint64_t segment_bit = UINT64_C(4) << WORD_AT; // set in segments a
 
 static uint64_t tag_of(uint64_t mark, struct ofi_name name)
 {
-    return mark | (uint64_t)name.word << WORD_AT | (uint64_t)name.source << SOURCE_AT |
-           (uint64_t)name.lane << LANE_AT | (uint64_t)(name.taken % OFI_NUMBERS) << TAKEN_AT |
-           name.number % OFI_NUMBERS;
+    return mark | (uint64_t)name.word << WORD_AT | (uint64_t)name.source << SOURCE_AT | (uint64_t)name.lane << LANE_AT |
+           (uint64_t)(name.taken % OFI_NUMBERS) << TAKEN_AT | name.number % OFI_NUMBERS;
 }
 
 struct ofi_name ofi_name_of(uint64_t tag)
@@ -71,9 +70,9 @@ static bool describe(struct clab_endpoint *e, struct ofi_request *request, const
     *descriptor_p = NULL;
     if (!e->domain->registers || bytes == 0)
         return true;
-    const int err = request->registration ? CLAB_OK // a buffer that is posted again
-                                          : ofi_registrations_use(&e->domain->registrations, memory, bytes,
-                                                                  &request->registration);
+    const int err = request->registration
+                        ? CLAB_OK // a buffer that is posted again
+                        : ofi_registrations_use(&e->domain->registrations, memory, bytes, &request->registration);
     if (err)
         ofi_fail(e, err);
     else
@@ -132,8 +131,7 @@ bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, 
     memcpy(e->outgoing, &about, sizeof about);
     if (bytes)
         memcpy(e->outgoing + sizeof about, t->src, bytes);
-    const ssize_t answer =
-        fi_tinjectdata(e->ep, e->outgoing, sizeof about + bytes, to->key.word, to->address, tag);
+    const ssize_t answer = fi_tinjectdata(e->ep, e->outgoing, sizeof about + bytes, to->key.word, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
     note_told(e, t->peer, t->lane);
