@@ -26,7 +26,8 @@ enum { MAX_TARGETS = 8, STRANGE_BYTES = 64 << 10 };
 struct target {
     struct sockaddr_in address;
     uint64_t mark;
-    _Atomic int told;     // the above is valid
+    _Atomic int pid;
+    _Atomic int told;     // the endpoint is open, and the above is valid
     _Atomic long reached; // messages that libfabric took for it, or connections made
     _Atomic long closed;  // the others that were tried
 };
@@ -35,8 +36,9 @@ struct target {
 struct trial {
     struct target targets[MAX_TARGETS];
     int ntargets;
-    long reached, closed;    // so often a rank waits for
-    long grown[MAX_TARGETS]; // bytes of memory, by rank
+    long reached, closed;      // so often a rank waits for
+    _Atomic int come, awaited; // connections while endpoints open; so many the last rank waits for
+    long grown[MAX_TARGETS];   // bytes of memory, by rank
 };
 static struct trial *trial;
 
@@ -158,8 +160,8 @@ static inline void write_all(int fd, const void *data, size_t bytes)
         return; // it has been closed: that is the rank's good right
 }
 
-// `net`'s request for a connection, from a process that claims to listen on `port`. Whether it was granted.
-static inline bool is_let_in(int fd, uint16_t port)
+// `net`'s request for a connection, from a process that claims to listen on `port`.
+static inline void ask_to_be_let_in(int fd, uint16_t port)
 {
     struct {
         uint8_t version, type;
@@ -170,10 +172,16 @@ static inline bool is_let_in(int fd, uint16_t port)
         uint16_t port;
         uint32_t pid;
     } ask = {.version = 3, .bytes = htons(8), .order = 1, .cm_version = 1, .port = htons(port), .pid = htonl(1)};
-    char answer[sizeof ask];
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
     _Static_assert(sizeof ask == 40, "the words of provider net");
     write_all(fd, &ask, sizeof ask);
+}
+
+// Whether that is granted.
+static inline bool is_let_in(int fd, uint16_t port)
+{
+    char answer[40];
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    ask_to_be_let_in(fd, port);
     return poll(&ready, 1, 1000) == 1 && recv(fd, answer, sizeof answer, 0) == (ssize_t)sizeof answer && answer[1] == 1;
 }
 
@@ -207,10 +215,47 @@ static inline void stranger_breaks_off(void)
         }
 }
 
+// Whether a process has the socket of /proc/net/tcp's inode.
+static inline bool has_socket(pid_t pid, unsigned long inode)
+{
+    char path[300], link[64] = "", wanted[64];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    snprintf(wanted, sizeof wanted, "socket:[%lu]", inode);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; !has && folder && (entry = readdir(folder));) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, entry->d_name);
+        const ssize_t bytes = readlink(path, link, sizeof link - 1);
+        has = bytes > 0 && strncmp(link, wanted, (size_t)bytes) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return has;
+}
+
+// Where on 127.0.0.1 a process listens, as any user can see; false: nowhere.
+static inline bool finds_listener(pid_t pid, struct sockaddr_in *address_p)
+{
+    unsigned ip, port, state;
+    unsigned long inode;
+    char line[512];
+    bool found = false;
+    FILE *file = fopen("/proc/net/tcp", "r");
+    while (!found && file && fgets(line, sizeof line, file))
+        found =
+            sscanf(line, "%*d: %x:%x %*x:%*x %x %*x:%*x %*x:%*x %*x %*u %*d %lu", &ip, &port, &state, &inode) == 4 &&
+            state == 0x0a && ip == htonl(INADDR_LOOPBACK) && has_socket(pid, inode);
+    if (file)
+        fclose(file);
+    *address_p = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = ip};
+    return found;
+}
+
 // An acknowledgement of nothing, for which libfabric (1.17 to 2.x) looks at address 0.
+static const unsigned char ack[16] = {3, 0, 0, 0, 2, 0, 16, 0, 16};
+
 static inline void stranger_crashes_libfabric(void)
 {
-    static const unsigned char ack[16] = {3, 0, 0, 0, 2, 0, 16, 0, 16};
     for (uint16_t port = 10000;; port++)
         for (int r = 0; r < trial->ntargets; r++) {
             struct target *target = &trial->targets[r];
@@ -223,5 +268,27 @@ static inline void stranger_crashes_libfabric(void)
                 target->closed++;
             if (fd >= 0)
                 close(fd);
+        }
+}
+
+// Connect while the endpoint opens, which is when libfabric lets anybody in; and speak when it is open.
+static inline void stranger_comes_early(void)
+{
+    enum { FIRST = 20000 };
+    int fds[MAX_TARGETS] = {0};
+    for (;; usleep(1000))
+        for (int r = 0; r < trial->ntargets; r++) {
+            struct target *target = &trial->targets[r];
+            struct target found = {0};
+            if (fds[r] <= 0 && target->pid && !target->told && finds_listener(target->pid, &found.address) &&
+                (fds[r] = strange_connection(&found, 100)) > 0) {
+                ask_to_be_let_in(fds[r], (uint16_t)(FIRST + r));
+                trial->come++;
+            }
+            if (fds[r] > 0 && target->told) {
+                write_all(fds[r], ack, sizeof ack);
+                target->reached++;
+            }
+            target->closed += target->told; // it has had its say, or came too late
         }
 }

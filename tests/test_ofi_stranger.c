@@ -83,6 +83,24 @@ static int talk(struct clab_comm *comm, char *data)
     return status ? status : has_had_enough(rank) ? 0 : NOT_REACHED;
 }
 
+static int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *, size_t, void *);
+
+// Endpoints are open when their cards are exchanged: they are the largest that is.
+static int exchange_late(struct clab_bootstrap *boot, struct clab_meeting meeting, const void *mine, size_t bytes,
+                         void *all)
+{
+    const double start = clab_now();
+    while (bytes > 250 && trial->come < trial->awaited && clab_now() - start < PATIENCE)
+        usleep(1000);
+    return exchange(boot, meeting, mine, bytes, all);
+}
+
+static void come_late(struct clab_bootstrap *boot)
+{
+    exchange = boot->exchange;
+    boot->exchange = exchange_late;
+}
+
 static int work_on(int rank)
 {
     char name[] = "stranger", *argv[] = {name, NULL};
@@ -90,8 +108,11 @@ static int work_on(int rank)
     struct clab_job *job;
     struct clab_comm *comm;
     char *data = malloc(2 * LARGE);
+    trial->targets[rank].pid = getpid();
     if (!data || clab_job_open(&argc, argv, &job))
         return FAILED;
+    if (rank == RANKS - 1 && trial->awaited)
+        come_late(job->bootstrap);
     int status = clab_comm_create(job, &comm) ? FAILED : 0;
     if (!status) {
         memset(data, 0, 2 * LARGE);
@@ -143,12 +164,13 @@ static void set_or_not(const char *variable, const char *value)
 }
 
 // A job that a stranger disturbs.  What was written is good until the next call.
-static const char *run_trial(void (*stranger)(void), long reached, long closed)
+static const char *run_trial(void (*stranger)(void), long reached, long closed, int awaited)
 {
     struct clab_launch launch = ranks(RANKS);
     launch.backend = "ofi";
     memset((void *)trial, 0, sizeof *trial);
     trial->ntargets = RANKS;
+    trial->awaited = awaited;
     trial->reached = reached;
     trial->closed = closed;
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -173,7 +195,7 @@ static void assert_key_keeps_out(void (*stranger)(void), long enough, const char
     set_or_not("CLAB_OFI_REGISTER", registers);
     for (int i = 0, n = runs(); i < n; i++) {
         setenv("CLAB_OFI_LISTEN", "1", 1);
-        const char *text = run_trial(stranger, enough, 0);
+        const char *text = run_trial(stranger, enough, 0, 0);
         assert_text_has(text, "that a process outside of this job sent to this rank's port");
         assert_null(strstr(text, "error"));
     }
@@ -218,7 +240,7 @@ static void assert_nobody_connects(void (*stranger)(void), long enough, const ch
 {
     set_or_not("CLAB_PROVIDER", jobs_provider);
     for (int i = 0, n = runs(); i < n; i++) {
-        assert_string_equal(run_trial(stranger, 0, enough), "");
+        assert_string_equal(run_trial(stranger, 0, enough, 0), "");
         for (int r = 0; r < RANKS; r++)
             assert_int_equal(trial->targets[r].reached, 0);
     }
@@ -239,6 +261,18 @@ static void test_no_message_reaches_an_open_communicator(void **state)
     assert_nobody_connects(sends_some_by_rxm, REACHED, rxm);
 }
 
+// The last rank lets the others wait for its address until the stranger has connected with them.
+static void test_who_connects_while_a_communicator_opens_is_not_heard(void **state)
+{
+    (void)state;
+    for (int i = 0, n = runs(); i < n; i++) {
+        const char *text = run_trial(stranger_comes_early, 0, 5, RANKS - 1);
+        assert_true(trial->targets[0].reached > 0);
+        assert_true(trial->targets[1].reached > 0);
+        assert_null(strstr(text, "error"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_forged_messages_change_nothing_over_rxm),
         cmocka_unit_test(test_messages_that_break_off_use_nothing_up),
         cmocka_unit_test(test_nobody_connects_to_an_open_communicator),
+        cmocka_unit_test(test_who_connects_while_a_communicator_opens_is_not_heard),
         cmocka_unit_test(test_no_message_reaches_an_open_communicator),
     };
     return cmocka_run_group_tests(tests, share_trial, NULL);

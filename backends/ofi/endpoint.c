@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ofi/listener.h"
+#include "ofi/connections.h"
 #include "ofi/wire.h"
 
 #define LAST_SECONDS 1.0 // for farewells, after a failure
@@ -36,7 +36,10 @@ struct card {
     int node, core; // its host, and its core there; -1: it has no core of its own
     struct ofi_key key;
     uint32_t bytes;
-    char name[NAME_BYTES];
+    union {
+        char bytes[NAME_BYTES];
+        struct sockaddr ip; // where it is one
+    } name;
 };
 
 // ---- life ----------------------------------------------------------------------------------------------------
@@ -196,7 +199,7 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
                 *all = calloc((size_t)e->nranks, sizeof *all);
     size_t bytes = sizeof mine.name;
     int err = all ? CLAB_OK : CLAB_ENOMEM;
-    if (!err && (err = fi_getname(&e->ep->fid, mine.name, &bytes)))
+    if (!err && (err = fi_getname(&e->ep->fid, &mine.name, &bytes)))
         err = refuse(e, "an endpoint has no address", err);
     mine.bytes = (uint32_t)bytes;
     if (!err)
@@ -204,9 +207,10 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
     for (int r = 0; !err && r < e->nranks; r++) {
         e->peers[r].elsewhere = is_elsewhere(&mine, &all[r]);
         e->peers[r].key = all[r].key;
+        e->peers[r].listens = ofi_address_name(&all[r].name.ip);
     }
     for (int r = 0; !err && r < e->nranks; r++)
-        if (fi_av_insert(e->av, all[r].name, 1, &e->peers[r].address, 0, NULL) != 1) {
+        if (fi_av_insert(e->av, &all[r].name, 1, &e->peers[r].address, 0, NULL) != 1) {
             clab_error("ofi: the address of rank %d can not be used: do all ranks have the same --provider?", r);
             err = CLAB_ESYS;
         }
@@ -237,7 +241,18 @@ static void greet(struct clab_endpoint *e, int *missing_p)
     }
 }
 
-// Tell all that we have met all, and hear it of them.  *missing_p: one that has not said so; -1: none
+// From where this rank is connected to those that it has greeted.
+static void find_made(struct clab_endpoint *e)
+{
+    struct ofi_connection *list;
+    const int n = ofi_connections_list(&list);
+    for (int r = e->rank + 1; r < e->nranks; r++)
+        e->peers[r].made = ofi_connections_from(list, n, e->peers[r].listens);
+    free(list);
+    e->knows_made = true;
+}
+
+// Tell all that we have met all, and how; and hear it of them.  *missing_p: one that has not said so; -1: none
 static void settle(struct clab_endpoint *e, int *missing_p)
 {
     *missing_p = -1;
@@ -246,7 +261,7 @@ static void settle(struct clab_endpoint *e, int *missing_p)
         if (r == e->rank)
             continue;
         if (!peer->knows)
-            peer->knows = ofi_wire_say(e, r, OFI_TAKEN, 0, 0, OFI_HAS_MET_ALL);
+            peer->knows = ofi_wire_say(e, r, OFI_TAKEN, 0, 0, OFI_HAS_MET_ALL | peer->made << 1);
         if (!peer->knows || !peer->settled)
             *missing_p = r;
     }
@@ -256,6 +271,8 @@ static void settle(struct clab_endpoint *e, int *missing_p)
 static bool is_connected(struct clab_endpoint *e, int *missing_p)
 {
     greet(e, missing_p);
+    if (*missing_p < 0 && !e->knows_made)
+        find_made(e);
     if (*missing_p < 0)
         settle(e, missing_p);
     return *missing_p < 0;
@@ -290,13 +307,15 @@ static int connect_all(struct clab_endpoint *e)
 // All members are connected. What a provider has no sockets for, or the system no filter, stays as it was.
 static void let_nobody_else_in(struct clab_endpoint *e)
 {
-    union {
-        struct sockaddr ip;
-        char bytes[NAME_BYTES];
-    } name = {0};
-    size_t bytes = sizeof name;
-    if (fi_getname(&e->ep->fid, &name, &bytes) != 0 || !ofi_listener_stop(&name.ip))
+    struct ofi_connection *list;
+    const int n = ofi_connections_list(&list);
+    uint64_t *members = calloc((size_t)e->nranks, sizeof *members);
+    for (int r = 0; r < e->nranks && members; r++)
+        members[r] = e->peers[r].came;
+    if (!members || !ofi_connections_keep(list, n, e->peers[e->rank].listens, members, e->nranks))
         clab_debug("ofi: others than members may still connect to this rank's endpoint");
+    free(members);
+    free(list);
 }
 
 int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)

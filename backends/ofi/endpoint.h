@@ -77,7 +77,9 @@ struct ofi_lane {
 
 struct ofi_peer {
     fi_addr_t address;
-    struct ofi_key key; // for messages to it
+    struct ofi_key key;  // for messages to it
+    uint64_t listens;    // its address, by name (connections.h); 0: that is not one of IP
+    uint64_t made, came; // the connection with it, by where it is from: as we have made it, or as it says; 0: not so
     int job_rank;
     bool elsewhere; // on a core that is not this rank's
     bool met;       // something was sent, or has come
@@ -92,6 +94,7 @@ struct clab_endpoint {
     struct clab_endpoint *next; // of domain->endpoints, or domain->closing
     int rank, nranks;
     struct ofi_key key; // for messages to this rank
+    bool knows_made;    // peers[].made are known
     struct fid_ep *ep;
     struct fid_cq *cq;
     struct fid_av *av;

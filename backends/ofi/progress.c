@@ -146,6 +146,14 @@ static void hear_taken(struct clab_endpoint *e, int peer, struct ofi_lane *lane,
         lane->heads_taken += (uint32_t)more;
 }
 
+static void take_taken(struct ofi_peer *peer, uint64_t about)
+{
+    if (!(about & OFI_HAS_MET_ALL))
+        return;
+    peer->settled = true;
+    peer->came = about >> 1;
+}
+
 // Something came unasked.
 static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
 {
@@ -165,7 +173,7 @@ static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, co
     case OFI_HEAD: ofi_receive_head(e, name.source, name.lane, name.number, about, head, bytes); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, about); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
-    case OFI_TAKEN: e->peers[name.source].settled |= about == OFI_HAS_MET_ALL; break;
+    case OFI_TAKEN: take_taken(&e->peers[name.source], about); break;
     default: break;
     }
 }

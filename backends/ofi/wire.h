@@ -18,7 +18,8 @@ enum ofi_word {
     OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
 };
 
-enum { OFI_HAS_MET_ALL = 1 }; // `about` of a TAKEN: the sender is connected with all ranks
+// `about` of a TAKEN: the sender is connected with all ranks. The other bits: from where with this one (connections.h).
+enum { OFI_HAS_MET_ALL = 1 };
 enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the mark
 enum { OFI_AHEAD = OFI_NUMBERS / 4 }; // messages that a receive may begin before the first of them comes
 
