@@ -6,6 +6,15 @@
 
 #include <string.h>
 
+#ifdef HAVE_LIBFABRIC
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ofi/connections.h"
+#endif
+
 enum { WORD = 128 };
 
 // ---- cards ---------------------------------------------------------------------------------------------------
@@ -148,10 +157,79 @@ static void add_tcp(struct doctor *doctor)
         doctor_advise(doctor, "sysctl net.ipv4.tcp_congestion_control=cubic, as root, before ofi or gloo are timed");
 }
 
+// ---- who can connect to ranks --------------------------------------------------------------------------------
+
+#ifdef HAVE_LIBFABRIC
+
+// A socket that listens on the loopback; -1: there is none.
+static int listen_here(struct sockaddr_in *address_p)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t bytes = sizeof *address_p;
+    *address_p = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (fd >= 0 && bind(fd, (struct sockaddr *)address_p, bytes) == 0 && listen(fd, 1) == 0 &&
+        getsockname(fd, (struct sockaddr *)address_p, &bytes) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool can_connect(const struct sockaddr_in *address)
+{
+    enum { MS = 100 };
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    (void)connect(fd, (const struct sockaddr *)address, sizeof *address);
+    const bool connected = poll(&ready, 1, MS) == 1;
+    if (fd >= 0)
+        close(fd);
+    return connected;
+}
+
+// As ofi does it with its own sockets, tried on one of this process.
+static bool can_keep_others_out(void)
+{
+    struct sockaddr_in address;
+    struct ofi_connection *list;
+    const int fd = listen_here(&address), n = ofi_connections_list(&list);
+    const uint64_t here = ofi_address_name((struct sockaddr *)&address);
+    const bool can = fd >= 0 && ofi_connections_keep(list, n, here, NULL, 0) && !can_connect(&address);
+    free(list);
+    if (fd >= 0)
+        close(fd);
+    return can;
+}
+
+static void add_ofi(struct doctor *doctor)
+{
+    if (*doctor->root) // another machine's files
+        return;
+    const bool can = can_keep_others_out();
+    doctor_add(
+        doctor, can ? DOCTOR_OK : DOCTOR_WARNING, "ofi over TCP", "%s",
+        can ? "a rank takes messages of its job only; others can connect, and disturb libfabric, only while a "
+              "communicator opens"
+            : "a rank takes messages of its job only, but this system has no filter for sockets: who can connect "
+              "to a rank can end it, or fill its memory");
+    if (!can)
+        doctor_advise(doctor, "run ofi where you trust all who can connect, or let a firewall keep them off");
+}
+
+#else
+
+static void add_ofi(struct doctor *doctor)
+{
+    (void)doctor;
+}
+
+#endif
+
 void doctor_network(struct doctor *doctor)
 {
     doctor->section = "Network";
     add_cards(doctor);
     add_infiniband(doctor);
     add_tcp(doctor);
+    add_ofi(doctor);
 }

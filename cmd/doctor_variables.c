@@ -210,6 +210,7 @@ const struct doctor_variable doctor_known_variables[] = {
     TEXT("CLAB_NCCL_TRACE", "where our profiler for NCCL writes each rank's trace"),
     TEXT("CLAB_NET", "network of the backend sim (--net)"),
     TEXT("CLAB_NETS", "folder of network descriptions"),
+    TEXT("CLAB_OFI_LISTEN", "ofi lets anybody connect also when a communicator is open: for tests"),
     TEXT("CLAB_OFI_REGISTER", "ofi registers memory also where the provider asks for none"),
     TEXT("CLAB_PROFILE", "file of this machine's profile, which fit writes"),
     WORD("CLAB_PROGRESS", "auto thread manual", "who moves what is under way"),

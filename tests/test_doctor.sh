@@ -49,6 +49,11 @@ says_what_a_machine_without_a_gpu_lacks() {
         '  missing  driver: no NVIDIA GPU, and no NVML (libnvidia-ml.so.1); nothing to do for shm' \
         'the kit works here' 'what to do first:'
 }
+# Tried on a socket of doctor's own.
+says_who_can_connect_to_ranks() {
+    grep -q '^✓ libfabric' "$build/probes.txt" || return 0
+    run 0 && finds '  ok       ofi over TCP: a rank takes messages of its job only; others can connect'
+}
 # What the build's probes say is what is said of the build.
 says_of_each_library_what_its_probe_says() {
     local mark name
@@ -336,7 +341,7 @@ if has_no_nvidia; then
 else
     skip 'this machine has an NVIDIA driver' says_what_a_machine_without_a_gpu_lacks
 fi
-check_each says_of_each_library_what_its_probe_says lists_each_backend leaves_no_files stays_within_120_columns \
+check_each says_of_each_library_what_its_probe_says says_who_can_connect_to_ranks lists_each_backend leaves_no_files stays_within_120_columns \
     tries_no_backend_within_a_job
 if command -v python3 >/dev/null; then
     check_with jansson says_json
