@@ -125,12 +125,12 @@ static bool is_among(uint64_t name, const uint64_t names[], int n)
 
 static bool has_all(const struct ofi_connection list[], int n, uint64_t here, const uint64_t members[], int nmembers)
 {
-    int has = 0, wanted = 0;
-    for (int i = 0; i < nmembers; i++)
-        wanted += members[i] != 0;
+    int has = 0;
+    if (is_among(0, members, nmembers))
+        return false;
     for (int i = 0; i < n; i++)
         has += !list[i].listens && list[i].here == here && is_among(list[i].there, members, nmembers);
-    return has == wanted;
+    return has == nmembers;
 }
 
 bool ofi_connections_keep(const struct ofi_connection list[], int n, uint64_t here, const uint64_t members[],

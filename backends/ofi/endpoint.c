@@ -309,10 +309,10 @@ static void let_nobody_else_in(struct clab_endpoint *e)
 {
     struct ofi_connection *list;
     const int n = ofi_connections_list(&list);
-    uint64_t *members = calloc((size_t)e->nranks, sizeof *members);
-    for (int r = 0; r < e->nranks && members; r++)
+    uint64_t *members = calloc((size_t)e->rank + 1, sizeof *members);
+    for (int r = 0; r < e->rank && members; r++) // the others were connected by us
         members[r] = e->peers[r].came;
-    if (!members || !ofi_connections_keep(list, n, e->peers[e->rank].listens, members, e->nranks))
+    if (!members || !ofi_connections_keep(list, n, e->peers[e->rank].listens, members, e->rank))
         clab_debug("ofi: others than members may still connect to this rank's endpoint");
     free(members);
     free(list);
