@@ -14,7 +14,7 @@
 #include "base/log.h"
 
 enum { CONTROL_ALIGNMENT = 2 << 20 }; // a huge page, so that what follows may be in huge pages
-static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6204); // "clabjob", version 4
+static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6205); // "clabjob", version 5
 
 struct seat {
     _Alignas(64) _Atomic int32_t pid; // 0: nobody has taken it, or its owner has left

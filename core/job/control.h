@@ -94,13 +94,14 @@ bool clab_control_hear(struct clab_control *control, struct clab_ear *ear, struc
 
 enum { CONTROL_BLOB_BYTES = 4096 }; // of a rank in one round; longer ones take several rounds
 
-// What a rank posts in one round. Only it writes them, but for what readers tick off.
+// What a rank posts in one round. Only its owner writes it, except for `taken`, which the readers write.
 struct control_box {
-    _Alignas(64) _Atomic uint64_t key; // of the round; 0: being written
-    _Atomic uint32_t bytes;            // that the rank gives in all
-    _Atomic int32_t err;               // the rank has given up
-    _Atomic uint8_t taken[CLAB_MAX_RANKS];
-    _Alignas(64) char blob[CONTROL_BLOB_BYTES];
+    _Alignas(64) _Atomic uint64_t key;      // of the round; 0: being written
+    _Atomic uint32_t post;                  // how often this box was written
+    _Atomic uint32_t bytes;                 // that the owner gives in all
+    _Atomic int32_t err;                    // the owner has given up
+    _Atomic uint32_t taken[CLAB_MAX_RANKS]; // by rank: the last post that it has read, or will not read
+    _Alignas(64) _Atomic uint64_t blob[CONTROL_BLOB_BYTES / sizeof(uint64_t)];
 };
 
 struct control_box *control_box(struct clab_control *control, int rank, unsigned turn);
