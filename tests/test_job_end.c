@@ -208,7 +208,7 @@ static void test_a_signal_that_comes_when_ranks_have_just_ended_is_heard(void **
     await(&told->ready, 1);
     const pid_t supervisor = told->pids[0];
     kill(supervisor, SIGSTOP);
-    await_state(job, "T"); // it stops with the supervisor
+    await_state(supervisor, "T");
     told->values[0] = 1;
     await_state(told->pids[1], "Z");
     kill(supervisor, SIGTERM); // as the launcher would
@@ -223,7 +223,7 @@ static void test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard(void 
     (void)state;
     const pid_t job = start_job(ranks(1), leave_who_stops_the_supervisor);
     await(&told->values[1], 1);
-    await_state(job, "T");
+    await_state(told->pids[0], "T");
     kill(told->pids[0], SIGTERM); // as the launcher would
     kill(job, SIGCONT);
     kill(told->pids[0], SIGCONT);
@@ -242,7 +242,7 @@ static void test_who_fails_of_a_death_is_not_named_for_it(void **state)
     const pid_t job = start_job(ranks(3), wait_for_rank_2);
     await(&told->ready, 4);
     kill(told->pids[0], SIGSTOP);
-    await_state(job, "T");
+    await_state(told->pids[0], "T");
     kill(told->values[2], SIGKILL);
     for (int rank = 0; rank < 3; rank++)
         await_state(told->values[rank], "Z");

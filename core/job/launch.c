@@ -4,16 +4,22 @@
 // - The memory is one sparse memfd that ranks inherit. It has no name, so nothing is left of it, however the job ends.
 // - Each rank is in a process group of its own. A signal that the terminal sends to its foreground group (Ctrl-C)
 //   therefore reaches the launcher alone, as does one that somebody sends to the launcher, and ranks get either once.
+// - Ctrl-Z (SIGTSTP) stops the ranks and the launcher, and SIGCONT wakes both. The supervisor does not stop, so that it
+//   still sees deaths. If somebody stops all processes with SIGSTOP and wakes them, as `scontrol suspend` does, none of
+//   ours stops again.
 
 #include "job/job.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -128,27 +134,76 @@ static void end_inherited(struct family *family, bool supervisor_was_killed)
 
 // ---- waiting -------------------------------------------------------------------------------------------------
 
-// Wait for the supervisor, passing signals on to it. Stop when it stops, so that Ctrl-Z works; the SIGCONT that resumes
-// us is passed on, too. One that ends programs, and comes when the supervisor has ended, is left to the caller, who
-// gets it with the mask.  Its status, as of waitpid.
-static int wait_for(pid_t supervisor)
+static void signals_awaited(sigset_t *set_p)
+{
+    run_signals(set_p);
+    sigaddset(set_p, SIGCHLD);
+}
+
+// A file that can be read when one of them is pending, and leaves it so.  -1: there can be none
+static int signals_open(void)
 {
     sigset_t signals;
-    int status = 0;
-    run_signals(&signals);
-    sigaddset(&signals, SIGCHLD);
+    signals_awaited(&signals);
+    const int fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    if (fd < 0)
+        clab_error("can not wait for signals: %m");
+    return fd;
+}
+
+static bool is_pending(int signo)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, signo) == 1;
+}
+
+// SIGTSTP is pending: pass it on, then let the system stop us. A SIGCONT that comes before we stop removes the pending
+// SIGTSTP, so that we go on; one that comes later wakes us. No moment is left in which it could be lost.
+static void stop_with_ranks(pid_t supervisor)
+{
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    kill(supervisor, SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+// A supervisor that somebody has stopped would not act on the signal.
+static void pass_on(pid_t supervisor, int signo)
+{
+    kill(supervisor, signo);
+    if (run_ends_programs(signo))
+        kill(supervisor, SIGCONT);
+}
+
+// The next signal that is not SIGTSTP, which stays pending; 0: none has come.
+static int take_signal(int fd)
+{
+    sigset_t signals;
+    signals_awaited(&signals);
+    sigdelset(&signals, SIGTSTP);
+    poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1);
+    const int signo = sigtimedwait(&signals, NULL, &(struct timespec){0});
+    return signo > 0 ? signo : 0;
+}
+
+// Wait for the supervisor, passing signals on to it; `signals` is a signalfd of them. A signal that ends programs, and
+// comes when the supervisor has ended, is left to the caller, who gets it with the mask.  Its status, as of waitpid.
+static int wait_for(pid_t supervisor, int signals)
+{
     for (;;) {
-        const int signo = sigwaitinfo(&signals, NULL);
-        const bool has_changed = waitpid(supervisor, &status, WNOHANG | WUNTRACED) == supervisor;
-        if (has_changed && !WIFSTOPPED(status)) {
-            if (signo > 0 && run_ends_programs(signo))
+        int status;
+        const int signo = take_signal(signals);
+        if (waitpid(supervisor, &status, WNOHANG) == supervisor) {
+            if (run_ends_programs(signo))
                 raise(signo);
             return status;
         }
-        if (signo > 0 && signo != SIGCHLD)
-            kill(supervisor, signo);
-        if (has_changed)
-            kill(getpid(), SIGSTOP);
+        if (signo && signo != SIGCHLD)
+            pass_on(supervisor, signo);
+        if (is_pending(SIGTSTP))
+            stop_with_ranks(supervisor);
     }
 }
 
@@ -176,13 +231,18 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     struct family family;
     int lifeline[2];
     pid_t supervisor;
+    const int signals = signals_open();
+    if (signals < 0)
+        return CLAB_ESYS;
     become_heir(&family); // before there is anything to inherit
     const int err = fork_supervisor(run, lifeline, &supervisor);
     if (err != CLAB_OK) {
         end_inherited(&family, false);
+        close(signals);
         return err;
     }
     if (supervisor == 0) {
+        close(signals);
         free(family.children); // subreapers are not so by inheritance
         nodes_forget_store(&run->nodes);
         *rank_p = supervise(run);
@@ -190,8 +250,9 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
         return CLAB_OK;
     }
     nodes_forget_connection(&run->nodes);
-    const int status = wait_for(supervisor);
+    const int status = wait_for(supervisor, signals);
     end_inherited(&family, WIFSIGNALED(status));
+    close(signals);
     close(lifeline[1]);
     if (WIFSIGNALED(status))
         clab_error("the supervisor of the job (pid %d) was killed by signal %d", (int)supervisor, WTERMSIG(status));
@@ -203,8 +264,7 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
 static void take_signals(struct run *run)
 {
     sigset_t signals;
-    run_signals(&signals);
-    sigaddset(&signals, SIGCHLD);
+    signals_awaited(&signals);
     const struct sigaction usual = {.sa_handler = SIG_DFL}; // an ignored SIGCHLD would hide how children ended
     sigaction(SIGCHLD, &usual, &run->caller_on_child);
     sigprocmask(SIG_BLOCK, &signals, &run->caller_mask);

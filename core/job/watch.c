@@ -265,8 +265,6 @@ static void pass_on(struct watch *watch, int signo)
         watch->status = watch->status ? watch->status : 128 + signo;
         watch->is_over = true;
     }
-    if (signo == SIGTSTP)
-        kill(getpid(), SIGSTOP); // and so will the launcher; SIGCONT reaches ranks as any signal does
 }
 
 // Who has ended gets no signal: one that comes when all have is ours.
@@ -414,6 +412,7 @@ int supervise(struct run *run)
     struct watch watch;
     leave_group();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGCONT); // if somebody has stopped us, the launcher's end wakes us
     if (watch_open(run, &watch) != CLAB_OK)
         _exit(1);
     const int rank = start_all(&watch);
