@@ -218,8 +218,8 @@ static void test_ctrl_z_stops_the_whole_job_and_fg_continues_it(void **state)
 }
 
 #define test(name) cmocka_unit_test_setup(name, forget)
-#define test_of(name, what)                                \
-    {                                                      \
+#define test_of(name, what)                                 \
+    {                                                       \
 #name "/" #what, name, forget, NULL, (void *)(what) \
     }
 

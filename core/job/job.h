@@ -17,6 +17,7 @@
 
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
+#define CLAB_UNREAD_DEFAULT  60.0 // seconds that output waits for a reader when all ranks have ended
 
 struct clab_comm;
 struct clab_flight;
@@ -50,6 +51,7 @@ struct clab_launch {
     bool prefix;         // "[rank] " before each line of output
     bool keep_going;     // who survives a failed rank is left to go on, or to end by itself
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
+    double unread;       // seconds that output may wait for a reader when all ranks have ended; 0: CLAB_UNREAD_DEFAULT
     char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
 };
 
@@ -63,6 +65,8 @@ struct clab_launch {
 //   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
+// - Who reads our output too slowly holds up ranks that write, and nothing else. When all ranks have ended and nobody
+//   reads for `unread` seconds, the rest is lost, which one line on stderr says; for 1 s, if a signal has ended the job.
 // - Whatever ranks have started and left behind is killed when the last rank has ended; if all ended well, it is told
 //   to end first, by SIGTERM, and has a second to do so.
 // - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not

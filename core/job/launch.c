@@ -226,6 +226,12 @@ static int fork_supervisor(struct run *run, int lifeline[2], pid_t *pid_p)
     return CLAB_OK;
 }
 
+// Whether a line can be written there soon. Signals are blocked: we would wait for a reader for ever.
+static bool is_read(int fd)
+{
+    return poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 1000) > 0;
+}
+
 static int run_job(struct run *run, int *rank_p, int *status_p)
 {
     struct family family;
@@ -254,7 +260,7 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     end_inherited(&family, WIFSIGNALED(status));
     close(signals);
     close(lifeline[1]);
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && is_read(STDERR_FILENO))
         clab_error("the supervisor of the job (pid %d) was killed by signal %d", (int)supervisor, WTERMSIG(status));
     *status_p = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     *rank_p = -1;

@@ -9,36 +9,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
+#include "job/outlet.h"
 
-enum { PREFIX_BYTES = 16 };
+enum { PREFIX_BYTES = 16, LINE_ROOM = PREFIX_BYTES + RELAY_LINE_BYTES + 1 };
 
+// To an outlet.
+struct way {
+    struct outlet *outlet;
+    char *rest; // (LINE_ROOM), of a line that the outlet has taken in part
+    size_t begun, end;
+    int entry; // of what relay_fds has asked for; -1: none
+};
+
+// Of a rank. Its whole lines wait here only while its way is blocked.
 struct stream {
-    int from, to; // pipe, and ours; from is -1 when closed
+    int from; // pipe; -1 when closed
+    struct way *way;
     char *memory; // PREFIX_BYTES, RELAY_LINE_BYTES, and 1 for an end of line
-    size_t used;  // bytes of unfinished line, from memory + PREFIX_BYTES on
+    size_t used;  // bytes from memory + PREFIX_BYTES on
+    int entry;
     char prefix[PREFIX_BYTES];
 };
 
+enum { OUT, ERR, WAYS };
+
 struct relay {
-    int first, nstreams;
+    int first, nstreams; // 0 streams: ranks write where we do
+    int turn; // the stream that is next to be served first: none waits for ever behind those that always write
+    struct way ways[WAYS];
     struct stream streams[]; // (2 * nranks): stdout and stderr of the first rank, of the next, ...
 };
-
-struct relay *relay_create(int first, int nranks)
-{
-    struct relay *relay = calloc(1, sizeof *relay + 2 * (size_t)nranks * sizeof *relay->streams);
-    if (!relay)
-        return NULL;
-    relay->first = first;
-    relay->nstreams = 2 * nranks;
-    for (int i = 0; i < relay->nstreams; i++)
-        relay->streams[i].from = -1;
-    return relay;
-}
 
 static void stream_close(struct stream *stream)
 {
@@ -55,21 +60,63 @@ void relay_destroy(struct relay *relay)
         stream_close(&relay->streams[i]);
         free(relay->streams[i].memory);
     }
+    for (int i = 0; i < WAYS; i++) {
+        outlet_close(relay->ways[i].outlet);
+        free(relay->ways[i].rest);
+    }
     free(relay);
 }
 
+static int way_open(struct way *way, int stream)
+{
+    way->rest = malloc(LINE_ROOM);
+    return way->rest ? outlet_open(stream, &way->outlet) : CLAB_ENOMEM;
+}
+
+struct relay *relay_create(int first, int nranks, bool prefixes)
+{
+    const int nstreams = prefixes ? WAYS * nranks : 0;
+    struct relay *relay = calloc(1, sizeof *relay + (size_t)nstreams * sizeof *relay->streams);
+    if (!relay)
+        return NULL;
+    relay->first = first;
+    relay->nstreams = nstreams;
+    for (int i = 0; i < nstreams; i++)
+        relay->streams[i] = (struct stream){.from = -1, .way = &relay->ways[i % WAYS]};
+    if ((!prefixes || way_open(&relay->ways[OUT], STDOUT_FILENO) == CLAB_OK) &&
+        way_open(&relay->ways[ERR], STDERR_FILENO) == CLAB_OK)
+        return relay;
+    relay_destroy(relay);
+    return NULL;
+}
+
+int relay_start(struct relay *relay)
+{
+    int err = CLAB_OK;
+    for (int i = WAYS - 1; i >= 0; i--)
+        if (relay->ways[i].outlet && outlet_start(relay->ways[i].outlet) != CLAB_OK)
+            err = CLAB_ESYS;
+    return err;
+}
+
+bool relay_is_left(const struct relay *relay)
+{
+    const short gone = POLLERR | POLLHUP; // of a pipe, or a socket; poll(2) tells it unasked
+    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {outlet_stream(relay->ways[ERR].outlet), 0, 0}};
+    return poll(ours, 2, 0) > 0 && ((ours[0].revents | ours[1].revents) & gone) != 0;
+}
+
 // Only our end does not block: the rank's is another file description.
-static int stream_open(struct stream *stream, int rank, int to, int *write_end_p)
+static int stream_open(struct stream *stream, int rank, int *write_end_p)
 {
     int ends[2];
-    stream->memory = malloc(PREFIX_BYTES + RELAY_LINE_BYTES + 1);
+    stream->memory = malloc(LINE_ROOM);
     if (!stream->memory || pipe2(ends, O_CLOEXEC) != 0) {
         clab_error("can not make a pipe for the output of rank %d: %m", rank);
         return CLAB_ESYS;
     }
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     stream->from = ends[0];
-    stream->to = to;
     snprintf(stream->prefix, sizeof stream->prefix, "[%d] ", rank);
     *write_end_p = ends[1];
     return CLAB_OK;
@@ -78,9 +125,12 @@ static int stream_open(struct stream *stream, int rank, int to, int *write_end_p
 int relay_add(struct relay *relay, int rank, int *out_p, int *err_p)
 {
     int out, err;
-    struct stream *streams = &relay->streams[2 * (rank - relay->first)];
-    CLAB_TRY(stream_open(&streams[0], rank, STDOUT_FILENO, &out));
-    if (stream_open(&streams[1], rank, STDERR_FILENO, &err) != CLAB_OK) {
+    *out_p = *err_p = -1;
+    if (relay->nstreams == 0)
+        return CLAB_OK;
+    struct stream *streams = &relay->streams[WAYS * (rank - relay->first)];
+    CLAB_TRY(stream_open(&streams[OUT], rank, &out));
+    if (stream_open(&streams[ERR], rank, &err) != CLAB_OK) {
         close(out);
         return CLAB_ESYS;
     }
@@ -89,28 +139,50 @@ int relay_add(struct relay *relay, int rank, int *out_p, int *err_p)
     return CLAB_OK;
 }
 
-static void write_all(struct stream *stream, const char *text, size_t bytes)
+// ---- ways ----------------------------------------------------------------------------------------------------
+
+static bool is_blocked(const struct way *way)
 {
-    while (bytes > 0) {
-        const ssize_t written = write(stream->to, text, bytes);
-        if (written < 0 && errno == EAGAIN) {
-            poll(&(struct pollfd){stream->to, POLLOUT, 0}, 1, -1);
-        } else if (written < 0 && errno != EINTR) {
-            stream_close(stream);
-            return;
-        } else if (written > 0) {
-            text += written;
-            bytes -= (size_t)written;
-        }
-    }
+    return way->begun < way->end;
 }
+
+// How much of it the outlet takes now, or -1: nobody reads any more.
+static ssize_t offer(const struct way *way, const char *text, size_t bytes)
+{
+    ssize_t taken;
+    do
+        taken = write(outlet_fd(way->outlet), text, bytes);
+    while (taken < 0 && errno == EINTR);
+    return taken < 0 && errno == EAGAIN ? 0 : taken;
+}
+
+// A line that the outlet has taken in part blocks the way, so that no other comes into it.
+static int put(struct way *way, const char *text, size_t bytes)
+{
+    const ssize_t taken = offer(way, text, bytes);
+    if (taken < 0)
+        return CLAB_EPEER;
+    way->begun = 0;
+    way->end = bytes - (size_t)taken;
+    memcpy(way->rest, text + taken, way->end);
+    return CLAB_OK;
+}
+
+static void clear(struct way *way)
+{
+    const ssize_t taken = is_blocked(way) ? offer(way, way->rest + way->begun, way->end - way->begun) : 0;
+    way->begun = taken < 0 ? way->end : way->begun + (size_t)taken; // what nobody reads is dropped
+}
+
+// ---- streams -------------------------------------------------------------------------------------------------
 
 // The prefix takes the place of the bytes before the line: they are the reserve, or a line that has been written.
 static void write_line(struct stream *stream, char *line, size_t bytes)
 {
     const size_t prefix = strlen(stream->prefix);
     memcpy(line - prefix, stream->prefix, prefix);
-    write_all(stream, line - prefix, prefix + bytes);
+    if (put(stream->way, line - prefix, prefix + bytes) != CLAB_OK)
+        stream_close(stream);
 }
 
 static void write_unfinished(struct stream *stream)
@@ -123,14 +195,15 @@ static void write_unfinished(struct stream *stream)
     stream->used = 0;
 }
 
+// Those that are whole, as long as the way is free.
 static void write_lines(struct stream *stream)
 {
     char *const first = stream->memory + PREFIX_BYTES, *const end = first + stream->used, *line = first;
-    for (char *last; (last = memchr(line, '\n', (size_t)(end - line))); line = last + 1)
+    for (char *last; !is_blocked(stream->way) && (last = memchr(line, '\n', (size_t)(end - line))); line = last + 1)
         write_line(stream, line, (size_t)(last + 1 - line));
     stream->used = (size_t)(end - line);
     memmove(first, line, stream->used);
-    if (stream->used == RELAY_LINE_BYTES)
+    if (stream->used == RELAY_LINE_BYTES && !is_blocked(stream->way))
         write_unfinished(stream);
 }
 
@@ -149,29 +222,110 @@ static bool stream_pass(struct stream *stream)
     return bytes > 0;
 }
 
-int relay_fds(const struct relay *relay, struct pollfd fds[])
+static struct stream *in_turn(struct relay *relay, int i)
+{
+    return &relay->streams[(relay->turn + i) % relay->nstreams];
+}
+
+// Clear the ways, and pass on what has waited for that.
+static void clear_all(struct relay *relay)
+{
+    for (int i = 0; i < WAYS; i++)
+        clear(&relay->ways[i]);
+    for (int i = 0; i < relay->nstreams; i++)
+        if (in_turn(relay, i)->used > 0 && !is_blocked(in_turn(relay, i)->way))
+            write_lines(in_turn(relay, i));
+}
+
+// ---- the relay -----------------------------------------------------------------------------------------------
+
+static int ask(struct pollfd fds[], int *n, int fd, short events)
+{
+    fds[*n] = (struct pollfd){fd, events, 0};
+    return (*n)++;
+}
+
+int relay_fds(struct relay *relay, struct pollfd fds[])
 {
     int n = 0;
-    for (int i = 0; i < relay->nstreams; i++)
-        if (relay->streams[i].from >= 0)
-            fds[n++] = (struct pollfd){relay->streams[i].from, POLLIN, 0};
+    for (int i = 0; i < WAYS; i++) {
+        struct way *way = &relay->ways[i];
+        way->entry = is_blocked(way) ? ask(fds, &n, outlet_fd(way->outlet), POLLOUT) : -1;
+    }
+    for (int i = 0; i < relay->nstreams; i++) {
+        struct stream *stream = &relay->streams[i];
+        const bool reads = stream->from >= 0 && !is_blocked(stream->way);
+        stream->entry = reads ? ask(fds, &n, stream->from, POLLIN) : -1;
+    }
     return n;
 }
 
 void relay_pass(struct relay *relay, const struct pollfd fds[])
 {
-    for (int i = 0, n = 0; i < relay->nstreams; i++)
-        if (relay->streams[i].from >= 0 && fds[n++].revents)
-            stream_pass(&relay->streams[i]);
+    clear_all(relay);
+    for (int i = 0; i < relay->nstreams; i++) {
+        struct stream *stream = in_turn(relay, i);
+        if (stream->entry >= 0 && stream->from >= 0 && fds[stream->entry].revents && !is_blocked(stream->way))
+            stream_pass(stream);
+    }
+    relay->turn = relay->nstreams ? (relay->turn + 1) % relay->nstreams : 0;
 }
 
-void relay_finish(struct relay *relay)
+// Whether all that ranks have written is in the outlets.
+static bool finish_streams(struct relay *relay)
 {
+    bool is_all = true;
+    clear_all(relay);
     for (int i = 0; i < relay->nstreams; i++) {
         struct stream *stream = &relay->streams[i];
-        while (stream->from >= 0 && stream_pass(stream))
-            ;
-        if (stream->from >= 0)
-            write_unfinished(stream);
+        while (stream->from >= 0 && !is_blocked(stream->way))
+            if (!stream_pass(stream) && stream->from >= 0) { // a process that is not ours still has it
+                write_unfinished(stream);
+                stream_close(stream);
+            }
+        is_all &= stream->from < 0 && !is_blocked(stream->way);
     }
+    return is_all;
+}
+
+// Ends the outlet; 0: its thread has.
+static int finish_outlet(struct outlet *outlet, struct pollfd fds[])
+{
+    int n = 0;
+    outlet_end(outlet);
+    ask(fds, &n, outlet_done_fd(outlet), POLLIN);
+    return poll(fds, 1, 0) > 0 ? 0 : n;
+}
+
+int relay_finish(struct relay *relay, struct pollfd fds[])
+{
+    if (relay->nstreams == 0)
+        return 0;
+    return finish_streams(relay) ? finish_outlet(relay->ways[OUT].outlet, fds) : relay_fds(relay, fds);
+}
+
+int relay_finish_log(struct relay *relay, struct pollfd fds[])
+{
+    return finish_outlet(relay->ways[ERR].outlet, fds);
+}
+
+size_t relay_waiting(const struct relay *relay)
+{
+    size_t bytes = relay->nstreams ? outlet_waiting(relay->ways[OUT].outlet) : 0;
+    for (int i = 0; i < WAYS; i++)
+        bytes += relay->ways[i].end - relay->ways[i].begun;
+    for (int i = 0; i < relay->nstreams; i++) {
+        int unread = 0;
+        if (relay->streams[i].from >= 0 && ioctl(relay->streams[i].from, FIONREAD, &unread) == 0)
+            bytes += relay->streams[i].used + (size_t)unread;
+    }
+    return bytes;
+}
+
+size_t relay_written(const struct relay *relay)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < WAYS; i++)
+        bytes += relay->ways[i].outlet ? outlet_written(relay->ways[i].outlet) : 0;
+    return bytes;
 }

@@ -1,30 +1,48 @@
 // SPDX-License-Identifier: MIT
-// Ranks' output on its way through the supervisor, with "[rank] " before each line.
+// What the supervisor writes: its own lines on stderr, and ranks' output with "[rank] " before each line, if wanted.
 //
 // - Lines of different ranks never mix: each is written whole, by one write(2).
 // - A line longer than RELAY_LINE_BYTES is cut into lines; a last line that does not end gets its end.
 // - When nobody reads our output any more, the rank's pipe is closed, so that it learns as it would have without us.
+// - When our reader does not read, the ranks' pipes are not read either, so that ranks that write wait. We do not.
 #pragma once
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { RELAY_LINE_BYTES = 64 << 10 };
 
 struct relay;
 
-// A relay for (nranks) ranks from `first` on, or NULL: out of memory.
-struct relay *relay_create(int first, int nranks);
-// Closes all; NULL is fine.
+// A relay for (nranks) ranks from `first` on, whose output passes through it if `prefixes`. NULL: out of memory, or what
+// was logged.
+struct relay *relay_create(int first, int nranks, bool prefixes);
+// In a copy of this process that has not started it; NULL is fine.
 void relay_destroy(struct relay *relay);
 
-// Pipes for stdout and stderr of `rank`: their write ends, for the rank, and for the caller to close behind it.
+// Pipes for stdout and stderr of `rank`: their write ends, for the rank, and for the caller to close behind it; both -1
+// without prefixes.
 //   errors: CLAB_ESYS
 int relay_add(struct relay *relay, int rank, int *out_p, int *err_p);
+// All ranks are there. From now on this process does not fork.
+//   errors: CLAB_ESYS
+int relay_start(struct relay *relay);
+// Whether nobody reads our stdout or stderr any more.
+bool relay_is_left(const struct relay *relay);
 
-// What to wait for: at most 2 * nranks entries; how many.
-int relay_fds(const struct relay *relay, struct pollfd fds[]);
-// Pass on what poll(2) has found in them; never waits for more.
+// What to wait for: at most RELAY_FDS(nranks) entries; how many.
+#define RELAY_FDS(nranks) (2 + 2 * (size_t)(nranks))
+int relay_fds(struct relay *relay, struct pollfd fds[]);
+// Pass on what poll(2) has found in them; never waits.
 void relay_pass(struct relay *relay, const struct pollfd fds[]);
-// Pass on what there is, and what has no end of line: nobody writes any more.
-void relay_finish(struct relay *relay);
+
+// When nobody writes any more: pass on what there is, as far as that needs no waiting. How many `fds` to wait for before
+// the next call; 0: all has been written, or nobody reads.
+int relay_finish(struct relay *relay, struct pollfd fds[]);
+// Then the same for what has been logged. Later lines wait for their reader.
+int relay_finish_log(struct relay *relay, struct pollfd fds[]);
+// Bytes of ranks' output that have not been written yet, at most: of what is being written, a part may be out. And those
+// that have, and log lines.
+size_t relay_waiting(const struct relay *relay);
+size_t relay_written(const struct relay *relay);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The supervisor: starts the ranks, and sees them end.
 //
-// - It sleeps in poll(2) until a signal, an end of the launcher, output, or the next step of an ending.
+// - It sleeps in poll(2) until a signal, an end of the launcher, output, or the next step of an ending. It never waits
+//   for who reads our output: a thread does (outlet.h). When all ranks have ended, it waits for that thread so long.
 // - The first failure decides the job's status, is named once, and ends the job in steps: survivors that have joined
 //   learn of the death and get a moment to report it, then SIGTERM, then after the grace SIGKILL.
 // - A rank whose operation has failed may have ended of a peer whose end is seen after its own: a library hears of a
@@ -27,12 +28,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/units.h"
 #include "comm/flight_dump.h"
 #include "job/relay.h"
 
 #define TIDYING   1.0 // seconds for what ranks that ended well have left running
 #define NOTICE    1.0 // seconds for survivors to report CLAB_EPEER by themselves, where cores are busy, too
 #define LONG_WAIT 1.0 // after which who interrupts a job may want to know for what it waits
+#define HURRY     1.0 // seconds that a reader of output is waited for when somebody wants the job to end
 
 enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_RELAY }; // entries of watch.fds
 
@@ -56,12 +59,13 @@ struct watch {
     int told;                // the signal by which the launcher was told to end, or 0
     bool cut_short;          // a rank was killed in the midst of an operation
     bool unread;             // the job ends since nobody reads its output any more
+    bool is_alone;           // the launcher has ended
     unsigned long oom_kills; // at the start
     enum phase phase;
-    double next;         // clab_now() of the next phase
-    int signals;         // signalfd
-    struct relay *relay; // NULL: ranks write where we do
-    struct pollfd *fds;  // (OF_RELAY + 2 * nlocal)
+    double next; // clab_now() of the next phase
+    int signals; // signalfd
+    struct relay *relay;
+    struct pollfd *fds; // (OF_RELAY + RELAY_FDS(nlocal))
 };
 
 static void signal_ranks(const struct watch *watch, int signo)
@@ -150,6 +154,7 @@ static void end_job(struct watch *watch)
 // Nobody is left to hear of a status. The other nodes hear of a lost node, not of ranks that were killed for it.
 static void follow_launcher(struct watch *watch)
 {
+    watch->is_alone = true;
     watch->status = 1;
     watch->is_over = true;
     enter(watch, PHASE_KILL);
@@ -166,12 +171,9 @@ static bool was_in_an_operation(const struct watch *watch, int i)
 }
 
 // Whether who ended so has written what nobody reads any more. A SIGPIPE of a socket of its own is not that.
-static bool is_left_unread(int status)
+static bool is_left_unread(const struct watch *watch, int status)
 {
-    const short gone = POLLERR | POLLHUP; // of a pipe, or a socket; poll(2) tells it unasked
-    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && poll(ours, 2, 0) > 0 &&
-           ((ours[0].revents | ours[1].revents) & gone) != 0;
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && relay_is_left(watch->relay);
 }
 
 // The local rank `i` has ended so: all do, before they hear of it and blame it.
@@ -190,7 +192,7 @@ static void note_end(struct watch *watch, int i, int status)
     const int rank = watch->run->first + i;
     const pid_t pid = watch->pids[i];
     const bool is_first = watch->status == 0, may_blame = is_first || watch->blame.is_open;
-    const bool unread = may_blame && !watch->run->launch->keep_going && is_left_unread(status);
+    const bool unread = may_blame && !watch->run->launch->keep_going && is_left_unread(watch, status);
     watch->cut_short |= WIFSIGNALED(status) && was_in_an_operation(watch, i);
     watch->pids[i] = 0;
     watch->running--;
@@ -294,16 +296,20 @@ static int store_fd(const struct watch *watch)
     return watch->run->nodes.client ? store_client_fd(watch->run->nodes.client) : -1;
 }
 
+// Until a signal, the launcher's end, a message of the store, one of the relay's (n) entries, or the next phase.
+static int await(struct watch *watch, int n)
+{
+    watch->fds[OF_SIGNALS] = (struct pollfd){watch->signals, POLLIN, 0};
+    watch->fds[OF_LIFELINE] = (struct pollfd){watch->is_alone ? -1 : watch->run->lifeline, POLLIN, 0};
+    watch->fds[OF_STORE] = (struct pollfd){watch->is_over ? -1 : store_fd(watch), POLLIN, 0};
+    return poll(watch->fds, OF_RELAY + (nfds_t)n, wait_ms(watch));
+}
+
 static void step(struct watch *watch)
 {
-    const int streams = watch->relay ? relay_fds(watch->relay, watch->fds + OF_RELAY) : 0;
-    watch->fds[OF_SIGNALS] = (struct pollfd){watch->signals, POLLIN, 0};
-    watch->fds[OF_LIFELINE] = (struct pollfd){watch->run->lifeline, POLLIN, 0};
-    watch->fds[OF_STORE] = (struct pollfd){watch->is_over ? -1 : store_fd(watch), POLLIN, 0};
-    if (poll(watch->fds, OF_RELAY + (nfds_t)streams, wait_ms(watch)) < 0)
+    if (await(watch, relay_fds(watch->relay, watch->fds + OF_RELAY)) < 0)
         return;
-    if (watch->relay)
-        relay_pass(watch->relay, watch->fds + OF_RELAY);
+    relay_pass(watch->relay, watch->fds + OF_RELAY);
     take_signals(watch);
     hear_end(watch);
     if (watch->fds[OF_LIFELINE].revents)
@@ -312,18 +318,73 @@ static void step(struct watch *watch)
         enter(watch, watch->phase + 1);
 }
 
+// ---- output that is left -------------------------------------------------------------------------------------
+
+// How far the reader is.
+struct reading {
+    size_t bytes;
+    double since; // when it was seen to read last
+};
+
+static double patience(const struct watch *watch)
+{
+    const double asked = watch->run->launch->unread;
+    return watch->told || watch->is_alone ? HURRY : asked > 0 ? asked : CLAB_UNREAD_DEFAULT;
+}
+
+// Wait for one of the relay's (n) entries. False: nobody has read for too long.
+static bool await_reader(struct watch *watch, int n, struct reading *reading)
+{
+    const size_t bytes = relay_written(watch->relay);
+    if (reading->since == 0 || bytes != reading->bytes)
+        *reading = (struct reading){bytes, clab_now()};
+    watch->next = reading->since + patience(watch);
+    if (clab_now() >= watch->next)
+        return false;
+    if (await(watch, n) < 0)
+        return true;
+    take_signals(watch);
+    watch->is_alone |= watch->fds[OF_LIFELINE].revents != 0;
+    return true;
+}
+
+// All ranks have ended: write what they have left, while signals are still heard.
+static void write_what_is_left(struct watch *watch)
+{
+    struct pollfd *fds = watch->fds + OF_RELAY;
+    struct reading reading = {0};
+    char seconds[CLAB_TEXT];
+    int n;
+    while ((n = relay_finish(watch->relay, fds)) > 0 && await_reader(watch, n, &reading))
+        ;
+    if (n > 0)
+        clab_warn("nobody has read the output of ranks for %s: up to %zu bytes of it are lost",
+                  clab_seconds_text(patience(watch), seconds), relay_waiting(watch->relay));
+    reading = (struct reading){0};
+    while ((n = relay_finish_log(watch->relay, fds)) > 0 && await_reader(watch, n, &reading))
+        ;
+}
+
+// ---- start and end -------------------------------------------------------------------------------------------
+
 // One rank.  *pid_p as in rank_start
 static int start(struct watch *watch, int rank, pid_t *pid_p)
 {
-    int out = -1, err = -1;
-    if (watch->relay)
-        CLAB_TRY(relay_add(watch->relay, rank, &out, &err));
+    int out, err;
+    CLAB_TRY(relay_add(watch->relay, rank, &out, &err));
     const int result = rank_start(watch->run, rank, out, err, pid_p);
-    if (watch->relay) {
+    if (out >= 0) {
         close(out);
         close(err);
     }
     return result;
+}
+
+static void give_up_start(struct watch *watch)
+{
+    watch->status = 1;
+    watch->is_over = true;
+    enter(watch, PHASE_KILL);
 }
 
 // In a copy of the caller: its rank. In the supervisor: -1.
@@ -332,9 +393,7 @@ static int start_all(struct watch *watch)
     for (int i = 0; i < watch->run->nlocal; i++) {
         pid_t pid;
         if (start(watch, watch->run->first + i, &pid) != CLAB_OK) {
-            watch->status = 1;
-            watch->is_over = true;
-            enter(watch, PHASE_KILL);
+            give_up_start(watch);
             break;
         }
         if (pid == 0)
@@ -342,6 +401,8 @@ static int start_all(struct watch *watch)
         watch->pids[i] = pid;
         watch->running++;
     }
+    if (relay_start(watch->relay) != CLAB_OK)
+        give_up_start(watch);
     return -1;
 }
 
@@ -367,11 +428,11 @@ static int watch_open(const struct run *run, struct watch *watch_p)
         .oom_kills = clab_machine_oom_kills(),
         .is_over = !run->nodes.client,
         .pids = calloc(nlocal, sizeof *watch_p->pids),
-        .fds = calloc(OF_RELAY + 2 * nlocal, sizeof *watch_p->fds),
-        .relay = run->launch->prefix ? relay_create(run->first, run->nlocal) : NULL,
+        .fds = calloc(OF_RELAY + RELAY_FDS(nlocal), sizeof *watch_p->fds),
+        .relay = relay_create(run->first, run->nlocal, run->launch->prefix),
         .signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC),
     };
-    if (watch_p->pids && watch_p->fds && (watch_p->relay || !run->launch->prefix) && watch_p->signals >= 0)
+    if (watch_p->pids && watch_p->fds && watch_p->relay && watch_p->signals >= 0)
         return CLAB_OK;
     clab_error("can not watch over %zu ranks: %m", nlocal);
     watch_close(watch_p);
@@ -429,8 +490,7 @@ int supervise(struct run *run)
     children_end(NULL, 0);
     if (watch.cut_short)
         report_flight(run);
-    if (watch.relay)
-        relay_finish(watch.relay);
+    write_what_is_left(&watch);
     take_signals(&watch); // those that have come meanwhile
     _exit(watch.status);
 }
