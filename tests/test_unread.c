@@ -73,18 +73,30 @@ static void tell_processes(int rank)
     tell_pid(getpid());
 }
 
+enum { LINE_BYTES = 10000 }; // more than a pipe takes whole
+
 // Until nobody takes any more.
-static int write_for_ever(int rank)
+static int write_to(int stream, int rank)
 {
-    char line[256];
+    char line[LINE_BYTES];
     memset(line, 'a' + rank, sizeof line);
     line[sizeof line - 1] = '\n';
     signal(SIGPIPE, SIG_DFL);
     tell_processes(rank);
     told->ready++;
-    while (write(STDOUT_FILENO, line, sizeof line) > 0)
+    while (write(stream, line, sizeof line) > 0)
         told->signals[rank]++;
     return 1;
+}
+
+static int write_for_ever(int rank)
+{
+    return write_to(STDOUT_FILENO, rank);
+}
+
+static int complain_for_ever(int rank)
+{
+    return write_to(STDERR_FILENO, rank);
 }
 
 // Whether the ranks write no more, since all pipes on the way are full.
@@ -206,6 +218,36 @@ static void test_a_late_reader_gets_all_in_order(void **state)
     open_pipe(); // to be closed
 }
 
+// Lines of a rank are of its letter; the last that a killed rank has written may be cut.
+static void check_line(const char *line, int *logged)
+{
+    const size_t length = strlen(line);
+    const char letter[] = {line[0] == '[' ? (char)('a' + line[1] - '0') : '\0', '\0'};
+    if (line[0] != '[')
+        *logged += strstr(line, "commlab: error: rank 1 (pid ") == line;
+    else if (strspn(line + 4, letter) != length - 5 || length > LINE_BYTES + 4 || line[length - 1] != '\n')
+        fail_msg("a line begins with '%.20s' and ends with '%s'", line, line + (length > 100 ? length - 100 : 0));
+}
+
+static void test_what_we_log_is_not_mixed_into_lines(void **state)
+{
+    (void)state;
+    char line[2 * LINE_BYTES];
+    int logged = 0;
+    const pid_t job = start_unread(prefixed(2), complain_for_ever, OUT | ERR);
+    await_full(2);
+    kill(told->values[1], SIGKILL);
+    close(reader.to);
+    usleep(100 * 1000);
+    FILE *file = fdopen(reader.from, "r");
+    while (fgets(line, sizeof line, file))
+        check_line(line, &logged);
+    fclose(file);
+    assert_int_equal(logged, 1);
+    assert_ends_within(job, 10, 128 + SIGKILL);
+    open_pipe(); // to be closed
+}
+
 enum { MUCH = 150000 }; // more than the reader's pipe holds, less than all pipes on the way
 
 static int write_much_and_end(int rank)
@@ -282,6 +324,7 @@ int main(void)
         test_at(test_the_launchers_death_counts, of_a_pipe),
         test_at(test_the_supervisors_death_counts, of_a_pipe),
         test_at(test_a_late_reader_gets_all_in_order, of_a_pipe),
+        test_at(test_what_we_log_is_not_mixed_into_lines, of_a_pipe),
         test_at(test_what_is_lost_is_said, of_a_pipe),
         test_at(test_the_reader_s_file_is_left_as_it_is, of_a_pipe),
         test_at(test_the_reader_s_file_is_left_as_it_is, of_a_terminal),

@@ -20,14 +20,11 @@
 #include "base/log.h"
 #include "job/relay.h"
 
-enum {
-    LOG_BYTES = 1 << 20,               // of the pipe for stderr: a report on 1024 ranks has some 200 KiB
-    ROOM = RELAY_LINE_BYTES + PIPE_BUF // of a line with its prefix, and of what is written with others
-};
+enum { ROOM = RELAY_LINE_BYTES + PIPE_BUF }; // a line with its prefix, and what is written with others
 
 struct outlet {
-    int number, stream; // STDOUT_FILENO or STDERR_FILENO, and the file that this was
-    _Atomic int from;   // the pipe; -1 when closed
+    int stream;
+    _Atomic int from; // the pipe; -1 when closed
     int to;
     int done; // eventfd
     _Atomic size_t written, held;
@@ -139,7 +136,6 @@ int outlet_open(int stream, struct outlet **outlet_p)
     struct outlet *outlet = calloc(1, sizeof *outlet);
     if (!outlet)
         return CLAB_ENOMEM;
-    outlet->number = stream;
     outlet->from = outlet->to = -1;
     outlet->stream = fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     outlet->done = eventfd(0, EFD_CLOEXEC);
@@ -147,8 +143,6 @@ int outlet_open(int stream, struct outlet **outlet_p)
         outlet->from = ends[0];
         outlet->to = ends[1];
         fcntl(outlet->to, F_SETFL, O_NONBLOCK); // our end of our pipe only
-        if (stream == STDERR_FILENO)
-            fcntl(outlet->to, F_SETPIPE_SZ, LOG_BYTES);
         *outlet_p = outlet;
         return CLAB_OK;
     }
@@ -182,17 +176,12 @@ int outlet_start(struct outlet *outlet)
         return CLAB_ESYS;
     }
     pthread_detach(thread); // it may wait for a reader until this process ends
-    if (outlet->number == STDERR_FILENO)
-        dup3(outlet->to, STDERR_FILENO, O_CLOEXEC);
     return CLAB_OK;
 }
 
 void outlet_end(struct outlet *outlet)
 {
-    if (outlet->to < 0)
-        return;
-    if (outlet->number == STDERR_FILENO)
-        dup2(outlet->stream, STDERR_FILENO);
-    close(outlet->to);
+    if (outlet->to >= 0)
+        close(outlet->to);
     outlet->to = -1;
 }

@@ -5,7 +5,6 @@
 //   reads the stream any more. The stream itself is left as it is: O_NONBLOCK would be set for all processes that
 //   share it, as a shell and its terminal, and a write of a few bytes to a terminal may block although poll(2) says no.
 // - Whole lines are written by one write(2), several together if they are no longer than PIPE_BUF.
-// - The outlet of stderr takes its place: what this process logs goes there, too. If it is full, log lines are lost.
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +22,7 @@ void outlet_close(struct outlet *outlet);
 int outlet_start(struct outlet *outlet);
 
 int outlet_fd(const struct outlet *outlet);     // to write to
-int outlet_stream(const struct outlet *outlet); // the stream itself
+int outlet_stream(const struct outlet *outlet); // another descriptor of the stream
 
 // No more is to be written. A second call does nothing.
 void outlet_end(struct outlet *outlet);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -37,13 +38,20 @@ struct stream {
 };
 
 enum { OUT, ERR, WAYS };
+enum { LOG_BYTES = 1 << 20 }; // of the pipe for what we log
 
 struct relay {
-    int first, nstreams; // 0 streams: ranks write where we do
-    int turn; // the stream that is next to be served first: none waits for ever behind those that always write
+    int first, nstreams; // of ranks; 0: they write where we do
+    int turn;            // the stream that is served first: none waits for ever behind those that always write
+    int log_to;          // write end of the log's pipe, until that is our stderr
     struct way ways[WAYS];
-    struct stream streams[]; // (2 * nranks): stdout and stderr of the first rank, of the next, ...
+    struct stream streams[]; // (nstreams + 1): stdout and stderr of the first rank, of the next, ...; our log's
 };
+
+static struct stream *log_of(struct relay *relay)
+{
+    return &relay->streams[relay->nstreams];
+}
 
 static void stream_close(struct stream *stream)
 {
@@ -56,15 +64,33 @@ void relay_destroy(struct relay *relay)
 {
     if (!relay)
         return;
-    for (int i = 0; i < relay->nstreams; i++) {
+    for (int i = 0; i <= relay->nstreams; i++) {
         stream_close(&relay->streams[i]);
         free(relay->streams[i].memory);
     }
+    if (relay->log_to >= 0)
+        close(relay->log_to);
     for (int i = 0; i < WAYS; i++) {
         outlet_close(relay->ways[i].outlet);
         free(relay->ways[i].rest);
     }
     free(relay);
+}
+
+// A pipe for lines with that prefix.  Only our end does not block: the rank's is another file description.
+static int stream_open(struct stream *stream, const char *prefix, int *write_end_p)
+{
+    int ends[2];
+    stream->memory = malloc(LINE_ROOM);
+    if (!stream->memory || pipe2(ends, O_CLOEXEC) != 0) {
+        clab_error("can not make a pipe for the output of ranks: %m");
+        return CLAB_ESYS;
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    stream->from = ends[0];
+    snprintf(stream->prefix, sizeof stream->prefix, "%s", prefix);
+    *write_end_p = ends[1];
+    return CLAB_OK;
 }
 
 static int way_open(struct way *way, int stream)
@@ -73,18 +99,35 @@ static int way_open(struct way *way, int stream)
     return way->rest ? outlet_open(stream, &way->outlet) : CLAB_ENOMEM;
 }
 
+static int log_open(struct relay *relay)
+{
+    CLAB_TRY(stream_open(log_of(relay), "", &relay->log_to));
+    fcntl(relay->log_to, F_SETFL, O_NONBLOCK);
+    fcntl(relay->log_to, F_SETPIPE_SZ, LOG_BYTES);
+    return CLAB_OK;
+}
+
+static bool are_one_file(int a, int b)
+{
+    struct stat x, y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 struct relay *relay_create(int first, int nranks, bool prefixes)
 {
     const int nstreams = prefixes ? WAYS * nranks : 0;
-    struct relay *relay = calloc(1, sizeof *relay + (size_t)nstreams * sizeof *relay->streams);
+    struct relay *relay = calloc(1, sizeof *relay + ((size_t)nstreams + 1) * sizeof *relay->streams);
     if (!relay)
         return NULL;
+    const bool shares = are_one_file(STDOUT_FILENO, STDERR_FILENO);
     relay->first = first;
     relay->nstreams = nstreams;
-    for (int i = 0; i < nstreams; i++)
-        relay->streams[i] = (struct stream){.from = -1, .way = &relay->ways[i % WAYS]};
-    if ((!prefixes || way_open(&relay->ways[OUT], STDOUT_FILENO) == CLAB_OK) &&
-        way_open(&relay->ways[ERR], STDERR_FILENO) == CLAB_OK)
+    relay->log_to = -1;
+    for (int i = 0; i <= nstreams; i++)
+        relay->streams[i] = (struct stream){.from = -1, .way = &relay->ways[shares ? ERR : i % WAYS]};
+    log_of(relay)->way = &relay->ways[ERR];
+    if ((!prefixes || shares || way_open(&relay->ways[OUT], STDOUT_FILENO) == CLAB_OK) &&
+        way_open(&relay->ways[ERR], STDERR_FILENO) == CLAB_OK && log_open(relay) == CLAB_OK)
         return relay;
     relay_destroy(relay);
     return NULL;
@@ -96,6 +139,9 @@ int relay_start(struct relay *relay)
     for (int i = WAYS - 1; i >= 0; i--)
         if (relay->ways[i].outlet && outlet_start(relay->ways[i].outlet) != CLAB_OK)
             err = CLAB_ESYS;
+    dup3(relay->log_to, STDERR_FILENO, O_CLOEXEC);
+    close(relay->log_to);
+    relay->log_to = -1;
     return err;
 }
 
@@ -106,31 +152,17 @@ bool relay_is_left(const struct relay *relay)
     return poll(ours, 2, 0) > 0 && ((ours[0].revents | ours[1].revents) & gone) != 0;
 }
 
-// Only our end does not block: the rank's is another file description.
-static int stream_open(struct stream *stream, int rank, int *write_end_p)
-{
-    int ends[2];
-    stream->memory = malloc(LINE_ROOM);
-    if (!stream->memory || pipe2(ends, O_CLOEXEC) != 0) {
-        clab_error("can not make a pipe for the output of rank %d: %m", rank);
-        return CLAB_ESYS;
-    }
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    stream->from = ends[0];
-    snprintf(stream->prefix, sizeof stream->prefix, "[%d] ", rank);
-    *write_end_p = ends[1];
-    return CLAB_OK;
-}
-
 int relay_add(struct relay *relay, int rank, int *out_p, int *err_p)
 {
     int out, err;
+    char prefix[PREFIX_BYTES];
     *out_p = *err_p = -1;
     if (relay->nstreams == 0)
         return CLAB_OK;
     struct stream *streams = &relay->streams[WAYS * (rank - relay->first)];
-    CLAB_TRY(stream_open(&streams[OUT], rank, &out));
-    if (stream_open(&streams[ERR], rank, &err) != CLAB_OK) {
+    snprintf(prefix, sizeof prefix, "[%d] ", rank);
+    CLAB_TRY(stream_open(&streams[OUT], prefix, &out));
+    if (stream_open(&streams[ERR], prefix, &err) != CLAB_OK) {
         close(out);
         return CLAB_ESYS;
     }
@@ -224,7 +256,7 @@ static bool stream_pass(struct stream *stream)
 
 static struct stream *in_turn(struct relay *relay, int i)
 {
-    return &relay->streams[(relay->turn + i) % relay->nstreams];
+    return &relay->streams[(relay->turn + i) % (relay->nstreams + 1)];
 }
 
 // Clear the ways, and pass on what has waited for that.
@@ -232,7 +264,7 @@ static void clear_all(struct relay *relay)
 {
     for (int i = 0; i < WAYS; i++)
         clear(&relay->ways[i]);
-    for (int i = 0; i < relay->nstreams; i++)
+    for (int i = 0; i <= relay->nstreams; i++)
         if (in_turn(relay, i)->used > 0 && !is_blocked(in_turn(relay, i)->way))
             write_lines(in_turn(relay, i));
 }
@@ -252,7 +284,7 @@ int relay_fds(struct relay *relay, struct pollfd fds[])
         struct way *way = &relay->ways[i];
         way->entry = is_blocked(way) ? ask(fds, &n, outlet_fd(way->outlet), POLLOUT) : -1;
     }
-    for (int i = 0; i < relay->nstreams; i++) {
+    for (int i = 0; i <= relay->nstreams; i++) {
         struct stream *stream = &relay->streams[i];
         const bool reads = stream->from >= 0 && !is_blocked(stream->way);
         stream->entry = reads ? ask(fds, &n, stream->from, POLLIN) : -1;
@@ -263,29 +295,23 @@ int relay_fds(struct relay *relay, struct pollfd fds[])
 void relay_pass(struct relay *relay, const struct pollfd fds[])
 {
     clear_all(relay);
-    for (int i = 0; i < relay->nstreams; i++) {
+    for (int i = 0; i <= relay->nstreams; i++) {
         struct stream *stream = in_turn(relay, i);
         if (stream->entry >= 0 && stream->from >= 0 && fds[stream->entry].revents && !is_blocked(stream->way))
             stream_pass(stream);
     }
-    relay->turn = relay->nstreams ? (relay->turn + 1) % relay->nstreams : 0;
+    relay->turn = (relay->turn + 1) % (relay->nstreams + 1);
 }
 
-// Whether all that ranks have written is in the outlets.
-static bool finish_streams(struct relay *relay)
+// Whether all that was written to it is in its outlet.
+static bool finish_stream(struct stream *stream)
 {
-    bool is_all = true;
-    clear_all(relay);
-    for (int i = 0; i < relay->nstreams; i++) {
-        struct stream *stream = &relay->streams[i];
-        while (stream->from >= 0 && !is_blocked(stream->way))
-            if (!stream_pass(stream) && stream->from >= 0) { // a process that is not ours still has it
-                write_unfinished(stream);
-                stream_close(stream);
-            }
-        is_all &= stream->from < 0 && !is_blocked(stream->way);
-    }
-    return is_all;
+    while (stream->from >= 0 && !is_blocked(stream->way))
+        if (!stream_pass(stream) && stream->from >= 0) { // a process that is not ours still has it
+            write_unfinished(stream);
+            stream_close(stream);
+        }
+    return stream->from < 0 && !is_blocked(stream->way);
 }
 
 // Ends the outlet; 0: its thread has.
@@ -299,19 +325,26 @@ static int finish_outlet(struct outlet *outlet, struct pollfd fds[])
 
 int relay_finish(struct relay *relay, struct pollfd fds[])
 {
-    if (relay->nstreams == 0)
-        return 0;
-    return finish_streams(relay) ? finish_outlet(relay->ways[OUT].outlet, fds) : relay_fds(relay, fds);
+    bool is_all = true;
+    clear_all(relay);
+    for (int i = 0; i < relay->nstreams; i++)
+        is_all &= finish_stream(&relay->streams[i]);
+    if (!is_all)
+        return relay_fds(relay, fds);
+    return relay->ways[OUT].outlet ? finish_outlet(relay->ways[OUT].outlet, fds) : 0;
 }
 
 int relay_finish_log(struct relay *relay, struct pollfd fds[])
 {
-    return finish_outlet(relay->ways[ERR].outlet, fds);
+    struct outlet *err = relay->ways[ERR].outlet;
+    dup2(outlet_stream(err), STDERR_FILENO);
+    clear_all(relay);
+    return finish_stream(log_of(relay)) ? finish_outlet(err, fds) : relay_fds(relay, fds);
 }
 
 size_t relay_waiting(const struct relay *relay)
 {
-    size_t bytes = relay->nstreams ? outlet_waiting(relay->ways[OUT].outlet) : 0;
+    size_t bytes = relay->ways[OUT].outlet ? outlet_waiting(relay->ways[OUT].outlet) : 0;
     for (int i = 0; i < WAYS; i++)
         bytes += relay->ways[i].end - relay->ways[i].begun;
     for (int i = 0; i < relay->nstreams; i++) {
