@@ -171,8 +171,8 @@ static void test_who_is_silent_does_not_block_those_who_go_on_without_it(void **
 
 // ---- a box that is written while another reads it ------------------------------------------------------------
 //
-// Rank 1 reads into memory whose second half is not there yet. The fault in the midst of the copy waits until rank 0 has
-// failed and has written the same box again.
+// Rank 1 reads into memory whose second half is not there yet. The fault in the midst of the copy waits until rank 0
+// has failed and has written the same box again.
 
 enum { OLD = 1, BETWEEN, NEW }; // meetings; the box of the first is that of the last
 enum { READING = 1, WRITTEN, READ };

@@ -2,11 +2,10 @@
 // Random signals to the launcher, the supervisor and the ranks of jobs whose output nobody reads: each job ends when it
 // is told to, and leaves no process, no file in /dev/shm, no socket and no temporary folder. Runs alone.
 //
-// - CLAB_TEST_TRIALS jobs (5 unless told), one after the other. The first is drawn from CLAB_TEST_SEED, the next from the
-//   number after it, so that any of them can be repeated alone. A job that fails is described with its number.
-// - A job has 1 to 4 ranks, which sum and write; on its pages or on a store; with prefixes or without. It gets 1 to 6 of
-//   STOP, CONT, KILL, TERM, INT and HUP, within 180 ms: some
-//   before the pipe is full, some after that.
+// - CLAB_TEST_TRIALS jobs (5 unless told), one after the other. The first is drawn from CLAB_TEST_SEED, the next from
+//   the number after it, so that any of them can be repeated alone. A job that fails is described with its number.
+// - A job has 1 to 4 ranks, which sum and write; on its pages or on a store; with prefixes or without. It gets 1 to 6
+//   of STOP, CONT, KILL, TERM, INT and HUP, within 180 ms: some before the pipe is full, some after.
 // - Then whoever was stopped is woken, and the launcher gets SIGTERM once a second until it ends, as from a person.
 
 #include "job_fixture.h"

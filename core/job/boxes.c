@@ -9,9 +9,9 @@
 //   free then. It also marks the others' boxes as taken: a rank that has completed the round needs no reader more.
 //   It writes `err` first and looks for boxes second; a rank that posts later writes its key first and reads `err`
 //   second. All four are sequentially consistent, so that one of the two sees the other.
-// - A box can therefore be written again while a slow reader copies it. Invariant: `key` is 0 while the box changes, and
-//   `post` differs each time. What a reader copies counts only if both are unchanged after the copy (a sequence lock,
-//   as in board.c), and a reader marks a numbered post as taken, so that a late mark does not free a newer one.
+// - A box can therefore be written again while a slow reader copies it. Invariant: `key` is 0 while the box changes,
+//   and `post` differs each time. What a reader copies counts only if both are unchanged after the copy (a sequence
+//   lock, as in board.c). It marks a numbered post as taken, so that a late mark does not free a newer one.
 // - Waiting: spin while there are cores for all, lend the core out, then sleep on the bell.
 
 #include "job/control.h"

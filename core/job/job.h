@@ -65,8 +65,8 @@ struct clab_launch {
 //   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
-// - Who reads our output too slowly holds up ranks that write, and nothing else. When all ranks have ended and nobody
-//   reads for `unread` seconds, the rest is lost, which one line on stderr says; for 1 s, if a signal has ended the job.
+// - A slow reader of our output holds up ranks that write, and nothing else. When all ranks have ended and nobody reads
+//   for `unread` seconds (1 s if a signal has ended the job), the rest is lost, and one line on stderr says so.
 // - Whatever ranks have started and left behind is killed when the last rank has ended; if all ended well, it is told
 //   to end first, by SIGTERM, and has a second to do so.
 // - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not

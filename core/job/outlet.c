@@ -62,7 +62,8 @@ size_t outlet_waiting(const struct outlet *outlet)
 
 // ---- the thread ----------------------------------------------------------------------------------------------
 
-// How many bytes go out by one write: whole lines, and no longer than PIPE_BUF unless the first is; 0: no line is whole.
+// How many bytes go out by one write: whole lines, and no more than PIPE_BUF unless the first is longer; 0: no line is
+// whole.
 static size_t next_bytes(const char *text, size_t bytes)
 {
     const char *const short_end = text + (bytes < PIPE_BUF ? bytes : PIPE_BUF);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A standard stream of ours, written by a thread, so that a reader that does not read blocks only that thread.
 //
-// - What is to be written goes to the outlet's own pipe, which never blocks the writer: EAGAIN, it is full; EPIPE, nobody
-//   reads the stream any more. The stream itself is left as it is: O_NONBLOCK would be set for all processes that
-//   share it, as a shell and its terminal, and a write of a few bytes to a terminal may block although poll(2) says no.
+// - What is to be written goes to the outlet's own pipe, which never blocks the writer: EAGAIN means that it is full,
+//   EPIPE that nobody reads the stream any more.
+// - The stream itself is left as it is. O_NONBLOCK would be set for all processes that share it, among them a shell at
+//   its terminal. And a write of a few bytes to a terminal may block although poll(2) has said that there is room.
 // - Whole lines are written by one write(2), several together if they are no longer than PIPE_BUF.
 #pragma once
 

@@ -18,8 +18,8 @@ enum { RELAY_LINE_BYTES = 64 << 10 };
 
 struct relay;
 
-// A relay for (nranks) ranks from `first` on, whose output passes through it if `prefixes`. NULL: out of memory, or what
-// was logged.
+// A relay for (nranks) ranks from `first` on, whose output passes through it if `prefixes`. NULL: out of memory, or
+// what was logged.
 struct relay *relay_create(int first, int nranks, bool prefixes);
 // In a copy of this process that has not started it; NULL is fine.
 void relay_destroy(struct relay *relay);
@@ -40,12 +40,12 @@ int relay_fds(struct relay *relay, struct pollfd fds[]);
 // Pass on what poll(2) has found in them; never waits.
 void relay_pass(struct relay *relay, const struct pollfd fds[]);
 
-// When nobody writes any more: pass on what there is, as far as that needs no waiting. How many `fds` to wait for before
-// the next call; 0: all has been written, or nobody reads.
+// When nobody writes any more: pass on what there is, as far as that needs no waiting. How many `fds` to wait for
+// before the next call; 0: all has been written, or nobody reads.
 int relay_finish(struct relay *relay, struct pollfd fds[]);
 // Then the same for what has been logged. stderr is itself again: later lines wait for their reader.
 int relay_finish_log(struct relay *relay, struct pollfd fds[]);
-// Bytes of ranks' output that have not been written yet, at most: of what is being written, a part may be out. And those
-// that have, and log lines.
+// Bytes of ranks' output that have not been written yet, at most: a part of what is being written may be out.
+// And those that have been, log lines among them.
 size_t relay_waiting(const struct relay *relay);
 size_t relay_written(const struct relay *relay);
