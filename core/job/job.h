@@ -17,7 +17,6 @@
 
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
-#define CLAB_UNREAD_DEFAULT  60.0 // seconds that output waits for a reader when all ranks have ended
 
 struct clab_comm;
 struct clab_flight;
@@ -51,7 +50,7 @@ struct clab_launch {
     bool prefix;         // "[rank] " before each line of output
     bool keep_going;     // who survives a failed rank is left to go on, or to end by itself
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
-    double unread;       // seconds that output may wait for a reader when all ranks have ended; 0: CLAB_UNREAD_DEFAULT
+    double unread;       // seconds that output may wait for a reader when all ranks have ended; 0: as long as it takes
     char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
 };
 
@@ -65,8 +64,9 @@ struct clab_launch {
 //   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
 //   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
-// - A slow reader of our output holds up ranks that write, and nothing else. When all ranks have ended and nobody reads
-//   for `unread` seconds (1 s if a signal has ended the job), the rest is lost, and one line on stderr says so.
+// - A slow reader of our output holds up ranks that write, and nothing else. When all ranks have ended, the rest waits
+//   for the reader, as the output of any program does. It is lost if nobody reads for `unread` seconds, or for 1 s
+//   after a signal that ends the job; one line on stderr says so.
 // - Whatever ranks have started and left behind is killed when the last rank has ended; if all ended well, it is told
 //   to end first, by SIGTERM, and has a second to do so.
 // - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not

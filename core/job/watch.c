@@ -329,7 +329,7 @@ struct reading {
 static double patience(const struct watch *watch)
 {
     const double asked = watch->run->launch->unread;
-    return watch->told || watch->is_alone ? HURRY : asked > 0 ? asked : CLAB_UNREAD_DEFAULT;
+    return watch->told || watch->is_alone ? HURRY : asked > 0 ? asked : INFINITY; // a pager may stand still for hours
 }
 
 // Wait for one of the relay's (n) entries. False: nobody has read for too long.
