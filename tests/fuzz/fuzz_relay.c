@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,23 +32,33 @@ static int output(void)
     return file;
 }
 
-static void look(struct relay *relay)
+static void look(struct relay *relay, int seconds)
 {
-    struct pollfd fds[2 * RANKS];
+    struct pollfd fds[RELAY_FDS(RANKS)];
     const int n = relay_fds(relay, fds);
-    if (poll(fds, (nfds_t)n, 0) > 0)
+    if (poll(fds, (nfds_t)n, 1000 * seconds) > 0)
         relay_pass(relay, fds);
 }
 
-// A rank writes; what is too much for the pipe is passed on meanwhile. Now and then a piece is a long one.
+// A rank writes; while its pipe is full, the relay goes on. Now and then a piece is a long one.
 static void write_piece(struct relay *relay, int to, struct text *expected, const uint8_t *bytes, size_t n)
 {
     for (int times = n == LONG ? 500 : 1; times > 0; times--) {
         fwrite(bytes, 1, n, expected->file);
-        must_hold(write(to, bytes, n) == (ssize_t)n);
-        if (times % 100 == 0)
-            look(relay);
+        ssize_t written;
+        while ((written = write(to, bytes, n)) < 0 && errno == EAGAIN) // of at most PIPE_BUF: all or nothing
+            look(relay, 10);
+        must_hold(written == (ssize_t)n);
     }
+}
+
+static void finish(struct relay *relay)
+{
+    struct pollfd fds[RELAY_FDS(RANKS)];
+    for (int n; (n = relay_finish(relay, fds)) > 0;)
+        must_hold(poll(fds, (nfds_t)n, 10000) > 0);
+    for (int n; (n = relay_finish_log(relay, fds)) > 0;)
+        must_hold(poll(fds, (nfds_t)n, 10000) > 0);
 }
 
 // What comes out of the lines that a rank has written.
@@ -94,20 +105,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct text written[RANKS] = {0}, expected[RANKS] = {0};
     int out[RANKS], err[RANKS];
     const int file = output();
-    struct relay *relay = relay_create(0, RANKS);
+    struct relay *relay = relay_create(0, RANKS, true);
     must_hold(relay);
     for (int rank = 0; rank < RANKS; rank++) {
         must_hold(relay_add(relay, rank, &out[rank], &err[rank]) == CLAB_OK);
+        must_hold(fcntl(out[rank], F_SETFL, O_NONBLOCK) == 0);
         written[rank].file = open_memstream(&written[rank].at, &written[rank].size);
         must_hold(written[rank].file);
     }
+    must_hold(relay_start(relay) == CLAB_OK);
     for (const uint8_t *at = data, *end = data + size; end - at > 2;) {
         const int rank = at[0] % RANKS;
         const size_t wish = at[1] % (LONG + 1), rest = (size_t)(end - at - 2), n = wish < rest ? wish : rest;
         const bool passes = at[0] & 128;
         write_piece(relay, out[rank], &written[rank], at + 2, n);
         if (passes)
-            look(relay);
+            look(relay, 0);
         at += 2 + n;
     }
     for (int rank = 0; rank < RANKS; rank++) {
@@ -116,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fclose(written[rank].file);
         expect(&written[rank], rank, &expected[rank]);
     }
-    relay_finish(relay);
+    finish(relay);
     check_output(file, expected);
     for (int rank = 0; rank < RANKS; rank++) {
         free(written[rank].at);
