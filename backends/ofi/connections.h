@@ -30,8 +30,8 @@ uint64_t ofi_address_name(const struct sockaddr *address);
 int ofi_connections_list(struct ofi_connection **list_p);
 // From where this process has connected to `there`; 0: it has not.
 uint64_t ofi_connections_from(const struct ofi_connection list[], int n, uint64_t there);
-// Let no more connections be made to `here`, and drop what comes by those that are from none of the `members`. Where
-// one of theirs is not among them, as behind a translation of addresses, or is not known (0), nothing of that is dropped.
+// Let no more connections be made to `here`, and drop what comes by those that are from none of the `members`. If one
+// of theirs is not among them, as behind a translation of addresses, or is not known (0), nothing of that is dropped.
 // Whether nobody else can connect now.
 bool ofi_connections_keep(const struct ofi_connection list[], int n, uint64_t here, const uint64_t members[],
                           int nmembers);

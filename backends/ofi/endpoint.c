@@ -78,18 +78,10 @@ static void release(struct clab_endpoint *e)
         free_early(e->lanes[i].readies);
     }
     ofi_memory_free(e->domain, e->pool);
-    free(e->outgoing);
     free(e->pooled);
     free(e->peers);
     free(e->lanes);
     free(e);
-}
-
-// A message of so many bytes fits what the provider copies, together with what goes ahead of it.
-static size_t inject_bytes(const struct fi_info *info)
-{
-    const size_t ahead = sizeof(uint64_t), bytes = info->tx_attr->inject_size;
-    return bytes < ahead ? 0 : bytes - ahead < OFI_EAGER_BYTES ? bytes - ahead : OFI_EAGER_BYTES;
 }
 
 static struct clab_endpoint *create(struct clab_domain *domain, const struct clab_group *group)
@@ -102,15 +94,16 @@ static struct clab_endpoint *create(struct clab_domain *domain, const struct cla
     e->domain = domain;
     e->rank = group->rank;
     e->nranks = group->nranks;
-    e->inject_bytes = inject_bytes(domain->fabric.info);
+    e->inject_bytes = domain->fabric.info->tx_attr->inject_size;
+    if (e->inject_bytes > OFI_EAGER_BYTES)
+        e->inject_bytes = OFI_EAGER_BYTES;
     e->work_end = &e->work;
     e->npool = OFI_POOL * (others < OFI_POOL_PEERS ? others : OFI_POOL_PEERS);
     e->peers = calloc(n, sizeof *e->peers);
     e->lanes = calloc(n * CLAB_LANES, sizeof *e->lanes);
     e->pooled = calloc((size_t)e->npool + 1, sizeof *e->pooled);
-    e->outgoing = malloc(sizeof(uint64_t) + e->inject_bytes);
     void *pool = NULL;
-    if (!e->peers || !e->lanes || !e->pooled || !e->outgoing ||
+    if (!e->peers || !e->lanes || !e->pooled ||
         ofi_memory_alloc(domain, (size_t)(e->npool + 1) * OFI_POOLED_STRIDE, &pool)) {
         release(e);
         return NULL;
@@ -169,7 +162,7 @@ static int fill_pool(struct clab_endpoint *e)
 {
     for (int i = 0; i < e->npool; i++) {
         e->pooled[i].kind = OFI_POOLED;
-        e->pooled[i].memory = e->pool + (size_t)(i + 1) * OFI_POOLED_STRIDE - OFI_POOLED_BYTES;
+        e->pooled[i].memory = e->pool + (size_t)i * OFI_POOLED_STRIDE;
         e->pooled[i].bytes = OFI_POOLED_BYTES;
         if (!ofi_wire_post(e, &e->pooled[i])) {
             e->pooled[i].next = e->unposted;

@@ -30,7 +30,7 @@ struct ofi_request {
     enum { OFI_POOLED, OFI_HEAD_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
     struct ofi_op *op;                     // NULL: POOLED
     size_t offset, bytes;                  // the part of the message
-    uint64_t about;                        // HEAD_OUT: what goes ahead of the bytes (wire.h)
+    uint64_t whole;                        // HEAD_OUT of a long message: its bytes (wire.h)
     char *memory;                          // POOLED, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
@@ -100,7 +100,6 @@ struct clab_endpoint {
     struct fid_av *av;
     bool sleeps;         // the queue can be waited for
     size_t inject_bytes; // of a message that is copied when it is sent
-    char *outgoing;      // (sizeof about + inject_bytes) such a message
 
     struct ofi_peer *peers;          // (nranks)
     struct ofi_lane *lanes;          // (nranks, CLAB_LANES)
@@ -131,10 +130,10 @@ static inline size_t ofi_message_bytes(const struct clab_transfer *t)
     return t->count * clab_type_bytes(t->type);
 }
 
-// A buffer of the pool: what is about a message, and a whole head, which begins where a cache line does.
+// A buffer of the pool: a head, which begins where a cache line does, and behind it how long the message is.
 enum {
-    OFI_POOLED_BYTES = sizeof(uint64_t) + OFI_EAGER_BYTES,
-    OFI_POOLED_STRIDE = 64 + OFI_EAGER_BYTES,
+    OFI_POOLED_BYTES = OFI_EAGER_BYTES + sizeof(uint64_t),
+    OFI_POOLED_STRIDE = OFI_EAGER_BYTES + 64,
 };
 
 static inline size_t ofi_head_bytes(size_t message_bytes)

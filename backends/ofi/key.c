@@ -22,6 +22,7 @@ int ofi_key_draw(int tag_bits, struct ofi_key *key_p)
             clab_error("ofi: the system gives no random numbers: %s", strerror(errno));
             return CLAB_ESYS;
         }
+        drawn[0] &= UINT64_MAX << OFI_CALL_BITS;
     } while (drawn[0] == 0);
     *key_p = (struct ofi_key){.word = drawn[0], .mark = ofi_mark(drawn[1], tag_bits)};
     return CLAB_OK;

@@ -11,10 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { OFI_CALL_BITS = 16 };
+
 struct ofi_key {
-    uint64_t word; // travels beside each message; never 0
-    uint64_t
-        mark; // the highest bits of each tag: what has others stays with the provider, and takes up no buffer of ours
+    uint64_t word; // travels beside each message; its lowest OFI_CALL_BITS are left for the call, and the rest is not 0
+    uint64_t mark; // the highest bits of each tag: what has others stays with the provider, and takes no buffer of ours
 };
 
 // For tags of `tag_bits` bits.

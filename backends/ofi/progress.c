@@ -90,12 +90,17 @@ static void refuse(struct clab_endpoint *e, struct ofi_request *request)
         repost(e, request);
 }
 
+static bool has_key(const struct clab_endpoint *e, uint64_t beside)
+{
+    return (beside & UINT64_MAX << OFI_CALL_BITS) == e->key.word;
+}
+
 // Whether an error is of a message that another process sent: one that is longer than members' are, or that broke off.
 // `net` tells the key of such a message; where a provider does not, a member that is lost is noticed by its bootstrap.
 static bool is_foreign(const struct clab_endpoint *e, const struct ofi_request *request,
                        const struct fi_cq_err_entry *entry)
 {
-    const bool is_lacking = entry->data != e->key.word;
+    const bool is_lacking = !has_key(e, entry->data);
     if (!request)
         return (entry->flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0;
     if (request->kind == OFI_SEGMENT_IN)
@@ -154,14 +159,26 @@ static void take_taken(struct ofi_peer *peer, uint64_t about)
     peer->came = about >> 1;
 }
 
+static uint64_t number_at(const char *memory)
+{
+    uint64_t number;
+    memcpy(&number, memory, sizeof number);
+    return number;
+}
+
+static void take_head(struct clab_endpoint *e, const struct ofi_name *name, const char *head,
+                      const struct fi_cq_tagged_entry *entry)
+{
+    const bool is_long = entry->len > OFI_EAGER_BYTES;
+    const size_t whole = is_long ? number_at(head + OFI_EAGER_BYTES) : entry->len;
+    const uint64_t about = ofi_about((uint16_t)entry->data, whole);
+    ofi_receive_head(e, name->source, name->lane, name->number, about, head, is_long ? OFI_EAGER_BYTES : entry->len);
+}
+
 // Something came unasked.
 static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
 {
     const struct ofi_name name = ofi_name_of(entry->tag);
-    const char *head = request->memory + sizeof request->about;
-    const size_t bytes = entry->len - sizeof request->about;
-    uint64_t about;
-    memcpy(&about, request->memory, sizeof about);
     if (name.source >= e->nranks || name.lane >= CLAB_LANES) {
         clab_warn("ofi: a message with the tag %#llx is nobody's", (unsigned long long)entry->tag);
         return;
@@ -170,19 +187,27 @@ static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, co
     e->peers[name.source].met = true;
     hear_taken(e, name.source, lane, name.taken);
     switch (name.word) {
-    case OFI_HEAD: ofi_receive_head(e, name.source, name.lane, name.number, about, head, bytes); break;
-    case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, about); break;
+    case OFI_HEAD: take_head(e, &name, request->memory, entry); break;
+    case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, number_at(request->memory)); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
-    case OFI_TAKEN: take_taken(&e->peers[name.source], about); break;
+    case OFI_TAKEN: take_taken(&e->peers[name.source], number_at(request->memory)); break;
     default: break;
     }
+}
+
+// Whether what came unasked is as long as such a message is.
+static bool is_as_long(const struct fi_cq_tagged_entry *entry)
+{
+    if (ofi_name_of(entry->tag).word == OFI_HEAD)
+        return entry->len <= OFI_EAGER_BYTES || entry->len == OFI_POOLED_BYTES;
+    return entry->len == sizeof(uint64_t);
 }
 
 // The one place where it is decided whether a message counts.
 static bool is_members(const struct clab_endpoint *e, const struct ofi_request *request,
                        const struct fi_cq_tagged_entry *entry)
 {
-    return entry->data == e->key.word && (request->kind != OFI_POOLED || entry->len >= sizeof request->about);
+    return has_key(e, entry->data) && (request->kind != OFI_POOLED || is_as_long(entry));
 }
 
 static void take(struct clab_endpoint *e, const struct fi_cq_tagged_entry *entry)

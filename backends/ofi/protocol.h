@@ -2,8 +2,7 @@
 // The sizes at which a message changes its way over a fabric, and how long a waiter looks before it sleeps. The
 // simulator's profile has one segment per way, so these numbers are its boundaries, too.
 //
-// - up to what the provider injects, less the 8 bytes that go ahead of each message (info->tx_attr->inject_size; 128 - 8
-//   on tcp): copied by the sender, done at once;
+// - up to what the provider injects (info->tx_attr->inject_size; 128 bytes on tcp): copied by the sender, done at once;
 // - up to OFI_EAGER_BYTES: sent unasked, lands in a pool, and is copied or reduced out of it;
 // - above: that much goes ahead, and the rest follows in segments once the receiver has posted buffers for them.
 #pragma once

@@ -13,7 +13,8 @@ static bool may_go(const struct ofi_lane *lane, uint32_t number)
 
 // ---- what the receiver said before we began ------------------------------------------------------------------
 
-// Whether a member may be ready for a message whose send has not begun: it has received all up to some OFI_AHEAD before.
+// Whether a member may be ready for a message whose send has not begun: it has received all but the last OFI_AHEAD
+// before it.
 static bool may_be_early(const struct ofi_lane *lane, uint32_t number)
 {
     for (const struct ofi_early *early = lane->readies; early; early = early->next)

@@ -3,8 +3,6 @@
 
 #include "ofi/wire.h"
 
-#include <string.h>
-
 // ---- names ---------------------------------------------------------------------------------------------------
 
 enum { TAKEN_AT = 12, LANE_AT = 24, SOURCE_AT = 29, WORD_AT = 39, MARK_BITS = 20 };
@@ -80,14 +78,14 @@ static bool describe(struct clab_endpoint *e, struct ofi_request *request, const
     return !err;
 }
 
-// The same for what goes ahead of a head's bytes. It lies in the endpoint's own memory, which is held anyway.
-static bool describe_about(struct clab_endpoint *e, struct ofi_request *request, void **descriptor_p)
+// The same for the size behind a head's bytes. It lies in the endpoint's own memory, which is held anyway.
+static bool describe_size(struct clab_endpoint *e, struct ofi_request *request, void **descriptor_p)
 {
     struct ofi_registration *held;
     *descriptor_p = NULL;
     if (!e->domain->registers)
         return true;
-    const int err = ofi_registrations_use(&e->domain->registrations, &request->about, sizeof request->about, &held);
+    const int err = ofi_registrations_use(&e->domain->registrations, &request->whole, sizeof request->whole, &held);
     if (err) {
         ofi_fail(e, err);
         return false;
@@ -127,11 +125,7 @@ bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, 
     const size_t bytes = ofi_message_bytes(t);
     const uint64_t tag = tag_to(e, t->peer, OFI_HEAD, t->lane, number);
     const struct ofi_peer *to = &e->peers[t->peer];
-    const uint64_t about = ofi_about(t->call, bytes);
-    memcpy(e->outgoing, &about, sizeof about);
-    if (bytes)
-        memcpy(e->outgoing + sizeof about, t->src, bytes);
-    const ssize_t answer = fi_tinjectdata(e->ep, e->outgoing, sizeof about + bytes, to->key.word, to->address, tag);
+    const ssize_t answer = fi_tinjectdata(e->ep, t->src, bytes, to->key.word | t->call, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
     note_told(e, t->peer, t->lane);
@@ -163,25 +157,26 @@ static bool settle(struct clab_endpoint *e, struct ofi_op *op, struct ofi_reques
     return true;
 }
 
-// What is about the message, and its first bytes.
+// The first bytes of the message, and how long it is if there are more.
 static bool send_head(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     const struct ofi_peer *to = &e->peers[op->peer];
+    const bool is_long = op->bytes > request->bytes;
     void *descriptors[2];
     request->kind = OFI_HEAD_OUT;
-    request->about = ofi_about(op->t->call, op->bytes);
-    const struct iovec parts[] = {{&request->about, sizeof request->about}, {(void *)op->t->src, request->bytes}};
+    request->whole = op->bytes;
+    const struct iovec parts[] = {{(void *)op->t->src, request->bytes}, {&request->whole, sizeof request->whole}};
     const struct fi_msg_tagged message = {
         .msg_iov = parts,
         .desc = descriptors,
-        .iov_count = request->bytes ? 2 : 1,
+        .iov_count = is_long ? 2 : 1,
         .addr = to->address,
         .tag = tag_to(e, op->peer, OFI_HEAD, op->lane, op->number),
         .context = request,
-        .data = to->key.word,
+        .data = to->key.word | op->t->call,
     };
-    return describe_about(e, request, &descriptors[0]) &&
-           describe(e, request, op->t->src, request->bytes, &descriptors[1]) &&
+    return describe(e, request, op->t->src, request->bytes, &descriptors[0]) &&
+           (!is_long || describe_size(e, request, &descriptors[1])) &&
            is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION));
 }
 

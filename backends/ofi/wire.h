@@ -4,8 +4,10 @@
 // - The tag, from its lowest bit: number of the message (12 bits), heads taken (12; a segment has its place among the
 //   message's segments here), lane (5), source (10), kind (3), and the receiver's mark, 20 bits at most (key.h): a late
 //   message to another endpoint that had this address before finds no buffer.
-// - Beside each message travels the receiver's key.
-// - All but segments begin with 8 bytes `about` a message: what is being called (16 bits), its bytes (48).
+// - Beside each message travels the receiver's key, and beside a head what is being called (16 bits).
+// - `about` a message: the call and the message's bytes (48 bits), which both ends must agree on. The head of a message
+//   that is longer than a head says how long, in 8 bytes behind its own.
+// - READY and TAKEN are 8 bytes: `about` the message, and what TAKEN tells.
 #pragma once
 
 #include "ofi/endpoint.h"
