@@ -4,6 +4,7 @@
 // - What is checked is in tests/conformance: collectives, messages, works and communicators.
 // - CLAB_CONFORMANCE=all has every count in every place, adds 1 MiB and 3 elements of every type and operation, and
 //   large counts for more ranks: some minutes a backend.
+// - CLAB_CONFORMANCE_SECONDS=N begins nothing more after N seconds of a job, and says what it has left out.
 
 #include "capture.h"
 
@@ -16,7 +17,7 @@
 #include "plugin.h"
 
 enum { MAX_RANKS = 8, NOT_OPENED = 255, UNSUPPORTED = 254, MANY = 253 };
-static _Atomic int *entered; // how often a rank of this job has come to a barrier; all of them see it
+static struct shared *shared;
 
 static bool wants_all(void)
 {
@@ -33,25 +34,27 @@ static int open_job(struct clab_job **job_p)
 
 static int run_rank(size_t large)
 {
-    struct sweep s = {.seed = 1, .entered = entered, .all = wants_all()};
+    struct sweep s = {.seed = 1, .shared = shared, .deadline = conform_deadline(), .all = wants_all()};
     const size_t bytes = 2 * MAX_RANKS * (large + 8) * sizeof(double) + 4 * GUARD;
-    void *shared;
-    if (open_job(&s.job) || clab_comm_create(s.job, &s.comm) || clab_alloc(s.job, bytes, &shared))
+    void *memory;
+    if (open_job(&s.job) || clab_comm_create(s.job, &s.comm) || clab_alloc(s.job, bytes, &memory))
         return NOT_OPENED;
     s.n = clab_job_ranks(s.job);
     s.rank = clab_job_rank(s.job);
-    s.memory[0] = shared;
+    s.memory[0] = memory;
     s.memory[1] = malloc(bytes);
     s.seen = malloc(bytes);
     s.expected = malloc(bytes);
-    conform_collectives(&s, large);
+    conform_choices(&s, large); // first what takes little time, and shows much
     conform_messages(&s);
     conform_communicators(&s);
+    conform_types(&s);
+    conform_algorithms(&s, large);
     clab_comm_destroy(s.comm);
     free(s.memory[1]);
     free(s.seen);
     free(s.expected);
-    clab_free(s.job, shared);
+    clab_free(s.job, memory);
     clab_job_close(s.job);
     return s.failed > MANY ? MANY : s.failed;
 }
@@ -78,7 +81,7 @@ static int run_job(const struct conforming *c, bool only_try)
     struct clab_launch launch = {.nranks = c->nranks, .backend = c->backend, .pin = true, .grace = CLAB_GRACE_DEFAULT};
     int rank, status = 0;
     fflush(NULL);
-    *entered = 0;
+    *shared = (struct shared){0};
     assert_int_equal(clab_launch_ranks(&launch, &rank, &status), CLAB_OK);
     if (rank >= 0) {
         crash_as_others_do();
@@ -162,11 +165,11 @@ static int add_named(const char *word, int n)
 static int be_rank(const char *file, size_t large)
 {
     const int fd = open(file, O_RDWR);
-    if (fd < 0 || ftruncate(fd, sizeof *entered) != 0)
+    if (fd < 0 || ftruncate(fd, sizeof *shared) != 0)
         return NOT_OPENED;
-    entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    return entered == MAP_FAILED ? NOT_OPENED : run_rank(large);
+    return shared == MAP_FAILED ? NOT_OPENED : run_rank(large);
 }
 
 // Of the backends that are named (nccl, or nccl:2: with two ranks), or else of all that are built in: plugins have
@@ -177,8 +180,8 @@ int main(int argc, char **argv)
     int n = 0;
     if (argc == 4 && !strcmp(argv[1], "--rank"))
         return be_rank(argv[2], (size_t)atoll(argv[3]));
-    entered = mmap(NULL, sizeof *entered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (entered == MAP_FAILED)
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
         return 1;
     for (int i = 1; i < argc; i++)
         n = add_named(argv[i], n);

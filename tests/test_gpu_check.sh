@@ -243,6 +243,25 @@ table() {
 [ "\$1" != bench ] || echo '# library: NCCL 2.30.7, CUDA 13.0'
 LOG
 }
+# conforming TEXT STATUS: a build whose conformance suite says that, and ends so.
+conforming() {
+    stand_in ''
+    mkdir -p "$scratch/stand-in/tests"
+    printf '#!/bin/sh\necho "$CLAB_CONFORMANCE_SECONDS" >%s/seconds\n%s\nexit %s\n' "$scratch" "$1" "$2" \
+        >"$scratch/stand-in/tests/test_conformance"
+    chmod +x "$scratch/stand-in/tests/test_conformance"
+}
+# Ranks that share a GPU may be slow: what was right so far counts, and the summary says what was left out.
+says_where_conformance_ran_out_of_time() {
+    local left='parts checked; no time for gather by ring, nor for what comes after it'
+    conforming "echo 'conformance: 41 $left'; echo 'ok 1 - nccl'" 0
+    gpu_check 0 "$scratch/stand-in" "$(only conformance-3)" &&
+        lines 'pass     conformance-3 ' "(likewise): as far as it came in 75 s: 41 $left; #wrong 0" || return 1
+    why="the limit: $(cat "$scratch/seconds")"
+    [ "$(cat "$scratch/seconds")" = 75 ] || return 1
+    conforming "echo 'conformance: 0 $left'; echo 'ok 1 - nccl'" 0
+    gpu_check 0 "$scratch/stand-in" "$(only conformance-3)" && lines 'not run  conformance-3 ' "in 75 s: 0 $left"
+}
 holds_the_tuning_table_against_the_model() {
     stand_in "$(table '99.9/   2.4')"
     gpu_check 0 "$scratch/stand-in" "$(only model)" &&
@@ -338,6 +357,20 @@ computes_by_the_stand_in_for_cmocka() {
         [ $status = 0 ] && grep -qx 'ok 10 - test_.*' "$scratch/out" && ! grep -q '^not ok' "$scratch/out" || return 1
     done
 }
+# Time ends between two parts, at the same one for all ranks; none is waited for by another.
+leaves_out_what_there_is_no_time_for() {
+    local seconds
+    for seconds in 0 0.01; do
+        CLAB_CONFORMANCE_SECONDS=$seconds "$build/tests/gpu/test_conformance" shm:3 >"$scratch/out" 2>&1
+        local status=$?
+        why="$seconds s: status $status: $(tail -n 4 "$scratch/out")"
+        [ $status = 0 ] && grep -qx 'ok 1 - shm_conforms_with_3_ranks' "$scratch/out" &&
+            [ "$(grep -cxE 'conformance: [0-9]+ parts checked; no time for .+, nor for what comes after it' \
+                "$scratch/out")" = 1 ] || return 1
+    done
+    why="0.01 s: $(cat "$scratch/out")"
+    ! grep -q '^conformance: 0 parts' "$scratch/out"
+}
 # A backend that there is not: the assertion that no rank can open its job.
 fails_by_the_stand_in_for_cmocka() {
     CLAB_OFI_REGISTER= CLAB_SHM_NO_READV= CLAB_TIMEOUT=never "$build/tests/gpu/test_conformance" shm:2 >"$scratch/out" 2>&1
@@ -387,7 +420,8 @@ check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_w
     holds_kernels_against_the_copy holds_bench_against_a_bare_loop says_where_bench_is_faster_than_a_bare_loop \
     says_what_a_thread_for_each_call_takes says_why_a_check_is_not_run refuses_a_third_word \
     refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
-    conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka
+    conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka leaves_out_what_there_is_no_time_for \
+    says_where_conformance_ran_out_of_time
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then
     check_each computes_by_the_stand_in_for_cmocka rehearses_over_the_fakes

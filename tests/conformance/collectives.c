@@ -38,9 +38,9 @@ static void run_barriers(struct sweep *s, const char *algorithm)
     bool right = true;
     for (int round = 0; round < s->n; round++) {
         work((s->rank + round) % s->n);
-        atomic_fetch_add(s->entered, 1);
+        atomic_fetch_add(&s->shared->entered, 1);
         right &= clab_barrier(s->comm) == CLAB_OK;
-        right &= atomic_load(s->entered) >= s->n * ++s->barriers;
+        right &= atomic_load(&s->shared->entered) >= s->n * ++s->barriers;
     }
     check(s, right, algorithm);
 }
@@ -50,6 +50,8 @@ static void sweep_counts(struct sweep *s, enum clab_collective collective, const
                          size_t large)
 {
     const size_t counts[] = {0, 1, (size_t)s->n - 1, 67, 4099, large};
+    if (!conform_has_time(s, clab_collective_name(collective), algorithm))
+        return;
     if (collective == CLAB_BARRIER) {
         run_barriers(s, algorithm);
         return;
@@ -68,7 +70,7 @@ static void sweep_counts(struct sweep *s, enum clab_collective collective, const
     }
 }
 
-static void sweep_algorithms(struct sweep *s, size_t large)
+void conform_algorithms(struct sweep *s, size_t large)
 {
     for (int a = 0; clab_algorithms[a]; a++) {
         const struct clab_algorithm *algorithm = clab_algorithms[a];
@@ -86,8 +88,8 @@ static void sweep_algorithms(struct sweep *s, size_t large)
     }
 }
 
-// By the automatic choice: the library's own, where there is one.
-static void sweep_choices(struct sweep *s, size_t large)
+// The library's own, where there is one.
+void conform_choices(struct sweep *s, size_t large)
 {
     for (int c = 0; c <= CLAB_BARRIER; c++)
         sweep_counts(s, (enum clab_collective)c, "auto", 0, large);
@@ -97,6 +99,8 @@ static void sweep_choices(struct sweep *s, size_t large)
 static void run_counts(struct sweep *s, struct kase k)
 {
     const size_t counts[] = {0, 1, (size_t)s->n - 1, (1 << 20) / clab_type_bytes(k.type) + 3};
+    if (!conform_has_time(s, clab_collective_name(k.collective), clab_type_name(k.type)))
+        return;
     for (int c = 0; c < (s->all ? 4 : 3); c++) {
         k.count = counts[c];
         run_one(s, k, (int)s->seed % 2, s->seed / 2 % 2);
@@ -105,7 +109,7 @@ static void run_counts(struct sweep *s, struct kase k)
     run_both(s, k);
 }
 
-static void sweep_types(struct sweep *s)
+void conform_types(struct sweep *s)
 {
     for (int collective = 0; collective < CLAB_BARRIER; collective++)
         for (int type = 0; type < CLAB_TYPE_COUNT; type++)
@@ -114,11 +118,4 @@ static void sweep_types(struct sweep *s)
                                             .algorithm = "auto",
                                             .type = (enum clab_type)type,
                                             .op = (enum clab_op)op});
-}
-
-void conform_collectives(struct sweep *s, size_t large)
-{
-    sweep_algorithms(s, large);
-    sweep_choices(s, large);
-    sweep_types(s);
 }

@@ -12,6 +12,12 @@
 
 enum { GUARD = 16 }; // bytes behind a buffer that nothing may write
 
+// What all ranks of a job see.
+struct shared {
+    _Atomic int entered; // how often a rank has come to a barrier
+    _Atomic int parts;   // the last part that a rank has begun; negative: the first one that none begins (time.c)
+};
+
 // What a rank needs for all cases.  memory, seen, expected: room for in and out of all ranks, and guards
 struct sweep {
     struct clab_job *job;
@@ -19,9 +25,10 @@ struct sweep {
     int n, rank;
     char *memory[2], *seen, *expected; // of clab_alloc, of malloc; of malloc
     unsigned seed;
-    _Atomic int *entered; // how often a rank of this job has come to a barrier; all of them see it
-    bool all;             // of CLAB_CONFORMANCE=all
-    int failed, barriers;
+    struct shared *shared;
+    bool all;        // of CLAB_CONFORMANCE=all
+    double deadline; // s of clab_now; INFINITY: none
+    int failed, barriers, parts;
 };
 
 // ---- the parts -----------------------------------------------------------------------------------------------
@@ -30,14 +37,23 @@ struct sweep {
 // must be there. All have room for in, out and guards. Returns 0, or 1 if it failed.
 int conform_case(struct clab_job *job, const struct kase *k, char *memory, char *seen, char *expected);
 
-// Every collective by every algorithm, by the automatic choice, and of every type and operation; `large` counts most.
-void conform_collectives(struct sweep *s, size_t large);
+// Every collective by the automatic choice; of every type and operation; by every algorithm. `large` counts most.
+void conform_choices(struct sweep *s, size_t large);
+void conform_types(struct sweep *s);
+void conform_algorithms(struct sweep *s, size_t large);
 
 // Messages, all at once, many, and beside a collective, in either memory.
 void conform_messages(struct sweep *s);
 
 // Works that are waited for in another order, communicators that are split and used crosswise.
 void conform_communicators(struct sweep *s);
+
+// When no part has time any more, by CLAB_CONFORMANCE_SECONDS, which begins now.
+double conform_deadline(void);
+
+// Whether there is time for the next part: all ranks get the same answer. If not, rank 0 says so, once.
+//   what, by: a collective and its algorithm, or what else this part checks and NULL
+bool conform_has_time(struct sweep *s, const char *what, const char *by);
 
 // ---- what they share -----------------------------------------------------------------------------------------
 
