@@ -12,12 +12,13 @@
 #   and gpu.tar.gz: both, and the folder log/ with what each step wrote, its figures as CSV, NCCL's logs, traces, and the
 #   machine (doctor.txt, manifest.txt, nvidia-smi.txt, ldd.txt). Ended by SIGTERM or SIGINT it packs what it has so far.
 # - Results of ranks that share a GPU are right or wrong, and no measure of speed.
-# - Ends with 0 if nothing failed, 1 if something did, 2 for wrong usage, 3 where there is no GPU and so nothing was
-#   checked.
+# - Ends with 0 if nothing failed, 1 if something did, 2 for wrong usage, 3 where nothing failed, but there is no GPU and
+#   so nothing was checked.
 #
 # From the environment:
 #   GPU_CHECK_ONLY='tuner model'   these steps, after what they need: tools, build and doctor
-#   GPU_CHECK_FAKE=1               rehearse it over the fakes (build/fakes): each line says so, and no bar is judged
+#   GPU_CHECK_FAKE=1               rehearse it over the fakes (build/fakes), with one GPU (CLAB_FAKE_GPUS=1): each line
+#                                  says so, and no bar is judged
 #   GPU_CHECK_QUICK=1              less of everything
 #   GPU_CHECK_BUILD=0              leave the build as it is
 #   GPU_CHECK_SECONDS=N            of the whole, instead of 460
@@ -37,8 +38,8 @@ overhead-1         20 bench against a bare loop, 1 GPU
 self-send          15 what NCCL'\''s thread for each call takes
 tuner              30 NCCL loads our tuner, and obeys its table
 profiler           30 NCCL loads our profiler
-model              20 NCCL'\''s tuning table against our model of it
-faults             30 a rank is killed, and one stopped, amid an allreduce
+model              30 NCCL'\''s tuning table against our model of it
+faults             40 a rank is killed, and one stopped, amid an allreduce
 conformance-2      90 conformance, 2 ranks (sharing a GPU where there is one: right or wrong, no speed)
 conformance-lazy   90 conformance, 2 ranks, which connect at the first call (likewise)
 lab-05             25 lab 05, fragmentation
@@ -61,7 +62,7 @@ build=$1 out=$2
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
 log=$out/log commlab=$build/commlab fake=${GPU_CHECK_FAKE:+1} quick=${GPU_CHECK_QUICK:+1}
-[ -z "$fake" ] || export LD_LIBRARY_PATH=$build/fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+[ -z "$fake" ] || export LD_LIBRARY_PATH=$build/fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} CLAB_FAKE_GPUS=${CLAB_FAKE_GPUS:-1}
 export CMOCKA_MESSAGE_OUTPUT=TAP CLAB_TIMEOUT=${CLAB_TIMEOUT:-15s}
 
 . tests/gpu/words.sh
@@ -118,8 +119,9 @@ finish() {
 
 child= name= began=0
 
-# The processes of the step, whichever groups and sessions they have made: by a word in their environment.
-marked() { grep -lsz "^GPU_CHECK_MARK=$$-$name\$" /proc/[0-9]*/environ | sed 's|/proc/\([0-9]*\)/.*|\1|'; }
+# The processes of the step, whichever groups and sessions they have made: by a word in their environment. To read that
+# of a process which is stuck in the driver may take for ever.
+marked() { timeout -k 1 5 grep -lsz "^GPU_CHECK_MARK=$$-$name\$" /proc/[0-9]*/environ | sed 's|/proc/\([0-9]*\)/.*|\1|'; }
 # End what the step has left; how many there were.
 end_left() {
     local i left
@@ -136,7 +138,8 @@ end_left() {
 sweep() {
     local file
     while read -r file; do
-        grep -qsF "$file" /proc/[0-9]*/maps || rm -f "$file"
+        timeout -k 1 5 grep -qsF "$file" /proc/[0-9]*/maps
+        case $? in 1 | 2) rm -f "$file" ;; esac # 124: nobody knows
     done < <(find /dev/shm -maxdepth 1 -name 'nccl-*' -user "$(id -u)" -newer "$log/.start" 2>/dev/null)
 }
 
@@ -180,6 +183,12 @@ stop() {
     exit $((128 + $2))
 }
 
+# Why no step can be run after a build that has failed. A build that was cut short may have left some of it.
+without_build() {
+    [ -x "$commlab" ] || { echo 'the kit could not be built'; return; }
+    [ -z "$fake" ] || ls "$build"/fakes/libcudart.so.* >/dev/null 2>&1 || echo 'the kit, or its fakes, could not be built'
+}
+
 # ---- all of them -------------------------------------------------------------------------------------------------
 
 mapfile -t lines < <(grep . <<<"$steps")
@@ -202,15 +211,15 @@ for line in "${lines[@]}"; do
     case " ${GPU_CHECK_ONLY-$name} tools build doctor " in *" $name "*) ;; *) continue ;; esac
     [ -z "$none" ] || { record "$name" 'not run' 0 "because: $none; $what"; continue; }
     run "$name" "$limit" "$what"
-    if [ "$name" = build ] && [ ! -x "$commlab" ]; then
-        none='the kit could not be built'
+    if [ "$name" = build ]; then
+        none=$(without_build)
     elif [ "$name" = doctor ] && [ -e "$log/.gpus" ] && [ "$(gpus)" = 0 ]; then
         no_gpu=$(sed -n 's/^  [a-z]*  *CUDA devices: //p; s/^  missing  *CUDA runtime: //p' "$log/doctor.txt" | head -n 1)
         none="no GPU can be used here (${no_gpu:-see log/doctor.txt})"
     fi
 done
 
-if [ -n "${no_gpu+x}" ]; then
+if [ -n "${no_gpu+x}" ] && [ $failures = 0 ]; then
     echo "gpu-check: $none, so nothing was checked; GPU_CHECK_FAKE=1 rehearses it over the fakes" >&2
     exit 3
 fi

@@ -230,6 +230,30 @@ says_what_a_thread_for_each_call_takes() {
     gpu_check 0 "$scratch/stand-in" "$(only self-send)" &&
         lines '8 B: 24.19 us where calls wait, 29.50 us where NCCL starts a thread for each'
 }
+# sanitizing TEXT STATUS: a compute-sanitizer that says that, and ends so.
+sanitizing() {
+    conforming '' 0
+    mv "$scratch/stand-in/tests/test_conformance" "$scratch/stand-in/tests/test_device"
+    mkdir -p "$scratch/bin"
+    printf '#!/bin/sh\necho "========= COMPUTE-SANITIZER"\nprintf "%%s\\n" %s\nexit %s\n' "$1" "$2" >"$scratch/bin/compute-sanitizer"
+    chmod +x "$scratch/bin/compute-sanitizer"
+}
+# A summary for each process; a virtual machine may refuse the tool its GPU.
+tells_errors_from_a_sanitizer_that_can_not_be_used() {
+    local none="'========= ERROR SUMMARY: 0 errors'" two="'========= ERROR SUMMARY: 2 errors'" path="PATH=$scratch/bin:$PATH"
+    local invalid="'========= Invalid __global__ write of size 4 bytes'"
+    sanitizing "$none $none" 0
+    gpu_check 0 "$scratch/stand-in" "$(only sanitizer)" "$path" && lines 'pass     sanitizer ' ': ERROR SUMMARY: 0 errors' || return 1
+    sanitizing "$none $invalid $two" 99
+    gpu_check 1 "$scratch/stand-in" "$(only sanitizer)" "$path" &&
+        lines 'fail     sanitizer ' '========= Invalid __global__ write of size 4 bytes; ========= ERROR SUMMARY: 2 errors' || return 1
+    sanitizing "$none" 1
+    gpu_check 1 "$scratch/stand-in" "$(only sanitizer)" "$path" &&
+        lines 'fail     sanitizer ' ': test_device ended with 1 under it; ========= ERROR SUMMARY: 0 errors' || return 1
+    sanitizing "'========= Error: Device not supported. Please refer to the documentation' '========= Program hit error 999' $two" 99
+    gpu_check 0 "$scratch/stand-in" "$(only sanitizer)" "$path" &&
+        lines 'not run  sanitizer ' 'compute-sanitizer can not use this GPU: ========= Error: Device not supported'
+}
 # NCCL's log of two or three nodes with a GPU each: `table RING_SIMPLE`, that cell of it.
 table() {
     cat <<LOG
@@ -327,6 +351,19 @@ goes_on_where_the_doctor_hangs() {
     gpu_check 1 "$scratch/stand-in" PATH="$scratch/bin:$PATH" GPU_CHECK_LIMIT=2 "$(only natives)" &&
         lines 'fail     doctor ' 'it did not end within 2 s' 'pass     natives ' && nothing_hangs
 }
+# A build that was cut short leaves a commlab, but no fakes: that is not a machine without a GPU.
+says_that_there_are_no_fakes() {
+    stand_in ''
+    gpu_check 1 "$scratch/stand-in" GPU_CHECK_FAKE=1 GPU_CHECK_BUILD=1 MAKE=false NO_NCCL=1 "$(only natives)" &&
+        lines 'fail     build ' 'not run  natives          because: the kit, or its fakes, could not be built;'
+}
+# Failures count, too, where there is no GPU.
+fails_where_the_build_fails_and_no_gpu_is() {
+    stand_in ''
+    sed -i 's/.*CUDA devices: 1.*/[ "$1" != doctor ] || { echo "  missing  CUDA devices: none: there is no driver"; exit; }/' "$scratch/stand-in/commlab"
+    gpu_check 1 "$scratch/stand-in" GPU_CHECK_BUILD=1 MAKE=false NO_NCCL=1 "$(only natives)" &&
+        lines 'fail     build ' 'not run  natives          because: no GPU can be used here (none: there is no driver)'
+}
 refuses_a_step_that_there_is_not() { run 2 env "$(only tuner bench)" tests/gpu_check.sh build "$out"; }
 # The compiler of CUDA is found where the build finds it; PATH has nothing of CUDA.
 finds_nvcc_outside_path() {
@@ -421,7 +458,8 @@ check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_w
     says_what_a_thread_for_each_call_takes says_why_a_check_is_not_run refuses_a_third_word \
     refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
     conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka leaves_out_what_there_is_no_time_for \
-    says_where_conformance_ran_out_of_time
+    says_where_conformance_ran_out_of_time says_that_there_are_no_fakes fails_where_the_build_fails_and_no_gpu_is \
+    tells_errors_from_a_sanitizer_that_can_not_be_used
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then
     check_each computes_by_the_stand_in_for_cmocka rehearses_over_the_fakes

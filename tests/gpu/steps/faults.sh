@@ -65,7 +65,7 @@ fault() {
 
 step_faults() {
     local took named line deadline
-    deadline=$(full 5 2)
+    deadline=$(full 8 2 5) # s, in which NCCL must begin, too
     needs_plugin
     needs_gpus 1
     [ -x "$build/tests/gpu/calls" ] || not_run "$build/tests/gpu/calls is not built (make gpu-tools)"

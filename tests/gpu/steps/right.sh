@@ -20,28 +20,33 @@ step_device() {
     say "$cases cases, all as on the processor$by"
 }
 
-# A tool of the toolkit's, beside nvcc or on PATH; it sees what kernels do out of bounds.
+# compute-sanitizer, on PATH, or in the toolkit of the build's nvcc.
+sanitizer() {
+    local folder
+    folder=$(dirname "$(nvcc_of_build)")
+    PATH=$PATH:$folder:$folder/../compute-sanitizer command -v compute-sanitizer
+}
+
+# It sees what kernels do out of bounds, and writes a summary for each process. It may not be able to use the GPU of a
+# virtual machine.
 step_sanitizer() {
-    local program by sanitizer status seconds=$((limit - 5)) errors
+    local program by tool status seconds=$((limit - 5)) errors refused
     needs_plugin
     needs_gpus 1
     [ -z "$fake" ] || not_run 'compute-sanitizer sees nothing of the fakes, which run on the processor'
-    sanitizer=$(PATH=$PATH:$(dirname "$(nvcc_of_build)") command -v compute-sanitizer) ||
-        not_run 'there is no compute-sanitizer, on PATH or beside nvcc'
+    tool=$(sanitizer) || not_run 'there is no compute-sanitizer, on PATH or beside nvcc'
     tested test_device
-    timeout --kill-after=2 $seconds "$sanitizer" --tool memcheck --target-processes all --error-exitcode 99 \
+    timeout --kill-after=2 $seconds "$tool" --tool memcheck --target-processes all --error-exitcode 99 \
         "$program" --backend nccl -n 1
     status=$?
-    errors=$(grep -m1 'ERROR SUMMARY' "$log/$step.log")
-    case $status in
-    0) [ -n "$errors" ] || not_run "compute-sanitizer did not start: $(last_words "$log/$step.log")" ;;
-    124 | 137) not_run "compute-sanitizer did not come to an end within $seconds s" ;;
-    *)
-        grep -q 'COMPUTE-SANITIZER' "$log/$step.log" && [ -n "$errors" ] ||
-            not_run "compute-sanitizer did not start: $(last_words "$log/$step.log")"
-        fail "$(grep -m1 -E '========= (Invalid|Program hit|Uninitialized|Error)' "$log/$step.log"); $errors"
-        ;;
-    esac
+    errors=$(grep 'ERROR SUMMARY' "$log/$step.log" | sort -t: -k2 -n | tail -n 1)
+    refused=$(grep -m1 -iE '= Error: .*(not supported|unable to)' "$log/$step.log")
+    [ -z "$refused" ] || not_run "compute-sanitizer can not use this GPU: $refused"
+    [ $status != 124 ] && [ $status != 137 ] || not_run "compute-sanitizer did not come to an end within $seconds s"
+    grep -q 'COMPUTE-SANITIZER' "$log/$step.log" && [ -n "$errors" ] ||
+        not_run "compute-sanitizer did not start: $(last_words "$log/$step.log")"
+    [ $status = 0 ] || fail "$(grep -m1 -E '========= (Invalid|Program hit|Uninitialized|Error)' "$log/$step.log" ||
+        echo "test_device ended with $status under it"); $errors"
     say "$(sed 's/=* *//' <<<"$errors")$by"
 }
 
