@@ -364,6 +364,15 @@ fails_where_the_build_fails_and_no_gpu_is() {
     gpu_check 1 "$scratch/stand-in" GPU_CHECK_BUILD=1 MAKE=false NO_NCCL=1 "$(only natives)" &&
         lines 'fail     build ' 'not run  natives          because: no GPU can be used here (none: there is no driver)'
 }
+# A copy on a lent machine has no git: the manifest names the sources all the same.
+names_the_sources_that_it_checks() {
+    stand_in ''
+    local sum
+    sum=$(find Makefile probe.sh backends cmd core labs sim tests -type f | LC_ALL=C sort | xargs sha256sum | sha256sum)
+    gpu_check 0 "$scratch/stand-in" "$(only natives)" || return 1
+    why="$(cat "$out/log/manifest.txt")"
+    grep -qx "sources: ${sum:0:16} (SHA-256)" "$out/log/manifest.txt"
+}
 refuses_a_step_that_there_is_not() { run 2 env "$(only tuner bench)" tests/gpu_check.sh build "$out"; }
 # The compiler of CUDA is found where the build finds it; PATH has nothing of CUDA.
 finds_nvcc_outside_path() {
@@ -459,7 +468,7 @@ check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_w
     refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
     conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka leaves_out_what_there_is_no_time_for \
     says_where_conformance_ran_out_of_time says_that_there_are_no_fakes fails_where_the_build_fails_and_no_gpu_is \
-    tells_errors_from_a_sanitizer_that_can_not_be_used
+    tells_errors_from_a_sanitizer_that_can_not_be_used names_the_sources_that_it_checks
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then
     check_each computes_by_the_stand_in_for_cmocka rehearses_over_the_fakes

@@ -39,6 +39,12 @@ step_build() {
     say "$(grep -c '^✓' "$build/probes.txt") of $(wc -l <"$build/probes.txt") optional libraries${lacking:+, without $lacking}"
 }
 
+# The sources by one sum, for a copy without git, which has no commit.
+sum_of_sources() {
+    find Makefile probe.sh backends cmd core labs sim tests -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
+        sha256sum | cut -c1-16
+}
+
 # What the machine says of itself, without us.
 ask_machine() {
     timeout 8 nvidia-smi -q >"$log/nvidia-smi.txt" 2>&1 || echo "nvidia-smi ended with $?" >>"$log/nvidia-smi.txt"
@@ -46,6 +52,7 @@ ask_machine() {
     {
         echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         sed -n 's/^  ok  *\(commlab\|cores\|memory\|hypervisor\|driver\|GPU [0-9]*\|CUDA runtime\|the backend nccl\): /\1: /p' "$log/doctor.txt"
+        echo "sources: $(sum_of_sources) (SHA-256)"
         uname -srm
         "$(nvcc_of_build)" --version 2>/dev/null | tail -n 2
     } >"$log/manifest.txt"
