@@ -139,7 +139,7 @@ $(if $(other_labs),$(error there is no $(other_labs); there are: $(lab_targets))
 
 OUT ?= $(B)/gpu-check
 gpu-check: ## on a machine with a GPU: all that only one can show, in eight minutes, into OUT (build/gpu-check)
-	+$(Q)exec env MAKE='$(MAKE)' tests/gpu_check.sh $(B) $(OUT)
+	+$(Q)exec env MAKE='$(MAKE)' bash tests/gpu_check.sh $(B) $(OUT)
 
 clean: ## remove build/ and the link
 	$(Q)rm -rf build commlab

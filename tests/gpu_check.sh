@@ -28,9 +28,9 @@ cd "$(dirname "$0")/.." || exit 1
 
 # The name, its limit in s, and what is checked.
 steps='
-tools              20 make, gcc and nvcc are here
+tools              30 make, gcc and nvcc are here
 build             150 the kit is built with what is here
-doctor             20 the machine is described
+doctor             30 the machine is described
 device             30 every kernel of the GPU against the processor
 conformance-1      30 conformance, 1 rank
 kernels            25 kernels against the copy measured here
@@ -152,7 +152,7 @@ run() {
         { record "$name" 'not run' 0 "because: of $whole s $((left > 0 ? left : 0)) are left, and its limit is $limit s; $3"; return; }
     [ "$limit" -le "$left" ] || limit=$left cut=", all that was left; its limit is $whole_limit s"
     rm -f "$log/.detail"
-    GPU_CHECK_MARK=$$-$name timeout --kill-after=3 "$limit" "$0" --step "$name" "$limit" "$build" "$out" \
+    GPU_CHECK_MARK=$$-$name timeout --kill-after=3 "$limit" bash tests/gpu_check.sh --step "$name" "$limit" "$build" "$out" \
         >"$log/$name.log" 2>&1 </dev/null &
     child=$!
     wait $child

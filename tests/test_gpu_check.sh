@@ -327,6 +327,17 @@ has_steps() {
     why="steps: $seen, not $*"
     [ "$seen" = "$*" ]
 }
+# From any folder, and where a copy has lost the bit that lets it be run.
+runs_from_any_folder() {
+    local kit=$scratch/kit
+    stand_in ''
+    mkdir -p "$kit" && cp -r tests probe.sh Makefile "$kit" 2>/dev/null
+    chmod -x "$kit/tests/gpu_check.sh"
+    (cd "$kit/tests" && GPU_CHECK_BUILD=0 GPU_CHECK_ONLY=natives bash ./gpu_check.sh "$(realpath "$scratch/stand-in")" "$out") \
+        >"$scratch/out" 2>"$scratch/err"
+    why="$(cat "$scratch/out" "$scratch/err")"
+    lines 'pass     doctor ' 'pass     natives '
+}
 refuses_a_third_word() { run 2 tests/gpu_check.sh build out more; }
 # Once to who looks, and in the summary on each step's own line.
 says_of_each_step_that_there_is_no_gpu() {
@@ -468,7 +479,8 @@ check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_w
     refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
     conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka leaves_out_what_there_is_no_time_for \
     says_where_conformance_ran_out_of_time says_that_there_are_no_fakes fails_where_the_build_fails_and_no_gpu_is \
-    tells_errors_from_a_sanitizer_that_can_not_be_used names_the_sources_that_it_checks
+    tells_errors_from_a_sanitizer_that_can_not_be_used names_the_sources_that_it_checks \
+    runs_from_any_folder
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then
     check_each computes_by_the_stand_in_for_cmocka rehearses_over_the_fakes
