@@ -35,18 +35,18 @@ device             30 every kernel of the GPU against the processor
 conformance-1      30 conformance, 1 rank
 kernels            25 kernels against the copy measured here
 overhead-1         20 bench against a bare loop, 1 GPU
-self-send          15 what NCCL'\''s thread for each call takes
+self-send          15 the time of the thread that NCCL starts for each call
 tuner              30 NCCL loads our tuner, and obeys its table
 profiler           30 NCCL loads our profiler
 model              30 NCCL'\''s tuning table against our model of it
 faults             40 a rank is killed, and one stopped, amid an allreduce
-conformance-2      90 conformance, 2 ranks (sharing a GPU where there is one: right or wrong, no speed)
-conformance-lazy   90 conformance, 2 ranks, which connect at the first call (likewise)
+conformance-2      90 conformance, 2 ranks; where they share a GPU, this is no measure of speed
+conformance-lazy   90 conformance, 2 ranks that connect at the first call
 lab-05             25 lab 05, fragmentation
 lab-01             20 lab 01, a communicator in every iteration or one
 lab-09             15 lab 09, compression
 sanitizer          30 kernels under compute-sanitizer
-conformance-3      90 conformance, 3 ranks (likewise)
+conformance-3      90 conformance, 3 ranks
 shm                60 shared memory, 2 to 16 ranks
 natives            60 the library'\''s own collectives
 conformance-all    60 conformance, a rank a GPU

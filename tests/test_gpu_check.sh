@@ -280,7 +280,7 @@ says_where_conformance_ran_out_of_time() {
     local left='parts checked; no time for gather by ring, nor for what comes after it'
     conforming "echo 'conformance: 41 $left'; echo 'ok 1 - nccl'" 0
     gpu_check 0 "$scratch/stand-in" "$(only conformance-3)" &&
-        lines 'pass     conformance-3 ' "(likewise): as far as it came in 75 s: 41 $left; #wrong 0" || return 1
+        lines 'pass     conformance-3 ' "3 ranks: as far as it came in 75 s: 41 $left; #wrong 0" || return 1
     why="the limit: $(cat "$scratch/seconds")"
     [ "$(cat "$scratch/seconds")" = 75 ] || return 1
     conforming "echo 'conformance: 0 $left'; echo 'ok 1 - nccl'" 0
