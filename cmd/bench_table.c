@@ -154,15 +154,24 @@ static void print_refusals(const struct bench_row *row, const struct bench_resul
 }
 
 // What a GPU's own clock says of the kernels of one batch, and what is left of the median of many.
+static void print_device_time(const char *placement, const struct bench_time *time)
+{
+    const double kernels = 1e6 * time->by_device, host = 1e6 * time->seconds - kernels; // us
+    if (host >= 0)
+        printf("#   %s: kernels take %.2f us per call by the GPU's clock; the rest of the time, %.2f us, is the "
+               "host's\n",
+               placement, kernels, host);
+    else
+        printf("#   %s: kernels take %.2f us per call by the GPU's clock, in a batch that was slower than the others\n",
+               placement, kernels);
+}
+
 static void print_device_times(const struct bench_result results[BENCH_PLACEMENTS])
 {
     static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && isfinite(results[p].time.by_device))
-            printf("#   %s: kernels take %.2f us per call by the GPU's clock; the rest of the time, %.2f us, is the "
-                   "host's\n",
-                   names[p], 1e6 * results[p].time.by_device,
-                   1e6 * (results[p].time.seconds - results[p].time.by_device));
+            print_device_time(names[p], &results[p].time);
 }
 
 int bench_table_print_row(const struct bench *bench, int index)
