@@ -321,11 +321,11 @@ $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $
 # core is compiled for it once more.
 tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-tuner/*.c) sim/nccl_rows.c core/base/units.c)
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
-profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c)
+profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c text.c)
 profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(profiler_c))
 $(B)/backends/libnccl-profiler-commlab.so: $(profiler_o)
 $(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) \
-    -Wl,--as-needed,-z,nodelete $(LDFLAGS)
+    -Wl,--as-needed,-z,nodelete $(if $(sanitize),,-Wl$(comma)-z$(comma)defs) $(LDFLAGS)
 $(B)/backends/libnccl-%.so: plugin_libraries = -lm
 
 $(B)/alone/%.o: %.c $(B)/flags

@@ -38,13 +38,14 @@ static void test_a_manifest_holds_what_a_reader_needs(void **state)
     static const char *const keys[] = {"date",     "machine", "caches",  "memory",   "kernel", "hypervisor",
                                        "governor", "load",    "vectors", "compiler", "flags",  "commit"};
     struct clab_manifest manifest = {0};
-    setenv("CLAB_TEST_VARIABLE", "of ours", 1);
+    setenv("CLAB_TIMEOUT", "of ours", 1);
+    setenv("CLAB_TOKEN", "of nobody's business", 1);
     setenv("SOME_TOKEN", "of nobody's business", 1);
     assert_int_equal(clab_machine_describe(&manifest), CLAB_OK);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!clab_manifest_get(&manifest, keys[i]) || !*clab_manifest_get(&manifest, keys[i]))
             fail_msg("no %s", keys[i]);
-    assert_text_has(clab_manifest_get(&manifest, "environment"), "CLAB_TEST_VARIABLE=of ours");
+    assert_text_has(clab_manifest_get(&manifest, "environment"), "CLAB_TIMEOUT=of ours");
     assert_null(strstr(clab_manifest_get(&manifest, "environment"), "business"));
     clab_manifest_free(&manifest);
 }

@@ -6,6 +6,7 @@
 //   meeting that another has given up. How often depends on the machine: test_boxes.c has that case for certain.
 
 #include "comm_fixture.h"
+#include "needs.h"
 
 enum { NRANKS = 8, ROUNDS = 300 };
 
@@ -75,6 +76,7 @@ static int act_by_a_store(int rank)
 static void test_nor_at_a_store(void **state)
 {
     (void)state;
+    needs_sodium();
     check_that_all_are_left(act_by_a_store);
 }
 
