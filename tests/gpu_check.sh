@@ -122,15 +122,23 @@ child= name= began=0
 # The processes of the step, whichever groups and sessions they have made: by a word in their environment. To read that
 # of a process which is stuck in the driver may take for ever.
 marked() { timeout -k 1 5 grep -lsz "^GPU_CHECK_MARK=$$-$name\$" /proc/[0-9]*/environ | sed 's|/proc/\([0-9]*\)/.*|\1|'; }
-# End what the step has left; how many there were.
-end_left() {
+# Wait until none of them is left, N looks at most; those that are.
+await_end() { # N
     local i left
-    for ((i = 0; i < 10; i++)); do # they may be about to end
+    for ((i = 0; i < $1; i++)); do
         left=$(marked)
-        [ -n "$left" ] || { echo 0; return; }
+        [ -n "$left" ] || return
         sleep 0.1
     done
+    echo "$left"
+}
+# End what the step has left; how many there were.
+end_left() {
+    local left
+    left=$(await_end 10) # they may be about to end
+    [ -n "$left" ] || { echo 0; return; }
     kill -KILL $left 2>/dev/null
+    await_end 30 >/dev/null # a busy machine ends them later
     wc -w <<<"$left"
 }
 
