@@ -5,17 +5,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/units.h"
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, SILENT_MS = 5000 };
 
 static const struct kind {
     const char *name; // "the most that is read of ..."
@@ -55,6 +58,15 @@ static bool is_own_input(const struct stat *status)
     return fstat(STDIN_FILENO, &own) == 0 && own.st_dev == status->st_dev && own.st_ino == status->st_ino;
 }
 
+// Whether it is a pipe with a name, into which nobody writes: it may be so for ever. A pipe of a shell has a writer.
+static bool is_silent(const struct stat *status, int fd)
+{
+    struct statfs system;
+    if (!S_ISFIFO(status->st_mode) || fstatfs(fd, &system) != 0 || system.f_type == PIPEFS_MAGIC)
+        return false;
+    return poll(&(struct pollfd){fd, POLLIN, 0}, 1, SILENT_MS) == 0;
+}
+
 // Why nothing of that kind is read; NULL: it may be.
 static const char *fault_of(const struct stat *status, int fd)
 {
@@ -62,7 +74,7 @@ static const char *fault_of(const struct stat *status, int fd)
         return strerror(EISDIR);
     if (S_ISBLK(status->st_mode) || (S_ISCHR(status->st_mode) && !isatty(fd) && !is_own_input(status)))
         return "it is a device, not a file";
-    return NULL;
+    return is_silent(status, fd) ? "nobody has written into this named pipe for 5 s" : NULL;
 }
 
 // Room for `wanted` bytes and a 0.
@@ -111,6 +123,7 @@ static int read_file(int fd, const char *path, const struct kind *kind, struct c
     const char *fault = fault_of(&status, fd);
     if (fault)
         return refuse(path, fault);
+    fcntl(fd, F_SETFL, 0); // reads wait from now on
     if (S_ISREG(status.st_mode) && status.st_size > 0 && (size_t)status.st_size > kind->most)
         return refuse_size(path, kind);
     CLAB_TRY(read_all(fd, path, kind, input));
@@ -122,7 +135,7 @@ static int read_file(int fd, const char *path, const struct kind *kind, struct c
 int clab_input_open(const char *path, enum clab_input_kind kind, struct clab_input *input_p)
 {
     struct clab_input input = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); // a named pipe would wait for its writer
     if (fd < 0)
         return refuse(path, strerror(errno));
     const int err = read_file(fd, path, &kinds[kind], &input);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A file that somebody names, read whole before it is looked at.
-// - Each kind has a bound. A larger file is refused in one line that names the file, the bound and the remedy; an endless
-//   one is refused once so much of it has been read.
-// - A folder or a device is refused, and never read. A pipe, a socket, a terminal and our own standard input are read to
-//   their end.
-// - What comes of it is memory: a file that changes meanwhile, or lies on a slow disk, does not disturb its reader.
+// - Each kind of file has a size limit. A larger file is refused in one line that names the file, the limit and the
+//   remedy. An endless one is refused when the limit has been read.
+// - A folder or a device is refused, and never read. A pipe, a socket, a terminal and our own standard input are read
+//   to their end. A named pipe is refused if nobody writes into it for 5 s.
+// - The parser reads from memory: a file that changes meanwhile, or lies on a slow disk, does not disturb it.
 #pragma once
 
 #include <stddef.h>
