@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What figures get of a results file (plot_data.h). A file may come from anyone: so this says what stays, not what goes.
+// The copy of a results file that figures are drawn from (plot_data.h). The file may come from anyone, so this lists
+// the characters that are kept, not those that are removed.
 
 #include "plot_data.h"
 
@@ -8,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 enum { NAME = 80, SENTENCE = 300 }; // bytes
 
 static bool is_in(char c, const char *also)
@@ -15,23 +18,12 @@ static bool is_in(char c, const char *also)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(also, c));
 }
 
-// Bytes of the sign beyond ASCII that `text` begins with; 0: it is none, a control character, or no UTF-8.
+// Bytes of the character beyond ASCII that `text` begins with; 0: none, or a control character (U+0080 to U+009F).
 static size_t sign_bytes(const char *text)
 {
-    const unsigned char *b = (const unsigned char *)text;
-    const size_t n = b[0] >= 0xf0 && b[0] <= 0xf4  ? 4
-                     : b[0] >= 0xe0 && b[0] < 0xf0 ? 3
-                     : b[0] >= 0xc2 && b[0] < 0xe0 ? 2
-                                                   : 0;
-    unsigned sign = n ? b[0] & (0x7fu >> n) : 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-        sign = sign << 6 | (b[i] & 0x3f);
-    }
-    const bool is_sound = n == 2 || (n == 3 && sign >= 0x800 && (sign < 0xd800 || sign > 0xdfff)) ||
-                          (n == 4 && sign >= 0x10000 && sign <= 0x10ffff);
-    return is_sound && sign >= 0xa0 ? n : 0;
+    const size_t bytes = clab_utf8_bytes(text);
+    const bool is_control = (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0;
+    return bytes > 1 && !is_control ? bytes : 0;
 }
 
 // Keep signs and what is in `also`; a blank or a control character becomes `blank`, everything else "?".

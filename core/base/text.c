@@ -39,11 +39,10 @@ bool clab_list_has(const char *list, const char *word)
 
 // ---- UTF-8 ---------------------------------------------------------------------------------------------------
 
-// The bytes of the character at `text`, which has not ended; 0: it is none.
-static size_t character_bytes(const unsigned char *text)
+size_t clab_utf8_bytes(const char *at)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // of characters of so many bytes
-    const unsigned char first = text[0];
+    const unsigned char *text = (const unsigned char *)at, first = text[0];
     const size_t bytes = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
     uint32_t code = bytes > 1 ? first & (0xffu >> (bytes + 1)) : 0;
     for (size_t i = 1; i < bytes; i++) {
@@ -59,7 +58,7 @@ static size_t character_bytes(const unsigned char *text)
 bool clab_is_utf8(const char *text)
 {
     for (size_t bytes; *text; text += bytes)
-        if (!(bytes = character_bytes((const unsigned char *)text)))
+        if (!(bytes = clab_utf8_bytes(text)))
             return false;
     return true;
 }
@@ -67,6 +66,6 @@ bool clab_is_utf8(const char *text)
 void clab_make_utf8(char *text)
 {
     for (size_t bytes; *text; text += bytes ? bytes : 1)
-        if (!(bytes = character_bytes((const unsigned char *)text)))
+        if (!(bytes = clab_utf8_bytes(text)))
             *text = '?';
 }

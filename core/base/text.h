@@ -27,6 +27,8 @@ const char *clab_list_next(const char **rest_p, size_t *length_p);
 // Whether a list with commas has the word.
 bool clab_list_has(const char *list, const char *word);
 
+// How many bytes the character at `text` has, which has not ended; 0: it is none, as below.
+size_t clab_utf8_bytes(const char *text);
 // Whether all bytes are UTF-8: no character in more bytes than it needs, no half of a surrogate pair, none beyond
 // U+10FFFF.
 bool clab_is_utf8(const char *text);
