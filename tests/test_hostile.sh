@@ -199,9 +199,11 @@ refuses_an_attribute_of_a_gigabyte() {
 writes_no_secret() {
     local results=$scratch/secret
     mkdir -p "$results"
-    run 0 env CLAB_TOKEN=$secret CLAB_TIMEOUT=7s "$commlab" bench barrier -n 2 --seconds 1ms --csv "$results/b.csv" || return 1
+    run 0 env CLAB_TOKEN=$secret CLAB_TIMEOUT=7s CLAB_NCCL_REGISTER=1 "$commlab" bench barrier -n 2 --seconds 1ms --csv "$results/b.csv" || return 1
     why="no CLAB_TIMEOUT in: $(grep environment "$results/b.csv")"
     grep -q '^# environment: .*CLAB_TIMEOUT=7s' "$results/b.csv" || return 1
+    why="no CLAB_NCCL_REGISTER, which changes times, in: $(grep environment "$results/b.csv")"
+    grep -q '^# environment: .*CLAB_NCCL_REGISTER=1' "$results/b.csv" || return 1
     if ! lacks jansson; then
         run 0 env CLAB_TOKEN=$secret "$commlab" bench barrier -n 2 --seconds 1ms --json "$results/b.json" &&
             run 0 env CLAB_TOKEN=$secret "$commlab" bench barrier -n 2 --seconds 1ms --trace "$results/trace.json" || return 1

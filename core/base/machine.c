@@ -195,13 +195,14 @@ static int add_hardware(const struct clab_machine *m, struct clab_manifest *mani
     return clab_manifest_add(manifest, "load", "%.2f", m->load);
 }
 
-// Variables that change what is measured. A file of results is sent around: so a variable is written for being named
-// here, and CLAB_TOKEN, a job's secret, and what says where its ranks meet are not.
+// Variables that change what is measured. Results files are sent around, so only these are written into them: not
+// CLAB_TOKEN, a job's secret, nor the variables that say where its ranks meet.
 static const char *const written[] = {
-    "CLAB_BACKEND",    "CLAB_BACKENDS",     "CLAB_CHECK",     "CLAB_CORES",        "CLAB_EMULATE", "CLAB_FAKE_FAULT",
-    "CLAB_FAKE_GPUS",  "CLAB_FLIGHT",       "CLAB_INTERFACE", "CLAB_LOG",          "CLAB_MODELS",  "CLAB_NCCL_SHARE",
-    "CLAB_NCCL_TRACE", "CLAB_NET",          "CLAB_NETS",      "CLAB_OFI_REGISTER", "CLAB_PROFILE", "CLAB_PROGRESS",
-    "CLAB_PROVIDER",   "CLAB_SHM_NO_READV", "CLAB_STRAGGLE",  "CLAB_TIMEOUT",      "CLAB_TRACE",   "CLAB_TUNER",
+    "CLAB_BACKEND",      "CLAB_BACKENDS",      "CLAB_CHECK",      "CLAB_CORES",      "CLAB_EMULATE",
+    "CLAB_FAKE_FAULT",   "CLAB_FAKE_GPUS",     "CLAB_FLIGHT",     "CLAB_INTERFACE",  "CLAB_LOG",
+    "CLAB_MODELS",       "CLAB_NCCL_REGISTER", "CLAB_NCCL_SHARE", "CLAB_NCCL_TRACE", "CLAB_NET",
+    "CLAB_NETS",         "CLAB_OFI_REGISTER",  "CLAB_PROFILE",    "CLAB_PROGRESS",   "CLAB_PROVIDER",
+    "CLAB_SHM_NO_READV", "CLAB_STRAGGLE",      "CLAB_TIMEOUT",    "CLAB_TRACE",      "CLAB_TUNER",
 };
 
 static int add_environment(struct clab_manifest *manifest)
