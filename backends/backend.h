@@ -176,9 +176,10 @@ struct clab_device {
     // NAN: it has failed
     double (*time)(void (*work)(void *of), void *of);
 
-    // Seconds by the same clock that operations of communicators take which `work(of)` starts, and waits for: of each,
-    // from the begin of its first kernel in the first lane to the end of its last one there. What the host takes before,
-    // between and after is in none of them. NAN: there is no such clock, or nothing was started, or it has failed
+    // Seconds by the same clock that the kernels of communicators take while `work(of)` runs, which starts operations
+    // and waits for them. Each operation counts from its first kernel in the first lane to its last one there. The host's
+    // time before, between and after operations does not count. NAN: there is no such clock, nothing was started, or
+    // the device has failed
     double (*time_calls)(void (*work)(void *of), void *of);
 
     // Elementwise, of all types, as base/reduce.h says.
@@ -336,8 +337,8 @@ int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *nati
 // A sleep by the clock, where nothing can end it; at most CLAB_NAP.
 void clab_nap_until(double until);
 // `idle` of what can only be looked at again: `spins` looks at once, unless ranks are crowded, then some each time that
-// the core is had again, then one after each sleep of 0.1 ms. Where each rank has a core, that begins when a sleep is at
-// most 1/200 of the wait: it adds that much to what is waited for, at most.
+// the core is had again, then one look after each sleep of 0.1 ms. Where each rank has a core, sleeps begin when one is
+// at most 1/200 of the wait so far: so they lengthen no wait by more than that.
 bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned fruitless);
 
 // ---- which there are ---------------------------------------------------------------------------------------------

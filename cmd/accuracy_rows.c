@@ -107,7 +107,7 @@ static int add(struct accuracy_rows *rows, const struct accuracy_row *row)
 
 // ---- all of them ---------------------------------------------------------------------------------------------
 
-// A bench writes no other; who asks the simulator for a million ranks waits for ever.
+// No bench writes such a row, and the simulator would take for ever over a million ranks.
 static int check_row(const struct accuracy_row *row, const char *path, int number)
 {
     const struct clab_problem *p = &row->what.problem;

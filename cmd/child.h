@@ -8,7 +8,7 @@
 
 // From here on signals that would end us are noted, and passed on to the child; those that are ignored stay so.
 void child_watch(void);
-// As before; returns the signal that came meanwhile, or 0: raise it. Within another watch that one hears it so.
+// As before child_watch; returns the signal that came meanwhile, or 0. Raise it: then an outer watch notes it, too.
 int child_unwatch(void);
 // The signal that has come since child_watch, or 0.
 int child_ended_by(void);

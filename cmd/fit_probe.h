@@ -27,10 +27,10 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
 void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
-enum { FIT_BATCHES = 7 }; // of a task that nobody hurries
+enum { FIT_BATCHES = 7 }; // per task, while there is time
 
-// Time one task for about `seconds` in so many batches, FIT_BATCHES at most; collective. *sample_p holds at rank 0; *look_p says where the cores were, as far
-// as that matters (line.h), or is zeros.
+// Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most; collective. *sample_p is set at rank 0;
+// *look_p says where the cores were, as far as that matters (line.h), or is zeros.
 //   errors: the backend's
 int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, int batches,
                  struct clab_sample *sample_p, struct clab_look *look_p);

@@ -63,9 +63,10 @@ static int run_round(const struct fit_session *session, struct fit_ranks *ranks,
         if (!batches) {
             *is_over_p = true;
             if (ranks->rank == 0 && record->nrounds == 0)
-                clab_error("fit: no profile is written: %g s were up after %d of %d probes; let nothing else run, or "
-                           "say --seconds 60s",
-                           session->seconds, i, record->ntasks);
+                clab_error(
+                    "fit: no profile is written: %g s were up after %d of %d probes; end other programs, or give "
+                    "--seconds 60s",
+                    session->seconds, i, record->ntasks);
             return record->nrounds ? CLAB_OK : CLAB_ETIMEOUT;
         }
         CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, batches, &record->samples[first + i],

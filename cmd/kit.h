@@ -24,10 +24,9 @@ char *kit_command_line(int argc, char **argv);
 //   errors: CLAB_ENOMEM
 int kit_figure_path(const char *file, char **path_p);
 
-// Draw `csv` with gnuplot's `script` (a path below `root`) as OUT.svg and OUT.png, and say in OUT.txt what is to be seen.
-// Folders are made. The script sees a copy of the data whose text can not be taken for anything else (kit_plot.c), as
-// `csv`, and draws to `out`.
-//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS (others
-//           may change the script), CLAB_EPARSE (csv; logged), CLAB_EIO (gnuplot failed), CLAB_EPEER (a signal ended
-//           it), CLAB_ENOMEM
+// Draw `csv` with gnuplot's `script` (a path below `root`) as OUT.svg and OUT.png, and describe the figure in OUT.txt.
+// Folders are made. The script gets a cleaned copy of the data as `csv` (kit_plot.c), and draws to `out`.
+//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS
+//           (others may change the script), CLAB_EPARSE (csv; logged), CLAB_EIO (gnuplot failed), CLAB_EPEER (a signal
+//           ended it), CLAB_ENOMEM
 int kit_plot(const char *root, const char *script, const char *csv, const char *out);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // gnuplot: draws what a results file says, in a folder of its own (kit.h).
 //
-// - A results file may come from anyone, gnuplot's language can run any command, and its strings, file names and
-//   messages have signs that it takes for its own. So gnuplot gets a copy of the data with plain text (plot_data.h) under
-//   a name that we chose, and never sees the file, its name, or that of the figure.
-// - The folder holds data.csv, links to the kit's plots/ and labs/, what gnuplot draws (figure.svg and so on), and what
-//   it says. Figures are copied from there to where they belong.
-// - The scripts are the kit's and the lab's author's: they are trusted.
+// - A results file may come from anyone. gnuplot's language can run any command, and gnuplot expands some characters in
+//   strings, file names and labels. So gnuplot gets a copy of the data with plain text (plot_data.h) under a name that
+//   we chose. It never sees the file, its name, or the figure's name.
+// - The folder holds data.csv, links to the kit's plots/ and labs/, gnuplot's figures (figure.svg and so on) and its
+//   messages. We copy the figures to where they belong.
+// - The scripts come from the kit and from a lab's author, and are trusted.
 
 #include "kit.h"
 

@@ -38,8 +38,8 @@ static const char doc[] =
     "It ranks algorithms for NCCL's tuner; it is no prediction of a time: `commlab sim` gives those. Channels and the "
     "bandwidth of a channel are what NCCL's search found: give them, or a log made with NCCL_DEBUG=INFO "
     "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH. Collectives on buffers that are registered as symmetric windows (NCCL 2.27 "
-    "and later) have kernels of their own, which NCCL does not choose by this table. `commlab tune` makes a table of better choices of what was measured, for the "
-    "plugin that NCCL loads.";
+    "and later) have kernels of their own, which NCCL does not choose by this table. `commlab tune` measures, and "
+    "writes a table of better choices for the plugin that NCCL loads.";
 
 struct request {
     enum clab_collective collective;

@@ -102,7 +102,7 @@ static bool trim(char *line, size_t bytes)
     return true;
 }
 
-// One that repeats a key is joined to those before it, which takes longer each time.
+// A line that repeats a key is joined to the earlier ones, which takes longer each time.
 static bool has_too_many_remarks(const char *line, const char *path, int number, int *remarks)
 {
     if (*line != '#' || ++*remarks <= MOST_REMARKS)

@@ -67,7 +67,7 @@ static void put_text(FILE *out, const char *text)
         }
 }
 
-// Part of an address, and a section's name in one: what has a meaning there, as ':' after a scheme and '#', has none so.
+// Part of an address, or a section's name: characters with a meaning in addresses, such as ':' and '#', are encoded.
 // Source: RFC 3986, section 2.3.
 static void put_url(FILE *out, const char *path)
 {

@@ -16,8 +16,8 @@ struct trace_process {
 
 // Read `path`, and hold it to what viewers take for granted: durations are not negative, slices of a row do not overlap
 // unless one holds the other, arrows have two ends.
-//   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_ENOENT, CLAB_EIO, CLAB_EPARSE (logged: which event, and what is wrong),
-//           CLAB_ENOMEM
+//   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_ENOENT, CLAB_EIO, CLAB_EPARSE (logged: which event, and
+//           what is wrong), CLAB_ENOMEM
 int trace_file_load(const char *path, struct trace_file **file_p);
 // The same of what is in memory; `path` is what it is called.
 int trace_file_read(const char *text, size_t bytes, const char *path, struct trace_file **file_p);

@@ -4,8 +4,8 @@
 // out. All of it twice, in turns: the least of both counts, so that no choice wins since the machine was disturbed at
 // one of the others.
 //
-// NCCL's calls wait here (NCCL_COMM_BLOCKING=1, unless the user has set it), as those of the programs that will take the
-// table: else NCCL starts a thread for each group, which small sizes would pay for.
+// NCCL's calls wait here (NCCL_COMM_BLOCKING=1, unless the user has set it), as in the programs that will use the
+// table. Otherwise NCCL starts a thread per group, and small sizes would be measured too slow.
 
 #include "tune.h"
 

@@ -14,10 +14,10 @@
 // - Ranks that call different collectives, or the same with another count, type, operation, root or algorithm, answer
 //   CLAB_EMISMATCH: found by messages that do not match, and by ranks of a host that wait for each other. The libraries
 //   of gloo and mpi compare nothing: there all ranks compare what they call before each of the library's collectives
-//   ("native"), and none begins it unless they agree. So each waits for all, which costs about as much as another small
-//   collective. CLAB_CHECK=0 turns that off. CLAB_CHECK=1 finds what differs before each collective, on any backend
-//   and any hosts, also where messages would let some ranks go on: each rank tells its next one what it calls, by a
-//   message of 24 bytes. Natives of nccl are compared with CLAB_CHECK=1 only.
+//   ("native"), and none begins it unless they agree. Each rank waits for all, which costs about as much as one more
+//   small collective. CLAB_CHECK=0 turns that off. CLAB_CHECK=1 finds a difference before each collective, on any
+//   backend and any hosts, also where messages would let some ranks go on: each rank sends its next one 24 bytes that
+//   say what it calls. Natives of nccl are compared with CLAB_CHECK=1 only.
 // - After a failure, one rank of each host reports who is missing where, from what all have recorded (CLAB_FLIGHT=0:
 //   none; CLAB_FLIGHT=FILE: the last 64 operations of each rank are appended to FILE as well).
 // - Collectives on a communicator are called in the same order by all its ranks. `count` is in elements of `type`;
@@ -51,8 +51,8 @@ struct clab_registration; // memory that the backend has been told of
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p);
 
-// Leave, in any case. Communicators are destroyed and memory freed before. NULL is fine.
-//   errors: CLAB_EIO, CLAB_ENOMEM, CLAB_EUNSUPPORTED (rank 0: the trace was not written)
+// Leave, whatever it returns. Communicators are destroyed and memory freed before. NULL is fine.
+//   errors: CLAB_EIO, CLAB_ENOMEM, CLAB_EUNSUPPORTED (at rank 0 only: CLAB_TRACE's file was not written)
 int clab_job_close(struct clab_job *job);
 
 int clab_job_rank(const struct clab_job *job);

@@ -106,8 +106,8 @@ const char *clab_nccl_protocol_name(enum clab_nccl_protocol protocol);    // as 
 const struct clab_nccl_tables *clab_nccl_tables_find(const char *version);
 extern const struct clab_nccl_tables *const clab_nccl_versions[]; // ended by NULL
 
-// Channels that NCCL uses, of those that its search found: it makes two of each, four on Hopper and later between nodes.
-// Limits of the user's (NCCL_MAX_NCHANNELS and its kind) are not in it.
+// How many channels NCCL uses: two for each that its search found, four on Hopper and later between nodes. Limits that
+// the user sets, such as NCCL_MAX_NCHANNELS, are not taken into account.
 //   source: NCCL, ncclTopoPostset in src/graph/connect.cc
 int clab_nccl_channels(const struct clab_nccl_machine *machine);
 

@@ -459,9 +459,8 @@ static void wait_for_nothing(void *of)
     (void)of;
 }
 
-// A kernel that is given memory that nobody may touch fails, and with it the GPU of this process (the program's own would
-// do on Linux 6.1 and later, where the driver lets a GPU into it: cudaDevAttrPageableMemoryAccess). Calls without an
-// answer say nothing; the first failure is logged, once; those with an answer tell.
+// A kernel fails on memory that nobody may touch, and with it the GPU of this process. A driver may let GPUs use the
+// program's own memory. The first failure is logged, once; calls that return an error return it.
 static void lose_the_device(void)
 {
     float *const floats = mmap(NULL, 64 * sizeof *floats, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -141,7 +141,8 @@ static int sum(const struct lab_words *words)
     return all;
 }
 
-// Before makes one an iteration, and repeats each loop 7 times. On GPUs one takes 50 to 150 ms: 1200 take three minutes.
+// `before` makes one communicator per iteration, and repeats each loop 7 times. On GPUs one takes 50 to 150 ms: 1200
+// take three minutes.
 static void test_lab_01_makes_few_communicators_on_gpus(void **state)
 {
     (void)state;

@@ -194,11 +194,11 @@ void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_re
 
 // ---- times.c -------------------------------------------------------------------------------------------------
 
-// While nccl_time_calls runs, else nothing is done: before an operation is given to the stream, and when all of it is in
-// the stream.  errors: of nccl_cuda_error
+// Called before an operation is given to the stream, and when all of it is in the stream. Outside of nccl_time_calls
+// they do nothing.  errors: of nccl_cuda_error
 int nccl_span_begin(struct nccl_span *span, cudaStream_t stream);
 int nccl_span_end(struct nccl_span *span, cudaStream_t stream);
-// What is in the stream is over.
+// The operation is over: add its span up.
 void nccl_span_add(struct nccl_span *span);
 void nccl_span_free(struct nccl_span *span);
 double nccl_time_calls(void (*work)(void *of), void *of); // a slot of the device

@@ -232,8 +232,8 @@ int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t byt
     struct nccl_region *r = find_region(endpoint->domain, buffer);
     if (!r || (const char *)buffer + bytes > r->memory + r->bytes) {
         clab_error(
-            "CLAB_NCCL_REGISTER=1: %zu bytes at %p are no memory of clab_alloc, nor of clab_register: take it from "
-            "there at all ranks, or leave CLAB_NCCL_REGISTER out",
+            "CLAB_NCCL_REGISTER=1: the %zu bytes at %p are neither from clab_alloc nor registered by clab_register: "
+            "take all buffers from there at all ranks, or unset CLAB_NCCL_REGISTER",
             bytes, buffer);
         return CLAB_EINVAL;
     }

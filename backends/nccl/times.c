@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the operations of communicators take by the GPU's clock: a span is from an event before an operation's kernels to
-// one behind them, in their own stream. They are added up while nccl_time_calls runs.
+// How long the operations of communicators take by the GPU's clock. A span begins with an event before an operation's
+// kernels and ends with one behind them, in their own stream. Spans are added up while nccl_time_calls runs.
 //
 // - The GPU would reach the first event long before the host has launched the kernels. So a function of the host holds
-//   the stream at a gate before that event, until the operation is in the stream: then no time of the host is in a span.
+//   the stream at a gate before that event, until the operation is in the stream: a span has no time of the host in it.
 // - The gate opens by itself after `longest_hold`. NCCL may wait for the GPU in a call, and the GPU for the gate: where
 //   that happens again and again, the measurement is given up.
 

@@ -32,9 +32,9 @@ struct shm_queue {
 // still waits for `consumed` must find it. Whoever touches a page of it makes the kernel map that, and unmap it later:
 // a member that gets no message leaves no page behind.
 struct shm_area {
-    _Alignas(
-        SHM_LINE_BYTES) _Atomic bool is_revoked; // the owner has failed: what it has offered for reading is no longer its messages
-    struct shm_queue queues[];                   // (members, CLAB_LANES): what member m sends to the owner on a lane
+    // The owner has failed: memory that it has offered for reading holds its messages no longer.
+    _Alignas(SHM_LINE_BYTES) _Atomic bool is_revoked;
+    struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
 };
 
 // In private memory; one at each end.

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/output.h"
 
-// What a spreadsheet takes for a formula, which may run a program of whoever opens the file. Quotes do not help: the cell
-// is what they hold. With an apostrophe in front it is text there, and nothing of ours begins so.
+// Whether a spreadsheet would take the text for a formula, which can run a program when somebody opens the file. Quotes
+// around a cell do not prevent that; an apostrophe before it does, and no text of ours begins with one.
 static bool is_formula(const char *text)
 {
     return *text && strchr("=+-@\t", *text);
@@ -52,7 +52,7 @@ static void write_row(FILE *out, const struct clab_table *table, int row)
     fputc('\n', out);
 }
 
-// To a spreadsheet a line of the manifest is cells, too, wherever there is a comma.
+// A spreadsheet cuts a line of the manifest into cells at its commas, too.
 static void write_entry(FILE *out, const struct clab_manifest_entry *entry)
 {
     fprintf(out, "# %s: ", entry->key);

@@ -40,7 +40,7 @@ static enum clab_log_level threshold(void)
     return (enum clab_log_level)level;
 }
 
-// Keep the message on one line, whatever was quoted in it: a control character may also be a terminal's command.
+// Keep the message on one line, whatever was quoted in it. A control character could also be a command to the terminal.
 static void one_line(char *text)
 {
     for (; *text; text++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Files that hold code, which is run as this user: plugins, gnuplot's scripts, programs of labs.
 //
-// - Who may change such a file, or put another in its place, is this user already: the file and its folder belong to
-//   this user, to root, or to the owner of this program, and nobody else may write to them.
+// - The file and its folder must belong to this user, to root, or to the owner of this program, and nobody else may
+//   write to them. So nobody gains anything who can change the file, or put another in its place.
 // - A group may, if it is the owner's own: it has the owner's name, and no other member. Where each user has such a
 //   group, umask is 002 (pam_umask), and a clone of the kit is open to its group.
 // - Folders further above are not looked at: the program lies below the same ones, and could be replaced as well.

@@ -3,9 +3,9 @@
 //
 // - Each message carries a number for what is called (clab_transfer.call): free, and it sees who exchanges messages.
 // - Who has waited for some time reads in the flight recorders of its host what the others call: free, since it waits.
-// - Natives of gloo and mpi send no message of ours, and wait for nobody who calls something alike: these backends
-//   compare a number for what is called before each (clab_call.agreed), CLAB_CHECK=natives. That is the default, since a
-//   wrong result that nobody hears of costs more than time does: some us a call for mpi, some tens for gloo.
+// - Natives of gloo and mpi send none of our messages, and the libraries compare nothing. So before each native these
+//   backends compare a number that stands for the call (clab_call.agreed): CLAB_CHECK=natives. It is the default, since
+//   a wrong result that nobody notices is worse than the time: some us per call for mpi, some tens of us for gloo.
 //   CLAB_CHECK=0 turns it off.
 // - With CLAB_CHECK=1 each rank tells its next one what it calls before each collective: this sees all, on any hosts,
 //   for a message of 24 bytes a rank (some 0.2 us over shared memory). When all neighbours agree, all ranks do.

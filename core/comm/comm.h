@@ -231,8 +231,8 @@ int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double sta
 
 // What CLAB_CHECK asks for: is_on and natives.
 struct clab_check clab_check_wanted(void);
-// All members are known to call the same, or their results are looked at: natives begin at once, unless CLAB_CHECK asks
-// for more. For what is timed; nothing is under way, and all members say so.
+// Let natives begin without comparing calls, unless the user has set CLAB_CHECK: for programs whose ranks surely call
+// the same, or check results, and that time calls. Nothing is under way, and all members call this.
 void clab_comm_trust(struct clab_comm *comm);
 // A number for what `work` is, which all members must have in common (clab_call.agreed); never 0.
 uint64_t clab_check_number(const struct clab_work *work);
@@ -272,8 +272,7 @@ int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err
 // The communicator is revoked, and `work` can not go on: fail.
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);
 // End it for `err`, for which `culprit` (a rank of the job) is to blame: log `line`, and tell all; NULL: another member
-// does that.  Returns err
-// A rank without memory for its part of a call ends the communicator so, before anything is under way for that call.
+// does that. A rank without memory for its part of a call does this before it has begun that call.  Returns err
 int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line);
 
 // ---- record.c ------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ static int wait_until(struct barrier *b, int at, double deadline, bool *done_p)
     return CLAB_OK;
 }
 
-// After a failure: who is done and not waited for would be lost. Nobody waits any more.
+// After a failure: works that nobody waits for would never be freed. None of these waits takes time any more.
 static void forget_works(struct barrier *b)
 {
     for (int i = 0; b->works && i < 2 * b->comm->nranks; i++)

@@ -20,14 +20,15 @@ struct clab_job;
 struct clab_tape;
 struct clab_work;
 
-// Whether the file that CLAB_TRACE names, if it does, could be written now: said before there are ranks.
+// Whether the file that CLAB_TRACE names could be written now; CLAB_OK if it names none. Asked before ranks start.
 //   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EIO, CLAB_ENOMEM
 int clab_tape_check(void);
 // CLAB_TRACE's tape; *tape_p is NULL where it names none.
 //   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EIO (the file can not be written), CLAB_ENOMEM
 int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p);
-// Hand it in; rank 0 writes the file. Waits for the others, for the job's timeout at most. Frees it in any case. NULL is
-// fine.  errors: CLAB_EIO, CLAB_ENOMEM, CLAB_EUNSUPPORTED, of rank 0's (the file is not written; logged)
+// Hand it in; rank 0 writes the file. Waits for the others, for the job's timeout at most. Frees it in any case. NULL
+// is fine.
+//   errors: CLAB_EIO, CLAB_ENOMEM, CLAB_EUNSUPPORTED (at rank 0 only: the file is not written; logged)
 int clab_tape_close(const struct clab_job *job, struct clab_tape *tape);
 
 // A call of `work` has begun, or its send or receive: its time and number.

@@ -57,8 +57,9 @@ int clab_launcher_find(struct clab_launched *launched_p);
 //   errors: CLAB_EUNSUPPORTED (this launcher has none, logged with the remedy), CLAB_ETIMEOUT, CLAB_ESYS
 int clab_launcher_share(const struct clab_launched *launched, double timeout, char text[CLAB_SHARED_BYTES]);
 
-// The secret that joiners of a job without a key-value store prove to know: CLAB_TOKEN (32 hexadecimal digits), else the
-// user's own, which is made at first use with mode 0600 (commlab/token in XDG_CONFIG_HOME or ~/.config).
+// The secret of a job without a key-value store; whoever joins must prove that they know it. It is CLAB_TOKEN (32
+// hexadecimal digits), else the user's own, which is made at first use with mode 0600 (commlab/token in XDG_CONFIG_HOME
+// or ~/.config).
 //   errors: CLAB_EPARSE, CLAB_ESYS, with one line
 int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a member gets to the store: connect, prove to each other that the token is known, be welcome or be told why not
-// (store_client.h).
+// How a member joins: it connects to the store, both prove that they know the token, and the store lets it in or says
+// why not (store_client.h).
 //
 // - Members start in any order, so a store that is not there yet is tried again until the timeout; so is one that hangs
 //   up before it has answered, as the store of the job before ours does, or one in a crowd of strangers.
@@ -53,9 +53,10 @@ static int refused(const struct store_ticket *t, const struct store_message *ans
 
 static int unmasked(const struct store_ticket *t)
 {
-    clab_error("what answers at %s:%d is not the job's store: it does not know the token. Choose another port, and see "
-               "who listens at that one: ss -tlnp",
-               t->host, t->port);
+    clab_error(
+        "the program at %s:%d is not the job's store: it does not know the token. Choose another port; to see who "
+        "listens at this one, type: ss -tlnp",
+        t->host, t->port);
     return CLAB_EINVAL;
 }
 
@@ -83,7 +84,7 @@ static int greet(struct store_line *line, double deadline, struct store_contact 
     return CLAB_OK;
 }
 
-// Who does not know the token can refuse ours, since that of another job does so, but nothing else.
+// STORE_WRONG_TOKEN needs no proof, since the store of another job can not give one. Every other answer needs one.
 int store_introduce(struct store_line *line, const struct store_ticket *t, double deadline)
 {
     struct store_contact contact;

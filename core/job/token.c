@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The secret that joiners of a job prove to know where no launcher can give it one: of the job (CLAB_TOKEN), or the user's.
+// The secret of a job whose launcher can not give it one: the job's own (CLAB_TOKEN), or the user's. Whoever joins
+// proves that they know it.
 //
 // - The user's is a file that nobody else may read. Processes that make it at the same time end up with the same one:
 //   each writes its own beside it, and the first to give it its name wins.
@@ -89,7 +90,7 @@ static int read_token(int fd, const char *path, unsigned char token[CLAB_TOKEN_B
     if (fstat(fd, &status) != 0)
         return refuse("read", path);
     if (!S_ISREG(status.st_mode)) {
-        clab_error("%s is no file, but the secret should be in it: remove it, and it is made anew", path);
+        clab_error("%s should be a file with your token, but is no regular file: remove it, and run this again", path);
         return CLAB_EPARSE;
     }
     if (status.st_uid != geteuid() || (status.st_mode & 077)) {

@@ -2,7 +2,7 @@
 // The supervisor: starts the ranks, and sees them end.
 //
 // - It sleeps in poll(2) until a signal, an end of the launcher, output, or the next step of an ending. It never waits
-//   for who reads our output: a thread does (outlet.h). When all ranks have ended, it waits for that thread so long.
+//   for the reader of our output: a thread does (outlet.h). When all ranks have ended, it waits for that thread.
 // - The first failure decides the job's status, is named once, and ends the job in steps: survivors that have joined
 //   learn of the death and get a moment to report it, then SIGTERM, then after the grace SIGKILL.
 // - A rank whose operation has failed may have ended of a peer whose end is seen after its own: a library hears of a
