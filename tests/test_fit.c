@@ -374,22 +374,30 @@ static void test_fit_writes_no_profile_that_the_reader_refuses(void **state)
     unlink(path);
 }
 
+// Of one round of samples.
+static struct clab_fit make_fit(const char *processor)
+{
+    const struct samples s = make_samples();
+    struct clab_net round;
+    struct clab_fit fit;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, processor);
+    strcpy(fit.median.date, "never");
+    return fit;
+}
+
 // A wire that streams has a fragment of 0, a processor's name may have a semicolon, and both are read as they were.
 static void test_fit_writes_what_means_something_else_when_left_out(void **state)
 {
     (void)state;
     needs_inih();
     static const char *const remarks[] = {NULL};
-    struct samples s = make_samples();
-    struct clab_net round, *net;
-    struct clab_fit fit;
+    struct clab_net *net;
+    struct clab_fit fit = make_fit("a processor ; of two cores");
     char *text;
     size_t size;
-    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
-    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
-    strcpy(fit.median.title, "x");
-    strcpy(fit.median.machine, "a processor ; of two cores");
-    strcpy(fit.median.date, "never");
     fit.median.intra.segments[0].fragment = 0;
     fit.median.intra.segments[1].fragment = SIZE_MAX;
     FILE *file = open_memstream(&text, &size);
@@ -411,16 +419,10 @@ static void test_fit_writes_no_minus_before_a_zero(void **state)
     (void)state;
     needs_inih();
     static const char *const remarks[] = {NULL};
-    struct samples s = make_samples();
-    struct clab_net round, *net;
-    struct clab_fit fit;
+    struct clab_net *net;
+    struct clab_fit fit = make_fit("y");
     char *text;
     size_t size;
-    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
-    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
-    strcpy(fit.median.title, "x");
-    strcpy(fit.median.machine, "y");
-    strcpy(fit.median.date, "never");
     fit.median.call = fit.low.call = fit.high.call = -0.;
     fit.median.intra.segments[0].latency = fit.low.intra.segments[0].latency = -0.;
     fit.median.levels[0].copy[CLAB_ALONE] = -0.;
