@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are read whole: bytes as they are, a bound by the byte, and what is no file. A pipe is read to its end.
+// Files that are read whole: bytes as they are, a bound by the byte, and what is no file. A pipe without a name is read to
+// its end.
 
 #include "capture.h"
 
@@ -90,6 +91,11 @@ static void test_what_is_no_file_is_refused(void **state)
     assert_refused("/dev/full", "/dev/full: it is a device, not a file", CLAB_ENOENT);
     assert_refused("/", "/: Is a directory", CLAB_ENOENT);
     assert_refused(folder_path("none"), "/none: No such file or directory", CLAB_ENOENT);
+    const char *pipe = folder_path("pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    alarm(10); // where it is waited for
+    assert_refused(pipe, "/pipe: it is a named pipe, not a file", CLAB_ENOENT);
+    alarm(0);
     assert_refused("", "(an empty file name): No such file or directory", CLAB_ENOENT);
 }
 
@@ -128,41 +134,6 @@ static void test_a_pipe_is_read_to_its_end_but_for_the_bound(void **state)
     assert_int_equal(err, CLAB_EPARSE);
 }
 
-static const char *named_pipe(const char *name)
-{
-    const char *path = folder_path(name);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    return path;
-}
-
-static void test_a_named_pipe_without_a_writer_is_refused(void **state)
-{
-    (void)state;
-    const char *path = named_pipe("silent");
-    assert_refused(path, "/silent: nobody has written into this named pipe for 5 s", CLAB_ENOENT);
-    unlink(path);
-}
-
-static void test_a_named_pipe_is_read_whose_writer_comes_later(void **state)
-{
-    (void)state;
-    struct clab_input input;
-    int status;
-    const char *path = named_pipe("late");
-    const pid_t child = fork();
-    if (child == 0) {
-        usleep(200 * 1000);
-        const int fd = open(path, O_WRONLY);
-        usleep(200 * 1000); // it is open, and silent
-        _exit(write(fd, "late", 4) != 4);
-    }
-    assert_int_equal(clab_input_open(path, small, &input), CLAB_OK);
-    assert_string_equal(input.text, "late");
-    clab_input_close(&input);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    unlink(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,8 +143,6 @@ int main(void)
         cmocka_unit_test(test_a_huge_file_is_not_read),
         cmocka_unit_test(test_what_is_no_file_is_refused),
         cmocka_unit_test(test_a_pipe_is_read_to_its_end_but_for_the_bound),
-        cmocka_unit_test(test_a_named_pipe_without_a_writer_is_refused),
-        cmocka_unit_test(test_a_named_pipe_is_read_whose_writer_comes_later),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

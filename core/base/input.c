@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "base/log.h"
 #include "base/units.h"
 
-enum { PIECE = 64 << 10, SILENT_MS = 5000 };
+enum { PIECE = 64 << 10 };
 
 static const struct kind {
     const char *name; // "the most that is read of ..."
@@ -58,13 +57,12 @@ static bool is_own_input(const struct stat *status)
     return fstat(STDIN_FILENO, &own) == 0 && own.st_dev == status->st_dev && own.st_ino == status->st_ino;
 }
 
-// Whether it is a pipe with a name, into which nobody writes: it may be so for ever. A pipe of a shell has a writer.
-static bool is_silent(const struct stat *status, int fd)
+// Whether a shell or a parent made this pipe for us. A named pipe lies in a folder, as a file does, and whoever put it
+// there may never write.
+static bool is_unnamed_pipe(int fd)
 {
     struct statfs system;
-    if (!S_ISFIFO(status->st_mode) || fstatfs(fd, &system) != 0 || system.f_type == PIPEFS_MAGIC)
-        return false;
-    return poll(&(struct pollfd){fd, POLLIN, 0}, 1, SILENT_MS) == 0;
+    return fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
 }
 
 // Why nothing of that kind is read; NULL: it may be.
@@ -74,7 +72,9 @@ static const char *fault_of(const struct stat *status, int fd)
         return strerror(EISDIR);
     if (S_ISBLK(status->st_mode) || (S_ISCHR(status->st_mode) && !isatty(fd) && !is_own_input(status)))
         return "it is a device, not a file";
-    return is_silent(status, fd) ? "nobody has written into this named pipe for 5 s" : NULL;
+    if (S_ISFIFO(status->st_mode) && !is_unnamed_pipe(fd) && !is_own_input(status))
+        return "it is a named pipe, not a file: give what it holds as /dev/stdin";
+    return NULL;
 }
 
 // Room for `wanted` bytes and a 0.
@@ -123,9 +123,10 @@ static int read_file(int fd, const char *path, const struct kind *kind, struct c
     const char *fault = fault_of(&status, fd);
     if (fault)
         return refuse(path, fault);
-    fcntl(fd, F_SETFL, 0); // reads wait from now on
     if (S_ISREG(status.st_mode) && status.st_size > 0 && (size_t)status.st_size > kind->most)
         return refuse_size(path, kind);
+    if (!S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, 0) != 0) // now its writer may take its time
+        return refuse(path, strerror(errno));
     CLAB_TRY(read_all(fd, path, kind, input));
     // fmemopen would read a byte of its own where there is none.
     input->file = input->bytes ? fmemopen(input->text, input->bytes, "r") : fopen("/dev/null", "re");
@@ -135,7 +136,7 @@ static int read_file(int fd, const char *path, const struct kind *kind, struct c
 int clab_input_open(const char *path, enum clab_input_kind kind, struct clab_input *input_p)
 {
     struct clab_input input = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); // a named pipe would wait for its writer
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); // a named pipe would be waited for
     if (fd < 0)
         return refuse(path, strerror(errno));
     const int err = read_file(fd, path, &kinds[kind], &input);

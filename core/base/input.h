@@ -2,8 +2,8 @@
 // A file that somebody names, read whole before it is looked at.
 // - Each kind of file has a size limit. A larger file is refused in one line that names the file, the limit and the
 //   remedy. An endless one is refused when the limit has been read.
-// - A folder or a device is refused, and never read. A pipe, a socket, a terminal and our own standard input are read
-//   to their end. A named pipe is refused if nobody writes into it for 5 s.
+// - A folder, a device or a named pipe is refused, and never read or waited for. A pipe without a name (a shell's
+//   `<(...)`), a socket, a terminal and our own standard input are read to their end.
 // - The parser reads from memory: a file that changes meanwhile, or lies on a slow disk, does not disturb it.
 #pragma once
 
