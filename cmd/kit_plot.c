@@ -32,7 +32,7 @@
 
 enum { NOT_THERE = 127, NOT_STARTED = 126 };
 enum { SAID = 512 };        // bytes of a line of gnuplot's that is passed on
-enum { MOST_SECONDS = 60 }; // of processor time for a figure: the largest of ours takes two
+enum { MOST_SECONDS = 60, MOST_BYTES = 4 << 20 }; // of processor time, and of a figure: the largest of ours take 2 s and 0.1 MB
 
 struct drawing {
     const char *root, *script, *csv, *out;
@@ -89,6 +89,7 @@ static _Noreturn void become(char **argv, const struct drawing *d, pid_t parent)
     if (getppid() != parent)
         _exit(NOT_STARTED);
     setrlimit(RLIMIT_CPU, &seconds);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){MOST_BYTES, MOST_BYTES}); // a page holds them all
     if (chdir(d->folder) != 0) {
         clab_error("can not go to %s, where %s is to run: %m", d->folder, argv[0]);
         _exit(NOT_STARTED);
@@ -132,6 +133,8 @@ static int judge(const struct drawing *d, int status)
     quote_said(d, status != 0, said);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         snprintf(said, SAID, "it took more than %d s", MOST_SECONDS);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ)
+        snprintf(said, SAID, "its figure would be larger than %d MiB", MOST_BYTES >> 20);
     if (status != 0) {
         clab_error("%s: %s can not draw this: %s; measure it again, or take it out of its folder", d->csv, d->script,
                    *said ? said : "gnuplot failed");

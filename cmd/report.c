@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -141,6 +142,16 @@ static void section_free(struct report_section *s)
     report_data_free(&s->data);
 }
 
+// A terminal or our own input, which a link may lead to, would be waited for.
+static bool is_plain_file(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode))
+        return true; // report_data_load says why it can not be read
+    clab_error("%s: it is not a plain file: copy what it holds into one, or take it out of its folder", path);
+    return false;
+}
+
 static int add_section(struct session *session, const char *file)
 {
     struct report_section s = {0};
@@ -151,7 +162,7 @@ static int add_section(struct session *session, const char *file)
     if (asprintf(&s.csv, "%s/%s", session->results, file) < 0)
         return CLAB_ENOMEM;
     s.name = strndup(file, strlen(file) - strlen(".csv"));
-    int err = s.name ? report_data_load(s.csv, &s.data) : CLAB_ENOMEM;
+    int err = !s.name ? CLAB_ENOMEM : is_plain_file(s.csv) ? report_data_load(s.csv, &s.data) : CLAB_ENOENT;
     if (!err && *report_data_cell(&s.data, 0, "best"))
         err = draw(session, &s, "plots/sweep.gp", "");
     else if (!err && *report_data_cell(&s.data, 0, "overlap"))

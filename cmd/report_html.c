@@ -53,9 +53,25 @@ static const char foot[] =
 
 // ---- text ----------------------------------------------------------------------------------------------------
 
-static void put_text(FILE *out, const char *text)
+// At most so many bytes of foreign text, and rows of a table: the page stays one that a browser opens, whatever it is of.
+enum { MOST_TEXT = 4096, MOST_CELL = 256, MOST_ROWS = 1000 };
+
+// What fits of a text that is UTF-8, in bytes.
+static size_t whole_signs(const char *text, size_t most)
 {
-    for (; *text; text++)
+    size_t bytes = strnlen(text, most + 1);
+    if (bytes <= most)
+        return bytes;
+    for (bytes = most; bytes > most - 4 && ((unsigned char)text[bytes] & 0xc0) == 0x80;)
+        bytes--;
+    return bytes;
+}
+
+static void put_most(FILE *out, const char *text, size_t most)
+{
+    const char *end = text + whole_signs(text, most);
+    const bool is_cut = *end;
+    for (; text < end; text++)
         switch (*text) {
         case '&': fputs("&amp;", out); break;
         case '<': fputs("&lt;", out); break;
@@ -65,6 +81,13 @@ static void put_text(FILE *out, const char *text)
         case '\t': fputc(' ', out); break;
         default: fputs((unsigned char)*text < ' ' || *text == 0x7f ? "\xef\xbf\xbd" : (char[2]){*text, 0}, out);
         }
+    if (is_cut)
+        fputs(" …", out);
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    put_most(out, text, MOST_TEXT);
 }
 
 // Part of an address, or a section's name: characters with a meaning in addresses, such as ':' and '#', are encoded.
@@ -92,7 +115,7 @@ static void put_cell(FILE *out, const char *text)
     if (is_number(text) && strpbrk(text, ".e") && strlen(text) > 7)
         fprintf(out, "%.4g", strtod(text, NULL));
     else
-        put_text(out, text);
+        put_most(out, text, MOST_CELL);
 }
 
 static void put_base64(FILE *out, FILE *in)
@@ -192,7 +215,7 @@ static void put_table(FILE *out, const struct report_data *data)
         fputs("</th>", out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
-    for (int row = 1; row <= data->nrows; row++) {
+    for (int row = 1; row <= data->nrows && row <= MOST_ROWS; row++) {
         fputs("<tr>", out);
         for (int i = 0; i < data->ncolumns; i++) {
             const char *text = data->cells[row * data->ncolumns + i];
@@ -202,7 +225,10 @@ static void put_table(FILE *out, const struct report_data *data)
         }
         fputs("</tr>\n", out);
     }
-    fputs("</tbody>\n</table>\n</div>\n</details>\n", out);
+    fputs("</tbody>\n</table>\n</div>\n", out);
+    if (data->nrows > MOST_ROWS)
+        fprintf(out, "<p class=\"small\">These are the first %d rows. The file has all of them.</p>\n", MOST_ROWS);
+    fputs("</details>\n", out);
 }
 
 // "2 ranks on 2 cores, shm", or of several backends, a job each: "2 ranks on 2 cores, shm, ofi". (A manifest has values
@@ -271,7 +297,9 @@ static void put_section(FILE *out, const char *folder, const struct report_secti
     }
     for (int i = 0; i < s->nfigures; i++)
         put_figure(out, folder, s->figures[i]);
-    if (!s->nfigures)
+    if (!s->nfigures && s->is_refused)
+        fputs("<p>No figure was drawn: <code>./commlab report</code> says what is wrong with this file.</p>\n", out);
+    else if (!s->nfigures)
         fputs("<p>No figure was drawn: install gnuplot (gnuplot-nox on Debian), then "
               "<code>./commlab report</code>.</p>\n",
               out);

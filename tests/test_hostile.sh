@@ -182,9 +182,21 @@ refuses_what_never_ends() {
 reports_on_plain_files_only() {
     mkdir -p "$scratch/special" && cp "$hostile/report/good.csv" "$scratch/special/" && mkfifo "$scratch/special/fifo.csv" &&
         ln -sf /dev/zero "$scratch/special/zero.csv" && mkdir -p "$scratch/special/folder.csv" || return 1
-    attack 60 "$commlab" report --results "$scratch/special" --output "$scratch/page2" && [ $status -eq 0 ] || return 1
+    ln -sf /proc/self/fd/9 "$scratch/special/input.csv"
+    # 9 is a pipe, as a terminal would be, into which nobody writes.
+    attack 60 "$commlab" report --results "$scratch/special" --output "$scratch/page2" 9<> <(:) && [ $status -eq 0 ] || return 1
     why="no section of good.csv: $(cat "$scratch/err")"
     grep -qF 'good.csv</a>' "$scratch/page2/index.html"
+}
+# One file of 100,000 rows and of cells and remarks that are long: the page stays one that a browser opens.
+page_stays_small() {
+    local results=$scratch/large page=$scratch/page3/index.html
+    mkdir -p "$results" && { printf '# machine: %05000000d\n' 1 && grep -v '^allreduce' "$hostile/report/good.csv" &&
+        seq -f 'allreduce,ring,shm,2,%.0f,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10' 100000 &&
+        printf 'allreduce,%01000000d,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10\n' 1; } >"$results/large.csv"
+    attack 120 "$commlab" report --results "$results" --output "$scratch/page3" && [ $status -eq 0 ] || return 1
+    why="$(stat -c %s "$page") bytes of page, $(cat "$scratch/err")"
+    [ "$(stat -c %s "$page")" -lt 12000000 ] && grep -qF 'the first 1000 rows' "$page"
 }
 refuses_an_attribute_of_a_gigabyte() {
     { printf '<algo name="' && head -c 1000000000 /dev/zero | tr '\0' a && printf '"/>\n'; } >"$scratch/long.xml"
@@ -241,7 +253,7 @@ cp "$scratch/err" "$scratch/said"
 check_having gnuplot says_one_line_of_each
 check_each page_has_no_markup_of_theirs figures_have_no_markup_of_theirs claims_have_no_formulas stands_logs \
     stands_times_to_tune writes_no_secret doctor_names_files_with_a_secret doctor_shows_no_secret_by_a_wrong_name \
-    stands_goal reports_on_plain_files_only
+    stands_goal reports_on_plain_files_only page_stays_small
 check_with inih stands_networks stands_a_profile draws_a_network_with_a_hostile_title stands_settings_of_labs stands_models \
     stands_rows_of_accuracy
 check_with expat stands_xml refuses_an_attribute_of_a_gigabyte
