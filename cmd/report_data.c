@@ -111,6 +111,14 @@ static bool has_too_many_remarks(const char *line, const char *path, int number,
     return true;
 }
 
+// Behind the mark (U+FEFF) that spreadsheets put before UTF-8, if there is one.
+static void skip_mark(FILE *file)
+{
+    char mark[3];
+    if (fread(mark, 1, sizeof mark, file) != sizeof mark || memcmp(mark, "\xef\xbb\xbf", sizeof mark) != 0)
+        rewind(file);
+}
+
 int report_data_read(FILE *file, const char *path, struct report_data *data_p)
 {
     struct report_data data = {0};
@@ -118,6 +126,7 @@ int report_data_read(FILE *file, const char *path, struct report_data *data_p)
     size_t size = 0;
     int err = CLAB_OK, remarks = 0;
     ssize_t bytes;
+    skip_mark(file);
     for (int number = 1; !err && (bytes = getline(&line, &size, file)) > 0; number++)
         if (has_too_many_remarks(line, path, number, &remarks)) {
             err = CLAB_EPARSE;

@@ -50,6 +50,17 @@ says_perhaps_where_an_interval_allows_more() {
         grep -q '"8, 7 to 9 (2 ranks, gloo against shm)"' <<<"$why"
 }
 
+# Spreadsheets put a mark of three bytes before a file that they save as UTF-8.
+reads_what_a_spreadsheet_has_saved() {
+    local results=$scratch/marked
+    mkdir -p "$results"
+    printf '\xef\xbb\xbf# machine: one\r\n%s\r\n%s\r\n' collective,algorithm,backend,ranks,bytes,usec \
+        allreduce,ring,shm,2,8,1 >"$results/m.csv"
+    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page3" || return 1
+    why=$(cat "$scratch/err")
+    grep -q 'Machine: one<' "$scratch/page3/index.html"
+}
+
 # Of several backends: what is alike once.
 names_backends_once() {
     local results=$scratch/several
@@ -63,5 +74,5 @@ names_backends_once() {
 }
 
 check_with inih judges_claims_by_numbers models_each_claim_but_that_on_memory says_perhaps_where_an_interval_allows_more
-check names_backends_once
+check_each reads_what_a_spreadsheet_has_saved names_backends_once
 exit $failed
