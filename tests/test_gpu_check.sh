@@ -415,18 +415,19 @@ computes_by_the_stand_in_for_cmocka() {
     done
 }
 # Time ends between two parts, at the same one for all ranks; none is waited for by another.
+# Time is doubled until a part was checked, since a busy machine starts its ranks late.
 leaves_out_what_there_is_no_time_for() {
-    local seconds
-    for seconds in 0 0.01; do
+    local seconds status
+    for seconds in 0 0.01 0.02 0.04 0.08 0.16 0.32 0.64; do
         CLAB_CONFORMANCE_SECONDS=$seconds "$build/tests/gpu/test_conformance" shm:3 >"$scratch/out" 2>&1
-        local status=$?
+        status=$?
         why="$seconds s: status $status: $(tail -n 4 "$scratch/out")"
         [ $status = 0 ] && grep -qx 'ok 1 - shm_conforms_with_3_ranks' "$scratch/out" &&
             [ "$(grep -cxE 'conformance: [0-9]+ parts checked; no time for .+, nor for what comes after it' \
                 "$scratch/out")" = 1 ] || return 1
+        grep -q '^conformance: 0 parts' "$scratch/out" || return 0
     done
-    why="0.01 s: $(cat "$scratch/out")"
-    ! grep -q '^conformance: 0 parts' "$scratch/out"
+    return 1
 }
 # A backend that there is not: the assertion that no rank can open its job.
 fails_by_the_stand_in_for_cmocka() {
