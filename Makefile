@@ -37,20 +37,20 @@ MPICC ?= mpicc
 fuzzer   := $(findstring fuzzer,$(SAN))
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
             $(if $(fuzzer),-Wno-pass-failed) $(if $(findstring thread,$(SAN)),-Wno-tsan))
-any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Icore -Ibackends $(CPPFLAGS) -pthread \
-       $(sanitize)
-compile := $(CC) -std=c11 -Isim $(any) $(CFLAGS)
+any := -D_GNU_SOURCE -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -I. $(CPPFLAGS) -pthread $(sanitize)
+compile := $(CC) -std=c11 $(any) $(CFLAGS)
 # Plugins call what is in the program: -rdynamic.
 link := $(CC) $(CFLAGS) -pthread $(sanitize) -rdynamic -Wl,--as-needed $(LDFLAGS)
 libraries := $(LDLIBS) -lm -ldl
 
 # ---- files ----------------------------------------------------------------------------------------------------
 
-library_c  = $(wildcard core/*/*.c backends/*.c $(patsubst %,backends/%/*.c,shm emulate sim $(probed_backends)) sim/*.c)
-cmd_c     := $(wildcard cmd/*.c)
-lab_c     := $(wildcard labs/*/*.c)
+library_c  = $(wildcard core/*/*.c core/*/*/*.c $(patsubst %,backends/%/*.c,cpu shm model $(probed_backends)) sim/*/*.c)
+cmd_c     := $(wildcard cmd/*.c cmd/*/*.c labs/*/model.c)
+lab_c     := $(filter-out %/model.c,$(wildcard labs/*/*.c))
 # Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
-test_c    := $(filter-out $(patsubst %,tests/test_%.c,$(CLAB_TEST_EXCEPT)),$(wildcard tests/test_*$(T)*.c))
+test_all_c := $(wildcard tests/*/test_*.c)
+test_c    := $(filter-out $(foreach test,$(CLAB_TEST_EXCEPT),%/test_$(test).c),$(wildcard tests/*/test_*$(T)*.c))
 fuzz_c    := $(wildcard tests/fuzz/*.c)
 faults_c  := $(wildcard tests/faults/*.c)
 conform_c := $(wildcard tests/conformance/*.c)
@@ -58,7 +58,9 @@ objects    = $(patsubst %.c,$(B)/obj/%.o,$1)
 
 library := $(B)/libcommlab.a
 labs    := $(patsubst %.c,$(B)/%,$(lab_c))
-tests   := $(patsubst %.c,$(B)/%,$(test_c))
+# A test is built to build/tests/test_NAME, whatever its folder.
+in_tests = $(addprefix $(B)/tests/,$(notdir $(basename $1)))
+tests   := $(call in_tests,$(test_c))
 targets := $(patsubst %.c,$(B)/%,$(filter-out %/log.c %/drive.c,$(fuzz_c)))
 faults  := $(B)/tests/faults/faults
 fake_nvml := $(B)/fakes/libnvidia-ml.so.1
@@ -76,8 +78,8 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
 
 # $(call run_by,SCRIPT,WHAT): WHAT the script runs, if it is among the tests that are run.
-scripts := $(filter-out $(patsubst %,tests/test_%.sh,$(CLAB_TEST_EXCEPT)),$(wildcard tests/test_*$(T)*.sh))
-run_by = $(if $(filter tests/$1,$(scripts)),$2)
+scripts := $(filter-out $(patsubst %,test_%.sh,$(CLAB_TEST_EXCEPT)),$(notdir $(wildcard tests/*/test_*$(T)*.sh)))
+run_by = $(if $(filter $1,$(scripts)),$2)
 tests: all $(tests) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
@@ -213,9 +215,9 @@ $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
-# Tests may use what stands behind a subcommand.
-$(call objects,$(test_c) $(fuzz_c) $(faults_c)): compile += -Icmd
-$(call objects,$(test_c)): | needs-cmocka
+# A lab includes the public headers as a program outside the kit would; tests include labs.
+$(call objects,$(wildcard labs/*/*.c) $(test_all_c) $(fuzz_c)): compile += -Icore
+$(call objects,$(test_all_c)): | needs-cmocka
 
 $(library): $(call objects,$(library_c)) $(B)/objects
 	$(call say,AR)
@@ -236,7 +238,8 @@ $(labs): $(B)/%: $(B)/obj/%.o $(library)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
 # Of all, since scripts run some of them, too.
-$(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c)): $(B)/%: $(B)/obj/%.o $(B)/libcmd.a $(library) | needs-cmocka
+$(foreach test,$(test_all_c),$(eval $(call in_tests,$(test)): $(call objects,$(test))))
+$(call in_tests,$(test_all_c)): $(B)/libcmd.a $(library) | needs-cmocka
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(probed_test_ldlibs) $(libraries)
@@ -271,13 +274,15 @@ gpu_calls := $(B)/tests/gpu/calls
 gpu_loop := $(if $(filter nccl,$(probed_plugins)),$(B)/tests/gpu/nccl_loop)
 gpu-tools: $(gpu_tests) $(gpu_calls) $(gpu_loop)
 
-$(B)/obj/tests/gpu/test_%.o: tests/test_%.c $(B)/flags
+$(B)/obj/tests/gpu/%.o: tests/%.c $(B)/flags
 	$(call say,CC)
 	@mkdir -p $(@D)
-	$(Q)$(compile) -Icmd -Itests/gpu -MMD -MP -c -o $@ $<
+	$(Q)$(compile) -Icore -Itests/gpu -MMD -MP -c -o $@ $<
 
-$(B)/tests/gpu/test_conformance: $(call objects,$(conform_c))
-$(B)/tests/gpu/test_%: $(B)/obj/tests/gpu/test_%.o $(B)/libcmd.a $(library)
+$(B)/tests/gpu/test_conformance: $(B)/obj/tests/gpu/comm/test_conformance.o $(call objects,$(conform_c))
+$(B)/tests/gpu/test_device: $(B)/obj/tests/gpu/backends/test_device.o
+$(B)/tests/gpu/test_device_data: $(B)/obj/tests/gpu/backends/test_device_data.o
+$(gpu_stand_ins): $(B)/libcmd.a $(library)
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(libraries)
@@ -319,7 +324,7 @@ $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $
 
 # What NCCL loads instead of us: it needs nothing of NCCL to be built, and stands alone, so that what it shares with the
 # core is compiled for it once more.
-tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-tuner/*.c) sim/nccl_rows.c core/base/units.c)
+tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c core/base/units.c)
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
 profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c text.c)
 profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(profiler_c))
@@ -342,7 +347,7 @@ $(B)/backends/nccl.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize
     $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries))))
 $(B)/backends/nccl.so: plugin_libraries = $(probed_cuda_libraries) -lstdc++ -ldl -lm
 # The processor's results, to the bit: multiplying and adding are two roundings there.
-kernels := $(probed_nvcc) -ccbin $(CXX) -std=c++17 -O3 --fmad=false -Icore -Ibackends $(probed_cuda_includes) \
+kernels := $(probed_nvcc) -ccbin $(CXX) -std=c++17 -O3 --fmad=false -I. $(probed_cuda_includes) \
     $(probed_cuda_targets) -Xcompiler -fPIC$(comma)-fvisibility=hidden$(comma)-Wall \
     $(if $(filter-out 0,$(WERROR)),-Werror all-warnings)
 
@@ -374,8 +379,8 @@ tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(fau
     $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
-all_c := $(library_c) $(cmd_c) $(lab_c) $(wildcard tests/test_*.c) $(fuzz_c) $(faults_c) $(conform_c)
+all_c := $(library_c) $(cmd_c) $(lab_c) $(test_all_c) $(fuzz_c) $(faults_c) $(conform_c)
 all_o := $(call objects,$(all_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o)
--include $(wildcard $(B)/obj/tests/gpu/*.d) $(all_o:.o=.d)
+-include $(wildcard $(B)/obj/tests/gpu/*.d $(B)/obj/tests/gpu/*/*.d) $(all_o:.o=.d)
 
 endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // commlab: one program, a subcommand a file.
 
-#include "command.h"
+#include "cmd/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 static const struct clab_command *const commands[] = {
     &cmd_doctor,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Exit statuses (command.h): one rule for all commands, so that a script can tell its own mistake from the machine's.
 
-#include "command.h"
+#include "cmd/command.h"
 
 #include <stdlib.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 int command_status(int err)
 {

@@ -8,9 +8,9 @@
 // - A network is a text file, sim/nets/NAME.net, or a profile in the same format that `commlab fit` wrote.
 #pragma once
 
-#include "net.h"
-#include "schedule/schedule.h"
-#include "base/type.h"
+#include "sim/net/net.h"
+#include "core/schedule/schedule.h"
+#include "core/base/type.h"
 
 struct clab_record;
 

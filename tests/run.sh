@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the tests and counts their cases.
 #
-#   tests/run.sh BUILD [NAME]    all of BUILD/tests/test_* and tests/test_*.sh, or those with NAME in their name, but
+#   tests/run.sh BUILD [NAME]    all of BUILD/tests/test_* and tests/*/test_*.sh, or those with NAME in their name, but
 #                                those whose name is in CLAB_TEST_EXCEPT ("gloo mpi"), which are named at the end;
 #                                names of no test are refused
 #
@@ -120,8 +120,8 @@ settle() {
 }
 
 for except in ${CLAB_TEST_EXCEPT-}; do
-    compgen -G "tests/test_$except.*" >/dev/null && continue
-    echo "tests/run.sh: CLAB_TEST_EXCEPT names '$except', but there is no tests/test_$except.c or .sh" >&2
+    compgen -G "tests/*/test_$except.*" >/dev/null && continue
+    echo "tests/run.sh: CLAB_TEST_EXCEPT names '$except', but there is no tests/*/test_$except.c or .sh" >&2
     exit 1
 done
 # Start the test whose source is $1 when fewer than $2 run.
@@ -137,7 +137,7 @@ start() {
 
 mkdir -p "$build/tests" || exit 1
 long=() short=() alone=()
-for source in tests/test_*"$name"*.c tests/test_*"$name"*.sh; do
+for source in tests/*/test_*"$name"*.c tests/*/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
     base=$(basename "${source%.*}")
     case " ${CLAB_TEST_EXCEPT-} " in *" ${base#test_} "*) continue ;; esac

@@ -2,7 +2,7 @@
 // What the parts of the gloo backend share.
 //
 // - gloo.cc      the backend's table: attach, open, close, wait.
-// - meeting.cc   how the members of a communicator connect: Gloo's rendezvous over the job's exchange.
+// - fence.cc   how the members of a communicator connect: Gloo's rendezvous over the job's exchange.
 // - pool.cc      threads that block for us.
 // - messages.cc  sends and receives, in tasks of the pool.
 // - natives.cc   Gloo's collectives, in a task of the pool.
@@ -20,11 +20,11 @@
 #include <memory>
 
 extern "C" {
-#include "backend.h"
-#include "base/log.h"
+#include "core/transport/backend.h"
+#include "core/base/log.h"
 }
-#include "gloo/messages.h"
-#include "gloo/pool.h"
+#include "backends/gloo/messages.h"
+#include "backends/gloo/pool.h"
 
 struct clab_domain {
     clab_bootstrap *boot;
@@ -64,7 +64,7 @@ struct Failure {
 // or else CLAB_ESYS, which is logged.
 int guarded(const std::function<void()> &work);
 
-// ---- meeting.cc ----------------------------------------------------------------------------------------------
+// ---- fence.cc ------------------------------------------------------------------------------------------------
 
 // Connect to all members.  throws: Failure, Gloo's
 std::shared_ptr<gloo::Context> meet(clab_domain *domain, clab_group *group);

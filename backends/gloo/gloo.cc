@@ -6,7 +6,7 @@
 // - Each process has a thread of Gloo's that moves bytes, and as many of ours as calls are under way. They share the
 //   rank's core with it where ranks are pinned: who waits here sleeps.
 
-#include "gloo/endpoint.h"
+#include "backends/gloo/endpoint.h"
 
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/device.h>
@@ -19,8 +19,8 @@
 #include <new>
 
 extern "C" {
-#include "base/clock.h"
-#include "plugin.h"
+#include "core/base/clock.h"
+#include "core/transport/plugin.h"
 }
 
 namespace clab_gloo

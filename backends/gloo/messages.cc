@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sends and receives over Gloo's unbound buffers (messages.h).
 
-#include "gloo/endpoint.h"
+#include "backends/gloo/endpoint.h"
 
 #include <gloo/transport/unbound_buffer.h>
 
@@ -9,7 +9,7 @@
 #include <cstring>
 
 extern "C" {
-#include "base/reduce.h"
+#include "core/base/numbers/reduce.h"
 }
 
 namespace clab_gloo

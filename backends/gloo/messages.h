@@ -18,7 +18,7 @@
 #include <tuple>
 
 extern "C" {
-#include "backend.h"
+#include "core/transport/backend.h"
 }
 
 namespace clab_gloo

@@ -8,7 +8,7 @@
 //   compare first (agree).
 // - It has no reduce-scatter of this form (its older one takes ints, and destroys its input): a schedule does that.
 
-#include "gloo/endpoint.h"
+#include "backends/gloo/endpoint.h"
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -21,7 +21,7 @@
 #include <gloo/transport/unbound_buffer.h>
 
 extern "C" {
-#include "base/reduce.h"
+#include "core/base/numbers/reduce.h"
 }
 
 namespace clab_gloo

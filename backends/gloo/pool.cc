@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that block for us (pool.h).
 
-#include "gloo/pool.h"
+#include "backends/gloo/pool.h"
 
 #include <chrono>
 

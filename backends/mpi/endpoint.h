@@ -12,8 +12,8 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-#include "backend.h"
-#include "base/log.h"
+#include "core/transport/backend.h"
+#include "core/base/log.h"
 
 enum { MPI_PIECE_ELEMENTS = 1 << 27 }; // of at most 8 bytes
 

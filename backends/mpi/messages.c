@@ -6,7 +6,7 @@
 // - A receive asks for head and body at once. If the ends do not mean the same, the head tells, or MPI does (a body
 //   that is longer than its buffer).
 
-#include "mpi/endpoint.h"
+#include "backends/mpi/endpoint.h"
 
 #include <stddef.h>
 #include <stdlib.h>

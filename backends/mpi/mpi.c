@@ -6,12 +6,12 @@
 //   ends the job. When a rank dies, most MPIs end the others at once, before they can say so.
 // - It is polled by the one thread that calls us: MPI_THREAD_FUNNELED.
 
-#include "mpi/endpoint.h"
+#include "backends/mpi/endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin.h"
+#include "core/transport/plugin.h"
 
 #define GREET UINT64_C(0x6d7069206d656574) // the key of attach's meeting
 enum { SPINS = 2000 };

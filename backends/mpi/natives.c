@@ -7,7 +7,7 @@
 //   of ours.
 // - MPI does not compare what ranks call: so they compare first, by the greatest and the least of their numbers.
 
-#include "mpi/endpoint.h"
+#include "backends/mpi/endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 //   4.0 compares unsigned ones as if they were signed.
 // - MPI's minimum and maximum of other floats may lose a NaN, where ours keep it.
 
-#include "mpi/endpoint.h"
+#include "backends/mpi/endpoint.h"
 
-#include "base/reduce.h"
+#include "core/base/numbers/reduce.h"
 
 enum { REDUCING = CLAB_AVG }; // operations before the average, which never comes here
 

@@ -11,14 +11,14 @@
 //   loaded (-z nodelete), so that it outlives them.
 // - It links nothing of NCCL or CUDA; only the two tables at the end are exported.
 
-#include "api.h"
+#include "backends/nccl-profiler/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "book.h"
+#include "backends/nccl-profiler/event_log.h"
 
 #define NAME "commlab"
 enum { EVENTS = NCCL_EVENT_COLLECTIVE | NCCL_EVENT_MESSAGE | NCCL_EVENT_CHANNEL, PATH = 4096 };

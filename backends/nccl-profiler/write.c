@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The book as a trace file, with the processes and rows of schedule/timeline.h: rank r measured is process 2r; its
+// The book as a trace file, with the processes and rows of core/trace/timeline.h: rank r measured is process 2r; its
 // calls are in the row of collectives, channel c is lane c.
 //
 // - A call lasts from where its first channel begins to where its last one ends; one that the GPU told nothing of, as
 //   long as it took to be enqueued, and says so.
 // - JSON by hand, of numbers and plain words: a GPU machine may have no library for it.
 
-#include "book.h"
+#include "backends/nccl-profiler/event_log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/err.h"
-#include "base/log.h"
-#include "base/output.h"
-#include "schedule/timeline.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/trace/timeline.h"
 
 // What is drawn.
 struct slice {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tuner that NCCL loads, libnccl-tuner-commlab.so: it chooses by a table that was measured (nccl_rows.h).
+// A tuner that NCCL loads, libnccl-tuner-commlab.so: it chooses by a table that was measured (sim/nccl/rows.h).
 //
 //   NCCL_TUNER_PLUGIN=$PWD/build/backends/libnccl-tuner-commlab.so NCCL_TUNER_CONFIG_FILE=$PWD/tune.csv
 //
@@ -10,7 +10,7 @@
 //   be used is also said where NCCL's log is off, on stderr: who named it wants it.
 // - It links nothing of NCCL or CUDA, so that it is built everywhere; only the two tables at the end are exported.
 
-#include "api.h"
+#include "backends/nccl-tuner/api.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/err.h"
-#include "nccl.h"
-#include "nccl_rows.h"
+#include "core/base/err.h"
+#include "sim/nccl/nccl.h"
+#include "sim/nccl/rows.h"
 
 enum { LINE = 768, PAIR = 48 };
 #define NAME "commlab"

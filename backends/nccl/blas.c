@@ -7,12 +7,12 @@
 //   rounding of float32. Without atomics, and on one stream, the same call gives the same bits.
 // - The library is started with the first product, which takes a tenth of a second or more.
 
-#include "nccl/blas.h"
+#include "backends/nccl/blas.h"
 
 #include <cublas_v2.h>
 #include <limits.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 static cublasHandle_t handle; // NULL: not started
 

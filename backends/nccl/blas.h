@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 // Give `gemm` to the stream; m, n and k > 0.
 //   errors: CLAB_ENOMEM, CLAB_ESYS, CLAB_EUNSUPPORTED (more rows or columns than an int counts), logged

@@ -7,13 +7,13 @@
 //   are right, and nothing about speed.
 // - A process that another launcher has shown one GPU only has that one.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 int nccl_switch(const char *name, const char *meaning, bool *is_on_p)
 {

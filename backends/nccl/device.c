@@ -4,14 +4,14 @@
 // - Calls that answer nothing do not wait. What fails is logged once, and kept for nccl_device_finish.
 // - Sums and counts come back as NCCL_SUMS numbers, which are added here in order.
 
-#include "nccl/device.h"
+#include "backends/nccl/device.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-#include "nccl/blas.h"
-#include "nccl/endpoint.h"
-#include "nccl/kernels.h"
+#include "backends/nccl/blas.h"
+#include "backends/nccl/endpoint.h"
+#include "backends/nccl/kernels.h"
 
 enum { THREADS = 256 }; // of a block
 

@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 extern const struct clab_device nccl_device;
 

@@ -3,7 +3,7 @@
 //
 // - nccl.c       the backend's table: attach, detach, waiting.
 // - choice.c     which GPU is this rank's.   numa.c   the cores that are near it.
-// - group.c      communicators: how they are made, in how many lanes, and how they end (ending.c).
+// - group.c      communicators: how they are made, in how many lanes, and how they end (teardown.c).
 // - messages.c   the transfers of a schedule's stages, by NCCL.
 // - relays.c     all other messages, by way of the host's memory and a host's backend.
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
@@ -38,7 +38,7 @@
 #include <nccl.h>
 #include <stdbool.h>
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 struct batch; // of messages.c
 struct relay; // of relays.c
@@ -128,7 +128,7 @@ int nccl_follow_device(cudaStream_t stream, unsigned long *given);
 // Now and then, while nothing moves: what has gone wrong beside our calls.  errors: of nccl_error
 int nccl_look_for_errors(struct clab_endpoint *endpoint);
 
-// ---- ending.c ------------------------------------------------------------------------------------------------
+// ---- teardown.c ----------------------------------------------------------------------------------------------
 
 // Take an endpoint of which nothing is left but its communicators, and end these in time: others may still be at the
 // last call, or have yet to make the lanes that a schedule wanted.

@@ -3,11 +3,11 @@
 //
 // - NCCL's system error is most often a connection that has broken because a peer has ended: the job knows who has.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <string.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 int nccl_cuda_error(cudaError_t code, const char *what)
 {

@@ -5,15 +5,15 @@
 //   The others are split from it when a schedule first needs them, which all members begin in the same order.
 // - NCCL's calls do not block (`blocking` 0): what takes time is gone on with by later calls, and has our deadlines.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "nccl/device.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "backends/nccl/device.h"
 
 static const long look_every = 200000; // ns
 enum { ASK_EVERY = 64 };               // looks in vain between questions about errors

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/expect.h"
+#include "core/base/numbers/expect.h"
 
 enum { NCCL_SUMS = 256, NCCL_SUMMANDS = 256 * NCCL_SUMS }; // threads that add at most
 

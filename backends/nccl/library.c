@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which CUDA and NCCL these are, and whether they are real: doubles for tests say so by a function of their own.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

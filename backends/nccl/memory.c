@@ -16,11 +16,11 @@
 // - To free memory, or to let go of the host's, CUDA waits for the GPU, which may wait for a peer that waits for this
 //   rank: while anything is under way, what is freed is kept.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 enum { LARGE_BYTES = 1 << 20 }; // NCCL's memory comes in pieces of 2 MiB
 

@@ -8,12 +8,12 @@
 // - NCCL compares neither sizes nor calls of the two ends. Ranks of one host find by their flight recorders that they
 //   call something else, others with CLAB_CHECK=1.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "nccl/device.h"
+#include "core/base/log.h"
+#include "backends/nccl/device.h"
 
 struct batch {
     struct batch *next; // of the lane, or spare

@@ -7,9 +7,9 @@
 // - In place and out of place are told apart by NCCL as by us: by the addresses.
 // - Whoever only gets a broadcast names its `out` twice: NCCL looks for both buffers among those that are registered.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 // A call and where it goes.
 struct target {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The nccl backend: NVIDIA's GPUs, by NCCL and CUDA.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "nccl/device.h"
-#include "plugin.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "backends/nccl/device.h"
+#include "core/transport/plugin.h"
 
 #define GREET    UINT64_C(0x6e63636c206d6565) // the key of attach's meeting
 #define REGISTER "CLAB_NCCL_REGISTER"

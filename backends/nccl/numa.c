@@ -4,14 +4,14 @@
 //
 // - Who has been given fewer cores than there are stays on them if any is near; if none is, that is said.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 // A list of the kernel's: "0-15,32-47".
 static bool read_cores(FILE *file, cpu_set_t *cores)

@@ -6,11 +6,11 @@
 //   receive comes there first, and is copied to the GPU. So messages match, fail and are compared as they do on hosts.
 // - Sends are handed on in the order in which they were started: that is also the order of their copies.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 enum state { COPIES_OUT, MOVES, COPIES_IN };
 

@@ -7,14 +7,14 @@
 // - The gate opens by itself after `longest_hold`. NCCL may wait for the GPU in a call, and the GPU for the gate: where
 //   that happens again and again, the measurement is given up.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 #include <math.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "nccl/device.h"
+#include "backends/nccl/device.h"
 
 static const long longest_hold = 10000000; // ns
 enum { MOST_LATE = 50 };                   // openings, which a busy machine may cause, too

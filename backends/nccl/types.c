@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Our types and operations in NCCL's terms.
 
-#include "nccl/endpoint.h"
+#include "backends/nccl/endpoint.h"
 
 bool nccl_type(enum clab_type type, ncclDataType_t *type_p)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Only members' connections are left (connections.h).
 
-#include "ofi/connections.h"
+#include "backends/ofi/connections.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -12,8 +12,8 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 
-#include "base/log.h"
-#include "base/mix.h"
+#include "core/base/log.h"
+#include "core/base/mix.h"
 
 // ---- addresses -----------------------------------------------------------------------------------------------
 

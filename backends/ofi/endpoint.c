@@ -21,10 +21,10 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "ofi/connections.h"
-#include "ofi/wire.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "backends/ofi/connections.h"
+#include "backends/ofi/wire.h"
 
 #define LAST_SECONDS 1.0 // for farewells, after a failure
 

@@ -6,11 +6,11 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
 
-#include "backend.h"
-#include "ofi/fabric.h"
-#include "ofi/key.h"
-#include "ofi/protocol.h"
-#include "ofi/registrations.h"
+#include "core/transport/backend.h"
+#include "backends/ofi/fabric.h"
+#include "backends/ofi/key.h"
+#include "backends/ofi/protocol.h"
+#include "backends/ofi/registrations.h"
 
 struct clab_domain {
     struct clab_bootstrap *boot;

@@ -6,7 +6,7 @@
 // - `tcp` is the provider that speaks TCP by itself: `tcp` from libfabric 1.18 on, `net` in 1.16 and 1.17, where `tcp`
 //   needs the layer ofi_rxm, and twice the time from 64 KiB on. `--provider 'tcp;ofi_rxm'` is that one.
 
-#include "ofi/fabric.h"
+#include "backends/ofi/fabric.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "backend.h"
-#include "base/log.h"
-#include "ofi/interface.h"
+#include "core/transport/backend.h"
+#include "core/base/log.h"
+#include "backends/ofi/interface.h"
 
 #define API_VERSION FI_VERSION(1, 11) // the oldest that has all that is used here
 

@@ -5,7 +5,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 
-#include "ofi/library.h"
+#include "backends/ofi/library.h"
 
 struct clab_bootstrap;
 

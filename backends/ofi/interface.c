@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The interface of a rank (interface.h).
 
-#include "ofi/interface.h"
+#include "backends/ofi/interface.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend.h"
-#include "base/log.h"
+#include "core/transport/backend.h"
+#include "core/base/log.h"
 
 static bool is_ip(const struct sockaddr *address)
 {

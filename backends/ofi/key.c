@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Keys, and what comes without one (key.h).
 
-#include "ofi/key.h"
+#include "backends/ofi/key.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/err.h"
-#include "base/log.h"
-#include "ofi/wire.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "backends/ofi/wire.h"
 
 #define FIRST_PAUSE 5.0 // seconds; each is four times the one before
 #define PAUSES      4

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Loading libfabric (library.h).
 
-#include "ofi/library.h"
+#include "backends/ofi/library.h"
 
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "base/log.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
 
 static const char name[] = "libfabric.so.1";
 

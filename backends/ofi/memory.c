@@ -8,8 +8,8 @@
 
 #include <rdma/fi_domain.h>
 
-#include "base/log.h"
-#include "ofi/endpoint.h"
+#include "core/base/log.h"
+#include "backends/ofi/endpoint.h"
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The libfabric backend: attach to the fabric, start and test transfers, wait.
 
-#include "ofi/ofi.h"
+#include "backends/ofi/ofi.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/relax.h"
-#include "ofi/wire.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/relax.h"
+#include "backends/ofi/wire.h"
 
 // ---- domain --------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,6 @@
 // Kung, Blackwell, Chapman 1994.
 #pragma once
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 extern const struct clab_backend clab_backend_ofi;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "ofi/wire.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "backends/ofi/wire.h"
 
 enum { BATCH = 16, NAP_MS = 1 };
 static const long nap_ns = 50000; // where the queue can not be waited for

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/copy.h"
-#include "base/log.h"
-#include "base/reduce.h"
-#include "ofi/wire.h"
+#include "core/base/numbers/copy.h"
+#include "core/base/log.h"
+#include "core/base/numbers/reduce.h"
+#include "backends/ofi/wire.h"
 
 // Bytes [offset, offset + bytes) of the message have come, and lie at `from`.
 static void land(struct clab_transfer *t, size_t offset, const void *from, size_t bytes)

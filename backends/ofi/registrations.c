@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Which registration covers which memory (registrations.h).
 
-#include "ofi/registrations.h"
+#include "backends/ofi/registrations.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 static bool covers(const struct ofi_registration *r, const char *start, size_t bytes)
 {

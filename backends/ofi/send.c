@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "ofi/wire.h"
+#include "core/base/log.h"
+#include "backends/ofi/wire.h"
 
 static bool may_go(const struct ofi_lane *lane, uint32_t number)
 {

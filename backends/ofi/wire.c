@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Handing messages to the provider (wire.h).
 
-#include "ofi/wire.h"
+#include "backends/ofi/wire.h"
 
 // ---- names ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@
 // - READY and TAKEN are 8 bytes: `about` the message, and what TAKEN tells.
 #pragma once
 
-#include "ofi/endpoint.h"
+#include "backends/ofi/endpoint.h"
 
 enum ofi_word {
     OFI_HEAD,    // of a message, with its first bytes

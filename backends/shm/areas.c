@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // When the memory of an endpoint can be freed (areas.h).
 
-#include "shm/areas.h"
+#include "backends/shm/areas.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 // Source: Bloom 1970; with counters: Fan, Cao, Almeida, Broder 2000 (Summary Cache), section V-C.
 #pragma once
 
-#include "shm/channel.h"
+#include "backends/shm/channel.h"
 
 // Memory that the ranks of a host share for this, zeroed at first.
 size_t shm_filters_bytes(int nranks);

@@ -2,7 +2,7 @@
 // The two ends of a channel. Source: the single-producer single-consumer ring of Lamport 1983, with the full/empty
 // test in the line itself (as FastForward, Giacomoni et al. 2008, section 3).
 
-#include "shm/channel.h"
+#include "backends/shm/channel.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,9 +12,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/copy.h"
-#include "base/log.h"
-#include "base/reduce.h"
+#include "core/base/numbers/copy.h"
+#include "core/base/log.h"
+#include "core/base/numbers/reduce.h"
 
 static size_t message_bytes(const struct clab_transfer *t)
 {

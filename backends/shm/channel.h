@@ -6,7 +6,7 @@
 // - Several transfers may be posted on a channel: they take their turns in the order of start().
 #pragma once
 
-#include "shm/shm.h"
+#include "backends/shm/shm.h"
 
 enum shm_way { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
 

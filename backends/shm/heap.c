@@ -6,7 +6,7 @@
 // - Not thread safe: one thread a domain.
 // Source: Knuth, The Art of Computer Programming 1, section 2.5, algorithms A and B.
 
-#include "shm/shm.h"
+#include "backends/shm/shm.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The shared-memory backend: attach to the host's memory file, open channels, move a stage's transfers.
 
-#include "shm/shm.h"
+#include "backends/shm/shm.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,14 +16,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/machine.h"
-#include "base/relax.h"
-#include "base/units.h"
-#include "shm/areas.h"
-#include "shm/board.h"
-#include "shm/channel.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/machine.h"
+#include "core/base/relax.h"
+#include "core/base/units.h"
+#include "backends/shm/areas.h"
+#include "backends/shm/board.h"
+#include "backends/shm/channel.h"
 
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }; // NAP: ns
 #define GREET UINT64_C(0x73686d2067726565)                                        // the keys of attach's two meetings

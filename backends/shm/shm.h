@@ -17,8 +17,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "backend.h"
-#include "shm/protocol.h"
+#include "core/transport/backend.h"
+#include "backends/shm/protocol.h"
 
 extern const struct clab_backend clab_backend_shm;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Limits of the groups that this process is in (cgroup.h).
 
-#include "base/cgroup.h"
+#include "core/base/cgroup.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "core/base/text.h"
 
 // The first two numbers of a file, of which there may be fewer: "max" is none. Returns how many.
 static int read_numbers(const char *folder, const char *name, double *first_p, double *second_p)

@@ -5,14 +5,14 @@
 // - What inih would cut without a word is refused: long lines, long names of sections, what follows a zero byte.
 // - inih takes an indented line for more of the value above it; here indentation means nothing.
 
-#include "base/conf.h"
+#include "core/base/conf.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/log.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
 
 #ifdef HAVE_INIH
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which cores are there, and one for each rank (machine.h).
 
-#include "base/machine.h"
+#include "core/base/machine.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 static bool pinned;
 static cpu_set_t usable_before; // the first pin

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A table as comma-separated values (table.h): manifest in # lines, names, rows. Source: RFC 4180.
 
-#include "base/table.h"
+#include "core/base/table.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/output.h"
+#include "core/base/err.h"
+#include "core/base/output.h"
 
 // Whether a spreadsheet would take the text for a formula, which can run a program when somebody opens the file. Quotes
 // around a cell do not prevent that; an apostrophe before it does, and no text of ours begins with one.

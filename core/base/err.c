@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sentences of the error codes (err.h).
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 const char *clab_strerror(int err)
 {

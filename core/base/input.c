@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Files read whole, up to a bound (input.h).
 
-#include "base/input.h"
+#include "core/base/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "base/log.h"
-#include "base/units.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
 
 enum { PIECE = 64 << 10 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // JSON by jansson (json.h), and a table as JSON (table.h). The only file that knows the library, but for
-// cmd/trace_file.c, which reads.
+// cmd/trace/file.c, which reads.
 
-#include "base/json.h"
+#include "core/base/json.h"
 
-#include "base/err.h"
-#include "base/log.h"
-#include "base/output.h"
-#include "base/table.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/table.h"
 
 #ifdef HAVE_JANSSON
 

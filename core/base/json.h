@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/cell.h"
+#include "core/base/cell.h"
 
 struct clab_json;
 

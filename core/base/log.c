@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Logging by level (log.h). A line goes out in one write, so that lines of several ranks do not mix.
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 #include <errno.h>
 #include <stdarg.h>

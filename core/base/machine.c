@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the kernel says of this machine, and the manifest of a measurement (machine.h).
 
-#include "base/machine.h"
+#include "core/base/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
-#include "base/err.h"
-#include "base/reduce.h"
-#include "base/units.h"
+#include "core/base/cgroup.h"
+#include "core/base/err.h"
+#include "core/base/numbers/reduce.h"
+#include "core/base/units.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>

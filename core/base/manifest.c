@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // An ordered list of key and value (manifest.h).
 
-#include "base/manifest.h"
+#include "core/base/manifest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/log.h"
-#include "base/text.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
 
 static struct clab_manifest_entry *find(const struct clab_manifest *manifest, const char *key)
 {

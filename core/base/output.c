@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A file that is written whole or not at all (output.h).
 
-#include "base/output.h"
+#include "core/base/output.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "base/log.h"
-#include "base/text.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
 
 static int refuse(const char *path, int error)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Order statistics (stats.h).
 
-#include "base/stats.h"
+#include "core/base/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/log.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
 
 static int compare_doubles(const void *a, const void *b)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Rows of results, and how they look on the screen (table.h). Files: csv.c, json.c.
 
-#include "base/table.h"
+#include "core/base/table.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/log.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
 
 // A cell's text is written here; a real of 1e308 with digits fits.
 enum { CELL_BYTES = 352 };

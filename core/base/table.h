@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/cell.h"
-#include "base/manifest.h"
+#include "core/base/cell.h"
+#include "core/base/manifest.h"
 
 struct clab_column {
     const char *name;    // in CSV and JSON: "usec_low"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Putting a text together, and taking a list apart (text.h).
 
-#include "base/text.h"
+#include "core/base/text.h"
 
 #include <stdarg.h>
 #include <stdint.h>

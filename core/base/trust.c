@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Who may change the code that is run (trust.h).
 
-#include "base/trust.h"
+#include "core/base/trust.h"
 
 #include <grp.h>
 #include <libgen.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "base/log.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
 
 static const char self[] = "/proc/self/exe";
 

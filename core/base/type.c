@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Types and operations by name (type.h).
 
-#include "base/type.h"
+#include "core/base/type.h"
 
 #include <string.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 #define X(name, text, bytes) [name] = text,
 static const char *const type_names[] = {CLAB_TYPES(X)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Numbers with units, read and written (units.h). Locale plays no part: the point is the decimal sign.
 
-#include "base/units.h"
+#include "core/base/units.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 // ---- read ----------------------------------------------------------------------------------------------------
 

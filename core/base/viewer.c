@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Files for trace viewers, event by event (viewer.h).
 
-#include "base/viewer.h"
+#include "core/base/viewer.h"
 
 #include <stdlib.h>
 
-#include "base/err.h"
-#include "base/json.h"
-#include "base/output.h"
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/base/output.h"
 
 struct clab_viewer {
     struct clab_output output;

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "base/cell.h"
-#include "base/manifest.h"
+#include "core/base/cell.h"
+#include "core/base/manifest.h"
 
 struct clab_viewer;
 

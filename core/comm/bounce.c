@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copies in memory that the backend reaches (bounce.h).
 
-#include "comm/bounce.h"
+#include "core/comm/bounce.h"
 
 #include <stdlib.h>
 
-#include "comm/comm.h"
-#include "shm/board.h"
-#include "sim/virtual.h"
+#include "core/comm/comm.h"
+#include "backends/shm/board.h"
+#include "backends/model/virtual.h"
 
 struct clab_stand_in {
     struct clab_stand_in *next; // of the communicator

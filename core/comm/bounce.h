@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 struct clab_comm;
 struct clab_work;

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mix.h"
-#include "comm/comm.h"
-#include "comm/flight_find.h"
+#include "core/base/mix.h"
+#include "core/comm/comm.h"
+#include "core/flight/find.h"
 
 enum { CHECKS = 0xC4EC };              // clab_transfer.call of a check
 static const double first_look = 0.02; // s of waiting, and the next ones each after twice the time

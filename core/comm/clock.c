@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "comm/comm.h"
-#include "sim/virtual.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/comm/comm.h"
+#include "backends/model/virtual.h"
 
 static const struct clab_clock *virtual_time; // NULL: it is the wall's
 

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "base/log.h"
-#include "comm/comm.h"
-#include "comm/progress.h"
+#include "core/base/log.h"
+#include "core/comm/comm.h"
+#include "core/comm/progress.h"
 
 // Whether `in` and `out` are the same memory, in the sense of each collective (clab.h).
 static bool is_in_place(const struct clab_comm *comm, const struct clab_work *w)

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/mix.h"
-#include "comm/comm.h"
-#include "comm/conduct.h"
-#include "comm/progress.h"
+#include "core/base/log.h"
+#include "core/base/mix.h"
+#include "core/comm/comm.h"
+#include "core/comm/coordinator.h"
+#include "core/comm/progress.h"
 
 void clab_comm_destroy(struct clab_comm *comm)
 {

@@ -7,21 +7,21 @@
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
 // - select.c    which algorithm, when nobody says.
-// - conduct.c   the same in virtual time, where one process makes the moves of all and prices them; score.c and play.c
+// - coordinator.c the same in virtual time, where one process makes the moves of all and prices them; cache.c and core/program/in_process.c
 //               are its; clock.c is what time is.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
-// - tape.h      all that this rank does, for a trace viewer, if asked.
+// - core/trace/buffer.h all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
 // - collectives.c   the calls of clab.h.   report.c   what labs print.
 #pragma once
 
-#include "backend.h"
-#include "clab.h"
-#include "comm/bounce.h"
-#include "comm/flight.h"
-#include "comm/program.h"
-#include "comm/tape.h"
-#include "job/job.h"
+#include "core/transport/backend.h"
+#include "core/clab.h"
+#include "core/comm/bounce.h"
+#include "core/flight/flight.h"
+#include "core/program/program.h"
+#include "core/trace/buffer.h"
+#include "core/job/job.h"
 
 // The collective that is being run: a program, its memory, and where each lane stands.
 struct clab_run_lane {
@@ -134,7 +134,7 @@ struct clab_comm {
     struct clab_run run; // of the first collective
     bool running;
     struct clab_clock *clock;         // virtual time; NULL: time is the wall's
-    struct clab_conducted *conducted; // virtual time's collectives (conduct.h); or NULL
+    struct clab_conducted *conducted; // virtual time's collectives (coordinator.h); or NULL
     struct clab_native *native;       // the first collective, if it is the library's own and has been begun
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order

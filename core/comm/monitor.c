@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/units.h"
-#include "comm/comm.h"
-#include "comm/progress.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "core/comm/comm.h"
+#include "core/comm/progress.h"
 
 enum { LINE = 512, NAMED = 8 };
 static const double margin = 1.0; // s that rank 0's verdict may take beyond its deadline

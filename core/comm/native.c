@@ -7,7 +7,7 @@
 // - An average is the library's sum, divided by the communicator: types and rounding are as with schedules.
 // - A library does not say how far it has come, so the deadline holds for the call as a whole.
 
-#include "comm/comm.h"
+#include "core/comm/comm.h"
 
 // ---- an algorithm without a schedule -------------------------------------------------------------------------
 

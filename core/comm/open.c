@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/mix.h"
-#include "comm/comm.h"
-#include "comm/conduct.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mix.h"
+#include "core/comm/comm.h"
+#include "core/comm/coordinator.h"
 
 struct gathering {
     struct clab_group group; // first, so that a pointer to it is one to all

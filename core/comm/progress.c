@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The progress thread, and the lock that it shares with the program's calls (progress.h).
 
-#include "comm/progress.h"
+#include "core/comm/progress.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/machine.h"
-#include "comm/comm.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/machine.h"
+#include "core/comm/comm.h"
 
 struct clab_progress {
     struct clab_job *job;

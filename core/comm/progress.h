@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-#include "job/job.h"
+#include "core/job/job.h"
 
 struct clab_progress;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a work writes to the flight recorder: what it is when it begins, for whom it waits, how it ends.
 
-#include "comm/comm.h"
+#include "core/comm/comm.h"
 
 // The number of the algorithm in clab_algorithms, which is the same in all processes.
 static uint8_t find_number(const struct clab_algorithm *algorithm)

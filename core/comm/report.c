@@ -2,19 +2,19 @@
 // What a lab program says about itself: its clock, its results, and its end when something failed.
 //
 // - A reported quantity is one line for people, and one row of the file that CLAB_RESULTS names:
-//   quantity,unit,ranks,n,median,low,high. A lab run (cmd/lab.c) reads that file; by hand there is none.
+//   quantity,unit,ranks,n,median,low,high. A lab run (cmd/lab/lab.c) reads that file; by hand there is none.
 // - Rows are appended, so that a program may report as it goes, and one that dies leaves what it had.
 
-#include "clab.h"
+#include "core/clab.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/stats.h"
-#include "base/units.h"
+#include "core/base/log.h"
+#include "core/base/stats.h"
+#include "core/base/units.h"
 
 enum { STATUS_USAGE = 2 };
 

@@ -9,13 +9,13 @@
 // - Each rank logs one line: what it was doing, for whom it waited, and what was found by whom. Ranks are the job's.
 // Source: Bland, Bouteiller, Herault, Bosilca, Dongarra 2013 (User Level Failure Mitigation), section 3.
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/text.h"
-#include "base/units.h"
-#include "comm/comm.h"
-#include "comm/conduct.h"
-#include "comm/flight_dump.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "core/comm/comm.h"
+#include "core/comm/coordinator.h"
+#include "core/flight/dump.h"
 
 enum { TEXT = 256 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/copy.h"
-#include "comm/comm.h"
+#include "core/base/numbers/copy.h"
+#include "core/comm/comm.h"
 
 // ---- the programs of a communicator --------------------------------------------------------------------------
 

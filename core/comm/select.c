@@ -10,8 +10,8 @@
 //   32 KiB: leaders need 0.6 to 0.9 times what a star does with 4, 6 and 8 ranks, and as long with 3, 5 and 7, that can
 //   not be pinned; other rows for crowded ranks were not measured for it.
 
-#include "comm/comm.h"
-#include "schedule/algorithms.h"
+#include "core/comm/comm.h"
+#include "core/schedule/algorithms/algorithms.h"
 
 enum load {
     ROOMY,

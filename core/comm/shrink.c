@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/mix.h"
-#include "base/units.h"
-#include "comm/comm.h"
-#include "comm/progress.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mix.h"
+#include "core/base/units.h"
+#include "core/comm/comm.h"
+#include "core/comm/progress.h"
 
 static const double settle = 1; // s that news of why a meeting was ended may take
 

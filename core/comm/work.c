@@ -9,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "clock.h"
-#include "comm/comm.h"
-#include "comm/conduct.h"
-#include "comm/progress.h"
+#include "core/base/clock.h"
+#include "backends/model/clock.h"
+#include "core/comm/comm.h"
+#include "core/comm/coordinator.h"
+#include "core/comm/progress.h"
 
 enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away

@@ -6,11 +6,11 @@
 //   tells a whole ring later, into the same line: a writer that had no core meanwhile would else end by spoiling the
 //   new one.
 
-#include "job/control.h"
+#include "core/job/control.h"
 
 #include <sched.h>
 
-#include "base/clock.h"
+#include "core/base/clock.h"
 
 static const double patience = 1; // s
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Joining a job: which kind it is, and how long its waits may last (bootstrap.h).
 
-#include "job/bootstrap.h"
+#include "core/job/bootstrap.h"
 
 #include <float.h>
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "base/units.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
 
 int clab_timeout_parse(const char *text, double *seconds_p)
 {

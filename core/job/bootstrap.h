@@ -5,8 +5,8 @@
 // - bootstrap_store.c  all others meet at a store, and in a memory file of their host if they can (host.h).
 #pragma once
 
-#include "job/job.h"
-#include "job/launcher.h"
+#include "core/job/job.h"
+#include "core/job/launchers/launcher.h"
 
 struct membership {
     struct clab_bootstrap boot; // first, so that a pointer to it is one to all

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Joining a job of one host that our launcher has started: its memory file is inherited (CLAB_JOB_FD).
 
-#include "job/bootstrap.h"
+#include "core/job/bootstrap.h"
 
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "base/units.h"
-#include "job/memory.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "core/job/launch/memory.h"
 
 struct sitter {
     struct membership member; // first, so that a pointer to it is one to all

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Joining a job by its store: rank 0 starts it where no launcher has, and tells the others where it is.
 
-#include "job/bootstrap.h"
+#include "core/job/bootstrap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "job/host.h"
-#include "job/store_client.h"
-#include "job/store_proof.h"
-#include "job/store_socket.h"
+#include "core/base/log.h"
+#include "core/job/launch/host.h"
+#include "core/job/store/client.h"
+#include "core/job/store/proof.h"
+#include "core/job/store/socket.h"
 
 struct visitor {
     struct membership member; // first, so that a pointer to it is one to all

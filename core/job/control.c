@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The control pages: their layout, the seats, and the bell.
 
-#include "job/control.h"
+#include "core/job/control.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 enum { CONTROL_ALIGNMENT = 2 << 20 }; // a huge page, so that what follows may be in huge pages
 static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6205); // "clabjob", version 5

@@ -2,9 +2,9 @@
 // The control pages: the little memory that a host's launcher and ranks share before there is a backend, and beside it.
 //
 // - control.c   seats: who has come, who has left, who is lost; and the bell that wakes all who wait.
-// - boxes.c     the exchange: each rank posts in boxes of its own, and reads those of the others.
+// - mailboxes.c the exchange: each rank posts in boxes of its own, and reads those of the others.
 // - board.c     notices: what has gone wrong, told to all.
-// - Behind each seat is room for the rank's flight recorder (comm/flight.h), which outlives the rank.
+// - Behind each seat is room for the rank's flight recorder (core/flight/flight.h), which outlives the rank.
 // - They know no processes and no environment (launch.c, bootstrap.c), so that threads can test them.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 enum { CLAB_BOARD_NOTICES = 4096 }; // that the board holds; older ones are forgotten
 
@@ -90,7 +90,7 @@ bool clab_control_is_used(struct clab_control *control);
 void clab_control_tell(struct clab_control *control, const struct clab_notice *notice);
 bool clab_control_hear(struct clab_control *control, struct clab_ear *ear, struct clab_notice *notice_p);
 
-// ---- between control.c and boxes.c ---------------------------------------------------------------------------
+// ---- between control.c and mailboxes.c -----------------------------------------------------------------------
 
 enum { CONTROL_BLOB_BYTES = 4096 }; // of a rank in one round; longer ones take several rounds
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend.h"
+#include "core/transport/backend.h"
 
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The line about those who did not come (missing.h).
 
-#include "job/missing.h"
+#include "core/job/missing.h"
 
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 enum { NAMES_BYTES = CLAB_NAMED * 12 + 32 };
 

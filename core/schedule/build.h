@@ -11,7 +11,7 @@
 // - All integers; no floating point decides the shape of a tree.
 #pragma once
 
-#include "schedule/algorithms.h"
+#include "core/schedule/algorithms/algorithms.h"
 
 #define UNUSED __attribute__((unused))
 

@@ -2,12 +2,12 @@
 // What each collective is: who holds which blocks before it, and who wants which after it. One table says it all.
 // - The executor gives memory by it, the verifier judges by it.
 
-#include "schedule/schedule.h"
+#include "core/schedule/schedule.h"
 
 #include <string.h>
 
-#include "base/err.h"
-#include "base/log.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
 
 // Which blocks of a buffer a rank has.
 enum part { OWN, ALL, ALL_AT_ROOT };

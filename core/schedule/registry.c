@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The list of all algorithms, and finding one in it.
 
-#include "schedule/algorithms.h"
+#include "core/schedule/algorithms/algorithms.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "train/batch.h"
+#include "core/train/batch.h"
 
 #include <math.h>
 
-#include "base/stats.h"
-#include "clab.h"
-#include "comm/comm.h"
-#include "train/data.h"
+#include "core/base/stats.h"
+#include "core/clab.h"
+#include "core/comm/comm.h"
+#include "core/train/data.h"
 
 enum { TRIES = 8, PASSES = 5 };
 static const uint64_t seed = 1;

@@ -5,7 +5,7 @@
 // - Of a batch for a time, all ranks have the same rows: the slowest rank's pass counts.
 #pragma once
 
-#include "train/mlp.h"
+#include "mlp.h"
 
 struct clab_comm;
 

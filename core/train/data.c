@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "train/data.h"
+#include "core/train/data.h"
 
 #include <stdlib.h>
 
-#include "base/mix.h"
-#include "clab.h"
+#include "core/base/mix.h"
+#include "core/clab.h"
 
 // Uniform in [-1, 1), in steps of 2^-23, all of which a float has.
 static float uniform(uint64_t bits)

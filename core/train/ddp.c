@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "train/ddp.h"
+#include "core/train/ddp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/table.h"
-#include "clab.h"
-#include "comm/comm.h"
+#include "core/base/log.h"
+#include "core/base/table.h"
+#include "core/clab.h"
+#include "core/comm/comm.h"
 
 enum { CAP = 25 << 20, FIRST_CAP = 1 << 20 }; // bytes, PyTorch's
 

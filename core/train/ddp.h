@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "train/parameters.h"
+#include "parameters.h"
 
 struct clab_comm;
 struct clab_ddp;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "train/mlp.h"
+#include "core/train/mlp.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/mix.h"
-#include "clab.h"
-#include "job/job.h"
+#include "core/base/log.h"
+#include "core/base/mix.h"
+#include "core/clab.h"
+#include "core/job/job.h"
 
 struct clab_mlp {
     struct clab_job *job;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "train/parameters.h"
+#include "parameters.h"
 
 struct clab_job;
 struct clab_mlp;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "train/parameters.h"
+#include "core/train/parameters.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mix.h"
-#include "clab.h"
-#include "comm/comm.h"
+#include "core/base/mix.h"
+#include "core/clab.h"
+#include "core/comm/comm.h"
 
 static uint64_t hash_values(uint64_t h, const float values[], size_t count)
 {

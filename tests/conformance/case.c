@@ -3,7 +3,7 @@
 // - Besides the result nothing has changed, neither `in`, nor what is no result at this rank, nor what lies behind the
 //   buffers. expect.h has what is right.
 
-#include "conformance.h"
+#include "tests/conformance/conformance.h"
 
 static const unsigned char POISON = 0xA5;
 

@@ -3,8 +3,8 @@
 // 1, P-1, odd and large, in place and not; every type with every operation; in memory of clab_alloc and of malloc.
 // - A barrier holds back the fast.
 
-#include "backend.h"
-#include "conformance.h"
+#include "core/transport/backend.h"
+#include "tests/conformance/conformance.h"
 
 static void run_one(struct sweep *s, struct kase k, int m, bool in_place)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Works that are waited for in another order than they were begun in, and communicators used crosswise.
 
-#include "conformance.h"
+#include "tests/conformance/conformance.h"
 
 // Three collectives started before any is waited for.
 static void wait_backwards(struct sweep *s)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "expect.h"
+#include "tests/conformance/expect.h"
 
 enum { GUARD = 16 }; // bytes behind a buffer that nothing may write
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/reduce.h"
-#include "clab.h"
+#include "core/base/numbers/reduce.h"
+#include "core/clab.h"
 
 // One call of a collective by one rank of `n`.
 struct kase {

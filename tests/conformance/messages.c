@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages: large ones in both directions at once, more than a channel holds, and some beside a collective.
 
-#include "conformance.h"
+#include "tests/conformance/conformance.h"
 
 static void wait_all(struct sweep *s, struct clab_work **works, int nworks, const char *what)
 {

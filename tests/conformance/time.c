@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "conformance.h"
+#include "core/base/clock.h"
+#include "tests/conformance/conformance.h"
 
 double conform_deadline(void)
 {

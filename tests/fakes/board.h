@@ -3,7 +3,7 @@
 // are.
 #pragma once
 
-#include "ranks.h"
+#include "tests/fakes/ranks.h"
 
 #include <semaphore.h>
 #include <stdatomic.h>

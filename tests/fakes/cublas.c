@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 struct cublasContext {
     cudaStream_t stream;

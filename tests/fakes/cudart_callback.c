@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Functions of the host in streams of the fake libcudart.
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 #include <stdlib.h>
 

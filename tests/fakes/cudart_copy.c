@@ -6,7 +6,7 @@
 //   by anybody; one with memory of cudaMallocHost is waited for by cudaMemcpy only.
 // - The direction must be that of the pointers.
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 // - CLAB_FAKE_GPUS=0: a driver without a device; none: no driver.
 // - A process that forks after its first call has no device in the child, as with the real one.
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Errors of the fake libcudart: the last one of each thread, those of devices that stay, their names and texts.
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 #include <stdatomic.h>
 

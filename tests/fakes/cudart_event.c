@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Events of the fake libcudart: a mark in a stream, whose time is when the stream came to it.
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 // - A kernel's arguments are copied when it is launched. Its pointers are translated when it runs: one that no device
 //   can reach fails the device (cudaErrorIllegalAddress), as on a GPU, whether the kernel would use it or not.
 
-#include "cuda_as_cpp.h"
-#include "fake.h"
+#include "tests/fakes/cuda_as_cpp.h"
+#include "tests/fakes/fake.h"
 
 #include <cstdio>
 #include <cstdlib>

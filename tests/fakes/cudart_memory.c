@@ -10,8 +10,8 @@
 // - Host memory that is allocated here is of the same file, but its address is that of the second mapping; a device has
 //   it at the same address, as it has memory of the host that was registered.
 
-#include "fake.h"
-#include "faults.h"
+#include "tests/fakes/fake.h"
+#include "tests/fakes/faults.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 //   it.
 // - One lock for all; threads start with the first work of their stream, and end with the stream.
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // See faults.h. Each library has its own count.
 
-#include "faults.h"
+#include "tests/fakes/faults.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 //
 // Collectives without elements are nothing, as in NCCL; a message without bytes is one.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 static ncclResult_t check(ncclComm_t comm, const struct task *task)
 {

@@ -6,7 +6,7 @@
 // - Ranks that disagree on collective, type, operation, root or count hang, which is said with NCCL_DEBUG=WARN: the
 //   real ones hang, or give garbage.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 // - A communicator that is not blocking answers ncclInProgress, and is not to be called before ncclCommGetAsyncError
 //   says ncclSuccess: ncclInvalidArgument.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>

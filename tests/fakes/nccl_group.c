@@ -2,7 +2,7 @@
 // Groups of the fake libnccl: what a thread calls between ncclGroupStart and ncclGroupEnd is begun at the end of the
 // outermost, together. Outside, each operation is a group of its own.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <stdlib.h>
 

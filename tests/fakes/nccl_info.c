@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the fake libnccl says: its version, its errors, and lines on stderr as NCCL_DEBUG asks (VERSION, WARN, INFO).
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char last[512]; // of all threads, as NCCL has it

@@ -19,7 +19,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "faults.h"
+#include "tests/fakes/faults.h"
 
 enum { MAX_RANKS = 64 };
 

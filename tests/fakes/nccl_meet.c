@@ -6,7 +6,7 @@
 // - A rank that comes before rank 0 tries again every millisecond.
 // - One whose connection breaks before all have come fails all (ncclRemoteError).
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 struct hello {
     int rank, nranks, pid, device, bus;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Other processes' device memory, mapped to be read; and the calls of NCCL that are about memory.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 struct memory {
     dev_t device;

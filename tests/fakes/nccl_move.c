@@ -7,7 +7,7 @@
 // - A receive of another size than what is sent hangs, and so does the send: the real one hangs, or breaks memory. It
 //   is said with NCCL_DEBUG=WARN.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <string.h>
 

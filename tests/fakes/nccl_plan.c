@@ -6,13 +6,13 @@
 // - What can never be done (a peer has ended, a fault, memory that no device reaches) keeps its stream busy until the
 //   communicator is aborted, as a kernel does that waits.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "tests/fakes/fake.h"
 
 struct plan {
     ncclComm_t comm;

@@ -4,7 +4,7 @@
 // - float16 and bfloat16 are added as float32 and rounded once; integers wrap.
 // - An average is the sum divided by the number of operands; of integers without its remainder.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 // - Shrink: those that are left meet, and ask the others nothing.
 // - The name of a child's meeting is the parent's, how many children that has had, and the color, or who is left out.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>

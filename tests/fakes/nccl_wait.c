@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How ranks of the fake libnccl wait for each other: asleep, and never for one that has ended.
 
-#include "nccl_inside.h"
+#include "tests/fakes/nccl_inside.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -2,7 +2,7 @@
 // Ranks of a test of the fakes: processes, each with a device of its own, a communicator and a stream.
 #pragma once
 
-#include "try.h"
+#include "tests/fakes/try.h"
 
 #include <signal.h>
 #include <stdlib.h>

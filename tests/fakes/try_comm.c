@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Communicators of the fake libnccl: how they begin, what comes of them, and in which order they work.
 
-#include "board.h"
+#include "tests/fakes/board.h"
 
 // ---- beginning -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Communicators of the fake libnccl: what never ends, what fails, and what is left when processes are killed.
 
-#include "board.h"
+#include "tests/fakes/board.h"
 
 // ---- what never ends -----------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The fake libcublas: products against sums in float64.
 
-#include "try.h"
+#include "tests/fakes/try.h"
 
 #include <math.h>
 #include <stdlib.h>

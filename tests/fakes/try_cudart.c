@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The fake libcudart: devices, memory that the host can not touch, copies, kernels.
 
-#include "try.h"
+#include "tests/fakes/try.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "sample.h"
+#include "tests/fakes/sample.h"
 
 enum { N = 1000 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The fake libnccl: every collective against sums that are made here, messages, groups.
 
-#include "ranks.h"
+#include "tests/fakes/ranks.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams and events of the fake libcudart: what waits for what, and what does not.
 
-#include "try.h"
+#include "tests/fakes/try.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "plugin.h"
-#include "shm/shm.h"
+#include "core/transport/plugin.h"
+#include "backends/shm/shm.h"
 
 static char *far_away; // of twice `bytes` addresses; shm's first allocation is in their middle
 static ptrdiff_t distance;

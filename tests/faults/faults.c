@@ -3,7 +3,7 @@
 // - Each job is of copies of this process: 2 to 6 ranks, more than most machines have cores.
 // - Exit status 0 if every fault was detected in time by every survivor, no job hung, and nothing was left behind.
 
-#include "faults.h"
+#include "tests/faults/faults.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/stats.h"
-#include "base/units.h"
-#include "job/job.h"
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/stats.h"
+#include "core/base/units.h"
+#include "core/job/job.h"
 
 static const double deadline = 1.0;  // s: CLAB_TIMEOUT of a job whose fault only silence tells
 static const double patience = 20.0; // s: CLAB_TIMEOUT of the others, whose faults are seen at once

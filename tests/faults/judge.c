@@ -2,13 +2,13 @@
 // What must come of a fault: every survivor returns the right error, within a second of the time at which it can be
 // known.
 
-#include "faults.h"
+#include "tests/faults/faults.h"
 
 #include <dirent.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 static const double at_once = 1.0; // s: what a survivor has after the fault can be known
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A rank of a job with a fault: random collectives, the same at all ranks, until one fails.
 
-#include "faults.h"
+#include "tests/faults/faults.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "clab.h"
+#include "core/base/clock.h"
+#include "core/clab.h"
 
 enum { MOST = 1 << 17, NOT_OPENED = 9 }; // MOST: elements of any buffer
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Nonces of the store (store_proof.h) that are the same in each run, so that an input does again what it did.
+// Nonces of the store (core/job/store/proof.h) that are the same in each run, so that an input does again what it did.
 #pragma once
 
-#include "job/store_proof.h"
+#include "core/job/store/proof.h"
 
 #ifdef HAVE_SODIUM
 
 #include <sodium.h>
 
-#include "base/mix.h"
+#include "core/base/mix.h"
 
 static uint64_t fuzz_drawn; // set to 0 for each input
 

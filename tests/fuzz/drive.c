@@ -8,15 +8,15 @@
 // - The input at hand is in the file P`input`: however the target ends, it is there. A good end removes it.
 // - An input may take -timeout seconds (10); then SIGALRM ends the program.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mix.h"
+#include "core/base/clock.h"
+#include "core/base/mix.h"
 
 enum { MOST_BYTES = 4096, MOST_CHANGES = 6 };
 

@@ -2,13 +2,13 @@
 // Results of the bench, as `commlab accuracy` reads them: what is taken can be predicted in time and memory, and its
 // errors can be counted.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "accuracy.h"
-#include "base/err.h"
-#include "net.h"
+#include "cmd/accuracy/accuracy.h"
+#include "core/base/err.h"
+#include "sim/net/net.h"
 
 static const char path[] = "a.csv";
 

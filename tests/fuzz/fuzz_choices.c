@@ -2,12 +2,12 @@
 // Choices for NCCL, and the times that they are made of: a table that is read is written and read as the same, whatever
 // is refused is said in a line that names the file, and what comes of times has no gap.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/err.h"
-#include "tune.h"
+#include "core/base/err.h"
+#include "cmd/nccl/tune.h"
 
 static const char path[] = "a.csv";
 

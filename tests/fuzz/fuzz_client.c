@@ -2,14 +2,14 @@
 // A member's end of its connection to the store, which has said the input and then hung up: an exchange gives what the
 // store's answer holds or an error, what is heard are its notices, and that it has ended is said once.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "base/mix.h"
-#include "job/store_inside.h"
+#include "core/base/err.h"
+#include "core/base/mix.h"
+#include "core/job/store/client_inside.h"
 
 enum { RANKS = 3, NODES = 2, SELF = 1, BYTES = 8 };
 

@@ -2,12 +2,12 @@
 // base/conf.h: lines rise, a refusal is said once and names its line, and settings that are written down plainly are
 // read as the same settings.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
 
-#include "base/conf.h"
-#include "base/err.h"
+#include "core/base/conf.h"
+#include "core/base/err.h"
 
 static const char path[] = "a.conf";
 

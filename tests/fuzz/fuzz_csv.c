@@ -2,11 +2,11 @@
 // Result files: a table of any text that is written is read as the same, but for formulas; any file that is read has a
 // name for each cell; and whatever it holds is text on the page, never markup.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-#include "base/err.h"
-#include "base/table.h"
-#include "report.h"
+#include "core/base/err.h"
+#include "core/base/table.h"
+#include "cmd/report/report.h"
 
 static const char path[] = "a.csv";
 

@@ -2,10 +2,10 @@
 // What launchers tell their processes, in any combination: lines NAME=VALUE. What is found is a rank of a job, with a
 // place for the store or a way to share one; what contradicts itself is refused in one line.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-#include "base/err.h"
-#include "job/launcher.h"
+#include "core/base/err.h"
+#include "core/job/launchers/launcher.h"
 
 static const char *const names[] = {
     "CLAB_JOB_FD",

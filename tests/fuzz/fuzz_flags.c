@@ -2,14 +2,14 @@
 // What the bench's flags take, and the rows that come of them: a value is taken whole, as another reader takes it, or
 // refused in one line; rows are of the sizes and algorithms that were asked for.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/err.h"
-#include "base/units.h"
-#include "bench.h"
+#include "core/base/err.h"
+#include "core/base/units.h"
+#include "cmd/bench/bench.h"
 
 static const char *const words[] = {"ring", "tree", "doubling", "both", NULL};
 enum { WORDS = 4 };

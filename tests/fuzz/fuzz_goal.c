@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Schedules in GOAL: what is read is one that can be priced, and is written and read again as it was.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-#include "base/err.h"
-#include "net.h"
-#include "schedule/goal.h"
-#include "sim.h"
+#include "core/base/err.h"
+#include "sim/net/net.h"
+#include "core/schedule/formats/goal.h"
+#include "sim/sim.h"
 
 static const char path[] = "a.goal";
 

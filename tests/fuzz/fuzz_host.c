@@ -2,12 +2,12 @@
 // Names of hosts: the first of a list of Slurm's, an address with its port, hexadecimal digits. What is read is of the
 // text's own characters, fits, and written down is read again.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
 
-#include "base/err.h"
-#include "job/store_socket.h"
+#include "core/base/err.h"
+#include "core/job/store/socket.h"
 
 // A list's first name is what stands before the first comma outside brackets, with each bracket's first number.
 static bool first_of(const char *list, char host[CLAB_HOST_BYTES])

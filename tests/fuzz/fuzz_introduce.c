@@ -3,16 +3,16 @@
 // input and knows nothing. It is welcome only where the job's own has welcomed it, and not a byte was changed; all else
 // ends with an error, and what is final with one line.
 
-#include "draws.h"
+#include "tests/fuzz/draws.h"
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/err.h"
-#include "job/store_inside.h"
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/job/store/client_inside.h"
 
 enum { RANKS = 3, SELF = 1 };
 

@@ -2,13 +2,13 @@
 // lab.conf: what is accepted is complete and within its limits, what is refused is said once, and what was accepted,
 // written down anew, is accepted as the same.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/err.h"
-#include "base/units.h"
-#include "lab.h"
+#include "core/base/err.h"
+#include "core/base/units.h"
+#include "cmd/lab/lab.h"
 
 static const char path[] = "labs/07/lab.conf";
 

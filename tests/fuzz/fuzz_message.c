@@ -2,10 +2,10 @@
 // Messages of the store: what is read is within its bounds, and written it is the same bytes; a part of a message says
 // as much of its size as the whole does, and is read no further than it goes.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-#include "base/err.h"
-#include "job/store_message.h"
+#include "core/base/err.h"
+#include "core/job/store/message.h"
 
 static void check_read(const uint8_t *data, size_t size, const struct store_message *m, size_t bytes)
 {

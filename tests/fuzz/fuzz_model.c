@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Descriptions of models: what is accepted can be cut into buckets that hold all of it; what is refused is said once.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/err.h"
-#include "train_model.h"
+#include "core/base/err.h"
+#include "sim/train/model.h"
 
 static const char path[] = "folder/a.model";
 

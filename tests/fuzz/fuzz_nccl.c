@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What NCCL has logged: numbers that are read are numbers that NCCL's model can reckon with.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/err.h"
-#include "nccl.h"
-#include "nccl_rows.h"
+#include "core/base/err.h"
+#include "sim/nccl/nccl.h"
+#include "sim/nccl/rows.h"
 
 static bool is_cost(double value)
 {

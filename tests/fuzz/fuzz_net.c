@@ -2,16 +2,16 @@
 // Descriptions of networks: what is accepted keeps net.h's promises and says each value in one number and one unit;
 // what is refused is said once; and what a fit writes is read as it was.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/conf.h"
-#include "base/err.h"
-#include "fit.h"
-#include "net.h"
-#include "net_keys.h"
-#include "sim.h"
+#include "core/base/conf.h"
+#include "core/base/err.h"
+#include "sim/fit/fit.h"
+#include "sim/net/net.h"
+#include "sim/net/keys.h"
+#include "sim/sim.h"
 
 static const char path[] = "folder/a.net";
 

@@ -2,13 +2,13 @@
 // A launcher that speaks PMI-1, or anything: a line's values are what stands behind the key; ranks share what the
 // launcher has answered, or fail in time with one line.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "job/launcher.h"
+#include "core/base/err.h"
+#include "core/job/launchers/launcher.h"
 
 // The value of `key` by another way: the first word "key=...".
 static const char *find(const char *line, const char *key)

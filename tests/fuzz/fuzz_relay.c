@@ -2,15 +2,15 @@
 // The relay of ranks' output: whatever ranks write, in whatever pieces and order, each line comes out whole, with its
 // rank's prefix, in its rank's order. The input is pieces: a byte for the rank and the length, then the text.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "job/relay.h"
+#include "core/base/err.h"
+#include "core/job/launch/forward.h"
 
 enum { RANKS = 3, LONG = 200 };
 

@@ -2,13 +2,13 @@
 // What a lab's program reports of itself: rows are read as they are written, anything else is refused with its line,
 // and no quantity is one that a model can not be asked for.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/err.h"
-#include "lab.h"
-#include "net.h"
+#include "core/base/err.h"
+#include "cmd/lab/lab.h"
+#include "sim/net/net.h"
 
 static const char path[] = "rows";
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // /proc/PID/stat: a program may call itself anything, and its parent is still its parent.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-#include "job/run.h"
+#include "core/job/launch/run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

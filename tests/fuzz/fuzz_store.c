@@ -8,13 +8,13 @@
 //   everybody else has left.
 // - What members tell is heard by each in the order in which it was told, without gaps; who falls behind is cut off.
 
-#include "draws.h"
+#include "tests/fuzz/draws.h"
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
-#include "base/err.h"
-#include "base/mix.h"
-#include "job/store.h"
+#include "core/base/err.h"
+#include "core/base/mix.h"
+#include "core/job/store/store.h"
 
 enum { RANKS = 3, NODES = 2, MEMBERS = RANKS + NODES, GUESTS = 8, FLOOD = STORE_NOTICES / 4, FLOODS = 6 };
 

@@ -2,13 +2,13 @@
 // Trace files: what is read has sums that can be, can be put together with itself, and is then read again with twice as
 // many processes; what is refused is said in a line that names the file.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <limits.h>
 #include <math.h>
 
-#include "base/err.h"
-#include "trace_file.h"
+#include "core/base/err.h"
+#include "cmd/trace/file.h"
 
 static const char path[] = "a.json";
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // base/units.h, against readers that are written down once more, plainly: what is accepted, and what it is worth.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 
-#include "base/err.h"
-#include "base/units.h"
+#include "core/base/err.h"
+#include "core/base/units.h"
 
 typedef unsigned __int128 wide;
 

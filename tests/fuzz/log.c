@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Stands in for core/base/log.c in fuzzing targets: counts the errors and keeps the last.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdarg.h>
 
-#include "base/log.h"
+#include "core/base/log.h"
 
 int fuzz_log_errors;
 char fuzz_log_last[4096];

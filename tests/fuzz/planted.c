@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A target with faults, for the test of drive.c and run.sh: what they would not find here they would miss elsewhere.
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <unistd.h>
 

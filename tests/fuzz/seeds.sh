@@ -27,7 +27,7 @@ seeds_lab() {
 
 seeds_conf() { seeds_net && seeds_lab; }
 
-# Messages of zeros, of the kinds of core/job/store_message.h: each with as many bytes behind its header as it has.
+# Messages of zeros, of the kinds of core/job/store/message.h: each with as many bytes behind its header as it has.
 seeds_message() {
     local kind=0 bytes
     for bytes in 16 32 44 32 40 24 12 36 24 24 0 8 0 12 54 16 0; do

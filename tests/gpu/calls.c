@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "clab.h"
+#include "core/base/err.h"
+#include "core/clab.h"
 
 enum { COUNT = 1 << 20, UNDER_WAY = 20 }; // floats; calls
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// commlab accuracy: the command line, and the order of events (accuracy.h).
+//
+// - Beside the tables it leaves build/accuracy/, what was fitted and measured, and build/plots/accuracy.svg. Of another
+//   backend than shm the figure and its rows are called accuracy-NAME.
+
+#include "cmd/accuracy/accuracy.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/conf.h"
+#include "core/base/log.h"
+#include "core/base/machine.h"
+#include "core/base/units.h"
+#include "cmd/command.h"
+#include "core/job/job.h"
+#include "cmd/kit/kit.h"
+#include "sim/net/net.h"
+
+enum { ROUND_FILES = 256 };
+enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_NET, KEY_NO_PLOT };
+
+static const struct argp_option options[] = {
+    {"ranks", 'n', "N", 0, "ranks (2)", 0},
+    {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (shm)", 0},
+    {"maxbytes", 'e', "SIZE", 0, "largest size (32M)", 0},
+    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement, in each of two rounds (0.025s)", 0},
+    {"net", KEY_NET, "NAME|FILE", 0, "the network that predicts, instead of one that is fitted first", 0},
+    {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 0},
+    {0},
+};
+
+static const char doc[] =
+    "How good predictions are here: fit this machine, measure all collectives by all algorithms twice, and compare.\v"
+    "With FILE...: judge these results of `commlab bench all --algo all --csv FILE` instead, the second half of the "
+    "files being the same rows as the first, measured once more; --net says what predicts. sim/README.md says what is "
+    "held out. It takes three to five minutes, in which nothing else should run.";
+
+struct request {
+    struct accuracy_plan plan;
+    const char *files[ROUND_FILES];
+    int nfiles;
+    bool draws;
+};
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static void refuse(const char *option, const char *text, const char *expected)
+{
+    clab_error("accuracy: %s '%s': expected %s", option, text, expected);
+    exit(STATUS_USAGE);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    struct accuracy_plan *p = &r->plan;
+    switch (key) {
+    case 'n':
+        if (clab_parse_int(arg, 2, CLAB_MAX_RANKS, &p->nranks))
+            refuse("-n", arg, "a number of ranks from 2 on");
+        return 0;
+    case 'e':
+        if (clab_parse_size(arg, &p->last) || p->last < 8)
+            refuse("-e", arg, "a size from 8 bytes on, such as 32M");
+        return 0;
+    case KEY_SECONDS:
+        if (bench_take_seconds(arg, &p->seconds))
+            exit(STATUS_USAGE);
+        return 0;
+    case KEY_BACKEND: p->backend = arg; return 0;
+    case KEY_NET: p->net = arg; return 0;
+    case KEY_NO_PLOT: r->draws = false; return 0;
+    case ARGP_KEY_ARG:
+        if (r->nfiles == ROUND_FILES)
+            refuse("argument", arg, "no more than 256 files");
+        r->files[r->nfiles++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (r->nfiles && !p->net)
+            refuse("argument", r->files[0], "--net with files: what predicts their rows");
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+// ---- before --------------------------------------------------------------------------------------------------
+
+// Whether there is what was asked for: the backend, and a network that can be read.
+static bool can_begin(const struct request *r)
+{
+    struct clab_net *net = NULL;
+    const bool has_net = !r->plan.net || clab_net_load(r->plan.net, &net) == CLAB_OK;
+    clab_net_free(net);
+    return has_net && (r->nfiles || clab_backend_find(r->plan.backend));
+}
+
+static void print_header(const struct accuracy_plan *plan)
+{
+    struct clab_machine machine;
+    struct clab_manifest warnings = {0};
+    clab_machine_read(&machine);
+    printf("# accuracy of predictions: %s, %d ranks on %d cores, %s\n", plan->backend, plan->nranks, machine.cores,
+           machine.cpu);
+    if (plan->net)
+        printf("# predicts on %s, and measures all collectives by all algorithms twice: some minutes\n", plan->net);
+    else
+        printf(
+            "# fits messages, copies and reductions, then measures all collectives by all algorithms twice: three to "
+            "five minutes\n");
+    if (clab_machine_warn(&machine, plan->nranks, &warnings) == CLAB_OK && clab_manifest_get(&warnings, "warning"))
+        printf("# warning: %s\n", clab_manifest_get(&warnings, "warning"));
+    clab_manifest_free(&warnings);
+    fflush(stdout);
+}
+
+static int load(const struct request *r, struct accuracy_rows *rows, struct clab_net **net_p)
+{
+    const int half = (r->nfiles + 1) / 2;
+    for (int i = 0; i < r->nfiles; i++)
+        CLAB_TRY(accuracy_rows_add(rows, r->files[i], i >= half));
+    return clab_net_load(r->plan.net, net_p);
+}
+
+// ---- after ---------------------------------------------------------------------------------------------------
+
+static int draw(const struct accuracy_rows *rows, const struct clab_net *net, const struct accuracy_plan *plan,
+                const char *root, const char *build)
+{
+    const bool is_shm = !strcmp(plan->backend, "shm");
+    char csv[4096], figure[4096];
+    snprintf(csv, sizeof csv, "%s/accuracy%s%s.csv", plan->folder, is_shm ? "" : "-", is_shm ? "" : plan->backend);
+    snprintf(figure, sizeof figure, "%s/plots/accuracy%s%s", build, is_shm ? "" : "-", is_shm ? "" : plan->backend);
+    CLAB_TRY(accuracy_write(rows, net, csv));
+    const int err = kit_plot(root, "plots/accuracy.gp", csv, figure);
+    return err == CLAB_EUNSUPPORTED ? CLAB_OK : err; // it has been said that there is no gnuplot
+}
+
+static int judge(struct accuracy_rows *rows, const struct clab_net *net, const struct request *r, const char *root,
+                 const char *build)
+{
+    accuracy_rows_predict(rows, net);
+    accuracy_correct(rows);
+    if (!rows->n) {
+        clab_error("accuracy: no row that was measured has a prediction");
+        return CLAB_EINVAL;
+    }
+    if (r->draws)
+        CLAB_TRY(draw(rows, net, &r->plan, root, build));
+    return accuracy_report(rows, net);
+}
+
+// ---- all of it -----------------------------------------------------------------------------------------------
+
+static int find_folder(struct accuracy_plan *plan, char **root_p, char **build_p, char **folder_p)
+{
+    CLAB_TRY(kit_root(root_p));
+    CLAB_TRY(kit_build(build_p));
+    if (asprintf(folder_p, "%s/accuracy", *build_p) < 0)
+        return CLAB_ENOMEM;
+    plan->folder = *folder_p;
+    return kit_make_folder(*folder_p);
+}
+
+static int run_request(struct request *r)
+{
+    struct accuracy_rows rows = {0};
+    struct clab_net *net = NULL;
+    char *root = NULL, *build = NULL, *folder = NULL;
+    int err = find_folder(&r->plan, &root, &build, &folder);
+    if (!err && !r->nfiles)
+        print_header(&r->plan);
+    if (!err)
+        err = r->nfiles ? load(r, &rows, &net) : accuracy_sweep(&r->plan, &rows, &net);
+    if (!err)
+        err = judge(&rows, net, r, root, build);
+    accuracy_rows_free(&rows);
+    clab_net_free(net);
+    free(root);
+    free(build);
+    free(folder);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[FILE...]", .doc = doc};
+    struct request request = {
+        .plan = {.backend = "shm", .nranks = 2, .last = 32 << 20, .seconds = 0.025},
+        .draws = true,
+    };
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_conf_check("networks"))
+        return STATUS_LACKING;
+    if (!can_begin(&request))
+        return STATUS_USAGE;
+    const int err = run_request(&request);
+    if (request.nfiles || err == CLAB_EUNSUPPORTED)
+        return command_status(err);
+    return err ? EXIT_FAILURE : EXIT_SUCCESS; // of what was measured, not of what was asked
+}
+
+const struct clab_command cmd_accuracy = {"accuracy", "how good predictions are on this machine", run};

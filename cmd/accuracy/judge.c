@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// Errors, corrections, noise, choices (accuracy.h). No measuring, no printing.
+
+#include "cmd/accuracy/accuracy.h"
+
+#include <stdlib.h>
+
+#include "core/base/mix.h"
+#include "core/base/stats.h"
+#include "cmd/probe/latency.h"
+#include "sim/net/net.h"
+
+static const double steady = 0.05;
+
+// ---- which are alike -------------------------------------------------------------------------------------------
+
+static bool is_same_problem(const struct accuracy_row *a, const struct accuracy_row *b)
+{
+    const struct clab_problem *p = &a->what.problem, *q = &b->what.problem;
+    return p->collective == q->collective && p->nranks == q->nranks && p->root == q->root &&
+           a->batch.placement == b->batch.placement && a->what.type == b->what.type && a->what.op == b->what.op;
+}
+
+static bool is_same_program(const struct accuracy_row *a, const struct accuracy_row *b)
+{
+    return a->what.algorithm == b->what.algorithm && is_same_problem(a, b);
+}
+
+struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    for (int i = 0; i < rows->n; i++) {
+        struct accuracy_row *other = &rows->all[i];
+        if (other->round == row->round && other->bytes == row->bytes && is_same_program(other, row))
+            return other;
+    }
+    return NULL;
+}
+
+const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (other->round != row->round && other->bytes == row->bytes && is_same_program(other, row))
+            return other;
+    }
+    return NULL;
+}
+
+static double distance(const struct accuracy_row *row, const struct accuracy_row *twin)
+{
+    return fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1;
+}
+
+double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    const struct accuracy_row *twin = accuracy_twin(rows, row);
+    return twin && clab_look_is_same(row->batch.look, twin->batch.look) ? distance(row, twin) : NAN;
+}
+
+bool accuracy_is_unsteady(const struct accuracy_row *row)
+{
+    return row->spread > steady;
+}
+
+static bool is_placed(const struct accuracy_row *row, const struct clab_net *net)
+{
+    return clab_look_is_same(row->batch.look, clab_net_placed(net, row->batch.look)->look);
+}
+
+bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row *b, const struct clab_net *net)
+{
+    const double call_a = a->batch.look.call, call_b = b->batch.look.call;
+    if (is_placed(a, net) != is_placed(b, net))
+        return is_placed(a, net);
+    if (accuracy_is_unsteady(a) != accuracy_is_unsteady(b))
+        return accuracy_is_unsteady(b);
+    if (!line_is_calm(call_a, call_b) || !line_is_calm(call_b, call_a))
+        return call_a < call_b;
+    return a->spread < b->spread;
+}
+
+bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *net)
+{
+    const struct clab_look look = row->batch.look;
+    const double call = clab_net_placed(net, look)->call;
+    return accuracy_is_disturbed(row, net) || (call > 0 && !line_is_calm(look.call, call));
+}
+
+bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)
+{
+    if (accuracy_is_unsteady(row))
+        return true;
+    return !is_placed(row, net);
+}
+
+// ---- held-out sizes --------------------------------------------------------------------------------------------
+
+bool accuracy_is_held_out(enum clab_collective collective, size_t bytes)
+{
+    if (!bench_has_data(collective) || bytes == 0)
+        return false;
+    const unsigned octave = 63 - (unsigned)__builtin_clzll(bytes);
+    return (clab_mix((uint64_t)collective, octave / 2) & 1) == octave % 2;
+}
+
+static double off(const struct accuracy_row *row)
+{
+    return log(row->seconds / row->predicted);
+}
+
+// Whether what `other` was off may say something of `row`: its size is kept, and its cores were in the same place.
+static bool is_told_by(const struct accuracy_row *row, const struct accuracy_row *other)
+{
+    return other->what.problem.nranks == row->what.problem.nranks &&
+           !accuracy_is_held_out(other->what.problem.collective, other->bytes) &&
+           clab_look_is_same(row->batch.look, other->batch.look);
+}
+
+// Half of what the other collectives were off at the same size, in the mean: about as much is common to all.
+static double off_at_size(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (other->bytes != row->bytes || other->what.problem.collective == row->what.problem.collective ||
+            !is_told_by(row, other))
+            continue;
+        sum += off(other);
+        n++;
+    }
+    return n ? sum / n / 2 : 0;
+}
+
+// What the same algorithm was off beyond that at other sizes. That of twice the size has half a voice, and that there
+// is nothing to correct has one, so that few voices, or far ones, say little.
+static double off_by_itself(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    double sum = 0, voices = 1;
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (!is_same_program(row, other) || !is_told_by(row, other))
+            continue;
+        const double a = (double)row->bytes, b = (double)other->bytes, voice = fmin(a, b) / fmax(a, b);
+        sum += voice * (off(other) - other->off_at_size);
+        voices += voice;
+    }
+    return sum / voices;
+}
+
+void accuracy_correct(struct accuracy_rows *rows)
+{
+    for (int i = 0; i < rows->n; i++)
+        rows->all[i].off_at_size = off_at_size(rows, &rows->all[i]);
+    for (int i = 0; i < rows->n; i++) {
+        struct accuracy_row *row = &rows->all[i];
+        const struct accuracy_row *twin = accuracy_twin(rows, row);
+        const bool held_out = accuracy_is_held_out(row->what.problem.collective, row->bytes);
+        row->corrected = held_out ? row->predicted * exp(row->off_at_size + off_by_itself(rows, row)) : NAN;
+        row->by_twin = held_out && twin ? row->predicted * exp(off(twin)) : NAN;
+    }
+}
+
+// ---- errors ----------------------------------------------------------------------------------------------------
+
+double accuracy_error(const struct accuracy_row *row)
+{
+    return row->predicted / row->seconds - 1;
+}
+
+double accuracy_corrected_error(const struct accuracy_row *row)
+{
+    return row->corrected / row->seconds - 1;
+}
+
+double accuracy_error_by_twin(const struct accuracy_row *row)
+{
+    return row->by_twin / row->seconds - 1;
+}
+
+// In three columns of `room`, (3, rows->n): errors, their sizes, noise.
+static void collect(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
+                    accuracy_measure *error, double *room, struct accuracy_figures *f)
+{
+    double *sizes = room + rows->n, *noise = sizes + rows->n;
+    int repeated = 0;
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *row = &rows->all[i];
+        if (!is_of(row, which) || isnan(error(row)))
+            continue;
+        room[f->n] = error(row);
+        sizes[f->n++] = fabs(error(row));
+        noise[repeated] = accuracy_noise(rows, row);
+        repeated += !isnan(noise[repeated]);
+    }
+    const bool none = !repeated;
+    for (int i = 0; i < rows->n && none; i++) { // the cores were elsewhere each time: then that is in it, too
+        const struct accuracy_row *row = &rows->all[i], *twin = accuracy_twin(rows, row);
+        if (is_of(row, which) && twin)
+            noise[repeated++] = distance(row, twin);
+    }
+    if (f->n) {
+        f->bias = clab_quantile(room, f->n, 0.5);
+        f->median = clab_quantile(sizes, f->n, 0.5);
+        f->p95 = clab_quantile(sizes, f->n, 0.95);
+    }
+    f->noise = repeated ? clab_quantile(noise, repeated, 0.5) : NAN;
+    f->noise_p95 = repeated ? clab_quantile(noise, repeated, 0.95) : NAN;
+}
+
+int accuracy_figures(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
+                     accuracy_measure *error, struct accuracy_figures *figures_p)
+{
+    struct accuracy_figures figures = {.median = NAN, .p95 = NAN, .bias = NAN};
+    double *room = malloc((size_t)(3 * rows->n + 1) * sizeof *room);
+    if (!room)
+        return CLAB_ENOMEM;
+    collect(rows, is_of, which, error, room, &figures);
+    free(room);
+    *figures_p = figures;
+    return CLAB_OK;
+}
+
+// ---- choices ---------------------------------------------------------------------------------------------------
+
+// The geometric mean over rounds of a row's time or prediction.
+static double mean(const struct accuracy_rows *rows, const struct accuracy_row *row, bool predicted)
+{
+    const struct accuracy_row *twin = accuracy_twin(rows, row);
+    const double one = predicted ? row->predicted : row->seconds;
+    return twin ? sqrt(one * (predicted ? twin->predicted : twin->seconds)) : one;
+}
+
+struct rivals {
+    int n;
+    double least;    // s measured, of the fastest
+    double promised; // s predicted, of the one that is chosen
+    double chosen;   // s measured, of that
+};
+
+static struct rivals rivals_of(const struct accuracy_rows *rows, const struct accuracy_row *row)
+{
+    struct rivals r = {.least = INFINITY, .promised = INFINITY};
+    for (int i = 0; i < rows->n; i++) {
+        const struct accuracy_row *other = &rows->all[i];
+        if (other->bytes != row->bytes || !is_same_problem(row, other))
+            continue;
+        if (other->round != row->round && accuracy_twin(rows, other))
+            continue; // counted with the other
+        const double seconds = mean(rows, other, false), promised = mean(rows, other, true);
+        r.n++;
+        r.least = fmin(r.least, seconds);
+        if (promised < r.promised) {
+            r.promised = promised;
+            r.chosen = seconds;
+        }
+    }
+    return r;
+}
+
+static bool is_first_of_its_problem(const struct accuracy_rows *rows, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (rows->all[i].bytes == rows->all[index].bytes && is_same_problem(&rows->all[i], &rows->all[index]))
+            return false;
+    return true;
+}
+
+struct accuracy_choices accuracy_choices(const struct accuracy_rows *rows, double noise)
+{
+    struct accuracy_choices c = {0};
+    for (int i = 0; i < rows->n; i++) {
+        if (!is_first_of_its_problem(rows, i))
+            continue;
+        const struct rivals r = rivals_of(rows, &rows->all[i]);
+        if (r.n < 2)
+            continue;
+        const double regret = r.chosen / r.least - 1;
+        c.n++;
+        c.right += regret <= noise;
+        c.regret += regret;
+        c.worst = fmax(c.worst, regret);
+    }
+    if (c.n)
+        c.regret /= c.n;
+    return c;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// The tables of how good predictions were, for people, and all rows for the figure (accuracy.h).
+
+#include "cmd/accuracy/accuracy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/machine.h"
+#include "core/base/units.h"
+#include "sim/net/net.h"
+
+enum { WORST = 10, NAME_WIDTH = 28 };
+
+// ---- filters -------------------------------------------------------------------------------------------------
+
+static bool is_any(const struct accuracy_row *row, const void *which)
+{
+    (void)row;
+    (void)which;
+    return true;
+}
+static bool is_quiet(const struct accuracy_row *row, const void *net)
+{
+    return !accuracy_is_disturbed(row, net);
+}
+static bool is_held_out(const struct accuracy_row *row, const void *which)
+{
+    (void)which;
+    return accuracy_is_held_out(row->what.problem.collective, row->bytes);
+}
+static bool is_in_decade(const struct accuracy_row *row, const void *decade)
+{
+    const size_t first = *(const size_t *)decade;
+    return row->bytes >= first && row->bytes < 10 * first;
+}
+static bool is_of_collective(const struct accuracy_row *row, const void *collective)
+{
+    return row->what.problem.collective == *(const enum clab_collective *)collective;
+}
+static bool is_by_algorithm(const struct accuracy_row *row, const void *algorithm)
+{
+    return row->what.algorithm == algorithm;
+}
+static bool is_placed(const struct accuracy_row *row, const void *placement)
+{
+    return row->batch.placement == *(const enum bench_placement *)placement && row->bytes > 0;
+}
+
+// ---- a table -------------------------------------------------------------------------------------------------
+
+// "1.23 %", or "-" for what was not measured.
+static const char *percent(double fraction, char out[CLAB_TEXT])
+{
+    if (isnan(fraction))
+        return "-";
+    snprintf(out, CLAB_TEXT, "%.1f %%", 100 * fraction);
+    return out;
+}
+
+static const char *signed_percent(double fraction, char out[CLAB_TEXT])
+{
+    snprintf(out, CLAB_TEXT, "%+.1f %%", 100 * fraction);
+    return out;
+}
+
+static void print_heading(const char *by)
+{
+    printf("\n# %-*s %6s %9s %9s %9s %9s %9s\n", NAME_WIDTH - 2, by, "rows", "median", "p95", "bias", "noise",
+           "noise p95");
+}
+
+static int print_line(const struct accuracy_rows *rows, const char *name, accuracy_filter *is_of, const void *which,
+                      accuracy_measure *error)
+{
+    struct accuracy_figures f;
+    char text[5][CLAB_TEXT];
+    CLAB_TRY(accuracy_figures(rows, is_of, which, error, &f));
+    if (f.n)
+        printf("%-*s %6d %9s %9s %9s %9s %9s\n", NAME_WIDTH, name, f.n, percent(f.median, text[0]),
+               percent(f.p95, text[1]), signed_percent(f.bias, text[2]), percent(f.noise, text[3]),
+               percent(f.noise_p95, text[4]));
+    return CLAB_OK;
+}
+
+static int print_decades(const struct accuracy_rows *rows)
+{
+    static const char *const names[] = {"1 B",    "10 B", "100 B", "1 kB",   "10 kB",
+                                        "100 kB", "1 MB", "10 MB", "100 MB", "1 GB"};
+    char name[64];
+    size_t decade = 1;
+    print_heading("size");
+    for (size_t i = 0; i + 1 < sizeof names / sizeof *names; i++, decade *= 10) {
+        snprintf(name, sizeof name, "%s to %s", names[i], names[i + 1]);
+        CLAB_TRY(print_line(rows, name, is_in_decade, &decade, accuracy_error));
+    }
+    return CLAB_OK;
+}
+
+static int print_collectives(const struct accuracy_rows *rows)
+{
+    print_heading("collective");
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++) {
+        const enum clab_collective collective = (enum clab_collective)c;
+        CLAB_TRY(print_line(rows, clab_collective_name(collective), is_of_collective, &collective, accuracy_error));
+    }
+    return CLAB_OK;
+}
+
+static int print_algorithms(const struct accuracy_rows *rows)
+{
+    char name[64];
+    print_heading("algorithm");
+    for (int i = 0; clab_algorithms[i]; i++) {
+        const struct clab_algorithm *a = clab_algorithms[i];
+        snprintf(name, sizeof name, "%s %s", clab_collective_name(a->collective), a->name);
+        CLAB_TRY(print_line(rows, name, is_by_algorithm, a, accuracy_error));
+    }
+    return CLAB_OK;
+}
+
+static int print_placements(const struct accuracy_rows *rows)
+{
+    static const enum bench_placement out = BENCH_OUT_OF_PLACE, in = BENCH_IN_PLACE;
+    print_heading("placement");
+    CLAB_TRY(print_line(rows, "out of place", is_placed, &out, accuracy_error));
+    return print_line(rows, "in place", is_placed, &in, accuracy_error);
+}
+
+// ---- the worst ------------------------------------------------------------------------------------------------
+
+static int by_error(const void *a, const void *b)
+{
+    const double x = fabs(accuracy_error(*(const struct accuracy_row *const *)a));
+    const double y = fabs(accuracy_error(*(const struct accuracy_row *const *)b));
+    return (x < y) - (x > y);
+}
+
+static int print_worst(const struct accuracy_rows *rows, const struct clab_net *net)
+{
+    const struct accuracy_row **sorted = malloc((size_t)rows->n * sizeof *sorted);
+    char measured[CLAB_TEXT], predicted[CLAB_TEXT], size[CLAB_TEXT], noise[CLAB_TEXT];
+    if (!sorted)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < rows->n; i++)
+        sorted[i] = &rows->all[i];
+    qsort(sorted, (size_t)rows->n, sizeof(struct accuracy_row *), by_error);
+    printf("\n# the largest errors            size  in place   measured  predicted     error     noise\n");
+    for (int i = 0; i < rows->n && i < WORST; i++) {
+        const struct accuracy_row *r = sorted[i];
+        printf("%-14s %-13s %8s  %8s %10s %10s %+8.0f %% %9s%s\n", clab_collective_name(r->what.problem.collective),
+               r->what.algorithm->name, clab_size_text(r->bytes, size),
+               r->batch.placement == BENCH_IN_PLACE ? "yes" : "no", clab_seconds_text(r->seconds, measured),
+               clab_seconds_text(r->predicted, predicted), 100 * accuracy_error(r),
+               percent(accuracy_noise(rows, r), noise), accuracy_is_disturbed(r, net) ? "  disturbed" : "");
+    }
+    free(sorted);
+    return CLAB_OK;
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------
+
+// What stands between the tables and the closing lines: all rows, and those that others may want to tell apart.
+static int print_whole(const struct accuracy_rows *rows, const struct clab_net *net)
+{
+    int disturbed = 0;
+    for (int i = 0; i < rows->n; i++)
+        disturbed += accuracy_is_disturbed(&rows->all[i], net);
+    print_heading("all of it");
+    CLAB_TRY(print_line(rows, "all rows", is_any, NULL, accuracy_error));
+    CLAB_TRY(print_line(rows, "  but those disturbed", is_quiet, net, accuracy_error));
+    CLAB_TRY(print_line(rows, "  of held-out sizes", is_held_out, NULL, accuracy_error));
+    CLAB_TRY(print_line(rows, "  the same, corrected", is_held_out, NULL, accuracy_corrected_error));
+    CLAB_TRY(print_line(rows, "  the same, by themselves", is_held_out, NULL, accuracy_error_by_twin));
+    printf(
+        "# disturbed: %d of %d rows, whose interval is wider than +-5 %%, or whose cores were where none was fitted\n",
+        disturbed, rows->n);
+    printf("# corrected: by what kept sizes were off. That is fitted to collectives, all else is not\n"
+           "# by themselves: by what the very row was off in the other round, which no held-out size may know\n");
+    return CLAB_OK;
+}
+
+static void print_closing(const struct accuracy_figures *all, const struct accuracy_figures *held_out,
+                          const struct accuracy_choices *choices)
+{
+    printf("\nheld-out algorithms: median %.1f %%, p95 %.1f %%\n", 100 * all->median, 100 * all->p95);
+    printf("held-out sizes: median %.1f %%, p95 %.1f %%\n", 100 * held_out->median, 100 * held_out->p95);
+    printf("choice: right %.1f %%, mean regret %.1f %%\n", 100.0 * choices->right / choices->n, 100 * choices->regret);
+    printf("noise floor: %.1f %%\n", 100 * all->noise);
+}
+
+int accuracy_report(const struct accuracy_rows *rows, const struct clab_net *net)
+{
+    struct accuracy_figures all, held_out;
+    printf("# error: predicted / measured - 1. bias: its median. noise: a row measured twice, "
+           "minutes apart, its cores in the same place\n");
+    CLAB_TRY(print_decades(rows));
+    CLAB_TRY(print_collectives(rows));
+    CLAB_TRY(print_algorithms(rows));
+    CLAB_TRY(print_placements(rows));
+    CLAB_TRY(print_worst(rows, net));
+    CLAB_TRY(print_whole(rows, net));
+    CLAB_TRY(accuracy_figures(rows, is_any, NULL, accuracy_error, &all));
+    CLAB_TRY(accuracy_figures(rows, is_held_out, NULL, accuracy_corrected_error, &held_out));
+    const struct accuracy_choices choices = accuracy_choices(rows, all.noise);
+    print_closing(&all, &held_out, &choices);
+    return CLAB_OK;
+}
+
+// ---- the file --------------------------------------------------------------------------------------------------
+
+static const struct clab_column columns[] = {
+    {.name = "collective", .kind = CLAB_KIND_TEXT},     {.name = "algorithm", .kind = CLAB_KIND_TEXT},
+    {.name = "ranks", .kind = CLAB_KIND_INTEGER},       {.name = "bytes", .kind = CLAB_KIND_INTEGER},
+    {.name = "inplace", .kind = CLAB_KIND_INTEGER},     {.name = "round", .kind = CLAB_KIND_INTEGER},
+    {.name = "usec", .kind = CLAB_KIND_REAL},           {.name = "predicted_usec", .kind = CLAB_KIND_REAL},
+    {.name = "corrected_usec", .kind = CLAB_KIND_REAL}, {.name = "error_pct", .kind = CLAB_KIND_REAL},
+    {.name = "noise_pct", .kind = CLAB_KIND_REAL},      {.name = "held_out", .kind = CLAB_KIND_INTEGER},
+    {.name = "disturbed", .kind = CLAB_KIND_INTEGER},   {.name = "line_nsec", .kind = CLAB_KIND_REAL},
+    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static int add_row(const struct accuracy_rows *rows, const struct accuracy_row *r, const struct clab_net *net,
+                   struct clab_table *table)
+{
+    const struct clab_cell cells[COLUMNS] = {
+        clab_cell_text(clab_collective_name(r->what.problem.collective)),
+        clab_cell_text(r->what.algorithm->name),
+        clab_cell_integer(r->what.problem.nranks),
+        clab_cell_integer((long long)r->bytes),
+        clab_cell_integer(r->batch.placement == BENCH_IN_PLACE),
+        clab_cell_integer(r->round + 1),
+        clab_cell_real(1e6 * r->seconds),
+        clab_cell_real(1e6 * r->predicted),
+        clab_cell_real(1e6 * r->corrected),
+        clab_cell_real(100 * accuracy_error(r)),
+        clab_cell_real(100 * accuracy_noise(rows, r)),
+        clab_cell_integer(accuracy_is_held_out(r->what.problem.collective, r->bytes)),
+        clab_cell_integer(accuracy_is_disturbed(r, net)),
+        r->batch.look.line > 0 ? clab_cell_real(1e9 * r->batch.look.line) : clab_cell_none(),
+        r->batch.look.fresh > 0 ? clab_cell_real(1e12 * r->batch.look.fresh) : clab_cell_none(),
+        r->batch.look.call > 0 ? clab_cell_real(1e9 * r->batch.look.call) : clab_cell_none(),
+    };
+    return clab_table_add_row(table, cells);
+}
+
+int accuracy_write(const struct accuracy_rows *rows, const struct clab_net *net, const char *path)
+{
+    struct clab_manifest manifest = {0};
+    struct clab_table table;
+    clab_table_init(&table, columns, COLUMNS);
+    int err = clab_machine_describe(&manifest);
+    for (int i = 0; i < rows->n && !err; i++)
+        err = add_row(rows, &rows->all[i], net, &table);
+    if (!err)
+        err = clab_table_write_csv(&table, &manifest, path);
+    clab_table_free(&table);
+    clab_manifest_free(&manifest);
+    return err;
+}

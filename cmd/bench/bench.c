@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// commlab bench: time collectives, check their results, and hold them against the prediction.
+//
+// - The launcher reads the command line, makes the plan and loads the network, so that what is wrong is said before
+//   there are ranks; these are its copies, and have it all. In a job that is there every rank does so by itself.
+// - Rank 0 prints and writes. Nothing is left when a rank fails: the launcher ends the job.
+
+#include "cmd/bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/log.h"
+#include "core/comm/comm.h"
+#include "cmd/command.h"
+#include "core/job/job.h"
+#include "cmd/probe/latency.h"
+
+// ---- a rank --------------------------------------------------------------------------------------------------
+
+// Both buffers in one piece, the second at a cache line of its own.
+static int open_buffers(struct bench *bench, void **memory_p)
+{
+    const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64;
+    void *memory = NULL;
+    if (bench->options->shared_memory)
+        CLAB_TRY(clab_alloc(bench->job, 2 * each, &memory));
+    else if (!(memory = aligned_alloc(64, 2 * each)))
+        clab_error("rank %d: no memory for two buffers of %zu bytes", bench->rank, each);
+    if (!memory)
+        return CLAB_ENOMEM;
+    bench->whole = (struct bench_buffers){memory, (char *)memory + each};
+    *memory_p = memory;
+    return CLAB_OK;
+}
+
+static void close_buffers(struct bench *bench, void *memory)
+{
+    if (bench->options->shared_memory)
+        clab_free(bench->job, memory);
+    else
+        free(memory);
+}
+
+// Elements that were wrong, and times that can not be, fail the bench.
+static int judge(const struct bench *bench)
+{
+    long long wrong = 0, refused = 0;
+    for (int row = 0; row < bench->plan->nrows; row++)
+        for (int p = 0; p < BENCH_PLACEMENTS; p++) {
+            wrong += bench->results[row][p].wrong > 0 ? bench->results[row][p].wrong : 0;
+            refused += bench->results[row][p].refused != NULL;
+        }
+    if (wrong)
+        clab_error("%lld elements are wrong; the column #wrong says where, --seed %llu repeats the data", wrong,
+                   (unsigned long long)bench->seed);
+    if (refused)
+        clab_error("%lld times were refused", refused);
+    return wrong || refused ? CLAB_EWRONG : CLAB_OK;
+}
+
+static int run_and_report(struct bench *bench)
+{
+    CLAB_TRY(bench_limits_measure(bench, &bench->limits));
+    if (bench->rank == 0) {
+        CLAB_TRY(bench_manifest_add_limits(bench, bench->manifest));
+        bench_table_print_header(bench, bench->manifest);
+    }
+    CLAB_TRY(bench_sweep(bench));
+    if (bench->rank == 0)
+        bench->verdict = bench_files_write(bench, bench->manifest);
+    CLAB_TRY(bench_predict_report(bench));
+    if (bench->rank == 0 && bench->verdict == CLAB_OK)
+        bench->verdict = judge(bench);
+    return CLAB_OK;
+}
+
+static int run_with_memory(struct bench *bench)
+{
+    void *memory;
+    CLAB_TRY(clab_broadcast(bench->control, &bench->seed, &bench->seed, 1, CLAB_I64,
+                            0)); // joined ranks have drawn their own
+    CLAB_TRY(clab_alloc(bench->job, LINE_ROOM, &bench->look_room));
+    int err = open_buffers(bench, &memory);
+    if (err != CLAB_OK) {
+        clab_free(bench->job, bench->look_room);
+        return err;
+    }
+    bench->results = calloc((size_t)bench->plan->nrows, sizeof *bench->results);
+    err = bench->results ? run_and_report(bench) : CLAB_ENOMEM;
+    free(bench->results);
+    free(bench->latencies);
+    close_buffers(bench, memory);
+    clab_free(bench->job, bench->look_room);
+    return err;
+}
+
+// What a double does is no measurement.
+static int check_library(const struct bench *bench)
+{
+    const struct bench_options *o = bench->options;
+    char text[256];
+    bool is_fake;
+    bench->job->backend->describe(bench->job->domain, text, sizeof text, &is_fake);
+    if (!is_fake || (!o->csv && !o->json))
+        return CLAB_OK;
+    if (bench->rank == 0)
+        clab_error(
+            "%s: this is no measurement, so no file is written: leave --csv and --json out, name this backend alone, "
+            "or unset LD_LIBRARY_PATH",
+            text);
+    return CLAB_EINVAL;
+}
+
+static int run_rank(struct bench *bench)
+{
+    bench->rank = clab_job_rank(bench->job);
+    bench->nranks = clab_job_ranks(bench->job);
+    CLAB_TRY(check_library(bench));
+    CLAB_TRY(clab_comm_create(bench->job, &bench->comm));
+    clab_comm_trust(bench->comm); // all ranks have one plan, and results are looked at
+    int err = clab_comm_create(bench->job, &bench->control);
+    if (err == CLAB_OK)
+        err = run_with_memory(bench);
+    if (err == CLAB_OK)
+        err = clab_barrier(bench->control); // no rank leaves while others still need it
+    clab_comm_destroy(bench->alone);
+    clab_comm_destroy(bench->control);
+    clab_comm_destroy(bench->comm);
+    return err == CLAB_OK ? bench->verdict : err;
+}
+
+// ---- the launcher --------------------------------------------------------------------------------------------
+
+// Entries and exits of different ranks are compared.
+static int check_clock(const struct bench *bench)
+{
+    const struct clab_bootstrap *boot = bench->job->bootstrap;
+    if (bench->options->mode != BENCH_LATENCY || boot->nnodes == 1)
+        return CLAB_OK;
+    if (boot->rank == 0)
+        clab_error("--mode latency takes times of all ranks by one clock, but they are on %d hosts: use throughput or "
+                   "local",
+                   boot->nnodes);
+    return CLAB_EINVAL;
+}
+
+// A job that is there is joined before anything is planned for it: the ranks of all hosts know together how many cores
+// they share, where each may be bound to one, and by which backend. Else this does not return in the launcher.
+static int open_job(struct bench *bench, struct bench_options *options)
+{
+    char ranks[16];
+    snprintf(ranks, sizeof ranks, "%d", options->nranks);
+    char *name = (char *)options->backend_name;
+    char *words[] = {"commlab bench", "-n", ranks, name ? "--backend" : NULL, name, NULL};
+    int count = name ? 5 : 3;
+    CLAB_TRY(clab_job_open(&count, words, &bench->job));
+    options->cores = bench->job->bootstrap->job_cores;
+    options->backend = clab_backend_find(clab_job_backend(bench->job));
+    return check_clock(bench);
+}
+
+// A rank that is bound to a core sees no other.
+static void read_machine(struct bench *bench)
+{
+    struct clab_machine *machine = &bench->machine;
+    clab_machine_read(machine);
+    if (bench->job && machine->cores < bench->job->bootstrap->cores)
+        machine->cores = machine->physical_cores = bench->job->bootstrap->cores;
+}
+
+static int prepare(struct bench *bench, struct bench_plan *plan, struct clab_net **net_p)
+{
+    read_machine(bench);
+    CLAB_TRY(bench_plan_make(bench->options, plan));
+    CLAB_TRY(bench_predict_open(bench->options, bench->why, net_p));
+    bench->net = *net_p;
+    return bench_manifest_make(bench, bench->manifest);
+}
+
+static int run(int argc, char **argv)
+{
+    struct bench_options options = {0};
+    struct bench_plan plan = {0};
+    struct clab_manifest manifest = {0};
+    struct clab_net *net = NULL;
+    struct bench bench = {.options = &options, .plan = &plan, .manifest = &manifest};
+    int err = bench_options_parse(argc, argv, &options);
+    if (err == CLAB_OK && !options.backend) {
+        err = bench_several(&options, argc, argv);
+        free(options.command);
+        return command_status(err);
+    }
+    bench.seed = options.seed;
+    if (err == CLAB_OK && options.joins)
+        err = open_job(&bench, &options);
+    if (err == CLAB_OK)
+        err = prepare(&bench, &plan, &net);
+    if (err == CLAB_OK && !options.joins)
+        err = open_job(&bench, &options);
+    int status = command_status(err);
+    if (err == CLAB_OK) {
+        err = run_rank(&bench);
+        status = err == CLAB_EINVAL ? STATUS_USAGE : err ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    if (clab_job_close(bench.job) && status == EXIT_SUCCESS)
+        status = EXIT_FAILURE;
+    clab_manifest_free(&manifest);
+    clab_net_free(net);
+    bench_plan_free(&plan);
+    free(options.command);
+    return status;
+}
+
+const struct clab_command cmd_bench = {"bench", "time collectives, check their results, compare with the prediction",
+                                       run};

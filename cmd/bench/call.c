@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// A collective from outside: which buffers it takes, how its bytes are counted, and the call.
+//
+// - Bytes are nccl-tests': the whole buffer, that is all blocks where there is one a rank.
+// - In place is nccl-tests', too: a rank's own block lies where it belongs in the whole.
+//
+// Source: nccl-tests, doc/PERFORMANCE.md, for algbw and busbw.
+
+#include "cmd/bench/bench.h"
+
+bool bench_has_data(enum clab_collective collective)
+{
+    return collective != CLAB_BARRIER;
+}
+
+bool bench_has_in_place(enum clab_collective collective)
+{
+    return collective != CLAB_BARRIER && collective != CLAB_ALLTOALL && collective != CLAB_SENDRECV;
+}
+
+size_t bench_bytes(const struct bench_row *row)
+{
+    return (size_t)clab_problem_blocks(&row->problem) * row->problem.count * clab_type_bytes(row->type);
+}
+
+double bench_bus_factor(enum clab_collective collective, int nranks)
+{
+    const double others = (double)(nranks - 1) / nranks;
+    switch (collective) {
+    case CLAB_ALLREDUCE: return 2 * others;
+    case CLAB_ALLGATHER:
+    case CLAB_REDUCE_SCATTER:
+    case CLAB_ALLTOALL:
+    case CLAB_GATHER:
+    case CLAB_SCATTER: return others;
+    default: return 1;
+    }
+}
+
+struct bench_buffers bench_place(const struct bench_row *row, int rank, enum bench_placement placement,
+                                 struct bench_buffers whole)
+{
+    const struct clab_problem *p = &row->problem;
+    const size_t mine = (size_t)rank * p->count * clab_type_bytes(row->type);
+    if (placement == BENCH_OUT_OF_PLACE)
+        return whole;
+    switch (p->collective) {
+    case CLAB_ALLGATHER: return (struct bench_buffers){whole.out + mine, whole.out};
+    case CLAB_GATHER: return rank == p->root ? (struct bench_buffers){whole.out + mine, whole.out} : whole;
+    case CLAB_REDUCE_SCATTER: return (struct bench_buffers){whole.in, whole.in + mine};
+    case CLAB_SCATTER: return rank == p->root ? (struct bench_buffers){whole.in, whole.in + mine} : whole;
+    default: return (struct bench_buffers){whole.out, whole.out};
+    }
+}
+
+// Everyone sends to the next rank, and receives from the one before.
+static int shift(struct clab_comm *comm, const struct bench_row *row, struct bench_buffers b)
+{
+    const struct clab_problem *p = &row->problem;
+    const int rank = clab_comm_rank(comm), next = (rank + 1) % p->nranks, previous = (rank + p->nranks - 1) % p->nranks;
+    struct clab_work *send;
+    CLAB_TRY(clab_send_start(comm, b.in, p->count, row->type, next, &send));
+    CLAB_TRY(clab_recv(comm, b.out, p->count, row->type, previous));
+    return clab_work_wait(send);
+}
+
+int bench_call(struct clab_comm *comm, const struct bench_row *row, struct bench_buffers b)
+{
+    const size_t count = row->problem.count;
+    const int root = row->problem.root;
+    switch (row->problem.collective) {
+    case CLAB_ALLREDUCE: return clab_allreduce(comm, b.in, b.out, count, row->type, row->op);
+    case CLAB_BROADCAST: return clab_broadcast(comm, b.in, b.out, count, row->type, root);
+    case CLAB_REDUCE: return clab_reduce(comm, b.in, b.out, count, row->type, row->op, root);
+    case CLAB_ALLGATHER: return clab_allgather(comm, b.in, b.out, count, row->type);
+    case CLAB_REDUCE_SCATTER: return clab_reduce_scatter(comm, b.in, b.out, count, row->type, row->op);
+    case CLAB_ALLTOALL: return clab_alltoall(comm, b.in, b.out, count, row->type);
+    case CLAB_GATHER: return clab_gather(comm, b.in, b.out, count, row->type, root);
+    case CLAB_SCATTER: return clab_scatter(comm, b.in, b.out, count, row->type, root);
+    case CLAB_BARRIER: return clab_barrier(comm);
+    case CLAB_SENDRECV: return shift(comm, row, b);
+    default: return CLAB_EINVAL;
+    }
+}

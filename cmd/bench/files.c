@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// What the bench leaves: CSV and JSON with a row for each tuple of collective, algorithm, size, ... and placement, and
+// the manifest without which no number can be judged.
+//
+// - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
+// - calls are a batch's, back to back; line_nsec, fresh_psB and call_nsec say where the cores were (cmd/probe/latency.h).
+// - What was refused has no time; what was not checked, not predicted, or is not known has no such cell.
+
+#include "cmd/bench/bench.h"
+
+#include <stdlib.h>
+
+#include "core/base/units.h"
+#include "core/job/job.h"
+#include "sim/net/net.h"
+
+// ---- the manifest --------------------------------------------------------------------------------------------
+
+static const char *mode_text(enum bench_mode mode)
+{
+    switch (mode) {
+    case BENCH_LATENCY: return "latency: one call from a common start, last exit - last entry";
+    case BENCH_LOCAL: return "local: each rank's own mean; mean, least and most over ranks";
+    default: return "throughput: calls back to back, total / calls, of the slowest rank";
+    }
+}
+
+// Of how many windows one is looked at in the largest check of all.
+static size_t largest_stride(const struct bench_options *o, const struct bench_plan *plan)
+{
+    size_t largest = 1;
+    for (int i = 0; i < plan->nrows; i++) {
+        const size_t stride = bench_data_stride(&plan->rows[i], plan->rows[i].problem.root, bench_crowd(o));
+        largest = stride > largest ? stride : largest;
+    }
+    return largest;
+}
+
+static int add_run(const struct bench_options *o, const struct bench_plan *plan, struct clab_manifest *m)
+{
+    const size_t stride = largest_stride(o, plan);
+    CLAB_TRY(clab_manifest_add(m, "command", "%s", o->command));
+    CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
+    CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
+                               o->shared_memory ? "clab_alloc" : "malloc"));
+    if (o->is_short)
+        CLAB_TRY(clab_manifest_add(m, "sizes",
+                                   "up to %zu B, so that %d ranks share this machine's memory; -e asks for more",
+                                   o->last, o->nranks));
+    if (!o->check)
+        return clab_manifest_add(m, "check", "none");
+    if (stride == 1)
+        return clab_manifest_add(m, "check", "every element, before and after the timed calls");
+    return clab_manifest_add(
+        m, "check",
+        "before and after the timed calls, every element; of the largest sizes one window of 512 in "
+        "%zu, and both ends of each block",
+        stride);
+}
+
+static int add_network(const struct clab_net *net, struct clab_manifest *m)
+{
+    if (!net)
+        return clab_manifest_add(m, "network", "none, so nothing is predicted");
+    CLAB_TRY(clab_manifest_add(m, "network", "%s predicts (%s)", net->name, net->title));
+    return net->date[0] ? clab_manifest_add(m, "network", "of %s, %s", net->date, net->machine) : CLAB_OK;
+}
+
+int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifest_p)
+{
+    struct clab_manifest m = {0};
+    int err = add_run(bench->options, bench->plan, &m);
+    if (err == CLAB_OK)
+        err = add_network(bench->net, &m);
+    if (err == CLAB_OK && !bench->options->backend->is_virtual)
+        err = clab_machine_describe_as(&bench->machine, &m);
+    if (err == CLAB_OK)
+        *manifest_p = m;
+    else
+        clab_manifest_free(&m);
+    return err;
+}
+
+// What no call over sockets can beat; of cache lines nobody asks there.
+static int add_tcp(const struct tcp_limit *tcp, struct clab_manifest *manifest)
+{
+    char trip[CLAB_TEXT], rate[CLAB_TEXT], bytes[CLAB_TEXT];
+    return clab_manifest_add(
+        manifest, "plain TCP", "%s half a round trip of 8 B, %s each way while %s go both ways (%s)",
+        clab_seconds_text(tcp->trip, trip), clab_rate_text(tcp->rate, rate), clab_size_text(tcp->bytes, bytes),
+        tcp->congestion[0] ? tcp->congestion : "unknown control");
+}
+
+// What does the work, where that is not this machine's cores and the kit.
+static int add_library(const struct bench *bench, struct clab_manifest *manifest)
+{
+    char text[256];
+    bool is_fake;
+    bench->job->backend->describe(bench->job->domain, text, sizeof text, &is_fake);
+    return *text ? clab_manifest_add(manifest, "library", "%s", text) : CLAB_OK;
+}
+
+static int add_copies(const struct bench *bench, struct clab_manifest *manifest)
+{
+    const struct bench_limits *limits = &bench->limits;
+    char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT];
+    const bool is_host = bench->job->backend->reaches(bench->job->domain, limits);
+    return clab_manifest_add(manifest, "memory copy", "%s by one %s, %s by all ranks at once, %s within a %s cache",
+                             clab_rate_text(limits->copy_one, one), is_host ? "core" : "GPU",
+                             clab_rate_text(limits->copy_all, all), clab_rate_text(limits->copy_peak, peak),
+                             is_host ? "core's" : "GPU's");
+}
+
+int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest)
+{
+    const struct bench_limits *limits = &bench->limits;
+    char line[CLAB_TEXT];
+    const char *emulated = getenv("CLAB_EMULATE");
+    if (bench->options->backend->is_virtual)
+        return clab_manifest_add(manifest, "job", "%d ranks, %s: times are the network's", bench->nranks,
+                                 clab_job_backend(bench->job));
+    CLAB_TRY(clab_machine_warn(&bench->machine, bench->job->bootstrap->local_ranks, manifest));
+    CLAB_TRY(clab_manifest_add(manifest, "job", "%d ranks on %d cores, %s%s%s", bench->nranks, bench->options->cores,
+                               clab_job_backend(bench->job), emulated ? ", delayed as on " : "",
+                               emulated ? emulated : ""));
+    CLAB_TRY(add_library(bench, manifest));
+    CLAB_TRY(add_copies(bench, manifest));
+    if (!isnan(limits->tcp.rate))
+        return add_tcp(&limits->tcp, manifest);
+    if (isnan(limits->line))
+        return clab_manifest_add(manifest, "cache line", "not measured: ranks 0 and 1 have no quiet core each");
+    return clab_manifest_add(manifest, "cache line", "%s from rank 0 to rank 1 and back",
+                             clab_seconds_text(limits->line, line));
+}
+
+// ---- the files -----------------------------------------------------------------------------------------------
+
+const struct clab_column bench_columns[] = {
+    {.name = "collective", .kind = CLAB_KIND_TEXT},     {.name = "algorithm", .kind = CLAB_KIND_TEXT},
+    {.name = "backend", .kind = CLAB_KIND_TEXT},        {.name = "ranks", .kind = CLAB_KIND_INTEGER},
+    {.name = "bytes", .kind = CLAB_KIND_INTEGER},       {.name = "count", .kind = CLAB_KIND_INTEGER},
+    {.name = "type", .kind = CLAB_KIND_TEXT},           {.name = "op", .kind = CLAB_KIND_TEXT},
+    {.name = "root", .kind = CLAB_KIND_INTEGER},        {.name = "inplace", .kind = CLAB_KIND_INTEGER},
+    {.name = "mode", .kind = CLAB_KIND_TEXT},           {.name = "usec", .kind = CLAB_KIND_REAL},
+    {.name = "usec_low", .kind = CLAB_KIND_REAL},       {.name = "usec_high", .kind = CLAB_KIND_REAL},
+    {.name = "algbw_GBps", .kind = CLAB_KIND_REAL},     {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
+    {.name = "wrong", .kind = CLAB_KIND_INTEGER},       {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
+    {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
+    {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
+    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
+};
+enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
+const int bench_ncolumns = COLUMNS;
+
+// What is timed and how, then what came of it; a refused time is NaN, and so is all that follows from it.
+static int add_result(const struct bench *bench, const struct bench_row *row, enum bench_placement placement,
+                      const struct bench_result *result, struct clab_table *table)
+{
+    const struct clab_problem *p = &row->problem;
+    const double valid = result->refused ? NAN : 1, us = 1e6 * valid;
+    const double rate =
+        bench_has_data(p->collective) ? valid * (double)bench_bytes(row) / result->time.seconds / 1e9 : NAN;
+    const struct clab_cell cells[COLUMNS] = {
+        clab_cell_text(clab_collective_name(p->collective)),
+        clab_cell_text(row->algorithm->name),
+        clab_cell_text(clab_job_backend(bench->job)),
+        clab_cell_integer(p->nranks),
+        clab_cell_integer((long long)bench_bytes(row)),
+        clab_cell_integer((long long)p->count),
+        clab_cell_text(bench_type_name(row)),
+        clab_cell_text(bench_op_name(row)),
+        clab_cell_integer(bench_root(row)),
+        clab_cell_integer(placement == BENCH_IN_PLACE),
+        clab_cell_text(bench_mode_name(bench->options->mode)),
+        clab_cell_real(us * result->time.seconds),
+        clab_cell_real(us * result->time.low),
+        clab_cell_real(us * result->time.high),
+        clab_cell_real(rate),
+        clab_cell_real(rate * bench_bus_factor(p->collective, p->nranks)),
+        result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong),
+        result->sent < 0 ? clab_cell_none() : clab_cell_integer(result->sent),
+        clab_cell_real(1e6 * result->predicted),
+        clab_cell_real(100 * valid * bench_residual(result)),
+        clab_cell_integer(result->time.calls),
+        result->time.look.line > 0 ? clab_cell_real(1e9 * result->time.look.line) : clab_cell_none(),
+        result->time.look.fresh > 0 ? clab_cell_real(1e12 * result->time.look.fresh) : clab_cell_none(),
+        result->time.look.call > 0 ? clab_cell_real(1e9 * result->time.look.call) : clab_cell_none(),
+    };
+    return clab_table_add_row(table, cells);
+}
+
+static int fill(const struct bench *bench, struct clab_table *table)
+{
+    for (int row = 0; row < bench->plan->nrows; row++)
+        for (int p = 0; p < BENCH_PLACEMENTS; p++)
+            if (bench->results[row][p].measured)
+                CLAB_TRY(add_result(bench, &bench->plan->rows[row], (enum bench_placement)p, &bench->results[row][p],
+                                    table));
+    return CLAB_OK;
+}
+
+int bench_files_write(const struct bench *bench, const struct clab_manifest *manifest)
+{
+    const struct bench_options *o = bench->options;
+    struct clab_table table;
+    clab_table_init(&table, bench_columns, COLUMNS);
+    int err = o->csv || o->json ? fill(bench, &table) : CLAB_OK;
+    if (err == CLAB_OK && o->csv)
+        err = clab_table_write_csv(&table, manifest, o->csv);
+    if (err == CLAB_OK && o->json)
+        err = clab_table_write_json(&table, manifest, o->json);
+    clab_table_free(&table);
+    return err;
+}

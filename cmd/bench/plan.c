@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+// The rows of a bench, before anything is started: what is unknown, impossible or too large is said here.
+//
+// - Sizes are nccl-tests': bytes of the whole buffer. What does not divide into ranks and elements is rounded to at
+//   least one element a block, and sizes that thereby become the same are measured once.
+// - An algorithm that does not support the ranks at hand is skipped, with the reason; a name that no collective has is
+//   an error.
+
+#include "cmd/bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "core/comm/comm.h"
+
+enum { MOST_ROWS = 100000 };
+
+// ---- growing lists -------------------------------------------------------------------------------------------
+
+static void *grow(void *list, int used, int *room_p, size_t each)
+{
+    if (used < *room_p)
+        return list;
+    const int room = *room_p ? 2 * *room_p : 64;
+    void *bigger = realloc(list, (size_t)room * each);
+    if (bigger)
+        *room_p = room;
+    return bigger;
+}
+
+static int add_row(struct bench_plan *plan, const struct bench_row *row)
+{
+    struct bench_row *rows = grow(plan->rows, plan->nrows, &plan->row_room, sizeof *rows);
+    if (!rows)
+        return CLAB_ENOMEM;
+    if (plan->nrows == MOST_ROWS) {
+        clab_error("these are more than %d rows: ask for fewer sizes, types or algorithms", MOST_ROWS);
+        return CLAB_EINVAL;
+    }
+    plan->rows = rows;
+    rows[plan->nrows++] = *row;
+    const size_t bytes = bench_bytes(row);
+    plan->buffer_bytes = bytes > plan->buffer_bytes ? bytes : plan->buffer_bytes;
+    return CLAB_OK;
+}
+
+static int add_skip(struct bench_plan *plan, enum clab_collective collective, const char *algorithm, const char *reason)
+{
+    struct bench_skip *skips = grow(plan->skips, plan->nskips, &plan->skip_room, sizeof *skips);
+    if (!skips)
+        return CLAB_ENOMEM;
+    plan->skips = skips;
+    skips[plan->nskips] = (struct bench_skip){.collective = collective, .reason = reason};
+    snprintf(skips[plan->nskips++].algorithm, sizeof skips->algorithm, "%s", algorithm);
+    return CLAB_OK;
+}
+
+// ---- sizes ---------------------------------------------------------------------------------------------------
+
+// The size after `bytes`, or 0 after the last.
+static size_t next_size(const struct bench_options *options, size_t bytes)
+{
+    const size_t room = options->last - bytes;
+    if (options->step)
+        return options->step <= room ? bytes + options->step : 0;
+    return bytes <= options->last / (size_t)options->factor ? bytes * (size_t)options->factor : 0;
+}
+
+static bool has_native(const struct bench_options *options, const struct bench_row *row)
+{
+    return clab_native_has(options->backend, row->problem.collective, row->type, row->op);
+}
+
+static struct clab_ground ground_of(const struct bench_options *options, const struct bench_row *row)
+{
+    const struct clab_backend *backend = options->backend;
+    return (struct clab_ground){
+        .crowded = row->problem.nranks > options->cores && !backend->is_virtual,
+        .cores = options->cores,
+        .sockets = backend->sockets,
+    };
+}
+
+// The library's choice depends on the size, so it is made for each row. Lanes are of schedules only.
+static const struct clab_algorithm *choose(const struct bench_options *options, struct bench_row *row)
+{
+    if (!options->lanes && has_native(options, row))
+        return &clab_native_algorithm;
+    return clab_select(&row->problem, clab_type_bytes(row->type), ground_of(options, row));
+}
+
+static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)
+{
+    const size_t whole = clab_type_bytes(row.type) * (size_t)clab_problem_blocks(&row.problem);
+    const size_t count = bytes / whole ? bytes / whole : 1;
+    if (row.problem.count == count)
+        return CLAB_OK;
+    row.problem.count = bench_has_data(row.problem.collective) ? count : 0;
+    if (row.automatic)
+        row.algorithm = choose(options, &row);
+    if (options->lanes)
+        row.problem.lanes = options->lanes;
+    return row.algorithm ? add_row(plan, &row)
+                         : add_skip(plan, row.problem.collective, "auto", "no algorithm supports this");
+}
+
+static int add_sizes(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
+{
+    if (!bench_has_data(row.problem.collective))
+        return add_size(options, row, 1, plan);
+    for (size_t bytes = options->first; bytes; bytes = next_size(options, bytes)) {
+        const int before = plan->nrows;
+        CLAB_TRY(add_size(options, row, bytes, plan));
+        if (plan->nrows > before)
+            row.problem.count = plan->rows[before].problem.count; // not once more
+    }
+    return CLAB_OK;
+}
+
+// ---- algorithms ----------------------------------------------------------------------------------------------
+
+static bool is_native(const char *name)
+{
+    return !strcmp(name, clab_native_algorithm.name);
+}
+
+static int add_native(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
+{
+    if (!has_native(options, &row))
+        return add_skip(plan, row.problem.collective, "native", "the backend has none of its own");
+    if (options->lanes)
+        return add_skip(plan, row.problem.collective, "native", "it has no lanes");
+    row.algorithm = &clab_native_algorithm;
+    return add_sizes(options, row, plan);
+}
+
+static int add_algorithm(const struct bench_options *options, struct bench_row row, const char *name,
+                         struct bench_plan *plan)
+{
+    if (is_native(name))
+        return add_native(options, row, plan);
+    row.automatic = !strcmp(name, "auto");
+    row.algorithm = row.automatic ? NULL : clab_algorithm_find(row.problem.collective, name);
+    if (row.automatic)
+        return add_sizes(options, row, plan);
+    if (!row.algorithm)
+        return add_skip(plan, row.problem.collective, name, "it has no such algorithm");
+    row.problem.lanes = options->lanes;
+    if (!clab_ground_suits(ground_of(options, &row), row.algorithm, &row.problem))
+        return add_skip(plan, row.problem.collective, row.algorithm->name, "not for this number of ranks or lanes");
+    return add_sizes(options, row, plan);
+}
+
+// The names of a list with commas, one by one; false at its end.
+static bool take_name(const char **list_p, char name[BENCH_NAME])
+{
+    size_t length = 0;
+    const char *word;
+    while ((word = clab_list_next(list_p, &length)) && !length)
+        continue;
+    if (word)
+        snprintf(name, BENCH_NAME, "%.*s", (int)length, word);
+    return word != NULL;
+}
+
+static int add_algorithms(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
+{
+    char name[BENCH_NAME];
+    if (!strcmp(options->algorithms, "all")) {
+        if (has_native(options, &row))
+            CLAB_TRY(add_native(options, row, plan));
+        for (int i = 0; clab_algorithms[i]; i++)
+            if (clab_algorithms[i]->collective == row.problem.collective)
+                CLAB_TRY(add_algorithm(options, row, clab_algorithms[i]->name, plan));
+        return CLAB_OK;
+    }
+    for (const char *list = options->algorithms; take_name(&list, name);)
+        CLAB_TRY(add_algorithm(options, row, name, plan));
+    return CLAB_OK;
+}
+
+// ---- all of it -----------------------------------------------------------------------------------------------
+
+static int add_roots(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
+{
+    const bool all = options->root == BENCH_ALL_ROOTS && clab_collective_rooted(row.problem.collective);
+    const int first = all || !clab_collective_rooted(row.problem.collective) ? 0 : options->root;
+    const int last = all ? options->nranks - 1 : first;
+    for (row.problem.root = first; row.problem.root <= last; row.problem.root++)
+        CLAB_TRY(add_algorithms(options, row, plan));
+    return CLAB_OK;
+}
+
+static int add_ops(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
+{
+    if (!clab_collective_reduces(row.problem.collective))
+        return add_roots(options, row, plan);
+    for (int op = 0; op < CLAB_OP_COUNT; op++) {
+        row.op = (enum clab_op)op;
+        if (options->ops[op])
+            CLAB_TRY(add_roots(options, row, plan));
+    }
+    return CLAB_OK;
+}
+
+static int add_collective(const struct bench_options *options, enum clab_collective collective, struct bench_plan *plan)
+{
+    struct bench_row row = {.problem = {.collective = collective, .nranks = options->nranks, .lanes = 1}};
+    if (bench_has_data(collective) && !options->placements[BENCH_OUT_OF_PLACE] && !bench_has_in_place(collective))
+        return add_skip(plan, collective, options->algorithms, "it is not defined in place");
+    for (int type = 0; type < CLAB_TYPE_COUNT; type++) {
+        row.type = (enum clab_type)type;
+        if (options->types[type])
+            CLAB_TRY(add_ops(options, row, plan));
+        if (options->types[type] && !bench_has_data(collective))
+            break; // of no type
+    }
+    return CLAB_OK;
+}
+
+// ---- what can not be -----------------------------------------------------------------------------------------
+
+static bool is_known(const struct bench_options *options, const char *name)
+{
+    bool known = !strcmp(name, "auto") || is_native(name);
+    for (int i = 0; i < options->ncollectives; i++)
+        known |= clab_algorithm_find(options->collectives[i], name) != NULL;
+    return known;
+}
+
+// One line: `allreduce has ring tree; broadcast has binomial`.
+static void list_algorithms(const struct bench_options *options, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < options->ncollectives && used < room; i++) {
+        used += (size_t)snprintf(text + used, room - used, "%s%s has", i ? "; " : "",
+                                 clab_collective_name(options->collectives[i]));
+        for (int a = 0; clab_algorithms[a] && used < room; a++)
+            if (clab_algorithms[a]->collective == options->collectives[i])
+                used += (size_t)snprintf(text + used, room - used, " %s", clab_algorithms[a]->name);
+    }
+}
+
+static int check_names(const struct bench_options *options)
+{
+    char name[BENCH_NAME], there_are[2048];
+    if (!strcmp(options->algorithms, "all"))
+        return CLAB_OK;
+    for (const char *list = options->algorithms; take_name(&list, name);)
+        if (!is_known(options, name)) {
+            list_algorithms(options, there_are, sizeof there_are);
+            clab_error("--algo: there is no algorithm '%s'; there are auto, all, native, and: %s", name, there_are);
+            return CLAB_ENOENT;
+        }
+    return CLAB_OK;
+}
+
+// Bytes that can be had without swapping, or 0 if the system does not say.
+static double memory_available(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kib = 0;
+    while (file && !kib && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1)
+            kib = 0;
+    if (file)
+        fclose(file);
+    return 1024 * kib;
+}
+
+static int check_memory(const struct bench_options *options, const struct bench_plan *plan)
+{
+    const double needed = 2.0 * (double)options->nranks * (double)plan->buffer_bytes, available = memory_available();
+    if (available == 0 || needed <= available)
+        return CLAB_OK;
+    clab_error("-e: %d ranks with two buffers of %.6g MiB need %.6g GiB, and %.3g GiB of memory are available: choose "
+               "smaller sizes",
+               options->nranks, (double)plan->buffer_bytes / 0x1p20, needed / 0x1p30, available / 0x1p30);
+    return CLAB_EINVAL;
+}
+
+static int check_rows(const struct bench_plan *plan)
+{
+    const struct bench_skip *first = plan->skips;
+    if (plan->nrows)
+        return CLAB_OK;
+    if (first)
+        clab_error("nothing is left to measure: %s %s: %s", clab_collective_name(first->collective), first->algorithm,
+                   first->reason);
+    else
+        clab_error("--algo names no algorithm: auto, all, or names with commas between them");
+    return CLAB_EINVAL;
+}
+
+int bench_plan_make(const struct bench_options *options, struct bench_plan *plan_p)
+{
+    struct bench_plan plan = {0};
+    int err = check_names(options);
+    for (int i = 0; i < options->ncollectives && err == CLAB_OK; i++)
+        err = add_collective(options, options->collectives[i], &plan);
+    if (err == CLAB_OK)
+        err = check_rows(&plan);
+    if (err == CLAB_OK)
+        err = check_memory(options, &plan);
+    if (err == CLAB_OK)
+        *plan_p = plan;
+    else
+        bench_plan_free(&plan);
+    return err;
+}
+
+void bench_plan_free(struct bench_plan *plan)
+{
+    free(plan->rows);
+    free(plan->skips);
+    *plan = (struct bench_plan){0};
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// What the bench shows: nccl-tests' table with prediction and residual, what must be known to read it, and a line of
+// progress.
+//
+// - A row holds both placements, which takes 150 columns: nccl-tests' 13, and ours. Where one placement was asked for,
+//   the other's columns are left out, and it fits 120.
+// - A cell without a value was not predicted, or refused, or there is no such placement.
+// - Progress is shown on a terminal only.
+//
+// Files are files.c's.
+
+#include "cmd/bench/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/units.h"
+
+// ---- the screen ----------------------------------------------------------------------------------------------
+
+// clang-format off
+#define PLACEMENT(GROUP)                                      \
+    {"time", "time", "us", CLAB_KIND_TEXT, 6, 0, GROUP},      \
+    {"interval", "+-", "%", CLAB_KIND_TEXT, 4, 0, GROUP},     \
+    {"algbw", "algbw", "GB/s", CLAB_KIND_TEXT, 6, 0, GROUP},  \
+    {"busbw", "busbw", "GB/s", CLAB_KIND_TEXT, 6, 0, GROUP},  \
+    {"wrong", "#wrong", NULL, CLAB_KIND_INTEGER, 6, 0, GROUP}, \
+    {"predicted", "pred", "us", CLAB_KIND_TEXT, 6, 0, GROUP}, \
+    {"residual", "resid", "%", CLAB_KIND_TEXT, 5, 0, GROUP}
+// clang-format on
+
+static const struct clab_column screen[] = {
+    {"bytes", "size", "B", CLAB_KIND_INTEGER, 9, 0, NULL},
+    {"count", "count", "elem", CLAB_KIND_INTEGER, 8, 0, NULL},
+    {"type", "type", NULL, CLAB_KIND_TEXT, 8, 0, NULL},
+    {"op", "redop", NULL, CLAB_KIND_TEXT, 5, 0, NULL},
+    {"root", "root", NULL, CLAB_KIND_INTEGER, 4, 0, NULL},
+    PLACEMENT("out-of-place"),
+    PLACEMENT("in-place"),
+    {"sent", "sent/rank", "B", CLAB_KIND_INTEGER, 9, 0, NULL},
+    {"algorithm", "algorithm", NULL, CLAB_KIND_TEXT, -9, 0, NULL},
+};
+enum { SCREEN_COLUMNS = sizeof screen / sizeof *screen, TEXT = 16 };
+
+// The columns for what was asked: a placement that was not has no width.  columns: (SCREEN_COLUMNS)
+static void choose_columns(const struct bench *bench, struct clab_column columns[])
+{
+    static const char *const groups[BENCH_PLACEMENTS] = {
+        [BENCH_OUT_OF_PLACE] = "out-of-place", [BENCH_IN_PLACE] = "in-place"};
+    for (int i = 0; i < SCREEN_COLUMNS; i++) {
+        columns[i] = screen[i];
+        for (int p = 0; p < BENCH_PLACEMENTS; p++)
+            if (screen[i].group && !strcmp(screen[i].group, groups[p]) && !bench->options->placements[p])
+                columns[i].width = 0;
+    }
+}
+
+// Three digits or more, within six characters if it can be.
+static struct clab_cell number(double value, char text[TEXT])
+{
+    const int digits = value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
+    if (!isfinite(value))
+        return clab_cell_none();
+    snprintf(text, TEXT, "%.*f", digits, value);
+    return clab_cell_text(text);
+}
+
+static struct clab_cell percent(double fraction, const char *format, const char *large_format, char text[TEXT])
+{
+    const double value = 100 * fraction;
+    if (!isfinite(value))
+        return clab_cell_none();
+    snprintf(text, TEXT, fabs(value) < 9.95 ? format : large_format, value);
+    return clab_cell_text(text);
+}
+
+static double algbw(const struct bench_row *row, const struct bench_result *result)
+{
+    return bench_has_data(row->problem.collective) ? (double)bench_bytes(row) / result->time.seconds / 1e9 : NAN;
+}
+
+static int add_placement(struct clab_table *table, const struct bench_row *row, const struct bench_result *result)
+{
+    const double rate = algbw(row, result);
+    const bool noisy = result->time.noisy;
+    char text[6][TEXT];
+    if (!result->measured || result->refused) {
+        for (int i = 0; i < 7; i++)
+            CLAB_TRY(clab_table_add(table, clab_cell_none()));
+        return CLAB_OK;
+    }
+    CLAB_TRY(clab_table_add(table, number(1e6 * result->time.seconds, text[0])));
+    CLAB_TRY(clab_table_add(
+        table, percent(result->time.half_width, noisy ? "%.1f!" : "%.1f", noisy ? "%.0f!" : "%.0f", text[1])));
+    CLAB_TRY(clab_table_add(table, number(rate, text[2])));
+    CLAB_TRY(
+        clab_table_add(table, number(rate * bench_bus_factor(row->problem.collective, row->problem.nranks), text[3])));
+    CLAB_TRY(clab_table_add(table, result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong)));
+    CLAB_TRY(clab_table_add(table, number(1e6 * result->predicted, text[4])));
+    return clab_table_add(table, percent(bench_residual(result), "%+.1f", "%+.0f", text[5]));
+}
+
+// What is not a type, an operation or a root of the row's is nccl-tests' "none" and -1.
+const char *bench_type_name(const struct bench_row *row)
+{
+    return bench_has_data(row->problem.collective) ? clab_type_name(row->type) : "none";
+}
+
+const char *bench_op_name(const struct bench_row *row)
+{
+    return clab_collective_reduces(row->problem.collective) ? clab_op_name(row->op) : "none";
+}
+
+int bench_root(const struct bench_row *row)
+{
+    return clab_collective_rooted(row->problem.collective) ? row->problem.root : -1;
+}
+
+static long long sent_by_a_rank(const struct bench_result results[BENCH_PLACEMENTS])
+{
+    return results[BENCH_OUT_OF_PLACE].measured ? results[BENCH_OUT_OF_PLACE].sent : results[BENCH_IN_PLACE].sent;
+}
+
+static int add_screen_row(struct clab_table *table, const struct bench_row *row,
+                          const struct bench_result results[BENCH_PLACEMENTS])
+{
+    const struct clab_cell first[] = {
+        clab_cell_integer((long long)bench_bytes(row)),
+        clab_cell_integer((long long)row->problem.count),
+        clab_cell_text(bench_type_name(row)),
+        clab_cell_text(bench_op_name(row)),
+        clab_cell_integer(bench_root(row)),
+    };
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        CLAB_TRY(clab_table_add(table, first[i]));
+    for (int p = 0; p < BENCH_PLACEMENTS; p++)
+        CLAB_TRY(add_placement(table, row, &results[p]));
+    const long long sent = sent_by_a_rank(results);
+    CLAB_TRY(clab_table_add(table, sent < 0 ? clab_cell_none() : clab_cell_integer(sent)));
+    return clab_table_add(table, clab_cell_text(row->algorithm->name));
+}
+
+static void print_refusals(const struct bench_row *row, const struct bench_result results[BENCH_PLACEMENTS])
+{
+    static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
+    char time[CLAB_TEXT], floor[CLAB_TEXT];
+    for (int p = 0; p < BENCH_PLACEMENTS; p++)
+        if (results[p].measured && results[p].refused)
+            printf("# refused: %s, %s %s of %zu B %s in %s is under the floor of %s, %s\n",
+                   clab_collective_name(row->problem.collective), row->algorithm->name, bench_type_name(row),
+                   bench_bytes(row), names[p], clab_seconds_text(results[p].time.seconds, time),
+                   clab_seconds_text(results[p].floor, floor), results[p].refused);
+}
+
+// What a GPU's own clock says of the kernels of one batch, and what is left of the median of many.
+static void print_device_time(const char *placement, const struct bench_time *time)
+{
+    const double kernels = 1e6 * time->by_device, host = 1e6 * time->seconds - kernels; // us
+    if (host >= 0)
+        printf("#   %s: kernels take %.2f us per call by the GPU's clock; the rest of the time, %.2f us, is the "
+               "host's\n",
+               placement, kernels, host);
+    else
+        printf("#   %s: kernels take %.2f us per call by the GPU's clock, in a batch that was slower than the others\n",
+               placement, kernels);
+}
+
+static void print_device_times(const struct bench_result results[BENCH_PLACEMENTS])
+{
+    static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
+    for (int p = 0; p < BENCH_PLACEMENTS; p++)
+        if (results[p].measured && isfinite(results[p].time.by_device))
+            print_device_time(names[p], &results[p].time);
+}
+
+int bench_table_print_row(const struct bench *bench, int index)
+{
+    const struct bench_row *rows = bench->plan->rows, *row = &rows[index];
+    struct clab_column columns[SCREEN_COLUMNS];
+    struct clab_table table;
+    if (index == 0 || row->problem.collective != rows[index - 1].problem.collective)
+        printf("# %s\n", clab_collective_name(row->problem.collective));
+    choose_columns(bench, columns);
+    clab_table_init(&table, columns, SCREEN_COLUMNS);
+    const int err = add_screen_row(&table, row, bench->results[index]);
+    if (err == CLAB_OK)
+        clab_table_print_row(&table, 0, stdout);
+    print_refusals(row, bench->results[index]);
+    print_device_times(bench->results[index]);
+    clab_table_free(&table);
+    return err;
+}
+
+// ---- the header ----------------------------------------------------------------------------------------------
+
+// Of the manifest, what a reader of the screen needs; the files have it all.
+static const char *const shown[] = {"machine", "kernel",  "job",         "library",    "mode",      "sizes",  "data",
+                                    "check",   "network", "memory copy", "cache line", "plain TCP", "warning"};
+
+void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest)
+{
+    struct clab_column columns[SCREEN_COLUMNS];
+    struct clab_table table;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (clab_manifest_get(manifest, shown[i]))
+            printf("# %s: %s\n", shown[i], clab_manifest_get(manifest, shown[i]));
+    for (int i = 0; i < bench->plan->nskips; i++)
+        printf("# skipped: %s %s: %s\n", clab_collective_name(bench->plan->skips[i].collective),
+               bench->plan->skips[i].algorithm, bench->plan->skips[i].reason);
+    printf("# +-: half of the median's 95 %% interval, ! where it is wider than 1 %%; resid: (measured - predicted) / "
+           "measured\n");
+    choose_columns(bench, columns);
+    clab_table_init(&table, columns, SCREEN_COLUMNS);
+    clab_table_print_header(&table, stdout);
+    clab_table_free(&table);
+}
+
+// ---- progress ------------------------------------------------------------------------------------------------
+
+void bench_progress_show(const struct bench *bench, int index, const char *what)
+{
+    const struct bench_row *row = &bench->plan->rows[index];
+    if (bench->rank == 0 && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%d of %d: %s %s, %zu B, %s", index + 1, bench->plan->nrows,
+                clab_collective_name(row->problem.collective), row->algorithm->name, bench_bytes(row), what);
+}
+
+void bench_progress_clear(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// Batches of calls until their median is known.
+//
+// - A batch is long enough for the clock (1 ms), begins at a barrier, and gives one sample. How it becomes one is the
+//   mode.
+// - First the number of calls a batch is found, then batches are thrown away until a dozen show no drift, then they are
+//   kept until the interval of their median is within 1 %, or the time is up: then the row is noisy.
+// - Rank 0 decides, the others follow: after each batch all learn its decision.
+//
+// - Beside each batch is a look at where the cores are (cmd/probe/latency.h), where it tells anything: the median goes with the
+//   time, and batches that were made while the cores were elsewhere, or taken by others, do not count.
+//
+// Timers are compared across ranks, which the one monotonic clock of a host allows. Nothing but calls is inside of
+// them. Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
+
+#include "cmd/bench/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "backends/model/clock.h"
+#include "core/job/job.h"
+#include "cmd/probe/latency.h"
+
+enum {
+    WINDOW = 12,         // batches in which a drift is looked for
+    ENOUGH = 6,          // batches below which there is no 95 % interval
+    FEW = 3,             // batches of calls that take longer than all that is allowed
+    MOST = 4096,         // batches
+    TRIES = 6,           // to find the number of calls
+    SINGLE_CALLS = 1024, // most calls of a batch whose calls are timed one by one
+    CALLS = 1 << 22,     // most of any other
+};
+static const double batch_seconds = 1e-3, wanted_width = 0.01;
+
+static const char *const mode_names[BENCH_MODES] = {"throughput", "latency", "local"};
+
+const char *bench_mode_name(enum bench_mode mode)
+{
+    return mode_names[mode];
+}
+
+// The samples of a row, at rank 0. In local mode `value` is the mean over ranks, else least and most are the same as
+// value.
+struct sampling {
+    struct bench *bench;
+    const struct bench_row *row;
+    struct bench_buffers buffers;
+    int calls;                     // a batch
+    double *values, *least, *most; // (MOST); seconds a call
+    struct clab_look *looks;       // (MOST); zeros: nobody looks
+    struct clab_look look;         // the last
+    int n;
+    double start; // of the row
+};
+
+// ---- one batch -----------------------------------------------------------------------------------------------
+
+// Ranks leave a barrier one after another. In virtual time all can go on in the same instant, a second after the last
+// has come.
+static int start_together(const struct sampling *s)
+{
+    struct clab_clock *clock = clab_clock_of(s->bench->job);
+    CLAB_TRY(clab_barrier(s->bench->control));
+    if (!clock)
+        return CLAB_OK;
+    double last = clock->now;
+    CLAB_TRY(clab_allreduce(s->bench->control, &last, &last, 1, CLAB_F64, CLAB_MAX));
+    clab_clock_reach(clock, last + 1);
+    return CLAB_OK;
+}
+
+// A GPU may still be at the last call's part of its own.
+static int finish(const struct sampling *s)
+{
+    return s->bench->job->backend->device->finish();
+}
+
+static int make_calls(const struct sampling *s, int calls, double *seconds_p)
+{
+    CLAB_TRY(start_together(s));
+    const double start = clab_seconds();
+    for (int i = 0; i < calls; i++)
+        CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+    CLAB_TRY(finish(s));
+    *seconds_p = clab_seconds() - start;
+    return CLAB_OK;
+}
+
+static void keep(struct sampling *s, double value, double least, double most)
+{
+    if (s->n == MOST)
+        return;
+    s->values[s->n] = value;
+    s->least[s->n] = least;
+    s->looks[s->n] = s->look;
+    s->most[s->n++] = most;
+}
+
+// Calls back to back: the slowest rank's mean, or each rank's.
+static int batch_of_many(struct sampling *s)
+{
+    const int nranks = s->bench->nranks;
+    const double before = line_interruptions();
+    double seconds;
+    CLAB_TRY(make_calls(s, s->calls, &seconds));
+    double sum = seconds / s->calls, extremes[3] = {sum, -sum, line_interruptions() - before};
+    CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
+    if (extremes[2] > 0)
+        s->look = (struct clab_look){0};
+    CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
+    if (s->bench->options->mode == BENCH_LOCAL)
+        keep(s, sum / nranks, -extremes[1], extremes[0]);
+    else
+        keep(s, extremes[0], extremes[0], extremes[0]);
+    return CLAB_OK;
+}
+
+// Calls one by one, each from a barrier: from the last rank's entry to the last one's exit; the batch's is their
+// median.
+static int batch_of_single(struct sampling *s)
+{
+    double *exits = s->bench->latencies, *entries = exits + s->calls;
+    for (int i = 0; i < s->calls; i++) {
+        CLAB_TRY(start_together(s));
+        entries[i] = clab_seconds();
+        CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+        CLAB_TRY(finish(s));
+        exits[i] = clab_seconds();
+    }
+    CLAB_TRY(clab_allreduce(s->bench->control, exits, exits, 2 * (size_t)s->calls, CLAB_F64, CLAB_MAX));
+    for (int i = 0; i < s->calls; i++)
+        exits[i] -= entries[i];
+    const double median = clab_quantile(exits, s->calls, 0.5);
+    keep(s, median, median, median);
+    return CLAB_OK;
+}
+
+// Where ranks share cores, or messages cross a wire, a look tells nothing.
+static bool has_look(const struct bench *bench)
+{
+    return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
+}
+
+static int look(struct sampling *s)
+{
+    struct bench *bench = s->bench;
+    if (!bench->alone)
+        CLAB_TRY(line_alone(bench->control, &bench->alone));
+    return line_look(bench->control, bench->alone, bench->look_room, &s->look);
+}
+
+static int batch(struct sampling *s)
+{
+    if (has_look(s->bench))
+        CLAB_TRY(look(s));
+    return s->bench->options->mode == BENCH_LATENCY ? batch_of_single(s) : batch_of_many(s);
+}
+
+// ---- how many ------------------------------------------------------------------------------------------------
+
+// Rank 0's decision becomes everyone's.
+static int agree(const struct sampling *s, int *decision)
+{
+    return clab_broadcast(s->bench->control, decision, decision, 1, CLAB_I32, 0);
+}
+
+static int most_calls(const struct sampling *s)
+{
+    return s->bench->options->mode == BENCH_LATENCY ? SINGLE_CALLS : CALLS;
+}
+
+static int calls_for(const struct sampling *s, double seconds_a_call)
+{
+    const double calls = ceil(1.2 * batch_seconds / seconds_a_call);
+    return calls < 1 ? 1 : calls < most_calls(s) ? (int)calls : most_calls(s);
+}
+
+// Raise the number of calls until a batch is long enough. The first batches are slow, and would promise too much.
+static int find_calls(struct sampling *s)
+{
+    const int fixed = s->bench->options->iterations;
+    s->calls = fixed > 0 && fixed < most_calls(s) ? fixed : fixed > 0 ? most_calls(s) : 1;
+    for (int try = 0; try < TRIES && fixed <= 0; try++) {
+        CLAB_TRY(batch(s));
+        const double seconds = s->values[s->n - 1];
+        int calls = s->calls;
+        if (seconds * calls < batch_seconds)
+            calls = calls_for(s, seconds);
+        CLAB_TRY(agree(s, &calls));
+        if (calls <= s->calls && try > 0)
+            break;
+        s->calls = calls > s->calls ? calls : s->calls;
+    }
+    s->n = 0;
+    return CLAB_OK;
+}
+
+// ---- until when ----------------------------------------------------------------------------------------------
+
+static double spent(const struct sampling *s)
+{
+    return clab_now() - s->start;
+}
+
+static double half_width(const struct clab_summary *summary)
+{
+    return (summary->high - summary->low) / 2 / summary->median;
+}
+
+// Throw batches away while they drift, for at most half of the time; the last window is kept.
+static int warm_up(struct sampling *s)
+{
+    const double allowed = s->bench->options->budget / 2;
+    const int calls = s->bench->options->warmup;
+    double seconds;
+    if (calls >= 0)
+        return make_calls(s, calls, &seconds);
+    for (int drifts = 1; drifts;) {
+        s->n = 0;
+        for (int more = 1; more;) {
+            CLAB_TRY(batch(s));
+            more = s->n < WINDOW && spent(s) < allowed;
+            CLAB_TRY(agree(s, &more));
+        }
+        drifts = clab_has_drift(s->values, s->n) && spent(s) < allowed;
+        CLAB_TRY(agree(s, &drifts));
+    }
+    return CLAB_OK;
+}
+
+// Whether rank 0 wants another batch.
+static int wants_more(const struct sampling *s)
+{
+    const double budget = s->bench->options->budget, seconds = spent(s);
+    struct clab_summary summary;
+    if (s->n < FEW)
+        return 1;
+    if (s->n >= MOST || seconds > 4 * budget)
+        return 0;
+    if (s->n < ENOUGH)
+        return 1;
+    if (seconds > budget || clab_summarize(s->values, s->n, &summary) != CLAB_OK)
+        return 0;
+    return s->n < WINDOW || half_width(&summary) > wanted_width;
+}
+
+static int collect(struct sampling *s)
+{
+    for (int more = 1; more;) {
+        more = s->bench->rank == 0 ? wants_more(s) : 0;
+        CLAB_TRY(agree(s, &more));
+        if (more)
+            CLAB_TRY(batch(s));
+    }
+    return CLAB_OK;
+}
+
+// ---- interface -----------------------------------------------------------------------------------------------
+
+// Those batches that were made where most were.
+static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p,
+                     struct clab_look *look_p)
+{
+    return clab_summarize(values, has_look(s->bench) ? line_keep_same(values, s->looks, s->n, look_p) : s->n,
+                          summary_p);
+}
+
+static int conclude(const struct sampling *s, struct bench_time *time_p)
+{
+    struct clab_summary middle, least, most;
+    struct clab_look look = {0};
+    CLAB_TRY(summarize(s, s->values, &middle, &look));
+    CLAB_TRY(summarize(s, s->least, &least, &look));
+    CLAB_TRY(summarize(s, s->most, &most, &look));
+    const bool local = s->bench->options->mode == BENCH_LOCAL;
+    *time_p = (struct bench_time){
+        .seconds = middle.median,
+        .low = local ? least.median : middle.low,
+        .high = local ? most.median : middle.high,
+        .half_width = half_width(&middle),
+        .noisy = half_width(&middle) > wanted_width,
+        .calls = s->calls,
+        .look = look,
+    };
+    return CLAB_OK;
+}
+
+// Virtual time is exact: one call from a common start is like another.
+static int measure_exactly(struct sampling *s, struct bench_time *time_p)
+{
+    const int fixed = s->bench->options->iterations;
+    s->calls = fixed > 0 && fixed < most_calls(s) ? fixed : 1;
+    CLAB_TRY(batch(s));
+    return conclude(s, time_p);
+}
+
+static int measure(struct sampling *s, struct bench_time *time_p)
+{
+    if (s->bench->options->backend->is_virtual)
+        return measure_exactly(s, time_p);
+    CLAB_TRY(find_calls(s));
+    CLAB_TRY(warm_up(s));
+    CLAB_TRY(collect(s));
+    return conclude(s, time_p);
+}
+
+// ---- by the device's clock ----------------------------------------------------------------------------------
+
+struct timed {
+    const struct sampling *s;
+    int err;
+};
+
+static void call_all(void *of)
+{
+    struct timed *t = of;
+    for (int i = 0; i < t->s->calls && t->err == CLAB_OK; i++)
+        t->err = bench_call(t->s->bench->comm, t->s->row, t->s->buffers);
+}
+
+// One more batch: seconds a call at this rank, of the device's kernels alone. NAN: it is the processor.
+static int time_by_device(const struct sampling *s, double *seconds_p)
+{
+    const struct clab_job *job = s->bench->job;
+    struct timed timed = {.s = s};
+    *seconds_p = NAN;
+    if (job->backend->reaches(job->domain, &timed))
+        return CLAB_OK;
+    CLAB_TRY(start_together(s));
+    *seconds_p = job->backend->device->time_calls(call_all, &timed) / s->calls;
+    return timed.err;
+}
+
+int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
+                     struct bench_time *time_p)
+{
+    double *room = malloc(3 * MOST * sizeof *room);
+    struct clab_look *looks = malloc(MOST * sizeof *looks);
+    if (!bench->latencies)
+        bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
+    struct sampling s = {.bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
+    int err = CLAB_ENOMEM;
+    if (room && looks && bench->latencies) {
+        s.least = room + MOST;
+        s.most = room + 2 * MOST;
+        s.looks = looks;
+        err = measure(&s, time_p);
+    }
+    if (err == CLAB_OK)
+        err = time_by_device(&s, &time_p->by_device);
+    free(looks);
+    free(room);
+    return err;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Whether each backend works here: one rank opens a job on it, and makes a communicator, in a child (doctor.h).
+
+#include "cmd/doctor/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/transport/backend.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/clab.h"
+#include "core/job/job.h"
+
+enum { MOST_BACKENDS = 24, NAME_BYTES = 32 };
+static const double patience = 30; // s; an MPI takes one, CUDA more where there are many GPUs
+
+static int open_alone(const char *name, struct clab_job **job_p)
+{
+    char program[] = "commlab", option[] = "--backend", backend[NAME_BYTES], ranks[] = "-n", one[] = "1";
+    char *words[] = {program, option, backend, ranks, one, NULL};
+    int n = 5;
+    snprintf(backend, sizeof backend, "%s", name);
+    return clab_job_open(&n, words, job_p);
+}
+
+static int attach(const char *name)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    float one = 1, sum = 0;
+    CLAB_TRY(open_alone(name, &job));
+    int err = clab_comm_create(job, &comm);
+    if (!err) {
+        err = clab_allreduce(comm, &one, &sum, 1, CLAB_F32, CLAB_SUM);
+        clab_comm_destroy(comm);
+    }
+    clab_job_close(job);
+    return err ? err : sum == 1 ? CLAB_OK : CLAB_EWRONG;
+}
+
+static void ask_backend(struct doctor *doctor, const void *of)
+{
+    const char *name = of;
+    struct clab_log_held held;
+    char said[sizeof held.text];
+    clab_log_hold(&held);
+    const struct clab_backend *backend = clab_backend_find(name);
+    int err = backend ? CLAB_OK : CLAB_EUNSUPPORTED;
+    if (backend && !backend->is_virtual)
+        err = attach(name); // from here on this is the rank: its launcher is the process that was asked
+    snprintf(said, sizeof said, "%s", held.text);
+    clab_log_release(&held);
+    if (err) {
+        // What every machine has must work; the others are missing here.
+        const bool needed = !strcmp(name, "shm");
+        doctor_add(doctor, needed ? DOCTOR_BROKEN : DOCTOR_MISSING, name, "%s", *said ? said : clab_strerror(err));
+    } else {
+        doctor_add(doctor, DOCTOR_OK, name, "%s%s", backend->title,
+                   backend->is_virtual ? "; needs --net NAME (./commlab nets)" : "; a rank can attach");
+    }
+}
+
+void doctor_backends(struct doctor *doctor)
+{
+    char names[MOST_BACKENDS][NAME_BYTES];
+    int n = 0;
+    doctor->section = "Backends";
+    for (; n < MOST_BACKENDS && clab_backend_name(n); n++)
+        snprintf(names[n], sizeof names[n], "%s", clab_backend_name(n));
+    struct clab_prospect prospect;
+    if (clab_job_look(0, &prospect) != CLAB_OK || prospect.joins) {
+        doctor_add(doctor, DOCTOR_WARNING, "", "this process is a rank of a job, so no backend was tried");
+        doctor_advise(doctor, "run ./commlab doctor by itself, outside mpirun, srun and commlab run");
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        doctor_ask(doctor, names[i], patience, ask_backend, names[i]);
+}

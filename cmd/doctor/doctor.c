@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// commlab doctor: what this build and this machine have, what they lack, and what to do about it.
+
+#include "cmd/command.h"
+#include "cmd/doctor/doctor.h"
+
+#include <argp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+
+enum { KEY_GPU = 256, KEY_JSON, KEY_ROOT };
+
+static const struct argp_option argp_options[] = {
+    {"gpu", KEY_GPU, NULL, 0, "only GPUs: driver, devices, CUDA, NCCL, network, environment", 0},
+    {"json", KEY_JSON, NULL, 0, "print JSON", 0},
+    {"root", KEY_ROOT, "DIR", 0, "read DIR/proc, DIR/sys and DIR/dev, copies of another machine's", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Say what this build and this machine have, what they lack, and what to do about it.\v"
+    "Each line is a finding: ok; missing, which the kit does without; warning, where it works, but not as well, or "
+    "not as one would think; or broken. The summary says what to do first. Nothing is changed, and nothing needs "
+    "root.\n\n"
+    "Exit status: 0, the kit works here, even if much is missing; 1, something is broken: the backend shm can not be "
+    "used, or a GPU, driver or library is here and does not work; 2, wrong usage; 3, --json in a build without "
+    "jansson.\n\n"
+    "Example: ./commlab doctor --gpu";
+
+struct request {
+    bool gpu, json;
+    const char *root;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case KEY_GPU: request->gpu = true; return 0;
+    case KEY_JSON: request->json = true; return 0;
+    case KEY_ROOT: request->root = arg; return 0;
+    case ARGP_KEY_ARG: argp_error(state, "'%s' is too much: doctor takes options only", arg); return EINVAL;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void look_at_all(struct doctor *doctor, bool gpu_only)
+{
+    if (!gpu_only) {
+        doctor_build(doctor);
+        doctor_backends(doctor);
+        doctor_machine(doctor);
+        doctor_timing(doctor);
+        doctor_results(doctor);
+    }
+    doctor_network(doctor);
+    doctor_gpus(doctor);
+    doctor_nccl(doctor);
+    doctor_environment(doctor);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc};
+    struct request request = {.root = ""};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (request.json && clab_json_check() != CLAB_OK)
+        return STATUS_LACKING;
+    if (*request.root && access(request.root, X_OK) != 0) {
+        clab_error("--root %s: %m", request.root);
+        return STATUS_USAGE;
+    }
+    struct doctor doctor = {.root = request.root, .pipe = -1};
+    look_at_all(&doctor, request.gpu);
+    if (doctor.incomplete)
+        clab_error("no memory for all findings");
+    int err = doctor.incomplete ? CLAB_ENOMEM : CLAB_OK;
+    if (request.json)
+        err = doctor_print_json(&doctor, stdout) ? CLAB_EIO : err;
+    else
+        doctor_print(&doctor, stdout);
+    const int broken = doctor_count(&doctor, DOCTOR_BROKEN);
+    doctor_free(&doctor);
+    return err || broken ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct clab_command cmd_doctor = {"doctor", "say what this machine has and lacks, and what to do", run};

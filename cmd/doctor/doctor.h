@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What `commlab doctor` finds out about a build and its machine, noun by noun: each doctor_NAME.c adds its findings.
+//
+// - A finding is one line: what was looked at, what is so, and, unless that is well, what to do.
+// - What asks a driver or a library, which may hang or crash, does so in a child with a deadline (doctor_ask).
+// - /proc and /sys are read below `root`, "" for this machine's own: a test gives made-up ones.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum doctor_level {
+    DOCTOR_OK,
+    DOCTOR_MISSING, // the kit does without
+    DOCTOR_WARNING, // it works, but not as well, or as one would think
+    DOCTOR_BROKEN,  // what is there does not work: status 1
+};
+
+struct doctor_finding {
+    enum doctor_level level;
+    const char *section;         // of the program's constants
+    char *topic, *text, *remedy; // remedy: "" where there is none
+};
+
+struct doctor {
+    const char *root;
+    const char *section; // of the findings that are added next
+    struct doctor_finding *findings;
+    int count;
+    int told;        // of them, to the pipe of a child
+    int pipe;        // of a child, to its parent; -1
+    bool incomplete; // for want of memory
+};
+
+// ---- findings (findings.c) -------------------------------------------------------------------------------------
+
+void doctor_add(struct doctor *doctor, enum doctor_level level, const char *topic, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+// What to do about the last one.
+void doctor_advise(struct doctor *doctor, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// In sections, 120 columns wide, and what to do first.
+void doctor_print(const struct doctor *doctor, FILE *out);
+// errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_ENOMEM, CLAB_EIO
+int doctor_print_json(const struct doctor *doctor, FILE *out);
+// How many have this level.
+int doctor_count(const struct doctor *doctor, enum doctor_level level);
+void doctor_free(struct doctor *doctor);
+
+// ---- children (ask.c) ------------------------------------------------------------------------------------------
+
+// Let `ask` add its findings in a child, which prints nothing and is ended after `seconds`, or CLAB_TIMEOUT; `of` is
+// handed on. If it hangs or dies, that is a finding of `topic`, DOCTOR_BROKEN. Whether it came to its end. Libraries
+// that it has loaded end as usual, for two seconds at most.
+bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (*ask)(struct doctor *, const void *of),
+                const void *of);
+// In a child: tell what has been found. For doctor_add.
+void doctor_tell(struct doctor *doctor);
+
+// ---- files (files.c) -------------------------------------------------------------------------------------------
+
+// The first line of a file below root, without blanks at its end; false, and "", where it can not be read.
+bool doctor_read(const struct doctor *doctor, char *out, size_t room, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+// The number in it; `other` where there is none.
+long long doctor_read_number(const struct doctor *doctor, long long other, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+// The last part of what a symbolic link below root points to.
+bool doctor_read_link(const struct doctor *doctor, char *out, size_t room, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+bool doctor_exists(const struct doctor *doctor, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The names in a folder below root, sorted as people do (eth2 before eth10); 0 where there is none. Freed by
+// doctor_names_free.
+int doctor_names(const struct doctor *doctor, const char *folder, char ***names_p);
+void doctor_names_free(char **names, int n);
+
+// ---- what is looked at: a file each ----------------------------------------------------------------------------
+
+void doctor_build(struct doctor *doctor);       // how this was built, and without what
+void doctor_backends(struct doctor *doctor);    // whether one rank can attach to each
+void doctor_machine(struct doctor *doctor);     // cores, memory, limits
+void doctor_timing(struct doctor *doctor);      // what makes times noisy
+void doctor_network(struct doctor *doctor);     // cards, InfiniBand, TCP
+void doctor_gpus(struct doctor *doctor);        // driver, devices, how they are joined
+void doctor_nccl(struct doctor *doctor);        // CUDA's runtime and NCCL
+void doctor_environment(struct doctor *doctor); // NCCL_*, CUDA_*, CLAB_*
+void doctor_results(struct doctor *doctor);     // secrets in files that earlier versions wrote
+
+// The variables in `environment` (as environ is), judged.
+void doctor_variables(struct doctor *doctor, char *const environment[]);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// The environment's NCCL_*, CUDA_* and CLAB_* variables, each with its meaning, and what is wrong with its value
+// (doctor.h).
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cmd/doctor/doctor.h"
+#include "cmd/doctor/variables.h"
+
+enum { NAME = 64, VALUE = DOCTOR_WRONG, NEAR = 2, SHOWN = 48 };
+
+// ---- one variable --------------------------------------------------------------------------------------------
+
+// "NAME=VALUE"; of a long one, its beginning.
+static void name_value(char topic[VALUE], const char *name, const char *text)
+{
+    snprintf(topic, VALUE, "%.*s=%.*s%s", NAME, name, SHOWN, text, strlen(text) > SHOWN ? "..." : "");
+}
+
+static void add_known(struct doctor *doctor, const struct doctor_variable *variable, const char *text)
+{
+    char wrong[VALUE], topic[VALUE];
+    doctor_judge(doctor, variable, text, wrong);
+    // A secret is not for a page that is sent around.
+    name_value(topic, variable->name, strcmp(variable->name, "CLAB_TOKEN") ? text : "(not shown)");
+    const bool slows =
+        !*wrong && variable->slows && *text && strcmp(text, "0") != 0 && strcasecmp(text, "DEFAULT") != 0;
+    const bool gone = strstr(variable->meaning, "removed in") != NULL;
+    doctor_add(doctor, *wrong || slows || gone ? DOCTOR_WARNING : DOCTOR_OK, topic, "%s%s%s", variable->meaning,
+               *wrong  ? "; "
+               : slows ? "; while it is set, "
+                       : "",
+               *wrong  ? wrong
+               : slows ? variable->slows
+                       : "");
+    if (*wrong)
+        doctor_advise(doctor, "unset %s, or give it such a value", variable->name);
+    else if (slows || gone)
+        doctor_advise(doctor, "unset %s, unless that is wanted", variable->name);
+}
+
+// ---- names that are unknown ----------------------------------------------------------------------------------
+
+// Letters to change, add or take away (Levenshtein); both names are shorter than NAME.
+static int distance(const char *a, const char *b)
+{
+    int row[NAME + 1];
+    const int n = (int)strlen(b);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; *a; a++, i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int changed = corner + (*a != b[j - 1]);
+            const int moved = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            corner = row[j];
+            row[j] = changed < moved ? changed : moved;
+        }
+    }
+    return row[n];
+}
+
+static const char *nearest(const char *name)
+{
+    const char *best = NULL;
+    int least = NEAR + 1;
+    for (const struct doctor_variable *known = doctor_known_variables; known->name && strlen(name) < NAME; known++) {
+        const int letters = distance(name, known->name);
+        if (letters < least) {
+            least = letters;
+            best = known->name;
+        }
+    }
+    return best;
+}
+
+static void add_unknown(struct doctor *doctor, const char *name, const char *text)
+{
+    char hidden[NAME + 8], topic[VALUE];
+    name_value(topic, name, strstr(name, "TOKEN") ? "(not shown)" : text); // a secret, perhaps, by a wrong name
+    snprintf(hidden, sizeof hidden, " %.*s ", NAME, name);
+    if (strlen(name) < NAME && strstr(doctor_hidden_variables, hidden)) {
+        doctor_add(doctor, DOCTOR_WARNING, topic, "read by NCCL, but not documented: what it does may change");
+        doctor_advise(doctor, "unset %s, unless that is wanted", name);
+        return;
+    }
+    const char *close = nearest(name);
+    if (close) {
+        doctor_add(doctor, DOCTOR_WARNING, topic, "nobody reads this name");
+        doctor_advise(doctor, "%s may be meant", close);
+    } else if (strncmp(name, "CUDA_", 5) != 0) {
+        doctor_add(doctor, DOCTOR_WARNING, topic, "not a name that %s",
+                   *name == 'N' ? "NCCL documents; a plugin may read it" : "this kit reads");
+        doctor_advise(doctor, "unset %s, unless a program of yours reads it", name);
+    } else {
+        doctor_add(doctor, DOCTOR_OK, topic, "not CUDA's own; a build or a script may read it");
+    }
+}
+
+// ---- all -----------------------------------------------------------------------------------------------------
+
+static void add_variable(struct doctor *doctor, const char *entry)
+{
+    char name[NAME];
+    const char *equals = strchr(entry, '=');
+    snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+    for (const struct doctor_variable *known = doctor_known_variables; known->name; known++)
+        if (!strcmp(known->name, name)) {
+            add_known(doctor, known, equals + 1);
+            return;
+        }
+    add_unknown(doctor, name, equals + 1);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void doctor_variables(struct doctor *doctor, char *const environment[])
+{
+    static const char *const families[] = {"NCCL_", "CUDA_", "CLAB_"};
+    int n = 0, set = 0;
+    doctor->section = "Environment";
+    while (environment[n])
+        n++;
+    char **sorted = calloc((size_t)n + 1, sizeof *sorted);
+    if (!sorted) {
+        doctor->incomplete = true;
+        return;
+    }
+    for (int f = 0; f < 3; f++)
+        for (int i = 0; i < n; i++)
+            if (strncmp(environment[i], families[f], 5) == 0 && strchr(environment[i], '='))
+                sorted[set++] = environment[i];
+    qsort(sorted, (size_t)set, sizeof *sorted, by_name);
+    for (int i = 0; i < set; i++)
+        add_variable(doctor, sorted[i]);
+    if (set == 0)
+        doctor_add(doctor, DOCTOR_OK, "variables", "no NCCL_*, CUDA_* or CLAB_* is set");
+    free(sorted);
+}
+
+void doctor_environment(struct doctor *doctor)
+{
+    doctor_variables(doctor, environ);
+}

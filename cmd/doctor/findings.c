@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// The list of findings, printed for people and as JSON (doctor.h).
+
+#include "cmd/doctor/doctor.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/json.h"
+
+enum { COLUMNS = 120, INDENT = 11, FIRST = 8 };
+
+static const char *const levels[] = {"ok", "missing", "warning", "broken"};
+
+// ---- the list ------------------------------------------------------------------------------------------------
+
+static char *format_line(const char *format, va_list values)
+{
+    char *text;
+    if (vasprintf(&text, format, values) < 0)
+        return NULL;
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ')
+            *at = ' ';
+    return text;
+}
+
+void doctor_add(struct doctor *doctor, enum doctor_level level, const char *topic, const char *format, ...)
+{
+    va_list values;
+    doctor_tell(doctor);
+    va_start(values, format);
+    struct doctor_finding finding = {level, doctor->section, strdup(topic), format_line(format, values), strdup("")};
+    va_end(values);
+    struct doctor_finding *grown = realloc(doctor->findings, ((size_t)doctor->count + 1) * sizeof *grown);
+    if (grown)
+        doctor->findings = grown;
+    if (grown && finding.topic && finding.text && finding.remedy) {
+        grown[doctor->count++] = finding;
+        return;
+    }
+    free(finding.topic);
+    free(finding.text);
+    free(finding.remedy);
+    doctor->incomplete = true;
+}
+
+void doctor_advise(struct doctor *doctor, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char *remedy = format_line(format, values);
+    va_end(values);
+    if (!remedy || !doctor->count) {
+        free(remedy);
+        doctor->incomplete = true;
+        return;
+    }
+    struct doctor_finding *last = &doctor->findings[doctor->count - 1];
+    free(last->remedy);
+    last->remedy = remedy;
+}
+
+int doctor_count(const struct doctor *doctor, enum doctor_level level)
+{
+    int n = 0;
+    for (int i = 0; i < doctor->count; i++)
+        n += doctor->findings[i].level == level;
+    return n;
+}
+
+void doctor_free(struct doctor *doctor)
+{
+    for (int i = 0; i < doctor->count; i++) {
+        free(doctor->findings[i].topic);
+        free(doctor->findings[i].text);
+        free(doctor->findings[i].remedy);
+    }
+    free(doctor->findings);
+    doctor->findings = NULL;
+    doctor->count = 0;
+}
+
+// ---- for people ----------------------------------------------------------------------------------------------
+
+// The columns that `text` takes: bytes that continue a character of UTF-8 take none.
+static int width(const char *text, size_t bytes)
+{
+    int columns = 0;
+    for (size_t i = 0; i < bytes; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+// Print words from column `at` on, going to a new line, indented, before they would pass the last column. What lies
+// between the words stays, so that tables keep their columns.
+static int print_words(const char *text, int at, FILE *out)
+{
+    while (text[strspn(text, " ")]) {
+        const size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
+        const int columns = (int)blanks + width(text + blanks, word);
+        if (at + columns > COLUMNS && at > INDENT) {
+            fprintf(out, "\n%*s", INDENT, "");
+            at = INDENT + width(text + blanks, word);
+            fprintf(out, "%.*s", (int)word, text + blanks);
+        } else {
+            fprintf(out, "%.*s", (int)(blanks + word), text);
+            at += columns;
+        }
+        text += blanks + word;
+    }
+    return at;
+}
+
+static void print_finding(const struct doctor_finding *finding, FILE *out)
+{
+    int at = fprintf(out, "  %-8s ", levels[finding->level]);
+    if (*finding->topic) {
+        at = print_words(finding->topic, at, out);
+        at += fprintf(out, ": ");
+    }
+    at = print_words(finding->text, at, out);
+    if (*finding->remedy) {
+        at += fprintf(out, "; ");
+        print_words(finding->remedy, at, out);
+    }
+    putc('\n', out);
+}
+
+// What is broken, then what warns, then what is missing; each remedy once.
+//   out: first (doctor->count) is freed by the caller; NULL and *n_p 0 without memory
+static const struct doctor_finding **list_first(const struct doctor *doctor, int *n_p)
+{
+    static const enum doctor_level order[] = {DOCTOR_BROKEN, DOCTOR_WARNING, DOCTOR_MISSING};
+    const struct doctor_finding **first = calloc((size_t)doctor->count + 1, sizeof *first);
+    *n_p = 0;
+    for (size_t o = 0; first && o < sizeof order / sizeof *order; o++)
+        for (int i = 0; i < doctor->count; i++) {
+            const struct doctor_finding *finding = &doctor->findings[i];
+            bool told = false;
+            for (int f = 0; f < *n_p; f++)
+                told |= !strcmp(first[f]->remedy, finding->remedy);
+            if (finding->level == order[o] && *finding->remedy && !told)
+                first[(*n_p)++] = finding;
+        }
+    return first;
+}
+
+static void print_first(const struct doctor *doctor, FILE *out)
+{
+    int n;
+    const struct doctor_finding **first = list_first(doctor, &n);
+    if (n > 0)
+        fprintf(out, "  what to do first:\n");
+    for (int f = 0; f < n && f < FIRST; f++) {
+        int at = fprintf(out, "  %8d ", f + 1);
+        at = print_words(first[f]->topic, at, out);
+        at += fprintf(out, ": ");
+        print_words(first[f]->remedy, at, out);
+        putc('\n', out);
+    }
+    if (n > FIRST)
+        fprintf(out, "           and %d more, which the lines above say\n", n - FIRST);
+    free(first);
+}
+
+void doctor_print(const struct doctor *doctor, FILE *out)
+{
+    const char *section = NULL;
+    for (int i = 0; i < doctor->count; i++) {
+        if (doctor->findings[i].section != section)
+            fprintf(out, "%s%s\n", section ? "\n" : "", doctor->findings[i].section);
+        section = doctor->findings[i].section;
+        print_finding(&doctor->findings[i], out);
+    }
+    const int broken = doctor_count(doctor, DOCTOR_BROKEN);
+    fprintf(out, "\nSummary\n  %s: %d ok, %d missing, %d warning%s, %d broken\n",
+            broken ? "something that is here does not work" : "the kit works here", doctor_count(doctor, DOCTOR_OK),
+            doctor_count(doctor, DOCTOR_MISSING), doctor_count(doctor, DOCTOR_WARNING),
+            doctor_count(doctor, DOCTOR_WARNING) == 1 ? "" : "s", broken);
+    print_first(doctor, out);
+}
+
+// ---- JSON ----------------------------------------------------------------------------------------------------
+
+int doctor_print_json(const struct doctor *doctor, FILE *out)
+{
+    struct clab_json *json;
+    int n;
+    CLAB_TRY(clab_json_create(&json));
+    clab_json_add_bool(json, "works", doctor_count(doctor, DOCTOR_BROKEN) == 0);
+    struct clab_json *list = clab_json_add_list(json, "findings");
+    for (int i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+        struct clab_json *one = clab_json_add_object(list, NULL);
+        clab_json_add(one, "section", clab_cell_text(finding->section));
+        clab_json_add(one, "level", clab_cell_text(levels[finding->level]));
+        clab_json_add(one, "topic", clab_cell_text(finding->topic));
+        clab_json_add(one, "text", clab_cell_text(finding->text));
+        clab_json_add(one, "remedy", clab_cell_text(*finding->remedy ? finding->remedy : NULL));
+    }
+    struct clab_json *todo = clab_json_add_list(json, "first");
+    const struct doctor_finding **first = list_first(doctor, &n);
+    for (int f = 0; f < n; f++)
+        clab_json_add(todo, NULL, clab_cell_text(first[f]->remedy));
+    free(first);
+    int err = clab_json_write(json, out);
+    clab_json_destroy(json);
+    return err;
+}

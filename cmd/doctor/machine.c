@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// The machine: cores, memory, what a container leaves of them, and limits that matter (doctor.h).
+
+#include "cmd/doctor/doctor.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/cgroup.h"
+#include "core/base/err.h"
+#include "core/base/machine.h"
+#include "core/base/units.h"
+
+static const size_t little_memory = (size_t)1 << 30, little_shm = (size_t)256 << 20, little_lock = (size_t)64 << 20;
+enum { LITTLE_FILES = 1024 };
+
+static void add_cores(struct doctor *doctor, const struct clab_machine *machine)
+{
+    const bool few = machine->cores < 2;
+    doctor_add(doctor, few ? DOCTOR_WARNING : DOCTOR_OK, "cores", "%s, %d usable (%d physical)", machine->cpu,
+               machine->cores, machine->physical_cores);
+    if (few)
+        doctor_advise(doctor,
+                      "ranks take turns on one core: counted bytes and --backend sim are still right, times are not");
+}
+
+// ---- containers ----------------------------------------------------------------------------------------------
+
+static void add_container(struct doctor *doctor, const struct clab_machine *machine)
+{
+    struct clab_cgroup cgroup;
+    char text[CLAB_TEXT];
+    clab_cgroup_read(doctor->root, &cgroup);
+    const double cores = cgroup.cores;
+    const size_t bytes = cgroup.memory_bytes;
+    if (cores > 0 && cores < machine->cores) {
+        doctor_add(doctor, DOCTOR_WARNING, "container",
+                   "its quota is %.3g cores of %d: ranks are stopped when it is spent, and times are spoilt", cores,
+                   machine->cores);
+        doctor_advise(doctor, "ask for whole cores (docker --cpuset-cpus), or use no more than %d ranks",
+                      cores < 2 ? 1 : (int)cores);
+    } else if (cores > 0) {
+        doctor_add(doctor, DOCTOR_OK, "container", "its quota of cores is %.3g", cores);
+    }
+    if (bytes > 0)
+        doctor_add(doctor, DOCTOR_OK, "container", "its memory ends at %s", clab_size_text(bytes, text));
+    if (!(cores > 0) && bytes == 0)
+        doctor_add(doctor, DOCTOR_OK, "container", "no limit of cores or memory is set (cgroup)");
+}
+
+static void add_memory(struct doctor *doctor, const struct clab_machine *machine)
+{
+    char all[CLAB_TEXT], free_now[CLAB_TEXT];
+    const size_t available = clab_machine_available_bytes();
+    const bool little = available > 0 && available < little_memory;
+    doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "memory", "%s, of which %s can be had now",
+               clab_size_text(machine->memory_bytes, all), available ? clab_size_text(available, free_now) : "?");
+    if (little)
+        doctor_advise(doctor, "close what is large, or take smaller sizes (-e 1M)");
+}
+
+// Own jobs share memory files that need no folder; under other launchers, and by MPI and NCCL, it is used.
+static void add_shm(struct doctor *doctor)
+{
+    struct statvfs shm;
+    char path[4096], text[CLAB_TEXT];
+    snprintf(path, sizeof path, "%s/dev/shm", doctor->root);
+    if (statvfs(path, &shm) != 0) {
+        doctor_add(doctor, DOCTOR_WARNING, "/dev/shm", "%s; shm under mpirun or srun, MPI and NCCL need it",
+                   strerror(errno));
+        doctor_advise(doctor, "mount a tmpfs there");
+        return;
+    }
+    const size_t bytes = (size_t)shm.f_blocks * shm.f_frsize;
+    doctor_add(doctor, bytes < little_shm ? DOCTOR_WARNING : DOCTOR_OK, "/dev/shm", "%s", clab_size_text(bytes, text));
+    if (bytes < little_shm)
+        doctor_advise(doctor, "NCCL and MPI may run out of it: docker run --shm-size=1g (or --ipc=host)");
+}
+
+// ---- limits --------------------------------------------------------------------------------------------------
+
+static const char *limit_text(rlim_t limit, char text[CLAB_TEXT])
+{
+    return limit == RLIM_INFINITY ? "unlimited" : clab_size_text((size_t)limit, text);
+}
+
+static void add_limits(struct doctor *doctor)
+{
+    struct rlimit limit;
+    char text[CLAB_TEXT];
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+        const bool little = geteuid() != 0 && limit.rlim_cur < little_lock;
+        doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "locked memory", "%s (ulimit -l)",
+                   limit_text(limit.rlim_cur, text));
+        if (little)
+            doctor_advise(doctor, "registering more fails (lab 05, InfiniBand): ulimit -l unlimited, or memlock in "
+                                  "/etc/security/limits.conf, or docker run --ulimit memlock=-1");
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        const bool few = limit.rlim_cur < LITTLE_FILES;
+        doctor_add(doctor, few ? DOCTOR_WARNING : DOCTOR_OK, "open files", "%llu (ulimit -n)",
+                   (unsigned long long)limit.rlim_cur);
+        if (few)
+            doctor_advise(doctor, "jobs of many ranks need more: ulimit -n 4096");
+    }
+}
+
+// Whether a process may read its parent's memory, as ranks do with each other.
+static bool can_read_others(void)
+{
+    static const uint64_t word = 0x636f6d6d6c616221;
+    int status = 1;
+    fflush(NULL);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
+    const pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        uint64_t got = 0;
+        struct iovec local = {&got, sizeof got}, remote = {(void *)(uintptr_t)&word, sizeof word};
+        _exit(!(process_vm_readv(parent, &local, 1, &remote, 1, 0) == sizeof got && got == word));
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    prctl(PR_SET_PTRACER, 0);
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void add_readv(struct doctor *doctor)
+{
+    if (can_read_others()) {
+        doctor_add(doctor, DOCTOR_OK, "process_vm_readv",
+                   "ranks may read each other's memory: large messages are copied once");
+        return;
+    }
+    const long long scope = doctor_read_number(doctor, -1, "/proc/sys/kernel/yama/ptrace_scope");
+    doctor_add(doctor, DOCTOR_WARNING, "process_vm_readv",
+               "ranks may not read each other's memory%s: large messages are copied twice",
+               scope > 1 ? " (ptrace_scope)" : "");
+    doctor_advise(doctor, scope > 1 ? "sysctl kernel.yama.ptrace_scope=1, as root"
+                                    : "docker run --cap-add SYS_PTRACE, or a newer seccomp profile");
+}
+
+void doctor_machine(struct doctor *doctor)
+{
+    struct clab_machine machine;
+    clab_machine_read(&machine);
+    doctor->section = "Machine";
+    add_cores(doctor, &machine);
+    add_memory(doctor, &machine);
+    add_container(doctor, &machine);
+    add_shm(doctor);
+    add_limits(doctor);
+    add_readv(doctor);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Network cards, InfiniBand and TCP, as the kernel's files tell (doctor.h).
+// - Sources: the kernel's Documentation/ABI/testing/sysfs-class-net and sysfs-class-infiniband.
+
+#include "cmd/doctor/doctor.h"
+
+#include <string.h>
+
+#ifdef HAVE_LIBFABRIC
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backends/ofi/connections.h"
+#endif
+
+enum { WORD = 128 };
+
+// ---- cards ---------------------------------------------------------------------------------------------------
+
+static void add_card(struct doctor *doctor, const char *name)
+{
+    char state[WORD], driver[WORD], speed[WORD] = "speed unknown", numa[WORD] = "";
+    doctor_read(doctor, state, sizeof state, "/sys/class/net/%s/operstate", name);
+    if (!doctor_read_link(doctor, driver, sizeof driver, "/sys/class/net/%s/device/driver", name))
+        snprintf(driver, sizeof driver, "virtual");
+    const long long mbits = doctor_read_number(doctor, -1, "/sys/class/net/%s/speed", name); // -1: it can not tell
+    const long long node = doctor_read_number(doctor, -1, "/sys/class/net/%s/device/numa_node", name);
+    const long long mtu = doctor_read_number(doctor, 0, "/sys/class/net/%s/mtu", name);
+    if (mbits > 0)
+        snprintf(speed, sizeof speed, "%g Gb/s", (double)mbits / 1e3);
+    if (node >= 0)
+        snprintf(numa, sizeof numa, ", NUMA node %lld", node);
+    doctor_add(doctor, DOCTOR_OK, name, "%s, %s, driver %s, MTU %lld%s", *state ? state : "state unknown", speed,
+               driver, mtu, numa);
+}
+
+// Those that carry data, or could: not the loopback, nor virtual ones that are down.
+static bool is_card(const struct doctor *doctor, const char *name)
+{
+    char state[WORD];
+    if (!strcmp(name, "lo"))
+        return false;
+    if (doctor_exists(doctor, "/sys/class/net/%s/device", name))
+        return true;
+    return doctor_read(doctor, state, sizeof state, "/sys/class/net/%s/operstate", name) && strcmp(state, "down") != 0;
+}
+
+static void add_cards(struct doctor *doctor)
+{
+    char **names;
+    const int n = doctor_names(doctor, "/sys/class/net", &names);
+    int cards = 0;
+    for (int i = 0; i < n; i++)
+        if (is_card(doctor, names[i])) {
+            add_card(doctor, names[i]);
+            cards++;
+        }
+    doctor_names_free(names, n);
+    if (cards == 0)
+        doctor_add(doctor, DOCTOR_MISSING, "network cards", "none but the loopback: this host is alone");
+}
+
+// ---- InfiniBand ----------------------------------------------------------------------------------------------
+
+// "4: ACTIVE" and "5: LinkUp": what follows the number.
+static const char *after_number(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+    return colon ? colon + 2 : text;
+}
+
+static void add_port(struct doctor *doctor, const char *device, const char *port)
+{
+    char topic[2 * WORD], state[WORD], physical[WORD], rate[WORD], layer[WORD], numa[WORD] = "";
+    doctor_read(doctor, state, sizeof state, "/sys/class/infiniband/%s/ports/%s/state", device, port);
+    doctor_read(doctor, physical, sizeof physical, "/sys/class/infiniband/%s/ports/%s/phys_state", device, port);
+    doctor_read(doctor, rate, sizeof rate, "/sys/class/infiniband/%s/ports/%s/rate", device, port);
+    doctor_read(doctor, layer, sizeof layer, "/sys/class/infiniband/%s/ports/%s/link_layer", device, port);
+    const long long node = doctor_read_number(doctor, -1, "/sys/class/infiniband/%s/device/numa_node", device);
+    if (node >= 0)
+        snprintf(numa, sizeof numa, ", NUMA node %lld", node);
+    snprintf(topic, sizeof topic, "%s port %s", device, port);
+    const bool active = strcmp(after_number(state), "ACTIVE") == 0;
+    doctor_add(doctor, active ? DOCTOR_OK : DOCTOR_WARNING, topic, "%s (%s), %s, %s%s", after_number(state),
+               *physical ? after_number(physical) : "?", *rate ? rate : "rate unknown",
+               strcmp(layer, "Ethernet") == 0 ? "RoCE"
+               : *layer                       ? layer
+                                              : "link layer unknown",
+               numa);
+    if (!active)
+        doctor_advise(
+            doctor, "%s",
+            strcmp(after_number(physical), "LinkUp") == 0
+                ? "the link is there, but no subnet manager has made it active: start opensm, or ask who runs the "
+                  "fabric"
+                : "NCCL and verbs skip it: look at the cable and the switch's port, or leave it out (NCCL_IB_HCA)");
+}
+
+static int add_device(struct doctor *doctor, const char *device)
+{
+    char folder[4 * WORD], **ports;
+    snprintf(folder, sizeof folder, "/sys/class/infiniband/%s/ports", device);
+    const int n = doctor_names(doctor, folder, &ports);
+    for (int i = 0; i < n; i++)
+        add_port(doctor, device, ports[i]);
+    doctor_names_free(ports, n);
+    return n;
+}
+
+// GPUDirect RDMA: cards read a GPU's memory by the module nvidia_peermem, or by dma-buf, which kernels from 5.12 have.
+static void add_direct(struct doctor *doctor)
+{
+    if (!doctor_exists(doctor, "/proc/driver/nvidia/version"))
+        return;
+    if (doctor_exists(doctor, "/sys/module/nvidia_peermem") || doctor_exists(doctor, "/sys/module/nv_peer_mem")) {
+        doctor_add(doctor, DOCTOR_OK, "GPUDirect RDMA", "the module nvidia_peermem is loaded");
+        return;
+    }
+    char release[WORD];
+    int major = 0, minor = 0;
+    doctor_read(doctor, release, sizeof release, "/proc/sys/kernel/osrelease");
+    const bool may = sscanf(release, "%d.%d", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 12));
+    doctor_add(doctor, may ? DOCTOR_OK : DOCTOR_WARNING, "GPUDirect RDMA", "%s",
+               may ? "no module nvidia_peermem; dma-buf does it with the open kernel module of the driver"
+                   : "no module nvidia_peermem, and this kernel is too old for dma-buf: data goes through host memory");
+    if (!may)
+        doctor_advise(doctor, "modprobe nvidia_peermem, as root");
+}
+
+static void add_infiniband(struct doctor *doctor)
+{
+    char **names;
+    const int n = doctor_names(doctor, "/sys/class/infiniband", &names);
+    int ports = 0;
+    for (int i = 0; i < n; i++)
+        ports += add_device(doctor, names[i]);
+    doctor_names_free(names, n);
+    if (ports == 0)
+        doctor_add(doctor, DOCTOR_MISSING, "InfiniBand", "none, nor RoCE: between hosts everything goes by TCP");
+    else
+        add_direct(doctor);
+}
+
+// ---- TCP -----------------------------------------------------------------------------------------------------
+
+static void add_tcp(struct doctor *doctor)
+{
+    char control[WORD];
+    if (!doctor_read(doctor, control, sizeof control, "/proc/sys/net/ipv4/tcp_congestion_control"))
+        return;
+    const bool paces = strncmp(control, "bbr", 3) == 0;
+    doctor_add(doctor, paces ? DOCTOR_WARNING : DOCTOR_OK, "TCP congestion control", "%s%s", control,
+               paces ? ": it paces by an estimate, and is about half as fast as cubic between ranks of one host" : "");
+    if (paces)
+        doctor_advise(doctor, "sysctl net.ipv4.tcp_congestion_control=cubic, as root, before ofi or gloo are timed");
+}
+
+// ---- who can connect to ranks --------------------------------------------------------------------------------
+
+#ifdef HAVE_LIBFABRIC
+
+// A socket that listens on the loopback; -1: there is none.
+static int listen_here(struct sockaddr_in *address_p)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t bytes = sizeof *address_p;
+    *address_p = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (fd >= 0 && bind(fd, (struct sockaddr *)address_p, bytes) == 0 && listen(fd, 1) == 0 &&
+        getsockname(fd, (struct sockaddr *)address_p, &bytes) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool can_connect(const struct sockaddr_in *address)
+{
+    enum { MS = 100 };
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    (void)connect(fd, (const struct sockaddr *)address, sizeof *address);
+    const bool connected = poll(&ready, 1, MS) == 1;
+    if (fd >= 0)
+        close(fd);
+    return connected;
+}
+
+// As ofi does it with its own sockets, tried on one of this process.
+static bool can_keep_others_out(void)
+{
+    struct sockaddr_in address;
+    struct ofi_connection *list;
+    const int fd = listen_here(&address), n = ofi_connections_list(&list);
+    const uint64_t here = ofi_address_name((struct sockaddr *)&address);
+    const bool can = fd >= 0 && ofi_connections_keep(list, n, here, NULL, 0) && !can_connect(&address);
+    free(list);
+    if (fd >= 0)
+        close(fd);
+    return can;
+}
+
+static void add_ofi(struct doctor *doctor)
+{
+    if (*doctor->root) // another machine's files
+        return;
+    const bool can = can_keep_others_out();
+    doctor_add(
+        doctor, can ? DOCTOR_OK : DOCTOR_WARNING, "ofi over TCP", "%s",
+        can ? "a rank takes messages of its job only; others can connect, and disturb libfabric, only while a "
+              "communicator opens"
+            : "a rank takes messages of its job only, but this system has no filter for sockets: who can connect "
+              "to a rank can end it, or fill its memory");
+    if (!can)
+        doctor_advise(doctor, "run ofi where you trust all who can connect, or let a firewall keep them off");
+}
+
+#else
+
+static void add_ofi(struct doctor *doctor)
+{
+    (void)doctor;
+}
+
+#endif
+
+void doctor_network(struct doctor *doctor)
+{
+    doctor->section = "Network";
+    add_cards(doctor);
+    add_infiniband(doctor);
+    add_tcp(doctor);
+    add_ofi(doctor);
+}

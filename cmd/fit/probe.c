@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// The probes, as a table: what one turn is, of which sizes, and how many messages follow each other in it.
+//
+// Each is timed in a few batches of turns, with a look at where the cores are beside each: those count that were made
+// where most were. No data is zeros, which a memory may move faster than other data: streamed copies of 16 MiB took 37
+// ps/B of zeros, 47 of one other value and 45 of random ones (medians of 16, in turns, in the same places; a virtual
+// machine, AMD EPYC, 2026-11-22). Sums grow until they are infinite, which is no slow value.
+
+#include "cmd/fit/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/stats.h"
+#include "cmd/probe/latency.h"
+
+enum { BURST = 4, MOST_TURNS = 1 << 20 };
+
+// ---- the table -----------------------------------------------------------------------------------------------
+
+// SMALL are the buffered ones, and the least that are pulled. WIRE go as far as a wire allows.
+enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
+
+struct fit_probe {
+    enum clab_probe probe;
+    enum clab_touch touch;
+    enum clab_load load;
+    enum sizes sizes;
+    int part;     // of a level: the message is so much of its footprint; fit.h says why
+    int messages; // one after another in a turn
+    fit_turn *turn;
+};
+
+static const struct fit_probe memory_probes[] = {
+    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
+    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way_call},
+    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange_call},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
+    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way},
+    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange},
+    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh},
+    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 3, 1, fit_turn_one_way_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh_reduce},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_add},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_sum_both},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_exchange_summed},
+    {.turn = NULL},
+};
+
+// Copies and sums are a core's own: what they cost does not depend on the wire.
+static const struct fit_probe wire_probes[] = {
+    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
+    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 1, fit_turn_one_way}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream},
+    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both},
+    {.turn = NULL},
+};
+
+enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 8 << 10 };
+
+// Each size and the half between it and the next, below `end`; returns how many.
+static int sizes_below(size_t first, size_t end, size_t *out)
+{
+    int n = 0;
+    for (size_t bytes = first; bytes < end; bytes *= 2) {
+        out[n++] = bytes;
+        if (bytes + bytes / 2 < end)
+            out[n++] = bytes + bytes / 2;
+    }
+    return n;
+}
+
+// Whether the next level is twice as large, not four times: costs rise where a core's first cache ends, and where its
+// second does and cores share the next.
+static bool is_edge(size_t level)
+{
+    return (level >= 32 << 10 && level < 128 << 10) || level >= 512 << 10;
+}
+
+// Sizes of messages in bytes, or of levels; returns how many.
+static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[SIZES_AT_MOST])
+{
+    const struct clab_protocols *p = reach->protocols;
+    int n = 0;
+    switch (sizes) {
+    case SIZE_NONE: out[n++] = 0; break;
+    case SIZE_LEAST: out[n++] = 8; break;
+    case SIZES_BUFFERED:
+    case SIZES_SMALL:
+        for (size_t bytes = 8; bytes <= p->inline_bytes; bytes += 8)
+            out[n++] = bytes;
+        n += sizes_below(64, p->pull_bytes, out + n);
+        out[n++] = p->pull_bytes - sizeof(float);
+        for (size_t bytes = p->pull_bytes; sizes == SIZES_SMALL && bytes <= 8 * p->pull_bytes; bytes *= 2)
+            out[n++] = bytes;
+        break;
+    case SIZES_WIRE:
+        out[n++] = 8;
+        for (size_t bytes = 64; bytes <= reach->longest; bytes *= 2)
+            out[n++] = bytes;
+        break;
+    case SIZES_LEVELS:
+        for (size_t bytes = LEAST_LEVEL; bytes <= 4 * reach->largest; bytes *= is_edge(bytes) ? 2 : 4)
+            out[n++] = bytes;
+    }
+    return n;
+}
+
+static struct fit_task task_of(const struct fit_probe *probe, size_t size, size_t largest)
+{
+    size_t message = probe->part ? size / (size_t)probe->part / CACHE_LINE * CACHE_LINE : size;
+    return (struct fit_task){probe, message < largest ? message : largest, probe->part ? size : 0};
+}
+
+int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int *n_p)
+{
+    struct fit_task *tasks = malloc(PROBES_AT_MOST * SIZES_AT_MOST * sizeof *tasks);
+    int n = 0;
+    if (!tasks)
+        return CLAB_ENOMEM;
+    for (const struct fit_probe *p = reach->protocols->memory ? memory_probes : wire_probes; p->turn; p++) {
+        size_t sizes[SIZES_AT_MOST];
+        int nsizes = sizes_of(p->sizes, reach, sizes);
+        for (int k = 0; k < nsizes; k++)
+            tasks[n++] = task_of(p, sizes[k], reach->largest);
+    }
+    *tasks_p = tasks;
+    *n_p = n;
+    return CLAB_OK;
+}
+
+// ---- timing --------------------------------------------------------------------------------------------------
+
+// A wire takes what goes one way, and rank 0 does not know when it comes: its time ends when it is told.
+static bool must_be_told(const struct fit_ranks *r, const struct fit_task *task)
+{
+    bool one_way = task->how->probe == CLAB_PROBE_STREAM || task->how->probe == CLAB_PROBE_LANES;
+    return one_way && !r->comm->backend->protocols.memory;
+}
+
+static double time_turns(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    fit_meet(r);
+    double begin = clab_now();
+    for (int i = 0; i < turns && !r->err; i++)
+        task->how->turn(r, task->bytes);
+    if (must_be_told(r, task))
+        fit_tell(r);
+    return (clab_now() - begin) / turns / task->how->messages;
+}
+
+// Bursts that fit in the receiver's lines, with a meeting before each: the sender never finds them full.
+static double time_post(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    double sum = 0;
+    int bursts = turns / BURST + 1;
+    for (int i = 0; i < bursts && !r->err; i++) {
+        fit_meet(r);
+        double begin = clab_now();
+        for (int k = 0; k < BURST; k++)
+            task->how->turn(r, task->bytes);
+        sum += clab_now() - begin - r->clock_cost;
+    }
+    return sum / bursts / BURST;
+}
+
+static double time_batch(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    return task->how->probe == CLAB_PROBE_POST ? time_post(r, task, turns) : time_turns(r, task, turns);
+}
+
+// Rank 0's word counts.
+static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, double seconds, double once, int *turns_p)
+{
+    double wanted = seconds / FIT_BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
+    *turns_p = wanted < 1 ? 1 : wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
+    return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
+}
+
+// A look and a batch; if a rank's core was given to others during either, what was seen is forgotten (cmd/probe/latency.h).
+static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
+                      struct clab_look *look)
+{
+    const double before = line_interruptions();
+    if (r->comm->backend->protocols.memory)
+        CLAB_TRY(line_look(r->comm, r->alone, r->look_room, look));
+    *took_p = time_batch(r, task, turns);
+    double interruptions = line_interruptions() - before;
+    CLAB_TRY(r->err);
+    CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
+    if (interruptions > 0)
+        *look = (struct clab_look){0};
+    return CLAB_OK;
+}
+
+// The median of a few batches, of one turn at least.
+static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
+                     struct clab_look *look_p)
+{
+    double batches[FIT_BATCHES];
+    struct clab_look looks[FIT_BATCHES] = {0};
+    int turns, n = nbatches;
+    time_batch(r, task, 1); // the first touch
+    const double once = time_batch(r, task, 1);
+    CLAB_TRY(r->err);
+    CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
+    for (int i = 0; i < nbatches; i++)
+        CLAB_TRY(time_alone(r, task, turns, &batches[i], &looks[i]));
+    if (r->comm->backend->protocols.memory)
+        n = line_keep_same(batches, looks, nbatches, look_p);
+    *took_p = clab_quantile(batches, n, 0.5);
+    return r->err;
+}
+
+int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, int batches,
+                 struct clab_sample *sample_p, struct clab_look *look_p)
+{
+    struct clab_look look = {0};
+    double took = NAN; // for compilers that do not see that it is set on success
+    CLAB_TRY(time_task(r, task, seconds, batches, &took, &look));
+    *sample_p = (struct clab_sample){
+        .probe = task->how->probe,
+        .bytes = task->bytes,
+        .level = task->level,
+        .touch = task->how->touch,
+        .load = task->how->load,
+        .seconds = took,
+    };
+    *look_p = look;
+    return r->err;
+}
+
+// ---- buffers -------------------------------------------------------------------------------------------------
+
+static double cost_of_clock(void)
+{
+    enum { READS = 1000 };
+    double begin = clab_now(), now = begin;
+    for (int i = 0; i < READS; i++)
+        now = clab_now();
+    return (now - begin) / READS;
+}
+
+static int alloc_values(struct clab_job *job, size_t bytes, char **memory_p)
+{
+    enum { VALUE = 0x3f }; // in each byte: floats of 0.75
+    void *memory;
+    CLAB_TRY(clab_alloc(job, bytes, &memory));
+    *memory_p = memory;
+    return clab_set(job, memory, VALUE, bytes);
+}
+
+int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p)
+{
+    struct fit_ranks r = {.comm = comm, .rank = clab_comm_rank(comm), .clock_cost = cost_of_clock()};
+    int err = line_alone(comm, &r.alone);
+    if (!err)
+        err = clab_comm_set_algorithm(r.alone, CLAB_BARRIER, "tree", 1);
+    if (!err)
+        err = alloc_values(job, room, &r.x);
+    if (!err)
+        err = alloc_values(job, room, &r.y);
+    if (!err)
+        err = alloc_values(job, room, &r.z);
+    if (!err)
+        err = alloc_values(job, LINE_ROOM, &r.look_room);
+    if (err)
+        fit_ranks_close(&r, job);
+    else
+        *ranks_p = r;
+    return err;
+}
+
+void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job)
+{
+    clab_free(job, ranks->x);
+    clab_free(job, ranks->y);
+    clab_free(job, ranks->z);
+    clab_free(job, ranks->look_room);
+    clab_comm_destroy(ranks->alone);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The probes of `commlab fit`: what two ranks time, and how. fit.h says what each is good for.
+// - Rank 0 times; it tells rank 1 how many turns there are.
+#pragma once
+
+#include "sim/fit/fit.h"
+#include "cmd/fit/turns.h"
+
+// A probe with its size, as it is timed.
+struct fit_task {
+    const struct fit_probe *how;
+    size_t bytes; // of a message or copy
+    size_t level; // the footprint that it is for; 0: none
+};
+
+// How large messages and buffers may be.
+struct fit_reach {
+    const struct clab_protocols *protocols;
+    size_t largest; // bytes of a buffer
+    size_t longest; // bytes of a message on a wire
+};
+
+// All probes of a round. Freed by the caller.  errors: CLAB_ENOMEM
+int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int *n_p);
+
+// Three buffers of `room` bytes, and the clock.  errors: CLAB_ENOMEM, the communicator's
+int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
+void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
+
+enum { FIT_BATCHES = 7 }; // per task, while there is time
+
+// Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most; collective. *sample_p is set at rank 0;
+// *look_p says where the cores were, as far as that matters (cmd/probe/latency.h), or is zeros.
+//   errors: the backend's
+int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, int batches,
+                 struct clab_sample *sample_p, struct clab_look *look_p);

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+// From samples to profiles.
+//
+// A virtual machine's cores are moved about (cmd/probe/latency.h). Samples of shared memory are sorted by where the cores were; of a
+// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If
+// there were several places, and every probe was made in two of them, there are two profiles, of which the first names
+// the second. Wires have one.
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/stats.h"
+#include "core/base/units.h"
+#include "cmd/fit/session.h"
+#include "cmd/probe/latency.h"
+
+enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: times a line may take between placements
+
+// What was measured while the cores were at one of their placements.
+struct placement {
+    struct clab_look look; // while they were at their fastest; zeros: nobody looked
+    int nrounds;           // most samples of a task
+    int ntasks;
+    int lacking;                 // tasks that have none: theirs are from elsewhere, or were interrupted
+    struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
+    struct clab_fit fit;
+    double noise; // 0: not known, of too few rounds
+};
+
+// ---- samples -------------------------------------------------------------------------------------------------
+
+static bool is_of(const struct fit_record *record, const struct clab_placements *all, int which, int i)
+{
+    return clab_fit_placement_of(all, record->looks[i].fresh) == which;
+}
+
+static double factor_of(double mark, double placement)
+{
+    return mark > placement ? mark / placement : mark > 0 ? placement / mark : INFINITY;
+}
+
+// Which sample of the task is nearest to the placement.
+static int nearest_of(const struct fit_record *record, double mark, int task)
+{
+    int nearest = task;
+    for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
+        if (factor_of(record->looks[k].fresh, mark) < factor_of(record->looks[nearest].fresh, mark))
+            nearest = k;
+    return nearest;
+}
+
+// Which samples of a task count, of one placement: those beside which cores were at their fastest, if there are any.
+enum counts { THE_NEAREST, ALL_THERE, THE_FASTEST };
+
+static enum counts counts_of(const struct fit_record *record, const struct clab_placements *all, int which,
+                             double least, int task)
+{
+    enum counts counts = THE_NEAREST;
+    for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
+        if (is_of(record, all, which, k)) {
+            if (line_is_calm(record->looks[k].call, least))
+                return THE_FASTEST;
+            counts = ALL_THERE;
+        }
+    return counts;
+}
+
+static bool is_taken(const struct fit_record *record, const struct clab_placements *all, int which, double least,
+                     int task, int i)
+{
+    switch (counts_of(record, all, which, least, task)) {
+    case THE_NEAREST: return i == nearest_of(record, all->mark[which], task);
+    case ALL_THERE: return is_of(record, all, which, i);
+    case THE_FASTEST: return is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least);
+    }
+    return false;
+}
+
+// What was seen in a placement while the cores were at their fastest: the median of lines, and how long calls took.
+static int look_of(const struct fit_record *record, const struct clab_placements *all, int which,
+                   struct clab_look *look_p)
+{
+    const int n = record->nrounds * record->ntasks;
+    double least;
+    CLAB_TRY(fit_fastest_calls(record, all, which, &least));
+    double *room = malloc((size_t)n * sizeof *room);
+    int calm = 0;
+    if (!room)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < n; i++)
+        if (is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least))
+            room[calm++] = record->looks[i].line;
+    *look_p = (struct clab_look){clab_quantile(room, calm, 0.5), all->mark[which], least};
+    free(room);
+    return CLAB_OK;
+}
+
+// How many times as long something took as usual. Beyond `most`, which is more than placements differ by, or where
+// nobody saw it, it is the look that was disturbed.
+static double factor_seen(double seen, double usual, double most)
+{
+    const double factor = seen / usual;
+    return factor <= most && factor * most >= 1 ? factor : 1;
+}
+
+// Sample `i` as it would be at the pace of `look`: calls by calls, messages and memory by the line.
+static double at_pace(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+{
+    const struct clab_sample *sample = &record->samples[i];
+    const struct clab_look seen = record->looks[i];
+    const double core = factor_seen(seen.call, look.call, 2), way = factor_seen(seen.line, look.line, 2);
+    const double call = fmin(seen.call, sample->seconds); // of a probe that has one behind each message
+    if (sample->level)
+        return sample->seconds / clab_net_pace(way, sample->level, s->machine.l2_bytes);
+    switch (sample->probe) {
+    case CLAB_PROBE_CALL:
+    case CLAB_PROBE_STAGES: return sample->seconds / core;
+    case CLAB_PROBE_STREAM:
+    case CLAB_PROBE_EXCHANGE: return call / core + (sample->seconds - call) / way;
+    default: return sample->seconds / way;
+    }
+}
+
+// How many times longer sample `i`, of another placement, took than it would there, which is better than none: messages
+// wait for lines, and what is fresh and in a cache comes from it.
+static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+{
+    const struct clab_sample *sample = &record->samples[i];
+    if (!sample->level)
+        return factor_seen(record->looks[i].line, look.line, FAR);
+    const bool comes = sample->touch == CLAB_FRESH && sample->level <= s->machine.l3_bytes;
+    return comes ? factor_seen(record->looks[i].fresh, look.fresh, FAR) : 1;
+}
+
+static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
+                       int which, struct placement *p)
+{
+    int n = record->ntasks, rounds = record->nrounds;
+    CLAB_TRY(look_of(record, all, which, &p->look));
+    p->ntasks = n;
+    if (!(p->samples = malloc((size_t)(n * rounds) * sizeof *p->samples)))
+        return CLAB_ENOMEM;
+    for (int task = 0; task < n; task++) {
+        int found = 0;
+        bool has = false;
+        for (int i = task; i < n * rounds; i += n)
+            if (is_taken(record, all, which, p->look.call, task, i)) {
+                const bool is_there = is_of(record, all, which, i);
+                p->samples[found * n + task] = record->samples[i];
+                p->samples[found++ * n + task].seconds =
+                    is_there ? at_pace(s, record, i, p->look)
+                             : record->samples[i].seconds / way_of(s, record, i, p->look);
+                has |= is_there;
+            }
+        p->lacking += !has;
+        p->nrounds = found > p->nrounds ? found : p->nrounds;
+        for (int i = found; i < rounds; i++)
+            p->samples[i * n + task] = p->samples[i % found * n + task];
+    }
+    return CLAB_OK;
+}
+
+static int take_all(const struct fit_record *record, struct placement *p)
+{
+    size_t bytes = (size_t)(record->ntasks * record->nrounds) * sizeof *p->samples;
+    p->nrounds = record->nrounds;
+    if (!(p->samples = malloc(bytes)))
+        return CLAB_ENOMEM;
+    memcpy(p->samples, record->samples, bytes);
+    return CLAB_OK;
+}
+
+static int find_placements(const struct fit_record *record, struct clab_placements *all_p)
+{
+    const int n = record->nrounds * record->ntasks;
+    double *marks = malloc((size_t)n * sizeof *marks);
+    if (!marks)
+        return CLAB_ENOMEM;
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        if (record->looks[i].fresh > 0)
+            marks[found++] = record->looks[i].fresh;
+    const int err = clab_fit_placements(marks, found, all_p);
+    free(marks);
+    if (!found)
+        clab_error("fit: no profile is written, since all probes were interrupted: let nothing else run meanwhile, or "
+                   "measure for longer: --seconds 60s");
+    return err;
+}
+
+static int take_samples(const struct fit_session *s, const struct fit_record *record, struct placement placements[],
+                        int *n_p)
+{
+    struct clab_placements all;
+    *n_p = 1;
+    if (!s->backend->protocols.memory)
+        return take_all(record, &placements[0]);
+    CLAB_TRY(find_placements(record, &all));
+    *n_p = all.n;
+    for (int i = 0; i < all.n; i++)
+        CLAB_TRY(take_placed(s, record, &all, i, &placements[i]));
+    return CLAB_OK;
+}
+
+// ---- the fit -------------------------------------------------------------------------------------------------
+
+static int estimate(const struct fit_session *s, int ntasks, struct placement *p)
+{
+    struct clab_fit_link link = {.protocols = &s->backend->protocols, .across = s->across};
+    struct clab_net *nets = calloc((size_t)p->nrounds, sizeof *nets);
+    double *seconds = calloc((size_t)(p->nrounds * ntasks), sizeof *seconds);
+    int err = nets && seconds ? CLAB_OK : CLAB_ENOMEM;
+    if (!err && !link.protocols->memory)
+        err = clab_fit_port(p->samples, p->nrounds * ntasks, &link.port);
+    for (int i = 0; i < p->nrounds && !err; i++)
+        err = clab_fit_round(p->samples + i * ntasks, ntasks, &link, &nets[i]);
+    for (int i = 0; i < p->nrounds * ntasks && !err; i++)
+        seconds[i] = p->samples[i].seconds;
+    if (!err)
+        err = clab_fit_combine(nets, p->nrounds, &p->fit);
+    if (!err && p->nrounds >= FEW_ROUNDS)
+        err = clab_fit_noise(seconds, p->nrounds, ntasks, &p->noise);
+    free(seconds);
+    free(nets);
+    return err;
+}
+
+// ---- the profile ---------------------------------------------------------------------------------------------
+
+static const char *where(const struct fit_session *s)
+{
+    return s->backend->protocols.memory ? "shared memory" : s->across ? "between hosts" : "within a host";
+}
+
+static void describe(const struct fit_session *s, struct placement *p, struct clab_net *net)
+{
+    time_t now = time(NULL);
+    struct tm date;
+    gmtime_r(&now, &date);
+    strftime(net->date, sizeof net->date, "%Y-%m-%dT%H:%M:%SZ", &date);
+    snprintf(net->machine, sizeof net->machine, "%.80s, %d cores, %.32s", s->machine.cpu, s->machine.cores,
+             s->machine.kernel);
+    snprintf(net->title, sizeof net->title, "this machine, %s %s, by %d round%s of probes", s->backend->name, where(s),
+             p->nrounds, p->nrounds == 1 ? "" : "s");
+    net->ranks_per_node = s->across ? 1 : RANKS_PER_NODE;
+    net->cores_per_node = s->machine.cores;
+    net->core_cache = s->machine.l2_bytes;
+    net->shared_cache = s->machine.l3_bytes;
+    net->noise = p->noise;
+    net->look = p->fit.low.look = p->fit.high.look = p->look;
+}
+
+static void say(const struct fit_session *s, const struct placement *p, const char *path)
+{
+    char alpha[CLAB_TEXT], beta[CLAB_TEXT], line[CLAB_TEXT + 8] = "", noise[CLAB_TEXT] = "not known";
+    const struct clab_net *net = &p->fit.median;
+    const struct clab_link *link = s->across ? &net->inter : &net->intra;
+    if (net->look.line > 0)
+        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->look.line, alpha));
+    if (p->noise > 0)
+        snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
+    printf("%s: %salpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line, clab_seconds_text(link->alpha, alpha),
+           clab_rate_text(1 / link->beta, beta),
+           s->backend->protocols.memory     ? ""
+           : link->port == CLAB_PORT_DUPLEX ? " each way"
+                                            : " by one core for both ways",
+           p->nrounds, p->nrounds == 1 ? "" : "s", noise);
+}
+
+static int write_placement(const struct fit_session *s, struct placement *p, const char *path)
+{
+    struct clab_manifest manifest = {0};
+    char lacking[96] = "";
+    if (p->lacking)
+        snprintf(lacking, sizeof lacking, "%d of %d probes were interrupted or elsewhere each time: theirs may be off",
+                 p->lacking, p->ntasks);
+    CLAB_TRY(clab_machine_warn(&s->machine, s->across ? 1 : RANKS, &manifest));
+    const char *warning = clab_manifest_get(&manifest, "warning");
+    const char *const remarks[] = {
+        "SPDX-License-Identifier: MIT",
+        "Written by `commlab fit`: medians over rounds of probes; behind each the interval of its median.",
+        warning || p->lacking ? "Measured while there was reason to doubt it:" : NULL,
+        warning      ? warning
+        : p->lacking ? lacking
+                     : NULL,
+        warning && p->lacking ? lacking : NULL,
+        NULL};
+    int err = clab_fit_write(&p->fit, remarks, path);
+    if (!err && warning)
+        clab_warn("fit: %s", warning);
+    if (!err && p->lacking)
+        clab_warn("fit: %s: %s; let nothing else run, or say --seconds 60s", path, lacking);
+    if (!err && p->nrounds < FEW_ROUNDS)
+        clab_warn(
+            "fit: %s has too few rounds of probes (%d) to know their noise: let nothing else run, or say --seconds 60s",
+            path, p->nrounds);
+    if (!err)
+        say(s, p, path);
+    clab_manifest_free(&manifest);
+    return err;
+}
+
+// Neither file is touched before both are known to be good.
+static int prepare_placement(const struct fit_session *s, struct placement *p, const char *other, const char *path)
+{
+    describe(s, p, &p->fit.median);
+    snprintf(p->fit.median.other_name, sizeof p->fit.median.other_name, "%s", other);
+    return clab_fit_check(&p->fit, path);
+}
+
+// "build/machine.net" -> "build/machine-other.net"
+static int other_path(const char *path, char **other_p)
+{
+    size_t length = strlen(path), stem = length > 4 && strcmp(path + length - 4, ".net") == 0 ? length - 4 : length;
+    return asprintf(other_p, "%.*s-other.net", (int)stem, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+// The other placement first: who finds the profile finds it whole.
+static int write_profile(const struct fit_session *s, struct placement placements[], int n)
+{
+    char *path;
+    int other = 1; // the commonest of those that are complete
+    while (other < n && placements[other].lacking)
+        other++;
+    CLAB_TRY(other_path(s->path, &path));
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    bool two = other < n && strlen(name) < CLAB_NET_NAME;
+    int err = prepare_placement(s, &placements[0], two ? name : "", s->path);
+    if (!err && two)
+        err = prepare_placement(s, &placements[other], "", path);
+    if (!err && two)
+        err = write_placement(s, &placements[other], path);
+    if (!err)
+        err = write_placement(s, &placements[0], s->path);
+    free(path);
+    return err;
+}
+
+// ---- the samples themselves ----------------------------------------------------------------------------------
+
+static int write_samples(const char *path, const struct fit_record *record)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    fprintf(output.file, "round,probe,bytes,level,touch,load,usec,line_usec,fresh_psB,call_usec\n");
+    for (int i = 0; i < record->nrounds * record->ntasks; i++) {
+        const struct clab_sample *s = &record->samples[i];
+        if (!(s->seconds > 0)) // of what was not lacking
+            continue;
+        fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
+                s->bytes, s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",
+                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh,
+                1e6 * record->looks[i].call);
+    }
+    return clab_output_close(&output);
+}
+
+int fit_report(const struct fit_session *session, const struct fit_record *record)
+{
+    struct placement placements[CLAB_FIT_PLACEMENTS] = {0};
+    int n = 0, err = session->samples ? write_samples(session->samples, record) : CLAB_OK;
+    if (!err)
+        err = take_samples(session, record, placements, &n);
+    for (int i = 0; i < n && !err; i++)
+        err = estimate(session, record->ntasks, &placements[i]);
+    if (!err)
+        err = write_profile(session, placements, n);
+    for (int i = 0; i < CLAB_FIT_PLACEMENTS; i++)
+        free(placements[i].samples);
+    return err;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// What the probes do in a turn. Messages go through the backend's start and test, as the executor's do.
+
+#include "cmd/fit/turns.h"
+
+#include "cmd/probe/latency.h"
+
+// ---- messages ------------------------------------------------------------------------------------------------
+
+static void run_transfers(struct fit_ranks *r, struct clab_transfer *transfers, int n)
+{
+    const struct clab_backend *backend = r->comm->backend;
+    unsigned fruitless = 0;
+    bool done = false;
+    if (!r->err)
+        r->err = backend->start(r->comm->endpoint, transfers, n);
+    while (!r->err && !done) {
+        r->err = backend->test(r->comm->endpoint, transfers, n, &done);
+        if (!r->err && !done)
+            backend->idle(r->comm->endpoint, fruitless++);
+    }
+}
+
+static struct clab_transfer sending(const struct fit_ranks *r, const char *from, size_t bytes)
+{
+    return (struct clab_transfer){.op = CLAB_SEND,
+                                  .peer = !r->rank,
+                                  .lane = r->lane,
+                                  .src = from,
+                                  .count = bytes / sizeof(float),
+                                  .type = CLAB_F32,
+                                  .redop = CLAB_SUM};
+}
+
+// to = what comes, or `with` + what comes
+static struct clab_transfer receiving(const struct fit_ranks *r, char *to, size_t bytes, const char *with)
+{
+    return (struct clab_transfer){.op = with ? CLAB_RECV_REDUCE : CLAB_RECV,
+                                  .peer = !r->rank,
+                                  .lane = r->lane,
+                                  .src = with,
+                                  .dst = to,
+                                  .count = bytes / sizeof(float),
+                                  .type = CLAB_F32,
+                                  .redop = CLAB_SUM};
+}
+
+static void send(struct fit_ranks *r, const char *from, size_t bytes)
+{
+    run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes)}, 1);
+}
+
+static void receive(struct fit_ranks *r, char *to, size_t bytes, const char *with)
+{
+    run_transfers(r, (struct clab_transfer[]){receiving(r, to, bytes, with)}, 1);
+}
+
+static void exchange(struct fit_ranks *r, const char *from, char *to, size_t bytes, const char *with)
+{
+    run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes), receiving(r, to, bytes, with)}, 2);
+}
+
+void fit_meet(struct fit_ranks *r)
+{
+    float token = 0;
+    exchange(r, (char *)&token, r->z, sizeof token, NULL);
+}
+
+void fit_tell(struct fit_ranks *r)
+{
+    float token = 0;
+    if (r->rank == 1)
+        send(r, (char *)&token, sizeof token);
+    else
+        receive(r, (char *)&token, sizeof token, NULL);
+}
+
+// ---- turns ---------------------------------------------------------------------------------------------------
+
+void fit_turn_call(struct fit_ranks *r, size_t bytes)
+{
+    (void)bytes;
+    if (!r->err)
+        r->err = line_call(r->alone);
+}
+
+void fit_turn_stages(struct fit_ranks *r, size_t bytes)
+{
+    (void)bytes;
+    if (!r->err)
+        r->err = clab_barrier(r->alone);
+}
+
+// Rank 0 to rank 1.
+static void one_way(struct fit_ranks *r, size_t bytes, const char *with)
+{
+    if (r->rank == 0)
+        send(r, r->x, bytes);
+    else
+        receive(r, r->y, bytes, with);
+}
+
+void fit_turn_one_way(struct fit_ranks *r, size_t bytes)
+{
+    one_way(r, bytes, NULL);
+}
+void fit_turn_one_way_call(struct fit_ranks *r, size_t bytes)
+{
+    one_way(r, bytes, NULL);
+    fit_turn_call(r, bytes);
+}
+void fit_turn_one_way_reduce(struct fit_ranks *r, size_t bytes)
+{
+    one_way(r, bytes, r->x);
+}
+void fit_turn_one_way_add(struct fit_ranks *r, size_t bytes)
+{
+    one_way(r, bytes, r->y);
+}
+
+void fit_turn_lanes(struct fit_ranks *r, size_t bytes)
+{
+    for (r->lane = 0; r->lane < FIT_LANES; r->lane++)
+        one_way(r, bytes, NULL);
+    r->lane = 0;
+}
+
+void fit_turn_stream(struct fit_ranks *r, size_t bytes)
+{
+    for (int i = 0; i < FIT_STREAM; i++)
+        one_way(r, bytes, NULL);
+}
+
+// `from` is x for data that nobody writes, or y for what has just been received.
+static void round_trip(struct fit_ranks *r, const char *from, size_t bytes, const char *with)
+{
+    if (r->rank == 0)
+        send(r, from, bytes);
+    receive(r, r->y, bytes, with);
+    if (r->rank == 1)
+        send(r, from, bytes);
+}
+
+void fit_turn_round_trip(struct fit_ranks *r, size_t bytes)
+{
+    round_trip(r, r->x, bytes, NULL);
+}
+void fit_turn_round_trip_fresh(struct fit_ranks *r, size_t bytes)
+{
+    round_trip(r, r->y, bytes, NULL);
+}
+void fit_turn_round_trip_fresh_reduce(struct fit_ranks *r, size_t bytes)
+{
+    round_trip(r, r->y, bytes, r->x);
+}
+
+void fit_turn_exchange(struct fit_ranks *r, size_t bytes)
+{
+    exchange(r, r->x, r->y, bytes, NULL);
+}
+void fit_turn_exchange_call(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_exchange(r, bytes);
+    fit_turn_call(r, bytes);
+}
+void fit_turn_exchange_reduce(struct fit_ranks *r, size_t bytes)
+{
+    exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->x : NULL);
+}
+void fit_turn_exchange_add(struct fit_ranks *r, size_t bytes)
+{
+    exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->y : NULL);
+}
+
+// What was received in the turn before is sent in this one.
+static void exchange_fresh(struct fit_ranks *r, size_t bytes, const char *with)
+{
+    r->turned = !r->turned;
+    exchange(r, r->turned ? r->y : r->z, r->turned ? r->z : r->y, bytes, with);
+}
+
+void fit_turn_exchange_fresh(struct fit_ranks *r, size_t bytes)
+{
+    exchange_fresh(r, bytes, NULL);
+}
+void fit_turn_exchange_fresh_reduce(struct fit_ranks *r, size_t bytes)
+{
+    exchange_fresh(r, bytes, r->rank == 1 ? r->x : NULL);
+}
+
+void fit_turn_copy(struct fit_ranks *r, size_t bytes)
+{
+    if (r->rank == 0)
+        r->comm->backend->device->copy(r->y, r->x, bytes);
+}
+
+void fit_turn_copy_both(struct fit_ranks *r, size_t bytes)
+{
+    r->comm->backend->device->copy(r->y, r->x, bytes);
+}
+
+void fit_turn_sum_both(struct fit_ranks *r, size_t bytes)
+{
+    r->comm->backend->device->reduce(CLAB_F32, CLAB_SUM, r->z, r->z, r->z, bytes / sizeof(float));
+}
+
+void fit_turn_sum(struct fit_ranks *r, size_t bytes)
+{
+    if (r->rank == 0)
+        fit_turn_sum_both(r, bytes);
+}
+
+void fit_turn_one_way_summed(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_sum(r, bytes);
+    if (r->rank == 0)
+        send(r, r->z, bytes);
+    else
+        receive(r, r->y, bytes, NULL);
+}
+
+void fit_turn_exchange_summed(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_sum_both(r, bytes);
+    exchange(r, r->z, r->y, bytes, NULL);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Children, and the signals that are meant for them (child.h).
+
+#include "cmd/kit/child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+
+static volatile sig_atomic_t child, ended_by;
+static int watches; // how many want to know of signals
+
+static void pass_on(int signo)
+{
+    ended_by = signo;
+    if (child > 0)
+        kill((pid_t)child, signo);
+}
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { NSIGNALS = sizeof signals / sizeof *signals };
+
+// What our caller ignores, as nohup(1) does hangups, stays ignored, here and in children.
+static void take_signals(void (*handler)(int))
+{
+    for (int i = 0; i < NSIGNALS; i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            signal(signals[i], handler);
+    }
+}
+
+void child_watch(void)
+{
+    if (watches++)
+        return;
+    ended_by = 0;
+    take_signals(pass_on);
+}
+
+int child_unwatch(void)
+{
+    if (--watches == 0)
+        take_signals(SIG_DFL);
+    return ended_by;
+}
+
+int child_ended_by(void)
+{
+    return ended_by;
+}
+
+int child_folder_make(char path_p[PATH_MAX])
+{
+    const char *base = getenv("TMPDIR");
+    char path[PATH_MAX];
+    if (!base || !*base)
+        base = "/tmp";
+    const int n = snprintf(path, sizeof path, "%s/commlab-XXXXXX", base);
+    if (n >= (int)sizeof path) {
+        clab_error("can not make a folder in TMPDIR, whose name has %zu bytes: it is too long", strlen(base));
+        return CLAB_EIO;
+    }
+    if (!mkdtemp(path)) {
+        clab_error("can not make a folder in %s: %m; TMPDIR names where", base);
+        return CLAB_EIO;
+    }
+    memcpy(path_p, path, (size_t)n + 1);
+    return CLAB_OK;
+}
+
+void child_folder_remove(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+int child_wait(pid_t pid, int *status_p)
+{
+    child = pid;
+    if (ended_by)
+        kill(pid, ended_by); // it came before we could pass it on
+    pid_t waited;
+    do
+        waited = waitpid(pid, status_p, 0);
+    while (waited < 0 && errno == EINTR);
+    child = 0;
+    return waited == pid ? CLAB_OK : CLAB_ESYS;
+}
+
+pid_t child_fork(void)
+{
+    fflush(NULL); // what is buffered here is written once
+    const pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    watches = 0;
+    take_signals(SIG_DFL);
+    if (ended_by)
+        raise(ended_by); // passed on before the child could die of it
+    return 0;
+}
+
+int child_run(char *const words[], int *status_p)
+{
+    const pid_t pid = child_fork();
+    if (pid == 0) {
+        if (freopen("/dev/null", "w", stdout))
+            execv("/proc/self/exe", words);
+        _exit(EXIT_FAILURE);
+    }
+    return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Paths of the kit. See kit.h.
+
+#include "cmd/kit/kit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/trust.h"
+
+static bool is_folder(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < PATH_MAX && stat(path, &status) == 0 &&
+           S_ISDIR(status.st_mode);
+}
+
+int kit_build(char **path_p)
+{
+    char folder[PATH_MAX];
+    if (!clab_build_folder(folder)) {
+        clab_error("/proc/self/exe can not be read: %s", strerror(errno));
+        return CLAB_ESYS;
+    }
+    char *path = strdup(folder);
+    if (!path)
+        return CLAB_ENOMEM;
+    *path_p = path;
+    return CLAB_OK;
+}
+
+// build/, or build/NAME/ with other flags, is that far below the kit.
+enum { FOLDERS_UP = 2 };
+
+// Nobody else may change the scripts that all others load.
+static int trust_root(const char *root)
+{
+    static const char *const loaded[] = {"style.gp", "bench.gp", "lab.gp"};
+    char path[PATH_MAX], real[PATH_MAX];
+    for (size_t i = 0; i < sizeof loaded / sizeof *loaded; i++) {
+        snprintf(path, sizeof path, "%s/plots/%s", root, loaded[i]);
+        CLAB_TRY(clab_trust(path, real));
+    }
+    return CLAB_OK;
+}
+
+int kit_root(char **path_p)
+{
+    char *folder;
+    CLAB_TRY(kit_build(&folder));
+    for (int i = 0; i < FOLDERS_UP; i++) {
+        char style[PATH_MAX + 16], *slash = strrchr(folder, '/');
+        *(slash ? slash : folder) = 0;
+        snprintf(style, sizeof style, "%s/plots/style.gp", folder);
+        if (access(style, R_OK) != 0)
+            continue;
+        const int err = trust_root(folder);
+        if (err == CLAB_OK)
+            *path_p = folder;
+        else
+            free(folder);
+        return err;
+    }
+    free(folder);
+    clab_error("no plots/style.gp above this program: run the one that make built in the kit");
+    return CLAB_ENOENT;
+}
+
+const char *kit_relative(const char *path)
+{
+    char here[PATH_MAX];
+    const size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return length > 0 && !strncmp(path, here, length) && path[length] == '/' ? path + length + 1 : path;
+}
+
+int kit_make_folder(const char *path)
+{
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = part + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(part, 0777); // what fails here fails again below
+        *slash = '/';
+    }
+    if (mkdir(part, 0777) == 0 || (errno == EEXIST && is_folder(part, ".")))
+        return CLAB_OK;
+    clab_error("the folder %s can not be made: %s", path, strerror(errno));
+    return CLAB_EIO;
+}
+
+char *kit_command_line(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "./");
+    for (int i = 0; i < argc; i++)
+        fprintf(out, "%s%s", i ? " " : "", argv[i]);
+    if (fclose(out) == 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
+int kit_figure_path(const char *file, char **path_p)
+{
+    const size_t length = strlen(file);
+    const bool has_suffix = length > 4 && (!strcmp(file + length - 4, ".svg") || !strcmp(file + length - 4, ".png"));
+    char *here = *file == '/' ? strdup("") : realpath(".", NULL);
+    const int n = here ? asprintf(path_p, "%s%s%.*s", here, *file == '/' ? "" : "/",
+                                  (int)(has_suffix ? length - 4 : length), file)
+                       : -1;
+    free(here);
+    return n < 0 ? CLAB_ENOMEM : CLAB_OK;
+}

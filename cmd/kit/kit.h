@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Where the kit lies on this machine, and how it draws. Only for commands that use its folders or draw.
+#pragma once
+
+// The kit's folder: one or two above the build's, where plots/style.gp lies. Freed by the caller.
+//   errors: CLAB_ENOENT, CLAB_ESYS (others may change its scripts), logged; CLAB_ENOMEM
+int kit_root(char **path_p);
+
+// The folder of this build, where make put the labs' programs, too. Freed by the caller.
+//   errors: CLAB_ESYS (logged), CLAB_ENOMEM
+int kit_build(char **path_p);
+
+// `path` as seen from the current folder, if it is below it: shorter to read, and right where the user stands.
+const char *kit_relative(const char *path);
+
+// Make the folder `path` and its parents where they are missing.  errors: CLAB_EIO (logged)
+int kit_make_folder(const char *path);
+
+// "./commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no
+// memory.
+char *kit_command_line(int argc, char **argv);
+
+// The whole path of the figure FILE without .svg or .png: kit_plot adds them, and runs elsewhere. Freed by the caller.
+//   errors: CLAB_ENOMEM
+int kit_figure_path(const char *file, char **path_p);
+
+// Draw `csv` with gnuplot's `script` (a path below `root`) as OUT.svg and OUT.png, and describe the figure in OUT.txt.
+// Folders are made. The script gets a cleaned copy of the data as `csv` (plot.c), and draws to `out`.
+//   errors: CLAB_EUNSUPPORTED (there is no gnuplot; the line names the package), CLAB_ENOENT (script), CLAB_ESYS
+//           (others may change the script), CLAB_EPARSE (csv; logged), CLAB_EIO (gnuplot failed), CLAB_EPEER (a signal
+//           ended it), CLAB_ENOMEM
+int kit_plot(const char *root, const char *script, const char *csv, const char *out);

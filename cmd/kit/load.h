@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Schedules from files: what --goal and --msccl name.
+#pragma once
+
+#include "core/schedule/formats/listing.h"
+
+// The schedule of the file `goal`, or else of the file `msccl`.
+//   errors: CLAB_EINVAL (both are given), CLAB_ENOENT, CLAB_EPARSE, CLAB_EWRONG, CLAB_EUNSUPPORTED, CLAB_ENOMEM; one
+//           logged line says what is wrong
+int load_listing(const char *goal, const char *msccl, struct clab_listing **listing_p);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// commlab nccl: what NCCL's tuner believes of every algorithm and protocol, and which it takes.
+// - given.c      says which machine is meant.
+
+#include "cmd/command.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/table.h"
+#include "core/base/units.h"
+#include "cmd/nccl/given.h"
+#include "sim/nccl/rows.h"
+
+enum { MOST_LOG2 = 34 };
+enum { KEY_COLLECTIVE = 256, KEY_CSV, KEY_JSON };
+
+static const struct argp_option argp_options[] = {
+    {"collective", KEY_COLLECTIVE, "NAME", 0, "allreduce, broadcast, reduce, allgather or reduce_scatter (allreduce)",
+     1},
+    {"bytes", 'b', "SIZE", 0, "of the whole buffer (1M)", 1},
+    {NULL, 0, NULL, 0, "How:", 3},
+    {"csv", KEY_CSV, "FILE", 0,
+     "write the choice for every power of two from 1 byte to 16 GiB, for NCCL's tuner plugin", 3},
+    {"json", KEY_JSON, NULL, 0, "print JSON", 3},
+    {0},
+};
+
+static const char doc[] =
+    "Show what NCCL's own model says of every algorithm and protocol, and which it takes.\v"
+    "It ranks algorithms for NCCL's tuner; it is no prediction of a time: `commlab sim` gives those. Channels and the "
+    "bandwidth of a channel are what NCCL's search found: give them, or a log made with NCCL_DEBUG=INFO "
+    "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH. Collectives on buffers that are registered as symmetric windows (NCCL 2.27 "
+    "and later) have kernels of their own, which NCCL does not choose by this table. `commlab tune` measures, and "
+    "writes a table of better choices for the plugin that NCCL loads.";
+
+struct request {
+    enum clab_collective collective;
+    size_t bytes;
+    bool json;
+    const char *csv;
+    struct nccl_given given;
+    struct nccl_believed believed;
+};
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static enum clab_collective take_collective(const char *text)
+{
+    static const char *const words[] = {"allreduce", "broadcast", "reduce", "allgather", "reduce_scatter", NULL};
+    static const enum clab_collective numbers[] = {CLAB_ALLREDUCE, CLAB_BROADCAST, CLAB_REDUCE, CLAB_ALLGATHER,
+                                                   CLAB_REDUCE_SCATTER};
+    return numbers[nccl_take_word("--collective", text, words)];
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case KEY_COLLECTIVE: r->collective = take_collective(arg); return 0;
+    case 'b':
+        if (clab_parse_size(arg, &r->bytes) == CLAB_OK && r->bytes)
+            return 0;
+        clab_error("--bytes '%s' is not a size above 0, such as 8, 64K, 1M", arg);
+        exit(STATUS_USAGE);
+    case KEY_CSV: r->csv = arg; return 0;
+    case KEY_JSON: r->json = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &r->given; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// ---- the answer ----------------------------------------------------------------------------------------------
+
+static const struct clab_column columns[] = {
+    {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
+    {"protocol", NULL, NULL, CLAB_KIND_TEXT, -8, 0, NULL},
+    {"latency_us", "latency", "us", CLAB_KIND_REAL, 9, 1, NULL},
+    {"bandwidth_GBps", "bandwidth", "GB/s", CLAB_KIND_REAL, 9, 1, NULL},
+    {"time_us", "time", "us", CLAB_KIND_REAL, 11, 1, NULL},
+    {"choice", NULL, NULL, CLAB_KIND_TEXT, -34, 0, NULL},
+};
+
+struct choice {
+    enum clab_nccl_algorithm algorithm;
+    enum clab_nccl_protocol protocol;
+};
+
+static double time_of(const struct request *r, int a, int p)
+{
+    return clab_nccl_time(r->believed.tables, &r->believed.machine, r->collective, &r->believed.costs,
+                          (enum clab_nccl_algorithm)a, (enum clab_nccl_protocol)p, r->bytes);
+}
+
+static int add_row(struct clab_table *table, const struct request *r, struct choice choice, int a, int p)
+{
+    const struct clab_nccl_cost *cost = &r->believed.costs.of[a][p];
+    bool available = cost->bandwidth > 0, chosen = (int)choice.algorithm == a && (int)choice.protocol == p;
+    const struct clab_cell row[] = {
+        clab_cell_text(clab_nccl_algorithm_name((enum clab_nccl_algorithm)a)),
+        clab_cell_text(clab_nccl_protocol_name((enum clab_nccl_protocol)p)),
+        available ? clab_cell_real(cost->latency) : clab_cell_none(),
+        available ? clab_cell_real(cost->bandwidth) : clab_cell_none(),
+        available ? clab_cell_real(time_of(r, a, p)) : clab_cell_none(),
+        clab_cell_text(available ? (chosen ? "<- NCCL's choice" : "") : cost->why),
+    };
+    return clab_table_add_row(table, row);
+}
+
+static void print_question(const struct request *r)
+{
+    static const char *const archs[] = {"Volta", "Ampere", "Hopper", "Blackwell"};
+    static const char *const cpus[] = {"Intel", "AMD", "other"};
+    const struct clab_nccl_graph *g = &r->believed.machine.graphs[CLAB_NCCL_RING];
+    char size[CLAB_TEXT], intra[64] = "", inter[48] = "";
+    if (r->believed.machine.gpus > 1)
+        snprintf(intra, sizeof intra, " %g GB/s within a node by %s", g->intra,
+                 g->within <= CLAB_NCCL_NVB ? "NVLink" : "PCI");
+    if (r->believed.machine.nodes > 1)
+        snprintf(inter, sizeof inter, " %g GB/s between nodes", g->inter);
+    printf("# NCCL %s's own model: %s of %s on %d node%s of %d %s GPU%s, %s CPUs\n", r->believed.tables->version,
+           clab_collective_name(r->collective), clab_size_text(r->bytes, size), r->believed.machine.nodes,
+           r->believed.machine.nodes == 1 ? "" : "s", r->believed.machine.gpus, archs[r->believed.machine.arch],
+           r->believed.machine.gpus == 1 ? "" : "s", cpus[r->believed.machine.cpu]);
+    if (r->believed.of_log)
+        printf("# latencies and bandwidths as NCCL wrote them to %s\n", r->given.log_path);
+    else
+        printf("# ring: %d channels, each%s%s%s; NCCL makes %d of them\n", g->channels, intra,
+               *intra && *inter ? "," : "", inter, clab_nccl_channels(&r->believed.machine));
+    printf("# it ranks algorithms for the tuner; it is no prediction of a time\n");
+    printf("# collectives on symmetric windows (NCCL 2.27 and later) do not use this table\n");
+}
+
+static int print_table(const struct request *r, struct choice choice)
+{
+    struct clab_table table;
+    int err = CLAB_OK;
+    clab_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++)
+        for (int p = 0; p < CLAB_NCCL_PROTOCOLS && !err; p++)
+            err = add_row(&table, r, choice, a, p);
+    if (!err) {
+        print_question(r);
+        clab_table_print(&table, stdout);
+        printf("choice: %s %s, %.1f us\n", clab_nccl_algorithm_name(choice.algorithm),
+               clab_nccl_protocol_name(choice.protocol), time_of(r, (int)choice.algorithm, (int)choice.protocol));
+    }
+    clab_table_free(&table);
+    return err;
+}
+
+static void fill_json(struct clab_json *json, const struct request *r, struct choice choice)
+{
+    clab_json_add(json, "nccl", clab_cell_text(r->believed.tables->version));
+    clab_json_add(json, "collective", clab_cell_text(clab_collective_name(r->collective)));
+    clab_json_add(json, "bytes", clab_cell_integer((long long)r->bytes));
+    clab_json_add(json, "nodes", clab_cell_integer(r->believed.machine.nodes));
+    clab_json_add(json, "gpus", clab_cell_integer(r->believed.machine.gpus));
+    struct clab_json *chosen = clab_json_add_object(json, "choice");
+    clab_json_add(chosen, "algorithm", clab_cell_text(clab_nccl_algorithm_name(choice.algorithm)));
+    clab_json_add(chosen, "protocol", clab_cell_text(clab_nccl_protocol_name(choice.protocol)));
+    clab_json_add(chosen, "time_us", clab_cell_real(time_of(r, (int)choice.algorithm, (int)choice.protocol)));
+    struct clab_json *list = clab_json_add_list(json, "estimates");
+    for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++)
+        for (int p = 0; p < CLAB_NCCL_PROTOCOLS; p++) {
+            const struct clab_nccl_cost *cost = &r->believed.costs.of[a][p];
+            struct clab_json *one = clab_json_add_object(list, NULL);
+            clab_json_add(one, "algorithm", clab_cell_text(clab_nccl_algorithm_name((enum clab_nccl_algorithm)a)));
+            clab_json_add(one, "protocol", clab_cell_text(clab_nccl_protocol_name((enum clab_nccl_protocol)p)));
+            clab_json_add(one, "latency_us", cost->bandwidth > 0 ? clab_cell_real(cost->latency) : clab_cell_none());
+            clab_json_add(one, "bandwidth_GBps", clab_cell_real(cost->bandwidth));
+            clab_json_add(one, "time_us", clab_cell_real(time_of(r, a, p)));
+            clab_json_add(one, "unavailable", clab_cell_text(cost->bandwidth > 0 ? NULL : cost->why));
+        }
+}
+
+static int print_json(const struct request *r, struct choice choice)
+{
+    struct clab_json *json;
+    CLAB_TRY(clab_json_create(&json));
+    fill_json(json, r, choice);
+    int err = clab_json_write(json, stdout);
+    clab_json_destroy(json);
+    return err;
+}
+
+// ---- the tuner's table ---------------------------------------------------------------------------------------
+
+static bool choose(const struct request *r, size_t bytes, struct choice *choice_p)
+{
+    return clab_nccl_choose(r->believed.tables, &r->believed.machine, r->collective, &r->believed.costs, bytes,
+                            &choice_p->algorithm, &choice_p->protocol) == CLAB_OK;
+}
+
+static void write_row(const struct request *r, struct choice choice, size_t first, size_t last, FILE *out)
+{
+    const struct clab_nccl_row row = {clab_nccl_function_find(clab_collective_name(r->collective)),
+                                      (int)choice.algorithm,
+                                      (int)choice.protocol,
+                                      first,
+                                      last,
+                                      CLAB_NCCL_ANY,
+                                      r->believed.machine.nodes,
+                                      r->believed.machine.nodes * r->believed.machine.gpus,
+                                      CLAB_NCCL_ANY,
+                                      CLAB_NCCL_ANY,
+                                      0};
+    clab_nccl_rows_write(&row, 0, out);
+}
+
+// A row for sizes that follow each other and have the same choice; one chosen at 2^k is taken up to 2^(k+1) - 1.
+static void write_rows(const struct request *r, FILE *out)
+{
+    struct choice last = {0}, next;
+    size_t first = 0;
+    bool any = false;
+    clab_nccl_rows_write_heading(false, out);
+    for (int log2 = 0; log2 <= MOST_LOG2; log2++) {
+        size_t bytes = (size_t)1 << log2;
+        if (!choose(r, bytes, &next))
+            continue;
+        if (any && (next.algorithm != last.algorithm || next.protocol != last.protocol)) {
+            write_row(r, last, first, bytes - 1, out);
+            first = bytes;
+        }
+        last = next;
+        any = true;
+    }
+    if (any)
+        write_row(r, last, first, ((size_t)2 << MOST_LOG2) - 1, out);
+}
+
+static int write_csv(const struct request *r)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(r->csv, &output));
+    write_rows(r, output.file);
+    return clab_output_close(&output);
+}
+
+static int answer(struct request *r)
+{
+    struct choice choice;
+    int err = clab_nccl_choose(r->believed.tables, &r->believed.machine, r->collective, &r->believed.costs, r->bytes,
+                               &choice.algorithm, &choice.protocol);
+    if (err) {
+        clab_error("nccl: no algorithm is available for %s", clab_collective_name(r->collective));
+        return err;
+    }
+    if (r->csv)
+        CLAB_TRY(write_csv(r));
+    return r->json ? print_json(r, choice) : print_table(r, choice);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&nccl_given_argp, 0, "The machine:", 2}, {0}};
+    static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc, .children = children};
+    struct request request = {.collective = CLAB_ALLREDUCE, .bytes = 1 << 20, .given = nccl_given_default};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (nccl_given_costs(&request.given, request.collective, &request.believed) != CLAB_OK)
+        return STATUS_USAGE;
+    return answer(&request) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+const struct clab_command cmd_nccl = {"nccl", "show what NCCL's own model chooses, and why", run};

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// commlab tune: a table for the tuner that NCCL loads, from measurements, files, or NCCL's own model (tune.h).
+
+#include "cmd/nccl/tune.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/transport/backend.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/units.h"
+#include "cmd/bench/bench.h"
+#include "core/clab.h"
+#include "cmd/command.h"
+#include "cmd/lab/lab.h"
+
+enum { MOST_FILES = 256 };
+enum { KEY_CSV = 256, KEY_MODEL, KEY_FROM, KEY_GAIN, KEY_BACKEND, KEY_SECONDS };
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "What it is made of:", 1},
+    {"from", KEY_FROM, "[ALGORITHM/PROTOCOL=]FILE", 0,
+     "times in a file: of this choice (ring/ll, tree/ll128/8 with 8 channels), or of NCCL's own; may be given often",
+     1},
+    {"model", KEY_MODEL, NULL, 0, "times that NCCL's own model believes in, of the machine below", 1},
+    {NULL, 0, NULL, 0, "Else it is measured here:", 3},
+    {"ranks", 'n', "N", 0, "ranks, a GPU each (2)", 3},
+    {"minbytes", 'b', "SIZE", 0, "smallest size (8)", 3},
+    {"maxbytes", 'e', "SIZE", 0, "largest size (64M)", 3},
+    {"stepfactor", 'f', "N", 0, "sizes grow by this factor (4)", 3},
+    {"seconds", KEY_SECONDS, "TIME", 0, "time for a size, at most (0.3s)", 3},
+    {"backend", KEY_BACKEND, "nccl", 0, "what is measured (nccl)", 3},
+    {NULL, 0, NULL, 0, "What is done with it:", 4},
+    {"output", 'o', "FILE", 0, "write the table, for NCCL_TUNER_CONFIG_FILE", 4},
+    {"csv", KEY_CSV, "FILE", OPTION_HIDDEN, "the same", 4},
+    {"gain", KEY_GAIN, "PERCENT", 0, "what a change of choice must gain (3)", 4},
+    {0},
+};
+
+static const char doc[] =
+    "Write the table of choices for NCCL's tuner plugin, build/backends/libnccl-tuner-commlab.so.\v"
+    "COLLECTIVE is allreduce, broadcast, reduce, allgather, reduce_scatter; all unless some are named. Examples:\n"
+    "  commlab tune -n 8 allreduce -o tune.csv                 (with 8 GPUs)\n"
+    "  commlab tune --from own.txt --from ring/ll=a.txt --from tree/simple=b.txt -o tune.csv\n"
+    "  commlab tune --model --gpus 8 --nodes 4 --channels 8 --intra-bw 48 --inter-bw 48 -o tune.csv\n"
+    "A file is CSV of `commlab bench --backend nccl --algo native`, made with NCCL_ALGO and NCCL_PROTO, or what "
+    "nccl-tests printed, or CSV with columns collective, ranks, nodes, bytes, algorithm, protocol, usec. gain is the "
+    "time of NCCL's own choice by that of the table's, over the sizes of the row; where NCCL's own is as good, there "
+    "is no row, and without rows no file. NCCL takes what its model says anyhow: a table from --model pins "
+    "that. Then run a program with\n"
+    "  NCCL_TUNER_PLUGIN=$PWD/build/backends/libnccl-tuner-commlab.so NCCL_TUNER_CONFIG_FILE=$PWD/tune.csv";
+
+struct request {
+    bool functions[CLAB_NCCL_FUNCTIONS], any_function, is_model, any_machine;
+    const char *files[MOST_FILES], *output;
+    int nfiles;
+    double gain; // percent
+    struct tune_run run;
+    struct nccl_given given;
+};
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+__attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    clab_error("%s", text);
+    exit(STATUS_USAGE);
+}
+
+static void take_collective(struct request *r, const char *text)
+{
+    const int function = clab_nccl_function_find(text);
+    if (function < 0)
+        refuse("there is no '%s'; NCCL's tuner chooses for allreduce, broadcast, reduce, allgather, reduce_scatter",
+               text);
+    r->functions[function] = r->any_function = true;
+}
+
+static void take_file(struct request *r, const char *text)
+{
+    if (r->nfiles == MOST_FILES)
+        refuse("--from: %d files at most", MOST_FILES);
+    r->files[r->nfiles++] = text;
+}
+
+static void take_gain(struct request *r, const char *text)
+{
+    if (clab_parse_number(text, &r->gain) || r->gain > 1000)
+        refuse("--gain '%s' is not a percentage from 0 to 1000", text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    int ranks;
+    double seconds;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &r->given; return 0;
+    case ARGP_KEY_ARG: take_collective(r, arg); return 0;
+    case KEY_MODEL: r->is_model = true; return 0;
+    case KEY_FROM: take_file(r, arg); return 0;
+    case KEY_GAIN: take_gain(r, arg); return 0;
+    case KEY_CSV:
+    case 'o': r->output = arg; return 0;
+    case 'n':
+        if (clab_parse_int(arg, 2, CLAB_MAX_RANKS, &ranks))
+            refuse("-n '%s' is not a number of ranks from 2 on", arg);
+        r->run.ranks = arg;
+        return 0;
+    case 'b': r->run.first = arg; return 0;
+    case 'e': r->run.last = arg; return 0;
+    case 'f': r->run.factor = arg; return 0;
+    case KEY_SECONDS:
+        r->run.seconds = arg;
+        if (bench_take_seconds(arg, &seconds)) // which bench will take
+            exit(STATUS_USAGE);
+        return 0;
+    case KEY_BACKEND: r->run.backend = arg; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void check(struct request *r)
+{
+    const struct tune_run *run = &r->run;
+    if (r->is_model && r->nfiles)
+        refuse("--model or --from: times are one or the other's");
+    if ((r->is_model || r->nfiles) && (run->ranks || run->first || run->last || run->factor || run->seconds))
+        refuse("-n, -b, -e, -f and --seconds are for what is measured here; %s has its own",
+               r->is_model ? "--model" : "--from");
+    if (strcmp(run->backend, "nccl"))
+        refuse("--backend %s: only nccl has a tuner that reads such a table; `commlab bench --algo all --backend %s` "
+               "compares the kit's algorithms",
+               run->backend, run->backend);
+    for (int f = 0; f < CLAB_NCCL_FUNCTIONS; f++)
+        r->functions[f] |= !r->any_function;
+}
+
+// ---- times ---------------------------------------------------------------------------------------------------
+
+static int read_file(const struct request *r, const char *text, struct tune_times *times)
+{
+    const char *path = strchr(text, '=');
+    struct tune_label label = {.is_own = true, .channels = CLAB_NCCL_ANY};
+    char name[64];
+    // A path may have an = in it, too.
+    if (path && (size_t)(path - text) < sizeof name && memchr(text, '/', (size_t)(path - text)) && *text != '/' &&
+        *text != '.') {
+        snprintf(name, sizeof name, "%.*s", (int)(path - text), text);
+        if (tune_label_read(name, &label)) {
+            clab_error("--from %s: '%s' is not ALGORITHM/PROTOCOL or ALGORITHM/PROTOCOL/CHANNELS, as in ring/ll or "
+                       "tree/ll128/8",
+                       text, name);
+            return CLAB_EPARSE;
+        }
+        text = path + 1;
+    }
+    return tune_read(text, label, r->given.machine.nodes, times);
+}
+
+// Those of collectives that are not wanted go.
+static void keep_wanted(const struct request *r, struct tune_times *times)
+{
+    int n = 0;
+    for (int i = 0; i < times->n; i++)
+        if (r->functions[times->all[i].function])
+            times->all[n++] = times->all[i];
+    times->n = n;
+}
+
+static int find_times(struct request *r, struct tune_times *times, int *status_p)
+{
+    *status_p = 0;
+    if (r->is_model)
+        return tune_model(&r->given, r->functions, times);
+    for (int i = 0; i < r->nfiles; i++)
+        CLAB_TRY(read_file(r, r->files[i], times));
+    if (r->nfiles) {
+        keep_wanted(r, times);
+        return CLAB_OK;
+    }
+    r->run.nodes = r->given.machine.nodes;
+    if (lab_attach(r->run.backend) || !clab_backend_find(r->run.backend)) { // which has said why
+        *status_p = STATUS_LACKING;
+        return CLAB_OK;
+    }
+    return tune_run(&r->run, r->functions, times, status_p);
+}
+
+// ---- the answer ----------------------------------------------------------------------------------------------
+
+static void name_source(const struct request *r, char source[200])
+{
+    if (r->is_model)
+        snprintf(source, 200, "NCCL %s's own model: it pins what that version takes",
+                 clab_nccl_tables_find(r->given.version)->version);
+    else if (r->nfiles)
+        snprintf(source, 200, "%d file%s, %.120s%s", r->nfiles, r->nfiles == 1 ? "" : "s", r->files[0],
+                 r->nfiles == 1 ? "" : ", ...");
+    else
+        snprintf(source, 200, "measurements on this machine");
+}
+
+static int count_rows(const struct tune_choice *choices, int n)
+{
+    int rows = 0;
+    for (int i = 0; i < n; i++)
+        rows += !choices[i].is_own;
+    return rows;
+}
+
+static void sum_up(const struct request *r, const struct tune_choice *choices, int n)
+{
+    const int rows = count_rows(choices, n);
+    int unknown = 0;
+    for (int i = 0; i < n; i++)
+        unknown += isnan(choices[i].gain);
+    if (unknown)
+        printf("# without a run that leaves the choice to NCCL (--from FILE) there is no gain\n");
+    if (rows < n)
+        printf("# NCCL's own: as good as any, to %g %%: no row\n", r->gain);
+    if (r->output && rows)
+        printf("%d row%s in %s: NCCL_TUNER_PLUGIN=$PWD/build/backends/libnccl-tuner-commlab.so "
+               "NCCL_TUNER_CONFIG_FILE=%s\n",
+               rows, rows == 1 ? "" : "s", r->output, r->output);
+    else if (r->output)
+        printf("no row, so nothing is written to %s: NCCL needs no table here\n", r->output);
+}
+
+static int answer(const struct request *r, struct tune_times *times)
+{
+    const bool is_ours = !r->is_model && !r->nfiles;
+    const struct tune_rule rule = {
+        .margin = 1 + r->gain / 100, .pins = r->is_model, .registered = is_ours ? tune_run_registers() : CLAB_NCCL_ANY};
+    struct tune_choice *choices;
+    char source[200];
+    int n;
+    CLAB_TRY(tune_choose(times, rule, &choices, &n));
+    name_source(r, source);
+    printf("# from %s\n", source);
+    int err = tune_print(choices, n);
+    if (!err && r->output && count_rows(choices, n)) // the plugin refuses a table without rows
+        err = tune_write(choices, n, source, r->output);
+    if (!err)
+        sum_up(r, choices, n);
+    free(choices);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_child children[] = {
+        {&nccl_given_argp, 0, "The machine (--nodes: of files that do not say, too):", 2}, {0}};
+    static const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "[COLLECTIVE...]", .doc = doc, .children = children};
+    struct request request = {.gain = 3, .run = {.backend = "nccl"}, .given = nccl_given_default};
+    struct tune_times times = {0};
+    int status;
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    check(&request);
+    if (request.output && clab_output_check(request.output))
+        return EXIT_FAILURE;
+    int err = find_times(&request, &times, &status);
+    if (err && (request.is_model || request.nfiles))
+        status = STATUS_USAGE;
+    if (!err && !status && times.n == 0) {
+        clab_error("no times of the collectives that are wanted");
+        err = CLAB_ENOENT;
+    }
+    if (!err && !status)
+        err = answer(&request, &times);
+    tune_times_free(&times);
+    return status ? status : err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct clab_command cmd_tune = {"tune", "write a table of choices for NCCL's tuner", run};

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Times measured here (tune.h): a run of `commlab bench --algo native` for NCCL's own choice, then one for each
+// algorithm and protocol, which NCCL_ALGO and NCCL_PROTO force. Where NCCL has not got one, that run fails and is left
+// out. All of it twice, in turns: the least of both counts, so that no choice wins since the machine was disturbed at
+// one of the others.
+//
+// NCCL's calls wait here (NCCL_COMM_BLOCKING=1, unless the user has set it), as in the programs that will use the
+// table. Otherwise NCCL starts a thread per group, and small sizes would be measured too slow.
+
+#include "cmd/nccl/tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "cmd/kit/child.h"
+
+enum { WORDS = 32, ROUNDS = 2 };
+
+// What NCCL can do at all, as its model has it: others than tree and ring by Simple only, trees and CollNet chains for
+// allreduce, PAT for what gathers and scatters.
+static bool is_possible(int function, int algorithm, int protocol)
+{
+    const bool whole_block = function == CLAB_NCCL_ALLGATHER || function == CLAB_NCCL_REDUCE_SCATTER;
+    switch (algorithm) {
+    case CLAB_NCCL_RING: return true;
+    case CLAB_NCCL_TREE: return function == CLAB_NCCL_ALLREDUCE;
+    case CLAB_NCCL_COLLNET_CHAIN:
+    case CLAB_NCCL_NVLS_TREE: return protocol == CLAB_NCCL_SIMPLE && function == CLAB_NCCL_ALLREDUCE;
+    case CLAB_NCCL_PAT: return protocol == CLAB_NCCL_SIMPLE && whole_block;
+    default: return protocol == CLAB_NCCL_SIMPLE && (whole_block || function == CLAB_NCCL_ALLREDUCE);
+    }
+}
+
+static void force(struct tune_label label)
+{
+    if (label.is_own) {
+        unsetenv("NCCL_ALGO");
+        unsetenv("NCCL_PROTO");
+        return;
+    }
+    setenv("NCCL_ALGO", clab_nccl_algorithm_name((enum clab_nccl_algorithm)label.algorithm), 1);
+    setenv("NCCL_PROTO", clab_nccl_protocol_name((enum clab_nccl_protocol)label.protocol), 1);
+}
+
+static int run_bench(const struct tune_run *run, int function, char *csv, int *status_p)
+{
+    char *words[WORDS] = {"commlab", "bench",  NULL,         "--backend", (char *)(uintptr_t)run->backend,
+                          "--algo",  "native", "--in-place", "0",         "--csv",
+                          csv};
+    const struct {
+        char *flag, *value;
+    } flags[] = {
+        {"-n", run->ranks}, {"-b", run->first}, {"-e", run->last}, {"-f", run->factor}, {"--seconds", run->seconds}};
+    int n = 11;
+    words[2] =
+        function == CLAB_NCCL_REDUCE_SCATTER ? "reduce_scatter" : (char *)(uintptr_t)clab_nccl_function_word(function);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].value) {
+            words[n++] = flags[i].flag;
+            words[n++] = flags[i].value;
+        }
+    CLAB_TRY(child_run(words, status_p));
+    return child_ended_by() ? CLAB_EPEER : CLAB_OK;
+}
+
+static void tell(int function, struct tune_label label)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r\033[K%s by ", clab_nccl_function_word(function));
+    if (label.is_own)
+        fprintf(stderr, "NCCL's own choice");
+    else
+        fprintf(stderr, "%s %s", clab_nccl_algorithm_word(label.algorithm), clab_nccl_protocol_word(label.protocol));
+}
+
+static void tell_nothing(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}
+
+static int measure(const struct tune_run *run, int function, struct tune_label label, const char *folder,
+                   struct tune_times *times, int *status_p)
+{
+    char csv[PATH_MAX + 8];
+    snprintf(csv, sizeof csv, "%s/a.csv", folder);
+    tell(function, label);
+    force(label);
+    CLAB_TRY(run_bench(run, function, csv, status_p));
+    tell_nothing();
+    const int err = *status_p ? CLAB_OK : tune_read(csv, label, run->nodes, times);
+    unlink(csv);
+    return err;
+}
+
+// NCCL's own choice, then all others. *status_p: of the first
+static int measure_all(const struct tune_run *run, int function, const char *folder, struct tune_times *times,
+                       int *status_p)
+{
+    const struct tune_label own = {.is_own = true, .channels = CLAB_NCCL_ANY};
+    int status;
+    CLAB_TRY(measure(run, function, own, folder, times, status_p));
+    for (int a = 0; a < CLAB_NCCL_ALGORITHMS && !*status_p; a++)
+        for (int p = 0; p < CLAB_NCCL_PROTOCOLS; p++)
+            if (is_possible(function, a, p))
+                CLAB_TRY(
+                    measure(run, function, (struct tune_label){false, a, p, CLAB_NCCL_ANY}, folder, times, &status));
+    return CLAB_OK;
+}
+
+int tune_run_registers(void)
+{
+    const char *text = getenv("CLAB_NCCL_REGISTER");
+    return text && !strcmp(text, "1");
+}
+
+int tune_run(const struct tune_run *run, const bool functions[], struct tune_times *times, int *status_p)
+{
+    char folder[PATH_MAX];
+    int status = 0;
+    setenv("NCCL_TUNER_PLUGIN", "none", 1); // a table that is there must not choose now
+    setenv("NCCL_COMM_BLOCKING", "1", 0);
+    child_watch();
+    int err = child_folder_make(folder);
+    const bool has_folder = err == CLAB_OK;
+    for (int f = CLAB_NCCL_FUNCTIONS - 1; f >= 0; f--)
+        for (int round = 0; round < ROUNDS && functions[f] && !err && !status; round++)
+            err = measure_all(run, f, folder, times, &status);
+    if (has_folder)
+        child_folder_remove(folder);
+    const int signo = child_unwatch();
+    force((struct tune_label){.is_own = true});
+    if (signo)
+        raise(signo);
+    *status_p = WIFEXITED(status) ? WEXITSTATUS(status) : status ? 1 : 0;
+    return err;
+}

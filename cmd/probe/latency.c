@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Half round trips, of a word and of what the other has just written, and empty calls (latency.h).
+
+#include "cmd/probe/latency.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+#include "core/base/clock.h"
+#include "core/base/stats.h"
+
+enum { RUNS = 5, TURNS = 50, FRESH_TURNS = 5, CALL_RUNS = 4, CALLS = 25, MOST = 4096 };
+static const double calm = 1.15; // the factor within which calls are of one pace; a neighbour makes it 1.5 and more
+
+static int turn(struct clab_comm *comm, int rank, void *data, size_t words)
+{
+    if (rank == 0)
+        CLAB_TRY(clab_send(comm, data, words, CLAB_I64, 1));
+    CLAB_TRY(clab_recv(comm, data, words, CLAB_I64, !rank));
+    return rank == 1 ? clab_send(comm, data, words, CLAB_I64, 0) : CLAB_OK;
+}
+
+// Half a round trip in seconds, the mean of `turns`.
+static int time_turns(struct clab_comm *comm, int turns, void *data, size_t words, double *seconds_p)
+{
+    const int rank = clab_comm_rank(comm);
+    const double begin = clab_now();
+    if (clab_comm_ranks(comm) == 1) {
+        *seconds_p = 0;
+        return CLAB_OK;
+    }
+    for (int i = 0; i < turns && rank < 2; i++)
+        CLAB_TRY(turn(comm, rank, data, words));
+    *seconds_p = (clab_now() - begin) / turns / 2;
+    return CLAB_OK;
+}
+
+int line_alone(struct clab_comm *comm, struct clab_comm **alone_p)
+{
+    struct clab_comm *alone;
+    CLAB_TRY(clab_comm_split(comm, clab_comm_rank(comm), 0, &alone));
+    const int err = clab_comm_set_algorithm(alone, CLAB_BROADCAST, "flat", 1);
+    if (err)
+        clab_comm_destroy(alone);
+    else
+        *alone_p = alone;
+    return err;
+}
+
+int line_call(struct clab_comm *alone)
+{
+    static const float in;
+    float out;
+    return clab_broadcast(alone, &in, &out, 1, CLAB_F32, 0);
+}
+
+// Of the slower core, when no longer cold: the least of a few runs.
+static int time_calls(struct clab_comm *comm, struct clab_comm *alone, double *seconds_p)
+{
+    double least = INFINITY;
+    for (int run = 0; run < CALL_RUNS; run++) {
+        const double begin = clab_now();
+        for (int i = 0; i < CALLS; i++)
+            CLAB_TRY(line_call(alone));
+        least = fmin(least, (clab_now() - begin) / CALLS);
+    }
+    return clab_allreduce(comm, &least, seconds_p, 1, CLAB_F64, CLAB_MAX);
+}
+
+int line_look(struct clab_comm *comm, struct clab_comm *alone, void *room, struct clab_look *look_p)
+{
+    long long word = 0;
+    double line, fresh, call;
+    CLAB_TRY(time_calls(comm, alone, &call));
+    CLAB_TRY(time_turns(comm, TURNS, &word, 1, &line));
+    CLAB_TRY(time_turns(comm, 1, room, LINE_ROOM / sizeof word, &fresh)); // the first has not just been written
+    CLAB_TRY(time_turns(comm, FRESH_TURNS, room, LINE_ROOM / sizeof word, &fresh));
+    *look_p = (struct clab_look){line, fresh / LINE_ROOM, call};
+    return CLAB_OK;
+}
+
+double line_interruptions(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) ? 0 : (double)usage.ru_nivcsw;
+}
+
+int line_measure(struct clab_comm *comm, double *seconds_p)
+{
+    double runs[RUNS], seconds = 0;
+    long long word = 0;
+    for (int run = 0; run < RUNS && clab_comm_ranks(comm) > 1; run++) {
+        CLAB_TRY(time_turns(comm, TURNS, &word, 1, &runs[run]));
+        seconds = clab_quantile(runs, run + 1, 0.5);
+    }
+    CLAB_TRY(clab_broadcast(comm, &seconds, &seconds, 1, CLAB_F64, 0));
+    *seconds_p = seconds;
+    return CLAB_OK;
+}
+
+// One of them, also of an even number: between two placements there is none.
+static double middle(const double values[], int n)
+{
+    return clab_quantile(values, n, n > 1 ? (double)((n - 1) / 2) / (n - 1) : 0);
+}
+
+// Only those that were not interrupted, if there are enough of them: `values` and their looks; returns how many.
+static int keep_undisturbed(double values[], const struct clab_look looks[], int n, struct clab_look kept[])
+{
+    int calm = 0, found = 0;
+    for (int i = 0; i < n; i++)
+        calm += looks[i].line > 0;
+    for (int i = 0; i < n; i++)
+        if (4 * calm < n || looks[i].line > 0) {
+            values[found] = values[i];
+            kept[found++] = looks[i];
+        }
+    return found;
+}
+
+bool line_is_calm(double call, double least)
+{
+    return call <= least * calm;
+}
+
+// Of values in one place, those at one pace: the fastest that a quarter of them have, else the usual.
+static int keep_pace(double values[], struct clab_look looks[], int n)
+{
+    double calls[MOST] = {0};
+    int fastest = 0, found = 0;
+    for (int i = 0; i < n; i++)
+        calls[i] = looks[i].call;
+    const double least = clab_quantile(calls, n, 0), usual = middle(calls, n);
+    for (int i = 0; i < n; i++)
+        fastest += line_is_calm(calls[i], least);
+    const double from = 4 * fastest < n ? usual / calm : 0, pace = 4 * fastest < n ? usual : least;
+    for (int i = 0; i < n; i++)
+        if (calls[i] >= from && line_is_calm(calls[i], pace)) {
+            values[found] = values[i];
+            looks[found++] = looks[i];
+        }
+    return found;
+}
+
+// The middle of each of the things that are seen.
+static struct clab_look middle_look(const struct clab_look looks[], int n)
+{
+    double lines[MOST] = {0}, fresh[MOST] = {0}, calls[MOST] = {0};
+    for (int i = 0; i < n; i++) {
+        lines[i] = looks[i].line;
+        fresh[i] = looks[i].fresh;
+        calls[i] = looks[i].call;
+    }
+    return (struct clab_look){middle(lines, n), middle(fresh, n), middle(calls, n)};
+}
+
+int line_keep_same(double values[], const struct clab_look looks[], int n, struct clab_look *look_p)
+{
+    struct clab_look seen[MOST] = {0};
+    int kept = 0;
+    n = keep_undisturbed(values, looks, n < MOST ? n : MOST, seen);
+    const struct clab_look usual = {.fresh = middle_look(seen, n).fresh};
+    for (int i = 0; i < n; i++)
+        if (clab_look_is_same(seen[i], usual)) {
+            values[kept] = values[i];
+            seen[kept++] = seen[i];
+        }
+    if (usual.fresh > 0) // else nobody knows of most
+        kept = keep_pace(values, seen, kept);
+    *look_p = middle_look(seen, kept);
+    return kept;
+}
+
+bool line_is_same(double a, double b)
+{
+    return a <= b * LINE_FACTOR && b <= a * LINE_FACTOR;
+}

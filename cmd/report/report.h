@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The report: one page of all that was measured, with its figures, their data, and how each was made.
+//
+// - report.c       the subcommand: finds the results, has their figures drawn, writes the page.
+// - data.c         reads a result file: manifest, columns, rows.
+// - html.c         the pieces of the page.
+// - claims.c        what was claimed, beside what was measured here and what the simulator says.
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/base/manifest.h"
+
+// ---- data.c --------------------------------------------------------------------------------------------------
+
+// A CSV file as commlab writes it (base/table.h): `# key: value` lines, column names, rows.
+struct report_data {
+    struct clab_manifest manifest;
+    char **cells; // (nrows + 1, ncolumns); row 0 holds the names
+    int nrows, ncolumns;
+};
+
+//   errors: CLAB_ENOENT, CLAB_EPARSE (logged with the line), CLAB_ENOMEM
+int report_data_load(const char *path, struct report_data *data_p);
+// The same of a file that is open, and stays so; `path` is what lines that refuse call it.
+int report_data_read(FILE *file, const char *path, struct report_data *data_p);
+void report_data_free(struct report_data *data);
+
+// The cell of `row` (from 0) in the column called `name`, or "".
+const char *report_data_cell(const struct report_data *data, int row, const char *name);
+
+// ---- html.c --------------------------------------------------------------------------------------------------
+
+// What was found of a claim, in words.
+struct report_verdict {
+    char *claimed, *measured, *model, *verdict;
+};
+
+struct report_claims {
+    struct report_data data;         // labs/claims.csv
+    struct report_verdict *verdicts; // (data.nrows)
+};
+
+// What one section of the page is about.
+struct report_section {
+    char *csv;      // a result file
+    char *name;     // "07-shm-machine-4": the file's, without suffix
+    char **figures; // paths without suffix, of those that were drawn
+    int nfigures;
+    bool is_refused; // one could not be drawn: it has been said
+    struct report_data data;
+};
+
+// The whole page. Links are relative to `folder`, where it will lie. claims NULL: without them
+void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections,
+                      const struct report_claims *claims);
+
+// ---- claims.c ------------------------------------------------------------------------------------------------
+
+// What becomes of each claim of labs/claims.csv, with these results. Runs the simulator.
+//   errors: CLAB_ENOENT, CLAB_EPARSE (labs/claims.csv; logged), CLAB_ENOMEM
+int report_claims_load(const char *root, const struct report_section *sections, int n, struct report_claims *claims_p);
+// For programs: id, claim, source, claimed, measured, model, verdict.  errors: CLAB_EIO, CLAB_ENOMEM
+int report_claims_write(const struct report_claims *claims, const char *path);
+void report_claims_free(struct report_claims *claims);

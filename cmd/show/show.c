@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// commlab show: draw an algorithm's steps and chunks, or write them for another simulator. Without a name: list all
+// algorithms.
+
+#include "cmd/command.h"
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/units.h"
+#include "cmd/kit/load.h"
+#include "core/schedule/draw/draw.h"
+#include "core/schedule/formats/goal.h"
+#include "core/schedule/formats/msccl.h"
+
+enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
+enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP, KEY_GOAL, KEY_MSCCL };
+
+enum format { TEXT, SVG, GOAL, MSCCL };
+
+struct arguments {
+    const char *name;       // of the algorithm; NULL: list them
+    const char *collective; // NULL: look for it
+    struct clab_problem problem;
+    int lanes; // 0: the algorithm's own
+    enum format format;
+    size_t bytes;                 // of the whole buffer
+    double reduce_seconds;        // a byte
+    const char *output;           // NULL: stdout
+    const char *goal, *msccl;     // files to read, instead of an algorithm
+    struct clab_listing *listing; // what was read from one
+};
+
+// ---- finding the algorithm -----------------------------------------------------------------------------------
+
+static void list_algorithms(void)
+{
+    enum clab_collective last = CLAB_COLLECTIVE_COUNT;
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; last = (*a)->collective, a++)
+        printf("%-14s %-18s %s\n", (*a)->collective == last ? "" : clab_collective_name((*a)->collective), (*a)->name,
+               (*a)->title);
+}
+
+// The collectives that have an algorithm of that name, as "broadcast, reduce"; returns how many.
+static int find_collectives(const char *name, char *text, size_t room, enum clab_collective *last_p)
+{
+    int n = 0;
+    size_t used = 0;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT && used < room; c++)
+        if (clab_algorithm_find((enum clab_collective)c, name)) {
+            used += (size_t)snprintf(text + used, room - used, "%s%s", n ? ", " : "",
+                                     clab_collective_name((enum clab_collective)c));
+            *last_p = (enum clab_collective)c;
+            n++;
+        }
+    return n;
+}
+
+// The algorithm that is meant: that of --collective, else allreduce's, else the only one of its name.
+static const struct clab_algorithm *choose(const struct arguments *arguments)
+{
+    char collectives[200] = "";
+    enum clab_collective collective = CLAB_ALLREDUCE;
+    int n = find_collectives(arguments->name, collectives, sizeof collectives, &collective);
+    if (arguments->collective && clab_collective_parse(arguments->collective, &collective) != CLAB_OK)
+        clab_error("show: --collective '%s': there is no such collective; `commlab show` lists them",
+                   arguments->collective);
+    else if (n == 0)
+        clab_error("show: there is no algorithm '%s'; `commlab show` lists them", arguments->name);
+    else if (arguments->collective && !clab_algorithm_find(collective, arguments->name))
+        clab_error("show: %s has no algorithm '%s', but %s ha%s", arguments->collective, arguments->name, collectives,
+                   n > 1 ? "ve" : "s");
+    else if (!arguments->collective && clab_algorithm_find(CLAB_ALLREDUCE, arguments->name))
+        return clab_algorithm_find(CLAB_ALLREDUCE, arguments->name);
+    else if (!arguments->collective && n > 1)
+        clab_error("show: '%s' is an algorithm of %s: choose one with --collective", arguments->name, collectives);
+    else
+        return clab_algorithm_find(collective, arguments->name);
+    return NULL;
+}
+
+// ---- writing -------------------------------------------------------------------------------------------------
+
+static int draw(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
+{
+    struct clab_trace trace;
+    long moves = algorithm->claim(&arguments->problem).sent_total;
+    if (moves > MAX_MOVES) {
+        clab_error("show: %ld chunks are sent, too many to draw; take fewer ranks or lanes", moves);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(clab_trace_record(&arguments->problem, algorithm, &trace));
+    int err = arguments->format == SVG ? clab_draw_svg(&trace, out) : clab_draw_text(&trace, out);
+    clab_trace_free(&trace);
+    return err;
+}
+
+static int write_to(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
+{
+    if (arguments->format == GOAL)
+        return clab_goal_write(&arguments->problem, algorithm, 1, arguments->reduce_seconds, out);
+    if (arguments->format == MSCCL)
+        return clab_msccl_write(&arguments->problem, algorithm, out);
+    return draw(arguments, algorithm, out);
+}
+
+static int write_to_file(const struct arguments *arguments, const struct clab_algorithm *algorithm)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(arguments->output, &output));
+    int err = write_to(arguments, algorithm, output.file);
+    if (err == CLAB_OK)
+        return clab_output_close(&output);
+    clab_output_abandon(&output);
+    return err;
+}
+
+// The problem is the file's. One that has bytes of its own is drawn as signals.
+static int take_listing(struct arguments *arguments, const struct clab_algorithm **algorithm_p)
+{
+    struct clab_problem *problem = &arguments->problem;
+    if (arguments->name || arguments->collective) {
+        clab_error("show: '%s': the file says which algorithm it is",
+                   arguments->name ? arguments->name : arguments->collective);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(load_listing(arguments->goal, arguments->msccl, &arguments->listing));
+    CLAB_TRY(clab_listing_problem(arguments->listing, arguments->bytes, 1, problem));
+    if (arguments->listing->loose && arguments->format != GOAL)
+        problem->count = 0;
+    *algorithm_p = &arguments->listing->algorithm;
+    return CLAB_OK;
+}
+
+static int take_algorithm(struct arguments *arguments, const struct clab_algorithm **algorithm_p)
+{
+    const struct clab_algorithm *algorithm = choose(arguments);
+    struct clab_problem *problem = &arguments->problem;
+    if (!algorithm)
+        return CLAB_EINVAL;
+    problem->collective = algorithm->collective;
+    problem->lanes = arguments->lanes ? arguments->lanes : algorithm->default_lanes;
+    problem->count = problem->collective == CLAB_BARRIER ? 0 : arguments->bytes / (size_t)clab_problem_blocks(problem);
+    *algorithm_p = algorithm;
+    return CLAB_OK;
+}
+
+static int show(struct arguments *arguments)
+{
+    const struct clab_algorithm *algorithm;
+    struct clab_problem *problem = &arguments->problem;
+    bool is_file = arguments->goal || arguments->msccl;
+    CLAB_TRY(is_file ? take_listing(arguments, &algorithm) : take_algorithm(arguments, &algorithm));
+    if (arguments->format == SVG && problem->nranks > MAX_RANKS_SVG) {
+        clab_error("show: --ranks %d: a picture of more than %d ranks shows nothing; use --format text",
+                   problem->nranks, MAX_RANKS_SVG);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(clab_problem_check(problem, algorithm));
+    return arguments->output ? write_to_file(arguments, algorithm) : write_to(arguments, algorithm, stdout);
+}
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static const struct argp_option options[] = {
+    {"ranks", 'n', "P", 0, "ranks, 1 to 512 (4)", 0},
+    {"collective", 'c', "NAME", 0, "which collective's algorithm (allreduce, if it has one of that name)", 0},
+    {"lanes", 'L', "N", 0, "lanes (the algorithm's own)", 0},
+    {"root", 'r', "RANK", 0, "root (0)", 0},
+    {"group", KEY_GROUP, "N", 0, "ranks a node, for hierarchical algorithms (the square root of P)", 0},
+    {"format", 'f', "FORMAT", 0, "text, svg, goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)", 0},
+    {"goal", KEY_GOAL, "FILE", 0, "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom", 0},
+    {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn", 0},
+    {"bytes", KEY_BYTES, "SIZE", 0, "of the collective's whole buffer, for goal (1M)", 0},
+    {"reduce", KEY_REDUCE, "TIME", 0, "a byte reduced, such as 0.1ns/B or 10GB/s, for goal (nothing)", 0},
+    {"output", 'o', "FILE", 0, "where to write (standard output)", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Draw what every rank does in an algorithm, and what its chunks are made of. Without ALGORITHM: list all of them.\v"
+    "Time is counted in rounds: every message takes one, and a rank sends and hears one at a time. n is the bytes of "
+    "the collective's whole buffer.";
+
+static void refuse(const char *option, const char *text, const char *wanted)
+{
+    clab_error("show: --%s '%s': give %s", option, text, wanted);
+    exit(STATUS_USAGE);
+}
+
+static int parse_count(const char *option, const char *text, int low, int high, int *value_p)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "a number from %d to %d", low, high);
+    if (clab_parse_int(text, low, high, value_p) != CLAB_OK)
+        refuse(option, text, wanted);
+    return 0;
+}
+
+static int parse_format(const char *text, enum format *format_p)
+{
+    static const char *const names[] = {[TEXT] = "text", [SVG] = "svg", [GOAL] = "goal", [MSCCL] = "msccl"};
+    for (int i = TEXT; i <= MSCCL; i++)
+        if (!strcmp(text, names[i])) {
+            *format_p = (enum format)i;
+            return 0;
+        }
+    refuse("format", text, "text, svg, goal or msccl");
+    return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'n': return parse_count("ranks", arg, 1, MAX_RANKS, &arguments->problem.nranks);
+    case 'c': arguments->collective = arg; return 0;
+    case 'L': return parse_count("lanes", arg, 1, MAX_LANES, &arguments->lanes);
+    case 'r': return parse_count("root", arg, 0, MAX_RANKS - 1, &arguments->problem.root);
+    case KEY_GROUP: return parse_count("group", arg, 1, MAX_RANKS, &arguments->problem.group);
+    case 'f': return parse_format(arg, &arguments->format);
+    case KEY_BYTES:
+        if (clab_parse_size(arg, &arguments->bytes) != CLAB_OK)
+            refuse("bytes", arg, "a size such as 8, 64K or 1M");
+        return 0;
+    case KEY_REDUCE:
+        if (clab_parse_seconds_per_byte(arg, &arguments->reduce_seconds) != CLAB_OK || arguments->reduce_seconds > 1)
+            refuse("reduce", arg, "a time per byte or a rate, up to 1s/B, such as 0.1ns/B or 10GB/s");
+        return 0;
+    case 'o': arguments->output = arg; return 0;
+    case KEY_GOAL: arguments->goal = arg; return 0;
+    case KEY_MSCCL: arguments->msccl = arg; return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->name) {
+            clab_error("show: '%s' and '%s': one algorithm at a time", arguments->name, arg);
+            exit(STATUS_USAGE);
+        }
+        arguments->name = arg;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[ALGORITHM]", .doc = doc};
+    struct arguments arguments = {.problem = {.nranks = 4}, .bytes = 1 << 20};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (!arguments.name && !arguments.goal && !arguments.msccl) {
+        list_algorithms();
+        return EXIT_SUCCESS;
+    }
+    int err = show(&arguments);
+    clab_listing_free(arguments.listing);
+    return command_status(err);
+}
+
+const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, GOAL or MSCCL's XML",
+                                      run};

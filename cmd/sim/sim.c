@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT
+// commlab sim: how long a collective would take on a described network, and where the time would go.
+
+#include "cmd/command.h"
+
+#include <argp.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "sim/engine/in_network.h"
+#include "cmd/kit/kit.h"
+#include "cmd/kit/load.h"
+#include "sim/net/net.h"
+#include "core/schedule/schedule.h"
+#include "sim/sim.h"
+#include "cmd/sim/commands.h"
+#include "cmd/sim/print.h"
+#include "cmd/sim/why.h"
+
+enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
+enum {
+    KEY_NET = 256,
+    KEY_ENGINE,
+    KEY_LANES,
+    KEY_ROOT,
+    KEY_TYPE,
+    KEY_ALPHA,
+    KEY_BETA,
+    KEY_GAMMA,
+    KEY_CALLS,
+    KEY_DELAY,
+    KEY_COMPUTE,
+    KEY_FORCE,
+    KEY_IN_PLACE,
+    KEY_GOAL,
+    KEY_MSCCL,
+    KEY_JSON,
+    KEY_WHY,
+    KEY_TRACE
+};
+
+static const struct argp_option argp_options[] = {
+    {"algo", 'a', "NAME", 0, "the algorithm, in_network, or all for a table, fastest first (all)", 0},
+    {"ranks", 'r', "P", 0, "ranks (2)", 0},
+    {"bytes", 'b', "SIZE", 0,
+     "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
+    {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 0},
+    {"goal", KEY_GOAL, "FILE", 0,
+     "a schedule in GOAL, as `commlab show -f goal` or LogGOPSim has it, instead of COLLECTIVE", 0},
+    {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes says of how much", 0},
+    {"alpha", KEY_ALPHA, "TIME", 0, "of --net flat: what a message costs, as 5us (0s)", 1},
+    {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
+    {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks "
+     "stand for all) or events (full, with shared links and cores) (auto)",
+     2},
+    {"force", KEY_FORCE, NULL, 0, "simulate more than 50 million messages, too, however long that takes", 2},
+    {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
+    {"root", KEY_ROOT, "R", 0, "root (0)", 2},
+    {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
+    {"calls", KEY_CALLS, "K", 0, "calls back to back: what one more adds; 1 is a call from a common start (1)", 2},
+    {"delay", KEY_DELAY, "RANK=TIME", 0, "a straggler: this rank begins so much later, as 3=100us; may be given again",
+     2},
+    {"compute", KEY_COMPUTE, "TIME", 0, "each rank's core computes so long before each call (0s)", 2},
+    {"in-place", KEY_IN_PLACE, NULL, 0, "in and out are the same memory", 2},
+    {"json", KEY_JSON, NULL, 0, "print JSON", 3},
+    {"why", KEY_WHY, NULL, 0, "the critical path, and what would help; of all algorithms, the fastest one's", 3},
+    {"trace", KEY_TRACE, "FILE", 0, "what each core and port does when, for Perfetto or chrome://tracing", 3},
+    {0},
+};
+
+static const char doc[] =
+    "Predict the time of COLLECTIVE on a described network.\v"
+    "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
+    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and "
+    "wait; with --why, they are those of the critical path, at its end.";
+
+static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static void refuse(const char *option, const char *text, const char *expected)
+{
+    clab_error("sim: %s '%s': expected %s", option, text, expected);
+    exit(STATUS_USAGE);
+}
+
+static void parse_number(const char *option, const char *text, int low, int high, int *value_p)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "a whole number from %d to %d", low, high);
+    if (clab_parse_int(text, low, high, value_p) != CLAB_OK)
+        refuse(option, text, expected);
+}
+
+// Nothing needs no unit.
+static void parse_cost(const char *option, const char *text, double *value_p)
+{
+    if (strcmp(text, "0") == 0)
+        *value_p = 0;
+    else if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK || *value_p > 1)
+        refuse(option, text, "a cost or rate with its unit, up to 1s/B, such as 0.1ns/B or 10GB/s");
+}
+
+static void parse_time(const char *option, const char *text, double *value_p)
+{
+    if (strcmp(text, "0") == 0)
+        *value_p = 0;
+    else if (clab_parse_seconds_within(text, 0, 3600, value_p) != CLAB_OK)
+        refuse(option, text, "a time with its unit, up to 3600s, such as 5us");
+}
+
+// RANK=TIME
+static void parse_delay(const char *text, struct sim_request *r)
+{
+    char rank[16];
+    const char *equals = strchr(text, '=');
+    struct sim_delay *d = &r->stragglers[r->nstragglers];
+    if (r->nstragglers == STRAGGLERS_AT_MOST)
+        refuse("--delay", text, "64 stragglers at most");
+    if (!equals || (size_t)(equals - text) >= sizeof rank)
+        refuse("--delay", text, "RANK=TIME, as 3=100us");
+    snprintf(rank, sizeof rank, "%.*s", (int)(equals - text), text);
+    parse_number("--delay", rank, 0, RANKS_AT_MOST, &d->rank);
+    parse_time("--delay", equals + 1, &d->seconds);
+    r->nstragglers++;
+}
+
+static enum clab_sim_engine parse_engine(const char *text)
+{
+    enum clab_sim_engine engine = CLAB_ENGINE_AUTO;
+    if (clab_sim_engine_parse(text, &engine) != CLAB_OK)
+        refuse("--engine", text, "auto, closed, folded, full or events");
+    return engine;
+}
+
+static error_t parse_model(int key, char *arg, struct sim_request *r)
+{
+    switch (key) {
+    case KEY_NET: r->net_name = arg; return 0;
+    case KEY_ENGINE: r->options.engine = parse_engine(arg); return 0;
+    case KEY_CALLS: parse_number("--calls", arg, 1, CALLS_AT_MOST, &r->options.calls); return 0;
+    case KEY_DELAY: parse_delay(arg, r); return 0;
+    case KEY_GOAL: r->goal = arg; return 0;
+    case KEY_MSCCL: r->msccl = arg; return 0;
+    case KEY_COMPUTE: parse_time("--compute", arg, &r->options.compute); return 0;
+    case KEY_FORCE: r->options.force = true; return 0;
+    case KEY_IN_PLACE: r->options.in_place = true; return 0;
+    case KEY_BETA: parse_cost("--beta", arg, &r->beta); break;
+    case KEY_GAMMA: parse_cost("--gamma", arg, &r->gamma); break;
+    case KEY_ALPHA: parse_time("--alpha", arg, &r->alpha); break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    r->flat = true;
+    return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct sim_request *r = state->input;
+    switch (key) {
+    case 'a': r->algorithm = arg; return 0;
+    case 'r': parse_number("--ranks", arg, 1, RANKS_AT_MOST, &r->problem.nranks); return 0;
+    case 'b':
+        if (clab_parse_size(arg, &r->bytes) != CLAB_OK || r->bytes == 0)
+            refuse("--bytes", arg, "a size of at least 1 byte, such as 8, 64K or 1GiB");
+        return 0;
+    case KEY_LANES: parse_number("--lanes", arg, 1, 64, &r->lanes); return 0;
+    case KEY_ROOT: parse_number("--root", arg, 0, RANKS_AT_MOST, &r->problem.root); return 0;
+    case KEY_TYPE:
+        if (clab_type_parse(arg, &r->type) != CLAB_OK)
+            refuse("--type", arg, "float, double, half, bfloat16, int8, uint8, int32 or int64");
+        return 0;
+    case KEY_JSON: r->json = true; return 0;
+    case KEY_WHY: r->why = true; return 0;
+    case KEY_TRACE: r->trace = arg; return 0;
+    case ARGP_KEY_ARG:
+        if (r->collective)
+            refuse("argument", arg, "one collective only");
+        r->collective = arg;
+        return 0;
+    default: return parse_model(key, arg, r);
+    }
+}
+
+static void refuse_collective(const char *name)
+{
+    char names[256] = "";
+    for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++) {
+        strcat(names, i ? ", " : "");
+        strcat(names, clab_collective_name((enum clab_collective)i));
+    }
+    if (name)
+        clab_error("sim: there is no collective '%s'; there are %s", name, names);
+    else
+        clab_error("sim: which collective? There are %s", names);
+    exit(STATUS_USAGE);
+}
+
+static void refuse_algorithm(const struct sim_request *r)
+{
+    char names[512] = "";
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+        if ((*a)->collective == r->problem.collective) {
+            strcat(names, *names ? ", " : "");
+            strcat(names, (*a)->name);
+        }
+    clab_error("sim: %s has no algorithm '%s'; it has %s, in_network (by the switches), or all", r->collective,
+               r->algorithm, names);
+    exit(STATUS_USAGE);
+}
+
+static void refuse_bytes(const struct sim_request *r)
+{
+    clab_error("sim: --bytes %zu is less than one %s for each of %d blocks", r->bytes, clab_type_name(r->type),
+               clab_problem_blocks(&r->problem));
+    exit(STATUS_USAGE);
+}
+
+// A file says what the collective is, among how many ranks, with which root and lanes.
+static int complete_listing(struct sim_request *r)
+{
+    if (r->collective || strcmp(r->algorithm, "all") || r->problem.nranks || r->problem.root || r->lanes) {
+        clab_error("sim: --%s: the file says which collective and algorithm it is, and its ranks, root and lanes",
+                   r->goal ? "goal" : "msccl");
+        exit(STATUS_USAGE);
+    }
+    CLAB_TRY(load_listing(r->goal, r->msccl, &r->listing));
+    bool loose = r->listing->loose;
+    r->options.element_bytes = loose ? 1 : clab_type_bytes(r->type);
+    CLAB_TRY(clab_listing_problem(r->listing, r->bytes, r->options.element_bytes, &r->problem));
+    r->collective = loose ? "goal" : clab_collective_name(r->problem.collective);
+    r->algorithm = r->listing->name;
+    r->bytes = loose ? 0 : r->problem.count * r->options.element_bytes * (size_t)clab_problem_blocks(&r->problem);
+    return CLAB_OK;
+}
+
+// A path and a trace are of messages.
+static void refuse_to_look_closer(const struct sim_request *r)
+{
+    if (r->options.engine == CLAB_ENGINE_CLOSED)
+        clab_error("sim: the closed form has no messages for --why and --trace; --engine full has");
+    else if (strcmp(r->algorithm, in_network) == 0)
+        clab_error("sim: in_network is the network's work, of which no ranks' steps are known: name another --algo");
+    else
+        return;
+    exit(STATUS_USAGE);
+}
+
+// What the options say together.
+static int complete(struct sim_request *r)
+{
+    struct clab_problem *p = &r->problem;
+    if (r->why || r->trace)
+        refuse_to_look_closer(r);
+    if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
+        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
+        exit(STATUS_USAGE);
+    }
+    if ((r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0)) && r->alpha == 0 && r->beta == 0) {
+        clab_error(
+            "sim: --net flat has no costs of its own: say --alpha 5us --beta 0.1ns/B, or name a network by --net");
+        exit(STATUS_USAGE);
+    }
+    if (r->goal || r->msccl)
+        return complete_listing(r);
+    p->nranks = p->nranks ? p->nranks : 2;
+    if (!r->collective || clab_collective_parse(r->collective, &p->collective) != CLAB_OK)
+        refuse_collective(r->collective);
+    if (strcmp(r->algorithm, "all") && strcmp(r->algorithm, "in_network") &&
+        !clab_algorithm_find(p->collective, r->algorithm))
+        refuse_algorithm(r);
+    if (p->root >= p->nranks || (p->root && !clab_collective_rooted(p->collective))) {
+        clab_error("sim: --root %d is not a root of %s with %d ranks", p->root, r->collective, p->nranks);
+        exit(STATUS_USAGE);
+    }
+    r->options.element_bytes = clab_type_bytes(r->type);
+    size_t element = r->options.element_bytes * (size_t)clab_problem_blocks(p);
+    p->count = p->collective == CLAB_BARRIER ? 0 : r->bytes / element;
+    if (p->count == 0 && p->collective != CLAB_BARRIER)
+        refuse_bytes(r);
+    r->bytes = p->count * element;
+    return CLAB_OK;
+}
+
+static int set_delays(struct sim_request *r)
+{
+    if (r->nstragglers == 0)
+        return CLAB_OK;
+    if (!(r->delays = calloc((size_t)r->problem.nranks, sizeof *r->delays)))
+        return CLAB_ENOMEM;
+    for (int i = 0; i < r->nstragglers; i++) {
+        if (r->stragglers[i].rank >= r->problem.nranks) {
+            clab_error("sim: --delay %d: there are ranks 0 to %d", r->stragglers[i].rank, r->problem.nranks - 1);
+            return CLAB_EINVAL;
+        }
+        r->delays[r->stragglers[i].rank] = r->stragglers[i].seconds;
+    }
+    r->options.delays = r->delays;
+    return CLAB_OK;
+}
+
+static int load_net(struct sim_request *r)
+{
+    if (r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0))
+        return clab_net_create_flat(r->alpha, r->beta, r->gamma, &r->net);
+    return clab_net_load(r->net_name ? r->net_name : "machine", &r->net);
+}
+
+// ---- answers -------------------------------------------------------------------------------------------------
+
+static struct clab_problem problem_of(const struct sim_request *r, const struct clab_algorithm *algorithm)
+{
+    struct clab_problem problem = r->problem;
+    problem.lanes = r->lanes ? r->lanes : algorithm->default_lanes;
+    if (problem.nranks > r->net->ranks_per_node && r->net->ranks_per_node > 1)
+        problem.group = r->net->ranks_per_node;
+    return problem;
+}
+
+static int answer_one(const struct sim_request *r, const struct clab_algorithm *algorithm, struct sim_answer *answer_p)
+{
+    const struct clab_problem problem = problem_of(r, algorithm);
+    *answer_p = (struct sim_answer){.name = algorithm->name, .lanes = problem.lanes};
+    return clab_sim_run(&problem, algorithm, r->net, &r->options, &answer_p->result);
+}
+
+static int answer_by_network(const struct sim_request *r, struct sim_answer *answer_p)
+{
+    *answer_p = (struct sim_answer){.name = in_network, .lanes = 1};
+    return clab_sim_in_network(&r->problem, r->net, r->options.element_bytes, &answer_p->result);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    double x = ((const struct sim_answer *)a)->result.seconds, y = ((const struct sim_answer *)b)->result.seconds;
+    return (x > y) - (x < y);
+}
+
+// All algorithms that were asked for and support the problem, fastest first.
+static int answer_all(const struct sim_request *r, struct sim_answer *answers, int *n_p)
+{
+    bool all = strcmp(r->algorithm, "all") == 0;
+    int n = 0;
+    if (r->listing) {
+        *n_p = 1;
+        return answer_one(r, &r->listing->algorithm, &answers[0]);
+    }
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
+        struct clab_problem problem = r->problem;
+        problem.lanes = r->lanes ? r->lanes : (*a)->default_lanes;
+        if ((*a)->collective != problem.collective ||
+            (all ? !(*a)->supports(&problem) : strcmp((*a)->name, r->algorithm) != 0))
+            continue;
+        CLAB_TRY(answer_one(r, *a, &answers[n]));
+        n++;
+    }
+    if (all ? r->net->reducer.radix > 0 && clab_in_network_supports(r->problem.collective)
+            : strcmp(r->algorithm, in_network) == 0) {
+        CLAB_TRY(answer_by_network(r, &answers[n]));
+        n++;
+    }
+    qsort(answers, (size_t)n, sizeof *answers, by_seconds);
+    *n_p = n;
+    return CLAB_OK;
+}
+
+// ---- saying them ----------------------------------------------------------------------------------------------
+
+// Say more of the first answer, if that is asked for.
+static int look_closer(const struct sim_request *r, const struct sim_answer *a, struct clab_json *json)
+{
+    const struct clab_algorithm *algorithm =
+        r->listing ? &r->listing->algorithm : clab_algorithm_find(r->problem.collective, a->name);
+    if (!r->why && !r->trace)
+        return CLAB_OK;
+    if (!algorithm) {
+        clab_error("sim: %s is the network's work, of which no ranks' steps are known: name another --algo", a->name);
+        return CLAB_EINVAL;
+    }
+    const struct clab_problem problem = problem_of(r, algorithm);
+    const struct sim_why why = {&problem, algorithm, r->net, &r->options, r->type, r->command, r->why, r->trace};
+    return sim_why(&why, json);
+}
+
+// One algorithm is an object; all are {"algorithms": [...]}.
+static int print_json(const struct sim_request *r, const struct sim_answer *answers, int n)
+{
+    struct clab_json *json, *list;
+    CLAB_TRY(clab_json_create(&json));
+    if (strcmp(r->algorithm, "all")) {
+        sim_fill_json(json, r, &answers[0]);
+    } else {
+        list = clab_json_add_list(json, "algorithms");
+        for (int i = 0; i < n; i++)
+            sim_fill_json(clab_json_add_object(list, NULL), r, &answers[i]);
+    }
+    int err = look_closer(r, &answers[0], json);
+    if (!err)
+        err = clab_json_write(json, stdout);
+    clab_json_destroy(json);
+    return err;
+}
+
+static int answer(struct sim_request *r)
+{
+    struct sim_answer answers[64];
+    int n;
+    CLAB_TRY(answer_all(r, answers, &n));
+    if (r->json)
+        return print_json(r, answers, n);
+    sim_print_question(r);
+    if (strcmp(r->algorithm, "all"))
+        sim_print_answer(r, &answers[0]);
+    else
+        sim_print_table(r, answers, n);
+    return look_closer(r, &answers[0], NULL);
+}
+
+// Whether the first word is the subcommand `name`; argv[0] is then that of it.
+static bool is_subcommand(int argc, char **argv, const char *name, char *whole)
+{
+    if (argc < 2 || strcmp(argv[1], name))
+        return false;
+    argv[1] = whole;
+    return true;
+}
+
+static int run(int argc, char **argv)
+{
+    static char sweep[] = "commlab sim sweep", train[] = "commlab sim train";
+    if (is_subcommand(argc, argv, "sweep", sweep))
+        return sim_sweep(argc - 1, argv + 1);
+    if (is_subcommand(argc, argv, "train", train))
+        return sim_train(argc - 1, argv + 1);
+    static const struct argp argp = {
+        .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain", .doc = doc};
+    struct sim_request request = {.algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.lanes = 1}};
+    char *command = kit_command_line(argc, argv); // before argp moves its words
+    request.command = command ? command : "commlab sim";
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    int err = complete(&request);
+    if (!err)
+        err = set_delays(&request);
+    if (!err)
+        err = load_net(&request);
+    if (!err)
+        err = answer(&request);
+    free(command);
+    free(request.delays);
+    clab_net_free(request.net);
+    clab_listing_free(request.listing);
+    return command_status(err);
+}
+
+const struct clab_command cmd_sim = {"sim", "predict the time of a collective on a described network", run};

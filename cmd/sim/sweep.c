@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+// commlab sim sweep: which algorithm is best on a described network, over ranks and bytes.
+
+#include "cmd/sim/sweep.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "cmd/bench/bench.h"
+#include "cmd/command.h"
+#include "sim/engine/in_network.h"
+#include "cmd/kit/kit.h"
+#include "cmd/sim/commands.h"
+
+enum { KEY_NET = 256, KEY_FACTOR, KEY_TYPE, KEY_MOST, KEY_AT, KEY_CSV, KEY_PLOT, KEY_NO_PLOT };
+
+static const struct argp_option options[] = {
+    {"ranks", 'r', "LIST", 0, "ranks: `2,4,8`, or a range (2-1024)", 0},
+    {"bytes", 'b', "LIST", 0, "sizes of the whole buffer, as nccl-tests counts it (8-1G)", 0},
+    {"factor", KEY_FACTOR, "N", 0, "ranges grow by this factor (2)", 0},
+    {"algo", 'a', "NAMES", 0, "algorithms, commas between them, in_network, or all (all)", 0},
+    {"net", KEY_NET, "NAMES", 0, "networks, commas between them: `commlab nets` lists them (machine)", 0},
+    {"type", KEY_TYPE, "NAME", 0, "element type (float)", 0},
+    {"most", KEY_MOST, "MESSAGES", 0, "leave out what would simulate more messages than this (5000000)", 1},
+    {"at", KEY_AT, "P", 0, "the ranks whose times are drawn (the most)", 1},
+    {"csv", KEY_CSV, "FILE", 0, "all times (results/sweep-COLLECTIVE-NET.csv)", 1},
+    {"plot", KEY_PLOT, "FILE", 0,
+     "the figure, as FILE.svg and FILE.png, its words as FILE.txt (build/plots/sweep-COLLECTIVE-NET.svg)", 1},
+    {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 1},
+    {0},
+};
+
+static const char doc[] =
+    "Price all algorithms of COLLECTIVE over ranks and bytes, and say where which one is best.\v"
+    "A line of the table is a range of sizes over which one algorithm is best; it ends at the least size at which the "
+    "next one is. How much longer the second best and the default choice of the library take is a mean over the sizes "
+    "of the range, and the most. Example:\n\n"
+    "  commlab sim sweep allreduce --ranks 2-1024 --bytes 8-1G --net dgx-h100\n\n"
+    "Columns of the CSV: collective, algorithm, net, ranks, bytes, seconds, latency, bandwidth, reduce, wait (the four "
+    "parts of seconds, in seconds), engine (that answered), best (1 for the fastest at this size, else 0). Rows are of "
+    "the sizes asked for, and of those where the best algorithm changes.";
+
+struct request {
+    bool collectives[CLAB_COLLECTIVE_COUNT];
+    const char *ranks, *bytes, *algorithms, *nets, *csv, *plot;
+    int factor, most, at;
+    bool no_plot;
+    struct sim_list ranks_list, bytes_list;
+    struct clab_net *loaded[SWEEP_NETS];
+    int nloaded;
+    struct sweep sweep;
+    char *root, *csv_path, *figure; // figure: without suffix
+    char *command;
+};
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static const char *collective_name(int i)
+{
+    return clab_collective_name((enum clab_collective)i);
+}
+
+static const char *type_name(int i)
+{
+    return clab_type_name((enum clab_type)i);
+}
+
+static const struct bench_names collectives = {CLAB_COLLECTIVE_COUNT, collective_name},
+                                types = {CLAB_TYPE_COUNT, type_name};
+
+static error_t take_collectives(const char *text, struct request *r)
+{
+    bool chosen[CLAB_COLLECTIVE_COUNT];
+    if (bench_take_list(collectives, "sim sweep", text, chosen))
+        return EINVAL;
+    for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
+        r->collectives[i] |= chosen[i];
+    return 0;
+}
+
+static error_t take_type(const char *text, struct request *r)
+{
+    const int type = bench_find_name(types, "--type", text, strlen(text));
+    r->sweep.type = type < 0 ? r->sweep.type : (enum clab_type)type;
+    return type < 0 ? EINVAL : 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case 'r': r->ranks = arg; return 0;
+    case 'b': r->bytes = arg; return 0;
+    case 'a': r->algorithms = arg; return 0;
+    case KEY_FACTOR: return bench_take_int("--factor", arg, 2, 1 << 20, &r->factor);
+    case KEY_NET: r->nets = arg; return 0;
+    case KEY_TYPE: return take_type(arg, r);
+    case KEY_MOST: return bench_take_int("--most", arg, 1, 1 << 30, &r->most);
+    case KEY_AT: return bench_take_int("--at", arg, 1, 1 << 24, &r->at);
+    case KEY_CSV: r->csv = arg; return 0;
+    case KEY_PLOT: r->plot = arg; return 0;
+    case KEY_NO_PLOT: r->no_plot = true; return 0;
+    case ARGP_KEY_ARG: return take_collectives(arg, r);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// ---- who competes --------------------------------------------------------------------------------------------
+
+static const char in_network[] = "in_network";
+
+// Each name is that of an algorithm of some collective that was asked for.
+static int check_algorithms(const struct request *r)
+{
+    char there_are[1024] = " all in_network";
+    for (int i = 0; clab_algorithms[i]; i++)
+        if (r->collectives[clab_algorithms[i]->collective] && !strstr(there_are, clab_algorithms[i]->name))
+            strcat(strcat(there_are, " "), clab_algorithms[i]->name);
+    size_t length;
+    for (const char *word, *rest = r->algorithms; (word = clab_list_next(&rest, &length));) {
+        char name[64];
+        bool known = false;
+        snprintf(name, sizeof name, "%.*s", (int)length, word);
+        for (int i = 0; clab_algorithms[i]; i++)
+            known |= r->collectives[clab_algorithms[i]->collective] && !strcmp(clab_algorithms[i]->name, name);
+        if (known || !strcmp(name, "all") || !strcmp(name, in_network))
+            continue;
+        clab_error("--algo: there is no algorithm '%s'; there are:%s", name, there_are);
+        return CLAB_ENOENT;
+    }
+    return CLAB_OK;
+}
+
+static void add_entries(const struct request *r, struct sweep_line *line)
+{
+    const bool all = clab_list_has(r->algorithms, "all");
+    for (int i = 0; clab_algorithms[i] && line->nentries < SWEEP_ALGORITHMS - 1; i++) {
+        const struct clab_algorithm *a = clab_algorithms[i];
+        const struct clab_problem problem = {a->collective, line->nranks, 0, a->default_lanes, 0, 1, NULL};
+        const bool asked = all || clab_list_has(r->algorithms, a->name);
+        if (asked && a->collective == line->collective && a->supports(&problem))
+            line->entries[line->nentries++] = (struct sweep_entry){a->name, a};
+    }
+    if ((all || clab_list_has(r->algorithms, in_network)) && line->net->reducer.radix > 0 &&
+        clab_in_network_supports(line->collective))
+        line->entries[line->nentries++] = (struct sweep_entry){in_network, NULL};
+}
+
+// The sizes' counts, of one element a block at least, each once.
+static int add_cells(const struct request *r, struct sweep_line *line)
+{
+    const size_t block = sweep_bytes(&r->sweep, line, 1);
+    line->room = r->bytes_list.n + 1;
+    line->cells = calloc((size_t)line->room, sizeof *line->cells);
+    if (!line->cells)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < r->bytes_list.n; i++) {
+        size_t count = r->bytes_list.values[i] < block ? 1 : r->bytes_list.values[i] / block;
+        if (line->collective == CLAB_BARRIER)
+            count = 0;
+        if (line->ncells == 0 || line->cells[line->ncells - 1].count != count)
+            line->cells[line->ncells++].count = count;
+    }
+    return CLAB_OK;
+}
+
+static int add_line(struct request *r, enum clab_collective collective, const struct clab_net *net, int nranks)
+{
+    struct sweep_line *line = &r->sweep.lines[r->sweep.nlines++];
+    *line = (struct sweep_line){.collective = collective, .net = net, .nranks = nranks};
+    if (net->nodes && nranks > (long)net->nodes * net->ranks_per_node)
+        line->left_out = "the network has no room for so many";
+    else
+        add_entries(r, line);
+    if (!line->left_out && line->nentries == 0)
+        line->left_out = "no algorithm that was asked for supports so many";
+    return line->left_out ? CLAB_OK : add_cells(r, line);
+}
+
+// ---- networks and lines --------------------------------------------------------------------------------------
+
+static int load_nets(struct request *r)
+{
+    size_t length;
+    for (const char *word, *rest = r->nets; (word = clab_list_next(&rest, &length));) {
+        if (r->nloaded == SWEEP_NETS) {
+            clab_error("--net: more than %d networks", SWEEP_NETS);
+            return CLAB_EINVAL;
+        }
+        char *name = strndup(word, length);
+        const int err = name ? clab_net_load(name, &r->loaded[r->nloaded]) : CLAB_ENOMEM;
+        free(name);
+        CLAB_TRY(err);
+        r->nloaded++;
+    }
+    return CLAB_OK;
+}
+
+static int make_lines(struct request *r)
+{
+    const size_t most = (size_t)CLAB_COLLECTIVE_COUNT * (size_t)r->nloaded * (size_t)r->ranks_list.n;
+    r->sweep.messages_at_most = r->most;
+    r->sweep.lines = calloc(most, sizeof *r->sweep.lines);
+    if (!r->sweep.lines)
+        return CLAB_ENOMEM;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+        for (int n = 0; n < r->nloaded && r->collectives[c]; n++)
+            for (int i = 0; i < r->ranks_list.n; i++)
+                CLAB_TRY(add_line(r, (enum clab_collective)c, r->loaded[n], (int)r->ranks_list.values[i]));
+    for (int i = 0; i < r->sweep.nlines; i++)
+        if (!r->sweep.lines[i].left_out)
+            return CLAB_OK;
+    sweep_print_left_out(&r->sweep);
+    clab_error("sim sweep: nothing is left to price");
+    return CLAB_EINVAL;
+}
+
+// ---- files ---------------------------------------------------------------------------------------------------
+
+// "sweep-allreduce-dgx-h100", "sweep-2-collectives-3-nets"
+static void name_files(const struct request *r, char *name, size_t room)
+{
+    const char *collective = NULL;
+    int n = 0;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+        if (r->collectives[c]) {
+            collective = collective_name(c);
+            n++;
+        }
+    size_t used = n > 1 ? (size_t)snprintf(name, room, "sweep-%d-collectives", n)
+                        : (size_t)snprintf(name, room, "sweep-%s", collective);
+    if (r->nloaded > 1)
+        snprintf(name + used, room - used, "-%d-nets", r->nloaded);
+    else
+        snprintf(name + used, room - used, "-%s", r->loaded[0]->name);
+}
+
+static int make_results(const char *root)
+{
+    char *folder;
+    if (asprintf(&folder, "%s/results", root) < 0)
+        return CLAB_ENOMEM;
+    const int err = kit_make_folder(folder);
+    free(folder);
+    return err;
+}
+
+static int find_csv(struct request *r, const char *name)
+{
+    if (r->csv) {
+        r->csv_path = strdup(r->csv);
+    } else {
+        CLAB_TRY(make_results(r->root));
+        if (asprintf(&r->csv_path, "%s/results/%s.csv", r->root, name) < 0)
+            r->csv_path = NULL;
+    }
+    return r->csv_path ? clab_output_check(r->csv_path) : CLAB_ENOMEM;
+}
+
+static int find_figure(struct request *r, const char *name)
+{
+    char *build;
+    if (r->plot)
+        return kit_figure_path(r->plot, &r->figure);
+    CLAB_TRY(kit_build(&build));
+    const int n = asprintf(&r->figure, "%s/plots/%s", build, name);
+    free(build);
+    return n < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+// Who asks for a CSV file alone, by name, needs no kit around the program.
+static int find_files(struct request *r)
+{
+    char name[128];
+    name_files(r, name, sizeof name);
+    if (!r->csv || !r->no_plot)
+        CLAB_TRY(kit_root(&r->root));
+    CLAB_TRY(find_csv(r, name));
+    return r->no_plot ? CLAB_OK : find_figure(r, name);
+}
+
+static int write_csv(const struct request *r)
+{
+    struct clab_manifest manifest = {0};
+    int err = clab_manifest_add(&manifest, "command", "%s", r->command);
+    for (int i = 0; i < r->nloaded && !err; i++)
+        err = clab_manifest_add(&manifest, "network", "%s: %s", r->loaded[i]->name, r->loaded[i]->title);
+    if (!err)
+        err = clab_manifest_add(&manifest, "type", "%s", clab_type_name(r->sweep.type));
+    if (!err && r->at)
+        err = clab_manifest_add(&manifest, "times of", "%d ranks", r->at);
+    if (!err)
+        err = sweep_add_left_out(&r->sweep, &manifest);
+    if (!err)
+        err = sweep_write_csv(&r->sweep, &manifest, r->csv_path);
+    clab_manifest_free(&manifest);
+    return err;
+}
+
+static bool has_sizes(const struct sweep *sweep)
+{
+    for (int i = 0; i < sweep->nlines; i++)
+        if (sweep->lines[i].ncells > 1)
+            return true;
+    return false;
+}
+
+// A figure that was not asked for may be missing.
+static int draw(const struct request *r)
+{
+    if (!has_sizes(&r->sweep)) {
+        printf("no figure: it would be of one size only\n");
+        return CLAB_OK;
+    }
+    const int err = kit_plot(r->root, "plots/sweep.gp", r->csv_path, r->figure);
+    if (err == CLAB_OK)
+        printf("figure: %s.svg\n", kit_relative(r->figure));
+    return err == CLAB_EUNSUPPORTED && !r->plot ? CLAB_OK : err;
+}
+
+// ---- all of it -----------------------------------------------------------------------------------------------
+
+static int answer(struct request *r)
+{
+    const double begin = clab_now();
+    int priced = 0;
+    CLAB_TRY(sweep_price(&r->sweep));
+    CLAB_TRY(sweep_print(&r->sweep));
+    sweep_print_left_out(&r->sweep);
+    CLAB_TRY(write_csv(r));
+    for (int i = 0; i < r->sweep.nlines; i++)
+        priced += r->sweep.lines[i].ncells * r->sweep.lines[i].nentries;
+    printf("%d times in %.1f s: %s\n", priced, clab_now() - begin, kit_relative(r->csv_path));
+    return r->no_plot ? CLAB_OK : draw(r);
+}
+
+static int prepare(struct request *r)
+{
+    CLAB_TRY(check_algorithms(r));
+    CLAB_TRY(sim_list_parse("--ranks", r->ranks, sim_take_ranks, r->factor, &r->ranks_list));
+    CLAB_TRY(sim_list_parse("--bytes", r->bytes, sim_take_size, r->factor, &r->bytes_list));
+    CLAB_TRY(load_nets(r));
+    CLAB_TRY(make_lines(r));
+    return find_files(r);
+}
+
+static void request_free(struct request *r)
+{
+    for (int i = 0; i < r->sweep.nlines; i++)
+        free(r->sweep.lines[i].cells);
+    free(r->sweep.lines);
+    for (int i = 0; i < r->nloaded; i++)
+        clab_net_free(r->loaded[i]);
+    free(r->ranks_list.values);
+    free(r->bytes_list.values);
+    free(r->root);
+    free(r->csv_path);
+    free(r->figure);
+    free(r->command);
+}
+
+int sim_sweep(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[COLLECTIVE...]", .doc = doc};
+    struct request r = {.ranks = "2-1024",
+                        .bytes = "8-1G",
+                        .algorithms = "all",
+                        .nets = "machine",
+                        .factor = 2,
+                        .most = 5000000,
+                        .sweep = {.type = CLAB_F32},
+                        .command = kit_command_line(argc, argv)};
+    bool any = false;
+    argp_err_exit_status = STATUS_USAGE;
+    int err = argp_parse(&argp, argc, argv, 0, NULL, &r) ? CLAB_EINVAL : r.command ? CLAB_OK : CLAB_ENOMEM;
+    for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
+        any |= r.collectives[i];
+    r.collectives[CLAB_ALLREDUCE] |= !any;
+    if (!err)
+        err = prepare(&r);
+    if (!err)
+        err = answer(&r);
+    request_free(&r);
+    return command_status(err);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+// Trace files by jansson (file.h).
+
+#include "cmd/trace/file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/input.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/trace/timeline.h"
+
+#ifdef HAVE_JANSSON
+
+#include <jansson.h>
+
+enum { PROCESSES_APART = 1 << 20 };
+
+// An event, as far as it is looked at.
+struct event {
+    int process, row;
+    double begin, end; // s
+    char kind;
+    const char *name, *id;
+    size_t index; // in the file
+};
+
+struct trace_file {
+    json_t *root, *list;  // the whole, and its events
+    struct event *events; // (n) without names; slices first, sorted by row and begin
+    size_t n, nslices;
+    const char *path; // the caller's
+    int moved;        // files that were added, and got other numbers
+};
+
+// ---- reading -------------------------------------------------------------------------------------------------
+
+static int refuse(const char *path, size_t index, const char *what)
+{
+    clab_error("%s: event %zu %s: it is no trace that commlab wrote, or it was changed", path, index, what);
+    return CLAB_EPARSE;
+}
+
+static int read_event(const char *path, size_t index, const json_t *json, struct event *event_p)
+{
+    const json_t *process = json_object_get(json, "pid"), *row = json_object_get(json, "tid");
+    const json_t *when = json_object_get(json, "ts"), *lasts = json_object_get(json, "dur");
+    const char *kind = json_string_value(json_object_get(json, "ph"));
+    const char *name = json_string_value(json_object_get(json, "name"));
+    if (!kind || !strchr("XsfM", *kind) || !json_is_integer(process) || !json_is_integer(row) || !name)
+        return refuse(path, index, "has no ph of X, s, f or M, or no pid, tid or name");
+    *event_p = (struct event){.process = (int)json_integer_value(process),
+                              .row = (int)json_integer_value(row),
+                              .kind = *kind,
+                              .name = name,
+                              .index = index};
+    if (*kind == 'M')
+        return CLAB_OK;
+    if (!json_is_number(when) || (*kind == 'X' && !(json_number_value(lasts) >= 0)))
+        return refuse(path, index, "has no time, or a negative duration");
+    event_p->begin = 1e-6 * json_number_value(when);
+    event_p->end = event_p->begin + 1e-6 * json_number_value(lasts);
+    event_p->id = json_string_value(json_object_get(json, "id"));
+    if (*kind != 'X' && !event_p->id)
+        return refuse(path, index, "is an arrow without an id");
+    return CLAB_OK;
+}
+
+static int order(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+// Slices first, by process, row and begin, the longer first; then arrows by id, s before f.
+static int by_row(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if ((x->kind == 'X') != (y->kind == 'X'))
+        return x->kind == 'X' ? -1 : 1;
+    if (x->kind != 'X') {
+        int o = strcmp(x->id, y->id);
+        return o ? o : order(y->kind, x->kind);
+    }
+    int o = order(x->process, y->process);
+    o = o ? o : order(x->row, y->row);
+    o = o ? o : order(x->begin, y->begin);
+    return o ? o : order(y->end, x->end);
+}
+
+// Each row is a stack of slices that hold each other.
+static int check_nested(const char *path, const struct trace_file *f)
+{
+    const double near = 2e-9; // s: times are written in us, with twelve digits
+    double open[64];
+    int depth = 0;
+    for (size_t i = 0; i < f->nslices; i++) {
+        const struct event *e = &f->events[i];
+        if (i == 0 || e->process != f->events[i - 1].process || e->row != f->events[i - 1].row)
+            depth = 0;
+        while (depth > 0 && open[depth - 1] <= e->begin + near)
+            depth--;
+        if (depth > 0 && e->end > open[depth - 1] + near)
+            return refuse(path, e->index, "overlaps another one of its row");
+        if (depth == sizeof open / sizeof *open)
+            return refuse(path, e->index, "lies too deep in others");
+        open[depth++] = e->end;
+    }
+    return CLAB_OK;
+}
+
+static int check_arrows(const char *path, const struct trace_file *f)
+{
+    for (size_t i = f->nslices; i < f->n; i += 2) {
+        const struct event *s = &f->events[i], *e = &f->events[i + 1];
+        if (i + 1 == f->n || s->kind != 's' || e->kind != 'f' || strcmp(s->id, e->id))
+            return refuse(path, s->index, "is an arrow without its other end");
+    }
+    return CLAB_OK;
+}
+
+static int read_events(const char *path, struct trace_file *f)
+{
+    size_t i;
+    json_t *json;
+    if (!(f->events = malloc((json_array_size(f->list) + 1) * sizeof *f->events)))
+        return CLAB_ENOMEM;
+    json_array_foreach(f->list, i, json)
+    {
+        struct event event;
+        CLAB_TRY(read_event(path, i, json, &event));
+        if (event.kind == 'M')
+            continue;
+        f->nslices += event.kind == 'X';
+        f->events[f->n++] = event;
+    }
+    if (f->n)
+        qsort(f->events, f->n, sizeof *f->events, by_row);
+    CLAB_TRY(check_nested(path, f));
+    return check_arrows(path, f);
+}
+
+static int parse(const char *text, size_t bytes, const char *path, json_t **root_p)
+{
+    json_error_t error;
+    if ((*root_p = json_loadb(text, bytes, 0, &error)))
+        return CLAB_OK;
+    clab_error("%s:%d: %s", path, error.line > 0 ? error.line : 1, error.text);
+    return CLAB_EPARSE;
+}
+
+int trace_file_read(const char *text, size_t bytes, const char *path, struct trace_file **file_p)
+{
+    struct trace_file *f = calloc(1, sizeof *f);
+    if (!f)
+        return CLAB_ENOMEM;
+    f->path = path;
+    int err = parse(text, bytes, path, &f->root);
+    if (!err && !json_is_array(f->list = json_object_get(f->root, "traceEvents"))) {
+        clab_error("%s: there is no list `traceEvents`: it is no trace", path);
+        err = CLAB_EPARSE;
+    }
+    if (!err)
+        err = read_events(path, f);
+    if (err)
+        trace_file_free(f);
+    else
+        *file_p = f;
+    return err;
+}
+
+int trace_file_load(const char *path, struct trace_file **file_p)
+{
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TRACE, &input));
+    const int err = trace_file_read(input.text, input.bytes, path, file_p);
+    clab_input_close(&input);
+    return err;
+}
+
+void trace_file_free(struct trace_file *file)
+{
+    json_decref(file->root);
+    free(file->events);
+    free(file);
+}
+
+// ---- what files say about themselves --------------------------------------------------------------------------
+
+static json_t *parts_of(const struct trace_file *file)
+{
+    return json_object_get(json_object_get(file->root, "otherData"), "files");
+}
+
+size_t trace_file_parts(const struct trace_file *file)
+{
+    const json_t *parts = parts_of(file);
+    return json_is_array(parts) ? json_array_size(parts) : 1;
+}
+
+const char *trace_file_about(const struct trace_file *file, size_t i, const char *key)
+{
+    const json_t *parts = parts_of(file);
+    const json_t *about = json_is_array(parts) ? json_array_get(parts, i) : json_object_get(file->root, "otherData");
+    return json_string_value(json_object_get(about, key));
+}
+
+// Append what `file` says, or each of those that were put together in it.
+static int add_about(json_t *list, const struct trace_file *file)
+{
+    json_t *parts = parts_of(file), *about = json_object_get(file->root, "otherData");
+    if (json_is_array(parts))
+        return json_array_extend(list, parts) ? CLAB_ENOMEM : CLAB_OK;
+    json_t *copy = json_is_object(about) ? json_copy(about) : json_object();
+    if (json_object_set_new(copy, "file", json_string(file->path)) || json_array_append(list, copy)) {
+        json_decref(copy);
+        return CLAB_ENOMEM;
+    }
+    json_decref(copy);
+    return CLAB_OK;
+}
+
+static int join_abouts(struct trace_file *file, const struct trace_file *other)
+{
+    json_t *list = json_array();
+    int err = list ? add_about(list, file) : CLAB_ENOMEM;
+    if (!err)
+        err = add_about(list, other);
+    json_t *about = err ? NULL : json_pack("{s:O}", "files", list);
+    json_decref(list);
+    if (!about)
+        return CLAB_ENOMEM;
+    return json_object_set_new(file->root, "otherData", about) ? CLAB_ENOMEM : CLAB_OK;
+}
+
+// ---- summing up ----------------------------------------------------------------------------------------------
+
+static void name_process(const struct trace_file *f, int process, char name[64])
+{
+    size_t i;
+    json_t *json;
+    snprintf(name, 64, "process %d", process);
+    json_array_foreach(f->list, i, json)
+    {
+        const char *what = json_string_value(json_object_get(json, "name"));
+        const char *text = json_string_value(json_object_get(json_object_get(json, "args"), "name"));
+        if (json_integer_value(json_object_get(json, "pid")) == process && what && text &&
+            strcmp(what, "process_name") == 0)
+            snprintf(name, 64, "%s", text);
+    }
+}
+
+// The process of slices [first, last).
+static int sum_up(const struct trace_file *f, size_t first, size_t last, struct clab_interval *room,
+                  struct trace_process *p)
+{
+    struct clab_interval *calls = room, *computes = room + (last - first);
+    double begin = f->events[first].begin, end = begin;
+    int ncomputes = 0;
+    for (size_t i = first; i < last; i++) {
+        const struct event *e = &f->events[i];
+        const struct clab_interval interval = {e->begin, e->end};
+        const int row = e->row / CLAB_ROW_STRIDE;
+        begin = e->begin < begin ? e->begin : begin;
+        end = e->end > end ? e->end : end;
+        if (row == CLAB_ROW_COLLECTIVE)
+            calls[p->calls++] = interval;
+        else if (row == CLAB_ROW_COMPUTE)
+            computes[ncomputes++] = interval;
+        else if (row < CLAB_ROW_COMPUTE)
+            p->stages++;
+    }
+    p->seconds = end - begin;
+    for (size_t i = f->nslices; i < f->n; i++)
+        p->arrows += f->events[i].kind == 'f' && f->events[i].process == f->events[first].process;
+    return clab_timeline_exposed(calls, p->calls, computes, ncomputes, &p->communication, &p->exposed);
+}
+
+int trace_file_sum_up(const struct trace_file *file, struct trace_process **processes_p, int *n_p)
+{
+    int n = 0, err = CLAB_OK;
+    struct trace_process *all = calloc(file->nslices + 1, sizeof *all);
+    struct clab_interval *room = malloc((2 * file->nslices + 1) * sizeof *room);
+    if (!all || !room)
+        err = CLAB_ENOMEM;
+    for (size_t first = 0, last; first < file->nslices && !err; first = last) {
+        for (last = first; last < file->nslices && file->events[last].process == file->events[first].process;)
+            last++;
+        name_process(file, file->events[first].process, all[n].name);
+        err = sum_up(file, first, last, room, &all[n++]);
+    }
+    free(room);
+    if (err) {
+        free(all);
+        return err;
+    }
+    *processes_p = all;
+    *n_p = n;
+    return CLAB_OK;
+}
+
+// ---- putting together ----------------------------------------------------------------------------------------
+
+static bool has_process(const struct trace_file *f, const struct trace_file *other)
+{
+    for (size_t i = 0; i < f->nslices; i++)
+        if (other->nslices && f->events[i].process == other->events[0].process)
+            return true;
+    return false;
+}
+
+static int move_event(json_t *event, int by, int number)
+{
+    const char *id = json_string_value(json_object_get(event, "id"));
+    char text[64];
+    int failed = json_object_set_new(
+        event, "pid",
+        json_integer(json_integer_value(json_object_get(event, "pid")) + (long long)by * PROCESSES_APART));
+    snprintf(text, sizeof text, "%d:%s", number, id ? id : "");
+    if (id)
+        failed |= json_object_set_new(event, "id", json_string(text));
+    return failed ? CLAB_ENOMEM : CLAB_OK;
+}
+
+int trace_file_add(struct trace_file *file, const struct trace_file *other)
+{
+    const int by = has_process(file, other) ? ++file->moved : 0;
+    size_t i;
+    json_t *json;
+    json_array_foreach(other->list, i, json)
+    {
+        json_t *copy = json_deep_copy(json);
+        if (!copy || move_event(copy, by, by) || json_array_append_new(file->list, copy))
+            return CLAB_ENOMEM;
+    }
+    return join_abouts(file, other);
+}
+
+int trace_file_write(const struct trace_file *file, const char *path)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    if (json_dumpf(file->root, output.file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0)
+        return clab_output_close(&output);
+    clab_error("%s: could not be written", path);
+    clab_output_abandon(&output);
+    return CLAB_EIO;
+}
+
+#else // without jansson
+
+int trace_file_load(const char *path, struct trace_file **file_p)
+{
+    (void)path, (void)file_p;
+    return clab_json_check();
+}
+
+int trace_file_read(const char *text, size_t bytes, const char *path, struct trace_file **file_p)
+{
+    (void)text, (void)bytes, (void)path, (void)file_p;
+    return clab_json_check();
+}
+
+void trace_file_free(struct trace_file *file)
+{
+    (void)file;
+}
+
+const char *trace_file_about(const struct trace_file *file, size_t i, const char *key)
+{
+    (void)file, (void)i, (void)key;
+    return NULL;
+}
+
+size_t trace_file_parts(const struct trace_file *file)
+{
+    (void)file;
+    return 0;
+}
+
+int trace_file_sum_up(const struct trace_file *file, struct trace_process **processes_p, int *n_p)
+{
+    (void)file, (void)processes_p, (void)n_p;
+    return CLAB_EUNSUPPORTED;
+}
+
+int trace_file_add(struct trace_file *file, const struct trace_file *other)
+{
+    (void)file, (void)other;
+    return CLAB_EUNSUPPORTED;
+}
+
+int trace_file_write(const struct trace_file *file, const char *path)
+{
+    (void)file, (void)path;
+    return CLAB_EUNSUPPORTED;
+}
+
+#endif

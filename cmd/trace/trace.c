@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// commlab trace: what is in trace files, and several of them in one, so that a prediction and a measurement lie under
+// each other.
+
+#include "cmd/command.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/table.h"
+#include "cmd/trace/file.h"
+
+enum { FILES_AT_MOST = 16 };
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "write all of them into one file", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Check trace files, say what each process did, and put several into one.\v"
+    "`commlab bench --trace m.json`, CLAB_TRACE=m.json with any program, and `commlab sim --trace s.json` write them; "
+    "so does NCCL, with NCCL_PROFILER_PLUGIN=build/backends/libnccl-profiler-commlab.so CLAB_NCCL_TRACE=n.json. Each "
+    "begins at 0. `commlab trace m.json s.json -o both.json` puts rank 0 simulated below rank 0 measured; look at it "
+    "with https://ui.perfetto.dev, which reads it in the browser; otherData.files[] has what each said of itself. "
+    "Exposed is what no compute span covers (clab_span_begin); overlap is the rest of the communication.";
+
+struct request {
+    const char *files[FILES_AT_MOST], *output;
+    int n;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case 'o': r->output = arg; return 0;
+    case ARGP_KEY_ARG:
+        if (r->n == FILES_AT_MOST) {
+            clab_error("trace: %d files at most", FILES_AT_MOST);
+            exit(STATUS_USAGE);
+        }
+        r->files[r->n++] = arg;
+        return 0;
+    case ARGP_KEY_NO_ARGS: clab_error("trace: which file? See commlab trace --help"); exit(STATUS_USAGE);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int print(const struct trace_process *processes, int n)
+{
+    static const struct clab_column columns[] = {
+        {"process", NULL, NULL, CLAB_KIND_TEXT, -24, 0, NULL},
+        {"calls", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
+        {"stages", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
+        {"messages", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
+        {"time", NULL, "ms", CLAB_KIND_REAL, 12, 3, NULL},
+        {"communication", NULL, "ms", CLAB_KIND_REAL, 13, 3, NULL},
+        {"exposed", NULL, "ms", CLAB_KIND_REAL, 12, 3, NULL},
+        {"overlap", NULL, "%", CLAB_KIND_REAL, 8, 1, NULL},
+    };
+    struct clab_table table;
+    int err = CLAB_OK;
+    clab_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < n && !err; i++) {
+        const struct trace_process *p = &processes[i];
+        const struct clab_cell row[] = {
+            clab_cell_text(p->name),
+            clab_cell_integer(p->calls),
+            clab_cell_integer(p->stages),
+            clab_cell_integer(p->arrows),
+            clab_cell_real(1e3 * p->seconds),
+            clab_cell_real(1e3 * p->communication),
+            clab_cell_real(1e3 * p->exposed),
+            p->communication > 0 ? clab_cell_real(100 * (1 - p->exposed / p->communication)) : clab_cell_none(),
+        };
+        err = clab_table_add_row(&table, row);
+    }
+    if (!err)
+        clab_table_print(&table, stdout);
+    clab_table_free(&table);
+    return err;
+}
+
+// What a file says that it has not.
+static void print_lacks(const struct trace_file *file)
+{
+    static const char *const keys[] = {"overwritten", "missing", "stages"};
+    for (size_t i = 0; i < trace_file_parts(file); i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            const char *text = trace_file_about(file, i, keys[k]), *name = trace_file_about(file, i, "file");
+            if (text)
+                printf("# %s%s%s: %s\n", name ? name : "", name ? ": " : "", keys[k], text);
+        }
+}
+
+static int sum_up(const char *path, const struct trace_file *file)
+{
+    struct trace_process *processes;
+    int n;
+    CLAB_TRY(trace_file_sum_up(file, &processes, &n));
+    printf("# %s\n", path);
+    print_lacks(file);
+    int err = print(processes, n);
+    free(processes);
+    return err;
+}
+
+// Read them all, and join them to the first.
+static int join(const struct request *r)
+{
+    struct trace_file *first = NULL;
+    int err = CLAB_OK;
+    for (int i = 0; i < r->n && !err; i++) {
+        struct trace_file *file;
+        if ((err = trace_file_load(r->files[i], &file)))
+            break;
+        err = sum_up(r->files[i], file);
+        if (!first) {
+            first = file;
+            continue;
+        }
+        if (!err && r->output)
+            err = trace_file_add(first, file);
+        trace_file_free(file);
+    }
+    if (!err && r->output)
+        err = trace_file_write(first, r->output);
+    if (first)
+        trace_file_free(first);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "FILE...", .doc = doc};
+    struct request request = {0};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    return command_status(join(&request));
+}
+
+const struct clab_command cmd_trace = {"trace", "say what is in trace files, and put several into one", run};

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+// commlab verify: prove every algorithm at every number of ranks and every root, and hold its claim.
+// - Every P with the algorithm's own lanes; every small P also with 1 to 4 lanes, and with every number of ranks a
+//   node.
+
+#include "cmd/command.h"
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/table.h"
+#include "core/base/units.h"
+#include "core/schedule/verify/verify.h"
+
+enum { MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3 };
+
+struct arguments {
+    char **names; // (nnames): algorithms to verify; none: all
+    int nnames;
+    bool one_collective;
+    enum clab_collective collective;
+    int low, high; // ranks
+};
+
+// What is found of one algorithm.
+struct proof {
+    const struct clab_algorithm *algorithm;
+    long problems, flaws;
+    int proved[MAX_RANKS + 1];   // problems proved with that many ranks
+    struct clab_problem largest; // the last one proved with the algorithm's own lanes
+    struct clab_verdict verdict; // of that
+    double seconds;
+};
+
+// ---- proving -------------------------------------------------------------------------------------------------
+
+static void report_flaw(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                        const struct clab_verdict *verdict)
+{
+    printf("%s %s, %d ranks, root %d, lanes %d, group %d: %s: %s\n", clab_collective_name(problem->collective),
+           algorithm->name, problem->nranks, problem->root, problem->lanes, problem->group,
+           clab_flaw_text(verdict->flaw), verdict->text);
+}
+
+static int prove_problem(struct clab_verifier *verifier, const struct clab_problem *problem, struct proof *proof)
+{
+    struct clab_verdict verdict;
+    if (!proof->algorithm->supports(problem))
+        return CLAB_OK;
+    int err = clab_verify(verifier, problem, proof->algorithm, &verdict);
+    if (err == CLAB_ENOMEM)
+        return err;
+    proof->problems++;
+    if (err != CLAB_OK && proof->flaws++ < SHOWN_FLAWS)
+        report_flaw(problem, proof->algorithm, &verdict);
+    if (err != CLAB_OK)
+        return CLAB_OK;
+    proof->proved[problem->nranks]++;
+    if (problem->lanes == proof->algorithm->default_lanes && problem->group == 0) {
+        proof->largest = *problem;
+        proof->verdict = verdict;
+    }
+    return CLAB_OK;
+}
+
+// Every lane count and node size that a problem of few ranks is proved with.
+static int prove_variants(struct clab_verifier *verifier, struct clab_problem problem, struct proof *proof)
+{
+    int own = problem.lanes;
+    for (problem.lanes = 1; problem.lanes <= SMALL_LANES; problem.lanes++)
+        if (problem.lanes != own)
+            CLAB_TRY(prove_problem(verifier, &problem, proof));
+    problem.lanes = own;
+    for (problem.group = 1; problem.group <= problem.nranks; problem.group++)
+        CLAB_TRY(prove_problem(verifier, &problem, proof));
+    return CLAB_OK;
+}
+
+static int prove(struct clab_verifier *verifier, const struct arguments *arguments, struct proof *proof)
+{
+    const struct clab_algorithm *algorithm = proof->algorithm;
+    double start = clab_now();
+    for (int ranks = arguments->low; ranks <= arguments->high; ranks++) {
+        int roots = clab_collective_rooted(algorithm->collective) ? ranks : 1;
+        for (int root = 0; root < roots; root++) {
+            struct clab_problem problem = {algorithm->collective, ranks, root, algorithm->default_lanes, 0, 0, NULL};
+            if (ranks <= SMALL_RANKS)
+                CLAB_TRY(prove_variants(verifier, problem, proof));
+            CLAB_TRY(prove_problem(verifier, &problem, proof));
+        }
+    }
+    proof->seconds = clab_now() - start;
+    return CLAB_OK;
+}
+
+// ---- the table -----------------------------------------------------------------------------------------------
+
+static const struct clab_column columns[] = {
+    {"collective", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
+    {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -17, 0, NULL},
+    {"ranks_proved", "ranks", "proved", CLAB_KIND_TEXT, 8, 0, NULL},
+    {"problems", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
+    {"stages", NULL, "a rank", CLAB_KIND_INTEGER, 6, 0, "at the most ranks"},
+    {"rounds", NULL, "alpha", CLAB_KIND_INTEGER, 6, 0, "at the most ranks"},
+    {"sent", NULL, "n a rank", CLAB_KIND_REAL, 8, 3, "at the most ranks"},
+    {"seconds", "time", "s", CLAB_KIND_REAL, 6, 3, NULL},
+};
+
+enum { NCOLUMNS = sizeof columns / sizeof *columns };
+
+// The ranks that were proved, as ranges: "1-64", "1-2,4,8".
+static void ranges_text(const struct proof *proof, char *text, size_t room)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (int first = 1, last; first <= MAX_RANKS && used < room; first = last + 1) {
+        last = first;
+        if (!proof->proved[first])
+            continue;
+        while (last < MAX_RANKS && proof->proved[last + 1])
+            last++;
+        used += (size_t)snprintf(text + used, room - used, first == last ? "%s%d" : "%s%d-%d", used ? "," : "", first,
+                                 last);
+    }
+}
+
+// What the busiest rank sends, as a multiple of the whole buffer's bytes.
+static double bytes_sent(const struct proof *proof)
+{
+    const struct clab_problem *problem = &proof->largest;
+    double chunks = (double)clab_problem_blocks(problem) * problem->lanes * proof->algorithm->chunks(problem);
+    return (double)proof->verdict.found.sent_max / chunks;
+}
+
+static int add_row(struct clab_table *table, const struct proof *proof)
+{
+    char ranks[64];
+    bool any = proof->largest.nranks > 0, moves = any && proof->largest.collective != CLAB_BARRIER;
+    ranges_text(proof, ranks, sizeof ranks);
+    return clab_table_add_row(table, (const struct clab_cell[NCOLUMNS]){
+                                         clab_cell_text(clab_collective_name(proof->algorithm->collective)),
+                                         clab_cell_text(proof->algorithm->name),
+                                         clab_cell_text(*ranks ? ranks : NULL),
+                                         clab_cell_integer(proof->problems),
+                                         any ? clab_cell_integer(proof->verdict.stages) : clab_cell_none(),
+                                         any ? clab_cell_integer(proof->verdict.found.rounds) : clab_cell_none(),
+                                         moves ? clab_cell_real(bytes_sent(proof)) : clab_cell_none(),
+                                         clab_cell_real(proof->seconds),
+                                     });
+}
+
+// ---- all algorithms ------------------------------------------------------------------------------------------
+
+static bool is_asked_for(const struct arguments *arguments, const struct clab_algorithm *algorithm)
+{
+    if (arguments->one_collective && algorithm->collective != arguments->collective)
+        return false;
+    for (int i = 0; i < arguments->nnames; i++)
+        if (!strcmp(arguments->names[i], algorithm->name))
+            return true;
+    return arguments->nnames == 0;
+}
+
+struct summary {
+    int algorithms;
+    long problems, flaws;
+};
+
+static int prove_all(struct clab_verifier *verifier, const struct arguments *arguments, struct clab_table *table,
+                     struct summary *sum)
+{
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
+        struct proof proof = {.algorithm = *a};
+        if (!is_asked_for(arguments, *a))
+            continue;
+        CLAB_TRY(prove(verifier, arguments, &proof));
+        CLAB_TRY(add_row(table, &proof));
+        clab_table_print_row(table, clab_table_rows(table) - 1, stdout);
+        sum->algorithms++;
+        sum->problems += proof.problems;
+        sum->flaws += proof.flaws;
+    }
+    return CLAB_OK;
+}
+
+static void print_summary(const struct summary *sum, double seconds)
+{
+    printf("# %d algorithm%s, %ld problems, %.2f s: ", sum->algorithms, sum->algorithms == 1 ? "" : "s", sum->problems,
+           seconds);
+    if (sum->flaws)
+        printf("%ld FLAWED\n", sum->flaws);
+    else if (sum->problems == 0)
+        printf("nothing to prove\n");
+    else
+        printf("all proved\n");
+}
+
+static int verify(const struct arguments *arguments)
+{
+    double start = clab_now();
+    struct clab_verifier *verifier;
+    struct clab_table table;
+    struct summary sum = {0};
+    CLAB_TRY(clab_verifier_create(&verifier));
+    clab_table_init(&table, columns, NCOLUMNS);
+    clab_table_print_header(&table, stdout);
+    int err = prove_all(verifier, arguments, &table, &sum);
+    clab_table_free(&table);
+    clab_verifier_free(verifier);
+    if (err != CLAB_OK) {
+        clab_error("verify: %s", clab_strerror(err));
+        return err;
+    }
+    print_summary(&sum, clab_now() - start);
+    return sum.flaws || !sum.problems ? CLAB_EWRONG : CLAB_OK;
+}
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+static const struct argp_option options[] = {
+    {"collective", 'c', "NAME", 0, "only the algorithms of this collective", 0},
+    {"ranks", 'n', "LOW-HIGH", 0, "ranks to prove them for, within 1 and 512 (1-64)", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Prove that algorithms (all, unless named) compute their collectives and cost what they claim.\v"
+    "Each schedule is replayed for every number of ranks and every root on sets of contributors instead of numbers, "
+    "with messages matched as rendezvous, so that a proof holds for every count, type and operation, and buffering "
+    "hides no deadlock. n is the bytes of the collective's whole buffer. The exit status is 1 if anything is flawed.";
+
+static int parse_ranks(const char *text, struct arguments *arguments)
+{
+    char low[16];
+    const char *dash = strchr(text, '-');
+    size_t length = dash ? (size_t)(dash - text) : strlen(text);
+    if (length < sizeof low) {
+        memcpy(low, text, length);
+        low[length] = '\0';
+        if (clab_parse_int(low, 1, MAX_RANKS, &arguments->low) == CLAB_OK &&
+            clab_parse_int(dash ? dash + 1 : low, arguments->low, MAX_RANKS, &arguments->high) == CLAB_OK)
+            return 0;
+    }
+    clab_error("--ranks '%s': give a number or a range such as 1-64, within 1 and %d", text, MAX_RANKS);
+    exit(STATUS_USAGE);
+}
+
+static int parse_collective(const char *text, struct arguments *arguments)
+{
+    arguments->one_collective = true;
+    if (clab_collective_parse(text, &arguments->collective) == CLAB_OK)
+        return 0;
+    clab_error("--collective '%s': there is no such collective; `commlab verify --ranks 1` lists them", text);
+    exit(STATUS_USAGE);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'c': return parse_collective(arg, arguments);
+    case 'n': return parse_ranks(arg, arguments);
+    case ARGP_KEY_ARGS:
+        arguments->names = state->argv + state->next;
+        arguments->nnames = state->argc - state->next;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+// Every name is that of an algorithm that the collective, if there is one, has.
+static bool names_are_known(const struct arguments *arguments)
+{
+    for (int i = 0; i < arguments->nnames; i++) {
+        struct arguments one = *arguments;
+        bool known = false;
+        one.names = &arguments->names[i];
+        one.nnames = 1;
+        for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+            known = known || is_asked_for(&one, *a);
+        if (!known) {
+            clab_error("verify: there is no algorithm '%s'%s%s; `commlab verify --ranks 1` lists them", one.names[0],
+                       one.one_collective ? " of " : "",
+                       one.one_collective ? clab_collective_name(one.collective) : "");
+            return false;
+        }
+    }
+    return true;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[ALGORITHM...]", .doc = doc};
+    struct arguments arguments = {.low = 1, .high = 64};
+    argp_err_exit_status = STATUS_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (!names_are_known(&arguments))
+        return STATUS_USAGE;
+    return verify(&arguments) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+const struct clab_command cmd_verify = {"verify", "prove that algorithms are right and cost what they claim", run};

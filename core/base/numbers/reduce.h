@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Elementwise reduction on the CPU: out = a (op) b.
+// - out may be a or b exactly, never a part of them; buffers need no alignment beyond their element's.
+// - f16 and bf16 are widened to f32, reduced, and rounded to nearest even; integers wrap as two's complement.
+// - CLAB_AVG reduces like CLAB_SUM; clab_elements_scale finishes it, once, on the sum.
+// - min and max of floats: a NaN on either side gives a NaN (as IEEE 754-2019 minimum and maximum).
+#pragma once
+
+#include "core/base/type.h"
+
+// out[i] = a[i] (op) b[i] for i < count elements of `type`.
+void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
+
+// The same with stores around the caches (copy.h): for a piece of a result that is too large for them in all. A whole
+// result that clab_streams, and is not in place, needs no telling.
+void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out,
+                                 size_t count);
+
+// data[i] = data[i] / divisor; integers truncate towards zero. 0 < divisor <= 2^24, exact as a float.
+void clab_elements_scale(enum clab_type type, void *data, size_t count, int divisor);
+
+// The instruction set in use: "avx2" or "portable", the best that this CPU runs.
+const char *clab_elements_isa(void);
+
+// Use `name` in this process from now on: for tests, and to see what vectors are worth.
+//   errors: CLAB_ENOENT (no such name), CLAB_EUNSUPPORTED (this CPU or build lacks it)
+int clab_elements_set_isa(const char *name);
+
+// Conversions of one value, round to nearest even. `bits` is the storage pattern.
+float clab_f16_to_f32(unsigned short bits);
+unsigned short clab_f32_to_f16(float value);
+float clab_bf16_to_f32(unsigned short bits);
+unsigned short clab_f32_to_bf16(float value);

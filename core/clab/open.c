@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// The job part of clab.h: from a command line to a rank with a backend.
+//
+// - A process that finds a job in its environment joins it, whoever launched it; one that does not, or is alone in it,
+//   launches copies of itself and becomes their launcher for the rest of its life.
+
+#include "core/clab.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "core/flight/flight.h"
+#include "core/comm/progress.h"
+#include "core/trace/buffer.h"
+#include "backends/model/emulate.h"
+#include "core/job/job.h"
+#include "core/job/launchers/launcher.h"
+#include "backends/model/virtual.h"
+#include "sim/sim.h"
+
+struct options {
+    int nranks;          // 0: not given
+    const char *backend; // NULL: not given
+    bool has_net;
+};
+
+// Options that become variables, which the backend reads.
+static const struct {
+    const char *option, *variable;
+} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"},
+                {"--emulate", "CLAB_EMULATE"},   {"--trace", "CLAB_TRACE"},
+                {"--net", "CLAB_NET"},           {"--straggle", "CLAB_STRAGGLE"}};
+
+// The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
+// NULL: it is another option.
+static const char *value_of(const char *name, int argc, char **argv, int *i)
+{
+    const char *arg = argv[*i];
+    const size_t length = strlen(name);
+    if (strncmp(arg, name, length) != 0)
+        return NULL;
+    if (arg[length] == '\0')
+        return *i + 1 < argc ? argv[++*i] : "";
+    if (name[1] != '-') // -n4, but not -nodes
+        return arg[length] >= '0' && arg[length] <= '9' ? arg + length : NULL;
+    return arg[length] == '=' ? arg + length + 1 : NULL;
+}
+
+static int take_ranks(const char *text, struct options *options)
+{
+    if (clab_parse_int(text, 1, CLAB_MAX_RANKS, &options->nranks) == CLAB_OK)
+        return CLAB_OK;
+    clab_error("-n '%s': a job has 1 to %d ranks", text, CLAB_MAX_RANKS);
+    return CLAB_EINVAL;
+}
+
+// --net without a backend whose time it could be would do nothing.
+static int check_net(const struct options *options)
+{
+    const char *name = options->backend ? options->backend : getenv("CLAB_BACKEND");
+    if (!options->has_net || (name && !strcmp(name, clab_backend_sim.name)))
+        return CLAB_OK;
+    clab_error("--net is the network of --backend sim; on others, --emulate NAME delays messages as that would");
+    return CLAB_EINVAL;
+}
+
+static bool take_setting(int argc, char **argv, int *i, struct options *options)
+{
+    for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
+        const char *value = value_of(settings[s].option, argc, argv, i);
+        if (value)
+            options->has_net |= !strcmp(settings[s].option, "--net");
+        if (value)
+            return setenv(settings[s].variable, value, 1) == 0;
+    }
+    return false;
+}
+
+// Take our options out of argv, and leave the others in order. What follows "--" is not ours.
+static int take_options(int *argc, char **argv, struct options *options_p)
+{
+    struct options options = {0};
+    int kept = *argc > 0, i = kept; // argv[0] is the program
+    for (const char *value; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        if ((value = value_of("-n", *argc, argv, &i)))
+            CLAB_TRY(take_ranks(value, &options));
+        else if ((value = value_of("--backend", *argc, argv, &i)))
+            options.backend = value;
+        else if (take_setting(*argc, argv, &i, &options))
+            continue;
+        else
+            argv[kept++] = argv[i];
+    }
+    while (i < *argc)
+        argv[kept++] = argv[i++];
+    argv[kept] = NULL;
+    *argc = kept;
+    *options_p = options;
+    return CLAB_OK;
+}
+
+// Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its
+// atexit handlers.
+static int launch_copies(const struct options *options, int nranks)
+{
+    const struct clab_launch launch = {
+        .nranks = nranks,
+        .backend = options->backend,
+        .pin = true,
+        .grace = CLAB_GRACE_DEFAULT,
+    };
+    int rank, status;
+    CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
+    if (rank < 0)
+        _exit(status);
+    return CLAB_OK;
+}
+
+// The option becomes CLAB_BACKEND, which all that join read. Our launcher has set it for all ranks; others leave it to
+// the option, which is the same for all of them.
+static int choose_backend(const struct options *options)
+{
+    const char *backend = getenv("CLAB_BACKEND");
+    if (!options->backend)
+        return CLAB_OK;
+    if (getenv("CLAB_JOB_FD") && backend && strcmp(options->backend, backend) != 0) {
+        clab_error("--backend %s, but the job that this rank belongs to uses %s: put it before the program, as in "
+                   "`commlab run --backend %s -- PROGRAM`",
+                   options->backend, backend, options->backend);
+        return CLAB_EINVAL;
+    }
+    setenv("CLAB_BACKEND", options->backend, 1);
+    return CLAB_OK;
+}
+
+// Put the network that CLAB_EMULATE names between the ranks.
+static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
+{
+    const char *name = getenv("CLAB_EMULATE");
+    struct clab_net *net;
+    struct clab_domain *domain;
+    if (!name || !*name)
+        return CLAB_OK;
+    if (clab_clock_of(job)) {
+        clab_error("--emulate %s: the backend sim has a network of its own; say --net %s instead", name, name);
+        return CLAB_EINVAL;
+    }
+    if (!job->backend->reaches(job->domain, &net)) {
+        clab_error("--emulate %s: the backend %s moves a device's memory, not this host's: take another backend", name,
+                   job->backend->name);
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(clab_net_load(name, &net));
+    const int err = clab_emulate_wrap(job->backend, job->domain, boot, net, &domain);
+    if (err != CLAB_OK) {
+        clab_net_free(net);
+        return err;
+    }
+    job->backend = &clab_backend_emulate;
+    job->domain = domain;
+    return CLAB_OK;
+}
+
+static int attach(struct clab_bootstrap *boot, struct clab_job *job)
+{
+    const char *name = getenv("CLAB_BACKEND");
+    job->bootstrap = boot;
+    job->rank = boot->rank;
+    job->ranks = boot->nranks;
+    job->backend = clab_backend_find(name ? name : clab_backend_usual(boot->nnodes));
+    if (!job->backend)
+        return CLAB_EINVAL;
+    job->flight = clab_flight_open(boot);
+    CLAB_TRY(job->backend->attach(boot, &job->domain));
+    job->backend_name = job->backend->name;
+    const bool naps = job->backend->nap;
+    int err = emulate(boot, job);
+    if (err == CLAB_OK)
+        err = clab_progress_choose(job, naps);
+    if (err == CLAB_OK)
+        err = clab_tape_open(job, &job->tape);
+    if (err != CLAB_OK)
+        job->backend->detach(job->domain);
+    return err;
+}
+
+static int join(struct clab_job **job_p)
+{
+    struct clab_bootstrap *boot;
+    CLAB_TRY(clab_bootstrap_open(&boot));
+    clab_log_set_rank(boot->rank);
+    struct clab_job *job = calloc(1, sizeof *job);
+    if (!boot->by_hand) // a wrong setting is that of all ranks, and one says it for all
+        clab_log_share(&clab_flight_at(boot->flights, 0)->said);
+    const int err = job ? attach(boot, job) : CLAB_ENOMEM;
+    clab_log_share(NULL);
+    if (err != CLAB_OK) {
+        free(job);
+        clab_bootstrap_refuse(boot);
+        return err;
+    }
+    clab_clock_follow(job);
+    *job_p = job;
+    return CLAB_OK;
+}
+
+const char *clab_backend_usual(int nnodes)
+{
+    return nnodes > 1 ? "ofi" : "shm";
+}
+
+int clab_job_look(int asked, struct clab_prospect *prospect_p)
+{
+    struct clab_launched launched = {0};
+    const int err = clab_launcher_find(&launched);
+    if (err != CLAB_OK && err != CLAB_ENOENT)
+        return err;
+    // Another launcher's single process is free to start a job of its own.
+    const bool joins = launched.nranks > 1 || getenv("CLAB_JOB_FD");
+    if (joins && asked && asked != launched.nranks) {
+        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n, or put it before the program",
+                   asked, launched.nranks);
+        return CLAB_EINVAL;
+    }
+    const int usual = launched.nranks ? launched.nranks : 2;
+    *prospect_p = (struct clab_prospect){.joins = joins, .nranks = asked ? asked : usual};
+    return CLAB_OK;
+}
+
+int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
+{
+    struct options options;
+    struct clab_prospect prospect;
+    CLAB_TRY(take_options(argc, argv, &options));
+    CLAB_TRY(check_net(&options));
+    CLAB_TRY(choose_backend(&options));
+    CLAB_TRY(clab_job_look(options.nranks, &prospect));
+    if (!prospect.joins) {
+        CLAB_TRY(clab_tape_check());
+        CLAB_TRY(launch_copies(&options, prospect.nranks));
+    }
+    return join(job_p);
+}
+
+int clab_job_close(struct clab_job *job)
+{
+    if (!job)
+        return CLAB_OK;
+    clab_progress_end(job);
+    const int err = clab_tape_close(job, job->tape);
+    // First: a peer that still waits for this rank would be waited for by detach.
+    const struct clab_notice leaves = {
+        .kind = CLAB_NOTICE_LEFT, .teller = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
+    job->bootstrap->tell(job->bootstrap, &leaves);
+    clab_clock_follow(NULL);
+    job->backend->detach(job->domain);
+    clab_bootstrap_close(job->bootstrap);
+    free(job);
+    return err;
+}
+
+int clab_job_rank(const struct clab_job *job)
+{
+    return job->rank;
+}
+
+int clab_job_ranks(const struct clab_job *job)
+{
+    return job->ranks;
+}
+
+const char *clab_job_backend(const struct clab_job *job)
+{
+    return job->backend_name;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Finding and ending processes that ranks have left behind.
+//
+// - A subreaper (prctl(2), PR_SET_CHILD_SUBREAPER) becomes the parent of its descendants' orphans, so that whatever is
+//   left of a job is, sooner or later, a child of the process that cleans up: ending children until there are none
+//   ends all, those in other sessions as well.
+
+#include "core/job/launch/run.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+pid_t process_parent(const char *stat)
+{
+    int parent = -1;
+    const char *name_end = strrchr(stat, ')'); // a program's name may hold anything, parentheses too
+    if (name_end)
+        sscanf(name_end + 1, " %*c %d", &parent);
+    return parent;
+}
+
+// The parent of process `name` (a number), or -1 when it is gone.
+static pid_t parent_of(const char *name)
+{
+    char path[300], text[512];
+    snprintf(path, sizeof path, "/proc/%s/stat", name);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -1;
+    const size_t bytes = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[bytes] = '\0';
+    return process_parent(text);
+}
+
+static int append(pid_t **pids, int count, pid_t pid)
+{
+    pid_t *grown = realloc(*pids, ((size_t)count + 1) * sizeof *grown);
+    if (!grown)
+        return CLAB_ENOMEM;
+    grown[count] = pid;
+    *pids = grown;
+    return CLAB_OK;
+}
+
+int children_list(pid_t **pids_p, int *count_p)
+{
+    const pid_t self = getpid();
+    pid_t *pids = NULL;
+    int count = 0, err = CLAB_OK;
+    DIR *proc = opendir("/proc");
+    if (!proc)
+        return CLAB_ESYS;
+    for (const struct dirent *entry; err == CLAB_OK && (entry = readdir(proc));)
+        if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == self)
+            err = append(&pids, count, (pid_t)atoi(entry->d_name)), count += err == CLAB_OK;
+    closedir(proc);
+    if (err != CLAB_OK) {
+        free(pids);
+        return err;
+    }
+    *pids_p = pids;
+    *count_p = count;
+    return CLAB_OK;
+}
+
+static bool contains(const pid_t *pids, int count, pid_t pid)
+{
+    for (int i = 0; i < count; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
+// Kill one generation; the number of children that were ended.
+static int end_generation(const pid_t *spared, int nspared)
+{
+    pid_t *pids = NULL;
+    int count = 0, ended = 0;
+    if (children_list(&pids, &count) != CLAB_OK) {
+        clab_warn("can not look for processes that ranks left behind");
+        return 0;
+    }
+    for (int i = 0; i < count; i++) {
+        if (contains(spared, nspared, pids[i]))
+            continue;
+        kill(pids[i], SIGKILL);
+        while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+            ;
+        ended++;
+    }
+    free(pids);
+    return ended;
+}
+
+static bool has_children(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void children_ask_to_end(double seconds)
+{
+    const struct timespec nap = {0, 2000000};
+    const double deadline = clab_now() + seconds;
+    pid_t *pids = NULL, ended;
+    int count = 0;
+    if (!has_children() || children_list(&pids, &count) != CLAB_OK)
+        return;
+    for (int i = 0; i < count; i++)
+        kill(pids[i], SIGTERM);
+    free(pids);
+    while ((ended = waitpid(-1, NULL, WNOHANG)) >= 0 && clab_now() < deadline)
+        if (ended == 0)
+            nanosleep(&nap, NULL);
+}
+
+void children_end(const pid_t *spared, int count)
+{
+    while (has_children() && end_generation(spared, count) > 0)
+        ;
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// A member of the store's job (client.h): what it hears, says and waits for. join.c is how it gets there.
+
+#include "core/job/store/client.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/mix.h"
+#include "core/job/missing.h"
+#include "core/job/store/client_inside.h"
+#include "core/job/store/refusals.h"
+
+#define LOOK_SECONDS     1e-3 // between two looks of `hear`
+#define NAP_SECONDS      1e-3 // of a wait, at most, while there is something else to do
+#define WITHDRAW_SECONDS 2.0  // for the answer to a withdrawal: a busy host may keep the store from its core for long
+#define LEAVE_SECONDS    1.0  // and to a farewell
+
+// ---- what is kept until it is asked for ----------------------------------------------------------------------
+
+static void keep_notice(struct store_client *c, const struct clab_notice *notice)
+{
+    if (c->first == c->nnotices)
+        c->first = c->nnotices = 0;
+    if (c->nnotices == c->room) {
+        const size_t room = 2 * c->room + 16;
+        struct clab_notice *grown = realloc(c->notices, room * sizeof *grown);
+        if (!grown)
+            return; // presence still says who is gone
+        c->notices = grown;
+        c->room = room;
+    }
+    c->notices[c->nnotices++] = *notice;
+}
+
+static void keep_gone(struct store_client *c, const struct clab_notice *notice)
+{
+    if (notice->culprit < 0 || notice->culprit >= c->ticket.job.nranks)
+        return;
+    c->presence[notice->culprit] = notice->kind == CLAB_NOTICE_LOST ? CLAB_LOST : CLAB_LEFT;
+    keep_notice(c, notice);
+}
+
+// A rank may say of itself that it is about to leave.
+static void keep_told(struct store_client *c, const struct clab_notice *notice)
+{
+    const int rank = notice->culprit;
+    if (notice->kind == CLAB_NOTICE_LEFT && rank == notice->teller && rank >= 0 && rank < c->ticket.job.nranks &&
+        c->presence[rank] < CLAB_LEAVING)
+        c->presence[rank] = CLAB_LEAVING;
+    keep_notice(c, notice);
+}
+
+static void lose_all(struct store_client *c)
+{
+    for (int rank = 0; rank < c->ticket.job.nranks; rank++)
+        if (rank != c->ticket.member && c->presence[rank] < CLAB_LEFT)
+            keep_gone(c, &(struct clab_notice){CLAB_NOTICE_LOST, c->ticket.member, rank, CLAB_EPEER, 0});
+}
+
+// No more will be heard.
+static void cut(struct store_client *c, const char *why)
+{
+    if (!c->is_cut && !c->has_ended)
+        clab_error("the connection to the job's store at %s:%d has ended (%s): no other rank can be heard of any more",
+                   c->ticket.host, c->ticket.port, why);
+    if (!c->has_ended)
+        c->end = (struct store_end){-1, -1, 1};
+    c->is_cut = c->has_ended = true;
+    lose_all(c);
+}
+
+static void keep_answer(struct store_client *c, const struct store_message *message)
+{
+    c->tail.n = 0;
+    c->answer = *message;
+    c->has_answer = store_bytes_add(&c->tail, message->tail, message->tail_bytes);
+    if (!c->has_answer)
+        cut(c, "out of memory");
+}
+
+static void log_awaited(const struct store_client *c, const struct store_message *m)
+{
+    int named[CLAB_NAMED], n = 0;
+    for (int i = 0; i < 64 && n < CLAB_NAMED; i++)
+        if (m->key >> i & 1)
+            named[n++] = m->member + i;
+    clab_log_awaited(named, n, (int)m->number, c->ticket.job.nnodes, c->ticket.host, c->ticket.port);
+}
+
+static void take(struct store_client *c, const struct store_message *message)
+{
+    switch (message->kind) {
+    case STORE_GATHERED: keep_answer(c, message); break;
+    case STORE_GONE: keep_gone(c, &message->notice); break;
+    case STORE_NOTICE: keep_told(c, &message->notice); break;
+    case STORE_TURNED_AWAY: store_refusals_log(message); break;
+    case STORE_AWAITED: log_awaited(c, message); break;
+    case STORE_END:
+        c->end = (struct store_end){message->node, message->member, message->status};
+        c->has_ended = true;
+        break;
+    default: break; // not said to members
+    }
+}
+
+// No beat where something else waits to be sent.
+static void take_pulse(struct store_client *c)
+{
+    const enum store_sign sign = store_pulse_take(&c->pulse, c->line.fd);
+    if (sign == STORE_BEATS && c->line.out.n == 0 &&
+        store_line_say(&c->line, &(struct store_message){.kind = STORE_BEAT}) != CLAB_OK)
+        cut(c, "out of memory");
+    else if (sign == STORE_SILENT)
+        cut(c, "its host does not answer");
+}
+
+// Send and read what can be.
+static void look(struct store_client *c)
+{
+    struct store_message message;
+    int err = CLAB_OK;
+    store_line_flush(&c->line);
+    while (!c->is_cut && (err = store_line_read(&c->line, &message)) == CLAB_OK)
+        take(c, &message);
+    if (!c->is_cut && err == CLAB_EPEER)
+        cut(c, errno ? strerror(errno) : "its process was killed, or has cut us off");
+    else if (!c->is_cut && err != CLAB_ENOENT)
+        cut(c, clab_strerror(err));
+    if (!c->is_cut)
+        take_pulse(c);
+}
+
+static void say(struct store_client *c, const struct store_message *message)
+{
+    if (!c->is_cut && store_line_say(&c->line, message) != CLAB_OK)
+        cut(c, "out of memory");
+}
+
+// ---- exchange ------------------------------------------------------------------------------------------------
+
+// One part of an exchange.
+struct part {
+    struct clab_meeting meeting;
+    int n;
+    uint64_t key;
+    const unsigned char *mine; // (bytes)
+    size_t bytes, whole;       // of this part, and in all
+    unsigned char *all;        // member i's goes to all + i * whole
+};
+
+static void post(struct store_client *c, const struct part *p)
+{
+    unsigned char tail[4 * STORE_MEMBERS + STORE_BLOB_BYTES];
+    const size_t listed = p->meeting.ranks ? (size_t)p->n : 0;
+    for (size_t i = 0; i < listed; i++)
+        store_u32_write((uint32_t)p->meeting.ranks[i], tail + 4 * i);
+    if (p->bytes)
+        memcpy(tail + 4 * listed, p->mine, p->bytes);
+    say(c, &(struct store_message){.kind = STORE_POST,
+                                   .key = p->key,
+                                   .whole = p->whole,
+                                   .bytes = (uint32_t)p->bytes,
+                                   .n = (uint32_t)listed,
+                                   .tail = tail,
+                                   .tail_bytes = 4 * listed + p->bytes});
+}
+
+// An answer to a meeting that was given up may come late.
+static bool is_answered(const struct store_client *c, uint64_t key)
+{
+    return c->has_answer && c->answer.key == key;
+}
+
+// Until the answer to the meeting of `key` has come.
+//   errors: CLAB_ETIMEOUT (`deadline` is over), CLAB_EPEER (there will be none), those of meanwhile
+static int await(struct store_client *c, uint64_t key, double deadline, struct store_pastime pastime)
+{
+    for (;;) {
+        bool busy = false;
+        look(c);
+        if (is_answered(c, key))
+            return CLAB_OK;
+        const double now = clab_now();
+        if (c->is_cut || now >= deadline)
+            return c->is_cut ? CLAB_EPEER : CLAB_ETIMEOUT;
+        if (pastime.meanwhile)
+            CLAB_TRY(pastime.meanwhile(pastime.of, &busy));
+        if (!is_answered(c, key)) // as it may be by now: meanwhile hears notices, over the same connection
+            store_line_await(&c->line, fmin(busy ? now + NAP_SECONDS : c->pulse.next, deadline));
+    }
+}
+
+static int member_of(const struct part *p, int i)
+{
+    return p->meeting.ranks ? p->meeting.ranks[i] : i;
+}
+
+static bool has_come(const struct store_client *c, int i)
+{
+    return c->answer.err == CLAB_OK || (c->answer.n && c->tail.at[i]);
+}
+
+static void log_missing(const struct store_client *c, const struct part *p)
+{
+    const int nranks = c->ticket.job.nranks;
+    const bool nodes = member_of(p, 0) >= nranks;
+    int named[CLAB_NAMED], missing = 0;
+    for (int i = 0; i < p->n; i++)
+        if (!has_come(c, i) && missing++ < CLAB_NAMED)
+            named[missing - 1] = member_of(p, i) - (nodes ? nranks : 0);
+    clab_log_missing(nodes ? "node" : "rank", named, missing, p->n, c->ticket.timeout);
+}
+
+// Of those who fail together, one says why.
+static void log_failure(const struct store_client *c, const struct part *p)
+{
+    const struct store_message *answer = &c->answer;
+    if (!answer->says || p->meeting.quiet)
+        return;
+    if (answer->err == CLAB_EPEER && answer->culprit >= c->ticket.job.nranks)
+        clab_error("rendezvous: node %d has ended", answer->culprit - c->ticket.job.nranks);
+    else if (answer->err == CLAB_EPEER)
+        clab_error("rendezvous: rank %d has ended", answer->culprit);
+    else if (answer->err == CLAB_ETIMEOUT)
+        log_missing(c, p);
+    else if (answer->err == CLAB_EMISMATCH && answer->whole != p->whole)
+        clab_error("rendezvous: this rank gives %zu bytes, another %zu", p->whole, (size_t)answer->whole);
+    else if (answer->err == CLAB_EMISMATCH)
+        clab_error("rendezvous: ranks disagree on who meets");
+}
+
+static void note_coming(struct store_client *c, int member)
+{
+    if (member < c->ticket.job.nranks && c->presence[member] == CLAB_EXPECTED)
+        c->presence[member] = CLAB_PRESENT;
+}
+
+// What has come, and of this member in any case.
+static int take_parts(struct store_client *c, const struct part *p)
+{
+    const struct store_message *answer = &c->answer;
+    if (answer->n && (answer->n != (uint32_t)p->n || answer->bytes != p->bytes))
+        return CLAB_EMISMATCH; // of keys that should differ
+    const unsigned char *bytes = c->tail.at + (answer->err ? answer->n : 0);
+    for (int i = 0; i < p->n; i++) {
+        const int member = member_of(p, i);
+        if (!has_come(c, i) && member != c->ticket.member)
+            continue;
+        note_coming(c, member);
+        if (p->bytes)
+            memcpy(p->all + (size_t)i * p->whole, member == c->ticket.member ? p->mine : bytes + (size_t)i * p->bytes,
+                   p->bytes);
+    }
+    return answer->err;
+}
+
+// Give up, because of `err`; what has come is told to all who wait.
+static int withdraw(struct store_client *c, const struct part *p, int err)
+{
+    say(c, &(struct store_message){.kind = STORE_WITHDRAW, .key = p->key, .err = err});
+    const int answered = await(c, p->key, clab_now() + WITHDRAW_SECONDS, (struct store_pastime){0});
+    if (answered == CLAB_ETIMEOUT && !p->meeting.quiet)
+        clab_error("rendezvous: the job's store at %s:%d does not answer", c->ticket.host, c->ticket.port);
+    return answered;
+}
+
+static int exchange_part(struct store_client *c, const struct part *p, struct store_pastime pastime)
+{
+    c->has_answer = false;
+    post(c, p);
+    int err = await(c, p->key, clab_now() + c->ticket.timeout, pastime);
+    if (err != CLAB_OK && !c->is_cut && withdraw(c, p, err) != CLAB_OK)
+        return c->is_cut ? CLAB_EPEER : err;
+    if (!is_answered(c, p->key))
+        return CLAB_EPEER;
+    if (c->answer.err)
+        log_failure(c, p);
+    return take_parts(c, p);
+}
+
+int store_client_exchange(struct store_client *c, struct clab_meeting meeting, const void *mine, size_t bytes,
+                          void *all, struct store_pastime pastime)
+{
+    size_t done = 0;
+    do {
+        const size_t part = bytes - done < STORE_BLOB_BYTES ? bytes - done : STORE_BLOB_BYTES;
+        const struct part p = {
+            .meeting = meeting,
+            .n = meeting.ranks ? meeting.n : c->ticket.job.nranks,
+            .key = clab_mix(meeting.key, done),
+            .mine = (const unsigned char *)mine + done,
+            .bytes = part,
+            .whole = bytes,
+            .all = (unsigned char *)all + done,
+        };
+        CLAB_TRY(exchange_part(c, &p, pastime));
+        done += part;
+    } while (done < bytes);
+    return CLAB_OK;
+}
+
+// ---- notices -------------------------------------------------------------------------------------------------
+
+void store_client_tell(struct store_client *c, const struct clab_notice *notice)
+{
+    say(c, &(struct store_message){.kind = STORE_NOTICE, .notice = *notice});
+}
+
+// A system call every so often, the clock otherwise.
+static void look_now_and_then(struct store_client *c)
+{
+    const double now = clab_now();
+    if (now - c->looked < LOOK_SECONDS)
+        return;
+    c->looked = now;
+    look(c);
+}
+
+bool store_client_hear(struct store_client *c, struct clab_notice *notice_p)
+{
+    if (c->first == c->nnotices)
+        look_now_and_then(c);
+    if (c->first == c->nnotices)
+        return false;
+    *notice_p = c->notices[c->first++];
+    return true;
+}
+
+enum clab_presence store_client_presence(struct store_client *c, int rank)
+{
+    look_now_and_then(c);
+    return c->presence[rank];
+}
+
+// ---- nodes ---------------------------------------------------------------------------------------------------
+
+int store_client_fd(const struct store_client *c)
+{
+    return c->line.fd;
+}
+
+double store_client_next(const struct store_client *c)
+{
+    return c->pulse.next;
+}
+
+bool store_client_look(struct store_client *c, struct store_end *end_p)
+{
+    look(c);
+    if (c->has_ended)
+        *end_p = c->end;
+    return c->has_ended;
+}
+
+void store_client_say_ended(struct store_client *c, int rank, int status)
+{
+    say(c, &(struct store_message){.kind = STORE_ENDED, .member = rank, .status = status});
+}
+
+void store_client_say_done(struct store_client *c)
+{
+    say(c, &(struct store_message){.kind = STORE_DONE});
+}
+
+// ---- leaving -------------------------------------------------------------------------------------------------
+
+void store_client_forget(struct store_client *c)
+{
+    store_line_close(&c->line);
+    free(c->notices);
+    free(c->tail.at);
+    free(c);
+}
+
+// The store closes once it has heard the farewell; before that, our end would be one without it.
+void store_client_leave(struct store_client *c)
+{
+    if (!c)
+        return;
+    const double deadline = clab_now() + LEAVE_SECONDS;
+    say(c, &(struct store_message){.kind = STORE_FAREWELL});
+    c->has_ended = true; // the end of the connection is what we wait for
+    for (look(c); !c->is_cut && clab_now() < deadline; look(c))
+        store_line_await(&c->line, fmin(c->pulse.next, deadline));
+    store_client_forget(c);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// How a member joins: it connects to the store, both prove that they know the token, and the store lets it in or says
+// why not (client.h).
+//
+// - Members start in any order, so a store that is not there yet is tried again until the timeout; so is one that hangs
+//   up before it has answered, as the store of the job before ours does, or one in a crowd of strangers.
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/job/store/client_inside.h"
+#include "core/job/store/proof.h"
+#include "core/job/store/socket.h"
+
+#define FIRST_NAP 0.01 // seconds between two attempts, at first
+#define LAST_NAP  0.25 // and at last
+
+static int refused(const struct store_ticket *t, const struct store_message *answer)
+{
+    const int number = (int)answer->number, ranks = t->job.nranks;
+    const char *host = t->host;
+    switch ((enum store_refusal)answer->refusal) {
+    case STORE_WRONG_TOKEN:
+        clab_error(
+            "the job at %s:%d refuses our token: let CLAB_TOKEN, or else ~/.config/commlab/token, be the same on "
+            "all nodes",
+            host, t->port);
+        break;
+    case STORE_OTHER_VERSION:
+        clab_error("the job at %s:%d is of another version of commlab: install the same on all nodes", host, t->port);
+        break;
+    case STORE_OTHER_RANKS:
+        clab_error("the job at %s:%d has %d ranks, not %d: start all nodes with the same number", host, t->port, number,
+                   ranks);
+        break;
+    case STORE_OTHER_NODES:
+        clab_error("the job at %s:%d has %d nodes, not %d: start all nodes with the same number", host, t->port, number,
+                   t->job.nnodes);
+        break;
+    case STORE_TAKEN:
+        clab_error("%s %d has joined the job at %s:%d already: each joins once", t->member < ranks ? "rank" : "node",
+                   t->member < ranks ? t->member : t->member - ranks, host, t->port);
+        break;
+    default: clab_error("the job at %s:%d has no rank %d: its ranks are 0 to %d", host, t->port, t->member, ranks - 1);
+    }
+    return CLAB_EINVAL;
+}
+
+static int unmasked(const struct store_ticket *t)
+{
+    clab_error(
+        "the program at %s:%d is not the job's store: it does not know the token. Choose another port; to see who "
+        "listens at this one, type: ss -tlnp",
+        t->host, t->port);
+    return CLAB_EINVAL;
+}
+
+// Say one thing, and hear the next.  errors: as of store_line_read; CLAB_ENOENT: no answer in time
+static int ask(struct store_line *line, const struct store_message *question, double deadline,
+               struct store_message *answer_p)
+{
+    int err = store_line_say(line, question);
+    while (err == CLAB_OK && (err = store_line_read(line, answer_p)) == CLAB_ENOENT && clab_now() < deadline) {
+        store_line_await(line, deadline);
+        store_line_flush(line);
+        err = CLAB_OK;
+    }
+    return err;
+}
+
+static int greet(struct store_line *line, double deadline, struct store_contact *contact_p)
+{
+    struct store_message hello = {.kind = STORE_HELLO}, challenge;
+    store_draw(hello.nonce);
+    CLAB_TRY(ask(line, &hello, deadline, &challenge));
+    if (challenge.kind != STORE_CHALLENGE)
+        return CLAB_EPARSE;
+    *contact_p = store_contact_of(&hello, &challenge);
+    return CLAB_OK;
+}
+
+// STORE_WRONG_TOKEN needs no proof, since the store of another job can not give one. Every other answer needs one.
+int store_introduce(struct store_line *line, const struct store_ticket *t, double deadline)
+{
+    struct store_contact contact;
+    struct store_message answer, join = {.kind = STORE_JOIN,
+                                         .member = t->member,
+                                         .nranks = (uint32_t)t->job.nranks,
+                                         .nnodes = (uint32_t)t->job.nnodes};
+    CLAB_TRY(greet(line, deadline, &contact));
+    store_prove(t->job.token, &contact, &join, NULL, join.proof);
+    CLAB_TRY(ask(line, &join, deadline, &answer));
+    if (answer.kind != STORE_WELCOME && answer.kind != STORE_REFUSED)
+        return CLAB_EPARSE;
+    if (answer.kind == STORE_REFUSED && answer.refusal == STORE_WRONG_TOKEN)
+        return refused(t, &answer);
+    if (!store_is_proved(t->job.token, &contact, &join, &answer))
+        return unmasked(t);
+    return answer.kind == STORE_REFUSED ? refused(t, &answer) : CLAB_OK;
+}
+
+static int unreached(const struct store_ticket *t, int why)
+{
+    clab_error("no job answers at %s:%d within %g s (%s): is rank 0, or node 0, running, and its port open to us?",
+               t->host, t->port, t->timeout, strerror(why));
+    return CLAB_ETIMEOUT;
+}
+
+static int unknown(const struct store_ticket *t, int err)
+{
+    switch (err) {
+    case CLAB_ENOENT: clab_error("there is no host '%s'", t->host); return CLAB_EINVAL;
+    case CLAB_EPARSE:
+        clab_error("what listens at %s:%d is no job of commlab: choose another port", t->host, t->port);
+        return CLAB_EINVAL;
+    case CLAB_EUNSUPPORTED:
+        clab_error("the job at %s:%d is of another version of commlab: install the same on all nodes", t->host,
+                   t->port);
+        return CLAB_EINVAL;
+    default: return err;
+    }
+}
+
+// One attempt; a host that does not answer is left at `until`.
+//   errors: CLAB_ESYS: worth another, errno says why; others are final, and were logged
+static int attempt(const struct store_ticket *t, double until, double deadline, struct store_line *line_p)
+{
+    struct store_line line = {0};
+    int err = store_connect(t->host, t->port, until - clab_now(), &line.fd);
+    if (err != CLAB_OK)
+        return err == CLAB_ESYS ? err : unknown(t, err);
+    err = store_introduce(&line, t, deadline);
+    if (err == CLAB_OK) {
+        *line_p = line;
+        return CLAB_OK;
+    }
+    const int why = err == CLAB_ENOENT ? ETIMEDOUT : errno ? errno : ECONNRESET;
+    store_line_close(&line);
+    errno = why;
+    return err == CLAB_EPEER || err == CLAB_ENOENT ? CLAB_ESYS : unknown(t, err);
+}
+
+// Ranks do not say that they wait: their launcher has met all nodes, or they are many.
+static int reach(const struct store_ticket *t, struct store_line *line_p)
+{
+    const double deadline = clab_now() + t->timeout;
+    double patient_until = t->member >= t->job.nranks ? clab_now() + STORE_PATIENCE : INFINITY;
+    for (double nap = FIRST_NAP;; nap = fmin(2 * nap, LAST_NAP)) {
+        const int err = attempt(t, fmin(deadline, patient_until), deadline, line_p);
+        if (err != CLAB_ESYS)
+            return err;
+        if (clab_now() >= patient_until) {
+            clab_warn("waiting for node 0 at %s:%d", t->host, t->port);
+            patient_until = INFINITY;
+        }
+        if (clab_now() + nap >= deadline)
+            return unreached(t, errno);
+        usleep((useconds_t)(nap * 1e6));
+    }
+}
+
+int store_client_join(const struct store_ticket *ticket, struct store_client **client_p)
+{
+    const int nranks = ticket->job.nranks;
+    struct store_client *client = calloc(1, sizeof *client + (size_t)nranks * sizeof *client->presence);
+    if (!client) {
+        clab_error("out of memory");
+        return CLAB_ENOMEM;
+    }
+    client->ticket = *ticket;
+    const int err = reach(ticket, &client->line);
+    if (err != CLAB_OK) {
+        free(client);
+        return err;
+    }
+    if (ticket->member < nranks)
+        client->presence[ticket->member] = CLAB_PRESENT;
+    *client_p = client;
+    return CLAB_OK;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Signs of life of a host (keepalive.h). sources: tcp(7), TCP_INFO; Linux, Documentation/networking/tcp-thin.rst
+
+#include "core/job/store/keepalive.h"
+
+#include <linux/sockios.h>
+#include <linux/tcp.h> // whose tcp_info has the window
+#include <math.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "core/base/clock.h"
+#include "core/job/store/socket.h"
+
+#define LOOK_SECONDS 0.05 // between looks while an answer is overdue
+
+// TCP sends again in equal steps while less than four packets are under way ("thin"), else ever more rarely.
+enum { BEATS = 3, MISSES = 18 };
+
+enum store_sign store_pulse_judge(struct store_pulse *pulse, double now, double overdue)
+{
+    pulse->misses = overdue < 0 ? 0 : pulse->misses + 1;
+    pulse->next = now + fmax(LOOK_SECONDS, -overdue);
+    if (pulse->misses > MISSES)
+        return STORE_SILENT;
+    return pulse->misses > 0 && pulse->misses <= BEATS ? STORE_BEATS : STORE_ALIVE;
+}
+
+// A peer that reads nothing shuts its window: the kernel asks it ever more rarely, and nothing of ours can be sent.
+// Without a route nothing is sent, either, but the window is open.
+static bool takes_nothing(int fd, const struct tcp_info *info)
+{
+    int unsent = 0;
+    return ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && unsent > 0 && info->tcpi_snd_wnd < info->tcpi_snd_mss;
+}
+
+// The kernel asks when there was nothing for STORE_KEEPALIVE; then an answer takes a round trip.
+static double overdue_of(int fd)
+{
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || takes_nothing(fd, &info))
+        return -STORE_KEEPALIVE;
+    const double silence = 1e-3 * fmin(info.tcpi_last_data_recv, info.tcpi_last_ack_recv);
+    return silence - STORE_KEEPALIVE - LOOK_SECONDS - 2e-6 * info.tcpi_rtt;
+}
+
+enum store_sign store_pulse_take(struct store_pulse *pulse, int fd)
+{
+    const double now = clab_now();
+    return now < pulse->next ? STORE_ALIVE : store_pulse_judge(pulse, now, overdue_of(fd));
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+// The compiler from stages to moves. Where data lies is layout.c's; here are the moves that follow from it.
+
+#include "core/program/program.h"
+
+#include <stdlib.h>
+
+#include "core/base/err.h"
+#include "core/program/layout.h"
+
+// What was decided for a receive or copy of the stage at hand.
+struct plan {
+    enum clab_region region; // where it lands
+    bool unpacks;            // out of `pack`, after the transfers
+    struct clab_place pack;
+};
+
+struct compiler {
+    struct clab_program *program;
+    struct layout layout;
+    struct plan *plans;           // (width)
+    size_t pack_start, pack_used; // this lane's part of CLAB_PACK, and what the stage has used of it
+    int stage_room, move_room;
+    int err;
+};
+
+// ---- growing arrays ------------------------------------------------------------------------------------------
+
+static void *grow(struct compiler *c, void *array, int used, int *room, size_t each)
+{
+    if (used < *room)
+        return array;
+    int more = *room ? 2 * *room : 64;
+    void *bigger = realloc(array, (size_t)more * each);
+    if (!bigger) {
+        c->err = CLAB_ENOMEM;
+        return array;
+    }
+    *room = more;
+    return bigger;
+}
+
+static void emit(struct compiler *c, struct clab_move move)
+{
+    struct clab_program *p = c->program;
+    p->moves = grow(c, p->moves, p->nmoves, &c->move_room, sizeof *p->moves);
+    if (c->err)
+        return;
+    p->moves[p->nmoves++] = move;
+    if (move.op == CLAB_SEND) {
+        p->messages++;
+        p->elements_sent += move.count;
+    } else if (move.op != CLAB_COPY) {
+        p->elements_received += move.count;
+    }
+}
+
+static void emit_copy(struct compiler *c, struct clab_place src, struct clab_place dst, size_t count)
+{
+    if (count)
+        emit(c, (struct clab_move){.op = CLAB_COPY, .src = src, .dst = dst, .count = count});
+}
+
+static struct clab_stage *begin_stage(struct compiler *c)
+{
+    struct clab_program *p = c->program;
+    p->stages = grow(c, p->stages, p->nstages, &c->stage_room, sizeof *p->stages);
+    if (c->err)
+        return NULL;
+    p->stages[p->nstages] = (struct clab_stage){.first = p->nmoves};
+    return &p->stages[p->nstages++];
+}
+
+static struct clab_place take_pack(struct compiler *c, size_t count)
+{
+    struct clab_place place = {CLAB_PACK, c->pack_start + c->pack_used};
+    c->pack_used += count;
+    layout_use(&c->layout, place, count);
+    return place;
+}
+
+// ---- steps ---------------------------------------------------------------------------------------------------
+
+static enum clab_region compile_copy(struct compiler *c, const struct clab_step *step)
+{
+    enum clab_region region = layout_choose(&c->layout, step->dst);
+    for (int i = 0; i < step->src.count; i++) {
+        size_t count;
+        struct clab_place src = layout_place(&c->layout, step->src.buffer, step->src.first + i, &count);
+        struct clab_place dst = layout_place_in(&c->layout, step->dst.buffer, step->dst.first + i, region, &count);
+        emit_copy(c, src, dst, count);
+    }
+    return region;
+}
+
+// Copies that bring a scattered message together; its send reads the pack.
+static void compile_packing(struct compiler *c, const struct clab_step *step)
+{
+    struct clab_place first;
+    size_t total;
+    if (layout_is_contiguous(&c->layout, step->src, CLAB_REGION_COUNT, &first, &total))
+        return;
+    struct clab_place pack = take_pack(c, layout_elements(&c->layout, step->src));
+    for (int i = 0; i < step->src.count; i++) {
+        size_t count;
+        struct clab_place src = layout_place(&c->layout, step->src.buffer, step->src.first + i, &count);
+        emit_copy(c, src, pack, count);
+        pack.start += count;
+    }
+}
+
+static void compile_send(struct compiler *c, const struct clab_step *step, size_t *packed)
+{
+    struct clab_move move = {.op = CLAB_SEND, .peer = step->peer};
+    if (!layout_is_contiguous(&c->layout, step->src, CLAB_REGION_COUNT, &move.src, &move.count)) {
+        move.count = layout_elements(&c->layout, step->src);
+        move.src = (struct clab_place){CLAB_PACK, c->pack_start + *packed};
+        *packed += move.count;
+    }
+    emit(c, move);
+}
+
+// A receive lands where it belongs, or, when that is no one piece, in a pack.
+static void compile_receive(struct compiler *c, const struct clab_step *step, struct plan *plan)
+{
+    struct clab_move move = {.op = step->op, .peer = step->peer};
+    size_t total;
+    plan->region = layout_choose(&c->layout, step->dst);
+    plan->unpacks = !layout_is_contiguous(&c->layout, step->dst, plan->region, &move.dst, &move.count);
+    if (step->op == CLAB_RECV_REDUCE &&
+        !layout_is_contiguous(&c->layout, step->dst, CLAB_REGION_COUNT, &move.src, &total))
+        plan->unpacks = true;
+    if (plan->unpacks) {
+        move.op = CLAB_RECV;
+        move.count = layout_elements(&c->layout, step->dst);
+        move.dst = plan->pack = take_pack(c, move.count);
+    }
+    emit(c, move);
+}
+
+static void compile_unpacking(struct compiler *c, const struct clab_step *step, const struct plan *plan)
+{
+    struct clab_place pack = plan->pack;
+    for (int i = 0; i < step->dst.count; i++) {
+        size_t count;
+        int index = step->dst.first + i;
+        struct clab_place old = layout_place(&c->layout, step->dst.buffer, index, &count);
+        struct clab_place dst = layout_place_in(&c->layout, step->dst.buffer, index, plan->region, &count);
+        if (step->op == CLAB_RECV)
+            emit_copy(c, pack, dst, count);
+        else if (count)
+            emit(c, (struct clab_move){
+                        .op = CLAB_COPY, .combines = true, .src = old, .other = pack, .dst = dst, .count = count});
+        pack.start += count;
+    }
+}
+
+// ---- stages --------------------------------------------------------------------------------------------------
+
+static void compile_local(struct compiler *c)
+{
+    for (int i = 0; i < c->layout.nsteps; i++) {
+        const struct clab_step *step = &c->layout.steps[i];
+        c->plans[i] = (struct plan){0};
+        if (step->op == CLAB_COPY)
+            c->plans[i].region = compile_copy(c, step);
+        else if (step->op == CLAB_SEND)
+            compile_packing(c, step);
+    }
+}
+
+static void compile_transfers(struct compiler *c)
+{
+    size_t packed = 0;
+    for (int i = 0; i < c->layout.nsteps; i++) {
+        const struct clab_step *step = &c->layout.steps[i];
+        if (step->op == CLAB_SEND)
+            compile_send(c, step, &packed);
+        else if (step->op != CLAB_COPY)
+            compile_receive(c, step, &c->plans[i]);
+    }
+}
+
+// Chunks change their place only when all is emitted, since all steps of a stage read the state on entry.
+static void compile_stage(struct compiler *c)
+{
+    struct clab_stage *stage = begin_stage(c);
+    struct clab_program *p = c->program;
+    const struct clab_step *steps = c->layout.steps;
+    if (!stage)
+        return;
+    c->pack_used = 0;
+    compile_local(c);
+    stage->before = p->nmoves - stage->first;
+    compile_transfers(c);
+    stage->transfers = p->nmoves - stage->first - stage->before;
+    for (int i = 0; i < c->layout.nsteps; i++)
+        if (c->plans[i].unpacks)
+            compile_unpacking(c, &steps[i], &c->plans[i]);
+    stage->after = p->nmoves - stage->first - stage->before - stage->transfers;
+    for (int i = 0; i < c->layout.nsteps; i++)
+        if (steps[i].op != CLAB_SEND)
+            layout_settle(&c->layout, steps[i].dst, c->plans[i].region);
+    if (stage->transfers > p->width)
+        p->width = stage->transfers;
+}
+
+// Copy a chunk to where it belongs.
+static void bring_home(struct compiler *c, int index)
+{
+    struct chunk *chunk = layout_chunk(&c->layout, CLAB_DATA, index);
+    enum clab_region home = chunk->wanted ? CLAB_OUT : CLAB_TEMP;
+    size_t count;
+    if (!chunk->located || chunk->region == home)
+        return;
+    struct clab_place src = layout_place(&c->layout, CLAB_DATA, index, &count);
+    struct clab_place dst = layout_place_in(&c->layout, CLAB_DATA, index, home, &count);
+    layout_use(&c->layout, dst, count);
+    chunk->region = home;
+    emit_copy(c, src, dst, count);
+}
+
+// Early copies are a stage of their own, dropped if there are none.
+static void compile_early(struct compiler *c)
+{
+    struct clab_stage *stage = begin_stage(c);
+    if (!stage)
+        return;
+    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
+        if (layout_chunk(&c->layout, CLAB_DATA, i)->early)
+            bring_home(c, i);
+    stage->before = c->program->nmoves - stage->first;
+    if (!stage->before)
+        c->program->nstages--;
+}
+
+static void compile_lane(struct compiler *c, int index)
+{
+    struct clab_lane *lane = &c->program->lanes[index];
+    layout_begin_lane(&c->layout, index);
+    lane->first_stage = c->program->nstages;
+    compile_early(c);
+    for (int stage = 0; !c->err && layout_begin_stage(&c->layout, stage); stage++)
+        compile_stage(c);
+    lane->nstages = c->program->nstages - lane->first_stage;
+    lane->aside = c->program->nmoves;
+    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
+        if (layout_chunk(&c->layout, CLAB_DATA, i)->wanted && layout_chunk(&c->layout, CLAB_DATA, i)->region == CLAB_IN)
+            bring_home(c, i);
+    lane->finish = c->program->nmoves;
+    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
+        if (layout_chunk(&c->layout, CLAB_DATA, i)->wanted)
+            bring_home(c, i);
+    lane->naside = lane->finish - lane->aside;
+    lane->nfinish = c->program->nmoves - lane->finish;
+    c->pack_start = c->program->region_elements[CLAB_PACK];
+}
+
+// ---- interface -----------------------------------------------------------------------------------------------
+
+void clab_program_free(struct clab_program *program)
+{
+    if (!program)
+        return;
+    free(program->stages);
+    free(program->moves);
+    free(program);
+}
+
+// FNV-1a over what must be the same on all ranks.
+static unsigned fingerprint(const struct clab_problem *problem, const struct clab_algorithm *algorithm)
+{
+    unsigned hash = 2166136261u;
+    const int numbers[] = {(int)problem->collective, problem->root, problem->lanes, problem->group};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash = (hash ^ (unsigned)numbers[i]) * 16777619u;
+    for (const char *c = algorithm->name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    return hash;
+}
+
+static size_t elements_touched(const struct clab_problem *problem, int rank, bool in_place)
+{
+    const size_t in = (size_t)clab_problem_in_blocks(problem, rank),
+                 out = (size_t)clab_problem_out_blocks(problem, rank);
+    return (!in_place ? in + out : in > out ? in : out) * problem->count;
+}
+
+int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
+                         bool in_place, struct clab_program **program_p)
+{
+    struct clab_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return CLAB_ENOMEM;
+    *program = (struct clab_program){.problem = *problem,
+                                     .algorithm = algorithm,
+                                     .rank = rank,
+                                     .in_place = in_place,
+                                     .elements_touched = elements_touched(problem, rank, in_place),
+                                     .fingerprint = fingerprint(problem, algorithm)};
+    struct compiler c = {.program = program};
+    c.err = layout_create(program, &c.layout);
+    if (!c.err && !(c.plans = calloc((size_t)algorithm->width(problem) + 1, sizeof *c.plans)))
+        c.err = CLAB_ENOMEM;
+    for (int lane = 0; !c.err && lane < problem->lanes; lane++)
+        compile_lane(&c, lane);
+    layout_free(&c.layout);
+    free(c.plans);
+    if (c.err) {
+        clab_program_free(program);
+        return c.err;
+    }
+    *program_p = program;
+    return CLAB_OK;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Everyone with everyone: in stage s each rank sends to the one s+1 ahead and hears the one s+1 behind. Every message
+// goes straight to who wants it, and in every stage each rank has one partner to send to and one to hear.
+//
+//     stage 0: 0→1 1→2 2→3 3→0     stage 1: 0→2 1→3 2→0 3→1     stage 2: 0→3 1→0 2→1 3→2
+//
+// Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in MPICH", section
+// 4.
+
+#include "core/schedule/build.h"
+
+static int three(UNUSED const struct clab_problem *problem)
+{
+    return 3;
+}
+
+// Everyone sends everyone its whole input. The input is set aside, since the sum grows in its place.
+STAGE(allreduce)
+{
+    if (s >= P - 1)
+        return CLAB_DONE;
+    out[0] = send(mod(rank + s + 1, P), s == 0 ? chunk(0) : scratch(0, 1));
+    out[1] = recv_reduce(mod(rank - s - 1, P), chunk(0));
+    out[2] = copy(scratch(0, 1), chunk(0));
+    return s == 0 ? 3 : 2;
+}
+
+STAGE(reduce_scatter)
+{
+    int to = mod(rank + s + 1, P), from = mod(rank - s - 1, P);
+    if (s >= P - 1)
+        return CLAB_DONE;
+    out[0] = send(to, chunk(to));
+    out[1] = recv_reduce(from, chunk(rank));
+    return 2;
+}
+
+STAGE(alltoall)
+{
+    int to = mod(rank + s, P), from = mod(rank - s, P);
+    if (s >= P)
+        return CLAB_DONE;
+    if (s == 0) {
+        out[0] = copy(chunk(rank), input(rank));
+        return 1;
+    }
+    out[0] = send(to, input(to));
+    out[1] = recv(from, chunk(from));
+    return 2;
+}
+
+// A send-receive is the first of these stages alone.
+STAGE(shift)
+{
+    if (s > 0 || P == 1)
+        return CLAB_DONE;
+    out[0] = send(mod(rank + 1, P), chunk(0));
+    out[1] = recv(mod(rank - 1, P), chunk(0));
+    return 2;
+}
+
+// ---- claims --------------------------------------------------------------------------------------------------
+
+static struct clab_claim exchanges(long P, long L, long n)
+{
+    return (struct clab_claim){
+        .rounds = n, .serial = n, .messages_max = L * n, .sent_max = L * n, .sent_total = L * P * n};
+}
+
+CLAIM(claim_alltoall)
+{
+    return exchanges(P, L, P - 1);
+}
+
+CLAIM(claim_reducing)
+{
+    struct clab_claim claim = exchanges(P, L, P - 1);
+    claim.reduced = P - 1;
+    claim.reduced_max = L * (P - 1);
+    return claim;
+}
+
+CLAIM(claim_shift)
+{
+    return exchanges(P, L, P > 1);
+}
+
+// ---- tables --------------------------------------------------------------------------------------------------
+
+const struct clab_algorithm clab_allreduce_naive = {
+    .name = "naive",
+    .title = "everyone sends everything to everyone",
+    .source = "folklore: what an allreduce is measured against",
+    .collective = CLAB_ALLREDUCE,
+    .default_lanes = 1,
+    .supports = any,
+    .chunks = one,
+    .scratch = one,
+    .width = three,
+    .stage = allreduce,
+    .claim = claim_reducing,
+    .twin = rotated,
+};
+
+const struct clab_algorithm clab_reduce_scatter_pairwise = {
+    .name = "pairwise",
+    .title = "everyone sends everyone else that one's block",
+    .source = "Thakur et al. 2005, section 4 (reduce-scatter, pairwise exchange)",
+    .collective = CLAB_REDUCE_SCATTER,
+    .default_lanes = 1,
+    .supports = any,
+    .chunks = one,
+    .scratch = none,
+    .width = two,
+    .stage = reduce_scatter,
+    .claim = claim_reducing,
+    .twin = rotated,
+};
+
+const struct clab_algorithm clab_alltoall_pairwise = {
+    .name = "pairwise",
+    .title = "one partner to send to and one to hear in each stage",
+    .source = "Thakur et al. 2005, section 4 (pairwise exchange)",
+    .collective = CLAB_ALLTOALL,
+    .default_lanes = 1,
+    .supports = any,
+    .chunks = one,
+    .scratch = none,
+    .width = two,
+    .stage = alltoall,
+    .claim = claim_alltoall,
+    .twin = rotated,
+};
+
+const struct clab_algorithm clab_sendrecv_shift = {
+    .name = "shift",
+    .title = "everyone sends to the next rank and hears the one before",
+    .source = "the definition",
+    .collective = CLAB_SENDRECV,
+    .default_lanes = 1,
+    .supports = any,
+    .chunks = one,
+    .scratch = none,
+    .width = two,
+    .stage = shift,
+    .claim = claim_shift,
+    .twin = rotated,
+};

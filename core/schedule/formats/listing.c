@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Listings: the algorithm whose stages are looked up, and how they are written.
+
+#include "core/schedule/formats/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/schedule/verify/verify.h"
+
+// Chunks of all ranks that proving a schedule may follow: it holds a set of contributors for each.
+enum { MOST_CHUNKS = 1 << 22, MOST_STAGES = 1 << 25, MOST_WORDS = 1 << 25, MOST_POSTS = 1 << 22 };
+
+// ---- the algorithm -------------------------------------------------------------------------------------------
+
+static bool are_signals(const struct clab_problem *problem)
+{
+    return problem->listing->loose && problem->count == 0;
+}
+
+static bool supports(const struct clab_problem *problem)
+{
+    const struct clab_listing *l = problem->listing;
+    return l && problem->nranks == l->problem.nranks && problem->root == l->problem.root &&
+           problem->lanes == l->problem.lanes &&
+           (!l->even || problem->count % ((size_t)l->chunks * (size_t)problem->lanes) == 0);
+}
+
+static int chunks(const struct clab_problem *problem)
+{
+    return are_signals(problem) ? 1 : problem->listing->chunks;
+}
+
+// A loose one's messages of a stage all come to the same place; while they are followed, each has room of its own.
+static int scratch(const struct clab_problem *problem)
+{
+    const struct clab_listing *l = problem->listing;
+    return l->loose && (problem->count == 0 || !l->is_closed) ? l->width : l->scratch;
+}
+
+static int width(const struct clab_problem *problem)
+{
+    return problem->listing->width;
+}
+
+static struct clab_claim claim(const struct clab_problem *problem)
+{
+    return are_signals(problem) ? problem->listing->signals : problem->listing->claim;
+}
+
+static int stage(const struct clab_problem *problem, int rank, int lane, int s, struct clab_step out[])
+{
+    const struct clab_listing *l = problem->listing;
+    size_t program = (size_t)rank * (size_t)problem->lanes + (size_t)lane;
+    size_t at = l->programs[program] + (size_t)s;
+    if (at >= l->programs[program + 1])
+        return CLAB_DONE;
+    size_t first = l->stages[at], n = l->stages[at + 1] - first;
+    memcpy(out, l->steps + first, n * sizeof *out);
+    for (size_t i = 0; are_signals(problem) && i < n; i++)
+        if (out[i].op != CLAB_CALC)
+            out[i].src.count = out[i].dst.count = 1;
+    return (int)n;
+}
+
+// ---- writing -------------------------------------------------------------------------------------------------
+
+static struct clab_algorithm algorithm_of(const struct clab_listing *l)
+{
+    return (struct clab_algorithm){.name = l->name,
+                                   .title = "read from a file",
+                                   .source = "a file",
+                                   .collective = l->problem.collective,
+                                   .default_lanes = l->problem.lanes,
+                                   .supports = supports,
+                                   .chunks = chunks,
+                                   .scratch = scratch,
+                                   .width = width,
+                                   .stage = stage,
+                                   .claim = claim};
+}
+
+int clab_listing_create(const struct clab_problem *problem, const char *name, struct clab_listing **listing_p)
+{
+    struct clab_listing *l = calloc(1, sizeof *l);
+    if (!l)
+        return CLAB_ENOMEM;
+    l->problem = *problem;
+    l->problem.listing = l;
+    l->chunks = l->width = 1;
+    l->unit = 1;
+    strncpy(l->name, name, sizeof l->name - 1);
+    l->algorithm = algorithm_of(l);
+    l->programs = calloc((size_t)problem->nranks * (size_t)problem->lanes + 1, sizeof *l->programs);
+    l->stages = calloc(1, sizeof *l->stages);
+    l->stage_room = 1;
+    if (!l->programs || !l->stages) {
+        clab_listing_free(l);
+        return CLAB_ENOMEM;
+    }
+    *listing_p = l;
+    return CLAB_OK;
+}
+
+void clab_listing_free(struct clab_listing *l)
+{
+    if (!l)
+        return;
+    free(l->programs);
+    free(l->stages);
+    free(l->steps);
+    free(l->head);
+    free(l);
+}
+
+int clab_listing_begin_stage(struct clab_listing *l)
+{
+    if (l->nstages == MOST_STAGES)
+        return CLAB_ENOMEM;
+    if (l->nstages + 2 > l->stage_room) {
+        size_t room = 2 * l->stage_room + 64;
+        size_t *more = realloc(l->stages, room * sizeof *more);
+        if (!more)
+            return CLAB_ENOMEM;
+        l->stages = more;
+        l->stage_room = room;
+    }
+    l->stages[++l->nstages] = l->nsteps;
+    return CLAB_OK;
+}
+
+int clab_listing_add(struct clab_listing *l, const struct clab_step *step)
+{
+    if (l->nsteps == l->step_room) {
+        size_t room = 2 * l->step_room + 64;
+        struct clab_step *more = realloc(l->steps, room * sizeof *more);
+        if (!more)
+            return CLAB_ENOMEM;
+        l->steps = more;
+        l->step_room = room;
+    }
+    l->steps[l->nsteps++] = *step;
+    l->stages[l->nstages] = l->nsteps;
+    int n = (int)(l->nsteps - l->stages[l->nstages - 1]);
+    l->width = n > l->width ? n : l->width;
+    return CLAB_OK;
+}
+
+void clab_listing_end_program(struct clab_listing *l)
+{
+    l->programs[++l->nprograms] = l->nstages;
+}
+
+// ---- closing -------------------------------------------------------------------------------------------------
+
+// Whether the proof fits into memory: of each rank's chunks, a bit for every rank.
+static bool can_be_followed(const struct clab_listing *l)
+{
+    const struct clab_problem *p = &l->problem;
+    double chunks = l->loose ? 1 + l->width : (2.0 * clab_problem_blocks(p) + l->scratch) * l->chunks;
+    double words = (p->nranks + 63) / 64;
+    return p->nranks * chunks * words <= MOST_WORDS && (double)p->nranks * l->width <= MOST_POSTS;
+}
+
+// What it does is found by doing it. Of the claim of a loose one no more than its bytes is of use, so that where the
+// chunks are too many to follow, all messages may count as the longest.
+static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
+{
+    struct clab_problem problem = l->problem;
+    struct clab_verdict verdict;
+    problem.count = 0;
+    int err = clab_verify(verifier, &problem, &l->algorithm, &verdict);
+    if (err == CLAB_EWRONG && verdict.flaw != CLAB_FLAW_CLAIM) {
+        clab_error("%s: %s: %s", path, clab_flaw_text(verdict.flaw), verdict.text);
+        return err;
+    }
+    if (err == CLAB_ENOMEM)
+        return err;
+    l->claim = l->signals = verdict.found;
+    if (!l->loose)
+        return CLAB_OK;
+    l->calc = 1e-9 * (double)verdict.found.reduced;
+    l->claim.serial *= l->chunks;
+    l->claim.sent_max *= l->chunks;
+    l->claim.sent_total *= l->chunks;
+    err = CLAB_OK;
+    if ((double)l->chunks * l->problem.nranks * (l->width + 1) * ((l->problem.nranks + 63) / 64) <= MOST_CHUNKS)
+        err = clab_verify(verifier, &l->problem, &l->algorithm, &verdict);
+    if (err == CLAB_EWRONG && verdict.flaw == CLAB_FLAW_CLAIM)
+        l->claim = verdict.found;
+    l->claim.reduced = l->claim.reduced_max = 0; // those are nanoseconds
+    return err == CLAB_ENOMEM ? err : CLAB_OK;
+}
+
+int clab_listing_close(struct clab_listing *l, const char *path)
+{
+    struct clab_verifier *verifier;
+    if (!can_be_followed(l)) {
+        clab_error("%s: %d ranks with %d chunks of a block and %d steps in a stage are too many to be proved", path,
+                   l->problem.nranks, l->chunks, l->width);
+        return CLAB_EUNSUPPORTED;
+    }
+    CLAB_TRY(clab_verifier_create(&verifier));
+    int err = count(l, verifier, path);
+    clab_verifier_free(verifier);
+    l->is_closed = true;
+    return err;
+}
+
+int clab_listing_problem(const struct clab_listing *l, size_t bytes, size_t element_bytes,
+                         struct clab_problem *problem_p)
+{
+    struct clab_problem problem = l->problem;
+    size_t blocks = (size_t)clab_problem_blocks(&problem), parts = (size_t)l->chunks * (size_t)problem.lanes;
+    if (!l->loose) {
+        problem.count = bytes / (blocks * element_bytes);
+        problem.count -= l->even ? problem.count % parts : 0;
+        if (problem.count == 0) {
+            clab_error("%s: %zu bytes are less than an element of %zu for each of its %zu chunks", l->name, bytes,
+                       element_bytes, blocks * parts);
+            return CLAB_EINVAL;
+        }
+    }
+    *problem_p = problem;
+    return CLAB_OK;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// A listing: a schedule that is written out, step by step, because it was read from a file and not computed.
+//
+// - Its `algorithm` is one like any other, whose stage() looks the steps up in problem->listing: it is priced, proved,
+//   drawn and exported by the same code. It is for its own problem only: same ranks, root and lanes.
+// - MSCCL says which chunks move, so a listing of it is a schedule in full. GOAL says how many bytes: such a listing is
+//   *loose*. Its problem is a barrier whose messages carry bytes: proved and drawn (count 0) it shows who has heard of
+//   whom, and nobody need have heard of anyone; priced (count > 0) a chunk is the greatest common divisor of all
+//   messages.
+#pragma once
+
+#include "core/schedule/schedule.h"
+
+enum { CLAB_LISTING_NAME = 64 };
+
+struct clab_listing {
+    struct clab_problem problem; // what it is for; its `listing` is this one
+    struct clab_algorithm algorithm;
+    char name[CLAB_LISTING_NAME]; // the algorithm's
+    char *head;                   // lines above a GOAL file's first rank, comments; NULL: none
+    bool loose;
+    bool is_closed;
+    bool even;                  // chunks are of one size: the count must be a multiple of them all
+    size_t unit;                // of a loose one: bytes of a chunk
+    int chunks, scratch, width; // as in struct clab_algorithm
+    double calc;                // s of calculations that follow each other
+    struct clab_claim claim;    // counted, not claimed
+    struct clab_claim signals;  // the same of a loose one whose messages are signals
+    size_t *programs;           // (P * lanes + 1) the first stage of each rank's lane
+    size_t *stages;             // (programs[P * lanes] + 1) the first step of each stage
+    struct clab_step *steps;    // (stages[...])
+    size_t nprograms, nstages, nsteps, stage_room, step_room;
+};
+
+static inline bool clab_listing_is_loose(const struct clab_listing *listing)
+{
+    return listing && listing->loose;
+}
+
+static inline bool clab_listing_is_even(const struct clab_listing *listing)
+{
+    return listing && listing->even;
+}
+
+// Write a listing: for each rank, each lane, its stages, each with its steps; then close it.
+//   errors: CLAB_ENOMEM; close, logged behind `path`: CLAB_EWRONG (flawed, ranks wait for each other ...),
+//           CLAB_EUNSUPPORTED (too large to be proved)
+int clab_listing_create(const struct clab_problem *problem, const char *name, struct clab_listing **listing_p);
+void clab_listing_free(struct clab_listing *listing); // NULL is fine
+int clab_listing_begin_stage(struct clab_listing *listing);
+int clab_listing_add(struct clab_listing *listing, const struct clab_step *step);
+void clab_listing_end_program(struct clab_listing *listing);
+int clab_listing_close(struct clab_listing *listing, const char *path);
+
+// The problem of pricing it: of `bytes` in all, as elements of `element_bytes`; a loose one has its own bytes.
+//   errors: CLAB_EINVAL (logged: less than an element for each chunk)
+int clab_listing_problem(const struct clab_listing *listing, size_t bytes, size_t element_bytes,
+                         struct clab_problem *problem_p);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// MSCCL's XML: per GPU thread blocks, each with at most one peer to send to and one to receive from, and steps in
+// order.
+//
+// - Written: lane, distance of the peer, and number of the message in its stage, make a thread block and its channel. A
+//   step waits (depid, deps) for what the stage before it did in other blocks; a receive also for what its own stage
+//   reads of its place. All is in place, but an alltoall. `lanes`, `root`, `stage` and `at` are ours: others pass over
+//   them.
+// - Read: in files with `stage`, the stages are those. In others a step's stage is the longest way to it by its thread
+//   block and its dependences, where a receive goes along with the send just before it: blocks of a GPU then wait for
+//   each other at the end of each stage. `rcs`, `rrcs` and `rrs` are a receive and a send; `re` (and `ra`) reduces what
+//   was not received, which no schedule here does, and is refused. Input and output are one buffer, unless an
+//   alltoall's.
+// - Allreduce, reduce, broadcast, allgather, reduce_scatter and alltoall.
+// Source: microsoft/msccl-tools, which writes it, and microsoft/msccl and Azure/msccl-executor-nccl, which run it. (The
+// latter calls a reduce_scatter "reducescatter".)
+#pragma once
+
+#include <stdio.h>
+
+#include "core/schedule/formats/listing.h"
+
+//   errors: CLAB_EUNSUPPORTED (logged: another collective; more steps, channels or chunks than they take), CLAB_ENOMEM
+int clab_msccl_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm, FILE *out);
+
+// Read a schedule, and prove it; `path` is for messages.
+//   errors: CLAB_EPARSE, CLAB_EWRONG (one logged line names file, line and what is wrong), CLAB_EUNSUPPORTED (built
+//           without expat), CLAB_ENOMEM
+int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_p);
+
+// ---- between reading and lowering ----------------------------------------------------------------------------
+
+#define CLAB_MSCCL_TYPES(X)                                                                               \
+    X(CLAB_MSCCL_S, "s")                                                                                  \
+    X(CLAB_MSCCL_R, "r")                                                                                  \
+    X(CLAB_MSCCL_RCS, "rcs") X(CLAB_MSCCL_RRS, "rrs") X(CLAB_MSCCL_RRC, "rrc") X(CLAB_MSCCL_RRCS, "rrcs") \
+        X(CLAB_MSCCL_CPY, "cpy") X(CLAB_MSCCL_NOP, "nop") X(CLAB_MSCCL_RE, "re") X(CLAB_MSCCL_RA, "ra")
+
+#define X(name, text) name,
+enum clab_msccl_type { CLAB_MSCCL_TYPES(X) CLAB_MSCCL_TYPE_COUNT };
+#undef X
+
+// The least that a GPU's interpreter takes of each.
+enum { CLAB_MSCCL_STEPS = 256, CLAB_MSCCL_CHANNELS = 32, CLAB_MSCCL_COUNT = 71 };
+
+struct clab_msccl_step {
+    enum clab_msccl_type type;
+    char src, dst; // 'i', 'o', 's'
+    int src_off, dst_off, count;
+    int depid, deps; // the thread block and step that it waits for; depid -1: none
+    int stage, at;   // -1: not said
+    int line;
+};
+
+struct clab_msccl_block {
+    int id, send, recv, channel; // peers, or -1
+    int first, nsteps;           // of all steps
+    int line;
+};
+
+struct clab_msccl_gpu {
+    int inputs, outputs, scratch; // chunks
+    int first, nblocks;           // of all blocks
+    int line;                     // 0: it has not come yet
+};
+
+struct clab_msccl {
+    const char *path;
+    char name[CLAB_LISTING_NAME];
+    enum clab_collective collective;
+    int ngpus, chunks, lanes, root; // chunks: of a loop
+    bool staged;                    // each step says its stage
+    struct clab_msccl_gpu *gpus;    // (ngpus)
+    struct clab_msccl_block *blocks;
+    struct clab_msccl_step *steps;
+    int nblocks, nsteps, block_room, step_room;
+};
+
+// errors: as clab_msccl_read
+int clab_msccl_lower(const struct clab_msccl *msccl, struct clab_listing **listing_p);

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// The memory of the dataflow engine, and what it finds out about its problem and network before it begins.
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/full.h"
+#include "sim/net/members.h"
+#include "sim/engine/recorder.h"
+#include "core/schedule/formats/listing.h"
+
+// What a core's own cache surely holds.
+enum { NEAR_BYTES = 1 << 18 };
+
+static int transfers_init(struct full *s)
+{
+    size_t queues = (size_t)s->nranks * PORTS;
+    int nlinks = clab_net_shared_links(s->net, s->reach);
+    if (nlinks >= CLAB_SHARED_LINKS) {
+        clab_error("network '%s' has too many shared links for %d ranks; --engine full takes each as its own",
+                   s->net->name, s->reach);
+        return CLAB_EINVAL;
+    }
+    struct transfers *x = s->transfers = calloc(1, sizeof *x);
+    if (!x)
+        return CLAB_ENOMEM;
+    x->spare = INFLIGHT_NONE;
+    x->base = s->nranks * s->problem->lanes;
+    x->first = malloc(queues * sizeof *x->first);
+    x->last = malloc(queues * sizeof *x->last);
+    if (!x->first || !x->last)
+        return CLAB_ENOMEM;
+    for (size_t i = 0; i < queues; i++)
+        x->first[i] = x->last[i] = INFLIGHT_NONE;
+    CLAB_TRY(flows_init(&x->flows, nlinks, s->tolls.ticks));
+    for (int i = 0; i < nlinks; i++)
+        x->flows.capacity[i] = clab_net_shared_rate(s->net, s->reach, i);
+    return CLAB_OK;
+}
+
+static void transfers_free(struct full *s)
+{
+    if (!s->transfers)
+        return;
+    flows_free(&s->transfers->flows);
+    free(s->transfers->all);
+    free(s->transfers->first);
+    free(s->transfers->last);
+    free(s->transfers);
+}
+
+static size_t transfers_bytes(const struct full *s)
+{
+    const struct transfers *x = s->transfers;
+    if (!x)
+        return 0;
+    return sizeof *x + (size_t)x->room * sizeof *x->all + (size_t)s->nranks * PORTS * 2 * sizeof *x->first +
+           (size_t)x->flows.room * sizeof *x->flows.flows +
+           (size_t)x->flows.nlinks * 2 * (sizeof *x->flows.capacity + sizeof *x->flows.users);
+}
+
+// Zeroed memory whose pages are all there at once: every rank is looked at, and to ask for them one by one takes
+// longer. Not in large pages, which a virtual machine's host may have to find anew: that took from 1 to 70 ms for
+// 16 MiB.
+static char *new_state(size_t bytes)
+{
+    char *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return state == MAP_FAILED ? NULL : state;
+}
+
+static void free_state(char *state, size_t bytes)
+{
+    if (state)
+        munmap(state, bytes);
+}
+
+// Others have just used all that ports let go ahead.
+static void use_ports(struct full *s)
+{
+    double bursts[PORTS] = {ticks_round(s->tolls.ticks, s->net->intra.burst),
+                            ticks_round(s->tolls.ticks, s->net->inter.burst)};
+    for (int rank = 0; rank < s->nranks; rank++) {
+        struct rank_state *r = full_rank(s, rank, MODE_ANY);
+        memcpy(r->tx, bursts, sizeof bursts);
+        memcpy(r->rx, bursts, sizeof bursts);
+    }
+}
+
+// Whether it costs anything, at any size, to write lines that a peer has read.
+static bool minds_reads(const struct clab_net *net)
+{
+    for (const struct clab_level *l = net->levels; l < net->levels + net->nlevels; l++)
+        for (int load = 0; load < CLAB_LOADS; load++)
+            if (l->pull[CLAB_FRESH][load] > l->pull[CLAB_KEPT][load] ||
+                l->pull_summed[load] > l->pull[CLAB_KEPT][load] ||
+                l->reduce[CLAB_FRESH][load] > l->reduce[CLAB_KEPT][load] || l->add_fresh[load] > l->add[load])
+                return true;
+    return false;
+}
+
+static int allocate(struct full *s, const struct clab_sim_options *options)
+{
+    const struct clab_problem *p = s->problem;
+    size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)p->lanes, width = (size_t)s->algorithm->width(p) + 1;
+    s->finish = calloc((size_t)s->calls, sizeof *s->finish);
+    s->stride = sizeof(struct rank_state) + (size_t)p->lanes * sizeof(struct lane_state);
+    s->state = new_state(ranks * s->stride);
+    s->awaited = malloc(lanes * sizeof *s->awaited);
+    s->inboxes = aligned_alloc(sizeof *s->inboxes, lanes * sizeof *s->inboxes);
+    s->steps = calloc(width, sizeof *s->steps);
+    s->arrivals = calloc(width, sizeof *s->arrivals);
+    if (!s->finish || !s->state || !s->awaited || !s->inboxes || !s->steps || !s->arrivals)
+        return CLAB_ENOMEM;
+    CLAB_TRY(inflight_init(&s->inflight));
+    CLAB_TRY(agenda_init(&s->agenda, (int)lanes + 1, p->lanes > 1 || s->timed));
+    if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
+        return CLAB_ENOMEM;
+    if (options->busy)
+        use_ports(s);
+    if (s->has_places)
+        return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
+                           s->algorithm->scratch(p) * s->slices.chunks, options->in_place, minds_reads(s->net));
+    return CLAB_OK;
+}
+
+// How many ranks there are to simulate: those that are their own twins come first.
+static int count_orbits(const struct full *s)
+{
+    int n = 1;
+    while (n < s->problem->nranks && full_twin(s, n, n) == n)
+        n++;
+    return n;
+}
+
+static bool any_waits(const struct clab_link *link)
+{
+    for (int i = 0; i < link->nsegments; i++)
+        if (link->segments[i].waits || link->segments[i].buffers)
+            return true;
+    return false;
+}
+
+static bool net_waits(const struct clab_net *net)
+{
+    bool any = any_waits(&net->intra) || any_waits(&net->inter) || any_waits(&net->pair);
+    for (int i = 0; i < net->ntiers; i++)
+        any |= any_waits(&net->tiers[i]);
+    return any;
+}
+
+// Whether a message costs what its size and link say: no sender waits, nothing has a place, no distance counts.
+static bool is_plain(const struct full *s)
+{
+    const struct clab_topology *topology = &s->net->topology;
+    const bool is_far = topology->hop > 0 && !clab_net_is_even(s->net, s->reach);
+    return !is_far && topology->inside != CLAB_INSIDE_MESH && s->problem->lanes == 1 && !s->has_places &&
+           !s->has_calcs && !net_waits(s->net);
+}
+
+int full_init(struct full *s, const struct clab_sim_options *options)
+{
+    const struct clab_net *net = s->net;
+    int per_node = net->ranks_per_node;
+    s->nranks = s->period ? count_orbits(s) : s->problem->nranks;
+    s->stop = -1;
+    s->members = options->members;
+    s->reach = clab_members_reach(s->members, s->problem->nranks);
+    const bool is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
+    s->around = !is_simple ? NULL : per_node == 1 ? &net->inter : s->reach <= per_node ? &net->intra : NULL;
+    s->node_shift = !is_simple || s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
+    s->tolls =
+        (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)), .net = net};
+    s->level = clab_net_level(net, options->footprint);
+    s->call_cost = ticks_round(s->tolls.ticks, net->call);
+    s->compute = ticks_round(s->tolls.ticks, options->compute);
+    s->delays = options->delays;
+    s->ends = options->ends;
+    s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
+    s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
+    s->has_places = net->nlevels > 0;
+    s->busy = options->busy;
+    s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
+    bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
+    bool shares_cores = s->timed && clab_net_shares_cores(net, s->reach);
+    bool plain = !shares_links && !shares_cores && is_plain(s);
+    s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
+    s->calls = options->calls > 1 ? options->calls : 1;
+    s->is_wide =
+        s->mode == MODE_PLAIN && s->nranks * (sizeof(struct rank_state) + sizeof(struct lane_state)) > NEAR_BYTES;
+    slices_init(&s->slices, s->problem, s->algorithm->chunks(s->problem), options->element_bytes);
+    CLAB_TRY(allocate(s, options));
+    if (shares_cores) {
+        size_t nodes = (size_t)((s->reach + per_node - 1) / per_node);
+        if (!(s->cores = calloc(nodes * (size_t)net->cores_per_node, sizeof *s->cores)))
+            return CLAB_ENOMEM;
+    }
+    if (options->record)
+        CLAB_TRY(recorder_open(s, options->record));
+    return shares_links ? transfers_init(s) : CLAB_OK;
+}
+
+size_t full_bytes(const struct full *s)
+{
+    size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)s->problem->lanes;
+    size_t width = (size_t)s->algorithm->width(s->problem) + 1;
+    return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
+           lanes * (sizeof *s->agenda.items + sizeof *s->awaited + sizeof *s->inboxes) + inflight_bytes(&s->inflight) +
+           transfers_bytes(s) + places_bytes(&s->places, s->nranks);
+}
+
+void full_free(struct full *s)
+{
+    recorder_close(s);
+    transfers_free(s);
+    free(s->cores);
+    places_free(&s->places);
+    agenda_free(&s->agenda);
+    inflight_free(&s->inflight);
+    free(s->aside);
+    free(s->arrivals);
+    free(s->steps);
+    free(s->awaited);
+    free(s->inboxes);
+    free_state(s->state, (size_t)s->nranks * s->stride);
+    free(s->finish);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// A segment's figures times a message's bytes.
+
+#include "sim/engine/loggp_cost.h"
+
+// A link of its own for each pair is never taken.
+static enum toll_port port_of(const struct clab_net *net, const struct clab_link *link, enum toll_port first)
+{
+    if (link == &net->intra && net->topology.inside == CLAB_INSIDE_MESH)
+        return TOLL_NONE;
+    return link->port == CLAB_PORT_CORE ? TOLL_CORE : first + (link != &net->intra && link != &net->pair);
+}
+
+struct toll *tolls_fill(struct tolls *tolls, struct toll *toll, const struct clab_link *link, size_t bytes)
+{
+    const struct clab_segment *s = clab_link_segment(link, bytes);
+    struct ticks t = tolls->ticks;
+    double each = s->buffers ? s->gap : 0, whole = (double)bytes,
+           first = (double)(bytes < s->fragment ? bytes : s->fragment);
+    *toll = (struct toll){
+        .segment = s,
+        .link = link,
+        .bytes = bytes,
+        .o_send = ticks_round(t, s->o_send),
+        .send = ticks_round(t, each + whole * s->gap_send),
+        .head = ticks_round(t, first * s->gap_send) + ticks_round(t, s->latency),
+        .o_recv = ticks_round(t, s->o_recv),
+        .both = ticks_round(t, s->o_both + whole * s->gap_both),
+        .recv = s->memory ? 0 : ticks_round(t, each + whole * s->gap_recv),
+        .last = ticks_round(t, (whole - first) * s->gap_send) + (s->memory ? 0 : ticks_round(t, first * s->gap_recv)),
+        .reduce = ticks_round(t, whole * tolls->net->gamma),
+        .latency = ticks_round(t, s->latency),
+        .ahead = ticks_round(t, link->burst),
+        .waits = s->waits,
+        .buffers = s->buffers,
+        .tx = port_of(tolls->net, link, TOLL_TX),
+        .rx = port_of(tolls->net, link, TOLL_RX),
+    };
+    return toll;
+}

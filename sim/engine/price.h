@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// What the dataflow engine charges: sends, landings, local copies, each on the port or core that is busy with it.
+// For full.c alone, which compiles it twice: `plain` is a constant there.
+#pragma once
+
+#include "sim/engine/copies.h"
+#include "sim/engine/transfers.h"
+
+// The port that a message takes: when it is free.
+struct port {
+    double *rank, *core; // of the rank; and, if that is its core, of those that are shared, or NULL
+    double none;         // a link of its own is always free
+};
+
+// `which` of the rank's.
+FULL_INLINE double port_begin(const struct turn *t, enum toll_port which, double from, struct port *port,
+                              enum mode mode)
+{
+    port->core = NULL;
+    port->none = 0;
+    port->rank = mode == MODE_ANY && which == TOLL_NONE ? &port->none : &t->r->ports[which];
+    double begin = later(from, *port->rank);
+    if (mode == MODE_ANY && which == TOLL_CORE && (port->core = core_of(t->s, t->rank, begin)))
+        begin = later(begin, *port->core);
+    return begin;
+}
+
+// The rank's time that others wait for; NULL: nobody does.
+static inline const double *port_value(const struct port *port)
+{
+    return port->rank == &port->none ? NULL : port->rank;
+}
+
+FULL_INLINE void port_end(struct port *port, double end, enum mode mode)
+{
+    *port->rank = end;
+    if (mode == MODE_ANY && port->core)
+        *port->core = end;
+}
+
+// What `bytes` cost between two ranks.
+FULL_INLINE const struct toll *toll_between(struct full *s, int a, int b, size_t bytes)
+{
+    if (s->node_shift >= 0) {
+        bool is_inter = (a ^ b) >> s->node_shift != 0;
+        return tolls_of(&s->tolls, is_inter ? &s->net->inter : &s->net->intra, is_inter, bytes);
+    }
+    const struct clab_link *link = full_link(s, a, b);
+    return tolls_of(&s->tolls, link, clab_net_link_index(s->net, link), bytes);
+}
+
+// ---- sending -------------------------------------------------------------------------------------------------
+
+// What the distance of two ranks adds to a message's way.
+FULL_INLINE double way_of(const struct full *s, int a, int b, enum mode mode)
+{
+    double hop = s->net->topology.hop;
+    if (mode != MODE_ANY || hop <= 0)
+        return 0;
+    return ticks_round(s->tolls.ticks, clab_net_hops(s->net, full_member(s, a), full_member(s, b)) * hop);
+}
+
+// Whether the message passes links that others may pass, too; then they share them.
+static bool send_shared(const struct turn *t, const struct clab_link *link, const struct toll *toll,
+                        struct message message, double head)
+{
+    struct full *s = t->s;
+    size_t fragment = toll->segment->fragment;
+    if (link->port == CLAB_PORT_CORE)
+        return false;
+    bool is_mesh = link == &s->net->intra && s->net->topology.inside == CLAB_INSIDE_MESH;
+    struct transfer transfer = {.message = message,
+                                .o_send = toll->o_send,
+                                .send = toll->send,
+                                .bytes = (double)toll->bytes,
+                                .first = (double)(toll->bytes < fragment ? toll->bytes : fragment),
+                                .port = is_mesh ? PORTS : full_is_inter(s, link),
+                                .link = clab_net_link_index(s->net, link)};
+    transfer.message.head = head;
+    transfer.nlinks =
+        clab_net_route(s->net, s->reach, full_member(s, t->rank), full_member(s, message.dst), transfer.links);
+    ask_for_transfer(t, transfer);
+    return true;
+}
+
+// A socket takes the message: then the core is done, the wire is not. Returns when its last byte is at the receiver, if
+// nothing else comes in there.
+static double hand_over(const struct turn *t, const struct clab_link *link, const struct toll *toll, double way)
+{
+    double *port = &t->r->tx[full_is_inter(t->s, link)], free = *port;
+    double posted = price_core(t, t->l->clock, toll->o_send, PART_LATENCY, MODE_ANY);
+    *port = later(posted, *port) + toll->send;
+    double tail = later(posted, *port - toll->ahead) + toll->latency + way;
+    if (t->s->recorder)
+        recorder_hand_over(t, port, posted, free, *port, toll->ahead, tail);
+    t->l->end = later(t->l->end, posted);
+    return tail;
+}
+
+// The port takes it; the lane's `end` is when it has left. Returns when its first fragment is at the receiver.
+FULL_INLINE double put_out(const struct turn *t, const struct toll *toll, double way, enum mode mode)
+{
+    struct port port;
+    double begin = port_begin(t, toll->tx, t->l->clock, &port, mode);
+    double posted = begin + toll->o_send, end = posted + toll->send, head = posted + toll->head + way;
+    if (RECORDS(t->s, mode)) {
+        recorder_put(t, port_value(&port), port.core,
+                     (struct recorder_put){begin, posted, end, end, toll->head - toll->latency, head, head});
+        recorder_end(t, end, t->s->recorder->at);
+    }
+    port_end(&port, end, mode);
+    spend_message(t->r, begin, posted, end);
+    t->l->end = later(t->l->end, end);
+    return head;
+}
+
+FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
+{
+    struct full *s = t->s;
+    const struct toll *toll = toll_between(s, t->rank, step->peer, span_bytes(s, t->lane, step->src));
+    const struct clab_link *link = toll->link;
+    double way = way_of(s, t->rank, step->peer, mode);
+    struct message message = {
+        .src = full_twin(s, step->peer, t->rank),
+        .dst = full_twin(s, step->peer, step->peer),
+        .lane = (uint16_t)t->lane,
+    };
+    if (mode == MODE_ANY && s->has_places) {
+        message.summed = places_is_sum(&s->places, t->rank, t->lane, step->src);
+        lend(s, t->rank, t->lane, step, s->load);
+    }
+    s->messages++;
+    if (mode == MODE_ANY)
+        t->l->acks += toll->waits;
+    if (RECORDS(s, mode))
+        recorder_send(t, link, message.dst, toll->bytes);
+    if (mode == MODE_ANY && s->transfers && send_shared(t, link, toll, message, toll->head + way))
+        return;
+    bool by_socket = mode == MODE_ANY && toll->buffers;
+    message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, toll, way, mode);
+    post(s, &message, mode);
+}
+
+// The calculations (schedule.h) from `step` on, which end by `limit`, after `from`; returns their end.
+static double price_calcs(const struct turn *t, const struct clab_step *step, const struct clab_step *limit,
+                          double from)
+{
+    for (; step < limit && step->op == CLAB_CALC; step++)
+        from = price_core(t, from, ticks_round(t->s->tolls.ticks, step->src.first + 1e-9 * step->src.count),
+                          PART_REDUCE, MODE_ANY);
+    return from;
+}
+
+// What a stage calculates from its begin on, beside its messages.
+static void calc_at_once(const struct turn *t)
+{
+    struct full *s = t->s;
+    t->l->end = price_calcs(t, s->steps, s->steps + s->nsteps, t->l->clock);
+    if (RECORDS(s, MODE_ANY))
+        recorder_end(t, t->l->end, s->recorder->at);
+}
+
+// What the stage at hand takes beside its messages.
+FULL_INLINE void price_stage(const struct turn *t, enum mode mode)
+{
+    if (t->s->stage_cost > 0)
+        t->l->clock = price_core(t, t->l->clock, t->s->stage_cost, PART_LATENCY, mode);
+}
+
+// The copies and sends of the stage at hand, s->steps.
+FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
+{
+    struct full *s = t->s;
+    if (RECORDS(s, mode))
+        recorder_enter(t);
+    price_stage(t, mode);
+    for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
+        if (!is_receive(&s->steps[i]))
+            copy(t, &s->steps[i]);
+    t->l->end = t->l->clock;
+    if (RECORDS(s, mode))
+        recorder_entered(t);
+    if (mode == MODE_ANY && s->has_calcs && s->nsteps > 0 && s->steps[0].op == CLAB_CALC)
+        calc_at_once(t);
+    for (int i = s->first_send, left = s->sends; left > 0; i++)
+        if (s->steps[i].op == CLAB_SEND) {
+            send(t, &s->steps[i], mode);
+            left--;
+        }
+    if (mode == MODE_ANY && t->l->stage == 0)
+        copy_aside(t);
+}
+
+// ---- receiving -----------------------------------------------------------------------------------------------
+
+// What a received byte costs the core that takes it, and a reduced byte more than that.
+struct rates {
+    double pull, reduce;
+};
+
+// Bytes that a sender touches for copies of its own, while its first message is pulled.
+static double copied_by(const struct turn *t, int sender)
+{
+    const struct full *s = t->s;
+    const size_t lane = (size_t)sender * (size_t)s->problem->lanes + (size_t)t->lane;
+    return s->aside && t->l->stage == 0 ? 2 * (double)s->aside[lane] : 0;
+}
+
+static double beside(const double cost[CLAB_LOADS], double share)
+{
+    return cost[CLAB_ALONE] + share * (cost[CLAB_BOTH] - cost[CLAB_ALONE]);
+}
+
+// For how much of a message a peer is at the memory, too: it receives as well, or copies of its own while it is pulled.
+static double share_beside(const struct turn *t, const struct clab_step *step, size_t bytes)
+{
+    if (t->s->load == CLAB_BOTH)
+        return 1;
+    const double copied = copied_by(t, step->peer) / 2;
+    return copied < (double)bytes ? copied / (double)bytes : 1;
+}
+
+// What `bytes` that `step` receives cost a core, where they are pulled. Reading a peer's lines costs little more
+// where it has just written them; what does is writing lines that a peer has read.
+static struct rates rates_of(const struct turn *t, const struct clab_step *step, size_t bytes, bool adds, bool summed)
+{
+    struct full *s = t->s;
+    const struct clab_level *kept = &s->level;
+    const bool reduces = step->op == CLAB_RECV_REDUCE;
+    const double touched = s->load == CLAB_BOTH ? (reduces && !adds ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
+    const struct taking taking = taking_at(t, step->dst, bytes, touched);
+    const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
+    const double reduce = beside(adds ? kept->add : kept->reduce[CLAB_KEPT], share);
+    const double more = adds ? taking.add : taking.reduce, taken = summed ? taking.summed : taking.pull;
+    places_touch(&s->places, t->rank, touched);
+    return (struct rates){reduces ? pull : pull + taken, later(0, reduce + more - pull)};
+}
+
+// Whether a receive-reduce adds to what lies in its place, rather than writing the sum of two others to a third.
+static bool adds(const struct full *s, int rank, int lane, struct clab_span dst)
+{
+    if (!s->has_places || dst.buffer != CLAB_DATA)
+        return s->has_places;
+    return s->places.in_place ? !is_sent_too(s, dst, s->nsteps) : places_is_fresh(&s->places, rank, lane, dst);
+}
+
+// What the bytes of a message cost the core that takes them, in s.
+struct work {
+    double pull, last, reduce; // last: of the last fragment, where it is pulled
+};
+
+FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct toll *toll,
+                                bool summed, enum mode mode)
+{
+    struct full *s = t->s;
+    if (mode != MODE_ANY || !s->has_places)
+        return (struct work){toll->recv, 0, toll->reduce};
+    const struct clab_segment *segment = toll->segment;
+    struct rates rates = rates_of(t, step, toll->bytes, adds(s, t->rank, t->lane, step->dst), summed);
+    double reduce = full_cost(s, toll->bytes, rates.reduce);
+    if (!segment->memory)
+        return (struct work){toll->recv, 0, reduce};
+    size_t last = toll->bytes < segment->fragment ? toll->bytes : segment->fragment;
+    return (struct work){full_cost(s, toll->bytes, rates.pull), full_cost(s, last, rates.pull), reduce};
+}
+
+// The port takes a message in, for `fixed` and its bytes; returns when it has it.
+FULL_INLINE double take_in(const struct turn *t, const struct toll *toll, const struct message *message, double fixed,
+                           struct work work, enum mode mode)
+{
+    struct port port;
+    double head = message->head, begin = port_begin(t, toll->rx, later(head, t->l->clock), &port, mode);
+    double ready = begin + fixed;
+    // The last fragment can not land before it was sent.
+    double end = later(ready + work.pull, head + toll->last + work.last), tail = end;
+    port_end(&port, end, mode);
+    if (mode == MODE_ANY && message->late > 0) // on a shared link; others of its bytes came meanwhile
+        end = later(end, head + toll->o_recv + work.pull + message->late);
+    if (RECORDS(t->s, mode))
+        recorder_take(
+            t, port_value(&port), port.core,
+            (struct recorder_take){head, begin, ready, ready + work.pull, tail, end, toll->o_recv, work.pull});
+    if (ready + work.pull == end) {
+        spend_message(t->r, begin, ready, end);
+    } else { // it waits for the last fragment
+        spend(t->r, PART_LATENCY, begin, ready);
+        spend(t->r, PART_BANDWIDTH, end - work.pull, end);
+    }
+    return end;
+}
+
+// It has come in unasked, its last byte at `tail` or behind what came before it; the core fetches it from its socket.
+static double pick_up(const struct turn *t, const struct clab_link *link, const struct toll *toll, double tail,
+                      double fixed)
+{
+    double *port = &t->r->rx[full_is_inter(t->s, link)];
+    if (t->s->recorder)
+        recorder_came_in(t, port, tail, *port, toll->recv, toll->ahead);
+    *port = later(tail, *port + toll->recv);
+    double in = later(tail, *port - toll->ahead);
+    spend(t->r, PART_BANDWIDTH, in - toll->recv, in);
+    return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
+}
+
+// What is fixed of taking a message in, beside what the stage sends, or alone.
+FULL_INLINE double fixed_of(const struct full *s, const struct toll *toll, enum clab_load load)
+{
+    return toll->o_recv + (load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
+}
+
+// Receive what `step` gets; returns when it has landed.
+FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *step, const struct message *message,
+                                 enum mode mode)
+{
+    struct full *s = t->s;
+    double head = message->head;
+    int src = message->src;
+    const struct toll *toll = toll_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
+    const struct clab_link *link = toll->link;
+    struct work work = work_of(t, step, toll, message->summed, mode);
+    double fixed = fixed_of(s, toll, s->load);
+    bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
+    if (RECORDS(s, mode))
+        recorder_land(t, link, message, toll->bytes);
+    double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, toll, message, fixed, work, mode);
+    if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
+        end = price_core(t, end, work.reduce, PART_REDUCE, mode);
+    if (mode == MODE_ANY && s->has_calcs)
+        end = price_calcs(t, step + 1, s->steps + s->nsteps, end);
+    if (mode == MODE_ANY && s->has_places) {
+        if (must_pack(s, step->dst))
+            end = copy_bytes(t, end, toll->bytes, s->load, 0);
+        settle(s, t->rank, t->lane, step, s->nsteps);
+    }
+    if (RECORDS(s, mode))
+        recorder_landed(t, message, end, toll->waits ? toll->latency : 0);
+    if (mode == MODE_ANY && toll->waits)
+        acknowledge(s, full_twin(s, src, src), t->lane, end + toll->latency, mode);
+    return end;
+}

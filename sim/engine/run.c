@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// clab_sim_run: check the question, choose the engine, time it.
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "sim/engine/engine.h"
+#include "sim/net/members.h"
+#include "sim/engine/slices.h"
+#include "sim/net/topology.h"
+
+// Above this many messages full and events would take more than some seconds; they do 10 million a second among
+// thousands of ranks, 2 among a million.
+#define MESSAGES_AT_MOST  5e7
+#define MESSAGES_A_SECOND 5e6
+// So many are recorded of all ranks, also where a few would stand for them.
+#define MESSAGES_SHOWN 1e5
+
+// Blocks that `rank` has in its two buffers; in place, one of them lies in the other.
+static size_t blocks_at(const struct clab_problem *p, int rank, bool in_place)
+{
+    const size_t in = (size_t)clab_problem_in_blocks(p, rank), out = (size_t)clab_problem_out_blocks(p, rank);
+    if (in_place)
+        return in > out ? in : out;
+    return in + out;
+}
+
+// Bytes of all ranks' buffers, and of the algorithm's scratch memory.
+static size_t footprint_of(const struct clab_problem *p, const struct clab_algorithm *algorithm,
+                           const struct clab_sim_options *options)
+{
+    size_t blocks = (size_t)p->nranks * (size_t)algorithm->scratch(p);
+    for (int rank = 0; rank < p->nranks; rank++)
+        blocks += blocks_at(p, rank, options->in_place);
+    return blocks * p->count * options->element_bytes;
+}
+
+double clab_engine_messages(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
+{
+    const struct clab_claim claim = algorithm->claim(p);
+    const double by_rounds = (double)claim.rounds * p->lanes, by_rank = (double)claim.messages_max;
+    return fmin(fmin(by_rounds, by_rank) * p->nranks, (double)claim.sent_total) * (calls > 1 ? calls : 1);
+}
+
+static int check(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
+                 const struct clab_sim_options *options)
+{
+    CLAB_TRY(clab_problem_check(problem, algorithm));
+    if (problem->lanes > SIM_MAX_LANES) {
+        clab_error("the simulator has at most %d lanes, not %d", SIM_MAX_LANES, problem->lanes);
+        return CLAB_EINVAL;
+    }
+    if (options->element_bytes == 0) {
+        clab_error("an element of 0 bytes can not be priced");
+        return CLAB_EINVAL;
+    }
+    for (int rank = 0; rank < problem->nranks && options->delays; rank++)
+        if (!(options->delays[rank] >= 0)) {
+            clab_error("rank %d can not begin before the others do; its delay is %g s", rank, options->delays[rank]);
+            return CLAB_EINVAL;
+        }
+    return clab_net_check_ranks(net, clab_members_reach(options->members, problem->nranks));
+}
+
+// ---- which engine --------------------------------------------------------------------------------------------
+
+static const char *const engine_names[] = {
+#define X(name, text) text,
+    CLAB_SIM_ENGINES(X)
+#undef X
+};
+
+const char *clab_sim_engine_name(enum clab_sim_engine engine)
+{
+    return engine_names[engine];
+}
+
+int clab_sim_engine_parse(const char *name, enum clab_sim_engine *engine_p)
+{
+    for (int i = 0; i < CLAB_ENGINES; i++)
+        if (strcmp(name, engine_names[i]) == 0) {
+            *engine_p = (enum clab_sim_engine)i;
+            return CLAB_OK;
+        }
+    return CLAB_ENOENT;
+}
+
+// Whether the formula is the whole truth: one link without protocols, no caches, one call.
+static bool closed_knows(const struct clab_problem *problem, const struct clab_net *net,
+                         const struct clab_sim_options *options)
+{
+    bool one_link = net->ranks_per_node == 1 || problem->nranks <= net->ranks_per_node;
+    const struct clab_link *link = problem->nranks > net->ranks_per_node ? &net->inter : &net->intra;
+    return one_link && clab_net_is_even(net, problem->nranks) && !clab_net_shares_links(net, problem->nranks) &&
+           !clab_net_shares_cores(net, problem->nranks) && link->nsegments == 1 &&
+           strcmp(link->segments[0].name, "hockney") == 0 && net->nlevels == 0 && net->call == 0 && net->stage == 0 &&
+           problem->lanes == 1 && options->calls <= 1 && !options->members && !options->delays && options->compute == 0;
+}
+
+struct choice {
+    enum clab_sim_engine engine;
+    int period; // folded
+    char why[CLAB_SIM_WHY];
+};
+
+static const char *duration_text(double seconds, char text[CLAB_TEXT])
+{
+    if (seconds < 120)
+        snprintf(text, CLAB_TEXT, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(text, CLAB_TEXT, "%.0f min", seconds / 60);
+    else
+        snprintf(text, CLAB_TEXT, "%.0f h", seconds / 3600);
+    return text;
+}
+
+static int check_messages(const struct clab_algorithm *algorithm, double messages,
+                          const struct clab_sim_options *options, const char *why)
+{
+    char text[CLAB_TEXT];
+    const bool is_told = options->engine == CLAB_ENGINE_FULL || options->engine == CLAB_ENGINE_EVENTS;
+    if (messages <= MESSAGES_AT_MOST || options->force)
+        return CLAB_OK;
+    clab_error("%s: %.1e messages would be simulated one by one (%s), in about %s; %s, --force does it all the same",
+               algorithm->name, messages, why, duration_text(messages / MESSAGES_A_SECOND, text),
+               is_told ? "--engine auto looks for a shorter way" : "--engine closed has a formula's answer");
+    return CLAB_EINVAL;
+}
+
+static int choose(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                  const struct clab_net *net, const struct clab_sim_options *options, struct choice *choice)
+{
+    char why_not[CLAB_SIM_WHY];
+    choice->engine = options->engine;
+    snprintf(choice->why, sizeof choice->why, "as told");
+    if (options->engine == CLAB_ENGINE_CLOSED && options->record) {
+        clab_error("the closed form has no messages to record; --engine full has");
+        return CLAB_EINVAL;
+    }
+    if (options->engine == CLAB_ENGINE_CLOSED)
+        return CLAB_OK;
+    double messages = clab_engine_messages(problem, algorithm, options->calls);
+    if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
+        return check_messages(algorithm, messages, options, choice->why);
+    bool folds = clab_engine_folds(problem, algorithm, net, options, &choice->period, why_not);
+    if (folds && options->record && options->engine == CLAB_ENGINE_AUTO && messages <= MESSAGES_SHOWN) {
+        choice->engine = CLAB_ENGINE_FULL;
+        snprintf(choice->why, sizeof choice->why, "all ranks are recorded");
+        return CLAB_OK;
+    }
+    if (folds) {
+        choice->engine = CLAB_ENGINE_FOLDED;
+        snprintf(choice->why, sizeof choice->why, "ranks are alike");
+        return CLAB_OK;
+    }
+    const int reach = clab_members_reach(options->members, problem->nranks);
+    bool links = clab_net_shares_links(net, reach), cores = clab_net_shares_cores(net, reach);
+    choice->engine = links || cores ? CLAB_ENGINE_EVENTS : CLAB_ENGINE_FULL;
+    snprintf(choice->why, sizeof choice->why, "%s",
+             links   ? "ranks share links"
+             : cores ? "ranks share cores"
+                     : why_not);
+    if (messages > MESSAGES_AT_MOST && !options->force && !options->record && closed_knows(problem, net, options)) {
+        choice->engine = CLAB_ENGINE_CLOSED;
+        snprintf(choice->why, sizeof choice->why, "%.1e messages are too many to simulate", messages);
+        return CLAB_OK;
+    }
+    return check_messages(algorithm, messages, options, choice->why);
+}
+
+static int answer(const struct choice *choice, const struct clab_problem *problem,
+                  const struct clab_algorithm *algorithm, const struct clab_net *net,
+                  const struct clab_sim_options *options, struct clab_sim_result *result_p)
+{
+    if (choice->engine == CLAB_ENGINE_CLOSED)
+        return clab_engine_closed(problem, algorithm, net, options, result_p);
+    if (choice->engine == CLAB_ENGINE_FOLDED)
+        return clab_engine_folded(problem, algorithm, net, options, choice->period, result_p);
+    if (choice->engine == CLAB_ENGINE_EVENTS)
+        return clab_engine_events(problem, algorithm, net, options, result_p);
+    return clab_engine_full(problem, algorithm, net, options, result_p);
+}
+
+int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
+                 const struct clab_sim_options *options, struct clab_sim_result *result_p)
+{
+    CLAB_TRY(check(problem, algorithm, net, options));
+    struct clab_sim_options o = *options;
+    struct clab_sim_result result = {0};
+    struct clab_net placed;
+    struct choice choice;
+    double begin = clab_now();
+    clab_net_place(net, options->look, &placed);
+    if (o.members && clab_members_are_plain(o.members, problem->nranks, &placed))
+        o.members = NULL;
+    CLAB_TRY(choose(problem, algorithm, &placed, &o, &choice));
+    if (o.footprint == 0 && placed.nlevels > 0)
+        o.footprint = footprint_of(problem, algorithm, &o);
+    CLAB_TRY(answer(&choice, problem, algorithm, &placed, &o, &result));
+    result.engine = choice.engine;
+    memcpy(result.why, choice.why, sizeof result.why);
+    result.engine_seconds = clab_now() - begin;
+    *result_p = result;
+    return CLAB_OK;
+}

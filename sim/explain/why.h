@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Why a collective takes as long as it does: the critical path through what the engine recorded, and what would help.
+//
+// - The path is walked back from the last rank's end, from each item to what it waited for. Its pieces follow each
+//   other without a gap, so that they add up to the predicted time exactly.
+// - It is one path: others may be as long. A piece in which bytes were let go ahead of their turn is negative.
+// - Of several calls, the pieces are those of the calls that the result is the mean of, and are divided by their
+//   number.
+#pragma once
+
+#include "sim/engine/record.h"
+#include "sim/sim.h"
+
+struct clab_why_piece {
+    double seconds;
+    size_t bytes;
+    int32_t rank, peer, stage; // CLAB_RECORD_NONE where there is none
+    int8_t link;               // clab_net_link_index, or CLAB_RECORD_NONE
+    uint8_t did, lane;
+};
+
+// Pieces that follow each other again and again, such as latency, bytes, latency, bytes, are one row each.
+struct clab_why_row {
+    double seconds; // of all of them
+    int times;
+    int first, step; // pieces first, first + step, ...
+    int stage_first, stage_last;
+};
+
+struct clab_why {
+    struct clab_why_piece *pieces; // (npieces), as time goes
+    struct clab_why_row *rows;     // (nrows), likewise
+    int npieces, nrows;
+    double seconds; // that they add up to
+    double parts[CLAB_PART_COUNT];
+};
+
+//   record: of a run that answered CLAB_OK
+//   errors: CLAB_ENOMEM
+int clab_why_find(const struct clab_record *record, struct clab_why *why_p);
+void clab_why_free(struct clab_why *why);
+
+enum { CLAB_WHY_TEXT = 160 };
+
+// The ranks of a row: "3", "3→4→5 … 2".
+const char *clab_why_ranks(const struct clab_why *why, const struct clab_why_row *row, char text[CLAB_WHY_TEXT]);
+
+// What shortens it most, of: half the latency, or half the cost of a byte, of a link that the path passes; half the
+// cost of copies, of reductions, of a core's overhead; no stragglers, no computing; links that are not shared. Each is
+// priced anew, by the engine that `options` asks for.
+//   out:    text, such as "halving beta of inter"; *saves_p, a fraction of the time; both unset with false: nothing
+//   helps
+//   errors: those of clab_sim_run
+int clab_why_remedy(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                    const struct clab_net *net, const struct clab_sim_options *options, const struct clab_why *why,
+                    char text[CLAB_WHY_TEXT], double *saves_p);
+
+// The name of link `index` of a network: "inter", a tier's; "": none.
+const char *clab_why_link(const struct clab_net *net, int index);

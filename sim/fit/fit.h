@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// From probes to a profile: which parameter of a network comes from which measurement. Pure functions, no ranks.
+//
+// - Probes are point-to-point messages, local copies and reductions; collectives are predicted by the result, never
+//   fitted.
+// - A round is all probes once. Every round gives a network of its own; a parameter is the median over rounds, and its
+//   interval is that of the median.
+// - A level's footprint is what both ranks touch together. Its probes' messages are a half, a third or a quarter of it,
+//   by how many buffers of that size they touch. Fresh data is such that a peer has touched half of the level, on
+//   average, since it read what is written anew; a sum touches only itself.
+//
+// Source: Culler et al. 1996 and Kielmann et al. 2000 for taking LogP's parameters apart with few probes.
+#pragma once
+
+#include "core/base/protocols.h"
+#include "sim/net/net.h"
+
+// What is timed, in seconds a message or copy.
+enum clab_probe {
+    CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, no message
+    CLAB_PROBE_STAGES,   // another one, whose stages are there, but have nothing to do: a barrier by tree
+    CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
+    CLAB_PROBE_STREAM,   // messages one way, many in a row; in shared memory with a CALL after each
+    CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
+    CLAB_PROBE_EXCHANGE, // both ranks send, then receive: kept data; in shared memory with a CALL after each
+    CLAB_PROBE_COPY,     // a rank's own memory to its own memory
+    CLAB_PROBE_PULL, // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
+                     // data that each rank has just received. Both: an exchange
+    CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
+    CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
+    CLAB_PROBE_LANES,  // messages one way, each on the next lane
+    CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
+    CLAB_PROBE_SUMMED, // SUM, and then z as a message, until the sender is told; both: an exchange
+    CLAB_PROBES
+};
+const char *clab_probe_name(enum clab_probe probe);
+
+struct clab_sample {
+    enum clab_probe probe;
+    size_t bytes; // of the message or copy
+    size_t level; // the footprint of the level that it is for; 0: none
+    enum clab_touch touch;
+    enum clab_load load;
+    double seconds;
+};
+
+// What is known of a link before it is measured, or found by a look at all rounds.
+struct clab_fit_link {
+    const struct clab_protocols *protocols;
+    bool across;         // between nodes: the link `inter`, else `intra`
+    enum clab_port port; // of a wire
+};
+
+// Whether ranks of a wire send and receive at once, as adapters do, or one after the other, as a core does that moves
+// all bytes itself: which of them is nearer to the exchanges of large messages, of any number of rounds.
+//   errors: CLAB_EINVAL (there are none), CLAB_ENOMEM
+int clab_fit_port(const struct clab_sample *samples, int n, enum clab_port *port_p);
+
+// The network that one round's samples describe: one link, and a level for every one that a COPY is for.
+//   samples: in any order
+//   errors:  CLAB_EINVAL (a probe is missing, or has no time; the line names it)
+int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_fit_link *link, struct clab_net *net_p);
+
+// A parameter's median over rounds, and the interval of that median.
+struct clab_fit {
+    struct clab_net median, low, high; // all three have the first round's names, sizes and counts
+};
+
+//   errors: CLAB_EINVAL (nrounds < 1), CLAB_ENOMEM
+int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit *fit_p);
+
+// How far a probe is from itself: over all probes, the median of half the distance of its quartiles, divided by its
+// median.
+//   seconds: (nrounds, nprobes), > 0.  errors: CLAB_EINVAL (nrounds < 2, nprobes < 1), CLAB_ENOMEM
+int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p);
+
+// Where the cores were while samples were taken, by what tells places apart: the fresh data of a look (net.h).
+enum { CLAB_FIT_PLACEMENTS = 3 };
+struct clab_placements {
+    int n;
+    double mark[CLAB_FIT_PLACEMENTS]; // the median of their samples; the commonest first
+};
+
+// Tell placements apart by the marks that were measured beside samples, all > 0: the most that lie within a factor of
+// two are one, of the others likewise, if they are at least a tenth of all.
+//   errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
+int clab_fit_placements(const double *marks, int n, struct clab_placements *placements_p);
+
+// Which placement `mark` belongs to; -1: to none, it was disturbed.
+int clab_fit_placement_of(const struct clab_placements *placements, double mark);
+
+// Whether the reader of networks takes what would be written to `path`.
+//   errors: CLAB_EINVAL (logged, with the remedy), CLAB_ENOMEM
+int clab_fit_check(const struct clab_fit *fit, const char *path);
+
+// Write the fit as a network description (README.md has the format), each interval in a comment beside its value.
+// `remarks` are lines for its head, without the comment sign; NULL ends them.
+//   errors: CLAB_EINVAL (clab_fit_check), CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
+int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path);
+// The same, to a file that is open; what goes wrong is for ferror to tell.
+void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *remarks);

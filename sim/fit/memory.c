@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Shared memory: a link of inline messages, slots and pulls, and levels by footprint. Every formula is a line of
+// arithmetic that turns around one of price.h's:
+//
+//     half a round trip       o_send + latency + o_recv            + m * (gaps)
+//     a message in a stream   max of o_send + m * gap_send, o_recv + m * gap_recv
+//     an exchange             half a round trip + o_both           (+ latency, where the sender waits to be told)
+//     a pull                  half a round trip + latency          + m * pull
+//     a message on lanes      a message in a stream + lane
+//
+// Streams and exchanges are of a program that calls: there is an empty call after each message, which is taken off.
+// Back to back, a core fetches the next line while it reads the one before.
+
+#include "sim/fit/inside.h"
+
+#include <math.h>
+#include <stdint.h>
+
+// Where slots are split, as parts of the least pull; segments of the link.
+enum { TWO_LINES = 16, FEW_LINES = 8, SEGMENTS = 5 };
+
+// Of messages that have a call behind each, without it.
+static struct fit_line line_of_paced(struct fit_round *r, enum clab_probe probe, size_t low, size_t high)
+{
+    struct fit_line line = fit_line_through(r, probe, low, high);
+    line.start -= fit_time(r, CLAB_PROBE_CALL);
+    return line;
+}
+
+static double at(struct fit_line line, double bytes)
+{
+    return line.start + line.slope * bytes;
+}
+
+// Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, bytes as well, since
+// each has to get back lines that the other has; and the rest of half a round trip is the way between them.
+static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size_t low, size_t high)
+{
+    struct fit_line post = fit_line_through(r, CLAB_PROBE_POST, low, high),
+                    stream = line_of_paced(r, CLAB_PROBE_STREAM, low, high);
+    struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, low, high),
+                    both = line_of_paced(r, CLAB_PROBE_EXCHANGE, low, high);
+    const double middle = (double)(low + high) / 2;
+    segment->o_send = fit_at_least_0(post.start);
+    segment->gap_send = fmin(post.slope, way.slope);
+    segment->gap_recv = stream.slope;
+    const double rest = at(way, middle) - segment->o_send - middle * (segment->gap_send + segment->gap_recv);
+    segment->o_recv = fit_at_least_0(fmin(stream.start, rest));
+    segment->latency = fit_at_least_0(rest - segment->o_recv);
+    segment->o_both = fit_at_least_0(at(both, middle) - at(way, middle));
+}
+
+// Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not.
+static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const struct clab_segment *small,
+                       size_t pull_bytes)
+{
+    struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, pull_bytes, 8 * pull_bytes);
+    struct fit_line stream = line_of_paced(r, CLAB_PROBE_STREAM, pull_bytes, 8 * pull_bytes);
+    struct fit_line both = line_of_paced(r, CLAB_PROBE_EXCHANGE, pull_bytes, 8 * pull_bytes);
+    double middle = 4.5 * (double)pull_bytes;
+    segment->o_send = small->o_send;
+    segment->latency = fit_at_least_0(stream.start - way.start + (stream.slope - way.slope) * middle);
+    segment->o_recv = fit_at_least_0(way.start - segment->o_send - segment->latency);
+    segment->o_both = fit_at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
+}
+
+// Slots have three segments: up to a few lines a core fetches ahead, and beyond them the first line's wait is spread.
+static void fit_segments(struct fit_round *r, struct clab_link *link)
+{
+    const struct clab_protocols *p = r->link->protocols;
+    struct clab_segment *s = link->segments;
+    const size_t two = p->pull_bytes / TWO_LINES, few = p->pull_bytes / FEW_LINES;
+    link->nsegments = SEGMENTS;
+    s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
+    s[1] = (struct clab_segment){.name = "two-lines", .up_to = two, .fragment = SIZE_MAX};
+    s[2] = (struct clab_segment){.name = "few-lines", .up_to = few, .fragment = SIZE_MAX};
+    s[3] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
+    s[4] =
+        (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
+    fit_buffered(r, &s[0], 0, p->inline_bytes);
+    fit_buffered(r, &s[1], p->inline_bytes + 1, two);
+    fit_buffered(r, &s[2], two, few);
+    fit_buffered(r, &s[3], few, p->pull_bytes - 1);
+    fit_pulled(r, &s[4], &s[0], p->pull_bytes);
+}
+
+// ---- levels --------------------------------------------------------------------------------------------------
+
+// What is left of a pull's time for its bytes.
+static double per_byte(const struct clab_segment *s, const struct clab_sample *sample, double seconds, bool round_trip)
+{
+    double fixed = s->o_send + s->latency + s->o_recv;
+    if (!round_trip) // the sender waits to be told
+        fixed += s->latency;
+    if (sample->load == CLAB_BOTH)
+        fixed += s->o_both;
+    return fit_at_least_0(seconds - fixed) / (double)sample->bytes;
+}
+
+static double pull_of(struct fit_round *r, const struct clab_segment *s, enum clab_probe probe, size_t level,
+                      enum clab_touch touch, enum clab_load load)
+{
+    const struct clab_sample *sample = fit_find(r, probe, level, touch, load);
+    return per_byte(s, sample, sample->seconds, touch == CLAB_FRESH && load == CLAB_ALONE);
+}
+
+// A peer's sums, less the time that they take where nobody reads them: a pull, and what the sum must take back.
+static double pull_of_sums(struct fit_round *r, const struct clab_segment *s, size_t level, enum clab_load load)
+{
+    const struct clab_sample *sum = fit_find(r, CLAB_PROBE_SUM, level, CLAB_KEPT, load);
+    const struct clab_sample *summed = fit_find(r, CLAB_PROBE_SUMMED, level, CLAB_FRESH, load);
+    return per_byte(s, summed, summed->seconds - sum->seconds, false);
+}
+
+// What a core pays that pulls a peer's sums, and what one pays that adds to lines that a peer has read. Each probe of
+// sums has more in it than an addition's taking back: SUMMED a pull of lines that were just summed, the fresh REDUCE a
+// third buffer, which fills the caches first. The lesser of them is nearest.
+static void fit_sums(struct clab_level *level, enum clab_load load, double sums)
+{
+    const double taken =
+        fmin(sums - level->pull[CLAB_KEPT][load], level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load]);
+    level->pull_summed[load] = fmax(level->pull[CLAB_FRESH][load], sums);
+    level->add_fresh[load] = level->add[load] + fit_at_least_0(taken);
+}
+
+static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t bytes, struct clab_level *level)
+{
+    level->bytes = bytes;
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        const struct clab_sample *copy = fit_find(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load);
+        level->copy[load] = copy->seconds / (double)copy->bytes;
+        level->add[load] = pull_of(r, s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load);
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            level->pull[touch][load] = pull_of(r, s, CLAB_PROBE_PULL, bytes, touch, load);
+            level->reduce[touch][load] = pull_of(r, s, CLAB_PROBE_REDUCE, bytes, touch, load);
+        }
+        fit_sums(level, load, pull_of_sums(r, s, bytes, load));
+    }
+}
+
+static void fit_levels(struct fit_round *r, struct clab_net *net, const struct clab_link *link)
+{
+    const struct clab_segment *pull = &link->segments[SEGMENTS - 1];
+    for (size_t bytes = 0; (bytes = fit_next_level(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;)
+        fit_level(r, pull, bytes, &net->levels[net->nlevels++]);
+}
+
+// Hockney's two numbers, for the closed form: the least message, and the level of 4 MiB.
+static void fit_hockney(struct clab_net *net, struct clab_link *link)
+{
+    const struct clab_segment *s = &link->segments[0];
+    struct clab_level level = clab_net_level(net, 4 << 20);
+    link->alpha = s->o_send + s->latency + s->o_recv;
+    link->beta = fmax(level.pull[CLAB_KEPT][CLAB_ALONE], 1e-15);
+    net->gamma = fit_at_least_0(level.reduce[CLAB_KEPT][CLAB_ALONE] - level.pull[CLAB_KEPT][CLAB_ALONE]);
+}
+
+void fit_memory(struct fit_round *r, struct clab_net *net, struct clab_link *link)
+{
+    link->port = CLAB_PORT_CORE;
+    fit_segments(r, link);
+    fit_levels(r, net, link);
+    if (net->nlevels)
+        fit_hockney(net, link);
+}

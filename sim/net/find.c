@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Where descriptions of networks lie: near the program (near.h).
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "sim/net/near.h"
+#include "sim/net/net.h"
+
+static const char profile_name[] = "machine"; // and machine-NAME of the backend NAME
+
+static int duplicate(const char *text, char **copy_p)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return CLAB_ENOMEM;
+    *copy_p = copy;
+    return CLAB_OK;
+}
+
+int clab_net_folder(char **path_p)
+{
+    char path[PATH_MAX];
+    const char *told = getenv("CLAB_NETS");
+    if (told)
+        return duplicate(told, path_p);
+    if (near_program("sim/nets", path))
+        return duplicate(path, path_p);
+    clab_error("no folder sim/nets near this program; set CLAB_NETS to where the network descriptions are");
+    return CLAB_ENOENT;
+}
+
+// The profile of shm: told, or machine.net in the program's own folder.
+static int own_profile(char **path_p)
+{
+    const char *told = getenv("CLAB_PROFILE");
+    char path[PATH_MAX] = "";
+    if (told)
+        return duplicate(told, path_p);
+    if (!near_program(".", path))
+        return duplicate("machine.net", path_p);
+    return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+int clab_net_profile_path(const char *backend, char **path_p)
+{
+    char *own;
+    CLAB_TRY(own_profile(&own));
+    if (strcmp(backend, "shm") == 0) {
+        *path_p = own;
+        return CLAB_OK;
+    }
+    size_t length = strlen(own), stem = length > 4 && strcmp(own + length - 4, ".net") == 0 ? length - 4 : length;
+    int n = asprintf(path_p, "%.*s-%s.net", (int)stem, own, backend);
+    free(own);
+    return n < 0 ? CLAB_ENOMEM : CLAB_OK;
+}
+
+static int find_profile(const char *backend, char **path_p)
+{
+    const char *told = getenv("CLAB_PROFILE");
+    char *path, near[PATH_MAX];
+    CLAB_TRY(clab_net_profile_path(backend, &path));
+    if (access(path, R_OK) == 0) {
+        *path_p = path;
+        return CLAB_OK;
+    }
+    if (!told && near_program(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, near)) {
+        free(path);
+        return duplicate(near, path_p);
+    }
+    if (told)
+        clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --backend %s`", path, backend);
+    else
+        clab_error("there is no profile of %s on this machine yet; write it with `commlab fit --backend %s`", backend,
+                   backend);
+    free(path);
+    return CLAB_ENOENT;
+}
+
+static bool is_path(const char *name)
+{
+    size_t length = strlen(name);
+    return strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".net") == 0);
+}
+
+int clab_net_find(const char *name, char **path_p)
+{
+    char *folder, *path;
+    if (is_path(name))
+        return duplicate(name, path_p);
+    size_t length = strlen(profile_name);
+    if (strcmp(name, profile_name) == 0)
+        return find_profile("shm", path_p);
+    if (strncmp(name, profile_name, length) == 0 && name[length] == '-')
+        return find_profile(name + length + 1, path_p);
+    CLAB_TRY(clab_net_folder(&folder));
+    int written = asprintf(&path, "%s/%s.net", folder, name);
+    free(folder);
+    if (written < 0)
+        return CLAB_ENOMEM;
+    if (access(path, F_OK) != 0) {
+        clab_error("no network '%s': there is no %s; `commlab nets` lists those there are", name, path);
+        free(path);
+        return CLAB_ENOENT;
+    }
+    *path_p = path;
+    return CLAB_OK;
+}

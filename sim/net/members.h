@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Which of a network's ranks take part: a communicator's members need not be the first ranks, one behind the other.
+#pragma once
+
+#include "sim/net/net.h"
+#include "sim/sim.h"
+
+// One beyond the last of the network's ranks that take part.
+int clab_members_reach(const int *members, int nranks);
+
+// Whether the network looks to these members as to its first ranks, so that nobody need ask who they are (and ranks
+// that are alike can stand for each other). Where each has a node for itself, `net` becomes one of such nodes.
+bool clab_members_are_plain(const int *members, int nranks, struct clab_net *net);

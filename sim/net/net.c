@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// What a network says about two ranks, a message, a footprint. Files are read.c's and find.c's.
+
+#include "sim/net/net.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "sim/sim.h"
+
+void clab_net_free(struct clab_net *net)
+{
+    if (net)
+        free(net->other);
+    free(net);
+}
+
+int clab_net_create_flat(double alpha, double beta, double gamma, struct clab_net **net_p)
+{
+    if (!(alpha >= 0 && beta >= 0 && gamma >= 0)) {
+        clab_error("alpha, beta and gamma of a network can not be negative");
+        return CLAB_EINVAL;
+    }
+    struct clab_net *net = calloc(1, sizeof *net);
+    if (!net)
+        return CLAB_ENOMEM;
+    net->ranks_per_node = 1;
+    net->gamma = gamma;
+    net->inter = (struct clab_link){.name = "inter", .present = true, .alpha = alpha, .beta = beta, .nsegments = 1};
+    net->inter.segments[0] = clab_segment_hockney(alpha, beta);
+    snprintf(net->name, sizeof net->name, "flat");
+    snprintf(net->title, sizeof net->title, "every pair of ranks alpha and beta apart");
+    *net_p = net;
+    return CLAB_OK;
+}
+
+struct clab_segment clab_segment_hockney(double alpha, double beta)
+{
+    return (struct clab_segment){.name = "hockney",
+                                 .up_to = SIZE_MAX,
+                                 .o_send = alpha,
+                                 .o_recv = alpha,
+                                 .latency = -alpha,
+                                 .gap_send = beta,
+                                 .gap_recv = beta};
+}
+
+const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b)
+{
+    int from = a / net->ranks_per_node, to = b / net->ranks_per_node;
+    if (from == to) {
+        bool paired =
+            net->topology.inside == CLAB_INSIDE_PAIRS && a % net->ranks_per_node / 2 == b % net->ranks_per_node / 2;
+        return paired ? &net->pair : &net->intra;
+    }
+    for (int i = net->ntiers - 1; i >= 0; i--)
+        if (from / net->tiers[i].nodes != to / net->tiers[i].nodes)
+            return &net->tiers[i];
+    return &net->inter;
+}
+
+int clab_net_link_index(const struct clab_net *net, const struct clab_link *link)
+{
+    return link == &net->intra   ? 0
+           : link == &net->inter ? 1
+           : link == &net->pair  ? 2
+                                 : CLAB_NET_FIRST_TIER + (int)(link - net->tiers);
+}
+
+const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes)
+{
+    const struct clab_segment *segment = link->segments;
+    while (bytes > segment->up_to)
+        segment++;
+    return segment;
+}
+
+static double between(double a, double b, double share)
+{
+    return a + (b - a) * share;
+}
+
+// What it costs to add to what a peer has read, where a level does not say, too.
+static double add_fresh_of(const struct clab_level *level, enum clab_load load)
+{
+    if (level->add_fresh[load] > 0)
+        return level->add_fresh[load];
+    return level->add[load] + fmax(0, level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load]);
+}
+
+static double pull_summed_of(const struct clab_level *level, enum clab_load load)
+{
+    return level->pull_summed[load] > 0 ? level->pull_summed[load] : level->pull[CLAB_FRESH][load];
+}
+
+struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
+{
+    struct clab_level out = {.bytes = footprint};
+    int n = net->nlevels, above = 0;
+    if (n == 0) {
+        for (int i = 0; i < CLAB_TOUCHES * CLAB_LOADS; i++)
+            out.reduce[i / CLAB_LOADS][i % CLAB_LOADS] = out.add[i % CLAB_LOADS] = net->gamma;
+        return out;
+    }
+    while (above < n && net->levels[above].bytes < footprint)
+        above++;
+    const struct clab_level *a = &net->levels[above == 0 ? 0 : above - 1],
+                            *b = &net->levels[above == n ? n - 1 : above];
+    double share =
+        a->bytes == b->bytes ? 0 : log((double)footprint / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        out.copy[load] = between(a->copy[load], b->copy[load], share);
+        out.add[load] = between(a->add[load], b->add[load], share);
+        out.pull_summed[load] = between(pull_summed_of(a, load), pull_summed_of(b, load), share);
+        out.add_fresh[load] = between(add_fresh_of(a, load), add_fresh_of(b, load), share);
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            out.pull[touch][load] = between(a->pull[touch][load], b->pull[touch][load], share);
+            out.reduce[touch][load] = between(a->reduce[touch][load], b->reduce[touch][load], share);
+        }
+    }
+    return out;
+}
+
+int clab_net_compute(const struct clab_net *net, enum clab_precision precision, double flop, double bytes,
+                     double *seconds_p)
+{
+    const struct clab_compute *c = &net->compute;
+    if (!c->present && flop == 0 && bytes >= 0) { // a sum reads two bytes and writes one for each that gamma counts
+        *seconds_p = bytes * net->gamma / 3;
+        return CLAB_OK;
+    }
+    if (!c->present) {
+        clab_error("network '%s' does not say what a rank computes: give its file a section [compute] (sim/README.md)",
+                   net->name);
+        return CLAB_ENOENT;
+    }
+    if (!(flop >= 0 && bytes >= 0)) {
+        clab_error("work of %g flop and %g bytes can not be", flop, bytes);
+        return CLAB_EINVAL;
+    }
+    int p = (int)precision;
+    while (p > 0 && !(c->flops[p] > 0))
+        p--;
+    *seconds_p = fmax(flop / c->flops[p], bytes * c->memory);
+    return CLAB_OK;
+}
+
+int clab_net_check_ranks(const struct clab_net *net, int nranks)
+{
+    long room = (long)net->nodes * net->ranks_per_node;
+    if (net->nodes == 0 || nranks <= room)
+        return CLAB_OK;
+    clab_error("network '%s' has %d nodes of %d ranks, fewer than the %d ranks asked for", net->name, net->nodes,
+               net->ranks_per_node, nranks);
+    return CLAB_EINVAL;
+}

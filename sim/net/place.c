@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// The same machine with its cores elsewhere. A virtual machine's host moves its cores: near each other, or to where
+// they share no cache, and a line takes three times as long.
+//
+// - A profile may describe two placements; the one whose line is nearest is meant.
+// - Where none is near, it is scaled: what waits for lines grows with the time of a line, what a core does by itself
+//   stays. Fresh data comes line by line from its writer's cache. Cores that are near share the last cache, and find
+//   there what no longer fits the writer's own; those that are far do not, and wait for every line that is in any cache
+//   of the other, which holds less of a message the larger it is.
+// - In the same place a core may still be slower, while its other half or its clock is someone else's: then all that it
+//   does takes longer: calls up to 1.7 times as long, as empty calls are seen to; messages, most of which is waiting
+//   for lines, and work on memory 1.2 times as long, as the line is.
+//
+// Scaled figures are a makeshift: between measured placements of one machine they were right within a third or so.
+
+#include <math.h>
+
+#include "sim/net/net.h"
+
+static const double same = 1.6;          // the factor within which looks are of one placement
+static const double slowest = 2.5;       // times that a core's own work may take, at most
+static const double one_core = 2.5;      // fresh data is cheaper in a core's own cache than in a near one's, at least
+static const double beyond_caches = 0.7; // of a slower core's time; by probes beside 95 to 165 ns of a line
+
+// How many times one is the other, at least 1.
+static double factor_between(double a, double b)
+{
+    return a > b ? a / b : b / a;
+}
+
+// How far apart two looks are: by fresh data where both know of it, since cores that share all their caches have a line
+// like others, but no fresh data to wait for.
+static double distance(struct clab_look a, struct clab_look b)
+{
+    if (a.fresh > 0 && b.fresh > 0)
+        return factor_between(a.fresh, b.fresh);
+    return a.line > 0 && b.line > 0 ? factor_between(a.line, b.line) : 1;
+}
+
+bool clab_look_is_same(struct clab_look a, struct clab_look b)
+{
+    return distance(a, b) < same;
+}
+
+const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_look look)
+{
+    const struct clab_net *other = net->other;
+    return other && distance(look, other->look) < distance(look, net->look) ? other : net;
+}
+
+double clab_net_pace(double factor, size_t footprint, size_t core_cache)
+{
+    return footprint <= 2 * core_cache ? factor : 1 + beyond_caches * (factor - 1);
+}
+
+static void scale_segment(struct clab_segment *s, double factor)
+{
+    s->o_send *= factor;
+    s->o_recv *= factor;
+    s->o_both *= factor;
+    s->latency *= factor;
+    s->gap_send *= factor;
+    s->gap_recv *= factor;
+}
+
+// The dearest fresh costs of any level: what a line costs that is surely in its writer's cache.
+static struct clab_level dearest(const struct clab_net *net, enum clab_load load)
+{
+    struct clab_level most = {0};
+    for (int i = 0; i < net->nlevels; i++) {
+        const struct clab_level *l = &net->levels[i];
+        most.pull[CLAB_FRESH][load] = fmax(most.pull[CLAB_FRESH][load], l->pull[CLAB_FRESH][load]);
+        most.reduce[CLAB_FRESH][load] = fmax(most.reduce[CLAB_FRESH][load], l->reduce[CLAB_FRESH][load]);
+        most.pull_summed[load] = fmax(most.pull_summed[load], l->pull_summed[load]);
+        most.add_fresh[load] = fmax(most.add_fresh[load], l->add_fresh[load]);
+    }
+    return most;
+}
+
+static void scale_level(struct clab_level *l, double factor)
+{
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        l->copy[load] *= factor;
+        l->add[load] *= factor;
+        l->add_fresh[load] *= factor;
+        l->pull_summed[load] *= factor;
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            l->pull[touch][load] *= factor;
+            l->reduce[touch][load] *= factor;
+        }
+    }
+}
+
+// `kept`, `fresh`: of the level, `message`: its bytes. Further apart: all that is in a cache is waited for. Nearer:
+// only what is in the writer's own, the rest is as if kept.
+static double scale_fresh(const struct clab_net *net, double kept, double fresh, double most, double message,
+                          double factor)
+{
+    if (factor > 1) { // four buffers of the message's size share what the last cache holds, a quarter of which is fresh
+        const double held = fmin(1, (double)net->shared_cache / (16 * message));
+        return fresh + held * fmax(0, most * factor - fresh);
+    }
+    double share = net->core_cache > 0 ? fmin(1, (double)net->core_cache / message) : 1;
+    return fmin(fresh, kept + fmax(0, fresh * factor - kept) * share);
+}
+
+static void scale_levels(struct clab_net *net, double factor)
+{
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        const struct clab_level most = dearest(net, load);
+        for (int i = 0; i < net->nlevels; i++) {
+            struct clab_level *l = &net->levels[i];
+            double message = (double)l->bytes / (load == CLAB_BOTH ? 4 : 2);
+            l->pull[CLAB_FRESH][load] = scale_fresh(net, l->pull[CLAB_KEPT][load], l->pull[CLAB_FRESH][load],
+                                                    most.pull[CLAB_FRESH][load], message, factor);
+            l->reduce[CLAB_FRESH][load] = scale_fresh(net, l->reduce[CLAB_KEPT][load], l->reduce[CLAB_FRESH][load],
+                                                      most.reduce[CLAB_FRESH][load], message, factor);
+            if (l->pull_summed[load] > 0)
+                l->pull_summed[load] = scale_fresh(net, l->pull[CLAB_KEPT][load], l->pull_summed[load],
+                                                   most.pull_summed[load], message, factor);
+            if (l->add_fresh[load] > 0)
+                l->add_fresh[load] =
+                    scale_fresh(net, l->add[load], l->add_fresh[load], most.add_fresh[load], message, factor);
+        }
+    }
+}
+
+// What a core does beside messages, for each call, stage and lane.
+static void scale_calls(struct clab_net *net, double core)
+{
+    net->lane *= core;
+    net->call *= core;
+    net->stage *= core;
+}
+
+// All that a core does: messages by `way`, calls by `core`, work on memory by `memory`.
+static void scale_pace(struct clab_net *net, double way, double core, double memory)
+{
+    for (int i = 0; i < net->intra.nsegments; i++)
+        scale_segment(&net->intra.segments[i], way);
+    net->intra.alpha *= way;
+    scale_calls(net, core);
+    for (int i = 0; i < net->nlevels; i++)
+        scale_level(&net->levels[i], clab_net_pace(memory, net->levels[i].bytes, net->core_cache));
+}
+
+static double between(double factor, double most)
+{
+    return fmax(1 / most, fmin(most, factor));
+}
+
+// ---- two halves of one core ------------------------------------------------------------------------------------
+
+// They share its caches, so that nothing waits for lines, and its time, so that two at work take twice as long. Both
+// are busy then: of what was seen of a line, more is calls, and less is the way.
+static void join_level(struct clab_level *l)
+{
+    l->copy[CLAB_BOTH] = fmax(l->copy[CLAB_BOTH], 2 * l->copy[CLAB_ALONE]);
+    l->add[CLAB_BOTH] = fmax(l->add[CLAB_BOTH], 2 * l->add[CLAB_ALONE]);
+    l->pull[CLAB_KEPT][CLAB_BOTH] = fmax(l->pull[CLAB_KEPT][CLAB_BOTH], 2 * l->pull[CLAB_KEPT][CLAB_ALONE]);
+    l->reduce[CLAB_KEPT][CLAB_BOTH] = fmax(l->reduce[CLAB_KEPT][CLAB_BOTH], 2 * l->reduce[CLAB_KEPT][CLAB_ALONE]);
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        l->pull[CLAB_FRESH][load] = l->pull_summed[load] = l->pull[CLAB_KEPT][load];
+        l->reduce[CLAB_FRESH][load] = l->reduce[CLAB_KEPT][load];
+        l->add_fresh[load] = l->add[load];
+    }
+}
+
+static void join_halves(struct clab_net *net)
+{
+    for (int i = 0; i < net->nlevels; i++)
+        join_level(&net->levels[i]);
+    const double copy = net->nlevels ? net->levels[0].copy[CLAB_BOTH] : 0;
+    for (int i = 0; i < net->intra.nsegments; i++) {
+        struct clab_segment *s = &net->intra.segments[i];
+        s->gap_send = fmin(s->gap_send, copy);
+        s->gap_recv = fmin(s->gap_recv, copy);
+    }
+}
+
+// Whether fresh data costs so much less than described that there is no way between the cores.
+static bool is_one_core(const struct clab_net *net, struct clab_look look)
+{
+    return look.fresh > 0 && net->look.fresh > one_core * look.fresh && look.line * same > net->look.line / same;
+}
+
+// ---- interface -------------------------------------------------------------------------------------------------
+
+void clab_net_place(const struct clab_net *net, struct clab_look look, struct clab_net *placed_p)
+{
+    *placed_p = look.line > 0 && net->look.line > 0 ? *clab_net_placed(net, look) : *net;
+    if (!(look.line > 0) || !(placed_p->look.line > 0))
+        return;
+    const double way = between(look.line / placed_p->look.line, same);
+    const bool knows_core = look.call > 0 && placed_p->call > 0;
+    const double core = knows_core ? between(look.call / placed_p->call, slowest) : way;
+    // the part of a line's time that is the calls', not the way's
+    const double calls = placed_p->look.line - placed_p->intra.alpha;
+    if (clab_look_is_same(look, placed_p->look)) {
+        scale_pace(placed_p, way, core, way);
+        return;
+    }
+    if (is_one_core(placed_p, look)) {
+        const double rest = (look.line - calls * core) / placed_p->intra.alpha;
+        scale_pace(placed_p, knows_core && calls > 0 ? between(rest, same) : way, core, way);
+        join_halves(placed_p);
+        return;
+    }
+    if (look.line <= calls || calls < 0)
+        return;
+    const double factor = (look.line - calls) / placed_p->intra.alpha;
+    for (int i = 0; i < placed_p->intra.nsegments; i++)
+        scale_segment(&placed_p->intra.segments[i], factor);
+    placed_p->intra.alpha *= factor;
+    placed_p->lane *= factor;
+    scale_levels(placed_p, factor);
+    if (knows_core)
+        scale_calls(placed_p, core);
+}

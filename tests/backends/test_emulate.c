@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// The emulated wire: a message takes the network's time and no less, both ways at once cost no more than one, who waits
+// leaves its core free, and results are what they are without it. Runs alone.
+
+#include "tests/fixtures/job_fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "core/clab.h"
+#include "tests/fixtures/needs.h"
+
+// What the network below says.
+#define ALPHA 2e-3 // s a message
+#define BETA  1e-8 // s/B
+static const char network[] = "[net]\ntitle = slow\ngamma = 0 ps/B\n[link inter]\nalpha = 2 ms\nbeta = 10 ns/B\n";
+
+enum { TRIPS = 8, TURNS = 60, LONG = 25000 }; // LONG: floats, 1 ms of the wire
+static float in[4 * LONG], out[4 * LONG];
+static int (*body)(struct clab_comm *, int rank);
+
+static int run_body(int rank)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    int none = 0, err;
+    char *no_words[] = {NULL};
+    if (clab_job_open(&none, no_words, &job) != CLAB_OK || clab_comm_create(job, &comm) != CLAB_OK)
+        return 9;
+    err = body(comm, rank);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return err ? 1 : 0;
+}
+
+static void run_emulated(int nranks, int (*what)(struct clab_comm *, int))
+{
+    body = what;
+    assert_int_equal(run_job(ranks(nranks), run_body), 0);
+}
+
+static int write_network(void **state)
+{
+    static char path[] = "/tmp/commlab-test-XXXXXX.net";
+    const int fd = mkstemps(path, 4);
+    *state = path;
+    setenv("CLAB_EMULATE", path, 1);
+    const bool failed = fd < 0 || write(fd, network, sizeof network - 1) != sizeof network - 1;
+    close(fd);
+    return share_told(state) || failed;
+}
+
+static int remove_network(void **state)
+{
+    (void)state;
+    return unlink(getenv("CLAB_EMULATE"));
+}
+
+// The least of several turns, at rank 0: what the machine adds is not the network's.
+static double least(struct clab_comm *comm, int rank, int (*turn)(struct clab_comm *, int))
+{
+    double seconds = INFINITY;
+    for (int i = 0; i < TURNS; i++) {
+        if (clab_barrier(comm))
+            return NAN;
+        const double start = clab_now();
+        if (turn(comm, rank))
+            return NAN;
+        seconds = fmin(seconds, clab_now() - start);
+    }
+    return seconds;
+}
+
+// ---- time ----------------------------------------------------------------------------------------------------
+
+static size_t count; // of a message, in floats
+
+static int there_and_back(struct clab_comm *comm, int rank)
+{
+    if (rank == 0)
+        CLAB_TRY(clab_send(comm, in, count, CLAB_F32, 1));
+    CLAB_TRY(clab_recv(comm, out, count, CLAB_F32, !rank));
+    return rank == 1 ? clab_send(comm, in, count, CLAB_F32, 0) : CLAB_OK;
+}
+
+static int both_at_once(struct clab_comm *comm, int rank)
+{
+    struct clab_work *send;
+    CLAB_TRY(clab_send_start(comm, in, count, CLAB_F32, !rank, &send));
+    CLAB_TRY(clab_recv(comm, out, count, CLAB_F32, !rank));
+    return clab_work_wait(send);
+}
+
+static int time_both(struct clab_comm *comm, int rank)
+{
+    count = 2;
+    const double short_trip = least(comm, rank, there_and_back);
+    count = LONG;
+    const double long_trip = least(comm, rank, there_and_back), both = least(comm, rank, both_at_once);
+    if (rank == 0) {
+        told->seconds[0] = short_trip;
+        told->seconds[1] = long_trip;
+        told->seconds[2] = both;
+    }
+    return CLAB_OK;
+}
+
+static void assert_takes(double seconds, double expected)
+{
+    if (!(seconds >= expected * 0.999 && seconds <= expected * 1.15))
+        fail_msg("%g ms, where the network says %g ms", seconds * 1e3, expected * 1e3);
+}
+
+static void test_messages_take_the_networks_time(void **state)
+{
+    (void)state;
+    needs_inih();
+    run_emulated(2, time_both);
+    assert_takes(told->seconds[0], 2 * (ALPHA + 8 * BETA));
+    assert_takes(told->seconds[1], 2 * (ALPHA + 4 * LONG * BETA));
+    assert_takes(told->seconds[2], ALPHA + 4 * LONG * BETA);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static int wait_a_lot(struct clab_comm *comm, int rank)
+{
+    const double cpu = cpu_seconds(), start = clab_now();
+    count = 2;
+    for (int i = 0; i < 3 * TRIPS; i++)
+        CLAB_TRY(there_and_back(comm, rank));
+    told->seconds[rank] = (cpu_seconds() - cpu) / (clab_now() - start);
+    return CLAB_OK;
+}
+
+static void test_who_waits_leaves_the_core_free(void **state)
+{
+    (void)state;
+    needs_inih();
+    run_emulated(2, wait_a_lot);
+    for (int rank = 0; rank < 2; rank++)
+        if (told->seconds[rank] > 0.2)
+            fail_msg("rank %d used %.0f %% of a core while it waited", rank, 100 * told->seconds[rank]);
+}
+
+static int compute_meanwhile(struct clab_comm *comm, int rank)
+{
+    const double work = ALPHA + 16 * LONG * BETA; // as long as the message
+    struct clab_work *sum;
+    (void)rank;
+    CLAB_TRY(clab_allreduce_start(comm, in, out, 4 * LONG, CLAB_F32, CLAB_SUM, &sum));
+    for (const double start = clab_now(); clab_now() - start < work;)
+        ;
+    return clab_work_wait(sum);
+}
+
+static int time_overlap(struct clab_comm *comm, int rank)
+{
+    CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "doubling", 1));
+    told->seconds[rank] = least(comm, rank, compute_meanwhile);
+    return CLAB_OK;
+}
+
+static void test_compute_hides_what_is_on_the_wire(void **state)
+{
+    (void)state;
+    needs_inih();
+    run_emulated(2, time_overlap);
+    const double alone = ALPHA + 16 * LONG * BETA;
+    if (told->seconds[0] > 1.3 * alone)
+        fail_msg("%g ms for a sum and as much work, each of %g ms", told->seconds[0] * 1e3, alone * 1e3);
+}
+
+// ---- results -------------------------------------------------------------------------------------------------
+
+static int sum_by_all(struct clab_comm *comm, int rank)
+{
+    const int n = clab_comm_ranks(comm);
+    const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = n, .count = 1000, .lanes = 1};
+    for (int a = 0; clab_algorithms[a]; a++) {
+        if (clab_algorithms[a]->collective != CLAB_ALLREDUCE || !clab_algorithms[a]->supports(&problem))
+            continue;
+        CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, clab_algorithms[a]->name, 0));
+        for (int i = 0; i < 1000; i++) {
+            in[i] = (float)(rank * 7 + i);
+            out[i] = NAN;
+        }
+        CLAB_TRY(clab_allreduce(comm, in, out, 1000, CLAB_F32, CLAB_SUM));
+        for (int i = 0; i < 1000; i++)
+            if (out[i] != (float)(7 * n * (n - 1) / 2 + n * i))
+                return CLAB_EWRONG;
+        told->values[rank]++;
+    }
+    return CLAB_OK;
+}
+
+static void test_results_are_right_by_every_algorithm(void **state)
+{
+    (void)state;
+    needs_inih();
+    run_emulated(5, sum_by_all);
+    for (int rank = 0; rank < 5; rank++)
+        assert_true(told->values[rank] >= 5);
+}
+
+static void test_an_unknown_network_is_refused(void **state)
+{
+    (void)state;
+    needs_inih();
+    char *path = strdup(getenv("CLAB_EMULATE"));
+    setenv("CLAB_EMULATE", "no-such-net", 1);
+    body = time_both;
+    assert_int_equal(run_job(ranks(2), run_body), 9); // logged
+    setenv("CLAB_EMULATE", path, 1);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_messages_take_the_networks_time, forget),
+        cmocka_unit_test_setup(test_who_waits_leaves_the_core_free, forget),
+        cmocka_unit_test_setup(test_compute_hides_what_is_on_the_wire, forget),
+        cmocka_unit_test_setup(test_results_are_right_by_every_algorithm, forget),
+        cmocka_unit_test_setup(test_an_unknown_network_is_refused, forget),
+    };
+    return cmocka_run_group_tests(tests, write_network, remove_network);
+}

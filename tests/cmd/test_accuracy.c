@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// How predictions are judged: what is held out, corrected, counted as noise, as the right choice. Rows are made up, and
+// what must come out is worked out by hand.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cmd/accuracy/accuracy.h"
+#include "sim/net/net.h"
+
+static struct accuracy_row made(const char *algorithm, size_t bytes, int round, double seconds, double predicted)
+{
+    return (struct accuracy_row){
+        .what = {.problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1},
+                 .algorithm = clab_algorithm_find(CLAB_BROADCAST, algorithm)},
+        .bytes = bytes,
+        .round = round,
+        .batch = {.calls = 1, .look = {.line = 100e-9}},
+        .seconds = seconds,
+        .predicted = predicted,
+        .corrected = NAN,
+    };
+}
+
+static void assert_near(double is, double expected)
+{
+    if (!(fabs(is - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.12g is not %.12g", is, expected);
+}
+
+static bool is_any(const struct accuracy_row *row, const void *which)
+{
+    (void)row;
+    (void)which;
+    return true;
+}
+
+static void test_of_each_two_neighbouring_sizes_one_is_held_out(void **state)
+{
+    (void)state;
+    int lower = 0, pairs = 0;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+        for (size_t bytes = 16; bytes <= 64 << 20 && c != CLAB_BARRIER; bytes *= 4, pairs++) {
+            const bool first = accuracy_is_held_out((enum clab_collective)c, bytes);
+            assert_int_equal(first, !accuracy_is_held_out((enum clab_collective)c, 2 * bytes));
+            assert_int_equal(first, accuracy_is_held_out((enum clab_collective)c, bytes + bytes / 2));
+            lower += first;
+        }
+    assert_in_range(lower, pairs / 3, 2 * pairs / 3); // neither half systematically
+    assert_false(accuracy_is_held_out(CLAB_BARRIER, 0));
+}
+
+// The choice is fixed before anything is fitted: whoever changes it, changes this.
+static void test_what_is_held_out_stays_so(void **state)
+{
+    (void)state;
+    uint32_t allreduce = 0, broadcast = 0;
+    for (int i = 3; i < 26; i++) {
+        allreduce |= (uint32_t)accuracy_is_held_out(CLAB_ALLREDUCE, (size_t)1 << i) << i;
+        broadcast |= (uint32_t)accuracy_is_held_out(CLAB_BROADCAST, (size_t)1 << i) << i;
+    }
+    assert_int_equal(allreduce, 0x2959598);
+    assert_int_equal(broadcast, 0x16a6968);
+}
+
+static void test_errors_are_of_predictions_by_what_was_measured(void **state)
+{
+    (void)state;
+    struct accuracy_row all[] = {made("flat", 64, 0, 1e-6, 1.1e-6), made("flat", 64, 1, 1.25e-6, 1.1e-6),
+                                 made("chain", 64, 0, 2e-6, 1e-6)};
+    const struct accuracy_rows rows = {.all = all, .n = 3};
+    struct accuracy_figures f;
+    assert_int_equal(accuracy_figures(&rows, is_any, NULL, accuracy_error, &f), CLAB_OK);
+    assert_int_equal(f.n, 3);
+    assert_near(f.median, 0.12); // of 0.1, 0.12, 0.5
+    assert_near(f.bias, -0.12);
+    assert_near(f.noise, 0.25); // that of the two which are the same
+    assert_ptr_equal(accuracy_twin(&rows, &all[0]), &all[1]);
+    assert_null(accuracy_twin(&rows, &all[2]));
+}
+
+// Two powers of two further on a size is kept, and in between one is held out, for some collective.
+static void test_a_held_out_size_is_corrected_by_its_kept_neighbours(void **state)
+{
+    (void)state;
+    size_t middle = 32;
+    while (!(accuracy_is_held_out(CLAB_BROADCAST, middle) && !accuracy_is_held_out(CLAB_BROADCAST, middle / 2) &&
+             !accuracy_is_held_out(CLAB_BROADCAST, 2 * middle)))
+        middle *= 2;
+    struct accuracy_row all[] = {
+        made("flat", middle / 2, 0, 4e-6, 1e-6), // 4 times too low
+        made("flat", middle, 0, 2e-6, 1e-6),      made("flat", 2 * middle, 0, 1e-6, 1e-6),
+        made("chain", middle / 2, 0, 9e-6, 1e-6), // another algorithm
+        made("chain", 2 * middle, 1, 9e-6, 1e-6), made("flat", middle / 2, 1, 9e-6, 1e-6),
+        made("flat", middle, 1, 3e-6, 1.5e-6),
+    };
+    all[5].batch.look.line = 300e-9; // its cores were elsewhere
+    struct accuracy_rows rows = {.all = all, .n = 7};
+    const double expected = 1e-6 * sqrt(2); // 4, and twice 1, with voices of 1/2, 1/2 and 1: the fourth root of 4
+    accuracy_correct(&rows);
+    assert_near(all[1].corrected, expected);
+    assert_near(all[1].by_twin, 2e-6); // as far off as the other round: 2
+    assert_near(1 + accuracy_error_by_twin(&all[6]), 1);
+    assert_true(isnan(all[0].corrected) && isnan(all[2].corrected) && isnan(all[0].by_twin));
+    all[1].seconds = 1; // what was measured there is of no matter
+    accuracy_correct(&rows);
+    assert_near(all[1].corrected, expected);
+    rows.n = 2;
+    all[0].batch.look.line = 300e-9;
+    accuracy_correct(&rows); // nothing tells of it
+    assert_near(all[1].corrected, 1e-6);
+    assert_true(isnan(all[1].by_twin));
+}
+
+static struct accuracy_row of(enum clab_collective collective, struct accuracy_row row)
+{
+    row.what.problem.collective = collective;
+    return row;
+}
+
+static void test_a_held_out_size_is_corrected_by_other_collectives_that_keep_it(void **state)
+{
+    (void)state;
+    size_t size = 8;
+    while (!(accuracy_is_held_out(CLAB_BROADCAST, size) && !accuracy_is_held_out(CLAB_BROADCAST, 2 * size) &&
+             !accuracy_is_held_out(CLAB_REDUCE, size) && !accuracy_is_held_out(CLAB_REDUCE, 2 * size) &&
+             accuracy_is_held_out(CLAB_GATHER, size)))
+        size *= 2;
+    struct accuracy_row all[] = {
+        made("flat", size, 0, 1e-6, 1e-6),
+        of(CLAB_REDUCE, made("flat", size, 1, 4e-6, 1e-6)), // twice that much, by half of its logarithm
+        of(CLAB_GATHER, made("flat", size, 0, 9e-6, 1e-6)), // held out itself
+        of(CLAB_REDUCE, made("flat", size, 0, 9e-6, 1e-6)), // elsewhere
+        of(CLAB_REDUCE, made("flat", 2 * size, 0, 4e-6, 1e-6)),
+        made("flat", 2 * size, 0, 4e-6, 1e-6), // 2 of these 4 are common to its size
+    };
+    struct accuracy_rows rows = {.all = all, .n = 4};
+    all[3].batch.look.line = 300e-9;
+    accuracy_correct(&rows);
+    assert_near(all[0].corrected, 2e-6);
+    rows.n = 6;
+    accuracy_correct(&rows);
+    assert_near(all[0].corrected, 2e-6 * cbrt(2)); // 2 with a voice of 1/2, beside the 1 of nothing
+}
+
+static void test_a_choice_is_right_within_the_noise(void **state)
+{
+    (void)state;
+    struct accuracy_row all[] = {
+        made("flat", 64, 0, 1.00e-6, 2e-6),  made("chain", 64, 0, 1.04e-6, 1e-6),  // chosen: chain, 4 % slower
+        made("flat", 128, 0, 1.00e-6, 1e-6), made("chain", 128, 0, 1.50e-6, 2e-6), // chosen: flat, the fastest
+        made("flat", 256, 0, 1.00e-6, 1e-6),                                       // there is no choice
+    };
+    const struct accuracy_rows rows = {.all = all, .n = 5};
+    struct accuracy_choices strict = accuracy_choices(&rows, 0.01), loose = accuracy_choices(&rows, 0.05);
+    assert_int_equal(strict.n, 2);
+    assert_int_equal(strict.right, 1);
+    assert_int_equal(loose.right, 2);
+    assert_near(strict.regret, 0.02);
+    assert_near(strict.worst, 0.04);
+}
+
+static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
+{
+    (void)state;
+    struct clab_net net = {.look.line = 100e-9};
+    struct accuracy_row row = made("flat", 64, 0, 1e-6, 1e-6);
+    assert_false(accuracy_is_disturbed(&row, &net));
+    row.spread = 0.06;
+    assert_true(accuracy_is_disturbed(&row, &net));
+    row.spread = 0.01;
+    row.batch.look.line = 300e-9;
+    assert_true(accuracy_is_disturbed(&row, &net));
+    struct clab_net other = {.look.line = 290e-9};
+    net.other = &other;
+    assert_false(accuracy_is_disturbed(&row, &net));
+}
+
+// The time itself has no say.
+static void test_the_better_of_two_measurements_is_told_by_what_was_seen(void **state)
+{
+    (void)state;
+    const struct clab_net net = {.look.line = 100e-9, .call = 90e-9};
+    struct accuracy_row far = made("flat", 64, 0, 1e-6, 1e-6), unsteady = far, slow = far, wide = far, good = far;
+    unsteady.spread = 0.06;
+    far.batch.look = (struct clab_look){.line = 300e-9, .call = 90e-9};
+    slow.batch.look.call = 140e-9;
+    unsteady.batch.look.call = wide.batch.look.call = good.batch.look.call = 91e-9;
+    far.spread = slow.spread = good.spread = 0.01;
+    wide.spread = 0.04;
+    good.seconds = 2e-6;
+    const struct accuracy_row *order[] = {&good, &wide, &slow, &unsteady, &far};
+    for (int i = 0; i < 5; i++)
+        for (int k = i + 1; k < 5; k++) {
+            assert_true(accuracy_is_better(order[i], order[k], &net));
+            assert_false(accuracy_is_better(order[k], order[i], &net));
+        }
+    assert_false(accuracy_is_slowed(&good, &net) || accuracy_is_slowed(&wide, &net));
+    assert_true(accuracy_is_slowed(&slow, &net) && accuracy_is_slowed(&far, &net) &&
+                accuracy_is_slowed(&unsteady, &net));
+    const struct clab_net no_profile = {.look.line = 100e-9}; // does not know what a call takes
+    assert_false(accuracy_is_slowed(&slow, &no_profile));
+}
+
+static void test_the_same_row_is_found_in_its_round(void **state)
+{
+    (void)state;
+    struct accuracy_row all[] = {made("flat", 64, 1, 1e-6, 1e-6), made("chain", 64, 0, 1e-6, 1e-6),
+                                 made("flat", 64, 0, 1e-6, 1e-6)};
+    const struct accuracy_rows rows = {.all = all, .n = 3};
+    const struct accuracy_row row = made("flat", 64, 0, 3e-6, 1e-6), none = made("flat", 128, 0, 3e-6, 1e-6);
+    assert_ptr_equal(accuracy_same(&rows, &row), &all[2]);
+    assert_null(accuracy_same(&rows, &none));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_each_two_neighbouring_sizes_one_is_held_out),
+        cmocka_unit_test(test_what_is_held_out_stays_so),
+        cmocka_unit_test(test_errors_are_of_predictions_by_what_was_measured),
+        cmocka_unit_test(test_a_held_out_size_is_corrected_by_its_kept_neighbours),
+        cmocka_unit_test(test_a_held_out_size_is_corrected_by_other_collectives_that_keep_it),
+        cmocka_unit_test(test_a_choice_is_right_within_the_noise),
+        cmocka_unit_test(test_rows_are_disturbed_by_their_spread_or_their_place),
+        cmocka_unit_test(test_the_better_of_two_measurements_is_told_by_what_was_seen),
+        cmocka_unit_test(test_the_same_row_is_found_in_its_round),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What the probes of `commlab fit` work on: no zeros, which are moved faster than other data, and no values that are
+// slow to add, however many turns there were.
+
+#include "tests/fixtures/job_fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cmd/fit/probe.h"
+
+enum { BYTES = 64 << 10, TURNS = 300 }; // more than it takes until doubled floats are infinite
+
+// Whether all floats of the buffer are above 0 and, with `finite`, numbers.
+static bool are_ordinary(const char *buffer, bool finite)
+{
+    for (size_t at = 0; at < BYTES; at += sizeof(float)) {
+        float value;
+        memcpy(&value, buffer + at, sizeof value);
+        if (!(value > 0) || (finite ? !isnormal(value) : !isnormal(value) && !isinf(value)))
+            return false;
+    }
+    return true;
+}
+
+static int look_at_buffers(int rank)
+{
+    char name[] = "fit", *argv[] = {name, NULL};
+    int argc = 1, status = 0;
+    struct clab_job *job;
+    struct clab_comm *comm;
+    struct fit_ranks ranks;
+    (void)rank;
+    if (clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm) || fit_ranks_open(comm, job, BYTES, &ranks))
+        return 1;
+    if (!are_ordinary(ranks.x, true) || !are_ordinary(ranks.y, true) || !are_ordinary(ranks.z, true))
+        status = 2;
+    for (int i = 0; i < TURNS && !status; i++) {
+        fit_turn_exchange_summed(&ranks, BYTES);
+        fit_turn_exchange_add(&ranks, BYTES);
+        fit_turn_exchange_fresh_reduce(&ranks, BYTES);
+        fit_turn_round_trip_fresh_reduce(&ranks, BYTES);
+        status = ranks.err ? 3 : 0;
+    }
+    if (!status && (!are_ordinary(ranks.x, true) || !are_ordinary(ranks.y, false) || !are_ordinary(ranks.z, false)))
+        status = 4;
+    fit_ranks_close(&ranks, job);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return status;
+}
+
+static void test_probes_work_on_no_zeros_and_no_slow_values(void **state)
+{
+    (void)state;
+    assert_int_equal(run_job(ranks(2), look_at_buffers), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_probes_work_on_no_zeros_and_no_slow_values),
+    };
+    return cmocka_run_group_tests(tests, share_told, forget);
+}

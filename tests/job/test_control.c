@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+// The control pages among threads, one a seat, so that a thread sanitizer sees every access. Runs alone.
+
+#include "core/job/control.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the above
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+
+enum { MAX_SEATS = 16, CORES = 2 };
+
+static struct clab_control *control_new(int nranks)
+{
+    const size_t bytes = clab_control_bytes(nranks);
+    struct clab_control *control = aligned_alloc(4096, bytes);
+    assert_non_null(control);
+    memset(control, 0, bytes);
+    clab_control_init(control, nranks, CORES, 0);
+    assert_true(clab_control_is_valid(control, nranks));
+    assert_false(clab_control_is_valid(control, nranks + 1));
+    return control;
+}
+
+struct player {
+    struct clab_control *control;
+    int rank;
+    double timeout, seconds; // allowed, and taken
+    int err;                 // the first that exchange returned
+    int rounds;
+    size_t bytes; // that rank 0 gives where others give half
+};
+
+// Let `body` play at all seats but the `absent` first.
+static void play(int nranks, int absent, struct player players[], struct player model, void *(*body)(void *))
+{
+    pthread_t threads[MAX_SEATS];
+    for (int rank = absent; rank < nranks; rank++) {
+        players[rank] = model;
+        players[rank].rank = rank;
+        assert_int_equal(pthread_create(&threads[rank], NULL, body, &players[rank]), 0);
+    }
+    for (int rank = absent; rank < nranks; rank++)
+        pthread_join(threads[rank], NULL);
+}
+
+// ---- what exchange returns -----------------------------------------------------------------------------------
+
+// Bytes given in a round: mostly few, sometimes several times what one round of the pages takes; the same at all ranks.
+static size_t size_of(int round)
+{
+    const size_t scattered = (size_t)round * 2654435761U % 4096;
+    return round % 50 == 49 ? scattered * 4 : scattered % 200;
+}
+
+static unsigned char byte_of(int rank, int round, size_t i)
+{
+    return (unsigned char)(rank * 31 + round * 7 + (int)i);
+}
+
+static struct clab_meeting all_at(uint64_t key)
+{
+    return (struct clab_meeting){.key = key};
+}
+
+static int check_round(struct clab_seat *seat, int round, unsigned char *mine, unsigned char *all)
+{
+    const size_t bytes = size_of(round);
+    for (size_t i = 0; i < bytes; i++)
+        mine[i] = byte_of(seat->rank, round, i);
+    CLAB_TRY(clab_seat_exchange(seat, all_at((uint64_t)round), mine, bytes, all));
+    for (int rank = 0; rank < (int)seat->control->nranks; rank++)
+        for (size_t i = 0; i < bytes; i++)
+            if (all[(size_t)rank * bytes + i] != byte_of(rank, round, i))
+                return CLAB_EWRONG;
+    return CLAB_OK;
+}
+
+static void *play_rounds(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat;
+    unsigned char *mine = malloc(4 * 4096), *all = malloc((size_t)MAX_SEATS * 4 * 4096);
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++)
+        player->err = check_round(&seat, round, mine, all);
+    clab_seat_leave(&seat);
+    free(all);
+    free(mine);
+    return NULL;
+}
+
+static void test_exchange_gives_every_rank_every_blob(void **state)
+{
+    (void)state;
+    for (int nranks = 1; nranks <= MAX_SEATS; nranks++) {
+        struct clab_control *control = control_new(nranks);
+        struct player players[MAX_SEATS];
+        play(nranks, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_rounds);
+        for (int rank = 0; rank < nranks; rank++)
+            assert_int_equal(players[rank].err, CLAB_OK);
+        free(control);
+    }
+}
+
+// Any ranks may meet, in any order of meetings, while others meet elsewhere.
+static void *play_pairs(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat;
+    const int nranks = (int)player->control->nranks;
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++) {
+        int peer = player->rank ^ (1 + round % (nranks - 1)), all[2] = {-1, -1}; // a tournament
+        int pair[2] = {peer < player->rank ? peer : player->rank, peer < player->rank ? player->rank : peer};
+        struct clab_meeting meeting = {
+            .ranks = pair, .n = 2, .key = (uint64_t)round * MAX_SEATS + (uint64_t)pair[0]};
+        player->err = clab_seat_exchange(&seat, meeting, &player->rank, sizeof player->rank, all);
+        if (player->err == CLAB_OK && (all[0] != pair[0] || all[1] != pair[1]))
+            player->err = CLAB_EWRONG;
+    }
+    clab_seat_leave(&seat);
+    return NULL;
+}
+
+static void test_pairs_meet_beside_each_other(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(MAX_SEATS);
+    struct player players[MAX_SEATS];
+    play(MAX_SEATS, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_pairs);
+    for (int rank = 0; rank < MAX_SEATS; rank++)
+        assert_int_equal(players[rank].err, CLAB_OK);
+    free(control);
+}
+
+// ---- the board -----------------------------------------------------------------------------------------------
+
+static void *tell_many(void *argument)
+{
+    struct player *player = argument;
+    for (int i = 0; i < player->rounds; i++)
+        clab_control_tell(player->control, &(struct clab_notice){.kind = CLAB_NOTICE_REVOKED,
+                                                                 .teller = player->rank,
+                                                                 .culprit = -1,
+                                                                 .err = i & 127,
+                                                                 .comm = (uint64_t)i});
+    return NULL;
+}
+
+static void test_notices_are_heard_once_whole_and_in_order(void **state)
+{
+    (void)state;
+    enum { TELLERS = 4, NOTICES = CLAB_BOARD_NOTICES / TELLERS };
+    struct clab_control *control = control_new(TELLERS);
+    struct player players[TELLERS];
+    struct clab_notice notice;
+    struct clab_ear ear = {0};
+    uint64_t next[TELLERS] = {0}, count = 0;
+    play(TELLERS, 0, players, (struct player){.control = control, .rounds = NOTICES}, tell_many);
+    for (; clab_control_hear(control, &ear, &notice); count++) {
+        assert_int_equal(notice.kind, CLAB_NOTICE_REVOKED);
+        assert_int_equal(notice.culprit, -1);
+        assert_int_equal(notice.comm, next[notice.teller]++);
+        assert_int_equal(notice.err, notice.comm & 127);
+    }
+    assert_int_equal(count, TELLERS * NOTICES);
+    // Who falls behind misses the oldest, and hears the rest.
+    play(TELLERS, 0, players, (struct player){.control = control, .rounds = 10 * NOTICES}, tell_many);
+    for (count = 0; clab_control_hear(control, &ear, &notice); count++)
+        assert_int_equal(notice.err, notice.comm & 127);
+    assert_int_equal(count, CLAB_BOARD_NOTICES);
+    free(control);
+}
+
+static void test_who_dies_while_telling_holds_nobody_up_for_long(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(2);
+    const struct clab_notice told = {.kind = CLAB_NOTICE_LOST, .culprit = 1};
+    struct clab_notice notice;
+    struct clab_ear ear = {0};
+    clab_control_tell(control, &told);
+    atomic_fetch_add(&control->told, 1); // as far as it came
+    clab_control_tell(control, &told);
+    assert_true(clab_control_hear(control, &ear, &notice));
+    const double start = clab_now();
+    while (!clab_control_hear(control, &ear, &notice) && clab_now() - start < 3)
+        usleep(1000);
+    assert_true(clab_now() - start < 2);
+    assert_int_equal(notice.culprit, 1);
+    assert_false(clab_control_hear(control, &ear, &notice));
+    free(control);
+}
+
+// ---- how it fails --------------------------------------------------------------------------------------------
+
+// A seat that is not left: its owner is as good as dead.
+static void forget_seat(struct clab_seat *seat, int rank)
+{
+    for (int i = 0; i < 2 && seat->rank == rank; i++)
+        free(seat->last[i].ranks);
+}
+
+static void *play_one_word(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat = {.rank = -1};
+    int mine = player->rank, all[MAX_SEATS];
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    const double start = clab_now();
+    if (player->err == CLAB_OK)
+        player->err = clab_seat_exchange(&seat, all_at(1), &mine, sizeof mine, all);
+    player->seconds = clab_now() - start;
+    forget_seat(&seat, player->rank);
+    return NULL;
+}
+
+static void *play_own_size(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat = {.rank = -1};
+    char *mine = calloc(1, player->bytes), *all = calloc(MAX_SEATS, player->bytes);
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    if (player->err == CLAB_OK)
+        player->err = clab_seat_exchange(&seat, all_at(1), mine, player->bytes / (player->rank == 0 ? 1 : 2), all);
+    free(all);
+    free(mine);
+    forget_seat(&seat, player->rank);
+    return NULL;
+}
+
+// What is logged while `body` plays.
+static char *logged(int nranks, int absent, struct player players[], struct player model, void *(*body)(void *))
+{
+    static char text[4096];
+    FILE *file = tmpfile();
+    const int stderr_copy = dup(STDERR_FILENO);
+    assert_non_null(file);
+    dup2(fileno(file), STDERR_FILENO);
+    play(nranks, absent, players, model, body);
+    dup2(stderr_copy, STDERR_FILENO);
+    close(stderr_copy);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static int lines(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void test_timeout_is_kept_and_names_who_is_missing(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(5);
+    struct player players[5];
+    const char *text = logged(5, 2, players, (struct player){.control = control, .timeout = 0.2}, play_one_word);
+    assert_non_null(strstr(text, "ranks 0, 1 of 5"));
+    assert_int_equal(lines(text), 1);
+    for (int rank = 2; rank < 5; rank++) {
+        assert_int_equal(players[rank].err, CLAB_ETIMEOUT);
+        assert_true(players[rank].seconds > 0.1 && players[rank].seconds < 2);
+    }
+    // Who comes late fails at once, in the same way: the others have not met it.
+    players[0] = (struct player){.control = control, .timeout = 60};
+    play_one_word(&players[0]);
+    assert_int_equal(players[0].err, CLAB_ETIMEOUT);
+    assert_true(players[0].seconds < 1);
+    free(control);
+}
+
+static void test_many_missing_ranks_are_counted(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(16);
+    struct player players[16];
+    const char *text = logged(16, 12, players, (struct player){.control = control, .timeout = 0.1}, play_one_word);
+    assert_non_null(strstr(text, "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of 16"));
+    free(control);
+}
+
+// Rank 0 does not come, to two meetings; nothing is said of it.
+static void *play_partly(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat = {.rank = -1};
+    int mine = player->rank, all[MAX_SEATS];
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    for (uint64_t key = 1; key <= 4; key++) {
+        struct clab_meeting meeting = {.key = key, .quiet = true};
+        memset(all, -1, sizeof all);
+        if (clab_seat_exchange(&seat, meeting, &mine, sizeof mine, all) != CLAB_ETIMEOUT)
+            player->err = CLAB_EWRONG;
+        for (int rank = 0; rank < (int)seat.control->nranks; rank++)
+            if (all[rank] != (rank == 0 ? -1 : rank))
+                player->err = CLAB_EWRONG;
+    }
+    forget_seat(&seat, player->rank);
+    return NULL;
+}
+
+static void test_what_has_come_by_the_deadline_is_given(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(4);
+    struct player players[4], model = {.control = control, .timeout = 0.2};
+    const double start = clab_now();
+    assert_string_equal(logged(4, 1, players, model, play_partly), "");
+    assert_true(clab_now() - start < 4 * 0.2 + 1); // nobody waits for rank 0 to read what was posted
+    for (int rank = 1; rank < 4; rank++)
+        assert_int_equal(players[rank].err, CLAB_OK);
+    free(control);
+}
+
+// Rank 1 hears of something else, a while after it has begun to wait.
+static int call_off(void *of, bool *busy_p)
+{
+    const double *until = of;
+    *busy_p = true;
+    return clab_now() < *until ? CLAB_OK : CLAB_EPOISONED;
+}
+
+static void *play_called_off(void *argument)
+{
+    struct player *player = argument;
+    struct clab_seat seat;
+    double until = clab_now() + 0.1;
+    int mine = player->rank, all[MAX_SEATS];
+    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    if (player->rank == 1) {
+        seat.meanwhile = call_off;
+        seat.meanwhile_of = &until;
+    }
+    const double start = clab_now();
+    if (player->err == CLAB_OK)
+        player->err = clab_seat_exchange(&seat, all_at(1), &mine, sizeof mine, all);
+    player->seconds = clab_now() - start;
+    forget_seat(&seat, player->rank);
+    return NULL;
+}
+
+// Ranks 2 and 3 do not wait for rank 1, from which they have heard; they wait for rank 0.
+static void test_a_meeting_can_be_called_off(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(4);
+    struct player players[4];
+    play(4, 1, players, (struct player){.control = control, .timeout = 0.5}, play_called_off);
+    assert_int_equal(players[1].err, CLAB_EPOISONED);
+    assert_true(players[1].seconds >= 0.05 && players[1].seconds < 0.4);
+    for (int rank = 2; rank < 4; rank++)
+        assert_int_equal(players[rank].err, CLAB_ETIMEOUT);
+    // Who comes now finds that it has been.
+    players[0] = (struct player){.control = control, .timeout = 60};
+    play_one_word(&players[0]);
+    assert_int_equal(players[0].err, CLAB_EPOISONED);
+    free(control);
+}
+
+static void *mark_first_ended(void *argument)
+{
+    struct clab_control *control = argument;
+    usleep(100 * 1000); // so that the others sleep
+    clab_control_mark_ended(control, 0, true);
+    return NULL;
+}
+
+static void test_death_wakes_sleepers(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(4);
+    struct player players[4];
+    pthread_t killer;
+    assert_int_equal(clab_control_presence(control, 0), CLAB_EXPECTED);
+    assert_int_equal(pthread_create(&killer, NULL, mark_first_ended, control), 0);
+    const char *text = logged(4, 1, players, (struct player){.control = control, .timeout = 60}, play_one_word);
+    pthread_join(killer, NULL);
+    assert_non_null(strstr(text, "rank 0 has ended"));
+    assert_int_equal(lines(text), 1);
+    assert_int_equal(clab_control_presence(control, 0), CLAB_LOST);
+    for (int rank = 1; rank < 4; rank++) {
+        assert_int_equal(players[rank].err, CLAB_EPEER);
+        assert_true(players[rank].seconds < 1);
+    }
+    free(control);
+}
+
+static void test_sizes_that_differ_are_refused_at_every_rank(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {2, 8192}; // of the second, what goes first is of the same size
+    for (int i = 0; i < 2; i++) {
+        struct clab_control *control = control_new(3);
+        struct player players[3], model = {.control = control, .timeout = 60, .bytes = sizes[i]};
+        assert_int_equal(lines(logged(3, 0, players, model, play_own_size)), 1);
+        for (int rank = 0; rank < 3; rank++)
+            assert_int_equal(players[rank].err, CLAB_EMISMATCH);
+        free(control);
+    }
+}
+
+// ---- seats ---------------------------------------------------------------------------------------------------
+
+static void test_leaving_is_no_death_and_ending_without_it_is(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(2);
+    struct clab_seat seat;
+    assert_int_equal(clab_seat_take(control, 0, 1, &seat), CLAB_OK);
+    clab_seat_leave(&seat);
+    assert_false(clab_control_is_used(control));
+    clab_control_mark_ended(control, 0, false);
+    assert_int_equal(clab_control_presence(control, 0), CLAB_LEFT);
+    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_OK);
+    assert_true(clab_control_is_used(control));
+    clab_control_mark_ended(control, 1, false); // with status 0, but in the midst of the job
+    assert_int_equal(clab_control_presence(control, 1), CLAB_LOST);
+    free(control);
+}
+
+static void test_a_seat_is_taken_once(void **state)
+{
+    (void)state;
+    struct clab_control *control = control_new(2);
+    struct clab_seat seat, untouched = {.rank = 77};
+    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_OK);
+    assert_int_equal(clab_seat_take(control, 1, 1, &untouched), CLAB_EINVAL); // each of these is logged
+    assert_int_equal(clab_seat_take(control, 2, 1, &untouched), CLAB_EINVAL);
+    assert_int_equal(clab_seat_take(control, -1, 1, &untouched), CLAB_EINVAL);
+    assert_int_equal(untouched.rank, 77);
+    clab_seat_leave(&seat);
+    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_EINVAL);
+    free(control);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
+        cmocka_unit_test(test_pairs_meet_beside_each_other),
+        cmocka_unit_test(test_notices_are_heard_once_whole_and_in_order),
+        cmocka_unit_test(test_who_dies_while_telling_holds_nobody_up_for_long),
+        cmocka_unit_test(test_timeout_is_kept_and_names_who_is_missing),
+        cmocka_unit_test(test_many_missing_ranks_are_counted),
+        cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
+        cmocka_unit_test(test_a_meeting_can_be_called_off),
+        cmocka_unit_test(test_death_wakes_sleepers),
+        cmocka_unit_test(test_sizes_that_differ_are_refused_at_every_rank),
+        cmocka_unit_test(test_leaving_is_no_death_and_ending_without_it_is),
+        cmocka_unit_test(test_a_seat_is_taken_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

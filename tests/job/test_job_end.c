@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+// How jobs end from outside: signals, and processes killed so that they can not clean up.
+
+#include "tests/fixtures/job_fixture.h"
+
+#include <dirent.h>
+
+#include "core/clab.h"
+
+// ---- bodies --------------------------------------------------------------------------------------------------
+
+static int told_rank;
+
+static void count_signal(int signo)
+{
+    (void)signo;
+    told->signals[told_rank]++;
+}
+
+static int count_signals(int rank)
+{
+    told_rank = rank;
+    signal(SIGUSR1, count_signal);
+    signal(SIGCONT, count_signal);
+    return wait_for_ever(rank);
+}
+
+// A child in a session of its own, and its child, which loses its parent.
+static void leave_grandchildren(void)
+{
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0)
+            wait_for_ever(0);
+        wait_for_ever(0);
+    }
+}
+
+static int leave_and_return(int rank)
+{
+    const int before = told->ready;
+    leave_grandchildren();
+    while (told->ready < before + 2)
+        usleep(1000);
+    return rank;
+}
+
+static int tell_supervisor_and_wait(int rank)
+{
+    tell_pid(getppid());
+    return wait_for_ever(rank);
+}
+
+static int leave_and_wait(int rank)
+{
+    tell_pid(getppid()); // the supervisor
+    leave_grandchildren();
+    return wait_for_ever(rank);
+}
+
+static int kill_supervisor(int rank)
+{
+    kill(getppid(), SIGKILL);
+    return wait_for_ever(rank);
+}
+
+// All are in the job and have met. Rank 2 then does nothing, and the others wait for it until they fail.
+static int wait_for_rank_2(int rank)
+{
+    char name[] = "test", *argv[] = {name, NULL};
+    int argc = 1;
+    struct clab_job *job;
+    struct clab_comm *comm;
+    if (rank == 2)
+        tell_pid(getppid()); // the supervisor, the first
+    if (clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm) || clab_barrier(comm))
+        return 99;
+    told->values[rank] = getpid();
+    told->ready++;
+    return rank == 2 ? wait_for_ever(rank) : clab_barrier(comm) != CLAB_OK;
+}
+
+static int end_when_told(int rank)
+{
+    tell_pid(getppid());
+    tell_pid(getpid());
+    told->ready++;
+    while (!told->values[rank])
+        usleep(1000);
+    return 0;
+}
+
+static void stop_parent(int signo)
+{
+    (void)signo;
+    kill(getppid(), SIGSTOP);
+    told->values[1] = 1;
+}
+
+// What it leaves behind stops the supervisor, which has become its parent, when that tells it to end.
+static int leave_who_stops_the_supervisor(int rank)
+{
+    tell_pid(getppid());
+    if (fork() == 0) {
+        signal(SIGTERM, stop_parent);
+        return wait_for_ever(rank);
+    }
+    while (told->ready < 1)
+        usleep(1000);
+    return 0;
+}
+
+// ---- signals -------------------------------------------------------------------------------------------------
+
+static void assert_signals(int nranks, int expected)
+{
+    for (int rank = 0; rank < nranks; rank++)
+        await(&told->signals[rank], expected);
+    usleep(50 * 1000); // time for one too many
+    for (int rank = 0; rank < nranks; rank++)
+        assert_int_equal(told->signals[rank], expected);
+}
+
+static void test_signals_reach_every_rank_once(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(3), count_signals);
+    await(&told->ready, 3);
+    kill(job, SIGUSR1);
+    assert_signals(3, 1);
+    kill(-job, SIGUSR1); // to its whole group, as a shell does
+    assert_signals(3, 2);
+    kill(job, SIGTERM);
+    assert_int_equal(end_status(job), 128 + SIGTERM);
+    assert_all_end();
+}
+
+static void test_interruption_ends_the_job_without_a_word(void **state)
+{
+    (void)state;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(3), wait_for_ever);
+    await(&told->ready, 3);
+    kill(job, SIGINT);
+    const int status = end_status(job);
+    assert_string_equal(capture_end(err), "");
+    assert_int_equal(status, 128 + SIGINT);
+    assert_all_end();
+}
+
+static int ignore_interrupts(int rank)
+{
+    signal(SIGINT, SIG_IGN);
+    return wait_for_ever(rank);
+}
+
+static void test_second_interruption_ends_who_ignored_the_first(void **state)
+{
+    (void)state;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(2), ignore_interrupts);
+    await(&told->ready, 2);
+    kill(job, SIGINT);
+    usleep(50 * 1000);
+    for (int i = 0; i < 2; i++)
+        assert_false(is_gone(told->pids[i]));
+    for (int i = 0; i < 100 && !is_gone(job); i++) { // on a busy machine the second may come before the first is seen
+        kill(job, SIGINT);
+        usleep(50 * 1000);
+    }
+    const int status = end_status(job);
+    capture_end(err);
+    assert_int_equal(status, 128 + SIGTERM);
+    assert_all_end();
+}
+
+static void await_state(pid_t pid, const char *states)
+{
+    for (const double start = clab_now(); !strchr(states, process_state(pid)); usleep(1000))
+        if (clab_now() - start > PATIENCE)
+            fail_msg("process %d is in state %c, not one of %s", (int)pid, process_state(pid), states);
+}
+
+static void test_stop_and_continue(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(2), count_signals);
+    await(&told->ready, 2);
+    kill(job, SIGTSTP);
+    await_state(told->pids[0], "T");
+    await_state(told->pids[1], "T");
+    await_state(job, "T");
+    kill(job, SIGCONT);
+    await_state(told->pids[0], "RS");
+    await_state(told->pids[1], "RS");
+    await(&told->signals[0], 1);
+    await(&told->signals[1], 1);
+    kill(job, SIGTERM);
+    assert_int_equal(end_status(job), 128 + SIGTERM);
+    assert_all_end();
+}
+
+// The supervisor, stopped, does not see its rank end, and then has both to see to.
+static void test_a_signal_that_comes_when_ranks_have_just_ended_is_heard(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(1), end_when_told);
+    await(&told->ready, 1);
+    const pid_t supervisor = told->pids[0];
+    kill(supervisor, SIGSTOP);
+    await_state(supervisor, "T");
+    told->values[0] = 1;
+    await_state(told->pids[1], "Z");
+    kill(supervisor, SIGTERM); // as the launcher would
+    kill(job, SIGCONT);
+    kill(supervisor, SIGCONT);
+    assert_int_equal(end_status(job), 128 + SIGTERM);
+    assert_all_end();
+}
+
+static void test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(1), leave_who_stops_the_supervisor);
+    await(&told->values[1], 1);
+    await_state(told->pids[0], "T");
+    kill(told->pids[0], SIGTERM); // as the launcher would
+    kill(job, SIGCONT);
+    kill(told->pids[0], SIGCONT);
+    assert_int_equal(end_status(job), 128 + SIGTERM);
+    assert_all_end();
+}
+
+// ---- who is to blame -----------------------------------------------------------------------------------------
+
+// Rank 2 is killed, and the others have failed of that and ended, when the supervisor looks.
+static void test_who_fails_of_a_death_is_not_named_for_it(void **state)
+{
+    (void)state;
+    setenv("CLAB_TIMEOUT", "200ms", 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(3), wait_for_rank_2);
+    await(&told->ready, 4);
+    kill(told->pids[0], SIGSTOP);
+    await_state(told->pids[0], "T");
+    kill(told->values[2], SIGKILL);
+    for (int rank = 0; rank < 3; rank++)
+        await_state(told->values[rank], "Z");
+    kill(job, SIGCONT);
+    const int status = end_status(job);
+    const char *text = capture_end(err);
+    unsetenv("CLAB_TIMEOUT");
+    assert_int_equal(occurrences(text, "rank 2 (pid"), 1);
+    assert_int_equal(occurrences(text, "(pid"), 1);
+    assert_int_equal(status, 128 + SIGKILL);
+}
+
+// Rank 2 ends after those that have failed of it.
+static void test_who_ends_later_but_not_of_others_is_named(void **state)
+{
+    (void)state;
+    setenv("CLAB_TIMEOUT", "200ms", 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(3), wait_for_rank_2);
+    await(&told->ready, 4);
+    for (int rank = 0; rank < 2; rank++)
+        for (const double start = clab_now(); !is_gone(told->values[rank]); usleep(1000))
+            if (clab_now() - start > PATIENCE)
+                fail_msg("rank %d has not ended", rank);
+    kill(told->values[2], SIGSEGV);
+    const int status = end_status(job);
+    const char *text = capture_end(err);
+    unsetenv("CLAB_TIMEOUT");
+    assert_int_equal(occurrences(text, "rank 2 (pid"), 1);
+    assert_int_equal(occurrences(text, "(pid"), 1);
+    assert_int_equal(status, 128 + SIGSEGV);
+}
+
+// ---- nothing is left -----------------------------------------------------------------------------------------
+
+static int files_in_dev_shm(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/dev/shm");
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+static void test_what_ranks_leave_behind_is_ended(void **state)
+{
+    (void)state;
+    assert_int_equal(run_job(ranks(1), leave_and_return), 0);
+    assert_int_equal(told->npids, 2);
+    for (int i = 0; i < told->npids; i++)
+        assert_true(is_gone(told->pids[i])); // by now, not soon
+}
+
+static void test_nothing_is_left_of_a_killed_launcher(void **state)
+{
+    (void)state;
+    const int files = files_in_dev_shm();
+    const pid_t job = start_job(ranks(2), leave_and_wait);
+    await(&told->ready, 2 * 3);
+    kill(job, SIGKILL);
+    assert_int_equal(end_status(job), 128 + SIGKILL);
+    assert_all_end();
+    assert_int_equal(files_in_dev_shm(), files);
+}
+
+static void test_nothing_is_left_of_a_killed_supervisor(void **state)
+{
+    (void)state;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(2), leave_and_wait);
+    await(&told->ready, 2 * 3);
+    kill(told->pids[0], SIGKILL);
+    const int status = end_status(job);
+    assert_int_equal(occurrences(capture_end(err), "the supervisor of the job"), 1);
+    assert_int_equal(status, 128 + SIGKILL);
+    for (int i = 0; i < told->npids; i++)
+        assert_true(is_gone(told->pids[i]));
+}
+
+static void test_ranks_end_even_when_nobody_is_left_to_end_them(void **state)
+{
+    (void)state;
+    const pid_t job = start_job(ranks(2), tell_supervisor_and_wait);
+    await(&told->ready, 2);
+    const pid_t supervisor = told->pids[0];
+    kill(supervisor, SIGSTOP); // so that it does not notice the launcher's end
+    kill(job, SIGKILL);
+    assert_int_equal(end_status(job), 128 + SIGKILL);
+    kill(supervisor, SIGKILL);
+    assert_all_end();
+}
+
+static void test_nothing_is_left_of_killed_ranks(void **state)
+{
+    (void)state;
+    const int files = files_in_dev_shm();
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const pid_t job = start_job(ranks(3), wait_for_ever);
+    await(&told->ready, 3);
+    for (int i = 0; i < 3; i++)
+        kill(told->pids[i], SIGKILL);
+    const int status = end_status(job);
+    assert_int_equal(occurrences(capture_end(err), "\n"), 1);
+    assert_int_equal(status, 128 + SIGKILL);
+    assert_all_end();
+    assert_int_equal(files_in_dev_shm(), files);
+}
+
+static void test_own_children_of_the_caller_are_spared(void **state)
+{
+    (void)state;
+    const pid_t own = fork();
+    if (own == 0)
+        wait_for_ever(0);
+    await(&told->ready, 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = run_job(ranks(1), kill_supervisor);
+    capture_end(err);
+    assert_int_equal(status, 128 + SIGKILL);
+    assert_false(is_gone(own));
+    kill(own, SIGKILL);
+    assert_int_equal(end_status(own), 128 + SIGKILL);
+}
+
+#define test(name) cmocka_unit_test_setup(name, forget)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(test_signals_reach_every_rank_once),
+        test(test_interruption_ends_the_job_without_a_word),
+        test(test_second_interruption_ends_who_ignored_the_first),
+        test(test_stop_and_continue),
+        test(test_a_signal_that_comes_when_ranks_have_just_ended_is_heard),
+        test(test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard),
+        test(test_who_fails_of_a_death_is_not_named_for_it),
+        test(test_who_ends_later_but_not_of_others_is_named),
+        test(test_what_ranks_leave_behind_is_ended),
+        test(test_nothing_is_left_of_a_killed_launcher),
+        test(test_nothing_is_left_of_a_killed_supervisor),
+        test(test_ranks_end_even_when_nobody_is_left_to_end_them),
+        test(test_nothing_is_left_of_killed_ranks),
+        test(test_own_children_of_the_caller_are_spared),
+    };
+    return cmocka_run_group_tests(tests, share_told, NULL);
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// The store as a process: its members meet, and hear of each other. Runs alone.
+
+#include "tests/fixtures/store_party.h"
+
+// ---- exchange ------------------------------------------------------------------------------------------------
+
+static size_t size_of(int round)
+{
+    return round % 20 == 19 ? 3 * STORE_BLOB_BYTES - (size_t)round : (size_t)round * 2654435761u % 300;
+}
+
+static int check_rounds(struct player *player, struct store_client *client)
+{
+    const int nranks = player->party->ticket.job.nranks;
+    unsigned char *mine = malloc(4 * STORE_BLOB_BYTES), *all = malloc((size_t)nranks * 4 * STORE_BLOB_BYTES);
+    int err = CLAB_OK;
+    for (int round = 0; round < player->rounds && !err; round++) {
+        const size_t bytes = size_of(round);
+        memset(all, 0xee, (size_t)nranks * bytes);
+        for (size_t i = 0; i < bytes; i++)
+            mine[i] = (unsigned char)(player->member * 31 + round * 7 + (int)i);
+        err = meet(client, NULL, 0, (uint64_t)round, mine, bytes, all);
+        for (int r = 0; r < nranks && !err; r++)
+            for (size_t i = 0; i < bytes && !err; i++)
+                err =
+                    all[(size_t)r * bytes + i] == (unsigned char)(r * 31 + round * 7 + (int)i) ? CLAB_OK : CLAB_EWRONG;
+    }
+    free(mine);
+    free(all);
+    return err;
+}
+
+static void test_exchange_gives_every_rank_every_blob(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 2, 3, 7, MAX_MEMBERS};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct player players[MAX_MEMBERS];
+        struct party party = open_party(sizes[i], 60);
+        play(&party, 0, 100, check_rounds, players);
+        assert_all(players, 0, sizes[i], CLAB_OK);
+        assert_true(ends(&party));
+    }
+}
+
+// Pairs of a tournament, each in an order of its own.
+static int meet_in_pairs(struct player *player, struct store_client *client)
+{
+    const int nranks = player->party->ticket.job.nranks;
+    int err = CLAB_OK;
+    for (int round = 0; round < player->rounds && !err; round++) {
+        const int peer = player->member ^ (1 + round % (nranks - 1));
+        const int low = peer < player->member ? peer : player->member, high = peer ^ player->member ^ low;
+        const int pair[2] = {round % 2 ? low : high, round % 2 ? high : low};
+        int all[2] = {-1, -1};
+        err = meet(client, pair, 2, (uint64_t)(round * MAX_MEMBERS + low), &player->member, sizeof(int), all);
+        if (!err && (all[0] != pair[0] || all[1] != pair[1]))
+            err = CLAB_EWRONG;
+    }
+    return err;
+}
+
+static void test_pairs_meet_beside_each_other(void **state)
+{
+    (void)state;
+    struct player players[MAX_MEMBERS];
+    struct party party = open_party(MAX_MEMBERS, 60);
+    play(&party, 0, 200, meet_in_pairs, players);
+    assert_all(players, 0, MAX_MEMBERS, CLAB_OK);
+    assert_true(ends(&party));
+}
+
+static int meet_with_one_too_large(struct player *player, struct store_client *client)
+{
+    char mine[8] = "", all[8 * MAX_MEMBERS];
+    return meet(client, NULL, 0, 1, mine, player->member == 2 ? 8 : 4, all);
+}
+
+static void test_sizes_that_differ_are_a_mismatch_for_all(void **state)
+{
+    (void)state;
+    struct player players[MAX_MEMBERS];
+    struct party party = open_party(5, 10);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    play(&party, 0, 1, meet_with_one_too_large, players);
+    const char *text = capture_end(err);
+    assert_all(players, 0, 5, CLAB_EMISMATCH);
+    assert_true(strstr(text, "gives 4 bytes, another 8") || strstr(text, "gives 8 bytes, another 4"));
+    assert_true(ends(&party));
+}
+
+// The last member is there, but does not come to the meeting.
+static int meet_but_for_one(struct player *player, struct store_client *client)
+{
+    int all[MAX_MEMBERS];
+    if (player->member == player->party->ticket.job.nranks - 1) {
+        usleep((useconds_t)(player->rounds * 1000));
+        return CLAB_OK;
+    }
+    return meet(client, NULL, 0, 1, &player->member, sizeof(int), all);
+}
+
+static void test_who_leaves_before_a_meeting_ends_it_for_all(void **state)
+{
+    (void)state;
+    struct player players[MAX_MEMBERS];
+    struct party party = open_party(4, 30);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    play(&party, 0, 100, meet_but_for_one, players);
+    assert_one_line_with(capture_end(err), "rendezvous: rank 3 has ended");
+    assert_all(players, 0, 3, CLAB_EPEER);
+    for (int m = 0; m < 3; m++)
+        assert_true(players[m].seconds < 2);
+    assert_true(ends(&party));
+}
+
+static void test_who_does_not_come_is_named_once(void **state)
+{
+    (void)state;
+    struct player players[MAX_MEMBERS];
+    struct party party = open_party(4, 0.3);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    play(&party, 0, 1000, meet_but_for_one, players);
+    assert_one_line_with(capture_end(err), "rendezvous: rank 3 of 4 did not arrive within 0.3 s");
+    assert_all(players, 0, 3, CLAB_ETIMEOUT);
+    for (int m = 0; m < 3; m++)
+        assert_true(players[m].seconds >= 0.3 && players[m].seconds < 0.9);
+    assert_true(ends(&party));
+}
+
+// The last comes too late, and finds that it has been.
+static int meet_partly(struct player *player, struct store_client *client)
+{
+    const int nranks = player->party->ticket.job.nranks;
+    int all[MAX_MEMBERS];
+    memset(all, -1, sizeof all);
+    const bool is_late = player->member == nranks - 1;
+    usleep(is_late ? 600000 : 0);
+    const struct clab_meeting meeting = {.key = 1, .quiet = true};
+    const int err =
+        store_client_exchange(client, meeting, &player->member, sizeof(int), all, (struct store_pastime){0});
+    for (int m = 0; m < nranks; m++)
+        if (all[m] != (is_late == (m == nranks - 1) ? m : -1))
+            return CLAB_EWRONG;
+    return err;
+}
+
+static void test_what_has_come_by_the_deadline_is_given(void **state)
+{
+    (void)state;
+    struct player players[MAX_MEMBERS];
+    struct party party = open_party(5, 0.3);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    play(&party, 0, 1, meet_partly, players);
+    assert_string_equal(capture_end(err), "");
+    assert_all(players, 0, 5, CLAB_ETIMEOUT);
+    assert_true(ends(&party));
+}
+
+static int call_off(void *until, bool *busy_p)
+{
+    *busy_p = true;
+    return clab_now() < *(double *)until ? CLAB_OK : CLAB_EPOISONED;
+}
+
+static int meet_until_called_off(struct player *player, struct store_client *client)
+{
+    int all[MAX_MEMBERS];
+    double until = clab_now() + 0.1;
+    if (player->member == 0)
+        usleep(300000);
+    const struct store_pastime pastime = {player->member == 1 ? call_off : NULL, &until};
+    return store_client_exchange(client, (struct clab_meeting){.key = 1}, &player->member, sizeof(int), all, pastime);
+}
+
+static void test_a_meeting_can_be_called_off(void **state)
+{
+    (void)state;
+    struct player players[MAX_MEMBERS];
+    struct party party = open_party(4, 10);
+    play(&party, 0, 1, meet_until_called_off, players);
+    assert_all(players, 0, 4, CLAB_EPOISONED);
+    for (int m = 0; m < 4; m++)
+        assert_true(players[m].seconds < 2);
+    assert_true(ends(&party));
+}
+
+static int count_up(void *count, bool *busy_p)
+{
+    ++*(int *)count;
+    *busy_p = true;
+    return CLAB_OK;
+}
+
+static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
+{
+    (void)state;
+    int all[2], count = 0, mine = 0;
+    struct party party = open_party(2, 0.3);
+    struct store_client *client = join(&party, 0);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int result = store_client_exchange(client, (struct clab_meeting){.key = 1}, &mine, sizeof mine, all,
+                                             (struct store_pastime){count_up, &count});
+    capture_end(err);
+    assert_int_equal(result, CLAB_ETIMEOUT);
+    assert_in_range(count, 30, 400); // naps of 1 ms at most, but no spinning
+    store_client_leave(client);
+    assert_true(ends(&party));
+}
+
+static int hear_a_while_later(void *client, bool *busy_p)
+{
+    struct clab_notice notice;
+    usleep(20000); // by now all have come
+    while (store_client_hear(client, &notice))
+        ;
+    *busy_p = false;
+    return CLAB_OK;
+}
+
+// Notices and answers come over the same connection: who hears reads both, and must not sleep then.
+static void test_an_answer_that_is_heard_meanwhile_ends_the_wait(void **state)
+{
+    (void)state;
+    struct party party = open_party(1, 3);
+    struct store_client *client = join(&party, 0);
+    const struct store_pastime pastime = {hear_a_while_later, client};
+    const double start = clab_now();
+    int mine = 7, all = 0;
+    assert_int_equal(store_client_exchange(client, (struct clab_meeting){.key = 1}, &mine, sizeof mine, &all, pastime),
+                     CLAB_OK);
+    assert_int_equal(all, 7);
+    assert_true(clab_now() - start < 2);
+    store_client_leave(client);
+    assert_true(ends(&party));
+}
+
+// ---- notices and presence ------------------------------------------------------------------------------------
+
+static void await_notice(struct store_client *client, struct clab_notice *notice_p)
+{
+    for (const double start = clab_now(); !store_client_hear(client, notice_p); usleep(200))
+        if (clab_now() - start > PATIENCE)
+            fail_msg("no notice within %g s", PATIENCE);
+}
+
+static void test_all_hear_what_is_told_and_who_is_gone(void **state)
+{
+    (void)state;
+    struct party party = open_party(3, 10);
+    struct store_client *clients[3] = {join(&party, 0), join(&party, 1), join(&party, 2)};
+    const struct clab_notice told = {CLAB_NOTICE_REVOKED, 1, 2, CLAB_ETIMEOUT, UINT64_C(0xfedcba9876543210)};
+    store_client_tell(clients[1], &told);
+    for (int rank = 0; rank < 3; rank++) {
+        struct clab_notice heard;
+        await_notice(clients[rank], &heard);
+        assert_int_equal(heard.kind, CLAB_NOTICE_REVOKED);
+        assert_true(heard.teller == 1 && heard.culprit == 2 && heard.err == CLAB_ETIMEOUT && heard.comm == told.comm);
+    }
+    store_client_leave(clients[1]);
+    store_client_forget(clients[2]); // as when its process is killed
+    for (int i = 0; i < 2; i++) {
+        struct clab_notice heard;
+        await_notice(clients[0], &heard);
+        assert_int_equal(heard.kind, i ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT);
+        assert_int_equal(heard.culprit, 1 + i);
+    }
+    assert_int_equal(store_client_presence(clients[0], 1), CLAB_LEFT);
+    assert_int_equal(store_client_presence(clients[0], 2), CLAB_LOST);
+    store_client_leave(clients[0]);
+    assert_true(ends(&party));
+}
+
+static void test_a_look_without_news_is_cheap(void **state)
+{
+    (void)state;
+    enum { LOOKS = 1000000 };
+    struct clab_notice heard;
+    struct party party = open_party(1, 10);
+    struct store_client *client = join(&party, 0);
+    const double start = clab_now();
+    for (int i = 0; i < LOOKS; i++)
+        assert_false(store_client_hear(client, &heard));
+    assert_true((clab_now() - start) / LOOKS < 1e-6);
+    store_client_leave(client);
+    assert_true(ends(&party));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
+        cmocka_unit_test(test_pairs_meet_beside_each_other),
+        cmocka_unit_test(test_sizes_that_differ_are_a_mismatch_for_all),
+        cmocka_unit_test(test_who_leaves_before_a_meeting_ends_it_for_all),
+        cmocka_unit_test(test_who_does_not_come_is_named_once),
+        cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
+        cmocka_unit_test(test_a_meeting_can_be_called_off),
+        cmocka_unit_test(test_a_wait_does_what_there_is_to_do_meanwhile),
+        cmocka_unit_test(test_an_answer_that_is_heard_meanwhile_ends_the_wait),
+        cmocka_unit_test(test_all_hear_what_is_told_and_who_is_gone),
+        cmocka_unit_test(test_a_look_without_news_is_cheap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// The compiler: what it must not add. (That programs compute the right thing is the conformance suite's business.)
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "core/base/err.h"
+#include "core/program/program.h"
+
+static struct clab_program *compile(enum clab_collective collective, const char *algorithm, int nranks, int rank,
+                                    int lanes, bool in_place)
+{
+    struct clab_problem problem = {.collective = collective, .nranks = nranks, .lanes = lanes, .count = 1000};
+    struct clab_program *program;
+    assert_int_equal(
+        clab_program_compile(&problem, clab_algorithm_find(collective, algorithm), rank, in_place, &program), CLAB_OK);
+    return program;
+}
+
+static int local_moves(const struct clab_program *program)
+{
+    int n = 0;
+    for (int i = 0; i < program->nmoves; i++)
+        n += program->moves[i].op == CLAB_COPY;
+    return n;
+}
+
+static size_t scratch_elements(const struct clab_program *program)
+{
+    size_t n = 0;
+    for (int r = CLAB_TEMP; r < CLAB_REGION_COUNT; r++)
+        n += program->region_elements[r];
+    return n;
+}
+
+static void expect(enum clab_collective collective, const char *algorithm, int nranks, bool in_place, int copies,
+                   size_t scratch)
+{
+    for (int rank = 0; rank < nranks; rank++) {
+        struct clab_program *program = compile(collective, algorithm, nranks, rank, 1, in_place);
+        if (local_moves(program) != copies || scratch_elements(program) != scratch)
+            fail_msg("%s by %s, rank %d of %d: %d copies and %zu elements of scratch, not %d and %zu",
+                     clab_collective_name(collective), algorithm, rank, nranks, local_moves(program),
+                     scratch_elements(program), copies, scratch);
+        clab_program_free(program);
+    }
+}
+
+static void test_first_touch_reads_in_and_copies_nothing(void **state)
+{
+    (void)state;
+    expect(CLAB_ALLREDUCE, "ring", 4, false, 0, 0);
+    expect(CLAB_ALLREDUCE, "ring", 4, true, 0, 0);
+    expect(CLAB_ALLREDUCE, "doubling", 2, false, 0, 0);
+    expect(CLAB_REDUCE_SCATTER, "pairwise", 4, false, 0, 0);
+}
+
+// Four ranks: in -> alternate -> out. Eight: in -> out -> alternate -> out.
+static void test_last_exchange_lands_in_out(void **state)
+{
+    (void)state;
+    expect(CLAB_ALLREDUCE, "doubling", 4, false, 0, 1000);
+    expect(CLAB_ALLREDUCE, "doubling", 8, false, 0, 1000);
+    expect(CLAB_ALLREDUCE, "doubling", 4, true, 0, 1000);  // out -> alternate -> out
+    expect(CLAB_ALLREDUCE, "doubling", 2, true, 1, 1000);  // out -> alternate, and home
+}
+
+static void test_own_block_is_copied_once(void **state)
+{
+    (void)state;
+    expect(CLAB_ALLGATHER, "ring", 4, false, 1, 0);
+    expect(CLAB_ALLGATHER, "ring", 4, true, 0, 0);
+    expect(CLAB_ALLGATHER, "doubling", 4, false, 1, 0);
+    expect(CLAB_ALLTOALL, "pairwise", 4, false, 1, 0);
+}
+
+static void test_sends_what_the_claim_says(void **state)
+{
+    (void)state;
+    struct clab_program *program = compile(CLAB_ALLREDUCE, "ring", 5, 3, 2, false);
+    assert_int_equal(program->messages, 2 * 2 * 4);
+    assert_int_equal(program->elements_sent, 2 * 4 * 1000 / 5);
+    clab_program_free(program);
+}
+
+// Two lanes cut every block in two, so that neighbouring blocks of a lane lie apart: the message is packed.
+static void test_scattered_message_is_packed(void **state)
+{
+    (void)state;
+    struct clab_program *program = compile(CLAB_ALLGATHER, "doubling", 4, 0, 2, false);
+    assert_int_equal(program->region_elements[CLAB_PACK] > 0, 1);
+    for (int i = 0; i < program->nmoves; i++)
+        if (program->moves[i].op == CLAB_SEND && program->moves[i].count == 1000)
+            assert_int_equal(program->moves[i].src.region, CLAB_PACK);
+    clab_program_free(program);
+}
+
+static size_t touched(enum clab_collective collective, const char *algorithm, int rank, bool in_place)
+{
+    struct clab_program *program = compile(collective, algorithm, 4, rank, 1, in_place);
+    const size_t elements = program->elements_touched;
+    clab_program_free(program);
+    return elements;
+}
+
+static void test_touches_its_buffers(void **state)
+{
+    (void)state;
+    assert_int_equal(touched(CLAB_ALLREDUCE, "ring", 0, false), 2 * 1000);
+    assert_int_equal(touched(CLAB_ALLREDUCE, "ring", 0, true), 1000);
+    assert_int_equal(touched(CLAB_ALLGATHER, "ring", 0, false), (1 + 4) * 1000);
+    assert_int_equal(touched(CLAB_ALLGATHER, "ring", 0, true), 4 * 1000);
+    assert_int_equal(touched(CLAB_BROADCAST, "flat", 0, false), 2 * 1000);
+    assert_int_equal(touched(CLAB_BROADCAST, "flat", 1, false), 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_touch_reads_in_and_copies_nothing),
+        cmocka_unit_test(test_last_exchange_lands_in_out),
+        cmocka_unit_test(test_own_block_is_copied_once),
+        cmocka_unit_test(test_sends_what_the_claim_says),
+        cmocka_unit_test(test_scattered_message_is_packed),
+        cmocka_unit_test(test_touches_its_buffers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

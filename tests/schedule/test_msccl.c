@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// MSCCL's XML written and read: what comes back is the same schedule, proved, in the same text and at the same price to
+// the bit; without the stages that the file names it is still a sound one, by its dependences alone.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fixtures/needs.h"
+#include "core/base/err.h"
+#include "sim/net/net.h"
+#include "core/schedule/formats/msccl.h"
+#include "core/schedule/verify/verify.h"
+#include "sim/sim.h"
+
+// Freed by the caller; NULL: it can not be written.
+static char *text_of(const struct clab_problem *problem, const struct clab_algorithm *algorithm)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    int err = clab_msccl_write(problem, algorithm, out);
+    assert_int_equal(fclose(out), 0);
+    if (err) {
+        assert_int_equal(err, CLAB_EUNSUPPORTED);
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int read_text(const char *text, struct clab_listing **listing_p)
+{
+    FILE *in = fmemopen((void *)text, strlen(text), "r");
+    assert_non_null(in);
+    int err = clab_msccl_read(in, "a.xml", listing_p);
+    fclose(in);
+    return err;
+}
+
+static double seconds_of(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                         const struct clab_net *net, enum clab_sim_engine engine)
+{
+    const struct clab_sim_options options = {.engine = engine, .element_bytes = 4};
+    struct clab_sim_result result;
+    assert_int_equal(clab_sim_run(problem, algorithm, net, &options, &result), CLAB_OK);
+    return result.seconds;
+}
+
+// Rename the attributes that only the kit reads.
+static void strip(char *text)
+{
+    for (char *at = text; (at = strstr(at, " stage=\"")); at++)
+        memcpy(at, " eta", 4);
+    for (char *at = text; (at = strstr(at, " lanes=\"")); at++)
+        memcpy(at, " enal", 5);
+}
+
+// ---- there and back ------------------------------------------------------------------------------------------
+
+struct counts {
+    int written, refused;
+};
+
+static void check(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                  const struct clab_net *net, enum clab_sim_engine engine, struct counts *counts)
+{
+    struct clab_listing *listing, *bare;
+    char *text = text_of(problem, algorithm);
+    counts->refused += !text;
+    counts->written += !!text;
+    if (!text)
+        return;
+    assert_int_equal(read_text(text, &listing), CLAB_OK);
+    struct clab_problem again = listing->problem;
+    again.count = problem->count;
+    double computed = seconds_of(problem, algorithm, net, engine),
+           read = seconds_of(&again, &listing->algorithm, net, engine);
+    if (computed != read)
+        fail_msg("%s %s, %d ranks, root %d, %d lanes, count %zu: %.17g s, and read %.17g s",
+                 clab_collective_name(problem->collective), algorithm->name, problem->nranks, problem->root,
+                 problem->lanes, problem->count, computed, read);
+    char *text_again = text_of(&again, &listing->algorithm);
+    assert_string_equal(text, text_again);
+    clab_listing_free(listing);
+    free(text_again);
+    if (problem->lanes > 1) { // which no dependence tells
+        free(text);
+        return;
+    }
+    strip(text);
+    if (read_text(text, &bare) != CLAB_OK) // proved there
+        fail_msg("%s %s, %d ranks, %d lanes: its dependences are not enough", clab_collective_name(problem->collective),
+                 algorithm->name, problem->nranks, problem->lanes);
+    assert_true(bare->even || bare->nsteps == 0);
+    clab_listing_free(bare);
+    free(text);
+}
+
+static struct counts check_all(const struct clab_net *net, enum clab_sim_engine engine, int nranks, size_t count)
+{
+    struct counts counts = {0};
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+        for (int lanes = 1; lanes <= 3; lanes += nranks > 16 ? 2 : 1) {
+            enum clab_collective c = (*a)->collective;
+            struct clab_problem problem = {.collective = c, .nranks = nranks, .lanes = lanes, .count = count};
+            if (clab_collective_rooted(c))
+                problem.root = (nranks - 1) * (lanes - 1) / 2;
+            bool known = c != CLAB_BARRIER && c != CLAB_SENDRECV && c != CLAB_GATHER && c != CLAB_SCATTER;
+            if (known && (*a)->supports(&problem))
+                check(&problem, *a, net, engine, &counts);
+        }
+    return counts;
+}
+
+static void test_what_is_read_costs_what_was_written(void **state)
+{
+    (void)state;
+    needs_expat();
+    static const int ranks[] = {1, 2, 3, 5, 8, 16, 33, 64};
+    struct clab_net *net;
+    struct counts all = {0};
+    assert_int_equal(clab_net_create_flat(5e-6, 0.1e-9, 0.03e-9, &net), CLAB_OK);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && (!IS_SLOW || ranks[i] <= 16); i++) {
+        struct counts counts = check_all(net, CLAB_ENGINE_FULL, ranks[i], ranks[i] > 16 ? 1000 : 1001);
+        all.written += counts.written;
+        all.refused += counts.refused;
+    }
+    print_message("%d written and read, %d more than MSCCL takes\n", all.written, all.refused);
+    assert_true(all.written > 10 * all.refused);
+    clab_net_free(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_read_costs_what_was_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

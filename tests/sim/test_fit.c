@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+// The estimation: from samples of a known machine its parameters come back; rounds, placements and files.
+
+#include "tests/fixtures/fit_samples.h"
+#include "cmd/fit/session.h"
+
+static const struct clab_protocols protocols = {.memory = true, .inline_bytes = 48, .pull_bytes = 2048};
+static const struct clab_fit_link memory = {.protocols = &protocols};
+
+// A machine that is made up, in seconds and seconds a byte. Its segments of slots meet at 128 and 256 bytes.
+static const struct clab_segment known[5] = {
+    {.o_send = 25e-9, .o_recv = 27e-9, .latency = 12e-9, .o_both = 8e-9},
+    {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
+    {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
+    {.o_send = 29e-9,
+     .o_recv = 33e-9,
+     .latency = 11e-9,
+     .o_both = 9e-9,
+     .gap_send = 0.06e-9 - 3e-9 / 256,
+     .gap_recv = 0.07e-9 - 3e-9 / 256},
+    {.o_send = 25e-9, .o_recv = 45e-9, .latency = 20e-9, .o_both = 16e-9},
+};
+static const double pull_small = 0.01e-9; // s/B of kept data in messages of 2 to 16 KiB
+
+static double fixed(const struct clab_segment *k)
+{
+    return k->o_send + k->latency + k->o_recv;
+}
+
+static void add_small(struct samples *s, size_t bytes)
+{
+    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes <= 128 ? 1 : bytes <= 256 ? 2 : bytes < 2048 ? 3 : 4];
+    double m = (double)bytes, way = fixed(k) + m * (k->gap_send + k->gap_recv);
+    bool pulled = bytes >= 2048;
+    if (pulled)
+        way += m * pull_small;
+    else
+        add(s, CLAB_PROBE_POST, bytes, CLAB_KEPT, CLAB_ALONE, k->o_send + m * k->gap_send);
+    double stream = pulled ? way + k->latency : k->o_recv + m * k->gap_recv;
+    add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream + call);
+    add(s, CLAB_PROBE_PINGPONG, bytes, CLAB_KEPT, CLAB_ALONE, way);
+    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0) + call);
+}
+
+// A peer's sums: in one level they cost less than what nobody has written.
+static double summed(size_t bytes, int load)
+{
+    return cost(bytes, 1, CLAB_FRESH, load) * (bytes == 1 << 20 ? 1.5 : bytes == 2048 ? 0.1 : 0.5);
+}
+
+static void add_level(struct samples *s, size_t bytes)
+{
+    const struct clab_segment *k = &known[4];
+    double m = (double)bytes;
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        double both = load == CLAB_BOTH ? k->o_both : 0;
+        add_to_level(s, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load, m * cost(bytes, 0, 0, load));
+        add_to_level(s, CLAB_PROBE_SUM, bytes, CLAB_KEPT, load, m * 30e-12);
+        add_to_level(s, CLAB_PROBE_SUMMED, bytes, CLAB_FRESH, load,
+                     m * 30e-12 + fixed(k) + k->latency + both + m * summed(bytes, load));
+        add_to_level(s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load,
+                     fixed(k) + k->latency + both + m * cost(bytes, 3, 0, load));
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            // A round trip of fresh data is not told that it was fetched.
+            double told = touch == CLAB_FRESH && load == CLAB_ALONE ? 0 : k->latency;
+            add_to_level(s, CLAB_PROBE_PULL, bytes, touch, load,
+                         fixed(k) + told + both + m * cost(bytes, 1, touch, load));
+            add_to_level(s, CLAB_PROBE_REDUCE, bytes, touch, load,
+                         fixed(k) + told + both + m * cost(bytes, 2, touch, load));
+        }
+    }
+}
+
+static const size_t small_sizes[] = {8, 24, 48, 64, 128, 256, 1024, 2044, 2048, 4096, 8192, 16384};
+static const size_t level_sizes[] = {2048, 32768, 1 << 20, 1 << 24};
+
+static struct samples make_samples(void)
+{
+    struct samples s = {.n = 0};
+    add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
+    add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
+    add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane);
+    for (size_t i = 0; i < sizeof small_sizes / sizeof *small_sizes; i++)
+        add_small(&s, small_sizes[i]);
+    for (size_t i = 0; i < sizeof level_sizes / sizeof *level_sizes; i++)
+        add_level(&s, level_sizes[i]);
+    return s;
+}
+
+static void test_fit_recovers_the_segments(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
+    assert_close(net.call, call);
+    assert_close(net.stage, stage);
+    assert_close(net.lane, lane);
+    assert_int_equal(net.intra.nsegments, 5);
+    for (int i = 0; i < 5; i++) {
+        const struct clab_segment *found = &net.intra.segments[i];
+        assert_close(found->o_send, known[i].o_send);
+        assert_close(found->o_recv, known[i].o_recv);
+        assert_close(found->o_both, known[i].o_both);
+        assert_close(found->latency, known[i].latency);
+        assert_close(found->gap_send, known[i].gap_send);
+        assert_close(found->gap_recv, known[i].gap_recv);
+    }
+    assert_int_equal(net.intra.segments[0].up_to, 48);
+    assert_int_equal(net.intra.segments[1].up_to, 128);
+    assert_int_equal(net.intra.segments[2].up_to, 256);
+    assert_int_equal(net.intra.segments[3].up_to, 2047);
+    assert_true(net.intra.segments[4].up_to == SIZE_MAX && net.intra.segments[4].waits && net.intra.segments[4].memory);
+}
+
+static void test_fit_recovers_the_levels(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
+    assert_int_equal(net.nlevels, sizeof level_sizes / sizeof *level_sizes);
+    for (int i = 0; i < net.nlevels; i++) {
+        const struct clab_level *level = &net.levels[i];
+        assert_int_equal(level->bytes, 4 * level_sizes[i]);
+        for (int load = 0; load < CLAB_LOADS; load++) {
+            assert_close(level->copy[load], cost(level_sizes[i], 0, 0, load));
+            assert_close(level->add[load], cost(level_sizes[i], 3, 0, load));
+            // A sum takes lines back for the lesser of what pulled sums and fresh reductions cost more than kept data.
+            const double pull = cost(level_sizes[i], 1, CLAB_FRESH, load), sums = summed(level_sizes[i], load);
+            const double more = sums - cost(level_sizes[i], 1, CLAB_KEPT, load);
+            const double taken = level_sizes[i] == 1 << 20 ? 50e-12 : level_sizes[i] == 2048 ? 0 : more;
+            assert_close(level->add_fresh[load], level->add[load] + taken);
+            assert_close(level->pull_summed[load], level_sizes[i] == 1 << 20 ? sums : pull);
+            for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+                assert_close(level->pull[touch][load], cost(level_sizes[i], 1, touch, load));
+                assert_close(level->reduce[touch][load], cost(level_sizes[i], 2, touch, load));
+            }
+        }
+    }
+    assert_close(net.intra.alpha, 64e-9);
+    assert_close(net.gamma, 7e-12); // at 4 MiB: 24 - 17
+}
+
+// The engine turns the fit around: a probe's own pattern takes the probe's time.
+static void test_fit_predicts_its_own_probes(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    struct clab_sim_result result;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
+    net.ranks_per_node = 2;
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .element_bytes = 1};
+    struct clab_problem shift = {.collective = CLAB_SENDRECV, .nranks = 2, .lanes = 1, .count = 8};
+    const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_SENDRECV, "shift");
+    assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
+    assert_close(result.seconds, call + stage + 72e-9); // EXCHANGE of 8 bytes
+    shift.count = 32768;
+    options.footprint = 4 * 32768;
+    assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
+    assert_close(result.seconds, call + stage + fixed(&known[4]) + 20e-9 + 16e-9 + 32768 * 20e-12);
+}
+
+static void test_fit_names_the_probe_that_is_missing(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    for (int drop = 0; drop < s.n; drop++) {
+        struct samples less = s;
+        struct clab_net net = {.nodes = -1};
+        less.all[drop] = less.all[--less.n];
+        bool one_of_many = s.all[drop].probe >= CLAB_PROBE_POST && s.all[drop].probe <= CLAB_PROBE_EXCHANGE;
+        if (one_of_many)
+            continue; // a line through the others is there
+        int err = clab_fit_round(less.all, less.n, &memory, &net);
+        if (s.all[drop].probe == CLAB_PROBE_COPY && s.all[drop].load == CLAB_ALONE && err == CLAB_OK)
+            fail_msg("no copy of %zu bytes alone, and no error", s.all[drop].bytes);
+        assert_int_equal(err, CLAB_EINVAL);
+        assert_int_equal(net.nodes, -1); // written only on success
+    }
+}
+
+static void test_fit_combines_rounds_by_their_median(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net rounds[9];
+    struct clab_fit fit;
+    for (int i = 0; i < 9; i++) {
+        assert_int_equal(clab_fit_round(s.all, s.n, &memory, &rounds[i]), CLAB_OK);
+        rounds[i].call = (i + 1) * 1e-9;
+        rounds[i].levels[2].pull[CLAB_FRESH][CLAB_BOTH] = i == 4 ? 1 : 2;
+    }
+    assert_int_equal(clab_fit_combine(rounds, 9, &fit), CLAB_OK);
+    assert_close(fit.median.call, 5e-9);
+    assert_true(fit.low.call >= 1e-9 && fit.low.call <= 3e-9 && fit.high.call >= 7e-9 && fit.high.call <= 9e-9);
+    assert_close(fit.median.levels[2].pull[CLAB_FRESH][CLAB_BOTH], 2.0);
+    assert_int_equal(fit.median.nlevels, rounds[0].nlevels);
+    assert_int_equal(clab_fit_combine(rounds, 0, &fit), CLAB_EINVAL);
+}
+
+// One level's kept costs were measured beside a neighbour: those of the next larger say more. Fresh data has another
+// order, and a larger level may cost more.
+static void test_fit_asks_no_more_of_less_memory(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net rounds[3], *round = &rounds[0];
+    struct clab_fit fit;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, round), CLAB_OK);
+    round->levels[1].copy[CLAB_ALONE] = round->levels[1].add[CLAB_BOTH] = 45e-12;
+    round->levels[1].pull[CLAB_KEPT][CLAB_BOTH] = round->levels[0].reduce[CLAB_KEPT][CLAB_ALONE] = 45e-12;
+    round->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 200e-12;
+    rounds[1] = rounds[2] = *round;
+    rounds[2].levels[2].copy[CLAB_ALONE] += 1e-12;
+    assert_int_equal(clab_fit_combine(rounds, 3, &fit), CLAB_OK);
+    const struct clab_level *l = fit.median.levels;
+    assert_close(l[1].copy[CLAB_ALONE], cost(1 << 20, 0, 0, CLAB_ALONE));
+    assert_close(l[1].add[CLAB_BOTH], cost(1 << 20, 3, 0, CLAB_BOTH));
+    assert_close(l[1].pull[CLAB_KEPT][CLAB_BOTH], cost(1 << 20, 1, CLAB_KEPT, CLAB_BOTH));
+    assert_close(l[0].reduce[CLAB_KEPT][CLAB_ALONE], cost(32768, 2, CLAB_KEPT, CLAB_ALONE));
+    assert_close(l[1].pull[CLAB_FRESH][CLAB_ALONE], 200e-12);
+    assert_close(l[2].copy[CLAB_ALONE], cost(1 << 20, 0, 0, CLAB_ALONE));
+    assert_close(l[3].copy[CLAB_ALONE], cost(1 << 24, 0, 0, CLAB_ALONE));
+    assert_true(fit.low.levels[1].copy[CLAB_ALONE] == fit.low.levels[2].copy[CLAB_ALONE]); // with its interval
+    assert_true(fit.high.levels[1].copy[CLAB_ALONE] == fit.high.levels[2].copy[CLAB_ALONE]);
+}
+
+static void test_fit_noise_is_the_median_spread(void **state)
+{
+    (void)state;
+    // Quartiles of 1 2 3 4 5 are 2 and 4: a spread of 1 / 3. The second probe has none, the third 10 times the first's.
+    const double seconds[] = {1, 7, 10, 2, 7, 20, 3, 7, 30, 4, 7, 40, 5, 7, 50};
+    double noise;
+    assert_int_equal(clab_fit_noise(seconds, 5, 3, &noise), CLAB_OK);
+    assert_close(noise, 1.0 / 3);
+    assert_int_equal(clab_fit_noise(seconds, 1, 3, &noise), CLAB_EINVAL);
+}
+
+static void test_fit_tells_placements_apart(void **state)
+{
+    (void)state;
+    double lines[40];
+    struct clab_placements p;
+    for (int i = 0; i < 40; i++) // a quarter near, the others far, two of them disturbed
+        lines[i] = i % 4 == 0 ? 90e-9 + i * 0.2e-9 : i == 1 || i == 2 ? 2e-6 : 270e-9 + i * 1e-9;
+    assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
+    assert_int_equal(p.n, 2);
+    assert_true(p.mark[0] > 270e-9 && p.mark[0] < 310e-9); // the commoner
+    assert_true(p.mark[1] > 90e-9 && p.mark[1] < 98e-9);
+    assert_int_equal(clab_fit_placement_of(&p, 300e-9), 0);
+    assert_int_equal(clab_fit_placement_of(&p, 88e-9), 1);
+    assert_int_equal(clab_fit_placement_of(&p, 2e-6), -1);
+    for (int i = 0; i < 40; i++)
+        lines[i] = i < 3 ? 1e-6 : 95e-9;
+    assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
+    assert_int_equal(p.n, 1);
+    assert_close(p.mark[0], 95e-9);
+    assert_int_equal(clab_fit_placements(lines, 0, &p), CLAB_EINVAL);
+}
+
+static void test_fit_writes_what_the_simulator_reads(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct samples s = make_samples();
+    struct clab_net round, *net;
+    struct clab_fit fit;
+    char folder[] = "/tmp/commlab-fit-XXXXXX", path[64], other[64];
+    const char *const remarks[] = {"made up", NULL};
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.net", folder);
+    snprintf(other, sizeof other, "%s/b.net", folder);
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "a made-up machine");
+    strcpy(fit.median.machine, "none");
+    strcpy(fit.median.date, "never");
+    fit.median.look.line = 280e-9;
+    assert_int_equal(clab_fit_write(&fit, remarks, other), CLAB_OK);
+    fit.median.look.line = 95e-9;
+    fit.median.noise = 0.0125;
+    strcpy(fit.median.other_name, "b.net");
+    assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_OK);
+    assert_int_equal(clab_net_load(path, &net), CLAB_OK);
+    assert_string_equal(net->title, "a made-up machine");
+    assert_true(net->noise == 0.0125);
+    assert_int_equal(net->nlevels, fit.median.nlevels);
+    assert_true(fabs(net->call / call - 1) < 1e-3);
+    assert_true(fabs(net->intra.segments[1].gap_recv / known[1].gap_recv - 1) < 1e-3);
+    assert_true(net->intra.segments[4].waits && net->intra.segments[4].memory && net->intra.port == CLAB_PORT_CORE);
+    assert_true(fabs(net->levels[3].add[CLAB_BOTH] / fit.median.levels[3].add[CLAB_BOTH] - 1) < 1e-3);
+    assert_true(fabs(net->levels[3].add_fresh[CLAB_BOTH] / fit.median.levels[3].add_fresh[CLAB_BOTH] - 1) < 1e-3);
+    assert_true(fabs(net->levels[3].pull_summed[CLAB_BOTH] / fit.median.levels[3].pull_summed[CLAB_BOTH] - 1) < 1e-3);
+    // The placement is chosen by the line.
+    struct clab_net placed;
+    assert_non_null(net->other);
+    clab_net_place(net, (struct clab_look){.line = 0}, &placed);
+    assert_true(placed.look.line == net->look.line);
+    clab_net_place(net, (struct clab_look){.line = 110e-9}, &placed);
+    assert_true(placed.look.line == net->look.line);
+    clab_net_place(net, (struct clab_look){.line = 250e-9}, &placed);
+    assert_true(placed.look.line == net->other->look.line);
+    clab_net_free(net);
+    // A profile that was copied without it is good for the rest.
+    unlink(other);
+    const struct capture log = capture_begin(STDERR_FILENO);
+    const int err = clab_net_load(path, &net);
+    const char *said = capture_end(log);
+    assert_int_equal(err, CLAB_OK);
+    assert_non_null(strstr(said, "b.net, is not there"));
+    assert_ptr_equal(strchr(said, '\n'), strrchr(said, '\n'));
+    assert_null(net->other);
+    assert_ptr_equal(clab_net_placed(net, (struct clab_look){.line = 250e-9}), net);
+    clab_net_free(net);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void test_fit_refuses_a_probe_without_a_time(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net = {.name = "untouched"};
+    for (int i = 0; i < s.n; i += 7) {
+        const double good = s.all[i].seconds;
+        const double bad[] = {INFINITY, NAN};
+        for (int k = 0; k < 2; k++) {
+            s.all[i].seconds = bad[k];
+            struct clab_log_held held;
+            clab_log_hold(&held);
+            assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_EINVAL);
+            clab_log_release(&held);
+            assert_non_null(strstr(held.text, clab_probe_name(s.all[i].probe)));
+            assert_non_null(strstr(held.text, "--seconds"));
+        }
+        s.all[i].seconds = good;
+    }
+    assert_string_equal(net.name, "untouched");
+}
+
+// The profile that was there stays as it was.
+static void test_fit_writes_no_profile_that_the_reader_refuses(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const remarks[] = {NULL};
+    struct samples s = make_samples();
+    struct clab_net round;
+    struct clab_fit fit;
+    char path[] = "/tmp/commlab-fit-XXXXXX", text[16] = "";
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, "before", 6) == 6);
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, "x");
+    strcpy(fit.median.date, "x");
+    assert_int_equal(clab_fit_check(&fit, path), CLAB_OK);
+    const double bad[] = {INFINITY, NAN, -1e-12};
+    for (int i = 0; i < 3; i++) {
+        struct clab_log_held held;
+        fit.median.levels[2].reduce[CLAB_FRESH][CLAB_ALONE] = bad[i];
+        clab_log_hold(&held);
+        assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_EINVAL);
+        clab_log_release(&held);
+        assert_non_null(strstr(held.text, "reduce_fresh = "));
+        assert_non_null(strstr(held.text, "let nothing else run"));
+    }
+    assert_int_equal(pread(file, text, sizeof text - 1, 0), 6);
+    assert_string_equal(text, "before");
+    close(file);
+    unlink(path);
+}
+
+// Of one round of samples.
+static struct clab_fit make_fit(const char *processor)
+{
+    const struct samples s = make_samples();
+    struct clab_net round;
+    struct clab_fit fit;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, processor);
+    strcpy(fit.median.date, "never");
+    return fit;
+}
+
+// A wire that streams has a fragment of 0, a processor's name may have a semicolon, and both are read as they were.
+static void test_fit_writes_what_means_something_else_when_left_out(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const remarks[] = {NULL};
+    struct clab_net *net;
+    struct clab_fit fit = make_fit("a processor ; of two cores");
+    char *text;
+    size_t size;
+    fit.median.intra.segments[0].fragment = 0;
+    fit.median.intra.segments[1].fragment = SIZE_MAX;
+    FILE *file = open_memstream(&text, &size);
+    clab_fit_print(file, &fit, remarks);
+    fclose(file);
+    file = fmemopen(text, size, "r");
+    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
+    fclose(file);
+    free(text);
+    assert_string_equal(net->machine, "a processor , of two cores");
+    assert_true(net->intra.segments[0].fragment == 0);
+    assert_true(net->intra.segments[1].fragment == SIZE_MAX);
+    clab_net_free(net);
+}
+
+// What is -0, or would be after its digits were cut, is 0 to the reader, which takes no sign.
+static void test_fit_writes_no_minus_before_a_zero(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const remarks[] = {NULL};
+    struct clab_net *net;
+    struct clab_fit fit = make_fit("y");
+    char *text;
+    size_t size;
+    fit.median.call = fit.low.call = fit.high.call = -0.;
+    fit.median.intra.segments[0].latency = fit.low.intra.segments[0].latency = -0.;
+    fit.median.levels[0].copy[CLAB_ALONE] = -0.;
+    fit.median.noise = -1e-9;
+    FILE *file = open_memstream(&text, &size);
+    clab_fit_print(file, &fit, remarks);
+    fclose(file);
+    for (const char *at = text; (at = strstr(at, "-0")); at++)
+        assert_false(at > text && strchr(" =", at[-1]));
+    file = fmemopen(text, size, "r");
+    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
+    fclose(file);
+    free(text);
+    assert_true(net->call == 0 && net->intra.segments[0].latency == 0 && net->noise == 0);
+    clab_net_free(net);
+}
+
+// One call that was far too fast does not say how fast the cores are; samples of another placement say nothing.
+static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20, TASKS = 5, N = ROUNDS * TASKS };
+    struct clab_look looks[N];
+    struct fit_record record = {.ntasks = TASKS, .nrounds = ROUNDS, .looks = looks};
+    const struct clab_placements all = {2, {20e-12, 65e-12}};
+    double near, far;
+    for (int i = 0; i < N; i++)
+        looks[i] = (struct clab_look){.fresh = all.mark[i % 2], .call = i % 2 ? 50e-9 : 40e-9};
+    looks[10].call = 1e-9;
+    assert_int_equal(fit_fastest_calls(&record, &all, 0, &near), CLAB_OK);
+    assert_int_equal(fit_fastest_calls(&record, &all, 1, &far), CLAB_OK);
+    assert_true(near == 40e-9 && far == 50e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fit_writes_no_minus_before_a_zero),
+        cmocka_unit_test(test_fit_takes_the_fastest_calls_but_no_freak),
+        cmocka_unit_test(test_fit_recovers_the_segments),
+        cmocka_unit_test(test_fit_recovers_the_levels),
+        cmocka_unit_test(test_fit_predicts_its_own_probes),
+        cmocka_unit_test(test_fit_names_the_probe_that_is_missing),
+        cmocka_unit_test(test_fit_combines_rounds_by_their_median),
+        cmocka_unit_test(test_fit_asks_no_more_of_less_memory),
+        cmocka_unit_test(test_fit_noise_is_the_median_spread),
+        cmocka_unit_test(test_fit_tells_placements_apart),
+        cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
+        cmocka_unit_test(test_fit_refuses_a_probe_without_a_time),
+        cmocka_unit_test(test_fit_writes_no_profile_that_the_reader_refuses),
+        cmocka_unit_test(test_fit_writes_what_means_something_else_when_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

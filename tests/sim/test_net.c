@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+// Networks in text: what is read, what is refused and with which line, where files are looked for, and levels.
+
+#include "tests/fixtures/capture.h"
+
+#include <math.h>
+
+#include "core/base/err.h"
+#include "tests/fixtures/needs.h"
+#include "sim/net/net.h"
+#include "sim/sim.h"
+
+static char path[256]; // of test.net, in the test's folder
+
+static void write_net(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+// Load `name`; what is logged meanwhile is left in *logged_p, until the next time.
+static int load(const char *name, struct clab_net **net_p, const char **logged_p)
+{
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = clab_net_load(name, net_p);
+    *logged_p = capture_end(err);
+    return status;
+}
+
+#define GOOD              \
+    "[net]\n"             \
+    "title = two nodes\n" \
+    "nodes = 2\n"         \
+    "ranks = 4\n"         \
+    "gamma = 0.5 ns/B\n"  \
+    "[link intra]\n"      \
+    "alpha = 1 us\n"      \
+    "beta = 100 GB/s\n"   \
+    "port = core\n"       \
+    "[link inter]\n"      \
+    "alpha = 5us\n"       \
+    "beta = 100 Gb/s   ; 12.5 GB/s\n"
+
+static void test_net_reads_every_field(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    write_net(GOOD
+              "[segment intra small]\n"
+              "up_to = 48 B\no_send = 10 ns\no_recv = 20 ns\nlatency = 30 ns\n"
+              "[segment intra large]\n"
+              "up_to = any\no_send = 11 ns\no_recv = 21 ns\nlatency = 31 ns\ngap_send = 1 ns/B\ngap_recv = 2 ns/B\n"
+              "fragment = 8 KiB\nwaits = yes\nmemory = yes\n"
+              "[profile]\nmachine = this one\ndate = 2024-01-01\nnoise = 1.5 %\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_string_equal(logged, "");
+    assert_string_equal(net->name, "test");
+    assert_string_equal(net->title, "two nodes");
+    assert_int_equal(net->nodes, 2);
+    assert_int_equal(net->ranks_per_node, 4);
+    assert_true(net->gamma == 0.5e-9);
+    assert_true(net->intra.alpha == 1e-6);
+    assert_true(net->intra.beta == 1 / 100e9);
+    assert_int_equal(net->intra.port, CLAB_PORT_CORE);
+    assert_int_equal(net->inter.port, CLAB_PORT_DUPLEX);
+    assert_true(net->inter.beta == 1 / 12.5e9);
+    assert_int_equal(net->intra.nsegments, 2);
+    assert_true(clab_link_segment(&net->intra, 48) == &net->intra.segments[0]);
+    const struct clab_segment *large = clab_link_segment(&net->intra, 49);
+    assert_string_equal(large->name, "large");
+    assert_true(large->up_to == SIZE_MAX && large->fragment == 8192);
+    assert_true(large->o_send == 11e-9 && large->o_recv == 21e-9 && large->latency == 31e-9);
+    assert_true(large->gap_send == 1e-9 && large->gap_recv == 2e-9);
+    assert_true(large->waits && large->memory);
+    assert_false(net->intra.segments[0].waits);
+    assert_true(net->noise == 0.015);
+    // Without segments, a link is Hockney's.
+    assert_int_equal(net->inter.nsegments, 1);
+    assert_true(net->inter.segments[0].o_send == 5e-6);
+    // Ranks 0 to 3 are one node.
+    assert_true(clab_net_link(net, 0, 3) == &net->intra);
+    assert_true(clab_net_link(net, 3, 4) == &net->inter);
+    assert_int_equal(clab_net_check_ranks(net, 8), CLAB_OK);
+    clab_net_free(net);
+}
+
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+
+static const struct {
+    const char *text, *expected; // what the line must hold
+} mistakes[] = {
+    {"[net]\ntitle = x\nnodes = many\n", "test.net:3: nodes = many: expected a whole number"},
+    {"[net]\ntitle = x\nnodes = 0\n", "test.net:3: nodes = 0: expected a whole number"},
+    {"[net]\ntitle = x\ngamma = 5\n", "test.net:3: gamma = 5: expected a cost or rate with its unit"},
+    {"[net]\ntitle = x\nnodes = 1 2\n", "test.net:3: nodes = 1 2: expected a whole number"},
+    {"[net]\ntitle = x\nnodes = " ZEROS ZEROS "7x\n", "7x: expected a whole number"}, // refused, not cut
+    {"[net]\ntitle = x\ngamma = 10G B/s\n", "test.net:3: gamma = 10G B/s: expected a cost"},
+    {"[net]\ntitle = x\ngamma = -1 ns/B\n", "test.net:3: gamma = -1 ns/B: expected"},
+    {"# a comment\n\n[net]\ntitle = x\nspeed = 5\n", "test.net:5: [net]: unknown key: speed"},
+    {"[net]\ntitle = x\ntitle = y\n", "test.net:3: [net]: this key was given before: title"},
+    {GOOD "[wires]\ncolour = red\n", "test.net:14: [wires]: unknown section"},
+    {"[net]\ntitle = x\n", "test.net:2: [net]: a required key is missing: gamma"},
+    {GOOD "[link intra]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
+    {GOOD "[link  intra ]\nalpha = 1 us\n", "test.net:14: [link intra]: this section was given before"},
+    {GOOD "[link side]\nalpha = 1 us\n",
+     "test.net:14: [link side]: expected [link intra], [link inter] or [link pair]"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1\n",
+     "test.net:5: alpha = 1: expected a time with its unit"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\n",
+     "test.net:5: [link inter]: a required key is missing: beta"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 0 GB/s\n",
+     "test.net:6: beta = 0 GB/s: expected a cost"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 1 GB/s\nport = both\n",
+     "test.net:7: port = both: expected `duplex` or `core`"},
+    {"[net]\ntitle = x\ngamma = 1 ns/B\n", "test.net: section [link inter] is missing"},
+    {"[net]\ntitle = x\nranks = 2\ngamma = 1 ns/B\n", "test.net: section [link intra] is missing"},
+    {"title = x\n", "test.net:1: expected a [section] above the first key"},
+    {"[net]\ntitle x\n", "test.net:2: expected '[section]' or 'name = value'"},
+    {"[net\ntitle = x\n", "test.net:2: expected a [section] above the first key"},
+    {"[net]\ntitle = x\n[net\n", "test.net:3: expected '[section]' or 'name = value'"},
+    {GOOD "[segment intra]\nup_to = any\n", "test.net:14: [segment intra]: expected [segment LINK NAME]"},
+    {GOOD "[segment intra x]\nup_to = 48\n", "test.net:14: up_to = 48: expected a size with its unit"},
+    {GOOD "[segment intra x]\nup_to = any\nwaits = perhaps\n", "test.net:15: waits = perhaps: expected `yes` or `no`"},
+    {GOOD "[segment intra x]\nup_to = 48 B\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n",
+     "test.net: the last segment of [link intra] must be for `up_to = any`"},
+    {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n"
+          "[segment intra y]\nup_to = 64 B\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\n",
+     "test.net: the segments of [link intra] must come by rising up_to"},
+    {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\nbuffers = yes\n",
+     "test.net: [segment intra x]: what buffers has a duplex port"},
+    {GOOD "[segment inter x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\nbuffers = yes\nwaits = yes\n",
+     "test.net: [segment inter x]: what buffers has a duplex port, does not wait"},
+    {GOOD "[segment intra x]\nup_to = any\no_send = 1 ns\no_recv = 1 ns\nlatency = 1 ns\nmemory = yes\n"
+          "[level 1 KiB]\ncopy = 1 ns/B\ncopy_both = 1 ns/B\nreduce = 1 ns/B\nreduce_both = 1 ns/B\n"
+          "add = 1 ns/B\nadd_both = 1 ns/B\n",
+     "test.net: [segment intra x]: of memory, so that every level needs its pull and pull_fresh"},
+    {GOOD "[level big]\ncopy = 1 ns/B\n", "test.net:14: [level big]: expected [level SIZE]"},
+    {GOOD "[level 64 KiB]\ncopy = 1 ns/B\n", "test.net:14: [level 64 KiB]: a required key is missing: copy_both"},
+    {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 2\n", "test.net:16: noise = 2: expected a percentage"},
+    {GOOD "[profile]\nmachine = m\ndate = d\nnoise = 0x2 %\n", "test.net:16: noise = 0x2 %: expected a percentage"},
+    {GOOD "[topology]\ninside = ring\n", "test.net:14: inside = ring: expected `switch`, `mesh`, `pairs` or `pcie`"},
+    {GOOD "[topology]\nbetween = mesh\n", "test.net:14: between = mesh: expected `switch`, `fat-tree`, `torus`"},
+    {GOOD "[topology]\nbetween = torus\nsize = 4x\n", "test.net:15: size = 4x: expected 1 to 4 whole numbers"},
+    {GOOD "[topology]\nbetween = torus\nsize = 2x2x2x2x2\n", "test.net:15: size = 2x2x2x2x2: expected 1 to 4"},
+    {GOOD "[topology]\nbetween = torus\n",
+     "test.net: [topology]: `size` is missing, which belongs to `between = torus`"},
+    {GOOD "[topology]\nbetween = torus\nsize = 2x3\n", "test.net: [net]: a torus of this size has 6 nodes"},
+    {GOOD "[topology]\nsize = 2\n", "test.net: [topology]: `size` has no meaning without `between = torus`"},
+    {GOOD "[topology]\nbetween = fat-tree\nleaf = 2\noversubscription = 0.5\n",
+     "test.net:16: oversubscription = 0.5: expected a number of at least 1"},
+    {GOOD "[topology]\nbetween = fat-tree\nleaf = 2\n", "test.net: [topology]: `oversubscription` is missing"},
+    {GOOD "[topology]\nbetween = dragonfly\nleaf = 2\n", "test.net: [topology]: `routers` is missing"},
+    {GOOD "[topology]\ninside = pcie\n", "test.net: [topology]: `below` is missing, which belongs to `inside = pcie`"},
+    {GOOD "[topology]\nadapters = 5\n", "test.net: [topology]: a node has 5 adapters, more than its 4 ranks can use"},
+    {GOOD "[topology]\ninside = pairs\n", "test.net: section [link pair] belongs to `inside = pairs`"},
+    {GOOD "[topology]\nhop = 1\n", "test.net:14: hop = 1: expected a time with its unit"},
+    {GOOD "[tier]\nnodes = 2\n", "test.net:14: [tier]: expected [tier NAME]"},
+    {GOOD "[tier a]\nnodes = 2\nalpha = 1 us\n", "test.net:14: [tier a]: a required key is missing: beta"},
+    {GOOD "[tier a]\nnodes = 2\nalpha = 1 us\nbeta = 1 GB/s\n[tier b]\nnodes = 2\nalpha = 1 us\nbeta = 1 GB/s\n",
+     "test.net: [tier b]: tiers must come by rising nodes"},
+    {GOOD "[compute]\nf64 = 1 Tflop/s\nmemory = 1 GB/s\n", "test.net:14: [compute]: a required key is missing: f32"},
+    {GOOD "[compute]\nf64 = 1 TFLOPS\n", "test.net:14: f64 = 1 TFLOPS: expected a rate with its unit"},
+    {GOOD "[compute]\nbf16 = 1 Tflop/s\n", "test.net:14: [compute]: unknown key: bf16"},
+    {GOOD "[compute a]\nf64 = 1 Tflop/s\n",
+     "test.net:14: [compute a]: unknown section; there are net, profile, compute"},
+    {GOOD "[reducer]\nradix = 2\n", "test.net:14: [reducer]: a required key is missing: hop"},
+};
+
+static void test_net_refuses_each_mistake_with_its_line(void **state)
+{
+    (void)state;
+    needs_inih();
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        struct clab_net *net = NULL;
+        const char *logged;
+        write_net(mistakes[i].text);
+        assert_int_equal(load(path, &net, &logged), CLAB_EPARSE);
+        assert_null(net);
+        assert_one_line_with(logged, mistakes[i].expected);
+    }
+}
+
+static void test_net_shipped_descriptions_are_well_formed(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const names[] = {"100mbit", "1gbe",   "10gbe",    "25gbe",        "100gbe",
+                                        "ib-hdr",  "ib-ndr", "dgx-a100", "dgx-h100",     "pcie4",
+                                        "gcp-a2",  "gcp-a3", "nvl72",    "nvlink-pairs", "superpod-h100"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct clab_net *net;
+        assert_int_equal(clab_net_load(names[i], &net), CLAB_OK);
+        assert_string_equal(net->name, names[i]);
+        assert_true(net->compute.present);
+        for (int p = 1; p < CLAB_PRECISIONS; p++) // narrower is no slower
+            assert_true(net->compute.flops[p] == 0 || net->compute.flops[p] >= net->compute.flops[p - 1]);
+        // A sum is no faster than memory, where memory is what it waits for; CPUs sum from caches.
+        assert_true(net->gamma * 1.01 >= 3 * net->compute.memory || net->ranks_per_node == 1);
+        clab_net_free(net);
+    }
+}
+
+static void test_net_reads_topologies(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    write_net("[net]\ntitle = x\nranks = 4\nnodes = 24\ngamma = 1 ns/B\n[link intra]\nalpha = 1 us\nbeta = 1 GB/s\n"
+              "[link inter]\nalpha = 5 us\nbeta = 1 GB/s\n[link pair]\nalpha = 2 us\nbeta = 4 GB/s\n"
+              "[tier zone]\nnodes = 6\nalpha = 9 us\nbeta = 2 GB/s\n"
+              "[topology]\ninside = pairs\nbetween = torus\nsize = 4x3x2\nadapters = 2\nhop = 100 ns\n"
+              "[reducer]\nradix = 4\nhop = 1 us\nbeta = 2 GB/s\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_string_equal(logged, "");
+    const struct clab_topology *t = &net->topology;
+    assert_true(t->inside == CLAB_INSIDE_PAIRS && t->between == CLAB_BETWEEN_TORUS && t->adapters == 2);
+    assert_true(t->size[0] == 4 && t->size[1] == 3 && t->size[2] == 2 && t->size[3] == 0 && t->hop == 100e-9);
+    assert_true(net->reducer.radix == 4 && net->reducer.hop == 1e-6 && net->reducer.beta == 0.5e-9);
+    assert_true(clab_net_link(net, 0, 1) == &net->pair && clab_net_link(net, 1, 2) == &net->intra);
+    assert_true(clab_net_link(net, 0, 23) == &net->inter && clab_net_link(net, 0, 24) == &net->tiers[0]);
+    assert_true(net->tiers[0].nsegments == 1 && net->tiers[0].segments[0].o_send == 9e-6);
+    clab_net_free(net);
+}
+
+static void test_net_says_what_is_not_there(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net = NULL;
+    const char *logged;
+    assert_int_equal(load("tin-cans", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "no network 'tin-cans'");
+    assert_int_equal(load("/nowhere/x.net", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "/nowhere/x.net");
+    assert_int_equal(load("flat", &net, &logged), CLAB_ENOENT);
+    setenv("CLAB_PROFILE", "/nowhere/machine.net", 1);
+    assert_int_equal(load("machine", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "commlab fit");
+    assert_int_equal(load("machine-ofi", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "/nowhere/machine-ofi.net");
+    assert_text_has(logged, "commlab fit --backend ofi");
+    setenv("CLAB_PROFILE", path, 1);
+    write_net(GOOD);
+    assert_int_equal(load("machine", &net, &logged), CLAB_OK);
+    clab_net_free(net);
+    char *beside;
+    assert_int_equal(clab_net_profile_path("shm", &beside), CLAB_OK);
+    assert_string_equal(beside, path);
+    free(beside);
+    assert_int_equal(clab_net_profile_path("ofi", &beside), CLAB_OK);
+    assert_text_has(beside, "/test-ofi.net");
+    free(beside);
+    unsetenv("CLAB_PROFILE");
+    assert_null(strstr(logged, "error"));
+}
+
+static void test_net_prices_work_by_the_longer_of_arithmetic_and_memory(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    double seconds = 7;
+    write_net(GOOD "[compute]\nf64 = 10 Tflop/s\nf32 = 20 Tflop/s\nf16 = 0.4 Pflop/s\nmemory = 2 TB/s\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_true(net->compute.flops[CLAB_FP32] == 20e12 && net->compute.flops[CLAB_TF32] == 0);
+    assert_int_equal(clab_net_compute(net, CLAB_FP16, 4e12, 0, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.01) < 1e-15);
+    assert_int_equal(clab_net_compute(net, CLAB_FP16, 4e12, 4e10, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.02) < 1e-15); // memory
+    assert_int_equal(clab_net_compute(net, CLAB_TF32, 4e12, 0, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.2) < 1e-15); // has no units: as f32
+    assert_int_equal(clab_net_compute(net, CLAB_FP8, 4e12, 0, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 0.01) < 1e-15); // as f16
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 0, 0, &seconds), CLAB_OK);
+    assert_true(seconds == 0);
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, -1, 0, &seconds), CLAB_EINVAL);
+    clab_net_free(net);
+    assert_int_equal(clab_net_create_flat(1, 1, 2, &net), CLAB_OK);
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 1, 1, &seconds), CLAB_ENOENT);
+    assert_true(seconds == 0);
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 0, 12, &seconds), CLAB_OK);
+    assert_true(fabs(seconds - 8) < 1e-12); // 12 bytes are read and written to sum 4
+    assert_int_equal(clab_net_compute(net, CLAB_FP64, 0, -1, &seconds), CLAB_ENOENT);
+    clab_net_free(net);
+}
+
+static void test_net_levels_are_linear_in_the_logarithm(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1, 1, 0.25, &net), CLAB_OK);
+    assert_true(clab_net_level(net, 4096).reduce[CLAB_FRESH][CLAB_BOTH] == 0.25); // gamma, where there are no levels
+    assert_true(clab_net_level(net, 4096).copy[CLAB_ALONE] == 0);
+    net->nlevels = 2;
+    net->levels[0] = (struct clab_level){.bytes = 1024, .copy = {1, 2}};
+    net->levels[1] = (struct clab_level){.bytes = 16384, .copy = {3, 6}};
+    assert_true(clab_net_level(net, 4096).copy[CLAB_ALONE] == 2); // half way between 2^10 and 2^14
+    assert_true(clab_net_level(net, 4096).copy[CLAB_BOTH] == 4);
+    assert_true(clab_net_level(net, 1).copy[CLAB_ALONE] == 1);
+    assert_true(clab_net_level(net, 16384).copy[CLAB_ALONE] == 3);
+    assert_true(clab_net_level(net, 1 << 30).copy[CLAB_ALONE] == 3);
+    // A level that does not say what adding to what a peer has read costs: as much more as a reduction of it.
+    net->levels[0].add[CLAB_BOTH] = net->levels[0].reduce[CLAB_KEPT][CLAB_BOTH] = 2;
+    net->levels[0].reduce[CLAB_FRESH][CLAB_BOTH] = 5;
+    net->levels[1].add_fresh[CLAB_BOTH] = 9;
+    assert_true(clab_net_level(net, 1024).add_fresh[CLAB_BOTH] == 5);
+    assert_true(clab_net_level(net, 4096).add_fresh[CLAB_BOTH] == 7);
+    assert_true(clab_net_level(net, 16384).add_fresh[CLAB_BOTH] == 9);
+    net->levels[0].pull[CLAB_FRESH][CLAB_BOTH] = 4; // pulling what was just summed: as other fresh data
+    net->levels[1].pull_summed[CLAB_BOTH] = 6;
+    assert_true(clab_net_level(net, 1024).pull_summed[CLAB_BOTH] == 4);
+    assert_true(clab_net_level(net, 4096).pull_summed[CLAB_BOTH] == 5);
+    clab_net_free(net);
+}
+
+// A machine whose line takes 100: 20 in the calls, and 80 on the way.
+static struct clab_net *near_cores(void)
+{
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(80, 1, 0.25, &net), CLAB_OK);
+    net->look.line = 100;
+    net->call = 70;
+    net->core_cache = 1 << 20;
+    net->shared_cache = 32 << 20;
+    net->intra = net->inter;
+    net->intra.segments[0] =
+        (struct clab_segment){.o_send = 10, .o_recv = 20, .latency = 30, .gap_send = 4, .up_to = SIZE_MAX};
+    net->nlevels = 3;
+    net->levels[0] = (struct clab_level){.bytes = 64 << 10, .copy = {2, 2}, .pull = {{1, 1}, {9, 9}}};
+    net->levels[1] = (struct clab_level){.bytes = 16 << 20, .copy = {2, 2}, .pull = {{1, 1}, {3, 3}}};
+    net->levels[2] = (struct clab_level){.bytes = 256 << 20, .copy = {2, 2}, .pull = {{5, 5}, {6, 6}}};
+    return net;
+}
+
+static void test_net_slows_all_that_a_slower_core_does(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    clab_net_place(net, (struct clab_look){.line = 100}, &placed); // as described
+    assert_true(placed.intra.alpha == 80 && placed.call == 70 && placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 6);
+    clab_net_place(net, (struct clab_look){.line = 125}, &placed); // the same place, a quarter slower
+    assert_true(placed.intra.alpha == 100 && placed.call == 87.5 && placed.intra.segments[0].latency == 37.5);
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 11.25 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
+    assert_true(fabs(placed.levels[2].copy[CLAB_ALONE] / 2 - 1.175) < 1e-12); // memory is not
+    assert_true(net->call == 70);
+    clab_net_free(net);
+}
+
+// A neighbour slows calls more than lines.
+static void test_net_slows_calls_as_calls_were_seen_to_be(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    clab_net_place(net, (struct clab_look){.line = 125, .call = 112}, &placed); // 1.25 and 1.6 times
+    assert_true(fabs(placed.call - 112) < 1e-9 && placed.intra.alpha == 100);
+    assert_true(placed.intra.segments[0].o_recv == 25 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
+    clab_net_place(net, (struct clab_look){.line = 100, .call = 70000}, &placed); // no neighbour does that
+    assert_true(placed.call == 175 && placed.intra.segments[0].latency == 30);
+    clab_net_place(net, (struct clab_look){.line = 260, .call = 105}, &placed); // elsewhere
+    assert_true(placed.intra.alpha == 240 && fabs(placed.call - 105) < 1e-9);
+    clab_net_free(net);
+}
+
+// Nothing waits for lines between the halves of a core, and two at work have half of it each.
+static void test_net_joins_the_halves_of_one_core(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    net->look.fresh = 120;
+    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 20}, &placed);
+    assert_true(placed.call == 70 && placed.intra.alpha == 80);
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_ALONE] == 1 &&
+                placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2);
+    assert_true(placed.levels[0].copy[CLAB_ALONE] == 2 && placed.levels[0].copy[CLAB_BOTH] == 4);
+    // Both are busy, so that calls take longer; the line does not, since there is less of a way.
+    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 20, .call = 112}, &placed);
+    assert_true(fabs(placed.call - 112) < 1e-9 && fabs(placed.intra.alpha - 68) < 1e-9);
+    assert_true(placed.levels[0].copy[CLAB_ALONE] == 2 && placed.levels[0].copy[CLAB_BOTH] == 4);
+    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 150}, &placed); // near, as described
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 9 && placed.levels[0].copy[CLAB_BOTH] == 2);
+    clab_net_free(net);
+}
+
+static void test_net_scales_what_waits_for_lines(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    clab_net_place(net, (struct clab_look){.line = 260}, &placed); // the way takes 240, three times as long
+    assert_true(placed.intra.alpha == 240);
+    assert_true(placed.intra.segments[0].o_send == 30 && placed.intra.segments[0].o_recv == 60);
+    assert_true(placed.intra.segments[0].latency == 90 && placed.intra.segments[0].gap_send == 12);
+    assert_true(placed.call == 70); // a core's own
+    for (int i = 0; i < 3; i++) {
+        assert_true(placed.levels[i].copy[CLAB_ALONE] == net->levels[i].copy[CLAB_ALONE]);
+        assert_true(placed.levels[i].pull[CLAB_KEPT][CLAB_ALONE] == net->levels[i].pull[CLAB_KEPT][CLAB_ALONE]);
+    }
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_ALONE] == 27);
+    // Of messages of 8 and 128 MiB, 2 MiB are in a cache that is not shared any more.
+    assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_ALONE] == 3 + (27 - 3) / 4.0);
+    assert_true(placed.levels[2].pull[CLAB_FRESH][CLAB_ALONE] == 6 + (27 - 6) / 64.0);
+    clab_net_free(net);
+}
+
+static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
+{
+    (void)state;
+    struct clab_net *net = near_cores(), placed;
+    net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
+    net->levels[1].add[CLAB_BOTH] = 1;
+    net->levels[1].add_fresh[CLAB_BOTH] = net->levels[1].pull_summed[CLAB_BOTH] = 9;
+    clab_net_place(net, (struct clab_look){.line = 40}, &placed);       // the way takes 20, a quarter
+    assert_true(placed.levels[1].add_fresh[CLAB_BOTH] == 1 + 1.25 / 4); // as what is pulled
+    assert_true(placed.levels[1].pull_summed[CLAB_BOTH] == 1 + 1.25 / 4);
+    assert_true(placed.levels[0].add_fresh[CLAB_BOTH] == 0); // and nothing is said of the others
+    assert_true(placed.intra.segments[0].latency == 7.5);
+    assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2.25);
+    assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_BOTH] == 1 + 1.25 / 4); // a quarter of 4 MiB is in the writer's
+    assert_true(placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 5);            // and no less than kept data
+    clab_net_free(net);
+}
+
+static void test_net_refuses_more_ranks_than_it_has(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    write_net(GOOD);
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_int_equal(clab_net_check_ranks(net, 9), CLAB_EINVAL);
+    clab_net_free(net);
+}
+
+static int name_file(void **state)
+{
+    if (folder_make(state))
+        return -1;
+    snprintf(path, sizeof path, "%s", folder_path("test.net"));
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_net_reads_every_field),
+        cmocka_unit_test(test_net_refuses_each_mistake_with_its_line),
+        cmocka_unit_test(test_net_shipped_descriptions_are_well_formed),
+        cmocka_unit_test(test_net_reads_topologies),
+        cmocka_unit_test(test_net_says_what_is_not_there),
+        cmocka_unit_test(test_net_prices_work_by_the_longer_of_arithmetic_and_memory),
+        cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
+        cmocka_unit_test(test_net_slows_all_that_a_slower_core_does),
+        cmocka_unit_test(test_net_slows_calls_as_calls_were_seen_to_be),
+        cmocka_unit_test(test_net_joins_the_halves_of_one_core),
+        cmocka_unit_test(test_net_scales_what_waits_for_lines),
+        cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
+        cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
+    };
+    return cmocka_run_group_tests(tests, name_file, folder_remove);
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// What messages cost: protocols of shared memory, cores that are shared, links of two levels, sockets and their
+// buckets; each against a time worked out by hand.
+
+#include "tests/fixtures/sim_run.h"
+
+// ---- protocols and a shared core -----------------------------------------------------------------------------
+
+static void test_sim_prices_each_protocol(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 40};
+    // Posted at 10, there at 40, received by 60.
+    assert_true(seconds_of("flat", problem, net, options) == 60);
+    // 400 B in 4 fragments: the first is copied in by 10 + 200, there at 240; received by 240 + 20 + 1200 = 1460;
+    // the sender had ended at 810, so that the last fragment was no later than 810 + 30 + 300.
+    problem.count = 400;
+    assert_true(seconds_of("flat", problem, net, options) == 1460);
+    // There at 40, pulled (kept data, one direction) by 40 + 20 + 500 = 560; the sender hears of it at 590.
+    problem.count = 500;
+    assert_true(seconds_of("flat", problem, net, options) == 590);
+    // Out of place the root copies its own meanwhile: from 10 on, 5 * 500.
+    options.in_place = false;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 2500);
+    clab_net_free(net);
+}
+
+static void test_sim_pulls_beside_what_the_sender_copies(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 500};
+    net->levels[0].copy[CLAB_BOTH] = 0.5;
+    // The root copies as many bytes as are pulled meanwhile: they take 2 each, as in an exchange, instead of 1.
+    assert_true(seconds_of("flat", problem, net, options) == 40 + 20 + 2 * 500 + 30);
+    // Two blocks are pulled beside the root's one: half of them at 2. The root hears of it, and sends the third, beside
+    // which nobody copies.
+    problem.collective = CLAB_SCATTER;
+    problem.nranks = 4;
+    assert_true(seconds_of("binomial", problem, net, options) == 90 + 500 + 2 * 500 + 90 + 500);
+    // Who gathers copies its own, and then pulls alone.
+    problem.collective = CLAB_GATHER;
+    problem.nranks = 2;
+    assert_true(seconds_of("flat", problem, net, options) == 0.5 * 500 + 20 + 500 + 30);
+    clab_net_free(net);
+}
+
+static void test_sim_charges_both_directions_of_an_exchange(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    // Both pull 500 kept bytes and add them: there at 40, 20 + 500 * 8 more; the peer's acknowledgement comes 30 later.
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    const struct clab_algorithm *doubling = clab_algorithm_find(CLAB_ALLREDUCE, "doubling");
+    struct clab_sim_result r = run(&problem, doubling, net, options);
+    assert_true(r.seconds == 40 + 20 + 4000 + 30);
+    assert_true(r.bandwidth == 1000); // the pull's 2 s/B
+    assert_true(r.reduce == 3000);
+    assert_true(r.latency == 30);
+    assert_true(r.wait == 60);
+    clab_net_free(net);
+}
+
+// Where it costs nothing, what peers have read takes no memory, else a float a chunk and rank. Where everything has
+// left the cache it is remembered to no effect.
+static void test_sim_remembers_reads_only_where_they_cost(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ring", "halving_doubling", "doubling"};
+    static const size_t chunks[] = {8, 8, 1}; // of 8 ranks
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        struct clab_net *net = two_cores();
+        const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 8, .lanes = 1, .count = 8000};
+        const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, names[i / 2]);
+        const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = i % 2};
+        net->shared_cache = 1;
+        const struct clab_sim_result asks = run(&problem, algorithm, net, options);
+        memcpy(net->levels[0].pull[CLAB_FRESH], net->levels[0].pull[CLAB_KEPT], sizeof net->levels[0].pull[CLAB_KEPT]);
+        memcpy(net->levels[0].reduce[CLAB_FRESH], net->levels[0].reduce[CLAB_KEPT],
+               sizeof net->levels[0].reduce[CLAB_KEPT]);
+        const struct clab_sim_result does_not = run(&problem, algorithm, net, options);
+        assert_true(asks.seconds == does_not.seconds);
+        assert_int_equal(asks.peak_bytes - does_not.peak_bytes, 8 * chunks[i / 2] * 4 * (options.in_place ? 2 : 1));
+        clab_net_free(net);
+    }
+}
+
+static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // Rank 0 pulls kept data and adds it by 40 + 20 + 7 * 500 = 3560; its sum is there at 3600, and pulled by 3600 + 20
+    // + 500.
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
+    options.busy = true; // in the call before rank 1 has read the sum's place: 9 a byte instead of 7
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 2 * 500 + 30);
+    // It has touched on average 500 bytes since, which level 1000 knows, whatever the footprint. It costs no less than
+    // what nobody has read.
+    net->nlevels = 2;
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 1000;
+    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 17;
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 10 * 500 + 30);
+    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 5;
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
+    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 17;
+    net->shared_cache = 1000; // which no longer holds it
+    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
+    clab_net_free(net);
+}
+
+static void test_sim_forgets_what_a_peer_has_read_by_what_it_touches(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .calls = 8};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
+    const double once = 90 + 8 * 500 + 90 + 2 * 500; // a half is summed, the other half's sum is pulled
+    assert_true(seconds_of("ring", problem, net, options) == once + 2 * 500);
+    // The first byte was read when 2 * 500 others were to come, the last one 3 * 500 ago: on average 1250.
+    net->nlevels = 2;
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 2500;
+    net->levels[1].reduce[CLAB_FRESH][CLAB_BOTH] = 9;
+    assert_true(seconds_of("ring", problem, net, options) == once + 500);
+    // In place each sum lies where the other has read, and so does what is pulled: 2 * 500 ago, both.
+    options.in_place = true;
+    net->levels[1].bytes = 2000;
+    net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 5;
+    assert_true(seconds_of("ring", problem, net, options) == 90 + 5 * 500 + 90 + 2 * 500 + 500 + 3 * 500);
+    clab_net_free(net);
+}
+
+static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .in_place = true, .busy = true};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // Rank 0 adds to what rank 1 has pulled in the call before, and rank 1 pulls to what rank 0 has read: as nothing else
+    // is said, what adding costs more is what reducing does, 4 + 2 and 1 + 2 a byte.
+    const double fixed = 2 * 60 + 30;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 6 * 500 + 3 * 500);
+    net->levels[0].add_fresh[CLAB_ALONE] = 11;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
+    net->levels[0].pull_summed[CLAB_ALONE] = 5; // rank 1 pulls what rank 0 has just summed
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 5 * 500);
+    net->levels[0].pull_summed[CLAB_BOTH] = 50;
+    const struct clab_problem copies = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 1000};
+    // Nobody sums: half is scattered, and pulled back, each to what the other has read.
+    assert_true(seconds_of("scatter_allgather", copies, net, options) == 60 + 3 * 500 + 90 + 6 * 500);
+    net->levels[0].reduce[CLAB_FRESH][CLAB_ALONE] = 20; // nor is a sum of two others an addition
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 5 * 500);
+    options.in_place = false;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 20 * 500 + 1 * 500);
+    clab_net_free(net);
+}
+
+static void test_sim_in_place_brings_home_what_both_have_read(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
+    struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
+    // What is added is sent meanwhile, so the sum lands beside, and is copied home, 5 a byte, to what the peer has just
+    // read: 6 - 2 more.
+    for (options.calls = 1; options.calls < 9; options.calls += 7)
+        assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
+    options.in_place = false;
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
+    // 5 * 500 bytes are touched until it is brought home. Half of them are still in a cache as large as those.
+    options.in_place = true;
+    net->shared_cache = 2500;
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 7 * 500);
+    clab_net_free(net);
+}
+
+static void test_sim_calls_overlap_where_no_one_waits(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 40};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
+    // The root runs ahead; the other needs 20 a message.
+    assert_true(seconds_of("flat", problem, net, options) == 20);
+    // A round trip hides nothing: 60 there, adding 40 B in place at 4 - 1 more than a pull, 60 back.
+    problem.collective = CLAB_ALLREDUCE;
+    assert_true(seconds_of("star", problem, net, options) == 240);
+    net->call = 5; // on either core: rank 0 begins its next call while rank 1 has not yet ended this one
+    assert_true(seconds_of("star", problem, net, options) == 245);
+    clab_net_free(net);
+}
+
+static void test_sim_two_levels_of_links(void **state)
+{
+    (void)state;
+    struct clab_net *net = flat(100, 1, 0);
+    net->ranks_per_node = 2;
+    net->intra = (struct clab_link){.name = "intra", .present = true, .nsegments = 1};
+    net->intra.segments[0] = clab_segment_hockney(10, 0.5);
+    // Binomial from 0: first to 2 (another node, 110), then 0 to 1 and 2 to 3 (same node, 15).
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 4, .lanes = 1, .count = 10};
+    assert_true(seconds_of("binomial", problem, net, (struct clab_sim_options){.engine = CLAB_ENGINE_FULL}) == 125);
+    clab_net_free(net);
+}
+
+// ---- sockets -------------------------------------------------------------------------------------------------
+
+// Hosts whose sockets buffer: 10 to hand a message over, 30 on its way, 20 to fetch it; 5 and 2 a byte of the wire.
+static struct clab_net *sockets(double burst)
+{
+    struct clab_net *net = flat(0, 0, 0);
+    net->inter = (struct clab_link){.name = "inter", .present = true, .burst = burst, .nsegments = 1};
+    net->inter.segments[0] = (struct clab_segment){.name = "any",
+                                                   .up_to = SIZE_MAX,
+                                                   .o_send = 10,
+                                                   .latency = 30,
+                                                   .o_recv = 20,
+                                                   .o_both = 7,
+                                                   .gap = 5,
+                                                   .gap_send = 2,
+                                                   .gap_recv = 2,
+                                                   .gap_both = 0.5,
+                                                   .buffers = true};
+    return net;
+}
+
+static void test_sim_a_socket_takes_the_message_and_the_wire_follows(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    // Handed over at 10, on the wire until 215, there at 245, fetched by 265.
+    assert_true(seconds_of("flat", problem, net, options) == 265);
+    // The root goes on at 10, but the wire needs 205 a message, and so does what comes in.
+    options.calls = 8;
+    assert_true(seconds_of("flat", problem, net, options) == 205);
+    // To two others: the second is on the wire behind the first, and handed over meanwhile.
+    options.calls = 1;
+    problem.nranks = 3;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 2 * 205 + 30 + 20);
+    // From two others: both are there at 245, but one wire leads in.
+    problem.collective = CLAB_GATHER;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 205 + 30 + 205 + 20);
+    // Both ways at once: the wires do not mind, the receiver pays 7, and 50 for the bytes.
+    problem.collective = CLAB_SENDRECV;
+    problem.nranks = 2;
+    assert_true(seconds_of("shift", problem, net, options) == 265 + 57);
+    clab_net_free(net);
+}
+
+static void test_sim_what_a_bucket_holds_goes_ahead_of_its_turn(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(150);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    // 150 of its 205 are on the wire at once.
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 150);
+    // One that fits goes whole, and no faster.
+    problem.count = 20;
+    assert_true(seconds_of("flat", problem, net, options) == 60);
+    // The next ones find the bucket empty: one of 45 every 45, the first four of them at once.
+    options.calls = 16;
+    assert_true(seconds_of("flat", problem, net, options) == 45);
+    // After others have used the network, so does the first, but for what came in while it was handed over.
+    options.calls = 1;
+    options.busy = true;
+    problem.count = 100;
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 10);
+    clab_net_free(net);
+}
+
+static void test_sim_what_comes_early_waits_in_its_socket(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    // Binomial gather of 4 x 10 B: 1 and 3 hand over at 10, there at 65 and fetched by 85; 2 sends 20 B from 85 on,
+    // which are there at 170. All that time what 1 sent lay with 0.
+    const struct clab_problem problem = {.collective = CLAB_GATHER, .nranks = 4, .lanes = 1, .count = 10};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    assert_true(seconds_of("binomial", problem, net, options) == 10 + 25 + 30 + 20 + 10 + 45 + 30 + 20);
+    clab_net_free(net);
+}
+
+static void test_sim_all_calls_together_take_the_first_and_what_each_adds(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    struct clab_sim_result r = run(&problem, algorithm, net, (struct clab_sim_options){.calls = 5});
+    assert_true(r.whole == 265 + 4 * 205 && r.seconds == 205);
+    r = run(&problem, algorithm, net, (struct clab_sim_options){.engine = CLAB_ENGINE_CLOSED, .calls = 5});
+    assert_true(r.whole == 5 * r.seconds);
+    clab_net_free(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sim_prices_each_protocol),
+        cmocka_unit_test(test_sim_pulls_beside_what_the_sender_copies),
+        cmocka_unit_test(test_sim_charges_both_directions_of_an_exchange),
+        cmocka_unit_test(test_sim_remembers_reads_only_where_they_cost),
+        cmocka_unit_test(test_sim_writes_what_a_peer_has_read_at_its_price),
+        cmocka_unit_test(test_sim_forgets_what_a_peer_has_read_by_what_it_touches),
+        cmocka_unit_test(test_sim_adds_to_what_a_peer_has_read_at_its_price),
+        cmocka_unit_test(test_sim_in_place_brings_home_what_both_have_read),
+        cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
+        cmocka_unit_test(test_sim_two_levels_of_links),
+        cmocka_unit_test(test_sim_a_socket_takes_the_message_and_the_wire_follows),
+        cmocka_unit_test(test_sim_what_a_bucket_holds_goes_ahead_of_its_turn),
+        cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
+        cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
