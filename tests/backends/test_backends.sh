@@ -20,8 +20,8 @@ plugin() {
 # Another name for shm.
 twin() {
     plugin "$1" <<'C'
-#include "plugin.h"
-#include "shm/shm.h"
+#include "core/transport/plugin.h"
+#include "backends/shm/shm.h"
 static struct clab_backend twin;
 static __attribute__((constructor)) void fill(void) { twin = clab_backend_shm; twin.name = "twin"; }
 CLAB_PLUGIN("twin", &twin);
@@ -38,9 +38,9 @@ loads_a_plugin() {
 # Whoever finds it first says it for all; the launcher, which sees statuses only, adds nothing.
 says_once_that_no_rank_can_join() {
     plugin lame <<'C' || return 1
-#include "plugin.h"
-#include "base/log.h"
-#include "shm/shm.h"
+#include "core/transport/plugin.h"
+#include "core/base/log.h"
+#include "backends/shm/shm.h"
 static struct clab_backend lame;
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
@@ -89,7 +89,7 @@ says_how_to_get_a_plugin_that_is_missing() {
 }
 refuses_a_plugin_of_another_version() {
     plugin old <<'C' && bench_refuses "old.so was built for another version of commlab" --backend old
-#include "plugin.h"
+#include "core/transport/plugin.h"
 static const struct clab_backend old = {.name = "old"};
 __attribute__((visibility("default")))
 const struct clab_plugin clab_plugin = {CLAB_PLUGIN_VERSION - 1, sizeof old, "old", &old};

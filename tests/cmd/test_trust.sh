@@ -17,8 +17,8 @@ cp -r plots "$kit"
 # Another name for shm, which says that it is here.
 cat >"$scratch/twin.c" <<C
 #include <fcntl.h>
-#include "plugin.h"
-#include "shm/shm.h"
+#include "core/transport/plugin.h"
+#include "backends/shm/shm.h"
 static struct clab_backend twin;
 static __attribute__((constructor)) void fill(void)
 {

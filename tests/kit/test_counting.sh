@@ -4,12 +4,12 @@
 
 unset CLAB_TEST_EXCEPT # of who runs us
 . tests/cases.sh
-mkdir "$scratch/tests" && cp tests/run.sh "$scratch/tests" || exit 1
+mkdir -p "$scratch/tests/kit" && cp tests/run.sh "$scratch/tests" || exit 1
 
 # sums STATUS LINE PROGRAM: run.sh ends with that status and last line when PROGRAM, of bash, is the only test.
 sums() {
-    printf '#!/bin/bash\n%s\n' "$3" >"$scratch/tests/test_it.sh"
-    chmod +x "$scratch/tests/test_it.sh"
+    printf '#!/bin/bash\n%s\n' "$3" >"$scratch/tests/kit/test_it.sh"
+    chmod +x "$scratch/tests/kit/test_it.sh"
     why=$(CLAB_TEST_LIMIT=1 "$scratch/tests/run.sh" build 2>&1)
     local status=$?
     [ $status = "$1" ] && [ "$(tail -n 1 <<<"$why")" = "$2" ]
@@ -44,27 +44,27 @@ ends_what_hangs_and_its_children() {
         gone "$(cat "$scratch/child")"
 }
 leaves_out_what_is_excepted() {
-    printf '#!/bin/bash\necho not ok\n' >"$scratch/tests/test_other.sh"
-    CLAB_TEST_EXCEPT=other sums 0 '1 passed, 0 failed' 'echo ok a' && rm "$scratch/tests/test_other.sh"
+    printf '#!/bin/bash\necho not ok\n' >"$scratch/tests/kit/test_other.sh"
+    CLAB_TEST_EXCEPT=other sums 0 '1 passed, 0 failed' 'echo ok a' && rm "$scratch/tests/kit/test_other.sh"
 }
 lets_those_alone_that_say_so() {
-    printf '#!/bin/bash\nsleep 0.3\necho ok b\ntouch %s\n' "$scratch/over" >"$scratch/tests/test_other.sh"
-    chmod +x "$scratch/tests/test_other.sh"
+    printf '#!/bin/bash\nsleep 0.3\necho ok b\ntouch %s\n' "$scratch/over" >"$scratch/tests/kit/test_other.sh"
+    chmod +x "$scratch/tests/kit/test_other.sh"
     CLAB_TEST_JOBS=2 sums 0 '2 passed, 0 failed' "# Runs alone.
-        [ -e $scratch/over ] && echo ok a" && rm "$scratch/tests/test_other.sh"
+        [ -e $scratch/over ] && echo ok a" && rm "$scratch/tests/kit/test_other.sh"
 }
 starts_those_first_that_take_long() {
-    printf '#!/bin/bash\n[ -e %s ] && echo ok a\n' "$scratch/begun" >"$scratch/tests/test_an_early_one.sh"
-    chmod +x "$scratch/tests/test_an_early_one.sh"
+    printf '#!/bin/bash\n[ -e %s ] && echo ok a\n' "$scratch/begun" >"$scratch/tests/kit/test_an_early_one.sh"
+    chmod +x "$scratch/tests/kit/test_an_early_one.sh"
     CLAB_TEST_JOBS=1 sums 0 '2 passed, 0 failed' "# Takes long.
-        echo ok b; touch $scratch/begun" && rm "$scratch/tests/test_an_early_one.sh"
+        echo ok b; touch $scratch/begun" && rm "$scratch/tests/kit/test_an_early_one.sh"
 }
 refuses_to_leave_out_what_is_not_there() {
     ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) &&
-        grep -q "there is no tests/test_ohter" <<<"$why"
+        grep -q "there is no tests/\*/test_ohter" <<<"$why"
 }
 fails_if_there_is_nothing() {
-    rm "$scratch/tests/test_it.sh"
+    rm "$scratch/tests/kit/test_it.sh"
     ! why=$("$scratch/tests/run.sh" build) && [ "$why" = '0 passed, 0 failed' ]
 }
 
