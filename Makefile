@@ -71,7 +71,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test fuzz targets faults wires plot fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all tests test floors fuzz targets faults wires plot fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -84,6 +84,9 @@ tests: all $(tests) ## build the tests
 
 test: tests ## build and run the tests; T=NAME runs those whose name has it
 	$(Q)tests/run.sh $(B) $(T)
+
+floors: all ## check that no folder includes one above it (tests/floors.txt)
+	$(Q)tests/floors.sh $(B)
 
 # By libFuzzer, or else by tests/fuzz/drive.c.
 FUZZ_SECONDS ?= 60
