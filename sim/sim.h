@@ -2,7 +2,7 @@
 // The simulator: what a schedule costs on a described network. Prices the very stage() functions that the executor
 // runs.
 //
-// - closed form: claim() times alpha, beta, gamma. What a student derives on paper.
+// - closed form: cost() times alpha, beta, gamma. What a student derives on paper.
 // - folded: the dataflow of a few ranks that stand for all, where schedule and network are symmetric: to the bit, full.
 // - full: the dataflow, a clock per rank, run to block, over a piecewise LogGP network; sees skew and protocols.
 // - A network is a text file, sim/nets/NAME.net, or a profile in the same format that `commlab fit` wrote.

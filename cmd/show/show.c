@@ -90,7 +90,7 @@ static const struct clab_algorithm *choose(const struct arguments *arguments)
 static int draw(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
 {
     struct clab_trace trace;
-    long moves = algorithm->claim(&arguments->problem).sent_total;
+    long moves = algorithm->cost(&arguments->problem).sent_total;
     if (moves > MAX_MOVES) {
         clab_error("show: %ld chunks are sent, too many to draw; take fewer ranks or lanes", moves);
         return CLAB_EINVAL;

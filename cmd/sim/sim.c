@@ -59,7 +59,7 @@ static const struct argp_option argp_options[] = {
     {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
     {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
     {"engine", KEY_ENGINE, "NAME", 0,
-     "auto, closed (claim times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks "
+     "auto, closed (cost times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks "
      "stand for all) or events (full, with shared links and cores) (auto)",
      2},
     {"force", KEY_FORCE, NULL, 0, "simulate more than 50 million messages, too, however long that takes", 2},

@@ -57,7 +57,7 @@ static double messages_of(const struct sweep *sweep, const struct sweep_line *li
     const struct clab_problem problem = problem_of(line, algorithm, count);
     const struct clab_sim_options options = options_of(sweep);
     if (clab_engine_folds(&problem, algorithm, line->net, &options, &period, why))
-        return (double)algorithm->claim(&problem).rounds * period;
+        return (double)algorithm->cost(&problem).rounds * period;
     return clab_engine_messages(&problem, algorithm, 1);
 }
 

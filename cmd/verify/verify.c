@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab verify: prove every algorithm at every number of ranks and every root, and hold its claim.
+// commlab verify: prove every algorithm, and its stated cost, at every number of ranks and every root.
 // - Every P with the algorithm's own lanes; every small P also with 1 to 4 lanes, and with every number of ranks a
 //   node.
 
@@ -230,7 +230,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Prove that algorithms (all, unless named) compute their collectives and cost what they claim.\v"
+    "Prove that algorithms (all, unless named) compute their collectives and that their stated costs are exact.\v"
     "Each schedule is replayed for every number of ranks and every root on sets of contributors instead of numbers, "
     "with messages matched as rendezvous, so that a proof holds for every count, type and operation, and buffering "
     "hides no deadlock. n is the bytes of the collective's whole buffer. The exit status is 1 if anything is flawed.";
@@ -305,4 +305,4 @@ static int run(int argc, char **argv)
     return verify(&arguments) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-const struct clab_command cmd_verify = {"verify", "prove that algorithms are right and cost what they claim", run};
+const struct clab_command cmd_verify = {"verify", "prove that algorithms are right and their stated costs exact", run};

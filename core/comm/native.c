@@ -35,10 +35,10 @@ static int no_stage(const struct clab_problem *problem, int rank, int lane, int 
     return CLAB_DONE;
 }
 
-static struct clab_claim no_claim(const struct clab_problem *problem)
+static struct clab_cost no_cost(const struct clab_problem *problem)
 {
     (void)problem;
-    return (struct clab_claim){0};
+    return (struct clab_cost){0};
 }
 
 const struct clab_algorithm clab_native_algorithm = {
@@ -52,7 +52,7 @@ const struct clab_algorithm clab_native_algorithm = {
     .scratch = nothing,
     .width = nothing,
     .stage = no_stage,
-    .claim = no_claim,
+    .cost = no_cost,
 };
 
 // ---- running it ----------------------------------------------------------------------------------------------

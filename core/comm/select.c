@@ -4,7 +4,7 @@
 //   fits is taken. Crowded ranks (more than cores) pay for every change of the rank that runs, so they want few
 //   waits, not few bytes. Over sockets they pay for the system's calls, too, and want all cores to make them.
 // - Measured 2026-11-21 on 2 cores of an AMD EPYC (Zen 5, 32 MiB of L3), shm: roomy with 2 ranks, crowded with 4, by
-//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the claims, and wait for a
+//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the stated costs, and wait for a
 //   machine with more cores. ofi over TCP was measured there on the same day: with 2 ranks the rows hold for it, too
 //   (doubling and ring meet between 1 and 4 MiB). Crowded over TCP, there and then, too, with 3 to 8 ranks, from 8 B to
 //   32 KiB: leaders need 0.6 to 0.9 times what a star does with 4, 6 and 8 ranks, and as long with 3, 5 and 7, that can

@@ -26,14 +26,14 @@
     static int name##_of(UNUSED const struct clab_problem *problem, UNUSED int P, UNUSED int rank, UNUSED int lane, \
                          UNUSED int s, UNUSED struct clab_step out[])
 
-// Heads a claim function: it sees the problem, P = its ranks and L = its lanes.
-#define CLAIM(name)                                                              \
-    static struct clab_claim name##_of(const struct clab_problem *, long, long); \
-    static struct clab_claim name(const struct clab_problem *problem)            \
-    {                                                                            \
-        return name##_of(problem, problem->nranks, problem->lanes);              \
-    }                                                                            \
-    static struct clab_claim name##_of(UNUSED const struct clab_problem *problem, UNUSED long P, UNUSED long L)
+// Heads a cost function: it sees the problem, P = its ranks and L = its lanes.
+#define COST(name)                                                              \
+    static struct clab_cost name##_of(const struct clab_problem *, long, long); \
+    static struct clab_cost name(const struct clab_problem *problem)            \
+    {                                                                           \
+        return name##_of(problem, problem->nranks, problem->lanes);             \
+    }                                                                           \
+    static struct clab_cost name##_of(UNUSED const struct clab_problem *problem, UNUSED long P, UNUSED long L)
 
 // ---- spans ---------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,10 @@ static inline struct clab_span scratch(int first, int count)
 // ---- steps ---------------------------------------------------------------------------------------------------
 // All members are named: gcc 12 would build what is left to be zero aside and copy it, at twice the time of a stage.
 
-#define NO_SPAN {CLAB_DATA, 0, 0}
+#define NO_SPAN         \
+    {                   \
+        CLAB_DATA, 0, 0 \
+    }
 
 // send, recv or recv_reduce, as an argument.
 typedef struct clab_step transfer(int peer, struct clab_span span);
@@ -141,7 +144,7 @@ static inline int count_with_bit(int n, int k)
 }
 
 // ---- symmetries ----------------------------------------------------------------------------------------------
-// For twin(). Renaming by them keeps ranks of a node together if nodes of `period` ranks fill all places.
+// For representative(). Renaming by them keeps ranks of a node together if nodes of `period` ranks fill all places.
 
 // Ranks that are counted from another one on, whole nodes further.
 static inline int rotated(const struct clab_problem *problem, int period, int rank, int peer)

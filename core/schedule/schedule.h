@@ -92,7 +92,7 @@ enum { CLAB_DONE = -1 }; // what stage() returns after a rank's last stage
 // The others are counted over all lanes; _max is that of the rank which has most. L lanes that share the ways of a rank
 // form a pipeline, which takes about rounds + (L - 1) * messages_max / L messages, and likewise in chunks and
 // reductions.
-struct clab_claim {
+struct clab_cost {
     long rounds;       // makespan, in messages: the factor of alpha
     long serial;       // makespan, in chunks on the wire: the factor of beta
     long reduced;      // makespan, in chunks reduced: the factor of gamma
@@ -114,13 +114,13 @@ struct clab_algorithm {
     int (*width)(const struct clab_problem *);   // most steps of any stage
     int (*stage)(const struct clab_problem *, int rank, int lane, int stage,
                  struct clab_step out[]); // steps, or CLAB_DONE
-    struct clab_claim (*claim)(const struct clab_problem *);
+    struct clab_cost (*cost)(const struct clab_problem *);
     // Symmetry, for the simulator; NULL where there is none. On a network that looks the same from `period` ranks
-    // further on, there is a way to rename ranks that leaves the schedule as it is and makes `rank` its twin: the one
-    // whose clock is also its own. twin() is what `peer` is renamed to by it, so that twin(.., rank, rank) is rank's
-    // twin. Twins are their own twins, and are the first ranks: 0, 1, ... A problem without symmetry answers `peer`. It
-    // may take all chunks to be equal.
-    int (*twin)(const struct clab_problem *, int period, int rank, int peer);
+    // further on, there is a renaming of ranks that leaves the schedule as it is and turns `rank` into its
+    // representative, whose clock is also its own. representative() is what that renaming makes of `peer`, so that
+    // representative(.., rank, rank) is rank's. Representatives are their own, and are the first ranks: 0, 1, ... A
+    // problem without symmetry answers `peer`. The function may assume that all chunks are equal.
+    int (*representative)(const struct clab_problem *, int period, int rank, int peer);
     // The end of the stages from `stage` on that are the same for each rank but for the numbers of chunks. In each of
     // them a rank gets one message at most, and gets it in the stage in which it is sent. NULL: each stands alone.
     int (*alike)(const struct clab_problem *, int stage);

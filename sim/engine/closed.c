@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The closed form: what a student derives on paper. An algorithm's claim says how many messages, chunks and reduced
+// The closed form: what a student derives on paper. An algorithm's cost says how many messages, chunks and reduced
 // chunks follow each other; alpha, beta and gamma price them.
 //
 // - A chunk is the largest one: it is what the others wait for.
@@ -25,14 +25,14 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
                        const struct clab_net *net, const struct clab_sim_options *options,
                        struct clab_sim_result *result_p)
 {
-    struct clab_claim claim = algorithm->claim(problem);
+    struct clab_cost cost = algorithm->cost(problem);
     const struct clab_link *link = link_of(net, problem->nranks);
     size_t slice = clab_part_size(problem->count, problem->lanes, 0);
     double chunk = (double)(clab_part_size(slice, algorithm->chunks(problem), 0) * options->element_bytes);
     double others = (double)(problem->lanes - 1) / problem->lanes;
-    result_p->latency = ((double)claim.rounds + others * (double)claim.messages_max) * link->alpha;
-    result_p->bandwidth = ((double)claim.serial + others * (double)claim.sent_max) * chunk * link->beta;
-    result_p->reduce = ((double)claim.reduced + others * (double)claim.reduced_max) * chunk * net->gamma;
+    result_p->latency = ((double)cost.rounds + others * (double)cost.messages_max) * link->alpha;
+    result_p->bandwidth = ((double)cost.serial + others * (double)cost.sent_max) * chunk * link->beta;
+    result_p->reduce = ((double)cost.reduced + others * (double)cost.reduced_max) * chunk * net->gamma;
     result_p->reduce += problem->listing ? problem->listing->calc : 0;
     result_p->wait = 0;
     result_p->seconds = result_p->latency + result_p->bandwidth + result_p->reduce;
@@ -60,7 +60,7 @@ static void add_dearest(const struct clab_link *link, double *message, double *b
 double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                          const struct clab_net *net, const struct clab_sim_options *options)
 {
-    struct clab_claim claim = algorithm->claim(problem);
+    struct clab_cost cost = algorithm->cost(problem);
     double message = 0, byte = 0, gamma = net->gamma, lanes = problem->lanes;
     size_t slice = clab_part_size(problem->count, problem->lanes, 0);
     double chunk = (double)(clab_part_size(slice, algorithm->chunks(problem), 0) * options->element_bytes);
@@ -75,8 +75,8 @@ double clab_engine_about(const struct clab_problem *problem, const struct clab_a
                               net->levels[i].copy[CLAB_BOTH]);
         gamma = fmax(gamma, fmax(net->levels[i].reduce[CLAB_FRESH][CLAB_BOTH], net->levels[i].add_fresh[CLAB_BOTH]));
     }
-    double call = net->call + (double)claim.rounds * lanes * (message + net->stage + net->lane) +
-                  (double)claim.serial * lanes * chunk * byte + (double)claim.reduced * lanes * chunk * gamma;
+    double call = net->call + (double)cost.rounds * lanes * (message + net->stage + net->lane) +
+                  (double)cost.serial * lanes * chunk * byte + (double)cost.reduced * lanes * chunk * gamma;
     if (problem->listing)
         call += problem->listing->calc * lanes;
     double delay = 0;

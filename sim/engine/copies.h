@@ -41,7 +41,7 @@ static struct taking taking_back(struct full *s, double since, enum clab_load lo
 static struct taking taking_of(const struct turn *t, struct clab_span dst, size_t bytes, enum clab_load load,
                                double meanwhile)
 {
-    const double since = places_since(&t->s->places, t->rank, t->lane, dst, false);
+    const double since = cache_state_since(&t->s->cache, t->rank, t->lane, dst, false);
     if (since < 0)
         return (struct taking){0};
     // It read the first byte when all others were to come.
@@ -69,9 +69,9 @@ static void lend(struct full *s, int rank, int lane, const struct clab_step *ste
 {
     const double touched = 2 * (double)span_bytes(s, lane, step->src);
     if (load == CLAB_ALONE)
-        places_touch(&s->places, rank, touched);
+        cache_state_touch(&s->cache, rank, touched);
     if (clab_link_segment(full_link(s, rank, step->peer), span_bytes(s, lane, step->src))->memory)
-        places_lend(&s->places, rank, lane, step->src, load == CLAB_ALONE ? 0 : touched);
+        cache_state_lend(&s->cache, rank, lane, step->src, load == CLAB_ALONE ? 0 : touched);
 }
 
 // Whether a receive's place is being read by a send of its stage.
@@ -91,9 +91,9 @@ static bool is_sent_too(const struct full *s, struct clab_span dst, int nsteps)
 FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, size_t bytes, double meanwhile)
 {
     struct full *s = t->s;
-    if (!s->places.in_place || dst.buffer != CLAB_DATA || !is_sent_too(s, dst, s->nsteps))
+    if (!s->cache.in_place || dst.buffer != CLAB_DATA || !is_sent_too(s, dst, s->nsteps))
         return taking_of(t, dst, bytes, s->load, meanwhile);
-    if (places_since(&s->places, t->rank, t->lane, dst, true) < 0)
+    if (cache_state_since(&s->cache, t->rank, t->lane, dst, true) < 0)
         return (struct taking){0};
     return taking_shared(s, bytes, s->load);
 }
@@ -102,9 +102,9 @@ FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, 
 static void settle(struct full *s, int rank, int lane, const struct clab_step *step, int nsteps)
 {
     const struct clab_span dst = step->dst;
-    if (s->places.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, nsteps))
-        places_swap(&s->places, rank, lane, dst);
-    places_write(&s->places, rank, lane, dst, step->op == CLAB_RECV_REDUCE);
+    if (s->cache.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, nsteps))
+        cache_state_swap(&s->cache, rank, lane, dst);
+    cache_state_write(&s->cache, rank, lane, dst, step->op == CLAB_RECV_REDUCE);
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ static size_t bytes_copied(const struct turn *t, const struct clab_step *step)
     if (step->op == CLAB_COPY || (step->op == CLAB_SEND && must_pack(s, step->src)))
         return span_bytes(s, t->lane, step->src);
     // Of one chunk, nothing is missing where it has been written.
-    if (step->op == CLAB_SEND && !s->places.in_place && step->src.count > 1 &&
-        places_is_fresh(&s->places, t->rank, t->lane, step->src))
-        return places_bring(&s->places, &s->slices, t->rank, t->lane, step->src);
+    if (step->op == CLAB_SEND && !s->cache.in_place && step->src.count > 1 &&
+        cache_state_is_fresh(&s->cache, t->rank, t->lane, step->src))
+        return cache_state_bring(&s->cache, &s->slices, t->rank, t->lane, step->src);
     return 0;
 }
 
@@ -145,11 +145,11 @@ static void copy(const struct turn *t, const struct clab_step *step)
         const bool together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
         const double touched = together ? 2 * (double)bytes : 0;
         const double more = step->op == CLAB_COPY ? taking_of(t, step->dst, bytes, s->load, touched).pull : 0;
-        places_touch(&s->places, t->rank, touched);
+        cache_state_touch(&s->cache, t->rank, touched);
         t->l->clock = copy_bytes(t, t->l->clock, bytes, s->load, more);
     }
     if (step->op == CLAB_COPY)
-        places_write(&s->places, t->rank, t->lane, step->dst, false);
+        cache_state_write(&s->cache, t->rank, t->lane, step->dst, false);
 }
 
 // What is copied while the first messages travel.
@@ -175,8 +175,8 @@ static size_t bring_wanted(struct full *s, int rank, int lane)
     size_t bytes = 0;
     for (int b = 0; b < clab_problem_blocks(s->problem); b++)
         if (clab_problem_wants(s->problem, rank, b))
-            bytes += places_bring(&s->places, &s->slices, rank, lane,
-                                  (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
+            bytes += cache_state_bring(&s->cache, &s->slices, rank, lane,
+                                       (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
     return bytes;
 }
 
@@ -189,21 +189,21 @@ static size_t price_aside(struct full *s, int rank, int lane)
         for (int i = 0; i < n; i++) {
             const struct clab_step *step = &s->steps[i];
             if (step->op != CLAB_SEND)
-                places_write(&s->places, rank, lane, step->dst, false);
-            else if (places_is_fresh(&s->places, rank, lane, step->src))
-                places_bring(&s->places, &s->slices, rank, lane, step->src);
+                cache_state_write(&s->cache, rank, lane, step->dst, false);
+            else if (cache_state_is_fresh(&s->cache, rank, lane, step->src))
+                cache_state_bring(&s->cache, &s->slices, rank, lane, step->src);
         }
     size_t bytes = bring_wanted(s, rank, lane);
-    places_reset_lane(&s->places, rank, lane);
+    cache_state_reset_lane(&s->cache, rank, lane);
     return bytes;
 }
 
-// Twins (schedule.h) copy the same, where their chunks are equal; the first of them has been seen before.
+// Ranks with one representative (schedule.h) copy the same, where their chunks are equal; the first of them has been seen before.
 static size_t find_aside(struct full *s, int rank, int lane)
 {
-    const bool alike = s->algorithm->twin && s->slices.extra[lane] == 0;
-    const int twin = alike ? s->algorithm->twin(s->problem, 1, rank, rank) : rank;
-    return twin < rank ? s->aside[twin * s->problem->lanes + lane] : price_aside(s, rank, lane);
+    const bool alike = s->algorithm->representative && s->slices.extra[lane] == 0;
+    const int first = alike ? s->algorithm->representative(s->problem, 1, rank, rank) : rank;
+    return first < rank ? s->aside[first * s->problem->lanes + lane] : price_aside(s, rank, lane);
 }
 
 // A stage of a call that is not simulated: what it lends, and writes.
@@ -220,7 +220,7 @@ static void pass_stage(struct full *s, int rank, int lane, int nsteps)
     for (int i = 0; i < nsteps; i++)
         if (s->steps[i].op != CLAB_SEND) {
             if (sends && receives)
-                places_touch(&s->places, rank, 2 * (double)span_bytes(s, lane, s->steps[i].dst));
+                cache_state_touch(&s->cache, rank, 2 * (double)span_bytes(s, lane, s->steps[i].dst));
             settle(s, rank, lane, &s->steps[i], nsteps);
         }
 }
@@ -231,7 +231,7 @@ static void pass_call(struct full *s, int rank, int lane)
     int n;
     for (int stage = 0; (n = s->algorithm->stage(s->problem, rank, lane, stage, s->steps)) != CLAB_DONE; stage++)
         pass_stage(s, rank, lane, n);
-    if (s->places.in_place)
+    if (s->cache.in_place)
         bring_wanted(s, rank, lane);
 }
 
@@ -240,14 +240,14 @@ static void prepare_copies(struct full *s, int rank, int lane)
 {
     if (s->aside)
         s->aside[rank * s->problem->lanes + lane] = find_aside(s, rank, lane);
-    if (s->has_places && s->busy)
+    if (s->has_levels && s->busy)
         pass_call(s, rank, lane);
 }
 
 // What is copied home at the end of a lane, in place.
 static void price_finish(const struct turn *t)
 {
-    size_t bytes = t->s->places.in_place ? bring_wanted(t->s, t->rank, t->lane) : 0;
+    size_t bytes = t->s->cache.in_place ? bring_wanted(t->s, t->rank, t->lane) : 0;
     if (t->s->recorder)
         recorder_from_clock(t);
     if (t->l->stage == 0 && t->s->aside) { // there was no stage
@@ -256,7 +256,7 @@ static void price_finish(const struct turn *t)
     }
     const double more = bytes ? taking_shared(t->s, bytes, load_at_home(t->s)).summed : 0; // what lies beside are sums
     if (bytes)
-        places_touch(&t->s->places, t->rank, 2 * (double)bytes);
+        cache_state_touch(&t->s->cache, t->rank, 2 * (double)bytes);
     t->l->clock = copy_bytes(t, t->l->clock, bytes, load_at_home(t->s), more);
     if (t->s->recorder)
         recorder_clock(t);

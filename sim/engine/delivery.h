@@ -129,7 +129,7 @@ FULL_INLINE void deliver(struct full *s, const struct message *message, enum mod
     }
 }
 
-// Likewise, to who offers its sender a message while it waits: they do not meet, so that it is sent as all others.
+// Likewise, but the receiver offers the sender a message: both messages are sent as all others, not as an exchange.
 static void trade(struct full *s, int src, int dst, double head)
 {
     const struct message message = {.head = head, .src = src, .dst = dst};
@@ -148,7 +148,7 @@ FULL_INLINE void deliver_oldest(struct full *s)
     deliver(s, message, MODE_PLAIN);
 }
 
-FULL_INLINE void post(struct full *s, const struct message *message, enum mode mode)
+FULL_INLINE void dispatch(struct full *s, const struct message *message, enum mode mode)
 {
     struct outbox *o = &s->outbox;
     if (mode == MODE_ANY || !s->is_wide) {

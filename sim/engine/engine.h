@@ -6,17 +6,17 @@
 #include "sim/net/net.h"
 #include "sim/sim.h"
 
-// The claim times alpha, beta and gamma.
+// The cost times alpha, beta and gamma.
 //   source: Hockney 1994; Thakur, Rabenseifner and Gropp 2005, section 4
 int clab_engine_closed(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                        const struct clab_net *net, const struct clab_sim_options *options,
                        struct clab_sim_result *result_p);
 
-// How long it may take, in s: the claim times the dearest figures of the network. For the length of a tick only.
+// How long it may take, in s: the cost times the dearest figures of the network. For the length of a tick only.
 double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                          const struct clab_net *net, const struct clab_sim_options *options);
 
-// Messages of all ranks in so many calls, at most: by the claim.
+// Messages of all ranks in so many calls, at most: by the stated cost.
 double clab_engine_messages(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int calls);
 
 // Whether ranks are alike, so that a few can stand for all. *period_p: the network looks the same from so many ranks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Folding: where the schedule and the network are the same seen from many ranks, their clocks are equal, and one of
-// them is simulated for all (an algorithm's twin()). Where stages repeat (alike()), most of them are skipped.
+// them is simulated for all (an algorithm's representative()). Where stages repeat (alike()), most of them are skipped.
 //
 // - The answer is the full engine's to the bit: times are whole ticks (ticks.h), whose sums are exact.
 // - It folds nothing that could tell ranks apart: unequal chunks, caches (levels), lanes, which take turns by number.
@@ -42,7 +42,7 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
                        char why[CLAB_SIM_WHY])
 {
     int nranks = problem->nranks, period = nranks <= net->ranks_per_node ? 1 : net->ranks_per_node;
-    if (!algorithm->twin)
+    if (!algorithm->representative)
         return refuse(why, "its ranks are not known to be alike");
     if (options->delays)
         return refuse(why, "ranks do not begin together");
@@ -58,7 +58,7 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
         return refuse(why, "caches tell ranks apart");
     if (!has_equal_chunks(problem, algorithm))
         return refuse(why, "its chunks are not equal");
-    if (nranks < 2 || algorithm->twin(problem, period, nranks - 1, nranks - 1) == nranks - 1)
+    if (nranks < 2 || algorithm->representative(problem, period, nranks - 1, nranks - 1) == nranks - 1)
         return refuse(why, "so many ranks are not alike on this network");
     *period_p = period;
     return true;

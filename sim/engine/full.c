@@ -50,8 +50,8 @@ static void begin_call(struct full *s, int rank, double when)
     r->sends = r->receives = false;
     for (int lane = 0; lane < s->problem->lanes && r->call == 0; lane++)
         prepare_copies(s, rank, lane);
-    if (s->has_places)
-        places_reset(&s->places, rank);
+    if (s->has_levels)
+        cache_state_reset(&s->cache, rank);
     if (s->recorder)
         recorder_begin_lanes(&t);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
@@ -240,7 +240,7 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
         end_lane(s, t->rank, t->lane);
         return false;
     }
-    if (mode == MODE_PLAIN && l->phase == PHASE_ENTERS && can_meet(t)) {
+    if (mode == MODE_PLAIN && l->phase == PHASE_ENTERS && can_exchange(t)) {
         l->phase = PHASE_COLLECTS;
         offer(t);
         return false;
@@ -255,7 +255,7 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
         if (s->err || !collect(t, mode))
             return false;
         l->phase = PHASE_LANDS;
-        if (mode == MODE_ANY && s->agenda.by_time)
+        if (mode == MODE_ANY && s->run_queue.by_time)
             return true;
     }
     land_all(t, mode);
@@ -266,11 +266,11 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     return true;
 }
 
-// The oldest pair meets, and goes on.
-FULL_INLINE void hold_meeting(struct full *s)
+// The oldest pair exchanges its messages, and goes on.
+FULL_INLINE void end_exchange(struct full *s)
 {
     struct turn a, b;
-    meet(s, &a, &b);
+    exchange(s, &a, &b);
     end_stage(&a, MODE_PLAIN);
     full_wake(s, a.l, a.rank, 0, MODE_PLAIN);
     end_stage(&b, MODE_PLAIN);
@@ -279,13 +279,13 @@ FULL_INLINE void hold_meeting(struct full *s)
 
 static int drain_plain(struct full *s)
 {
-    const uint32_t at_most = s->is_wide ? MEETINGS_ROOM - 1 : 0;
-    while (!s->err && s->agenda.count > 0) {
-        struct turn t = full_turn(s, agenda_unstack(&s->agenda), 0, MODE_PLAIN);
+    const uint32_t at_most = s->is_wide ? EXCHANGES_ROOM - 1 : 0;
+    while (!s->err && s->run_queue.count > 0) {
+        struct turn t = full_turn(s, run_queue_unstack(&s->run_queue), 0, MODE_PLAIN);
         while (advance(&t, MODE_PLAIN))
             ;
-        if (s->meetings.count > at_most)
-            hold_meeting(s);
+        if (s->exchanges.count > at_most)
+            end_exchange(s);
     }
     return s->err;
 }
@@ -293,11 +293,11 @@ static int drain_plain(struct full *s)
 // What waited for the caches, does so no more.
 static int empty_outbox(struct full *s)
 {
-    while (s->outbox.count + s->meetings.count > 0) {
+    while (s->outbox.count + s->exchanges.count > 0) {
         if (s->outbox.count > 0)
             deliver_oldest(s);
         else
-            hold_meeting(s);
+            end_exchange(s);
         CLAB_TRY(drain_plain(s));
     }
     return s->err;
@@ -306,7 +306,7 @@ static int empty_outbox(struct full *s)
 static int drain_timed(struct full *s)
 {
     int rank;
-    while (!s->err && agenda_pop(&s->agenda, &rank)) {
+    while (!s->err && run_queue_pop(&s->run_queue, &rank)) {
         struct turn t = full_turn(s, rank, 0, MODE_TIMED);
         if (advance(&t, MODE_TIMED))
             full_wake(s, t.l, rank, 0, MODE_TIMED);
@@ -320,7 +320,7 @@ static int drain_any(struct full *s)
     while (!s->err) {
         if (s->transfers && end_transfers(s))
             continue;
-        if (!agenda_pop(&s->agenda, &who))
+        if (!run_queue_pop(&s->run_queue, &who))
             break;
         if (s->transfers && who >= s->transfers->base) {
             post_transfer(s, who - s->transfers->base);
@@ -328,7 +328,7 @@ static int drain_any(struct full *s)
         }
         struct turn t = full_turn(s, who / lanes, who % lanes, MODE_ANY);
         bool on = advance(&t, MODE_ANY);
-        while (on && !s->agenda.by_time)
+        while (on && !s->run_queue.by_time)
             on = advance(&t, MODE_ANY);
         if (on)
             full_wake(s, t.l, t.rank, t.lane, MODE_ANY);
@@ -423,8 +423,8 @@ int full_run(struct full *s)
     memset(s->awaited, NOBODY, (size_t)s->nranks * (size_t)s->problem->lanes * sizeof *s->awaited);
     s->running = s->nranks;
     for (int rank = 0; rank < s->nranks; rank++) {
-        begin_call(s, rank, s->delays ? ticks_round(s->tolls.ticks, s->delays[rank]) : 0);
-        if (!s->agenda.by_time)
+        begin_call(s, rank, s->delays ? ticks_round(s->costs.ticks, s->delays[rank]) : 0);
+        if (!s->run_queue.by_time)
             CLAB_TRY(drain(s));
     }
     return settle_all(s);

@@ -25,7 +25,7 @@ struct rank_state {
         struct {
             double core, tx[PORTS], rx[PORTS]; // CLAB_PORT_CORE: the core does the ports' work
         };
-        double ports[TOLL_NONE]; // the same, by enum toll_port
+        double ports[LOGGP_PORT_NONE]; // the same, by enum loggp_port
     };
     double spent[PART_COUNT]; // s; what is counted once is not counted again
     double seen;              // until here, time has been counted
@@ -66,7 +66,7 @@ struct inbox {
 };
 
 // Whose message a lane waits for: a rank; NOBODY; CAME: it has come, at the lane's `when`. Where two ranks exchange
-// messages in a stage, each offers its own, whose head is its `when`, to whom it waits for, until they meet.
+// messages in a stage, each offers its own, whose head is its `when`, to whom it waits for, until both have come.
 enum { NOBODY = -1 /* all bits are set */, CAME = -2, OFFERS = -3 };
 static inline int32_t offer_to(int32_t rank)
 {
@@ -81,7 +81,7 @@ static inline int32_t awaited_rank(int32_t awaited) // of who waits for one
 enum mode {
     MODE_ANY,   // all there is
     MODE_PLAIN, // one lane, nothing has a place, no sender waits, nothing is shared: the order of actions is free
-    MODE_TIMED // likewise, but the earliest goes first
+    MODE_TIMED  // likewise, but the earliest goes first
 };
 
 // Messages that wait to be delivered, where the order of actions is of no matter, until their receivers have come into
@@ -93,14 +93,14 @@ struct outbox {
 };
 
 // Two ranks that offer each other a message, until the one that was first has come into the caches.
-struct meeting {
+struct exchange {
     int32_t ranks[2]; // the second is the one that came later
     size_t bytes[2];  // that each gets
 };
 
-enum { MEETINGS_ROOM = 16 };
-struct meetings {
-    struct meeting all[MEETINGS_ROOM]; // a ring
+enum { EXCHANGES_ROOM = 16 };
+struct exchanges {
+    struct exchange all[EXCHANGES_ROOM]; // a ring
     uint32_t first, count;
 };
 
@@ -129,7 +129,7 @@ struct transfers {
     struct transfer *all;
     int32_t room, used, spare;
     int32_t *first, *last; // (nranks, PORTS) queues; the first is on its way
-    int base;              // agenda: transfer i begins as base + i
+    int base;              // run_queue: transfer i begins as base + i
 };
 
 struct full {
@@ -143,7 +143,7 @@ struct full {
     const struct clab_link *around; // the link of all pairs, if they have the same; or NULL
     struct transfers *transfers;    // messages over shared links (transfers.h); NULL: none is shared
     double *cores;                  // (nodes, cores) when they are free; NULL: each rank has its own
-    struct tolls tolls;
+    struct loggp_costs costs;
     struct clab_level level; // costs of a core at this footprint
     struct clab_level fresh; // and where lines are taken back, at `fresh_footprint`
     size_t fresh_footprint;
@@ -159,8 +159,8 @@ struct full {
     int reach;          // one beyond the last of them
     double *ends;       // (all ranks) when each ended the last; or NULL
     struct slices slices;
-    struct places places;
-    bool has_places; // copies cost something
+    struct cache_state cache;
+    bool has_levels; // copies cost something
     bool busy;       // as clab_sim_options
     bool has_calcs;  // there are steps that calculate
     enum mode mode;
@@ -172,9 +172,9 @@ struct full {
     struct inbox *inboxes; // (nranks, lanes)
     struct inflight inflight;
     struct outbox outbox;
-    struct meetings meetings;
-    bool is_wide; // ranks lie further apart than a core's own cache reaches: outbox and meetings are worth waiting
-    struct agenda agenda;
+    struct exchanges exchanges;
+    bool is_wide; // ranks lie further apart than a core's own cache reaches: outbox and exchanges are worth waiting
+    struct run_queue run_queue;
     struct clab_step *steps; // (width) of the stage at hand
     int nsteps, sends, receives;
     int first_send, first_receive; // steps
@@ -230,7 +230,7 @@ static inline double later(double a, double b)
 // A cost in ticks.
 static inline double full_cost(const struct full *s, size_t bytes, double rate)
 {
-    return ticks_round(s->tolls.ticks, (double)bytes * rate);
+    return ticks_round(s->costs.ticks, (double)bytes * rate);
 }
 
 FULL_INLINE size_t span_bytes(const struct full *s, int lane, struct clab_span span)
@@ -260,9 +260,9 @@ static inline bool full_is_inter(const struct full *s, const struct clab_link *l
 }
 
 // Who is simulated for `rank`, and who `peer` is to that one.
-static inline int full_twin(const struct full *s, int rank, int peer)
+static inline int full_representative(const struct full *s, int rank, int peer)
 {
-    return s->period ? s->algorithm->twin(s->problem, s->period, rank, peer) : peer;
+    return s->period ? s->algorithm->representative(s->problem, s->period, rank, peer) : peer;
 }
 
 static inline bool is_receive(const struct clab_step *step)
@@ -274,9 +274,9 @@ static inline bool is_receive(const struct clab_step *step)
 FULL_INLINE void full_wake(struct full *s, const struct lane_state *l, int rank, int lane, enum mode mode)
 {
     if (mode == MODE_PLAIN)
-        agenda_stack(&s->agenda, rank);
+        run_queue_stack(&s->run_queue, rank);
     else
-        agenda_push(&s->agenda, l->when, mode == MODE_ANY ? rank * s->problem->lanes + lane : rank);
+        run_queue_push(&s->run_queue, l->when, mode == MODE_ANY ? rank * s->problem->lanes + lane : rank);
 }
 
 // Keep a message with those collected for the stage at hand.

@@ -12,11 +12,11 @@ static double seconds_of(const struct full *s)
     return (s->finish[s->calls - 1] - s->finish[first - 1]) / (s->calls - first);
 }
 
-// Folded, a rank ends when its twin does.
+// Folded, a rank ends when its representative does.
 static void fill_ends(const struct full *s)
 {
     for (int rank = 0; rank < s->problem->nranks && s->ends; rank++)
-        s->ends[rank] = full_call_end(s, full_twin(s, rank, rank));
+        s->ends[rank] = full_call_end(s, full_representative(s, rank, rank));
 }
 
 // The parts are the slowest rank's; of several calls, each has its share.

@@ -36,7 +36,7 @@ static int transfers_init(struct full *s)
         return CLAB_ENOMEM;
     for (size_t i = 0; i < queues; i++)
         x->first[i] = x->last[i] = INFLIGHT_NONE;
-    CLAB_TRY(flows_init(&x->flows, nlinks, s->tolls.ticks));
+    CLAB_TRY(flows_init(&x->flows, nlinks, s->costs.ticks));
     for (int i = 0; i < nlinks; i++)
         x->flows.capacity[i] = clab_net_shared_rate(s->net, s->reach, i);
     return CLAB_OK;
@@ -81,8 +81,8 @@ static void free_state(char *state, size_t bytes)
 // Others have just used all that ports let go ahead.
 static void use_ports(struct full *s)
 {
-    double bursts[PORTS] = {ticks_round(s->tolls.ticks, s->net->intra.burst),
-                            ticks_round(s->tolls.ticks, s->net->inter.burst)};
+    double bursts[PORTS] = {ticks_round(s->costs.ticks, s->net->intra.burst),
+                            ticks_round(s->costs.ticks, s->net->inter.burst)};
     for (int rank = 0; rank < s->nranks; rank++) {
         struct rank_state *r = full_rank(s, rank, MODE_ANY);
         memcpy(r->tx, bursts, sizeof bursts);
@@ -116,22 +116,22 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
     if (!s->finish || !s->state || !s->awaited || !s->inboxes || !s->steps || !s->arrivals)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
-    CLAB_TRY(agenda_init(&s->agenda, (int)lanes + 1, p->lanes > 1 || s->timed));
-    if (s->has_places && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
+    CLAB_TRY(run_queue_init(&s->run_queue, (int)lanes + 1, p->lanes > 1 || s->timed));
+    if (s->has_levels && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
         return CLAB_ENOMEM;
     if (options->busy)
         use_ports(s);
-    if (s->has_places)
-        return places_init(&s->places, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
-                           s->algorithm->scratch(p) * s->slices.chunks, options->in_place, minds_reads(s->net));
+    if (s->has_levels)
+        return cache_state_init(&s->cache, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
+                                s->algorithm->scratch(p) * s->slices.chunks, options->in_place, minds_reads(s->net));
     return CLAB_OK;
 }
 
-// How many ranks there are to simulate: those that are their own twins come first.
+// How many ranks there are to simulate: those that are their own representatives come first.
 static int count_orbits(const struct full *s)
 {
     int n = 1;
-    while (n < s->problem->nranks && full_twin(s, n, n) == n)
+    while (n < s->problem->nranks && full_representative(s, n, n) == n)
         n++;
     return n;
 }
@@ -157,7 +157,7 @@ static bool is_plain(const struct full *s)
 {
     const struct clab_topology *topology = &s->net->topology;
     const bool is_far = topology->hop > 0 && !clab_net_is_even(s->net, s->reach);
-    return !is_far && topology->inside != CLAB_INSIDE_MESH && s->problem->lanes == 1 && !s->has_places &&
+    return !is_far && topology->inside != CLAB_INSIDE_MESH && s->problem->lanes == 1 && !s->has_levels &&
            !s->has_calcs && !net_waits(s->net);
 }
 
@@ -172,16 +172,16 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     const bool is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
     s->around = !is_simple ? NULL : per_node == 1 ? &net->inter : s->reach <= per_node ? &net->intra : NULL;
     s->node_shift = !is_simple || s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
-    s->tolls =
-        (struct tolls){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)), .net = net};
+    s->costs =
+        (struct loggp_costs){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)), .net = net};
     s->level = clab_net_level(net, options->footprint);
-    s->call_cost = ticks_round(s->tolls.ticks, net->call);
-    s->compute = ticks_round(s->tolls.ticks, options->compute);
+    s->call_cost = ticks_round(s->costs.ticks, net->call);
+    s->compute = ticks_round(s->costs.ticks, options->compute);
     s->delays = options->delays;
     s->ends = options->ends;
-    s->stage_cost = ticks_round(s->tolls.ticks, net->stage);
-    s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->tolls.ticks, net->lane) : 0;
-    s->has_places = net->nlevels > 0;
+    s->stage_cost = ticks_round(s->costs.ticks, net->stage);
+    s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->costs.ticks, net->lane) : 0;
+    s->has_levels = net->nlevels > 0;
     s->busy = options->busy;
     s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
     bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
@@ -208,8 +208,8 @@ size_t full_bytes(const struct full *s)
     size_t ranks = (size_t)s->nranks, lanes = ranks * (size_t)s->problem->lanes;
     size_t width = (size_t)s->algorithm->width(s->problem) + 1;
     return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
-           lanes * (sizeof *s->agenda.items + sizeof *s->awaited + sizeof *s->inboxes) + inflight_bytes(&s->inflight) +
-           transfers_bytes(s) + places_bytes(&s->places, s->nranks);
+           lanes * (sizeof *s->run_queue.items + sizeof *s->awaited + sizeof *s->inboxes) +
+           inflight_bytes(&s->inflight) + transfers_bytes(s) + cache_state_bytes(&s->cache, s->nranks);
 }
 
 void full_free(struct full *s)
@@ -217,8 +217,8 @@ void full_free(struct full *s)
     recorder_close(s);
     transfers_free(s);
     free(s->cores);
-    places_free(&s->places);
-    agenda_free(&s->agenda);
+    cache_state_free(&s->cache);
+    run_queue_free(&s->run_queue);
     inflight_free(&s->inflight);
     free(s->aside);
     free(s->arrivals);

@@ -4,20 +4,21 @@
 #include "sim/engine/loggp_cost.h"
 
 // A link of its own for each pair is never taken.
-static enum toll_port port_of(const struct clab_net *net, const struct clab_link *link, enum toll_port first)
+static enum loggp_port port_of(const struct clab_net *net, const struct clab_link *link, enum loggp_port first)
 {
     if (link == &net->intra && net->topology.inside == CLAB_INSIDE_MESH)
-        return TOLL_NONE;
-    return link->port == CLAB_PORT_CORE ? TOLL_CORE : first + (link != &net->intra && link != &net->pair);
+        return LOGGP_PORT_NONE;
+    return link->port == CLAB_PORT_CORE ? LOGGP_PORT_CORE : first + (link != &net->intra && link != &net->pair);
 }
 
-struct toll *tolls_fill(struct tolls *tolls, struct toll *toll, const struct clab_link *link, size_t bytes)
+struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost *cost, const struct clab_link *link,
+                                    size_t bytes)
 {
     const struct clab_segment *s = clab_link_segment(link, bytes);
-    struct ticks t = tolls->ticks;
+    struct ticks t = costs->ticks;
     double each = s->buffers ? s->gap : 0, whole = (double)bytes,
            first = (double)(bytes < s->fragment ? bytes : s->fragment);
-    *toll = (struct toll){
+    *cost = (struct loggp_cost){
         .segment = s,
         .link = link,
         .bytes = bytes,
@@ -28,13 +29,13 @@ struct toll *tolls_fill(struct tolls *tolls, struct toll *toll, const struct cla
         .both = ticks_round(t, s->o_both + whole * s->gap_both),
         .recv = s->memory ? 0 : ticks_round(t, each + whole * s->gap_recv),
         .last = ticks_round(t, (whole - first) * s->gap_send) + (s->memory ? 0 : ticks_round(t, first * s->gap_recv)),
-        .reduce = ticks_round(t, whole * tolls->net->gamma),
+        .reduce = ticks_round(t, whole * costs->net->gamma),
         .latency = ticks_round(t, s->latency),
         .ahead = ticks_round(t, link->burst),
         .waits = s->waits,
         .buffers = s->buffers,
-        .tx = port_of(tolls->net, link, TOLL_TX),
-        .rx = port_of(tolls->net, link, TOLL_RX),
+        .tx = port_of(costs->net, link, LOGGP_PORT_TX),
+        .rx = port_of(costs->net, link, LOGGP_PORT_RX),
     };
-    return toll;
+    return cost;
 }

@@ -8,7 +8,7 @@
 #include "sim/net/net.h"
 #include "sim/engine/ticks.h"
 
-struct toll {
+struct loggp_cost {
     const struct clab_segment *segment; // NULL: empty
     const struct clab_link *link;
     size_t bytes;
@@ -21,29 +21,37 @@ struct toll {
     double latency;
     double ahead; // s that the last byte may leave before its turn, after a pause
     bool waits, buffers;
-    uint8_t tx, rx; // enum toll_port
+    uint8_t tx, rx; // enum loggp_port
 };
 
 // What of a rank a message takes, as struct rank_state has them.
-enum toll_port { TOLL_CORE, TOLL_TX, TOLL_RX = TOLL_TX + 2, TOLL_NONE = TOLL_RX + 2 }; // + 1: to other nodes
+enum loggp_port {
+    LOGGP_PORT_CORE,
+    LOGGP_PORT_TX,
+    LOGGP_PORT_RX = LOGGP_PORT_TX + 2,
+    LOGGP_PORT_NONE = LOGGP_PORT_RX + 2
+}; // + 1: to other nodes
 
-enum { TOLLS_LINKS = 8, TOLLS_SIZES = 16 };
+enum { LOGGP_LINKS = 8, LOGGP_SIZES = 16 };
 
-struct tolls {
-    const struct toll *last[TOLLS_LINKS]; // of each link, that was looked up: mostly the next, too; NULL: none
-    struct toll table[TOLLS_LINKS][TOLLS_SIZES];
+struct loggp_costs {
+    const struct loggp_cost *last[LOGGP_LINKS]; // of each link, that was looked up: mostly the next, too; NULL: none
+    struct loggp_cost table[LOGGP_LINKS][LOGGP_SIZES];
     struct ticks ticks;
     const struct clab_net *net;
 };
 
-struct toll *tolls_fill(struct tolls *tolls, struct toll *toll, const struct clab_link *link, size_t bytes);
+struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost *cost, const struct clab_link *link,
+                                    size_t bytes);
 
-// `index` of the link, < TOLLS_LINKS. Valid until the next call.
-static inline const struct toll *tolls_of(struct tolls *tolls, const struct clab_link *link, int index, size_t bytes)
+// `index` of the link, < LOGGP_LINKS. Valid until the next call.
+static inline const struct loggp_cost *loggp_costs_of(struct loggp_costs *costs, const struct clab_link *link,
+                                                      int index, size_t bytes)
 {
-    const struct toll *last = tolls->last[index];
+    const struct loggp_cost *last = costs->last[index];
     if (__builtin_expect(last && last->bytes == bytes, 1))
         return last;
-    struct toll *toll = &tolls->table[index][(bytes * 0x9E3779B97F4A7C15u) >> 60];
-    return tolls->last[index] = toll->segment && toll->bytes == bytes ? toll : tolls_fill(tolls, toll, link, bytes);
+    struct loggp_cost *cost = &costs->table[index][(bytes * 0x9E3779B97F4A7C15u) >> 60];
+    return costs->last[index] =
+               cost->segment && cost->bytes == bytes ? cost : loggp_costs_fill(costs, cost, link, bytes);
 }

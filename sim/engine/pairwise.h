@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two ranks that exchange messages in a stage, where the engine is plain: they meet. For full.c alone, as price.h.
+// Two ranks that exchange messages in a stage, where the engine is plain. For full.c alone, as price.h.
 //
 // - Who comes first offers its message, and waits; who comes second finds the offer. Then each gets the other's, so
 //   that neither is looked at twice.
@@ -9,7 +9,7 @@
 #include "sim/engine/price.h"
 
 // Whether the stage at hand is an exchange of two messages, `s->steps`, of which neither rank has others under way.
-FULL_INLINE bool can_meet(const struct turn *t)
+FULL_INLINE bool can_exchange(const struct turn *t)
 {
     const struct full *s = t->s;
     const struct clab_step *out = s->steps, *in = out + 1;
@@ -29,47 +29,47 @@ FULL_INLINE void prefetch_rank(const struct full *s, int rank)
 FULL_INLINE void offer(const struct turn *t)
 {
     struct full *s = t->s;
-    struct meetings *m = &s->meetings;
+    struct exchanges *m = &s->exchanges;
     const struct clab_step *out = s->steps, *in = out + 1;
     const int peer = out->peer;
     const size_t bytes = span_bytes(s, 0, out->src);
     s->messages++;
     price_stage(t, MODE_PLAIN);
     t->l->end = t->l->clock;
-    t->l->when = put_out(t, toll_between(s, t->rank, peer, bytes), 0, MODE_PLAIN);
+    t->l->when = put_out(t, cost_between(s, t->rank, peer, bytes), 0, MODE_PLAIN);
     t->l->reduces = in->op == CLAB_RECV_REDUCE;
     *t->awaited = offer_to(peer);
     if (*full_awaited(s, peer, 0, MODE_PLAIN) != offer_to(t->rank))
         return;
     prefetch_rank(s, peer);
-    m->all[(m->first + m->count++) % MEETINGS_ROOM] =
-        (struct meeting){{peer, t->rank}, {bytes, span_bytes(s, 0, in->dst)}};
+    m->all[(m->first + m->count++) % EXCHANGES_ROOM] =
+        (struct exchange){{peer, t->rank}, {bytes, span_bytes(s, 0, in->dst)}};
 }
 
 // The rank at hand gets a message, whose head is its `when`.
-FULL_INLINE void take_offer(const struct turn *t, const struct toll *toll)
+FULL_INLINE void take_offer(const struct turn *t, const struct loggp_cost *cost)
 {
     const struct message message = {.head = t->l->when};
-    const struct work work = {toll->recv, 0, toll->reduce};
-    double end = take_in(t, toll, &message, fixed_of(t->s, toll, CLAB_BOTH), work, MODE_PLAIN);
+    const struct work work = {cost->recv, 0, cost->reduce};
+    double end = take_in(t, cost, &message, fixed_of(t->s, cost, CLAB_BOTH), work, MODE_PLAIN);
     if (t->l->reduces && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, MODE_PLAIN);
     t->l->end = later(t->l->end, end);
     *t->awaited = NOBODY;
 }
 
-// The oldest pair meets: each gets the other's message, and ends the stage, as `a_p` and `b_p` say.
-FULL_INLINE void meet(struct full *s, struct turn *a_p, struct turn *b_p)
+// The oldest pair exchanges: each gets the other's message, and ends the stage, as `a_p` and `b_p` say.
+FULL_INLINE void exchange(struct full *s, struct turn *a_p, struct turn *b_p)
 {
-    const struct meeting m = s->meetings.all[s->meetings.first++ % MEETINGS_ROOM];
+    const struct exchange m = s->exchanges.all[s->exchanges.first++ % EXCHANGES_ROOM];
     const struct turn a = full_turn(s, m.ranks[0], 0, MODE_PLAIN), b = full_turn(s, m.ranks[1], 0, MODE_PLAIN);
     double head = a.l->when;
     a.l->when = b.l->when;
     b.l->when = head;
-    s->meetings.count--;
-    const struct toll *toll = toll_between(s, a.rank, b.rank, m.bytes[0]);
-    take_offer(&a, toll);
-    take_offer(&b, m.bytes[1] == m.bytes[0] ? toll : toll_between(s, a.rank, b.rank, m.bytes[1]));
+    s->exchanges.count--;
+    const struct loggp_cost *cost = cost_between(s, a.rank, b.rank, m.bytes[0]);
+    take_offer(&a, cost);
+    take_offer(&b, m.bytes[1] == m.bytes[0] ? cost : cost_between(s, a.rank, b.rank, m.bytes[1]));
     *a_p = a;
     *b_p = b;
 }

@@ -13,14 +13,14 @@ struct port {
 };
 
 // `which` of the rank's.
-FULL_INLINE double port_begin(const struct turn *t, enum toll_port which, double from, struct port *port,
+FULL_INLINE double port_begin(const struct turn *t, enum loggp_port which, double from, struct port *port,
                               enum mode mode)
 {
     port->core = NULL;
     port->none = 0;
-    port->rank = mode == MODE_ANY && which == TOLL_NONE ? &port->none : &t->r->ports[which];
+    port->rank = mode == MODE_ANY && which == LOGGP_PORT_NONE ? &port->none : &t->r->ports[which];
     double begin = later(from, *port->rank);
-    if (mode == MODE_ANY && which == TOLL_CORE && (port->core = core_of(t->s, t->rank, begin)))
+    if (mode == MODE_ANY && which == LOGGP_PORT_CORE && (port->core = core_of(t->s, t->rank, begin)))
         begin = later(begin, *port->core);
     return begin;
 }
@@ -39,14 +39,14 @@ FULL_INLINE void port_end(struct port *port, double end, enum mode mode)
 }
 
 // What `bytes` cost between two ranks.
-FULL_INLINE const struct toll *toll_between(struct full *s, int a, int b, size_t bytes)
+FULL_INLINE const struct loggp_cost *cost_between(struct full *s, int a, int b, size_t bytes)
 {
     if (s->node_shift >= 0) {
         bool is_inter = (a ^ b) >> s->node_shift != 0;
-        return tolls_of(&s->tolls, is_inter ? &s->net->inter : &s->net->intra, is_inter, bytes);
+        return loggp_costs_of(&s->costs, is_inter ? &s->net->inter : &s->net->intra, is_inter, bytes);
     }
     const struct clab_link *link = full_link(s, a, b);
-    return tolls_of(&s->tolls, link, clab_net_link_index(s->net, link), bytes);
+    return loggp_costs_of(&s->costs, link, clab_net_link_index(s->net, link), bytes);
 }
 
 // ---- sending -------------------------------------------------------------------------------------------------
@@ -57,23 +57,23 @@ FULL_INLINE double way_of(const struct full *s, int a, int b, enum mode mode)
     double hop = s->net->topology.hop;
     if (mode != MODE_ANY || hop <= 0)
         return 0;
-    return ticks_round(s->tolls.ticks, clab_net_hops(s->net, full_member(s, a), full_member(s, b)) * hop);
+    return ticks_round(s->costs.ticks, clab_net_hops(s->net, full_member(s, a), full_member(s, b)) * hop);
 }
 
 // Whether the message passes links that others may pass, too; then they share them.
-static bool send_shared(const struct turn *t, const struct clab_link *link, const struct toll *toll,
+static bool send_shared(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost,
                         struct message message, double head)
 {
     struct full *s = t->s;
-    size_t fragment = toll->segment->fragment;
+    size_t fragment = cost->segment->fragment;
     if (link->port == CLAB_PORT_CORE)
         return false;
     bool is_mesh = link == &s->net->intra && s->net->topology.inside == CLAB_INSIDE_MESH;
     struct transfer transfer = {.message = message,
-                                .o_send = toll->o_send,
-                                .send = toll->send,
-                                .bytes = (double)toll->bytes,
-                                .first = (double)(toll->bytes < fragment ? toll->bytes : fragment),
+                                .o_send = cost->o_send,
+                                .send = cost->send,
+                                .bytes = (double)cost->bytes,
+                                .first = (double)(cost->bytes < fragment ? cost->bytes : fragment),
                                 .port = is_mesh ? PORTS : full_is_inter(s, link),
                                 .link = clab_net_link_index(s->net, link)};
     transfer.message.head = head;
@@ -85,27 +85,27 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
 
 // A socket takes the message: then the core is done, the wire is not. Returns when its last byte is at the receiver, if
 // nothing else comes in there.
-static double hand_over(const struct turn *t, const struct clab_link *link, const struct toll *toll, double way)
+static double hand_over(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost, double way)
 {
     double *port = &t->r->tx[full_is_inter(t->s, link)], free = *port;
-    double posted = price_core(t, t->l->clock, toll->o_send, PART_LATENCY, MODE_ANY);
-    *port = later(posted, *port) + toll->send;
-    double tail = later(posted, *port - toll->ahead) + toll->latency + way;
+    double posted = price_core(t, t->l->clock, cost->o_send, PART_LATENCY, MODE_ANY);
+    *port = later(posted, *port) + cost->send;
+    double tail = later(posted, *port - cost->ahead) + cost->latency + way;
     if (t->s->recorder)
-        recorder_hand_over(t, port, posted, free, *port, toll->ahead, tail);
+        recorder_hand_over(t, port, posted, free, *port, cost->ahead, tail);
     t->l->end = later(t->l->end, posted);
     return tail;
 }
 
 // The port takes it; the lane's `end` is when it has left. Returns when its first fragment is at the receiver.
-FULL_INLINE double put_out(const struct turn *t, const struct toll *toll, double way, enum mode mode)
+FULL_INLINE double put_out(const struct turn *t, const struct loggp_cost *cost, double way, enum mode mode)
 {
     struct port port;
-    double begin = port_begin(t, toll->tx, t->l->clock, &port, mode);
-    double posted = begin + toll->o_send, end = posted + toll->send, head = posted + toll->head + way;
+    double begin = port_begin(t, cost->tx, t->l->clock, &port, mode);
+    double posted = begin + cost->o_send, end = posted + cost->send, head = posted + cost->head + way;
     if (RECORDS(t->s, mode)) {
         recorder_put(t, port_value(&port), port.core,
-                     (struct recorder_put){begin, posted, end, end, toll->head - toll->latency, head, head});
+                     (struct recorder_put){begin, posted, end, end, cost->head - cost->latency, head, head});
         recorder_end(t, end, t->s->recorder->at);
     }
     port_end(&port, end, mode);
@@ -117,28 +117,28 @@ FULL_INLINE double put_out(const struct turn *t, const struct toll *toll, double
 FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum mode mode)
 {
     struct full *s = t->s;
-    const struct toll *toll = toll_between(s, t->rank, step->peer, span_bytes(s, t->lane, step->src));
-    const struct clab_link *link = toll->link;
+    const struct loggp_cost *cost = cost_between(s, t->rank, step->peer, span_bytes(s, t->lane, step->src));
+    const struct clab_link *link = cost->link;
     double way = way_of(s, t->rank, step->peer, mode);
     struct message message = {
-        .src = full_twin(s, step->peer, t->rank),
-        .dst = full_twin(s, step->peer, step->peer),
+        .src = full_representative(s, step->peer, t->rank),
+        .dst = full_representative(s, step->peer, step->peer),
         .lane = (uint16_t)t->lane,
     };
-    if (mode == MODE_ANY && s->has_places) {
-        message.summed = places_is_sum(&s->places, t->rank, t->lane, step->src);
+    if (mode == MODE_ANY && s->has_levels) {
+        message.summed = cache_state_is_sum(&s->cache, t->rank, t->lane, step->src);
         lend(s, t->rank, t->lane, step, s->load);
     }
     s->messages++;
     if (mode == MODE_ANY)
-        t->l->acks += toll->waits;
+        t->l->acks += cost->waits;
     if (RECORDS(s, mode))
-        recorder_send(t, link, message.dst, toll->bytes);
-    if (mode == MODE_ANY && s->transfers && send_shared(t, link, toll, message, toll->head + way))
+        recorder_send(t, link, message.dst, cost->bytes);
+    if (mode == MODE_ANY && s->transfers && send_shared(t, link, cost, message, cost->head + way))
         return;
-    bool by_socket = mode == MODE_ANY && toll->buffers;
-    message.head = by_socket ? hand_over(t, link, toll, way) : put_out(t, toll, way, mode);
-    post(s, &message, mode);
+    bool by_socket = mode == MODE_ANY && cost->buffers;
+    message.head = by_socket ? hand_over(t, link, cost, way) : put_out(t, cost, way, mode);
+    dispatch(s, &message, mode);
 }
 
 // The calculations (schedule.h) from `step` on, which end by `limit`, after `from`; returns their end.
@@ -146,7 +146,7 @@ static double price_calcs(const struct turn *t, const struct clab_step *step, co
                           double from)
 {
     for (; step < limit && step->op == CLAB_CALC; step++)
-        from = price_core(t, from, ticks_round(t->s->tolls.ticks, step->src.first + 1e-9 * step->src.count),
+        from = price_core(t, from, ticks_round(t->s->costs.ticks, step->src.first + 1e-9 * step->src.count),
                           PART_REDUCE, MODE_ANY);
     return from;
 }
@@ -174,7 +174,7 @@ FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
     if (RECORDS(s, mode))
         recorder_enter(t);
     price_stage(t, mode);
-    for (int i = 0; mode == MODE_ANY && s->has_places && i < s->nsteps; i++)
+    for (int i = 0; mode == MODE_ANY && s->has_levels && i < s->nsteps; i++)
         if (!is_receive(&s->steps[i]))
             copy(t, &s->steps[i]);
     t->l->end = t->l->clock;
@@ -232,16 +232,16 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
     const double reduce = beside(adds ? kept->add : kept->reduce[CLAB_KEPT], share);
     const double more = adds ? taking.add : taking.reduce, taken = summed ? taking.summed : taking.pull;
-    places_touch(&s->places, t->rank, touched);
+    cache_state_touch(&s->cache, t->rank, touched);
     return (struct rates){reduces ? pull : pull + taken, later(0, reduce + more - pull)};
 }
 
 // Whether a receive-reduce adds to what lies in its place, rather than writing the sum of two others to a third.
 static bool adds(const struct full *s, int rank, int lane, struct clab_span dst)
 {
-    if (!s->has_places || dst.buffer != CLAB_DATA)
-        return s->has_places;
-    return s->places.in_place ? !is_sent_too(s, dst, s->nsteps) : places_is_fresh(&s->places, rank, lane, dst);
+    if (!s->has_levels || dst.buffer != CLAB_DATA)
+        return s->has_levels;
+    return s->cache.in_place ? !is_sent_too(s, dst, s->nsteps) : cache_state_is_fresh(&s->cache, rank, lane, dst);
 }
 
 // What the bytes of a message cost the core that takes them, in s.
@@ -249,37 +249,37 @@ struct work {
     double pull, last, reduce; // last: of the last fragment, where it is pulled
 };
 
-FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct toll *toll,
+FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct loggp_cost *cost,
                                 bool summed, enum mode mode)
 {
     struct full *s = t->s;
-    if (mode != MODE_ANY || !s->has_places)
-        return (struct work){toll->recv, 0, toll->reduce};
-    const struct clab_segment *segment = toll->segment;
-    struct rates rates = rates_of(t, step, toll->bytes, adds(s, t->rank, t->lane, step->dst), summed);
-    double reduce = full_cost(s, toll->bytes, rates.reduce);
+    if (mode != MODE_ANY || !s->has_levels)
+        return (struct work){cost->recv, 0, cost->reduce};
+    const struct clab_segment *segment = cost->segment;
+    struct rates rates = rates_of(t, step, cost->bytes, adds(s, t->rank, t->lane, step->dst), summed);
+    double reduce = full_cost(s, cost->bytes, rates.reduce);
     if (!segment->memory)
-        return (struct work){toll->recv, 0, reduce};
-    size_t last = toll->bytes < segment->fragment ? toll->bytes : segment->fragment;
-    return (struct work){full_cost(s, toll->bytes, rates.pull), full_cost(s, last, rates.pull), reduce};
+        return (struct work){cost->recv, 0, reduce};
+    size_t last = cost->bytes < segment->fragment ? cost->bytes : segment->fragment;
+    return (struct work){full_cost(s, cost->bytes, rates.pull), full_cost(s, last, rates.pull), reduce};
 }
 
 // The port takes a message in, for `fixed` and its bytes; returns when it has it.
-FULL_INLINE double take_in(const struct turn *t, const struct toll *toll, const struct message *message, double fixed,
-                           struct work work, enum mode mode)
+FULL_INLINE double take_in(const struct turn *t, const struct loggp_cost *cost, const struct message *message,
+                           double fixed, struct work work, enum mode mode)
 {
     struct port port;
-    double head = message->head, begin = port_begin(t, toll->rx, later(head, t->l->clock), &port, mode);
+    double head = message->head, begin = port_begin(t, cost->rx, later(head, t->l->clock), &port, mode);
     double ready = begin + fixed;
     // The last fragment can not land before it was sent.
-    double end = later(ready + work.pull, head + toll->last + work.last), tail = end;
+    double end = later(ready + work.pull, head + cost->last + work.last), tail = end;
     port_end(&port, end, mode);
     if (mode == MODE_ANY && message->late > 0) // on a shared link; others of its bytes came meanwhile
-        end = later(end, head + toll->o_recv + work.pull + message->late);
+        end = later(end, head + cost->o_recv + work.pull + message->late);
     if (RECORDS(t->s, mode))
         recorder_take(
             t, port_value(&port), port.core,
-            (struct recorder_take){head, begin, ready, ready + work.pull, tail, end, toll->o_recv, work.pull});
+            (struct recorder_take){head, begin, ready, ready + work.pull, tail, end, cost->o_recv, work.pull});
     if (ready + work.pull == end) {
         spend_message(t->r, begin, ready, end);
     } else { // it waits for the last fragment
@@ -290,22 +290,22 @@ FULL_INLINE double take_in(const struct turn *t, const struct toll *toll, const 
 }
 
 // It has come in unasked, its last byte at `tail` or behind what came before it; the core fetches it from its socket.
-static double pick_up(const struct turn *t, const struct clab_link *link, const struct toll *toll, double tail,
+static double pick_up(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost, double tail,
                       double fixed)
 {
     double *port = &t->r->rx[full_is_inter(t->s, link)];
     if (t->s->recorder)
-        recorder_came_in(t, port, tail, *port, toll->recv, toll->ahead);
-    *port = later(tail, *port + toll->recv);
-    double in = later(tail, *port - toll->ahead);
-    spend(t->r, PART_BANDWIDTH, in - toll->recv, in);
+        recorder_came_in(t, port, tail, *port, cost->recv, cost->ahead);
+    *port = later(tail, *port + cost->recv);
+    double in = later(tail, *port - cost->ahead);
+    spend(t->r, PART_BANDWIDTH, in - cost->recv, in);
     return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
 }
 
 // What is fixed of taking a message in, beside what the stage sends, or alone.
-FULL_INLINE double fixed_of(const struct full *s, const struct toll *toll, enum clab_load load)
+FULL_INLINE double fixed_of(const struct full *s, const struct loggp_cost *cost, enum clab_load load)
 {
-    return toll->o_recv + (load == CLAB_BOTH ? toll->both : 0) + s->lane_cost;
+    return cost->o_recv + (load == CLAB_BOTH ? cost->both : 0) + s->lane_cost;
 }
 
 // Receive what `step` gets; returns when it has landed.
@@ -315,26 +315,26 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     struct full *s = t->s;
     double head = message->head;
     int src = message->src;
-    const struct toll *toll = toll_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
-    const struct clab_link *link = toll->link;
-    struct work work = work_of(t, step, toll, message->summed, mode);
-    double fixed = fixed_of(s, toll, s->load);
-    bool by_socket = mode == MODE_ANY && toll->buffers && !s->transfers;
+    const struct loggp_cost *cost = cost_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
+    const struct clab_link *link = cost->link;
+    struct work work = work_of(t, step, cost, message->summed, mode);
+    double fixed = fixed_of(s, cost, s->load);
+    bool by_socket = mode == MODE_ANY && cost->buffers && !s->transfers;
     if (RECORDS(s, mode))
-        recorder_land(t, link, message, toll->bytes);
-    double end = by_socket ? pick_up(t, link, toll, head, fixed) : take_in(t, toll, message, fixed, work, mode);
+        recorder_land(t, link, message, cost->bytes);
+    double end = by_socket ? pick_up(t, link, cost, head, fixed) : take_in(t, cost, message, fixed, work, mode);
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
     if (mode == MODE_ANY && s->has_calcs)
         end = price_calcs(t, step + 1, s->steps + s->nsteps, end);
-    if (mode == MODE_ANY && s->has_places) {
+    if (mode == MODE_ANY && s->has_levels) {
         if (must_pack(s, step->dst))
-            end = copy_bytes(t, end, toll->bytes, s->load, 0);
+            end = copy_bytes(t, end, cost->bytes, s->load, 0);
         settle(s, t->rank, t->lane, step, s->nsteps);
     }
     if (RECORDS(s, mode))
-        recorder_landed(t, message, end, toll->waits ? toll->latency : 0);
-    if (mode == MODE_ANY && toll->waits)
-        acknowledge(s, full_twin(s, src, src), t->lane, end + toll->latency, mode);
+        recorder_landed(t, message, end, cost->waits ? cost->latency : 0);
+    if (mode == MODE_ANY && cost->waits)
+        acknowledge(s, full_representative(s, src, src), t->lane, end + cost->latency, mode);
     return end;
 }

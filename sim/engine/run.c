@@ -42,9 +42,9 @@ static size_t footprint_of(const struct clab_problem *p, const struct clab_algor
 
 double clab_engine_messages(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
 {
-    const struct clab_claim claim = algorithm->claim(p);
-    const double by_rounds = (double)claim.rounds * p->lanes, by_rank = (double)claim.messages_max;
-    return fmin(fmin(by_rounds, by_rank) * p->nranks, (double)claim.sent_total) * (calls > 1 ? calls : 1);
+    const struct clab_cost cost = algorithm->cost(p);
+    const double by_rounds = (double)cost.rounds * p->lanes, by_rank = (double)cost.messages_max;
+    return fmin(fmin(by_rounds, by_rank) * p->nranks, (double)cost.sent_total) * (calls > 1 ? calls : 1);
 }
 
 static int check(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The agenda of the dataflow engine.
+// The run_queue of the dataflow engine.
 
 #include "sim/engine/run_queue.h"
 
@@ -17,9 +17,9 @@ static size_t words_of(int room, int level)
 }
 
 // From room for `before` to room for `room`.
-static bool set_grow(struct agenda_set *set, int before, int room)
+static bool set_grow(struct run_queue_set *set, int before, int room)
 {
-    for (int level = 0; level < AGENDA_LEVELS; level++) {
+    for (int level = 0; level < RUN_QUEUE_LEVELS; level++) {
         const size_t had = before ? words_of(before, level) : 0, words = words_of(room, level);
         uint64_t *more = realloc(set->words[level], words * sizeof *more);
         if (!more)
@@ -30,65 +30,66 @@ static bool set_grow(struct agenda_set *set, int before, int room)
     return true;
 }
 
-static bool grow(struct agenda *agenda, int room)
+static bool grow(struct run_queue *run_queue, int room)
 {
-    struct agenda_item *more = realloc(agenda->items, (size_t)room * sizeof *more);
+    struct run_queue_item *more = realloc(run_queue->items, (size_t)room * sizeof *more);
     if (!more)
         return false;
-    agenda->items = more;
-    if (agenda->by_time && !set_grow(&agenda->due, agenda->room, room))
+    run_queue->items = more;
+    if (run_queue->by_time && !set_grow(&run_queue->due, run_queue->room, room))
         return false;
-    agenda->room = room;
+    run_queue->room = room;
     return true;
 }
 
-int agenda_init(struct agenda *agenda, int room, bool by_time)
+int run_queue_init(struct run_queue *run_queue, int room, bool by_time)
 {
-    *agenda = (struct agenda){.by_time = by_time};
-    if (grow(agenda, room))
+    *run_queue = (struct run_queue){.by_time = by_time};
+    if (grow(run_queue, room))
         return CLAB_OK;
-    agenda_free(agenda);
+    run_queue_free(run_queue);
     return CLAB_ENOMEM;
 }
 
-void agenda_free(struct agenda *agenda)
+void run_queue_free(struct run_queue *run_queue)
 {
-    free(agenda->items);
-    for (int level = 0; level < AGENDA_LEVELS; level++)
-        free(agenda->due.words[level]);
-    *agenda = (struct agenda){0};
+    free(run_queue->items);
+    for (int level = 0; level < RUN_QUEUE_LEVELS; level++)
+        free(run_queue->due.words[level]);
+    *run_queue = (struct run_queue){0};
 }
 
-bool agenda_reserve(struct agenda *agenda, int room)
+bool run_queue_reserve(struct run_queue *run_queue, int room)
 {
-    return agenda->room >= room || grow(agenda, 2 * room);
+    return run_queue->room >= room || grow(run_queue, 2 * room);
 }
 
 // The earliest of those who are not due.
-static uint64_t earliest(const struct agenda *agenda)
+static uint64_t earliest(const struct run_queue *run_queue)
 {
     uint64_t when = UINT64_MAX;
-    for (int32_t i = agenda->lists[__builtin_ctzll(agenda->filled)].first; i != AGENDA_NONE; i = agenda->items[i].next)
-        when = agenda->items[i].when < when ? agenda->items[i].when : when;
+    for (int32_t i = run_queue->lists[__builtin_ctzll(run_queue->filled)].first; i != RUN_QUEUE_NONE;
+         i = run_queue->items[i].next)
+        when = run_queue->items[i].when < when ? run_queue->items[i].when : when;
     return when;
 }
 
-double agenda_first(const struct agenda *agenda)
+double run_queue_first(const struct run_queue *run_queue)
 {
-    uint64_t bits = !agenda_set_is_empty(&agenda->due) ? agenda->now : earliest(agenda);
+    uint64_t bits = !run_queue_set_is_empty(&run_queue->due) ? run_queue->now : earliest(run_queue);
     double when;
     memcpy(&when, &bits, sizeof when);
     return when;
 }
 
 // All of the lowest list agree with the earliest of them in more bits than with `now`.
-void agenda_refill(struct agenda *agenda)
+void run_queue_refill(struct run_queue *run_queue)
 {
-    int32_t who = agenda->lists[__builtin_ctzll(agenda->filled)].first;
-    agenda->now = earliest(agenda);
-    agenda->filled &= agenda->filled - 1;
-    for (int32_t next; who != AGENDA_NONE; who = next) {
-        next = agenda->items[who].next;
-        agenda_file(agenda, who);
+    int32_t who = run_queue->lists[__builtin_ctzll(run_queue->filled)].first;
+    run_queue->now = earliest(run_queue);
+    run_queue->filled &= run_queue->filled - 1;
+    for (int32_t next; who != RUN_QUEUE_NONE; who = next) {
+        next = run_queue->items[who].next;
+        run_queue_file(run_queue, who);
     }
 }

@@ -17,117 +17,118 @@
 #include <string.h>
 
 // By time, item `who` is that of `who`; else they are a stack.
-struct agenda_item {
+struct run_queue_item {
     uint64_t when; // the bits of a time, s; times are not negative, so that their bits are ordered as they are
     int32_t next;  // in its list
     int32_t who;
 };
 
-struct agenda_list {
+struct run_queue_list {
     int32_t first, last;
 };
 
-enum { AGENDA_NONE = -1, AGENDA_LISTS = 64, AGENDA_LEVELS = 4 };
+enum { RUN_QUEUE_NONE = -1, RUN_QUEUE_LISTS = 64, RUN_QUEUE_LEVELS = 4 };
 
 // A set of numbers below 64^4. Bit i of level 0 is number i; a bit of a level above says whether a word below has any.
-struct agenda_set {
-    uint64_t *words[AGENDA_LEVELS];
+struct run_queue_set {
+    uint64_t *words[RUN_QUEUE_LEVELS];
 };
 
-static inline void agenda_set_add(struct agenda_set *set, uint32_t i)
+static inline void run_queue_set_add(struct run_queue_set *set, uint32_t i)
 {
-    for (int level = 0; level < AGENDA_LEVELS; level++, i >>= 6)
+    for (int level = 0; level < RUN_QUEUE_LEVELS; level++, i >>= 6)
         set->words[level][i >> 6] |= (uint64_t)1 << (i & 63);
 }
 
-static inline bool agenda_set_is_empty(const struct agenda_set *set)
+static inline bool run_queue_set_is_empty(const struct run_queue_set *set)
 {
-    return set->words[AGENDA_LEVELS - 1][0] == 0;
+    return set->words[RUN_QUEUE_LEVELS - 1][0] == 0;
 }
 
-static inline uint32_t agenda_set_take_least(struct agenda_set *set) // that is not empty
+static inline uint32_t run_queue_set_take_least(struct run_queue_set *set) // that is not empty
 {
     uint32_t i = 0, word;
-    for (int level = AGENDA_LEVELS - 1; level >= 0; level--)
+    for (int level = RUN_QUEUE_LEVELS - 1; level >= 0; level--)
         i = i << 6 | (uint32_t)__builtin_ctzll(set->words[level][i]);
     word = i;
-    for (int level = 0; level < AGENDA_LEVELS; level++, word >>= 6)
+    for (int level = 0; level < RUN_QUEUE_LEVELS; level++, word >>= 6)
         if ((set->words[level][word >> 6] &= ~((uint64_t)1 << (word & 63))) != 0)
             break;
     return i;
 }
 
-struct agenda {
-    struct agenda_item *items; // (room)
+struct run_queue {
+    struct run_queue_item *items; // (room)
     int room, count;
     bool by_time;
-    uint64_t now;                           // what left last
-    struct agenda_set due;                  // at `now`
-    struct agenda_list lists[AGENDA_LISTS]; // list i: those whose highest bit that is not as in `now` is i
-    uint64_t filled;                        // bit i: list i has some
+    uint64_t now;                                 // what left last
+    struct run_queue_set due;                     // at `now`
+    struct run_queue_list lists[RUN_QUEUE_LISTS]; // list i: those whose highest bit that is not as in `now` is i
+    uint64_t filled;                              // bit i: list i has some
 };
 
 // Room for `room` >= 1 items.  errors: CLAB_ENOMEM
-int agenda_init(struct agenda *agenda, int room, bool by_time);
-void agenda_free(struct agenda *agenda);
+int run_queue_init(struct run_queue *run_queue, int room, bool by_time);
+void run_queue_free(struct run_queue *run_queue);
 
-bool agenda_reserve(struct agenda *agenda, int room); // who < room may come; false: there is no memory
-double agenda_first(const struct agenda *agenda);     // by time: when it is; count > 0
-void agenda_refill(struct agenda *agenda);            // what is due next; count > 0, nothing is due
+bool run_queue_reserve(struct run_queue *run_queue, int room); // who < room may come; false: there is no memory
+double run_queue_first(const struct run_queue *run_queue);     // by time: when it is; count > 0
+void run_queue_refill(struct run_queue *run_queue);            // what is due next; count > 0, nothing is due
 
-static inline void agenda_append(struct agenda *agenda, struct agenda_list *list, bool is_empty, int32_t who)
+static inline void run_queue_append(struct run_queue *run_queue, struct run_queue_list *list, bool is_empty,
+                                    int32_t who)
 {
-    agenda->items[who].next = AGENDA_NONE;
-    *(is_empty ? &list->first : &agenda->items[list->last].next) = who;
+    run_queue->items[who].next = RUN_QUEUE_NONE;
+    *(is_empty ? &list->first : &run_queue->items[list->last].next) = who;
     list->last = who;
 }
 
 // In the list where its time belongs.
-static inline void agenda_file(struct agenda *agenda, int32_t who)
+static inline void run_queue_file(struct run_queue *run_queue, int32_t who)
 {
-    uint64_t when = agenda->items[who].when;
-    if (when <= agenda->now) {
-        agenda_set_add(&agenda->due, (uint32_t)who);
+    uint64_t when = run_queue->items[who].when;
+    if (when <= run_queue->now) {
+        run_queue_set_add(&run_queue->due, (uint32_t)who);
         return;
     }
-    int list = 63 - __builtin_clzll(when ^ agenda->now);
-    agenda_append(agenda, &agenda->lists[list], !(agenda->filled >> list & 1), who);
-    agenda->filled |= (uint64_t)1 << list;
+    int list = 63 - __builtin_clzll(when ^ run_queue->now);
+    run_queue_append(run_queue, &run_queue->lists[list], !(run_queue->filled >> list & 1), who);
+    run_queue->filled |= (uint64_t)1 << list;
 }
 
-// agenda_push and agenda_pop, where time does not matter.
-static inline void agenda_stack(struct agenda *agenda, int who)
+// run_queue_push and run_queue_pop, where time does not matter.
+static inline void run_queue_stack(struct run_queue *run_queue, int who)
 {
-    agenda->items[agenda->count++].who = who;
+    run_queue->items[run_queue->count++].who = who;
 }
-static inline int agenda_unstack(struct agenda *agenda) // count > 0
+static inline int run_queue_unstack(struct run_queue *run_queue) // count > 0
 {
-    return agenda->items[--agenda->count].who;
+    return run_queue->items[--run_queue->count].who;
 }
 
-static inline void agenda_push(struct agenda *agenda, double when, int who)
+static inline void run_queue_push(struct run_queue *run_queue, double when, int who)
 {
-    if (!agenda->by_time) {
-        agenda_stack(agenda, who);
+    if (!run_queue->by_time) {
+        run_queue_stack(run_queue, who);
         return;
     }
-    if (agenda->count++ == 0)
-        agenda->now = 0;
-    memcpy(&agenda->items[who].when, &when, sizeof when);
-    agenda_file(agenda, who);
+    if (run_queue->count++ == 0)
+        run_queue->now = 0;
+    memcpy(&run_queue->items[who].when, &when, sizeof when);
+    run_queue_file(run_queue, who);
 }
 
-static inline bool agenda_pop(struct agenda *agenda, int *who_p) // false: nothing is left
+static inline bool run_queue_pop(struct run_queue *run_queue, int *who_p) // false: nothing is left
 {
-    if (agenda->count == 0)
+    if (run_queue->count == 0)
         return false;
-    if (!agenda->by_time) {
-        *who_p = agenda_unstack(agenda);
+    if (!run_queue->by_time) {
+        *who_p = run_queue_unstack(run_queue);
         return true;
     }
-    if (agenda_set_is_empty(&agenda->due))
-        agenda_refill(agenda);
-    *who_p = (int)agenda_set_take_least(&agenda->due);
-    agenda->count--;
+    if (run_queue_set_is_empty(&run_queue->due))
+        run_queue_refill(run_queue);
+    *who_p = (int)run_queue_set_take_least(&run_queue->due);
+    run_queue->count--;
     return true;
 }

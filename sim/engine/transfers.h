@@ -44,8 +44,8 @@ static void begin_transfer(struct full *s, int32_t index, double port)
     double begin = later(transfer->clock, port);
     transfer->posted = begin + transfer->o_send;
     spend(sender_of(s, transfer).r, PART_LATENCY, begin, transfer->posted);
-    if (agenda_reserve(&s->agenda, s->transfers->base + s->transfers->used))
-        agenda_push(&s->agenda, transfer->posted, s->transfers->base + index);
+    if (run_queue_reserve(&s->run_queue, s->transfers->base + s->transfers->used))
+        run_queue_push(&s->run_queue, transfer->posted, s->transfers->base + index);
     else
         s->err = CLAB_ENOMEM;
 }
@@ -80,7 +80,7 @@ static void ask_for_transfer(const struct turn *t, struct transfer transfer)
 // Its last byte has left at `when`; its first fragment is there at `head`.
 static void record_transfer(const struct turn *t, const struct transfer *x, double when, double head)
 {
-    double first = x->bytes > 0 ? ticks_round(t->s->tolls.ticks, x->send * x->first / x->bytes) : 0;
+    double first = x->bytes > 0 ? ticks_round(t->s->costs.ticks, x->send * x->first / x->bytes) : 0;
     recorder_from_clock(t);
     recorder_like(t, x->message.dst, (size_t)x->bytes, x->link, CLAB_UNIT_OUT);
     recorder_put(t, x->port < PORTS ? &t->r->tx[x->port] : NULL, NULL,
@@ -98,7 +98,7 @@ static void end_transfer(struct full *s, int32_t index, double when)
     double share = transfer.bytes > 0 ? transfer.first / transfer.bytes : 1;
     spend(t.r, PART_BANDWIDTH, transfer.posted, when);
     struct message message = transfer.message;
-    message.head += transfer.posted + ticks_round(s->tolls.ticks, late * share);
+    message.head += transfer.posted + ticks_round(s->costs.ticks, late * share);
     message.late = transfer.posted + transfer.message.head + late - message.head;
     if (s->recorder)
         record_transfer(&t, &transfer, when, message.head);
@@ -128,15 +128,15 @@ static void post_transfer(struct full *s, int32_t index)
         s->err = flows_add(&s->transfers->flows, t->posted, end, t->bytes / t->send, t->links, t->nlinks, index);
 }
 
-// Whether a flow is what ends next, before anything on the agenda; if so, all that end with it have ended.
+// Whether a flow is what ends next, before anything on the run_queue; if so, all that end with it have ended.
 static bool end_transfers(struct full *s)
 {
     struct flows *f = &s->transfers->flows;
     int index;
-    if (f->n == 0 || (s->agenda.count > 0 && agenda_first(&s->agenda) <= f->now))
+    if (f->n == 0 || (s->run_queue.count > 0 && run_queue_first(&s->run_queue) <= f->now))
         return false;
     double next = flows_next(f);
-    if (s->agenda.count > 0 && agenda_first(&s->agenda) < next)
+    if (s->run_queue.count > 0 && run_queue_first(&s->run_queue) < next)
         return false;
     while (flows_take(f, next, &index))
         end_transfer(s, index, next);

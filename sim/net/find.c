@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where descriptions of networks lie: near the program (near.h).
+// Where descriptions of networks lie: above the program (program_path.h).
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "sim/net/near.h"
+#include "sim/net/program_path.h"
 #include "sim/net/net.h"
 
 static const char profile_name[] = "machine"; // and machine-NAME of the backend NAME
@@ -29,9 +29,9 @@ int clab_net_folder(char **path_p)
     const char *told = getenv("CLAB_NETS");
     if (told)
         return duplicate(told, path_p);
-    if (near_program("sim/nets", path))
+    if (program_path_find("sim/nets", path))
         return duplicate(path, path_p);
-    clab_error("no folder sim/nets near this program; set CLAB_NETS to where the network descriptions are");
+    clab_error("no folder sim/nets above this program; set CLAB_NETS to where the network descriptions are");
     return CLAB_ENOENT;
 }
 
@@ -42,7 +42,7 @@ static int own_profile(char **path_p)
     char path[PATH_MAX] = "";
     if (told)
         return duplicate(told, path_p);
-    if (!near_program(".", path))
+    if (!program_path_find(".", path))
         return duplicate("machine.net", path_p);
     return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
 }
@@ -64,15 +64,15 @@ int clab_net_profile_path(const char *backend, char **path_p)
 static int find_profile(const char *backend, char **path_p)
 {
     const char *told = getenv("CLAB_PROFILE");
-    char *path, near[PATH_MAX];
+    char *path, found[PATH_MAX];
     CLAB_TRY(clab_net_profile_path(backend, &path));
     if (access(path, R_OK) == 0) {
         *path_p = path;
         return CLAB_OK;
     }
-    if (!told && near_program(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, near)) {
+    if (!told && program_path_find(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, found)) {
         free(path);
-        return duplicate(near, path_p);
+        return duplicate(found, path_p);
     }
     if (told)
         clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --backend %s`", path, backend);

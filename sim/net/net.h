@@ -205,6 +205,6 @@ int clab_net_find(const char *name, char **path_p);
 //   errors: CLAB_ENOMEM
 int clab_net_profile_path(const char *backend, char **path_p);
 
-// The folder of the shipped descriptions: CLAB_NETS, or sim/nets near the program. Freed by the caller.
+// The folder of the shipped descriptions: CLAB_NETS, or sim/nets above the program. Freed by the caller.
 //   errors: CLAB_ENOENT (logged), CLAB_ENOMEM
 int clab_net_folder(char **path_p);

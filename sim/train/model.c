@@ -27,7 +27,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "sim/net/near.h"
+#include "sim/net/program_path.h"
 
 enum { MOST_TIMES = 1000, MOST_BATCH = 1 << 20, MOST_LAYERS = 100000 };
 #define MOST_WEIGHTS ((size_t)1 << 40) // of a matrix, so that sums can be counted
@@ -289,10 +289,10 @@ static int make_perceptron(const char *name, struct clab_model **model_p)
 
 int clab_model_folder(char **path_p)
 {
-    char path[NEAR_PATH];
+    char path[PROGRAM_PATH_MAX];
     const char *told = getenv("CLAB_MODELS");
-    if (!told && !near_program("sim/models", path)) {
-        clab_error("no folder sim/models near this program; set CLAB_MODELS to where the descriptions of models are");
+    if (!told && !program_path_find("sim/models", path)) {
+        clab_error("no folder sim/models above this program; set CLAB_MODELS to where the descriptions of models are");
         return CLAB_ENOENT;
     }
     char *copy = strdup(told ? told : path);

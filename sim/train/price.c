@@ -51,7 +51,7 @@ static double messages_of(const struct clab_net *net, const struct clab_problem 
     int period;
     char why[CLAB_SIM_WHY];
     *folds_p = clab_engine_folds(problem, algorithm, net, options, &period, why);
-    return *folds_p ? (double)algorithm->claim(problem).rounds * period : clab_engine_messages(problem, algorithm, 1);
+    return *folds_p ? (double)algorithm->cost(problem).rounds * period : clab_engine_messages(problem, algorithm, 1);
 }
 
 // A buffer that ranks share equally, if that makes it simpler.
@@ -76,7 +76,7 @@ static size_t sent_by(const struct train_price *price, const struct clab_problem
                       const struct clab_algorithm *algorithm)
 {
     const double chunks = (double)algorithm->chunks(problem) * problem->lanes * clab_problem_blocks(problem);
-    return (size_t)llround((double)price->bytes * (double)algorithm->claim(problem).sent_max / chunks);
+    return (size_t)llround((double)price->bytes * (double)algorithm->cost(problem).sent_max / chunks);
 }
 
 // The price by `algorithm` in *price_p, if it is supported and less than what is there already.
@@ -124,10 +124,10 @@ static double least_seconds(const struct clab_train *train, const struct train_p
     note_fastest(&net->intra, &alpha, &beta);
     note_fastest(&net->inter, &alpha, &beta);
     note_fastest(&net->pair, &alpha, &beta);
-    const struct clab_claim claim = algorithm->claim(&problem);
+    const struct clab_cost cost = algorithm->cost(&problem);
     const double chunk = (double)(problem.count / (size_t)problem.lanes / (size_t)algorithm->chunks(&problem)) *
                          (double)price->element_bytes;
-    return (double)claim.rounds * alpha + (double)claim.serial * chunk * beta;
+    return (double)cost.rounds * alpha + (double)cost.serial * chunk * beta;
 }
 
 // What takes few messages goes first, so that most of the others need not be simulated.

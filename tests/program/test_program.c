@@ -65,8 +65,8 @@ static void test_last_exchange_lands_in_out(void **state)
     (void)state;
     expect(CLAB_ALLREDUCE, "doubling", 4, false, 0, 1000);
     expect(CLAB_ALLREDUCE, "doubling", 8, false, 0, 1000);
-    expect(CLAB_ALLREDUCE, "doubling", 4, true, 0, 1000);  // out -> alternate -> out
-    expect(CLAB_ALLREDUCE, "doubling", 2, true, 1, 1000);  // out -> alternate, and home
+    expect(CLAB_ALLREDUCE, "doubling", 4, true, 0, 1000); // out -> alternate -> out
+    expect(CLAB_ALLREDUCE, "doubling", 2, true, 1, 1000); // out -> alternate, and home
 }
 
 static void test_own_block_is_copied_once(void **state)
@@ -78,7 +78,7 @@ static void test_own_block_is_copied_once(void **state)
     expect(CLAB_ALLTOALL, "pairwise", 4, false, 1, 0);
 }
 
-static void test_sends_what_the_claim_says(void **state)
+static void test_sends_what_the_cost_says(void **state)
 {
     (void)state;
     struct clab_program *program = compile(CLAB_ALLREDUCE, "ring", 5, 3, 2, false);
@@ -124,7 +124,7 @@ int main(void)
         cmocka_unit_test(test_first_touch_reads_in_and_copies_nothing),
         cmocka_unit_test(test_last_exchange_lands_in_out),
         cmocka_unit_test(test_own_block_is_copied_once),
-        cmocka_unit_test(test_sends_what_the_claim_says),
+        cmocka_unit_test(test_sends_what_the_cost_says),
         cmocka_unit_test(test_scattered_message_is_packed),
         cmocka_unit_test(test_touches_its_buffers),
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces, drawings and exports of schedules: times against claims, texts against what was written by hand, and files
+// Traces, drawings and exports of schedules: times against stated costs, texts against what was written by hand, and files
 // that another program must be able to read.
 
 #include <setjmp.h>
@@ -51,16 +51,16 @@ static int occurrences(const char *text, const char *part)
 
 // ---- traces --------------------------------------------------------------------------------------------------
 
-static void test_one_lane_takes_the_rounds_it_claims(void **state)
+static void test_one_lane_takes_the_rounds_it_states(void **state)
 {
     (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 20; nranks++) {
             const struct clab_problem problem = problem_of(*a, nranks, 1);
             struct clab_trace trace = trace_of(*a, &problem);
-            if (trace.rounds != (*a)->claim(&problem).rounds)
-                fail_msg("%s %s, %d ranks: %ld rounds drawn, %ld claimed", clab_collective_name(problem.collective),
-                         (*a)->name, nranks, trace.rounds, (*a)->claim(&problem).rounds);
+            if (trace.rounds != (*a)->cost(&problem).rounds)
+                fail_msg("%s %s, %d ranks: %ld rounds drawn, %ld stated", clab_collective_name(problem.collective),
+                         (*a)->name, nranks, trace.rounds, (*a)->cost(&problem).rounds);
             clab_trace_free(&trace);
         }
 }
@@ -319,7 +319,7 @@ static void test_a_flawed_algorithm_is_not_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_lane_takes_the_rounds_it_claims),
+        cmocka_unit_test(test_one_lane_takes_the_rounds_it_states),
         cmocka_unit_test(test_lanes_of_a_chain_follow_each_other),
         cmocka_unit_test(test_a_rank_sends_and_hears_one_at_a_time),
         cmocka_unit_test(test_wanted_chunks_are_complete_at_the_end),

@@ -284,22 +284,22 @@ static int negative(UNUSED const struct clab_problem *problem)
     return -1;
 }
 
-static void claim_width_of_one(struct clab_algorithm *algorithm)
+static void declare_width_of_one(struct clab_algorithm *algorithm)
 {
     algorithm->width = one;
 }
 
-static void claim_no_chunks(struct clab_algorithm *algorithm)
+static void declare_no_chunks(struct clab_algorithm *algorithm)
 {
     algorithm->chunks = zero;
 }
 
-static void claim_negative_scratch(struct clab_algorithm *algorithm)
+static void declare_negative_scratch(struct clab_algorithm *algorithm)
 {
     algorithm->scratch = negative;
 }
 
-static void claim_no_width(struct clab_algorithm *algorithm)
+static void declare_no_width(struct clab_algorithm *algorithm)
 {
     algorithm->width = zero;
 }
@@ -323,8 +323,8 @@ static const struct mutant mutants[] = {
     {"message_longer_than_expected", CLAB_FLAW_LENGTH, CLAB_ALLGATHER, "ring", 4, 0, 1, message_longer, NULL},
     {"copy_of_another_length", CLAB_FLAW_LENGTH, CLAB_ALLTOALL, "pairwise", 2, 0, 1, copy_of_other_length, NULL},
     {"messages_swapped", CLAB_FLAW_WRONG_CHUNK, CLAB_ALLGATHER, "bruck", 6, 0, 1, messages_swapped, NULL},
-    {"redundant_stage", CLAB_FLAW_CLAIM, CLAB_ALLREDUCE, "ring", 4, 0, 1, last_stage_twice, NULL},
-    {"redundant_message", CLAB_FLAW_CLAIM, CLAB_ALLGATHER, "ring", 4, 0, 1, message_redundant, NULL},
+    {"redundant_stage", CLAB_FLAW_COST, CLAB_ALLREDUCE, "ring", 4, 0, 1, last_stage_twice, NULL},
+    {"redundant_message", CLAB_FLAW_COST, CLAB_ALLGATHER, "ring", 4, 0, 1, message_redundant, NULL},
     {"missing_chunk", CLAB_FLAW_MISSING_CHUNK, CLAB_ALLGATHER, "ring", 4, 0, 1, last_stage_missing, NULL},
     {"missing_contributor", CLAB_FLAW_MISSING_CONTRIBUTOR, CLAB_REDUCE_SCATTER, "ring", 4, 0, 1, last_stage_missing,
      NULL},
@@ -341,10 +341,10 @@ static const struct mutant mutants[] = {
     {"wrong_root_of_broadcast", CLAB_FLAW_UNDEFINED, CLAB_BROADCAST, "binomial", 4, 2, 1, other_root, NULL},
     {"wrong_root_of_reduce", CLAB_FLAW_MISSING_CONTRIBUTOR, CLAB_REDUCE, "binomial", 4, 2, 1, other_root, NULL},
     {"wrong_root_of_gather", CLAB_FLAW_MISSING_CHUNK, CLAB_GATHER, "binomial", 4, 2, 1, other_root, NULL},
-    {"too_wide", CLAB_FLAW_WIDTH, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, claim_width_of_one},
-    {"no_chunks", CLAB_FLAW_SHAPE, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, claim_no_chunks},
-    {"negative_scratch", CLAB_FLAW_SHAPE, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, claim_negative_scratch},
-    {"no_width", CLAB_FLAW_SHAPE, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, claim_no_width},
+    {"too_wide", CLAB_FLAW_WIDTH, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, declare_width_of_one},
+    {"no_chunks", CLAB_FLAW_SHAPE, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, declare_no_chunks},
+    {"negative_scratch", CLAB_FLAW_SHAPE, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, declare_negative_scratch},
+    {"no_width", CLAB_FLAW_SHAPE, CLAB_ALLREDUCE, "ring", 4, 0, 1, NULL, declare_no_width},
 };
 
 enum { MUTANTS = sizeof mutants / sizeof *mutants };

@@ -67,40 +67,40 @@ static struct clab_problem problem_of(const struct clab_algorithm *algorithm, in
 
 static void assert_renamed(const struct clab_algorithm *a, const struct clab_problem *p, int period, int rank)
 {
-    struct clab_step mine[1100], twins[1100];
-    int twin = a->twin(p, period, rank, rank), n;
+    struct clab_step mine[1100], theirs[1100];
+    int first = a->representative(p, period, rank, rank), n;
     for (int stage = 0;; stage++) {
         n = a->stage(p, rank, 0, stage, mine);
-        assert_int_equal(a->stage(p, twin, 0, stage, twins), n);
+        assert_int_equal(a->stage(p, first, 0, stage, theirs), n);
         for (int i = 0; i < n; i++) {
-            assert_int_equal(mine[i].op, twins[i].op);
-            assert_int_equal(mine[i].src.count, twins[i].src.count);
-            assert_int_equal(mine[i].dst.count, twins[i].dst.count);
+            assert_int_equal(mine[i].op, theirs[i].op);
+            assert_int_equal(mine[i].src.count, theirs[i].src.count);
+            assert_int_equal(mine[i].dst.count, theirs[i].dst.count);
             if (mine[i].op == CLAB_COPY)
                 continue;
-            assert_int_equal(a->twin(p, period, rank, mine[i].peer), twins[i].peer);
-            assert_int_equal(mine[i].peer / period == rank / period, twins[i].peer / period == twin / period);
+            assert_int_equal(a->representative(p, period, rank, mine[i].peer), theirs[i].peer);
+            assert_int_equal(mine[i].peer / period == rank / period, theirs[i].peer / period == first / period);
         }
         if (n == CLAB_DONE)
             return;
     }
 }
 
-// Every stage of a rank is, renamed, that of its twin; twins come first; ranks of a node stay together.
-static void test_folded_twins_have_the_same_stages(void **state)
+// Every stage of a rank is, renamed, that of its representative; representatives come first; ranks of a node stay together.
+static void test_folded_representatives_have_the_same_stages(void **state)
 {
     (void)state;
     int folded = 0;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
-        for (int nranks = 1; nranks <= RANKS_OF_ALL && (*a)->twin; nranks++)
+        for (int nranks = 1; nranks <= RANKS_OF_ALL && (*a)->representative; nranks++)
             for (int i = 0; i < NODE_SIZES; i++) {
                 int period = node_sizes[i] < nranks ? node_sizes[i] : 1, orbits = 0;
                 struct clab_problem p = problem_of(*a, nranks, period > 1 ? period : 0, 4);
-                while (orbits < nranks && (*a)->twin(&p, period, orbits, orbits) == orbits)
+                while (orbits < nranks && (*a)->representative(&p, period, orbits, orbits) == orbits)
                     orbits++;
                 folded += orbits < nranks;
                 for (int rank = 0; rank < nranks; rank++) {
-                    assert_in_range((*a)->twin(&p, period, rank, rank), 0, orbits - 1);
+                    assert_in_range((*a)->representative(&p, period, rank, rank), 0, orbits - 1);
                     assert_renamed(*a, &p, period, rank);
                 }
             }
@@ -186,7 +186,7 @@ static void test_folded_equals_full_for_every_algorithm(void **state)
     (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         int folded = 0;
-        for (int nranks = 2; nranks <= RANKS_OF_ALL && (*a)->twin; nranks = next_number(nranks))
+        for (int nranks = 2; nranks <= RANKS_OF_ALL && (*a)->representative; nranks = next_number(nranks))
             for (int i = 0; i < NODE_SIZES * KINDS * 2; i++) {
                 struct clab_net net = make_net(node_sizes[i % NODE_SIZES], i / NODE_SIZES % KINDS);
                 bool is_large = i >= NODE_SIZES * KINDS;
@@ -194,7 +194,7 @@ static void test_folded_equals_full_for_every_algorithm(void **state)
                 folded += assert_equal(&p, *a, &net, 1);
                 folded += assert_equal(&p, *a, &net, 3);
             }
-        assert_true(!(*a)->twin || folded > RANKS_OF_ALL);
+        assert_true(!(*a)->representative || folded > RANKS_OF_ALL);
     }
 }
 
@@ -226,7 +226,7 @@ static void test_folded_equals_full_at_large_sizes(void **state)
     (void)state;
     static const int sizes[] = {127, 128, 250, 256, 500, 512, 1000, 1023, 1024};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes && (*a)->twin; i++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes && (*a)->representative; i++)
             for (int ranks = 1; ranks <= 8; ranks *= 8) {
                 struct clab_net net = make_net(ranks, ranks > 1 ? 1 : 0);
                 struct clab_problem p = problem_of(*a, sizes[i], ranks > 1 ? ranks : 0, 100);
@@ -277,7 +277,7 @@ static void test_folded_a_million_ranks_are_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_folded_twins_have_the_same_stages),
+        cmocka_unit_test(test_folded_representatives_have_the_same_stages),
         cmocka_unit_test(test_folded_stages_that_are_alike_differ_in_chunks_only),
         cmocka_unit_test(test_folded_equals_full_for_every_algorithm),
         cmocka_unit_test(test_folded_ring_equals_full_at_every_size_in_nodes),

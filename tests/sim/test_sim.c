@@ -47,7 +47,7 @@ static void test_sim_lanes_of_a_chain_form_a_pipeline(void **state)
     clab_net_free(net);
 }
 
-// The claim, which the verifier holds, and the clocks are found in two ways that have only the stages in common.
+// The cost, which the verifier holds, and the clocks are found in two ways that have only the stages in common.
 static void test_sim_dataflow_equals_the_closed_form(void **state)
 {
     (void)state;
@@ -94,10 +94,10 @@ static int four(const struct clab_problem *p)
     (void)p;
     return 4;
 }
-static struct clab_claim no_claim(const struct clab_problem *p)
+static struct clab_cost no_cost(const struct clab_problem *p)
 {
     (void)p;
-    return (struct clab_claim){.rounds = 1};
+    return (struct clab_cost){.rounds = 1};
 }
 
 static const struct clab_span whole = {CLAB_DATA, 0, 1};
@@ -149,7 +149,7 @@ static struct clab_algorithm odd(int (*stage)(const struct clab_problem *, int, 
                                    .scratch = none,
                                    .width = four,
                                    .stage = stage,
-                                   .claim = no_claim};
+                                   .cost = no_cost};
 }
 
 static void test_sim_finds_a_deadlock(void **state)

@@ -113,7 +113,7 @@ STAGE(scatter_allgather)
     return 2;
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
 // All the ranks below all the edges: the sum of the binary digits of 0 ... P-1.
 static long blocks_moved(long P)
@@ -124,56 +124,56 @@ static long blocks_moved(long P)
     return blocks;
 }
 
-CLAIM(claim_broadcast)
+COST(cost_broadcast)
 {
     long levels = ceil_log2((int)P);
-    return (struct clab_claim){.rounds = levels,
-                               .serial = levels,
-                               .messages_max = L * levels,
-                               .sent_max = L * levels,
-                               .sent_total = L * (P - 1)};
+    return (struct clab_cost){.rounds = levels,
+                              .serial = levels,
+                              .messages_max = L * levels,
+                              .sent_max = L * levels,
+                              .sent_total = L * (P - 1)};
 }
 
-CLAIM(claim_reduce)
+COST(cost_reduce)
 {
     long levels = ceil_log2((int)P), sends = P > 1 ? L : 0;
-    return (struct clab_claim){.rounds = levels,
-                               .serial = levels,
-                               .reduced = levels,
-                               .messages_max = sends,
-                               .sent_max = sends,
-                               .reduced_max = L * levels,
-                               .sent_total = L * (P - 1)};
+    return (struct clab_cost){.rounds = levels,
+                              .serial = levels,
+                              .reduced = levels,
+                              .messages_max = sends,
+                              .sent_max = sends,
+                              .reduced_max = L * levels,
+                              .sent_total = L * (P - 1)};
 }
 
-CLAIM(claim_scatter)
+COST(cost_scatter)
 {
     long levels = ceil_log2((int)P);
-    return (struct clab_claim){.rounds = levels,
-                               .serial = P - 1,
-                               .messages_max = L * levels,
-                               .sent_max = L * (P - 1),
-                               .sent_total = L * blocks_moved(P)};
+    return (struct clab_cost){.rounds = levels,
+                              .serial = P - 1,
+                              .messages_max = L * levels,
+                              .sent_max = L * (P - 1),
+                              .sent_total = L * blocks_moved(P)};
 }
 
-CLAIM(claim_gather)
+COST(cost_gather)
 {
-    return (struct clab_claim){.rounds = ceil_log2((int)P),
-                               .serial = P - 1,
-                               .messages_max = P > 1 ? L : 0,
-                               .sent_max = L * (P / 2),
-                               .sent_total = L * blocks_moved(P)};
+    return (struct clab_cost){.rounds = ceil_log2((int)P),
+                              .serial = P - 1,
+                              .messages_max = P > 1 ? L : 0,
+                              .sent_max = L * (P / 2),
+                              .sent_total = L * blocks_moved(P)};
 }
 
 // The root is busy to the last level of the scatter, and from there the ring is in step.
-CLAIM(claim_scatter_allgather)
+COST(cost_scatter_allgather)
 {
     long rounds = ceil_log2((int)P) + P - 1;
-    return (struct clab_claim){.rounds = rounds,
-                               .serial = 2 * (P - 1),
-                               .messages_max = L * rounds,
-                               .sent_max = L * 2 * (P - 1),
-                               .sent_total = L * (blocks_moved(P) + P * (P - 1))};
+    return (struct clab_cost){.rounds = rounds,
+                              .serial = 2 * (P - 1),
+                              .messages_max = L * rounds,
+                              .sent_max = L * 2 * (P - 1),
+                              .sent_total = L * (blocks_moved(P) + P * (P - 1))};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ const struct clab_algorithm clab_broadcast_binomial = {
     .scratch = none,
     .width = one,
     .stage = broadcast,
-    .claim = claim_broadcast,
+    .cost = cost_broadcast,
 };
 
 const struct clab_algorithm clab_broadcast_scatter_allgather = {
@@ -203,7 +203,7 @@ const struct clab_algorithm clab_broadcast_scatter_allgather = {
     .scratch = none,
     .width = two,
     .stage = scatter_allgather,
-    .claim = claim_scatter_allgather,
+    .cost = cost_scatter_allgather,
 };
 
 const struct clab_algorithm clab_reduce_binomial = {
@@ -217,7 +217,7 @@ const struct clab_algorithm clab_reduce_binomial = {
     .scratch = none,
     .width = one,
     .stage = reduce,
-    .claim = claim_reduce,
+    .cost = cost_reduce,
 };
 
 const struct clab_algorithm clab_gather_binomial = {
@@ -231,7 +231,7 @@ const struct clab_algorithm clab_gather_binomial = {
     .scratch = none,
     .width = one,
     .stage = gather,
-    .claim = claim_gather,
+    .cost = cost_gather,
 };
 
 const struct clab_algorithm clab_scatter_binomial = {
@@ -245,5 +245,5 @@ const struct clab_algorithm clab_scatter_binomial = {
     .scratch = none,
     .width = one,
     .stage = scatter,
-    .claim = claim_scatter,
+    .cost = cost_scatter,
 };

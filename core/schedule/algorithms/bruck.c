@@ -107,31 +107,31 @@ static int alltoall_width(const struct clab_problem *problem)
     return max(2, problem->nranks);
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
 // The last rank's range always wraps, once it is longer than one block.
-CLAIM(claim_allgather)
+COST(cost_allgather)
 {
     long messages = 0;
     for (long distance = 1; distance < P; distance *= 2)
         messages += min(distance, P - distance) > 1 ? 2 : 1;
-    return (struct clab_claim){.rounds = messages,
-                               .serial = P - 1,
-                               .messages_max = L * messages,
-                               .sent_max = L * (P - 1),
-                               .sent_total = L * P * (P - 1)};
+    return (struct clab_cost){.rounds = messages,
+                              .serial = P - 1,
+                              .messages_max = L * messages,
+                              .sent_max = L * (P - 1),
+                              .sent_total = L * P * (P - 1)};
 }
 
-CLAIM(claim_alltoall)
+COST(cost_alltoall)
 {
     long rounds = ceil_log2((int)P), blocks = 0;
     for (int round = 0; round < rounds; round++)
         blocks += packed_size((int)P, round);
-    return (struct clab_claim){.rounds = rounds,
-                               .serial = blocks,
-                               .messages_max = L * rounds,
-                               .sent_max = L * blocks,
-                               .sent_total = L * P * blocks};
+    return (struct clab_cost){.rounds = rounds,
+                              .serial = blocks,
+                              .messages_max = L * rounds,
+                              .sent_max = L * blocks,
+                              .sent_total = L * P * blocks};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ const struct clab_algorithm clab_allgather_bruck = {
     .scratch = none,
     .width = four,
     .stage = allgather,
-    .claim = claim_allgather,
+    .cost = cost_allgather,
 };
 
 const struct clab_algorithm clab_alltoall_bruck = {
@@ -161,6 +161,6 @@ const struct clab_algorithm clab_alltoall_bruck = {
     .scratch = alltoall_scratch,
     .width = alltoall_width,
     .stage = alltoall,
-    .claim = claim_alltoall,
-    .twin = rotated,
+    .cost = cost_alltoall,
+    .representative = rotated,
 };

@@ -21,10 +21,10 @@ STAGE(broadcast)
     return from_root(problem, 1, out);
 }
 
-CLAIM(claim_broadcast)
+COST(cost_broadcast)
 {
     long sends = P > 1 ? L : 0;
-    return (struct clab_claim){
+    return (struct clab_cost){
         .rounds = P - 1, .serial = P - 1, .messages_max = sends, .sent_max = sends, .sent_total = L * (P - 1)};
 }
 
@@ -39,5 +39,5 @@ const struct clab_algorithm clab_broadcast_chain = {
     .scratch = none,
     .width = one,
     .stage = broadcast,
-    .claim = claim_broadcast,
+    .cost = cost_broadcast,
 };

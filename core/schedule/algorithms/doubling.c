@@ -30,7 +30,7 @@ STAGE(allgather)
 {
     int rounds = floor_log2(P), place = fold_place(P, rank);
     if (s == 0)
-        return fold_in(P, rank, recv, chunk(rank | 1), out); // the odd twin's block
+        return fold_in(P, rank, recv, chunk(rank | 1), out); // the odd partner's block
     if (s > rounds)
         return s == rounds + 1 ? fold_out(P, rank, chunks(0, P), out) : CLAB_DONE;
     if (place < 0)
@@ -50,37 +50,37 @@ STAGE(dissemination)
     return 2;
 }
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
     long rounds = floor_log2((int)P), places = fold_places((int)P), extra = fold_extra((int)P), folds = extra > 0;
-    return (struct clab_claim){.rounds = rounds + 2 * folds,
-                               .serial = rounds + 2 * folds,
-                               .reduced = rounds + folds,
-                               .messages_max = L * (rounds + folds),
-                               .sent_max = L * (rounds + folds),
-                               .reduced_max = L * (rounds + folds),
-                               .sent_total = L * (places * rounds + 2 * extra)};
+    return (struct clab_cost){.rounds = rounds + 2 * folds,
+                              .serial = rounds + 2 * folds,
+                              .reduced = rounds + folds,
+                              .messages_max = L * (rounds + folds),
+                              .sent_max = L * (rounds + folds),
+                              .reduced_max = L * (rounds + folds),
+                              .sent_total = L * (places * rounds + 2 * extra)};
 }
 
-CLAIM(claim_allgather)
+COST(cost_allgather)
 {
     long rounds = floor_log2((int)P), extra = fold_extra((int)P), folds = extra > 0;
     long exchanged = fold_blocks_exchanged((int)P);
-    return (struct clab_claim){.rounds = rounds + 2 * folds,
-                               .serial = exchanged + (1 + P) * folds,
-                               .messages_max = L * (rounds + folds),
-                               .sent_max = L * (exchanged + P * folds),
-                               .sent_total = L * (P * (P - 1) + extra)};
+    return (struct clab_cost){.rounds = rounds + 2 * folds,
+                              .serial = exchanged + (1 + P) * folds,
+                              .messages_max = L * (rounds + folds),
+                              .sent_max = L * (exchanged + P * folds),
+                              .sent_total = L * (P * (P - 1) + extra)};
 }
 
-CLAIM(claim_dissemination)
+COST(cost_dissemination)
 {
     long rounds = ceil_log2((int)P);
-    return (struct clab_claim){.rounds = rounds,
-                               .serial = rounds,
-                               .messages_max = L * rounds,
-                               .sent_max = L * rounds,
-                               .sent_total = L * P * rounds};
+    return (struct clab_cost){.rounds = rounds,
+                              .serial = rounds,
+                              .messages_max = L * rounds,
+                              .sent_max = L * rounds,
+                              .sent_total = L * P * rounds};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ const struct clab_algorithm clab_allreduce_doubling = {
     .scratch = none,
     .width = two,
     .stage = allreduce,
-    .claim = claim_allreduce,
-    .twin = flipped,
+    .cost = cost_allreduce,
+    .representative = flipped,
 };
 
 const struct clab_algorithm clab_allgather_doubling = {
@@ -111,8 +111,8 @@ const struct clab_algorithm clab_allgather_doubling = {
     .scratch = none,
     .width = two,
     .stage = allgather,
-    .claim = claim_allgather,
-    .twin = flipped,
+    .cost = cost_allgather,
+    .representative = flipped,
 };
 
 const struct clab_algorithm clab_barrier_dissemination = {
@@ -126,6 +126,6 @@ const struct clab_algorithm clab_barrier_dissemination = {
     .scratch = none,
     .width = two,
     .stage = dissemination,
-    .claim = claim_dissemination,
-    .twin = rotated,
+    .cost = cost_dissemination,
+    .representative = rotated,
 };

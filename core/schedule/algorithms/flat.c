@@ -92,47 +92,47 @@ STAGE(scatter)
     return each_its_block(problem, rank, s, send, recv, out);
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
-CLAIM(claim_both_ways)
+COST(cost_both_ways)
 {
-    return (struct clab_claim){.rounds = 2 * (P - 1),
-                               .serial = 2 * (P - 1),
-                               .messages_max = L * (P - 1),
-                               .sent_max = L * (P - 1),
-                               .sent_total = 2 * L * (P - 1)};
+    return (struct clab_cost){.rounds = 2 * (P - 1),
+                              .serial = 2 * (P - 1),
+                              .messages_max = L * (P - 1),
+                              .sent_max = L * (P - 1),
+                              .sent_total = 2 * L * (P - 1)};
 }
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
-    struct clab_claim claim = claim_both_ways(problem);
-    claim.reduced = P - 1;
-    claim.reduced_max = L * (P - 1);
-    return claim;
+    struct clab_cost cost = cost_both_ways(problem);
+    cost.reduced = P - 1;
+    cost.reduced_max = L * (P - 1);
+    return cost;
 }
 
-CLAIM(claim_outward)
+COST(cost_outward)
 {
-    return (struct clab_claim){.rounds = P - 1,
-                               .serial = P - 1,
-                               .messages_max = L * (P - 1),
-                               .sent_max = L * (P - 1),
-                               .sent_total = L * (P - 1)};
+    return (struct clab_cost){.rounds = P - 1,
+                              .serial = P - 1,
+                              .messages_max = L * (P - 1),
+                              .sent_max = L * (P - 1),
+                              .sent_total = L * (P - 1)};
 }
 
-CLAIM(claim_inward)
+COST(cost_inward)
 {
     long sends = P > 1 ? L : 0;
-    return (struct clab_claim){
+    return (struct clab_cost){
         .rounds = P - 1, .serial = P - 1, .messages_max = sends, .sent_max = sends, .sent_total = L * (P - 1)};
 }
 
-CLAIM(claim_reduce)
+COST(cost_reduce)
 {
-    struct clab_claim claim = claim_inward(problem);
-    claim.reduced = P - 1;
-    claim.reduced_max = L * (P - 1);
-    return claim;
+    struct clab_cost cost = cost_inward(problem);
+    cost.reduced = P - 1;
+    cost.reduced_max = L * (P - 1);
+    return cost;
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ const struct clab_algorithm clab_allreduce_star = {
     .scratch = none,
     .width = at_most,
     .stage = allreduce,
-    .claim = claim_allreduce,
+    .cost = cost_allreduce,
 };
 
 const struct clab_algorithm clab_barrier_central = {
@@ -162,7 +162,7 @@ const struct clab_algorithm clab_barrier_central = {
     .scratch = none,
     .width = at_most,
     .stage = barrier,
-    .claim = claim_both_ways,
+    .cost = cost_both_ways,
 };
 
 const struct clab_algorithm clab_broadcast_flat = {
@@ -176,7 +176,7 @@ const struct clab_algorithm clab_broadcast_flat = {
     .scratch = none,
     .width = at_most,
     .stage = broadcast,
-    .claim = claim_outward,
+    .cost = cost_outward,
 };
 
 const struct clab_algorithm clab_reduce_flat = {
@@ -190,7 +190,7 @@ const struct clab_algorithm clab_reduce_flat = {
     .scratch = none,
     .width = one,
     .stage = reduce,
-    .claim = claim_reduce,
+    .cost = cost_reduce,
 };
 
 const struct clab_algorithm clab_gather_flat = {
@@ -204,7 +204,7 @@ const struct clab_algorithm clab_gather_flat = {
     .scratch = none,
     .width = at_most,
     .stage = gather,
-    .claim = claim_inward,
+    .cost = cost_inward,
 };
 
 const struct clab_algorithm clab_scatter_flat = {
@@ -218,5 +218,5 @@ const struct clab_algorithm clab_scatter_flat = {
     .scratch = none,
     .width = at_most,
     .stage = scatter,
-    .claim = claim_outward,
+    .cost = cost_outward,
 };

@@ -3,10 +3,11 @@
 //
 //     P = 11 is 8 places and 3 extra ranks: place 0 1 2 | 3 4 5 6 7
 //                                           rank  0 2 4 | 6 7 8 9 10
-//                                           twin  1 3 5 |
+//                                        partner  1 3 5 |
 //
-// The extra ranks are the odd ones of the first pairs. Each hands its data to its even twin, is out while the places
-// work, and gets the result back. Places keep the order of ranks, and a place with its twin stands for adjacent blocks.
+// The extra ranks are the odd ones of the first pairs. Each hands its data to its even partner, does nothing while the
+// places work, and gets the result back. Places keep the order of ranks. A place and its partner stand for adjacent
+// blocks.
 // Source: Rabenseifner and Traeff 2004, "More efficient reduction algorithms for non-power-of-two number of
 // processors".
 #pragma once
@@ -46,7 +47,7 @@ static inline struct clab_span fold_blocks(int P, int place, int size)
     return chunks(first, end - first);
 }
 
-// The stage in which extra ranks hand `span` to their twins, who `take` it: one step, or none.
+// The stage in which extra ranks hand `span` to their partners, who `take` it: one step, or none.
 static inline int fold_in(int P, int rank, transfer *take, struct clab_span span, struct clab_step out[])
 {
     if (rank >= 2 * fold_extra(P))
@@ -64,7 +65,7 @@ static inline int fold_out(int P, int rank, struct clab_span span, struct clab_s
     return 1;
 }
 
-// The blocks that the busiest place exchanges in all its steps: its groups of 1, 2, 4 ... places, twins included.
+// The blocks that the busiest place exchanges in all its steps: its groups of 1, 2, 4 ... places, partners included.
 static inline long fold_blocks_exchanged(int P)
 {
     long blocks = 0;

@@ -49,7 +49,7 @@ STAGE(allreduce)
     return 2;
 }
 
-// The same with blocks for chunks: a place stands for its twin's block, too, and hands it over at the end.
+// The same with blocks for chunks: a place stands for its partner's block, too, and hands it over at the end.
 STAGE(reduce_scatter)
 {
     int rounds = floor_log2(P), place = fold_place(P, rank);
@@ -88,43 +88,43 @@ STAGE(reduce)
     return from_root(problem, n, out);
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
     long rounds = floor_log2((int)P), places = fold_places((int)P), extra = fold_extra((int)P), folds = extra > 0;
-    return (struct clab_claim){.rounds = 2 * rounds + 2 * folds,
-                               .serial = 2 * (places - 1) + 2 * places * folds,
-                               .reduced = places - 1 + places * folds,
-                               .messages_max = L * (2 * rounds + folds),
-                               .sent_max = L * (2 * (places - 1) + places * folds),
-                               .reduced_max = L * (places - 1 + places * folds),
-                               .sent_total = L * 2 * places * (places - 1 + extra)};
+    return (struct clab_cost){.rounds = 2 * rounds + 2 * folds,
+                              .serial = 2 * (places - 1) + 2 * places * folds,
+                              .reduced = places - 1 + places * folds,
+                              .messages_max = L * (2 * rounds + folds),
+                              .sent_max = L * (2 * (places - 1) + places * folds),
+                              .reduced_max = L * (places - 1 + places * folds),
+                              .sent_total = L * 2 * places * (places - 1 + extra)};
 }
 
-CLAIM(claim_reduce_scatter)
+COST(cost_reduce_scatter)
 {
     long rounds = floor_log2((int)P), extra = fold_extra((int)P), folds = extra > 0;
     long exchanged = fold_blocks_exchanged((int)P);
-    return (struct clab_claim){.rounds = rounds + 2 * folds,
-                               .serial = exchanged + (P + 1) * folds,
-                               .reduced = exchanged + P * folds,
-                               .messages_max = L * (rounds + folds),
-                               .sent_max = L * (folds ? P : P - 1),
-                               .reduced_max = L * (exchanged + P * folds),
-                               .sent_total = L * (P * (P - 1) + extra)};
+    return (struct clab_cost){.rounds = rounds + 2 * folds,
+                              .serial = exchanged + (P + 1) * folds,
+                              .reduced = exchanged + P * folds,
+                              .messages_max = L * (rounds + folds),
+                              .sent_max = L * (folds ? P : P - 1),
+                              .reduced_max = L * (exchanged + P * folds),
+                              .sent_total = L * (P * (P - 1) + extra)};
 }
 
-CLAIM(claim_reduce)
+COST(cost_reduce)
 {
     long rounds = floor_log2((int)P), places = fold_places((int)P), extra = fold_extra((int)P), folds = extra > 0;
-    return (struct clab_claim){.rounds = 2 * rounds + folds,
-                               .serial = 2 * (places - 1) + places * folds,
-                               .reduced = places - 1 + places * folds,
-                               .messages_max = P > 1 ? L * (rounds + 1) : 0,
-                               .sent_max = L * (places - 1 + places / 2),
-                               .reduced_max = L * (places - 1 + places * folds),
-                               .sent_total = L * (places * (places - 1 + extra) + places / 2 * rounds)};
+    return (struct clab_cost){.rounds = 2 * rounds + folds,
+                              .serial = 2 * (places - 1) + places * folds,
+                              .reduced = places - 1 + places * folds,
+                              .messages_max = P > 1 ? L * (rounds + 1) : 0,
+                              .sent_max = L * (places - 1 + places / 2),
+                              .reduced_max = L * (places - 1 + places * folds),
+                              .sent_total = L * (places * (places - 1 + extra) + places / 2 * rounds)};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -140,8 +140,8 @@ const struct clab_algorithm clab_allreduce_halving_doubling = {
     .scratch = none,
     .width = two,
     .stage = allreduce,
-    .claim = claim_allreduce,
-    .twin = flipped,
+    .cost = cost_allreduce,
+    .representative = flipped,
 };
 
 const struct clab_algorithm clab_reduce_scatter_halving = {
@@ -155,8 +155,8 @@ const struct clab_algorithm clab_reduce_scatter_halving = {
     .scratch = none,
     .width = two,
     .stage = reduce_scatter,
-    .claim = claim_reduce_scatter,
-    .twin = flipped,
+    .cost = cost_reduce_scatter,
+    .representative = flipped,
 };
 
 const struct clab_algorithm clab_reduce_rs_gather = {
@@ -170,5 +170,5 @@ const struct clab_algorithm clab_reduce_rs_gather = {
     .scratch = none,
     .width = two,
     .stage = reduce,
-    .claim = claim_reduce,
+    .cost = cost_reduce,
 };

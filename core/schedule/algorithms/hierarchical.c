@@ -79,7 +79,7 @@ STAGE(allreduce)
 }
 
 // Nodes stand in rings, and so do the places in them, if the network's nodes are these, or all ranks are alike to it.
-static int twin(const struct clab_problem *problem, int period, int rank, int peer)
+static int representative(const struct clab_problem *problem, int period, int rank, int peer)
 {
     struct shape shape = shape_of(problem);
     int group = shape.group;
@@ -100,19 +100,19 @@ static int whole_turn(const struct clab_problem *problem, int stage)
     return end;
 }
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
     struct shape shape = shape_of(problem);
     long inside = shape.group - 1, across = shape.nodes - 1, folds = shape.extra > 0;
     long full = (long)shape.group * shape.nodes; // ranks of full nodes, and chunks of a block
     long moved = inside * shape.nodes + across;  // chunks, in each of the two halves
-    return (struct clab_claim){.rounds = 2 * (inside + across + folds),
-                               .serial = 2 * (moved + full * folds),
-                               .reduced = moved + full * folds,
-                               .messages_max = L * (2 * (inside + across) + folds),
-                               .sent_max = L * (2 * moved + full * folds),
-                               .reduced_max = L * (moved + full * folds),
-                               .sent_total = L * 2 * full * (moved + shape.extra)};
+    return (struct clab_cost){.rounds = 2 * (inside + across + folds),
+                              .serial = 2 * (moved + full * folds),
+                              .reduced = moved + full * folds,
+                              .messages_max = L * (2 * (inside + across) + folds),
+                              .sent_max = L * (2 * moved + full * folds),
+                              .reduced_max = L * (moved + full * folds),
+                              .sent_total = L * 2 * full * (moved + shape.extra)};
 }
 
 const struct clab_algorithm clab_allreduce_hierarchical = {
@@ -126,7 +126,7 @@ const struct clab_algorithm clab_allreduce_hierarchical = {
     .scratch = none,
     .width = two,
     .stage = allreduce,
-    .claim = claim_allreduce,
-    .twin = twin,
+    .cost = cost_allreduce,
+    .representative = representative,
     .alike = whole_turn,
 };

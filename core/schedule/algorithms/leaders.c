@@ -77,19 +77,19 @@ STAGE(allreduce)
     return s < 2 ? 1 : CLAB_DONE;
 }
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
     const struct shape shape = shape_of(problem);
     const struct clab_problem problem_between = leaders_of(shape);
-    const struct clab_claim leaders = clab_allreduce_doubling.claim(&problem_between);
+    const struct clab_cost leaders = clab_allreduce_doubling.cost(&problem_between);
     const long inside = shape.group - 1;
-    return (struct clab_claim){.rounds = 2 * inside + leaders.rounds,
-                               .serial = 2 * inside + leaders.serial,
-                               .reduced = inside + leaders.reduced,
-                               .messages_max = L * (inside + leaders.messages_max),
-                               .sent_max = L * (inside + leaders.sent_max),
-                               .reduced_max = L * (inside + leaders.reduced_max),
-                               .sent_total = L * (2 * (P - shape.nodes) + leaders.sent_total)};
+    return (struct clab_cost){.rounds = 2 * inside + leaders.rounds,
+                              .serial = 2 * inside + leaders.serial,
+                              .reduced = inside + leaders.reduced,
+                              .messages_max = L * (inside + leaders.messages_max),
+                              .sent_max = L * (inside + leaders.sent_max),
+                              .reduced_max = L * (inside + leaders.reduced_max),
+                              .sent_total = L * (2 * (P - shape.nodes) + leaders.sent_total)};
 }
 
 const struct clab_algorithm clab_allreduce_leaders = {
@@ -103,5 +103,5 @@ const struct clab_algorithm clab_allreduce_leaders = {
     .scratch = none,
     .width = at_most,
     .stage = allreduce,
-    .claim = claim_allreduce,
+    .cost = cost_allreduce,
 };

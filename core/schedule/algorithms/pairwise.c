@@ -59,28 +59,28 @@ STAGE(shift)
     return 2;
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
-static struct clab_claim exchanges(long P, long L, long n)
+static struct clab_cost exchanges(long P, long L, long n)
 {
-    return (struct clab_claim){
+    return (struct clab_cost){
         .rounds = n, .serial = n, .messages_max = L * n, .sent_max = L * n, .sent_total = L * P * n};
 }
 
-CLAIM(claim_alltoall)
+COST(cost_alltoall)
 {
     return exchanges(P, L, P - 1);
 }
 
-CLAIM(claim_reducing)
+COST(cost_reducing)
 {
-    struct clab_claim claim = exchanges(P, L, P - 1);
-    claim.reduced = P - 1;
-    claim.reduced_max = L * (P - 1);
-    return claim;
+    struct clab_cost cost = exchanges(P, L, P - 1);
+    cost.reduced = P - 1;
+    cost.reduced_max = L * (P - 1);
+    return cost;
 }
 
-CLAIM(claim_shift)
+COST(cost_shift)
 {
     return exchanges(P, L, P > 1);
 }
@@ -98,8 +98,8 @@ const struct clab_algorithm clab_allreduce_naive = {
     .scratch = one,
     .width = three,
     .stage = allreduce,
-    .claim = claim_reducing,
-    .twin = rotated,
+    .cost = cost_reducing,
+    .representative = rotated,
 };
 
 const struct clab_algorithm clab_reduce_scatter_pairwise = {
@@ -113,8 +113,8 @@ const struct clab_algorithm clab_reduce_scatter_pairwise = {
     .scratch = none,
     .width = two,
     .stage = reduce_scatter,
-    .claim = claim_reducing,
-    .twin = rotated,
+    .cost = cost_reducing,
+    .representative = rotated,
 };
 
 const struct clab_algorithm clab_alltoall_pairwise = {
@@ -128,8 +128,8 @@ const struct clab_algorithm clab_alltoall_pairwise = {
     .scratch = none,
     .width = two,
     .stage = alltoall,
-    .claim = claim_alltoall,
-    .twin = rotated,
+    .cost = cost_alltoall,
+    .representative = rotated,
 };
 
 const struct clab_algorithm clab_sendrecv_shift = {
@@ -143,6 +143,6 @@ const struct clab_algorithm clab_sendrecv_shift = {
     .scratch = none,
     .width = two,
     .stage = shift,
-    .claim = claim_shift,
-    .twin = rotated,
+    .cost = cost_shift,
+    .representative = rotated,
 };

@@ -51,29 +51,29 @@ static int whole_turn(const struct clab_problem *problem, int stage)
 }
 
 // `turns` times around; sums are made in the first `reducing` of them.
-static struct clab_claim turns(long P, long L, int turns, int reducing)
+static struct clab_cost turns(long P, long L, int turns, int reducing)
 {
     long stages = turns * (P - 1), sums = reducing * (P - 1);
-    return (struct clab_claim){.rounds = stages,
-                               .serial = stages,
-                               .reduced = sums,
-                               .messages_max = L * stages,
-                               .sent_max = L * stages,
-                               .reduced_max = L * sums,
-                               .sent_total = L * P * stages};
+    return (struct clab_cost){.rounds = stages,
+                              .serial = stages,
+                              .reduced = sums,
+                              .messages_max = L * stages,
+                              .sent_max = L * stages,
+                              .reduced_max = L * sums,
+                              .sent_total = L * P * stages};
 }
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
     return turns(P, L, 2, 1);
 }
 
-CLAIM(claim_allgather)
+COST(cost_allgather)
 {
     return turns(P, L, 1, 0);
 }
 
-CLAIM(claim_reduce_scatter)
+COST(cost_reduce_scatter)
 {
     return turns(P, L, 1, 1);
 }
@@ -89,8 +89,8 @@ const struct clab_algorithm clab_allreduce_ring = {
     .scratch = none,
     .width = two,
     .stage = allreduce,
-    .claim = claim_allreduce,
-    .twin = rotated,
+    .cost = cost_allreduce,
+    .representative = rotated,
     .alike = whole_turn,
 };
 
@@ -105,8 +105,8 @@ const struct clab_algorithm clab_allgather_ring = {
     .scratch = none,
     .width = two,
     .stage = allgather,
-    .claim = claim_allgather,
-    .twin = rotated,
+    .cost = cost_allgather,
+    .representative = rotated,
     .alike = whole_turn,
 };
 
@@ -121,7 +121,7 @@ const struct clab_algorithm clab_reduce_scatter_ring = {
     .scratch = none,
     .width = two,
     .stage = reduce_scatter,
-    .claim = claim_reduce_scatter,
-    .twin = rotated,
+    .cost = cost_reduce_scatter,
+    .representative = rotated,
     .alike = whole_turn,
 };

@@ -87,7 +87,7 @@ STAGE(double_allreduce)
     return up_and_down(lane % 2 ? second_node(P, rank) : inorder_node(P, rank), s, recv_reduce, out);
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
 // A left edge takes one round, a right edge two, since the sibling goes first. The path to heap node v follows the
 // binary digits of v + 1 after the first: 0 is left, 1 is right.
@@ -115,36 +115,36 @@ static long inorder_depth(int P, int v)
     return max(left, right);
 }
 
-CLAIM(claim_barrier)
+COST(cost_barrier)
 {
     long depth = heap_depth((int)P), edges = P < 5 ? min(P - 1, 2) : 3;
-    return (struct clab_claim){.rounds = 2 * depth,
-                               .serial = 2 * depth,
-                               .messages_max = L * edges,
-                               .sent_max = L * edges,
-                               .sent_total = 2 * L * (P - 1)};
+    return (struct clab_cost){.rounds = 2 * depth,
+                              .serial = 2 * depth,
+                              .messages_max = L * edges,
+                              .sent_max = L * edges,
+                              .sent_total = 2 * L * (P - 1)};
 }
 
-CLAIM(claim_allreduce)
+COST(cost_allreduce)
 {
-    struct clab_claim claim = claim_barrier(problem);
-    claim.reduced = heap_depth((int)P);
-    claim.reduced_max = L * min(P - 1, 2);
-    return claim;
+    struct clab_cost cost = cost_barrier(problem);
+    cost.reduced = heap_depth((int)P);
+    cost.reduced_max = L * min(P - 1, 2);
+    return cost;
 }
 
 // Who has two children in one tree is a leaf of the other.
-CLAIM(claim_double)
+COST(cost_double)
 {
     long depth = inorder_depth((int)P, 0), first = (L + 1) / 2, second = L / 2;
     long sends = P == 1 ? 0 : min(P - 1, 3) * first + second;
-    return (struct clab_claim){.rounds = 2 * depth,
-                               .serial = 2 * depth,
-                               .reduced = depth,
-                               .messages_max = sends,
-                               .sent_max = sends,
-                               .reduced_max = P == 3 ? L : min(P / 2, 2) * first,
-                               .sent_total = 2 * L * (P - 1)};
+    return (struct clab_cost){.rounds = 2 * depth,
+                              .serial = 2 * depth,
+                              .reduced = depth,
+                              .messages_max = sends,
+                              .sent_max = sends,
+                              .reduced_max = P == 3 ? L : min(P / 2, 2) * first,
+                              .sent_total = 2 * L * (P - 1)};
 }
 
 // ---- tables --------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ const struct clab_algorithm clab_allreduce_tree = {
     .scratch = none,
     .width = one,
     .stage = allreduce,
-    .claim = claim_allreduce,
+    .cost = cost_allreduce,
 };
 
 const struct clab_algorithm clab_allreduce_double_tree = {
@@ -174,7 +174,7 @@ const struct clab_algorithm clab_allreduce_double_tree = {
     .scratch = none,
     .width = one,
     .stage = double_allreduce,
-    .claim = claim_double,
+    .cost = cost_double,
 };
 
 const struct clab_algorithm clab_barrier_tree = {
@@ -188,5 +188,5 @@ const struct clab_algorithm clab_barrier_tree = {
     .scratch = none,
     .width = one,
     .stage = barrier,
-    .claim = claim_barrier,
+    .cost = cost_barrier,
 };

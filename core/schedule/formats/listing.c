@@ -45,9 +45,9 @@ static int width(const struct clab_problem *problem)
     return problem->listing->width;
 }
 
-static struct clab_claim claim(const struct clab_problem *problem)
+static struct clab_cost cost(const struct clab_problem *problem)
 {
-    return are_signals(problem) ? problem->listing->signals : problem->listing->claim;
+    return are_signals(problem) ? problem->listing->signals : problem->listing->cost;
 }
 
 static int stage(const struct clab_problem *problem, int rank, int lane, int s, struct clab_step out[])
@@ -79,7 +79,7 @@ static struct clab_algorithm algorithm_of(const struct clab_listing *l)
                                    .scratch = scratch,
                                    .width = width,
                                    .stage = stage,
-                                   .claim = claim};
+                                   .cost = cost};
 }
 
 int clab_listing_create(const struct clab_problem *problem, const char *name, struct clab_listing **listing_p)
@@ -164,7 +164,7 @@ static bool can_be_followed(const struct clab_listing *l)
     return p->nranks * chunks * words <= MOST_WORDS && (double)p->nranks * l->width <= MOST_POSTS;
 }
 
-// What it does is found by doing it. Of the claim of a loose one no more than its bytes is of use, so that where the
+// What it does is found by doing it. Of the cost of a loose one no more than its bytes is of use, so that where the
 // chunks are too many to follow, all messages may count as the longest.
 static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
 {
@@ -172,25 +172,25 @@ static int count(struct clab_listing *l, struct clab_verifier *verifier, const c
     struct clab_verdict verdict;
     problem.count = 0;
     int err = clab_verify(verifier, &problem, &l->algorithm, &verdict);
-    if (err == CLAB_EWRONG && verdict.flaw != CLAB_FLAW_CLAIM) {
+    if (err == CLAB_EWRONG && verdict.flaw != CLAB_FLAW_COST) {
         clab_error("%s: %s: %s", path, clab_flaw_text(verdict.flaw), verdict.text);
         return err;
     }
     if (err == CLAB_ENOMEM)
         return err;
-    l->claim = l->signals = verdict.found;
+    l->cost = l->signals = verdict.found;
     if (!l->loose)
         return CLAB_OK;
     l->calc = 1e-9 * (double)verdict.found.reduced;
-    l->claim.serial *= l->chunks;
-    l->claim.sent_max *= l->chunks;
-    l->claim.sent_total *= l->chunks;
+    l->cost.serial *= l->chunks;
+    l->cost.sent_max *= l->chunks;
+    l->cost.sent_total *= l->chunks;
     err = CLAB_OK;
     if ((double)l->chunks * l->problem.nranks * (l->width + 1) * ((l->problem.nranks + 63) / 64) <= MOST_CHUNKS)
         err = clab_verify(verifier, &l->problem, &l->algorithm, &verdict);
-    if (err == CLAB_EWRONG && verdict.flaw == CLAB_FLAW_CLAIM)
-        l->claim = verdict.found;
-    l->claim.reduced = l->claim.reduced_max = 0; // those are nanoseconds
+    if (err == CLAB_EWRONG && verdict.flaw == CLAB_FLAW_COST)
+        l->cost = verdict.found;
+    l->cost.reduced = l->cost.reduced_max = 0; // those are nanoseconds
     return err == CLAB_ENOMEM ? err : CLAB_OK;
 }
 

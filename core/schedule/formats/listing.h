@@ -24,8 +24,8 @@ struct clab_listing {
     size_t unit;                // of a loose one: bytes of a chunk
     int chunks, scratch, width; // as in struct clab_algorithm
     double calc;                // s of calculations that follow each other
-    struct clab_claim claim;    // counted, not claimed
-    struct clab_claim signals;  // the same of a loose one whose messages are signals
+    struct clab_cost cost;      // counted, not stated
+    struct clab_cost signals;   // the same of a loose one whose messages are signals
     size_t *programs;           // (P * lanes + 1) the first stage of each rank's lane
     size_t *stages;             // (programs[P * lanes] + 1) the first step of each stage
     struct clab_step *steps;    // (stages[...])

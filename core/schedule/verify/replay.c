@@ -278,7 +278,7 @@ static long later(long a, long b)
     return a > b ? a : b;
 }
 
-// The clocks of claims (schedule.h): all sends have left, all receives landed in order, then the reductions.
+// The clocks of costs (schedule.h): all sends have left, all receives landed in order, then the reductions.
 static void advance_clocks(struct clab_replay *r, int rank)
 {
     struct clab_actor *actor = &r->actors[rank];

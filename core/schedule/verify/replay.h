@@ -2,7 +2,7 @@
 // Replays a lane of a schedule on values that are sets of contributors: the machinery of verify.h and draw.h.
 //
 // - Event driven: a rank is looked at when a stage of its own can begin or end, so the work is that of its steps.
-// - Times are those of the machine that schedule.h defines for claims.
+// - Times are those of the machine that schedule.h defines for costs.
 // - What can be wrong is found here, but for what the end state should be (verify.c).
 #pragma once
 
@@ -29,7 +29,7 @@
     X(CLAB_FLAW_MISSING_CHUNK, "chunk missing at the end")                            \
     X(CLAB_FLAW_WRONG_CHUNK, "another chunk at the end")                              \
     X(CLAB_FLAW_MISSING_CONTRIBUTOR, "contribution missing at the end")               \
-    X(CLAB_FLAW_CLAIM, "claim not exact")
+    X(CLAB_FLAW_COST, "cost not exact")
 
 #define X(name, text) name,
 enum clab_flaw { CLAB_FLAWS(X) CLAB_FLAW_COUNT };
@@ -41,7 +41,7 @@ struct clab_verdict {
     enum clab_flaw flaw;
     int rank, lane, stage, chunk; // where; -1 where that says nothing
     char text[240];               // one sentence for people
-    struct clab_claim found;      // counted; complete if the flaw is none or the claim
+    struct clab_cost found;       // counted; complete if the flaw is none or the cost
     int stages;                   // most stages of a rank in a lane, empty ones left out
 };
 

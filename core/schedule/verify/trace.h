@@ -2,7 +2,7 @@
 // What happens when a schedule runs: every message and every change of a chunk, in rounds. Drawings are made of it.
 //
 // - Recorded by the verifier, so what is drawn is proved.
-// - Time is counted in messages, on the machine of struct clab_claim, but for one thing: lanes share the ways of a
+// - Time is counted in messages, on the machine of struct clab_cost, but for one thing: lanes share the ways of a
 //   rank, so that a pipeline is seen as one.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must hold at the end of a replay: everyone has what it wants, and the claim is exact.
+// What must hold at the end of a replay: everyone has what it wants, and the stated cost is exact.
 
 #include "core/schedule/verify/verify.h"
 
@@ -69,7 +69,7 @@ static bool check_end(const struct clab_verifier *v, struct clab_replay *r)
     return true;
 }
 
-// ---- the claim -----------------------------------------------------------------------------------------------
+// ---- the cost --------------------------------------------------------------------------------------------------
 
 static void raise_to(long *value, long other)
 {
@@ -91,7 +91,7 @@ static void count_lane(const struct clab_replay *r, struct clab_verdict *verdict
 }
 
 // After all lanes: the totals.
-static void count_totals(const struct clab_replay *r, struct clab_claim *found)
+static void count_totals(const struct clab_replay *r, struct clab_cost *found)
 {
     for (int rank = 0; rank < r->problem->nranks; rank++) {
         const struct clab_actor *actor = &r->actors[rank];
@@ -102,26 +102,26 @@ static void count_totals(const struct clab_replay *r, struct clab_claim *found)
     }
 }
 
-static bool check_claim(struct clab_replay *r)
+static bool check_cost(struct clab_replay *r)
 {
-    struct clab_claim claim = r->algorithm->claim(r->problem);
-    const struct clab_claim *found = &r->verdict->found;
+    struct clab_cost cost = r->algorithm->cost(r->problem);
+    const struct clab_cost *found = &r->verdict->found;
     const struct {
         const char *name;
-        long claimed, found;
+        long stated, found;
     } fields[] = {
-        {"rounds", claim.rounds, found->rounds},
-        {"serial", claim.serial, found->serial},
-        {"reduced", claim.reduced, found->reduced},
-        {"messages_max", claim.messages_max, found->messages_max},
-        {"sent_max", claim.sent_max, found->sent_max},
-        {"reduced_max", claim.reduced_max, found->reduced_max},
-        {"sent_total", claim.sent_total, found->sent_total},
+        {"rounds", cost.rounds, found->rounds},
+        {"serial", cost.serial, found->serial},
+        {"reduced", cost.reduced, found->reduced},
+        {"messages_max", cost.messages_max, found->messages_max},
+        {"sent_max", cost.sent_max, found->sent_max},
+        {"reduced_max", cost.reduced_max, found->reduced_max},
+        {"sent_total", cost.sent_total, found->sent_total},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].claimed != fields[i].found)
-            return clab_replay_fail(r, CLAB_FLAW_CLAIM, -1, -1, -1, "claims %s = %ld, and does %ld", fields[i].name,
-                                    fields[i].claimed, fields[i].found);
+        if (fields[i].stated != fields[i].found)
+            return clab_replay_fail(r, CLAB_FLAW_COST, -1, -1, -1, "states a cost of %s = %ld, but has %ld",
+                                    fields[i].name, fields[i].stated, fields[i].found);
     return true;
 }
 
@@ -170,7 +170,7 @@ static bool is_sound(struct clab_verifier *v, struct clab_verdict *verdict)
         count_lane(r, verdict);
     }
     count_totals(r, &verdict->found);
-    return check_claim(r);
+    return check_cost(r);
 }
 
 int clab_verify_observed(struct clab_verifier *v, const struct clab_problem *problem,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The verifier: proves that a schedule computes its collective, and that its claim is exact.
+// The verifier: proves that a schedule computes its collective, and that its stated cost is exact.
 //
 // - Values are not numbers but what they stand for: which chunk of which block, and the set of ranks that contributed.
 // - Messages are matched as rendezvous, in order between a pair, so that no buffering can hide a deadlock.
 // - The five rules of schedule.h are held: a chunk is written once a stage, reads see the stage's entry, and so on.
 // - At the end every rank must have what it wants: the right chunk, every contributor exactly once. A redundant stage
-//   or message leaves that right, but breaks the claim.
+//   or message leaves that right, but breaks the cost.
 // - A proof is for one problem: this P, root, lanes and group, but any count, type and operation.
 #pragma once
 

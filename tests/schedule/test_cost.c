@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the verifier counts, and what it allows: claims are exact to the last field, empty stages cost nothing, and
+// What the verifier counts, and what it allows: stated costs are exact to the last field, empty stages cost nothing, and
 // ranks may be more than the bits of a word.
 
 #include <setjmp.h>
@@ -31,31 +31,31 @@ static int free_verifier(void **state)
     return 0;
 }
 
-// ---- claims --------------------------------------------------------------------------------------------------
+// ---- costs ---------------------------------------------------------------------------------------------------
 
-static size_t wrong_field; // of struct clab_claim, all of whose fields are long
+static size_t wrong_field; // of struct clab_cost, all of whose fields are long
 static long wrong_by;
 
-static struct clab_claim claim_wrongly(const struct clab_problem *problem)
+static struct clab_cost cost_wrongly(const struct clab_problem *problem)
 {
-    struct clab_claim claim = base->claim(problem);
-    *(long *)(void *)((char *)&claim + wrong_field * sizeof(long)) += wrong_by;
-    return claim;
+    struct clab_cost cost = base->cost(problem);
+    *(long *)(void *)((char *)&cost + wrong_field * sizeof(long)) += wrong_by;
+    return cost;
 }
 
-static void test_claim_off_by_one_in_any_field_is_rejected(void **state)
+static void test_cost_off_by_one_in_any_field_is_rejected(void **state)
 {
     (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 5, 0, 2, 0, 0, NULL};
     struct clab_verdict verdict;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "halving_doubling");
     struct clab_algorithm mutated = *base;
-    mutated.claim = claim_wrongly;
-    for (wrong_field = 0; wrong_field < sizeof(struct clab_claim) / sizeof(long); wrong_field++)
+    mutated.cost = cost_wrongly;
+    for (wrong_field = 0; wrong_field < sizeof(struct clab_cost) / sizeof(long); wrong_field++)
         for (wrong_by = -1; wrong_by <= 1; wrong_by++) {
             int err = clab_verify(verifier, &problem, &mutated, &verdict);
             assert_int_equal(err, wrong_by ? CLAB_EWRONG : CLAB_OK);
-            assert_int_equal(verdict.flaw, wrong_by ? CLAB_FLAW_CLAIM : CLAB_SOUND);
+            assert_int_equal(verdict.flaw, wrong_by ? CLAB_FLAW_COST : CLAB_SOUND);
         }
 }
 
@@ -127,7 +127,7 @@ static void test_sets_of_more_than_a_word_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claim_off_by_one_in_any_field_is_rejected),
+        cmocka_unit_test(test_cost_off_by_one_in_any_field_is_rejected),
         cmocka_unit_test(test_found_costs_are_those_of_the_textbook),
         cmocka_unit_test(test_empty_stages_are_sound),
         cmocka_unit_test(test_sets_of_more_than_a_word_work),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks that exchange messages in a stage: the dataflow engine lets pairs meet, rather than deliver each message by
+// Ranks that exchange messages in a stage: the dataflow engine ends a pair together, rather than deliver each message by
 // itself. The answer is that of the engines which do not, to the bit: in the order of time, and with a record.
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include "sim/engine/record.h"
 #include "sim/sim.h"
 
-// More than a core's own cache holds, where meetings wait.
+// More than a core's own cache holds, where exchanges wait.
 enum { MANY = 3000, MESSAGES_OF_ALL = IS_SLOW ? 50000 : 100000 };
 
 // ---- fixtures ------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ static void assert_same(const char *what, int nranks, struct clab_sim_result a, 
 
 // ---- all algorithms ------------------------------------------------------------------------------------------
 
-static void test_meetings_of_many_ranks_equal_what_happens_in_order(void **state)
+static void test_exchanges_of_many_ranks_equal_what_happens_in_order(void **state)
 {
     (void)state;
     static const int nranks[] = {MANY, 4096};
@@ -64,7 +64,7 @@ static void test_meetings_of_many_ranks_equal_what_happens_in_order(void **state
         for (int i = 0; i < 2; i++) {
             struct clab_problem p = {.collective = (*a)->collective, .nranks = nranks[i], .lanes = 1};
             p.count = p.collective == CLAB_BARRIER ? 0 : 3 * (size_t)nranks[i] + 5;
-            if (!(*a)->supports(&p) || (*a)->claim(&p).messages_max > MESSAGES_OF_ALL / nranks[i] ||
+            if (!(*a)->supports(&p) || (*a)->cost(&p).messages_max > MESSAGES_OF_ALL / nranks[i] ||
                 (*a)->width(&p) > 64) // and not those whose stages take long
                 continue;
             struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .element_bytes = 4};
@@ -114,7 +114,7 @@ static const char *const ways[][2] = {
 };
 enum { STAGES = 3, WAYS = sizeof ways / sizeof *ways };
 
-// In round k each rank meets the one whose number differs in bit k; in which of the ways, is like a throw of dice.
+// In round k each rank exchanges with the one whose number differs in bit k; in which of the ways, is like a throw of dice.
 static int mixed(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])
 {
     int round = stage / STAGES, peer = rank ^ 1 << round, low = rank < peer ? rank : peer;
@@ -135,18 +135,18 @@ static int mixed(const struct clab_problem *problem, int rank, int lane, int sta
     }
 }
 
-static struct clab_claim claim_mixed(const struct clab_problem *problem)
+static struct clab_cost cost_mixed(const struct clab_problem *problem)
 {
     long rounds = 0;
     while (1 << rounds < problem->nranks)
         rounds++;
-    return (struct clab_claim){.rounds = 3 * rounds,
-                               .serial = 3 * rounds,
-                               .reduced = 3 * rounds,
-                               .messages_max = 2 * rounds,
-                               .sent_max = 2 * rounds,
-                               .reduced_max = 2 * rounds,
-                               .sent_total = 2 * rounds * problem->nranks};
+    return (struct clab_cost){.rounds = 3 * rounds,
+                              .serial = 3 * rounds,
+                              .reduced = 3 * rounds,
+                              .messages_max = 2 * rounds,
+                              .sent_max = 2 * rounds,
+                              .reduced_max = 2 * rounds,
+                              .sent_total = 2 * rounds * problem->nranks};
 }
 
 static const struct clab_algorithm mixed_algorithm = {
@@ -160,7 +160,7 @@ static const struct clab_algorithm mixed_algorithm = {
     .scratch = none,
     .width = two,
     .stage = mixed,
-    .claim = claim_mixed,
+    .cost = cost_mixed,
 };
 
 static void compare(int nranks, bool by_core, int calls, const double *delays)
@@ -181,7 +181,7 @@ static void compare(int nranks, bool by_core, int calls, const double *delays)
     assert_same("with a record", nranks, full, recorded);
 }
 
-static void test_meetings_fail_where_one_does_otherwise_and_nothing_changes(void **state)
+static void test_exchanges_fail_where_one_does_otherwise_and_nothing_changes(void **state)
 {
     (void)state;
     static double delays[MANY];
@@ -209,7 +209,7 @@ static int alone(const struct clab_problem *problem, int rank, int lane, int sta
     return 2;
 }
 
-static void test_meetings_that_never_come_are_a_deadlock(void **state)
+static void test_exchanges_that_never_come_are_a_deadlock(void **state)
 {
     (void)state;
     struct clab_algorithm algorithm = mixed_algorithm;
@@ -228,9 +228,9 @@ static void test_meetings_that_never_come_are_a_deadlock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_meetings_of_many_ranks_equal_what_happens_in_order),
-        cmocka_unit_test(test_meetings_fail_where_one_does_otherwise_and_nothing_changes),
-        cmocka_unit_test(test_meetings_that_never_come_are_a_deadlock),
+        cmocka_unit_test(test_exchanges_of_many_ranks_equal_what_happens_in_order),
+        cmocka_unit_test(test_exchanges_fail_where_one_does_otherwise_and_nothing_changes),
+        cmocka_unit_test(test_exchanges_that_never_come_are_a_deadlock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
