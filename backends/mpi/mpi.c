@@ -13,7 +13,7 @@
 
 #include "core/transport/plugin.h"
 
-#define GREET UINT64_C(0x6d7069206d656574) // the key of attach's meeting
+#define GREET UINT64_C(0x6d7069206d656574) // the key of attach's fence
 enum { SPINS = 2000 };
 
 static bool is_ours, has_types, is_broken; // MPI_Init was called here; types made; something is under way for ever
@@ -84,7 +84,7 @@ static int greet(struct clab_domain *domain)
     domain->world_ranks = calloc((size_t)boot->nranks, sizeof *domain->world_ranks);
     if (!domain->world_ranks)
         return CLAB_ENOMEM;
-    return boot->exchange(boot, (struct clab_meeting){.key = GREET}, &rank, sizeof rank, domain->world_ranks);
+    return boot->exchange(boot, (struct clab_fence){.key = GREET}, &rank, sizeof rank, domain->world_ranks);
 }
 
 static void detach(struct clab_domain *domain)

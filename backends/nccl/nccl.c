@@ -10,7 +10,7 @@
 #include "backends/nccl/device.h"
 #include "core/transport/plugin.h"
 
-#define GREET    UINT64_C(0x6e63636c206d6565) // the key of attach's meeting
+#define GREET    UINT64_C(0x6e63636c206d6565) // the key of attach's fence
 #define REGISTER "CLAB_NCCL_REGISTER"
 enum { SPINS = 200 };
 enum { NCCL_MOST_BLOCKS = 64 };      // that a communicator takes: NCCL's MAXCHANNELS
@@ -28,7 +28,7 @@ static int greet(struct clab_bootstrap *boot, bool registers, int err)
 {
     struct hello mine = {.err = err, .registers = registers}, *all = calloc((size_t)boot->nranks, sizeof *all);
     ncclGetVersion(&mine.version);
-    err = all ? boot->exchange(boot, (struct clab_meeting){.key = GREET}, &mine, sizeof mine, all) : CLAB_ENOMEM;
+    err = all ? boot->exchange(boot, (struct clab_fence){.key = GREET}, &mine, sizeof mine, all) : CLAB_ENOMEM;
     for (int r = 0; !err && r < boot->nranks; r++)
         err = all[r].err;
     for (int r = 0; !err && r < boot->nranks; r++)

@@ -54,13 +54,13 @@ static int greet(struct clab_domain *domain)
     if (err)
         goto done;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
-    if ((err = boot->exchange(boot, (struct clab_meeting){.key = GREET}, &mine, sizeof mine, all)))
+    if ((err = boot->exchange(boot, (struct clab_fence){.key = GREET}, &mine, sizeof mine, all)))
         goto done;
     for (int r = 0; r < boot->nranks; r++)
         domain->pids[r] = all[r].pid;
     const struct hello *next = &all[(boot->rank + 1) % boot->nranks];
     readable = can_read(next->pid, next->probe, probe) && !getenv("CLAB_SHM_NO_READV");
-    if ((err = boot->exchange(boot, (struct clab_meeting){.key = GREET + 1}, &readable, sizeof readable, every)))
+    if ((err = boot->exchange(boot, (struct clab_fence){.key = GREET + 1}, &readable, sizeof readable, every)))
         goto done;
     domain->may_readv = true;
     for (int r = 0; r < boot->nranks; r++)

@@ -217,10 +217,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int resolve_ranks(struct bench_options *o)
 {
-    struct clab_prospect prospect;
-    CLAB_TRY(clab_job_look(o->nranks, &prospect));
-    o->nranks = prospect.nranks;
-    o->joins = prospect.joins;
+    struct clab_launch_plan plan;
+    CLAB_TRY(clab_job_plan(o->nranks, &plan));
+    o->nranks = plan.nranks;
+    o->joins = plan.joins;
     o->cores = clab_cores();
     if (o->root < o->nranks)
         return CLAB_OK;

@@ -68,8 +68,8 @@ void doctor_backends(struct doctor *doctor)
     doctor->section = "Backends";
     for (; n < MOST_BACKENDS && clab_backend_name(n); n++)
         snprintf(names[n], sizeof names[n], "%s", clab_backend_name(n));
-    struct clab_prospect prospect;
-    if (clab_job_look(0, &prospect) != CLAB_OK || prospect.joins) {
+    struct clab_launch_plan plan;
+    if (clab_job_plan(0, &plan) != CLAB_OK || plan.joins) {
         doctor_add(doctor, DOCTOR_WARNING, "", "this process is a rank of a job, so no backend was tried");
         doctor_advise(doctor, "run ./commlab doctor by itself, outside mpirun, srun and commlab run");
         return;

@@ -95,12 +95,12 @@ static size_t largest_buffer(const struct clab_machine *machine)
 // *joins_p: whether this process is a rank of a job that is there.
 static int check_job(bool *joins_p)
 {
-    struct clab_prospect prospect;
-    CLAB_TRY(clab_job_look(0, &prospect));
-    *joins_p = prospect.joins;
-    if (!prospect.joins || prospect.nranks == RANKS)
+    struct clab_launch_plan plan;
+    CLAB_TRY(clab_job_plan(0, &plan));
+    *joins_p = plan.joins;
+    if (!plan.joins || plan.nranks == RANKS)
         return CLAB_OK;
-    clab_error("fit: a message needs two ranks, and the job that this rank belongs to has %d", prospect.nranks);
+    clab_error("fit: a message needs two ranks, and the job that this rank belongs to has %d", plan.nranks);
     return CLAB_EINVAL;
 }
 

@@ -214,7 +214,7 @@ const char *clab_backend_usual(int nnodes)
     return nnodes > 1 ? "ofi" : "shm";
 }
 
-int clab_job_look(int asked, struct clab_prospect *prospect_p)
+int clab_job_plan(int asked, struct clab_launch_plan *plan_p)
 {
     struct clab_launched launched = {0};
     const int err = clab_launcher_find(&launched);
@@ -228,21 +228,21 @@ int clab_job_look(int asked, struct clab_prospect *prospect_p)
         return CLAB_EINVAL;
     }
     const int usual = launched.nranks ? launched.nranks : 2;
-    *prospect_p = (struct clab_prospect){.joins = joins, .nranks = asked ? asked : usual};
+    *plan_p = (struct clab_launch_plan){.joins = joins, .nranks = asked ? asked : usual};
     return CLAB_OK;
 }
 
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
 {
     struct options options;
-    struct clab_prospect prospect;
+    struct clab_launch_plan plan;
     CLAB_TRY(take_options(argc, argv, &options));
     CLAB_TRY(check_net(&options));
     CLAB_TRY(choose_backend(&options));
-    CLAB_TRY(clab_job_look(options.nranks, &prospect));
-    if (!prospect.joins) {
+    CLAB_TRY(clab_job_plan(options.nranks, &plan));
+    if (!plan.joins) {
         CLAB_TRY(clab_tape_check());
-        CLAB_TRY(launch_copies(&options, prospect.nranks));
+        CLAB_TRY(launch_copies(&options, plan.nranks));
     }
     return join(job_p);
 }
@@ -255,8 +255,8 @@ int clab_job_close(struct clab_job *job)
     const int err = clab_tape_close(job, job->tape);
     // First: a peer that still waits for this rank would be waited for by detach.
     const struct clab_notice leaves = {
-        .kind = CLAB_NOTICE_LEFT, .teller = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
-    job->bootstrap->tell(job->bootstrap, &leaves);
+        .kind = CLAB_NOTICE_LEFT, .reporter = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
+    job->bootstrap->notify(job->bootstrap, &leaves);
     clab_clock_follow(NULL);
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);

@@ -228,7 +228,7 @@ static void learn(struct barrier *b)
     const struct clab_comm *comm = b->comm;
     for (int r = 0; r < comm->nranks; r++)
         b->late[r] = comm->job_ranks[r] == comm->why.culprit ? INFINITY : 0;
-    if (comm->rank != 0 && comm->why.teller == comm->job_ranks[0])
+    if (comm->rank != 0 && comm->why.reporter == comm->job_ranks[0])
         b->late[comm->rank] = INFINITY;
 }
 

@@ -19,7 +19,7 @@ struct gathering {
     const struct clab_opening *opening;
     const struct clab_comm *comm; // that is being made, or NULL
     unsigned expelled;            // of those of whom it is what is left, at the start
-    uint64_t meetings;
+    uint64_t fences;
 };
 
 static int call_off(const struct gathering *g)
@@ -80,14 +80,14 @@ static int exchange(struct clab_group *group, const void *mine, size_t bytes, vo
 {
     struct gathering *g = (struct gathering *)group;
     struct clab_bootstrap *boot = g->opening->job->bootstrap;
-    const struct clab_meeting meeting = {.ranks = group->ranks,
+    const struct clab_fence fence = {.ranks = group->ranks,
                                          .n = group->nranks,
-                                         .key = clab_mix(group->id, ++g->meetings),
+                                         .key = clab_mix(group->id, ++g->fences),
                                          .quiet = g->opening->rest_of != NULL};
     struct clab_flight_op *op = record(g->opening);
     boot->meanwhile = meanwhile;
     boot->meanwhile_of = g;
-    const int err = boot->exchange(boot, meeting, mine, bytes, all);
+    const int err = boot->exchange(boot, fence, mine, bytes, all);
     boot->meanwhile = NULL;
     clab_flight_end(op, err ? CLAB_FLIGHT_FAILED : CLAB_FLIGHT_DONE);
     return err;

@@ -92,7 +92,7 @@ static void expel(struct clab_comm *comm, const struct clab_notice *notice)
     const int member = member_of(comm, notice->culprit);
     if (member < 0 || comm->expelled_by[member] >= 0)
         return;
-    comm->expelled_by[member] = notice->teller;
+    comm->expelled_by[member] = notice->reporter;
     comm->nexpelled++;
 }
 
@@ -106,7 +106,7 @@ void clab_job_listen(struct clab_job *job)
 {
     struct clab_bootstrap *boot = job->bootstrap;
     struct clab_notice notice;
-    while (boot->hear(boot, &notice)) {
+    while (boot->next_notice(boot, &notice)) {
         bool known = false;
         for (struct clab_comm *comm = job->comms; comm; comm = comm->next) {
             if (notice.kind == CLAB_NOTICE_EXPELLED && notice.comm == comm->id)
@@ -138,7 +138,7 @@ void clab_comm_catch_up(struct clab_comm *comm)
     for (int r = 0; r < comm->nranks; r++)
         if (job->bootstrap->presence(job->bootstrap, comm->job_ranks[r]) == CLAB_LOST)
             mark(comm, &(struct clab_notice){.kind = CLAB_NOTICE_LOST,
-                                             .teller = comm->job_ranks[r],
+                                             .reporter = comm->job_ranks[r],
                                              .culprit = comm->job_ranks[r],
                                              .err = CLAB_EPEER});
 }
@@ -170,17 +170,17 @@ static void explain(const struct clab_comm *comm, char at[TEXT])
     struct clab_text text = clab_text_begin(at, TEXT);
     const struct clab_notice *why = &comm->why;
     struct clab_bootstrap *boot = comm->job->bootstrap;
-    const bool is_mine = why->teller == boot->rank, knows_culprit = why->culprit >= 0;
+    const bool is_mine = why->reporter == boot->rank, knows_culprit = why->culprit >= 0;
     const enum clab_presence there = knows_culprit ? boot->presence(boot, why->culprit) : CLAB_EXPECTED;
     char seconds[CLAB_TEXT];
     if (why->kind == CLAB_NOTICE_LOST)
         clab_text_add(&text, "rank %d has ended: ", why->culprit);
     else if (!is_mine && knows_culprit && why->err == CLAB_EMISMATCH)
-        clab_text_add(&text, "rank %d has found that rank %d calls something else: ", why->teller, why->culprit);
+        clab_text_add(&text, "rank %d has found that rank %d calls something else: ", why->reporter, why->culprit);
     else if (!is_mine && knows_culprit)
-        clab_text_add(&text, "rank %d gave up, waiting for rank %d: ", why->teller, why->culprit);
+        clab_text_add(&text, "rank %d gave up, waiting for rank %d: ", why->reporter, why->culprit);
     else if (!is_mine)
-        clab_text_add(&text, "rank %d gave up: ", why->teller);
+        clab_text_add(&text, "rank %d gave up: ", why->reporter);
     else if (why->err == CLAB_EMISMATCH)
         explain_mismatch(comm, &text);
     else if (why->err == CLAB_ETIMEOUT)
@@ -244,14 +244,14 @@ int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work)
 static struct clab_notice revocation(const struct clab_job *job, uint64_t id, int err, int culprit)
 {
     return (struct clab_notice){
-        .kind = CLAB_NOTICE_REVOKED, .teller = job->rank, .culprit = culprit, .err = err, .comm = id};
+        .kind = CLAB_NOTICE_REVOKED, .reporter = job->rank, .culprit = culprit, .err = err, .comm = id};
 }
 
 static void tell(struct clab_comm *comm, int err, int culprit)
 {
     struct clab_bootstrap *boot = comm->job->bootstrap;
     const struct clab_notice found = revocation(comm->job, comm->id, err, culprit);
-    boot->tell(boot, &found);
+    boot->notify(boot, &found);
     clab_job_listen(comm->job); // another may have been first
     mark(comm, &found);         // where the board is far away, and has not answered yet
 }
@@ -272,7 +272,7 @@ int clab_job_refuse(struct clab_job *job, uint64_t id, int n, int err)
 {
     const struct clab_notice refusal = revocation(job, id, err, -1);
     clab_error("a communicator of %d ranks can not be made: %s", n, clab_strerror(err));
-    job->bootstrap->tell(job->bootstrap, &refusal);
+    job->bootstrap->notify(job->bootstrap, &refusal);
     return err;
 }
 
@@ -292,11 +292,11 @@ void clab_comm_expel(struct clab_comm *comm, int member)
 {
     struct clab_bootstrap *boot = comm->job->bootstrap;
     const struct clab_notice notice = {.kind = CLAB_NOTICE_EXPELLED,
-                                       .teller = boot->rank,
+                                       .reporter = boot->rank,
                                        .culprit = comm->job_ranks[member],
                                        .err = CLAB_EPEER,
                                        .comm = comm->id};
-    boot->tell(boot, &notice);
+    boot->notify(boot, &notice);
     expel(comm, &notice);
 }
 

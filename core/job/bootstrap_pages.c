@@ -9,51 +9,51 @@
 #include "core/base/units.h"
 #include "core/job/launch/memory.h"
 
-struct sitter {
+struct pages_member {
     struct membership member; // first, so that a pointer to it is one to all
-    struct clab_seat seat;
-    struct clab_ear ear;
+    struct clab_rank_slot slot;
+    struct clab_read_cursor cursor;
     int locals[]; // (nranks)
 };
 
-static struct sitter *sitter_of(struct clab_bootstrap *boot)
+static struct pages_member *pages_of(struct clab_bootstrap *boot)
 {
-    return (struct sitter *)boot;
+    return (struct pages_member *)boot;
 }
 
-static int exchange(struct clab_bootstrap *boot, struct clab_meeting meeting, const void *mine, size_t bytes, void *all)
+static int exchange(struct clab_bootstrap *boot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
-    struct clab_seat *seat = &sitter_of(boot)->seat;
-    seat->meanwhile = boot->meanwhile;
-    seat->meanwhile_of = boot->meanwhile_of;
-    return clab_seat_exchange(seat, meeting, mine, bytes, all);
+    struct clab_rank_slot *slot = &pages_of(boot)->slot;
+    slot->meanwhile = boot->meanwhile;
+    slot->meanwhile_of = boot->meanwhile_of;
+    return clab_slot_exchange(slot, fence, mine, bytes, all);
 }
 
-static void tell(struct clab_bootstrap *boot, const struct clab_notice *notice)
+static void notify(struct clab_bootstrap *boot, const struct clab_notice *notice)
 {
     if (notice->kind == CLAB_NOTICE_LEFT)
-        clab_seat_announce(&sitter_of(boot)->seat);
-    clab_control_tell(sitter_of(boot)->seat.control, notice);
+        clab_slot_announce(&pages_of(boot)->slot);
+    clab_control_notify(pages_of(boot)->slot.control, notice);
 }
 
-static bool hear(struct clab_bootstrap *boot, struct clab_notice *notice_p)
+static bool next_notice(struct clab_bootstrap *boot, struct clab_notice *notice_p)
 {
-    return clab_control_hear(sitter_of(boot)->seat.control, &sitter_of(boot)->ear, notice_p);
+    return clab_control_next_notice(pages_of(boot)->slot.control, &pages_of(boot)->cursor, notice_p);
 }
 
 static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
 {
-    return clab_control_presence(sitter_of(boot)->seat.control, rank);
+    return clab_control_presence(pages_of(boot)->slot.control, rank);
 }
 
 static void leave(struct membership *member)
 {
-    struct sitter *sitter = (struct sitter *)member;
+    struct pages_member *pages = (struct pages_member *)member;
     if (member->refused)
-        clab_seat_refuse(&sitter->seat);
-    clab_seat_leave(&sitter->seat);
-    clab_memory_unmap(sitter->seat.control);
-    free(sitter);
+        clab_slot_refuse(&pages->slot);
+    clab_slot_leave(&pages->slot);
+    clab_memory_unmap(pages->slot.control);
+    free(pages);
 }
 
 static int read_int(const char *name, int low, int high, int *value_p)
@@ -78,55 +78,55 @@ static int map_control(int fd, int nranks, struct clab_control **control_p)
     return err == CLAB_EINVAL ? CLAB_ESYS : err;
 }
 
-static struct sitter *sit_down(const struct clab_seat *seat, int nranks, int fd)
+static struct pages_member *sit_down(const struct clab_rank_slot *slot, int nranks, int fd)
 {
-    struct sitter *sitter = calloc(1, sizeof *sitter + (size_t)nranks * sizeof *sitter->locals);
-    if (!sitter)
+    struct pages_member *pages = calloc(1, sizeof *pages + (size_t)nranks * sizeof *pages->locals);
+    if (!pages)
         return NULL;
     for (int i = 0; i < nranks; i++)
-        sitter->locals[i] = i;
-    sitter->seat = *seat;
-    sitter->member.leave = leave;
-    sitter->member.boot = (struct clab_bootstrap){
-        .rank = seat->rank,
+        pages->locals[i] = i;
+    pages->slot = *slot;
+    pages->member.leave = leave;
+    pages->member.boot = (struct clab_bootstrap){
+        .rank = slot->rank,
         .nranks = nranks,
-        .timeout = seat->timeout,
+        .timeout = slot->timeout,
         .nnodes = 1,
-        .local_rank = seat->rank,
+        .local_rank = slot->rank,
         .local_ranks = nranks,
-        .locals = sitter->locals,
+        .locals = pages->locals,
         .cores = clab_cores(),
         .job_cores = clab_cores(),
         .crowded = nranks > clab_cores(),
         .segment_fd = fd,
-        .segment_bytes = seat->control->segment_bytes,
-        .segment_offset = seat->control->bytes,
-        .flights = clab_control_flights(seat->control),
+        .segment_bytes = slot->control->segment_bytes,
+        .segment_offset = slot->control->bytes,
+        .flights = clab_control_flights(slot->control),
         .exchange = exchange,
-        .tell = tell,
-        .hear = hear,
+        .notify = notify,
+        .next_notice = next_notice,
         .presence = presence,
     };
-    return sitter;
+    return pages;
 }
 
 int clab_pages_join(double timeout, struct membership **member_p)
 {
     int rank, nranks, fd;
     struct clab_control *control;
-    struct clab_seat seat;
+    struct clab_rank_slot slot;
     CLAB_TRY(read_int("CLAB_JOB_FD", 0, INT32_MAX, &fd));
     CLAB_TRY(read_int("WORLD_SIZE", 1, CLAB_MAX_RANKS, &nranks));
     CLAB_TRY(read_int("RANK", 0, nranks - 1, &rank));
     CLAB_TRY(map_control(fd, nranks, &control));
-    int err = clab_seat_take(control, rank, timeout, &seat);
-    struct sitter *sitter = err ? NULL : sit_down(&seat, nranks, fd);
-    if (!sitter) {
+    int err = clab_slot_take(control, rank, timeout, &slot);
+    struct pages_member *pages = err ? NULL : sit_down(&slot, nranks, fd);
+    if (!pages) {
         if (!err)
-            clab_seat_leave(&seat);
+            clab_slot_leave(&slot);
         clab_memory_unmap(control);
         return err ? err : CLAB_ENOMEM;
     }
-    *member_p = &sitter->member;
+    *member_p = &pages->member;
     return CLAB_OK;
 }

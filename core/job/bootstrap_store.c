@@ -15,44 +15,44 @@
 #include "core/job/store/proof.h"
 #include "core/job/store/socket.h"
 
-struct visitor {
+struct store_joined {
     struct membership member; // first, so that a pointer to it is one to all
     struct store_client *client;
     struct clab_host host;
 };
 
-static struct visitor *visitor_of(struct clab_bootstrap *boot)
+static struct store_joined *joined_of(struct clab_bootstrap *boot)
 {
-    return (struct visitor *)boot;
+    return (struct store_joined *)boot;
 }
 
-static int exchange(struct clab_bootstrap *boot, struct clab_meeting meeting, const void *mine, size_t bytes, void *all)
+static int exchange(struct clab_bootstrap *boot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
-    const struct store_pastime pastime = {boot->meanwhile, boot->meanwhile_of};
-    return store_client_exchange(visitor_of(boot)->client, meeting, mine, bytes, all, pastime);
+    const struct store_progress progress = {boot->meanwhile, boot->meanwhile_of};
+    return store_client_exchange(joined_of(boot)->client, fence, mine, bytes, all, progress);
 }
 
-static void tell(struct clab_bootstrap *boot, const struct clab_notice *notice)
+static void notify(struct clab_bootstrap *boot, const struct clab_notice *notice)
 {
-    store_client_tell(visitor_of(boot)->client, notice);
+    store_client_notify(joined_of(boot)->client, notice);
 }
 
-static bool hear(struct clab_bootstrap *boot, struct clab_notice *notice_p)
+static bool next_notice(struct clab_bootstrap *boot, struct clab_notice *notice_p)
 {
-    return store_client_hear(visitor_of(boot)->client, notice_p);
+    return store_client_next_notice(joined_of(boot)->client, notice_p);
 }
 
 static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
 {
-    return store_client_presence(visitor_of(boot)->client, rank);
+    return store_client_presence(joined_of(boot)->client, rank);
 }
 
 static void leave(struct membership *member)
 {
-    struct visitor *visitor = (struct visitor *)member;
-    store_client_leave(visitor->client);
-    clab_host_close(&visitor->host);
-    free(visitor);
+    struct store_joined *joined = (struct store_joined *)member;
+    store_client_leave(joined->client);
+    clab_host_close(&joined->host);
+    free(joined);
 }
 
 // ---- where the store is --------------------------------------------------------------------------------------
@@ -139,11 +139,11 @@ static int reach_store(const struct clab_launched *launched, double timeout, str
     return err;
 }
 
-static void describe(const struct clab_launched *launched, double timeout, struct visitor *visitor)
+static void describe(const struct clab_launched *launched, double timeout, struct store_joined *joined)
 {
-    const struct clab_host *host = &visitor->host;
-    visitor->member.leave = leave;
-    visitor->member.boot = (struct clab_bootstrap){
+    const struct clab_host *host = &joined->host;
+    joined->member.leave = leave;
+    joined->member.boot = (struct clab_bootstrap){
         .rank = launched->rank,
         .nranks = launched->nranks,
         .timeout = timeout,
@@ -161,29 +161,29 @@ static void describe(const struct clab_launched *launched, double timeout, struc
         .segment_offset = host->control ? host->control->bytes : 0,
         .flights = host->flights,
         .exchange = exchange,
-        .tell = tell,
-        .hear = hear,
+        .notify = notify,
+        .next_notice = next_notice,
         .presence = presence,
     };
 }
 
 int clab_store_join(const struct clab_launched *launched, double timeout, struct membership **member_p)
 {
-    struct visitor *visitor = calloc(1, sizeof *visitor);
-    if (!visitor)
+    struct store_joined *joined = calloc(1, sizeof *joined);
+    if (!joined)
         return CLAB_ENOMEM;
-    int err = reach_store(launched, timeout, &visitor->client);
+    int err = reach_store(launched, timeout, &joined->client);
     if (err != CLAB_OK) {
-        free(visitor);
+        free(joined);
         return err;
     }
-    err = clab_host_find(visitor->client, launched->rank, launched->nranks, &visitor->host);
+    err = clab_host_find(joined->client, launched->rank, launched->nranks, &joined->host);
     if (err != CLAB_OK) {
-        store_client_leave(visitor->client);
-        free(visitor);
+        store_client_leave(joined->client);
+        free(joined);
         return err;
     }
-    describe(launched, timeout, visitor);
-    *member_p = &visitor->member;
+    describe(launched, timeout, joined);
+    *member_p = &joined->member;
     return CLAB_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The control pages: their layout, the seats, and the bell.
+// The control pages: their layout, the slots, and the futex.
 
 #include "core/job/control.h"
 
@@ -16,31 +16,32 @@
 enum { CONTROL_ALIGNMENT = 2 << 20 }; // a huge page, so that what follows may be in huge pages
 static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6205); // "clabjob", version 5
 
-struct seat {
+struct slot {
     _Alignas(64) _Atomic int32_t pid; // 0: nobody has taken it, or its owner has left
     _Atomic int32_t presence;         // enum clab_presence
     _Atomic int32_t refused;          // its rank can not go on, and has said why
-    struct control_box boxes[2];      // they take turns, so that one can be written while others still read the other
+    struct control_mailbox
+        mailboxes[2]; // they take turns, so that one can be written while others still read the other
 };
 
-static struct seat *seat_of(struct clab_control *control, int rank)
+static struct slot *slot_of(struct clab_control *control, int rank)
 {
-    return (struct seat *)(control + 1) + rank;
+    return (struct slot *)(control + 1) + rank;
 }
 
-struct control_box *control_box(struct clab_control *control, int rank, unsigned turn)
+struct control_mailbox *control_mailbox(struct clab_control *control, int rank, unsigned turn)
 {
-    return &seat_of(control, rank)->boxes[turn & 1];
+    return &slot_of(control, rank)->mailboxes[turn & 1];
 }
 
 char *clab_control_flights(struct clab_control *control)
 {
-    return (char *)seat_of(control, (int)control->nranks);
+    return (char *)slot_of(control, (int)control->nranks);
 }
 
 size_t clab_control_bytes(int nranks)
 {
-    const size_t each = sizeof(struct seat) + CLAB_FLIGHT_BYTES;
+    const size_t each = sizeof(struct slot) + CLAB_FLIGHT_BYTES;
     const size_t bytes = sizeof(struct clab_control) + (size_t)nranks * each;
     return (bytes + CONTROL_ALIGNMENT - 1) / CONTROL_ALIGNMENT * CONTROL_ALIGNMENT;
 }
@@ -59,93 +60,93 @@ bool clab_control_is_valid(const struct clab_control *control, int nranks)
     return control->magic == CONTROL_MAGIC && control->nranks == (uint32_t)nranks;
 }
 
-// ---- seats ---------------------------------------------------------------------------------------------------
+// ---- slots ---------------------------------------------------------------------------------------------------
 
-int clab_seat_take(struct clab_control *control, int rank, double timeout, struct clab_seat *seat_p)
+int clab_slot_take(struct clab_control *control, int rank, double timeout, struct clab_rank_slot *slot_p)
 {
     if (rank < 0 || rank >= (int)control->nranks) {
         clab_error("RANK is %d, but the job has ranks 0 to %d", rank, (int)control->nranks - 1);
         return CLAB_EINVAL;
     }
-    struct seat *seat = seat_of(control, rank);
+    struct slot *slot = slot_of(control, rank);
     int32_t owner = 0;
-    if (atomic_load(&seat->presence) != CLAB_EXPECTED && atomic_load(&seat->pid) == 0) {
+    if (atomic_load(&slot->presence) != CLAB_EXPECTED && atomic_load(&slot->pid) == 0) {
         clab_error("rank %d has left this job: a rank joins once", rank);
         return CLAB_EINVAL;
     }
-    while (!atomic_compare_exchange_strong(&seat->pid, &owner, (int32_t)getpid()))
+    while (!atomic_compare_exchange_strong(&slot->pid, &owner, (int32_t)getpid()))
         if (owner && (kill(owner, 0) == 0 || errno != ESRCH)) {
             clab_error("rank %d has joined this job already, as process %d: a rank joins once", rank, owner);
             return CLAB_EINVAL;
         }
-    atomic_store(&seat->presence, CLAB_PRESENT);
-    *seat_p = (struct clab_seat){.control = control, .rank = rank, .timeout = timeout};
+    atomic_store(&slot->presence, CLAB_PRESENT);
+    *slot_p = (struct clab_rank_slot){.control = control, .rank = rank, .timeout = timeout};
     return CLAB_OK;
 }
 
-void clab_seat_refuse(struct clab_seat *seat)
+void clab_slot_refuse(struct clab_rank_slot *slot)
 {
-    atomic_store(&seat_of(seat->control, seat->rank)->refused, 1);
+    atomic_store(&slot_of(slot->control, slot->rank)->refused, 1);
 }
 
 bool clab_control_has_refused(struct clab_control *control, int rank)
 {
-    return atomic_load(&seat_of(control, rank)->refused);
+    return atomic_load(&slot_of(control, rank)->refused);
 }
 
-void clab_seat_announce(struct clab_seat *seat)
+void clab_slot_announce(struct clab_rank_slot *slot)
 {
-    atomic_store(&seat_of(seat->control, seat->rank)->presence, CLAB_LEAVING);
-    control_ring(seat->control);
+    atomic_store(&slot_of(slot->control, slot->rank)->presence, CLAB_LEAVING);
+    control_wake(slot->control);
 }
 
-void clab_seat_leave(struct clab_seat *seat)
+void clab_slot_leave(struct clab_rank_slot *slot)
 {
-    struct seat *left = seat_of(seat->control, seat->rank);
+    struct slot *left = slot_of(slot->control, slot->rank);
     atomic_store(&left->presence, CLAB_LEFT);
     atomic_store(&left->pid, 0);
-    control_ring(seat->control);
+    control_wake(slot->control);
     for (int i = 0; i < 2; i++)
-        free(seat->last[i].ranks);
+        free(slot->last[i].ranks);
 }
 
 bool clab_control_is_used(struct clab_control *control)
 {
     for (int rank = 0; rank < (int)control->nranks; rank++)
-        if (atomic_load(&seat_of(control, rank)->pid))
+        if (atomic_load(&slot_of(control, rank)->pid))
             return true;
     return false;
 }
 
 enum clab_presence clab_control_presence(struct clab_control *control, int rank)
 {
-    return (enum clab_presence)atomic_load_explicit(&seat_of(control, rank)->presence, memory_order_acquire);
+    return (enum clab_presence)atomic_load_explicit(&slot_of(control, rank)->presence, memory_order_acquire);
 }
 
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed)
 {
-    const bool sat = atomic_load(&seat_of(control, rank)->pid) != 0, lost = failed || sat;
-    atomic_store(&seat_of(control, rank)->presence, lost ? CLAB_LOST : CLAB_LEFT);
-    clab_control_tell(control, &(struct clab_notice){.kind = lost ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT,
-                                                     .teller = rank,
-                                                     .culprit = rank,
-                                                     .err = CLAB_EPEER});
+    const bool sat = atomic_load(&slot_of(control, rank)->pid) != 0, lost = failed || sat;
+    atomic_store(&slot_of(control, rank)->presence, lost ? CLAB_LOST : CLAB_LEFT);
+    clab_control_notify(control, &(struct clab_notice){.kind = lost ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT,
+                                                       .reporter = rank,
+                                                       .culprit = rank,
+                                                       .err = CLAB_EPEER});
     return sat;
 }
 
-// ---- the bell ------------------------------------------------------------------------------------------------
+// ---- the futex ------------------------------------------------------------------------------------------------
 
-void control_ring(struct clab_control *control)
+void control_wake(struct clab_control *control)
 {
-    atomic_fetch_add(&control->bell, 1);
+    atomic_fetch_add(&control->futex, 1);
     if (atomic_load(&control->sleepers))
-        syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+        syscall(SYS_futex, &control->futex, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-void control_sleep(struct clab_control *control, uint32_t heard, double deadline)
+void control_sleep(struct clab_control *control, uint32_t seen, double deadline)
 {
     const struct timespec at = {(time_t)deadline, (long)((deadline - (double)(time_t)deadline) * 1e9)};
     atomic_fetch_add(&control->sleepers, 1);
-    syscall(SYS_futex, &control->bell, FUTEX_WAIT_BITSET, heard, &at, NULL, FUTEX_BITSET_MATCH_ANY);
+    syscall(SYS_futex, &control->futex, FUTEX_WAIT_BITSET, seen, &at, NULL, FUTEX_BITSET_MATCH_ANY);
     atomic_fetch_sub(&control->sleepers, 1);
 }

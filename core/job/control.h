@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The control pages: the little memory that a host's launcher and ranks share before there is a backend, and beside it.
 //
-// - control.c   seats: who has come, who has left, who is lost; and the bell that wakes all who wait.
-// - mailboxes.c the exchange: each rank posts in boxes of its own, and reads those of the others.
+// - control.c   slots: who has come, who has left, who is lost; and the futex that wakes all who wait.
+// - mailboxes.c the exchange: each rank posts in mailboxes of its own, and reads those of the others.
 // - board.c     notices: what has gone wrong, told to all.
-// - Behind each seat is room for the rank's flight recorder (core/flight/flight.h), which outlives the rank.
+// - Behind each slot is room for the rank's flight recorder (core/flight/flight.h), which outlives the rank.
 // - They know no processes and no environment (launch.c, bootstrap.c), so that threads can test them.
 #pragma once
 
@@ -19,14 +19,14 @@
 enum { CLAB_BOARD_NOTICES = 4096 }; // that the board holds; older ones are forgotten
 
 struct clab_board_line {
-    _Atomic uint64_t number;   // 1 + how many were told before; 0: being written
+    _Atomic uint64_t number;   // 1 + how many were posted before; 0: being written
     _Atomic uint64_t words[2]; // a struct clab_notice
 };
 
 // How far a reader of the board is.
-struct clab_ear {
-    uint64_t heard; // notices
-    double since;   // when the next one was found unfinished (clab_now); 0: it was not
+struct clab_read_cursor {
+    uint64_t next; // the number of the notice to read
+    double since;  // when the next one was found unfinished (clab_now); 0: it was not
 };
 
 struct clab_control {
@@ -35,22 +35,22 @@ struct clab_control {
     size_t bytes;           // of the control pages; what is behind them is the backend's
     size_t segment_bytes;   // of the backend's part
 
-    _Alignas(64) _Atomic uint32_t bell; // a futex: changes whenever a sleeper must look again
+    _Alignas(64) _Atomic uint32_t futex; // a futex: changes whenever a sleeper must look again
     _Atomic uint32_t sleepers;
-    _Atomic uint64_t complained;        // the key of the round whose failure was logged last
-    _Alignas(64) _Atomic uint64_t told; // notices, ever
+    _Atomic uint64_t logged_key;          // the key of the round whose failure was logged last
+    _Alignas(64) _Atomic uint64_t posted; // notices, ever
     struct clab_board_line board[CLAB_BOARD_NOTICES];
 };
 
 // One rank's use of the pages.
-struct clab_seat {
+struct clab_rank_slot {
     struct clab_control *control;
     int rank;
     double timeout;                   // seconds that a wait may last
     int (*meanwhile)(void *, bool *); // of struct clab_bootstrap; may be NULL
     void *meanwhile_of;
     unsigned turn;        // exchanges' rounds so far
-    struct clab_members { // of the last round that used each of the two boxes
+    struct clab_members { // of the last round that used each of the two mailboxes
         int *ranks, n, room;
     } last[2];
 };
@@ -64,47 +64,48 @@ bool clab_control_is_valid(const struct clab_control *control, int nranks);
 // Where the flight recorders are: (nranks, CLAB_FLIGHT_BYTES).
 char *clab_control_flights(struct clab_control *control);
 
-// Take seat `rank`, and give it back: who has left it is not waited for.
+// Take slot `rank`, and give it back: who has left it is not waited for.
 //   errors: CLAB_EINVAL (rank out of range, or a living process sits there)
-int clab_seat_take(struct clab_control *control, int rank, double timeout, struct clab_seat *seat_p);
-void clab_seat_leave(struct clab_seat *seat);
+int clab_slot_take(struct clab_control *control, int rank, double timeout, struct clab_rank_slot *slot_p);
+void clab_slot_leave(struct clab_rank_slot *slot);
 // Its rank can not go on, and has said why.
-void clab_seat_refuse(struct clab_seat *seat);
-// It will be left: who waits at a meeting for it need not.
-void clab_seat_announce(struct clab_seat *seat);
+void clab_slot_refuse(struct clab_rank_slot *slot);
+// It will be left: who waits at a fence for it need not.
+void clab_slot_announce(struct clab_rank_slot *slot);
 
 // The exchange of struct clab_bootstrap.  mine: (bytes); all: (n, bytes)
-int clab_seat_exchange(struct clab_seat *seat, struct clab_meeting meeting, const void *mine, size_t bytes, void *all);
+int clab_slot_exchange(struct clab_rank_slot *slot, struct clab_fence fence, const void *mine, size_t bytes, void *all);
 
 enum clab_presence clab_control_presence(struct clab_control *control, int rank);
 
 // Launcher: the process of `rank` has ended; `failed` when its status was not 0. Tells all, and wakes who waits.
-// Whether it had not left its seat.
+// Whether it had not left its slot.
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
-// Launcher: whether `rank` has ended after clab_seat_refuse.
+// Launcher: whether `rank` has ended after clab_slot_refuse.
 bool clab_control_has_refused(struct clab_control *control, int rank);
-// Whether a process sits at any seat: only such can hear of a death.
+// Whether a process sits at any slot: only such can hear of a death.
 bool clab_control_is_used(struct clab_control *control);
 
 // The board of struct clab_bootstrap.
-void clab_control_tell(struct clab_control *control, const struct clab_notice *notice);
-bool clab_control_hear(struct clab_control *control, struct clab_ear *ear, struct clab_notice *notice_p);
+void clab_control_notify(struct clab_control *control, const struct clab_notice *notice);
+bool clab_control_next_notice(struct clab_control *control, struct clab_read_cursor *cursor,
+                              struct clab_notice *notice_p);
 
 // ---- between control.c and mailboxes.c -----------------------------------------------------------------------
 
 enum { CONTROL_BLOB_BYTES = 4096 }; // of a rank in one round; longer ones take several rounds
 
 // What a rank posts in one round. Only its owner writes it, except for `taken`, which the readers write.
-struct control_box {
+struct control_mailbox {
     _Alignas(64) _Atomic uint64_t key;      // of the round; 0: being written
-    _Atomic uint32_t post;                  // how often this box was written
+    _Atomic uint32_t post;                  // how often this mailbox was written
     _Atomic uint32_t bytes;                 // that the owner gives in all
     _Atomic int32_t err;                    // the owner has given up
     _Atomic uint32_t taken[CLAB_MAX_RANKS]; // by rank: the last post that it has read, or will not read
     _Alignas(64) _Atomic uint64_t blob[CONTROL_BLOB_BYTES / sizeof(uint64_t)];
 };
 
-struct control_box *control_box(struct clab_control *control, int rank, unsigned turn);
-void control_ring(struct clab_control *control);
-// Sleep until the bell is no longer at `heard`, or until `deadline` (seconds of clab_now).
-void control_sleep(struct clab_control *control, uint32_t heard, double deadline);
+struct control_mailbox *control_mailbox(struct clab_control *control, int rank, unsigned turn);
+void control_wake(struct clab_control *control);
+// Sleep until the futex is no longer at `seen`, or until `deadline` (seconds of clab_now).
+void control_sleep(struct clab_control *control, uint32_t seen, double deadline);

@@ -75,12 +75,12 @@ struct clab_launch {
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
 
 // What clab_job_open will do, when -n asks for so many ranks (0: not given).
-struct clab_prospect {
+struct clab_launch_plan {
     bool joins; // a job that is there; else it launches one
     int nranks; // of it
 };
 //   errors: CLAB_EINVAL (the job that is there has another number), CLAB_EPARSE (what the environment says)
-int clab_job_look(int asked, struct clab_prospect *prospect_p);
+int clab_job_plan(int asked, struct clab_launch_plan *plan_p);
 
 // Join the job that the environment describes (launcher.h).
 //   errors: CLAB_ENOENT (there is none), CLAB_EPARSE, CLAB_ESYS, CLAB_EINVAL (joined already, or refused), CLAB_EPEER,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The exchange over the control pages: an allgather among any ranks of the host.
 //
-// - A rank posts its blob under the meeting's key in one of its two boxes, then reads those of all members. What was
+// - A rank posts its blob under the fence's key in one of its two mailboxes, then reads those of all members. What was
 //   posted stays posted: a member that dies after it has posted does not spoil the round.
-// - A box is written again when each member of its last round has read it, has given the round up, or is gone. A
+// - A mailbox is written again when each member of its last round has read it, has given the round up, or is gone. A
 //   member that was silent for the whole timeout is not waited for either.
-// - A rank that gives up says so in its box, and ranks that still wait for it give up for the same reason. Its box is
-//   free then. It also marks the others' boxes as taken: a rank that has completed the round needs no reader more.
-//   It writes `err` first and looks for boxes second; a rank that posts later writes its key first and reads `err`
+// - A rank that gives up says so in its mailbox, and ranks that still wait for it give up for the same reason. Its mailbox is
+//   free then. It also marks the others' mailboxes as taken: a rank that has completed the round needs no reader more.
+//   It writes `err` first and looks for mailboxes second; a rank that posts later writes its key first and reads `err`
 //   second. All four are sequentially consistent, so that one of the two sees the other.
-// - A box can therefore be written again while a slow reader copies it. Invariant: `key` is 0 while the box changes,
+// - A mailbox can therefore be written again while a slow reader copies it. Invariant: `key` is 0 while the mailbox changes,
 //   and `post` differs each time. What a reader copies counts only if both are unchanged after the copy (a sequence
 //   lock, as in board.c). It marks a numbered post as taken, so that a late mark does not free a newer one.
-// - Waiting: spin while there are cores for all, lend the core out, then sleep on the bell.
+// - Waiting: spin while there are cores for all, lend the core out, then sleep on the futex.
 
 #include "core/job/control.h"
 
@@ -35,7 +35,7 @@ static const double nap = 1e-3; // s, at most, while there is something else to 
 
 // A round under way.
 struct round {
-    struct clab_seat *seat;
+    struct clab_rank_slot *slot;
     const int *ranks; // (n); NULL: all
     int n;
     uint64_t key;
@@ -61,12 +61,12 @@ static bool is_gone(struct clab_control *control, int rank)
 
 // ---- one look ------------------------------------------------------------------------------------------------
 
-static struct control_box *find_box(struct clab_control *control, int rank, uint64_t key)
+static struct control_mailbox *find_mailbox(struct clab_control *control, int rank, uint64_t key)
 {
     for (unsigned turn = 0; turn < 2; turn++) {
-        struct control_box *box = control_box(control, rank, turn);
-        if (atomic_load(&box->key) == key)
-            return box;
+        struct control_mailbox *mailbox = control_mailbox(control, rank, turn);
+        if (atomic_load(&mailbox->key) == key)
+            return mailbox;
     }
     return NULL;
 }
@@ -74,7 +74,7 @@ static struct control_box *find_box(struct clab_control *control, int rank, uint
 // Whoever finds an error first says it, the others only fail.
 static bool is_to_say(const struct round *r)
 {
-    return !r->quiet && atomic_exchange(&r->seat->control->complained, r->key) != r->key;
+    return !r->quiet && atomic_exchange(&r->slot->control->logged_key, r->key) != r->key;
 }
 
 static int refuse_size(const struct round *r, size_t other)
@@ -84,47 +84,47 @@ static int refuse_size(const struct round *r, size_t other)
     return CLAB_EMISMATCH;
 }
 
-// Whether `box` still holds what was the post number `post` of this round.
-static bool is_still(const struct round *r, struct control_box *box, uint32_t post)
+// Whether `mailbox` still holds what was the post number `post` of this round.
+static bool is_still(const struct round *r, struct control_mailbox *mailbox, uint32_t post)
 {
-    return atomic_load(&box->key) == r->key && atomic_load(&box->post) == post;
+    return atomic_load(&mailbox->key) == r->key && atomic_load(&mailbox->post) == post;
 }
 
-static void mark_taken(const struct round *r, struct control_box *box, uint32_t post)
+static void mark_taken(const struct round *r, struct control_mailbox *mailbox, uint32_t post)
 {
-    atomic_store_explicit(&box->taken[r->seat->rank], post, memory_order_release);
+    atomic_store_explicit(&mailbox->taken[r->slot->rank], post, memory_order_release);
 }
 
 // Acquire and release: who reads a word of a newer post finds that the key has changed, too.
-static void read_blob(struct control_box *box, char *to, size_t bytes)
+static void read_blob(struct control_mailbox *mailbox, char *to, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-        const uint64_t word = atomic_load_explicit(&box->blob[i / sizeof word], memory_order_acquire);
+        const uint64_t word = atomic_load_explicit(&mailbox->blob[i / sizeof word], memory_order_acquire);
         memcpy(to + i, &word, bytes - i < sizeof word ? bytes - i : sizeof word);
     }
 }
 
-static void write_blob(struct control_box *box, const char *from, size_t bytes)
+static void write_blob(struct control_mailbox *mailbox, const char *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
         uint64_t word = 0;
         memcpy(&word, from + i, bytes - i < sizeof word ? bytes - i : sizeof word);
-        atomic_store_explicit(&box->blob[i / sizeof word], word, memory_order_release);
+        atomic_store_explicit(&mailbox->blob[i / sizeof word], word, memory_order_release);
     }
 }
 
-// Take what member i has posted in `box`. If it has failed and written something else meanwhile, nothing is taken.
-static int take_box(struct round *r, int i, struct control_box *box)
+// Take what member i has posted in `mailbox`. If it has failed and written something else meanwhile, nothing is taken.
+static int take_mailbox(struct round *r, int i, struct control_mailbox *mailbox)
 {
-    const uint32_t post = atomic_load(&box->post), whole = atomic_load(&box->bytes);
+    const uint32_t post = atomic_load(&mailbox->post), whole = atomic_load(&mailbox->bytes);
     if (whole == (uint32_t)r->whole)
-        read_blob(box, r->all + (size_t)i * r->whole, r->bytes);
-    const int err = atomic_load(&box->err);
-    if (!is_still(r, box, post))
+        read_blob(mailbox, r->all + (size_t)i * r->whole, r->bytes);
+    const int err = atomic_load(&mailbox->err);
+    if (!is_still(r, mailbox, post))
         return CLAB_OK;
     if (whole != (uint32_t)r->whole)
         return refuse_size(r, whole);
-    mark_taken(r, box, post);
+    mark_taken(r, mailbox, post);
     r->have[i] = true;
     r->missing--;
     return err;
@@ -133,11 +133,11 @@ static int take_box(struct round *r, int i, struct control_box *box)
 // Take what member i has posted, if it has.
 static int take(struct round *r, int i)
 {
-    struct clab_control *control = r->seat->control;
+    struct clab_control *control = r->slot->control;
     const bool gone = is_gone(control, member(r, i)); // asked first: what it posted before it went is there
-    struct control_box *box = find_box(control, member(r, i), r->key);
-    if (box)
-        return take_box(r, i, box);
+    struct control_mailbox *mailbox = find_mailbox(control, member(r, i), r->key);
+    if (mailbox)
+        return take_mailbox(r, i, mailbox);
     if (!gone)
         return CLAB_OK;
     if (is_to_say(r))
@@ -165,22 +165,22 @@ static void take_the_rest(struct round *r)
 static void take_no_more(const struct round *r)
 {
     for (int i = 0; i < r->n; i++) {
-        struct control_box *box = r->have[i] ? NULL : find_box(r->seat->control, member(r, i), r->key);
-        const uint32_t post = box ? atomic_load(&box->post) : 0;
-        if (box && is_still(r, box, post))
-            mark_taken(r, box, post);
+        struct control_mailbox *mailbox = r->have[i] ? NULL : find_mailbox(r->slot->control, member(r, i), r->key);
+        const uint32_t post = mailbox ? atomic_load(&mailbox->post) : 0;
+        if (mailbox && is_still(r, mailbox, post))
+            mark_taken(r, mailbox, post);
     }
 }
 
 // Whether the members of my last round but one have all taken what I posted then.
-static bool is_box_free(const struct round *r)
+static bool is_mailbox_free(const struct round *r)
 {
-    const struct clab_members *last = &r->seat->last[r->seat->turn & 1];
-    struct control_box *box = control_box(r->seat->control, r->seat->rank, r->seat->turn);
-    const uint32_t post = atomic_load(&box->post);
+    const struct clab_members *last = &r->slot->last[r->slot->turn & 1];
+    struct control_mailbox *mailbox = control_mailbox(r->slot->control, r->slot->rank, r->slot->turn);
+    const uint32_t post = atomic_load(&mailbox->post);
     for (int i = 0; i < last->n; i++)
-        if (atomic_load_explicit(&box->taken[last->ranks[i]], memory_order_acquire) != post &&
-            !is_gone(r->seat->control, last->ranks[i]))
+        if (atomic_load_explicit(&mailbox->taken[last->ranks[i]], memory_order_acquire) != post &&
+            !is_gone(r->slot->control, last->ranks[i]))
             return false;
     return true;
 }
@@ -193,17 +193,17 @@ static void log_missing(const struct round *r)
     for (int i = 0; i < r->n; i++)
         if (!r->have[i] && missing++ < CLAB_NAMED)
             named[missing - 1] = member(r, i);
-    clab_log_missing("rank", named, missing, r->n, r->seat->timeout);
+    clab_log_missing("rank", named, missing, r->n, r->slot->timeout);
 }
 
 // Found nothing `fruitless` times: what suits.
-static int pause_a_moment(struct round *r, int fruitless, uint32_t heard)
+static int pause_a_moment(struct round *r, int fruitless, uint32_t seen)
 {
-    struct clab_seat *seat = r->seat;
-    const int spins = seat->control->nranks <= seat->control->cores ? SPINS : 0;
+    struct clab_rank_slot *slot = r->slot;
+    const int spins = slot->control->nranks <= slot->control->cores ? SPINS : 0;
     bool busy = false;
-    if (seat->meanwhile)
-        CLAB_TRY(seat->meanwhile(seat->meanwhile_of, &busy));
+    if (slot->meanwhile)
+        CLAB_TRY(slot->meanwhile(slot->meanwhile_of, &busy));
     if (fruitless < spins) {
         clab_relax();
     } else if (fruitless < spins + YIELDS) {
@@ -212,7 +212,7 @@ static int pause_a_moment(struct round *r, int fruitless, uint32_t heard)
         const double now = clab_now();
         if (now >= r->deadline)
             return CLAB_ETIMEOUT;
-        control_sleep(seat->control, heard, busy && now + nap < r->deadline ? now + nap : r->deadline);
+        control_sleep(slot->control, seen, busy && now + nap < r->deadline ? now + nap : r->deadline);
     }
     return CLAB_OK;
 }
@@ -221,11 +221,11 @@ static int pause_a_moment(struct round *r, int fruitless, uint32_t heard)
 static int await(struct round *r, int (*look)(struct round *), bool (*is_done)(const struct round *))
 {
     for (int fruitless = 0;; fruitless++) {
-        const uint32_t heard = atomic_load(&r->seat->control->bell); // before the look: what comes after it rings
+        const uint32_t seen = atomic_load(&r->slot->control->futex); // before the look: what comes after it rings
         CLAB_TRY(look(r));
         if (is_done(r))
             return CLAB_OK;
-        CLAB_TRY(pause_a_moment(r, fruitless, heard));
+        CLAB_TRY(pause_a_moment(r, fruitless, seen));
     }
 }
 
@@ -257,20 +257,20 @@ static int remember(struct round *r, struct clab_members *last)
     return CLAB_OK;
 }
 
-static struct control_box *post(struct round *r)
+static struct control_mailbox *post(struct round *r)
 {
-    struct control_box *box = control_box(r->seat->control, r->seat->rank, r->seat->turn);
-    struct control_box *other = control_box(r->seat->control, r->seat->rank, r->seat->turn + 1);
-    if (atomic_load(&other->key) == r->key) // of this meeting, at which I have failed before
+    struct control_mailbox *mailbox = control_mailbox(r->slot->control, r->slot->rank, r->slot->turn);
+    struct control_mailbox *other = control_mailbox(r->slot->control, r->slot->rank, r->slot->turn + 1);
+    if (atomic_load(&other->key) == r->key) // of this fence, at which I have failed before
         atomic_store(&other->key, 0);
-    atomic_store(&box->key, 0);
-    atomic_fetch_add(&box->post, 1);
-    atomic_store(&box->bytes, (uint32_t)r->whole);
-    atomic_store(&box->err, CLAB_OK);
-    write_blob(box, r->mine, r->bytes);
-    atomic_store(&box->key, r->key);
-    control_ring(r->seat->control);
-    return box;
+    atomic_store(&mailbox->key, 0);
+    atomic_fetch_add(&mailbox->post, 1);
+    atomic_store(&mailbox->bytes, (uint32_t)r->whole);
+    atomic_store(&mailbox->err, CLAB_OK);
+    write_blob(mailbox, r->mine, r->bytes);
+    atomic_store(&mailbox->key, r->key);
+    control_wake(r->slot->control);
+    return mailbox;
 }
 
 static bool has_come(const struct round *r, int rank)
@@ -292,53 +292,53 @@ static void forget_silent(const struct round *r, struct clab_members *last)
 }
 
 // Those who have taken what I posted are free of me, and I of those who have not.
-static void give_up(struct round *r, struct control_box *box, int err)
+static void give_up(struct round *r, struct control_mailbox *mailbox, int err)
 {
-    struct clab_seat *seat = r->seat;
-    atomic_store(&box->err, err);
+    struct clab_rank_slot *slot = r->slot;
+    atomic_store(&mailbox->err, err);
     take_no_more(r);
-    seat->last[seat->turn & 1].n = 0; // some may never take what I have posted
+    slot->last[slot->turn & 1].n = 0; // some may never take what I have posted
     if (err == CLAB_ETIMEOUT)
-        forget_silent(r, &seat->last[(seat->turn + 1) & 1]);
+        forget_silent(r, &slot->last[(slot->turn + 1) & 1]);
 }
 
 static int run_round(struct round *r)
 {
-    struct clab_seat *seat = r->seat;
-    CLAB_TRY(await(r, look_at_nothing, is_box_free));
-    CLAB_TRY(remember(r, &seat->last[seat->turn & 1]));
-    struct control_box *box = post(r);
+    struct clab_rank_slot *slot = r->slot;
+    CLAB_TRY(await(r, look_at_nothing, is_mailbox_free));
+    CLAB_TRY(remember(r, &slot->last[slot->turn & 1]));
+    struct control_mailbox *mailbox = post(r);
     const int err = await(r, take_all, has_all);
     if (err == CLAB_ETIMEOUT)
         take_the_rest(r);
     if (err == CLAB_ETIMEOUT && is_to_say(r))
         log_missing(r);
     if (err)
-        give_up(r, box, err);
-    control_ring(seat->control); // who waits for me, or for a free box
-    seat->turn++;
+        give_up(r, mailbox, err);
+    control_wake(slot->control); // who waits for me, or for a free mailbox
+    slot->turn++;
     return err;
 }
 
-int clab_seat_exchange(struct clab_seat *seat, struct clab_meeting meeting, const void *mine, size_t bytes, void *all)
+int clab_slot_exchange(struct clab_rank_slot *slot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
-    const int n = meeting.ranks ? meeting.n : (int)seat->control->nranks;
+    const int n = fence.ranks ? fence.n : (int)slot->control->nranks;
     bool *have = malloc((size_t)n * sizeof *have);
     size_t done = 0;
     int err = have ? CLAB_OK : CLAB_ENOMEM;
     do {
         const size_t part = bytes - done < CONTROL_BLOB_BYTES ? bytes - done : CONTROL_BLOB_BYTES;
         struct round round = {
-            .seat = seat,
-            .ranks = meeting.ranks,
+            .slot = slot,
+            .ranks = fence.ranks,
             .n = n,
-            .key = clab_mix(meeting.key, done) | 1, // never 0
-            .quiet = meeting.quiet,
+            .key = clab_mix(fence.key, done) | 1, // never 0
+            .quiet = fence.quiet,
             .mine = (const char *)mine + done,
             .bytes = part,
             .whole = bytes,
             .all = (char *)all + done,
-            .deadline = clab_now() + seat->timeout,
+            .deadline = clab_now() + slot->timeout,
             .have = have,
             .missing = n,
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lines about those who have not come to a meeting: yet, or in time.
+// The lines about those who have not come to a fence: yet, or in time.
 #pragma once
 
 enum { CLAB_NAMED = 8 }; // missing ones that it names

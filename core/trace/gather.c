@@ -23,7 +23,7 @@ enum { MEETING = 0x7461706565, ROUND_TRIPS = 8, PART_BYTES = 1 << 20, TEXT = 160
 struct pair {
     struct clab_bootstrap *boot;
     int ranks[2];
-    uint64_t meetings;
+    uint64_t fences;
 };
 
 static struct pair pair_of(const struct clab_job *job, int other)
@@ -34,11 +34,11 @@ static struct pair pair_of(const struct clab_job *job, int other)
 // Each gives `bytes`, and has both.
 static int meet(struct pair *pair, const void *mine, size_t bytes, void *both)
 {
-    const struct clab_meeting meeting = {.ranks = pair->ranks,
+    const struct clab_fence fence = {.ranks = pair->ranks,
                                          .n = 2,
-                                         .key = clab_mix(clab_mix(MEETING, (uint64_t)pair->ranks[1]), ++pair->meetings),
+                                         .key = clab_mix(clab_mix(MEETING, (uint64_t)pair->ranks[1]), ++pair->fences),
                                          .quiet = true};
-    return pair->boot->exchange(pair->boot, meeting, mine, bytes, both);
+    return pair->boot->exchange(pair->boot, fence, mine, bytes, both);
 }
 
 // ---- clocks --------------------------------------------------------------------------------------------------

@@ -28,14 +28,14 @@ enum { CLAB_MAX_RANKS = 1024 };       // of a job
 enum { CLAB_FLIGHT_BYTES = 8 << 10 }; // of a rank's flight recorder
 
 // Who meets for an exchange.
-struct clab_meeting {
+struct clab_fence {
     const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
     int n;
-    uint64_t key; // the same at each of them, and of no other meeting of the job (clab_mix)
+    uint64_t key; // the same at each of them, and of no other fence of the job (clab_mix)
     bool quiet;   // who fails is the caller's to say: nothing is logged
 };
 
-// What a rank has heard of another. All from CLAB_LEAVING on will come to no meeting, and send nothing new.
+// What a rank has heard of another. All from CLAB_LEAVING on will take part in no fence, and send nothing new.
 enum clab_presence {
     CLAB_EXPECTED, // has not come yet
     CLAB_PRESENT,
@@ -54,10 +54,10 @@ enum clab_notice_kind {
 // What has gone wrong, told to all ranks of the job.
 struct clab_notice {
     enum clab_notice_kind kind;
-    int teller;    // the rank that has failed, or has found it
+    int reporter;    // the rank that has failed, or has found it
     int culprit;   // the rank that it waited for, or -1
     int err;       // enum clab_err
-    uint64_t comm; // REVOKED: the communicator on which `teller` has failed; EXPELLED
+    uint64_t comm; // REVOKED: the communicator on which `reporter` has failed; EXPELLED
 };
 
 // How processes find each other, and hear of each other, beside any backend. Provided by the job (core/job).
@@ -85,11 +85,11 @@ struct clab_bootstrap {
     //   mine: (bytes); all: (n, bytes)
     //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as
     //   it was), CLAB_EMISMATCH (of bytes), those of meanwhile
-    int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *mine, size_t bytes, void *all);
-    // Tell all ranks, this one included. Never waits, but 1 s at most for a teller that has been passed by thousands.
-    void (*tell)(struct clab_bootstrap *, const struct clab_notice *);
+    int (*exchange)(struct clab_bootstrap *, struct clab_fence, const void *mine, size_t bytes, void *all);
+    // Tell all ranks, this one included. Never waits, but 1 s at most for a reporter that has been passed by thousands.
+    void (*notify)(struct clab_bootstrap *, const struct clab_notice *);
     // The next notice that this rank has not heard, if there is one. Never waits; a look costs well under 1 us.
-    bool (*hear)(struct clab_bootstrap *, struct clab_notice *notice_p);
+    bool (*next_notice)(struct clab_bootstrap *, struct clab_notice *notice_p);
     enum clab_presence (*presence)(struct clab_bootstrap *, int rank);
 };
 

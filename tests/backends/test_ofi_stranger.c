@@ -83,16 +83,16 @@ static int talk(struct clab_comm *comm, char *data)
     return status ? status : has_had_enough(rank) ? 0 : NOT_REACHED;
 }
 
-static int (*exchange)(struct clab_bootstrap *, struct clab_meeting, const void *, size_t, void *);
+static int (*exchange)(struct clab_bootstrap *, struct clab_fence, const void *, size_t, void *);
 
 // Endpoints are open when their cards are exchanged: they are the largest that is.
-static int exchange_late(struct clab_bootstrap *boot, struct clab_meeting meeting, const void *mine, size_t bytes,
+static int exchange_late(struct clab_bootstrap *boot, struct clab_fence fence, const void *mine, size_t bytes,
                          void *all)
 {
     const double start = clab_now();
     while (bytes > 250 && trial->come < trial->awaited && clab_now() - start < PATIENCE)
         usleep(1000);
-    return exchange(boot, meeting, mine, bytes, all);
+    return exchange(boot, fence, mine, bytes, all);
 }
 
 static void come_late(struct clab_bootstrap *boot)

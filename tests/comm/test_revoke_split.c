@@ -3,7 +3,7 @@
 // job's pages, and on a store. Runs alone.
 // - Rank 3 makes a group of its own, and then sends rank 0 more than rank 0 asks for, which is an error of the
 //   communicator. At that time the others are somewhere in the split: in some rounds one of them has completed a
-//   meeting that another has given up. How often depends on the machine: test_boxes.c has that case for certain.
+//   meeting that another has given up. How often depends on the machine: test_mailboxes.c has that case for certain.
 
 #include "tests/fixtures/comm_fixture.h"
 #include "tests/fixtures/needs.h"

@@ -20,7 +20,7 @@ static struct store_client *join(int fd, int member)
     must_hold(client);
     client->ticket = (struct store_ticket){
         .host = "store", .port = 1, .job = {.nranks = RANKS, .nnodes = NODES}, .member = member, .timeout = 1};
-    client->line.fd = fd;
+    client->channel.fd = fd;
     return client;
 }
 
@@ -40,9 +40,9 @@ static void check_exchange(struct store_client *c, const int *ranks, int n)
     unsigned char *all = malloc((size_t)n * BYTES); // not a byte more
     must_hold(all);
     memset(all, 0xa5, (size_t)n * BYTES);
-    const struct clab_meeting meeting = {.ranks = ranks, .n = n, .key = 7};
-    const int err = store_client_exchange(c, meeting, mine, BYTES, all, (struct store_pastime){0});
-    must_hold(err || c->answer.key == clab_mix(meeting.key, 0));
+    const struct clab_fence fence = {.ranks = ranks, .n = n, .key = 7};
+    const int err = store_client_exchange(c, fence, mine, BYTES, all, (struct store_progress){0});
+    must_hold(err || c->answer.key == clab_mix(fence.key, 0));
     must_hold(err >= 0 && err < CLAB_ERR_COUNT && fuzz_log_errors <= 2); // its own, and the end of the connection
     for (int i = 0; err == CLAB_OK && i < n; i++)
         if ((ranks ? ranks[i] : i) == SELF)
@@ -54,7 +54,7 @@ static void check_heard(struct store_client *c)
 {
     struct clab_notice notice;
     bool lost[RANKS] = {false};
-    while (store_client_hear(c, &notice)) {
+    while (store_client_next_notice(c, &notice)) {
         must_hold(notice.kind <= CLAB_NOTICE_EXPELLED && notice.err >= 0 && notice.err < CLAB_ERR_COUNT);
         must_hold(notice.culprit >= -1 && notice.culprit < STORE_MEMBERS);
         if (notice.kind == CLAB_NOTICE_LOST && notice.culprit >= 0 && notice.culprit < RANKS)

@@ -51,14 +51,14 @@ static bool change(const uint8_t *data, size_t size, unsigned char *bytes, size_
 static int come_to(const unsigned char *bytes, size_t n)
 {
     int ends[2];
-    struct store_line line = {0};
+    struct store_channel channel = {0};
     must_hold(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     must_hold(send(ends[1], bytes, n, MSG_NOSIGNAL) == (ssize_t)n); // no more than it takes
     shutdown(ends[1], SHUT_WR);
-    line.fd = ends[0];
+    channel.fd = ends[0];
     fuzz_log_clear();
-    const int err = store_introduce(&line, &ticket, clab_now() + ticket.timeout);
-    store_line_close(&line);
+    const int err = store_introduce(&channel, &ticket, clab_now() + ticket.timeout);
+    store_channel_close(&channel);
     close(ends[1]);
     must_hold(fuzz_log_errors == (err == CLAB_EINVAL));
     must_hold(err == CLAB_OK || err == CLAB_EINVAL || err == CLAB_EPARSE || err == CLAB_EUNSUPPORTED ||

@@ -4,7 +4,7 @@
 //
 // - All that the store says is messages of its own kinds: to a stranger one challenge and one refusal, to a member a
 //   welcome first. What it decides, it proves.
-// - Who gets all gets what all gave, of the very meeting; who has posted is answered once, and all are by the time that
+// - Who gets all gets what all gave, of the very fence; who has posted is answered once, and all are by the time that
 //   everybody else has left.
 // - What members tell is heard by each in the order in which it was told, without gaps; who falls behind is cut off.
 
@@ -18,12 +18,12 @@
 
 enum { RANKS = 3, NODES = 2, MEMBERS = RANKS + NODES, GUESTS = 8, FLOOD = STORE_NOTICES / 4, FLOODS = 6 };
 
-struct guest {
-    struct store_guest *at; // NULL: not connected
-    int member;             // -1: a stranger
-    bool tainted;           // has said what it likes: of its meetings nothing is known
-    bool posted, may_wait;  // has not been answered; perhaps never will
-    uint64_t key, heard;    // of its post; the number of the last notice, 0: none yet
+struct connection {
+    struct store_connection *at; // NULL: not connected
+    int member;                  // -1: a stranger
+    bool tainted;                // has said what it likes: of its fences nothing is known
+    bool posted, may_wait;       // has not been answered; perhaps never will
+    uint64_t key, heard;         // of its post; the number of the last notice, 0: none yet
     uint32_t bytes, members;
     unsigned char *in; // what the store has said, and is no whole message yet
     size_t n, room;
@@ -42,7 +42,7 @@ struct fuzz {
     bool tainted;   // a member has said what it likes
     bool node_lost; // a launcher, and with it ranks that may never have come; or it has said that one has ended
     bool joined[MEMBERS];
-    struct guest guests[GUESTS];
+    struct connection connections[GUESTS];
 };
 
 static const unsigned char token[CLAB_TOKEN_BYTES] = "a fuzzer's token";
@@ -54,13 +54,13 @@ static unsigned take(struct fuzz *f)
 
 // ---- what the store says -------------------------------------------------------------------------------------
 
-// Byte `i` of what a member gives to the meeting of `key`.
+// Byte `i` of what a member gives to the fence of `key`.
 static unsigned char given(int member, uint64_t key, uint32_t i)
 {
     return (unsigned char)clab_mix(clab_mix(key, (uint64_t)member), i);
 }
 
-static void check_gathered(const struct fuzz *f, struct guest *g, const struct store_message *m)
+static void check_gathered(const struct fuzz *f, struct connection *g, const struct store_message *m)
 {
     must_hold(g->tainted || (g->posted && m->key == g->key));
     g->posted = false;
@@ -76,13 +76,13 @@ static void check_gathered(const struct fuzz *f, struct guest *g, const struct s
     }
 }
 
-static void check_proof(const struct guest *g, const struct store_message *m)
+static void check_proof(const struct connection *g, const struct store_message *m)
 {
     const bool needs_none = m->kind == STORE_REFUSED && m->refusal <= STORE_OTHER_VERSION;
     must_hold(needs_none || g->tainted || store_is_proved(token, &g->contact, &g->join, m));
 }
 
-static void check_said(const struct fuzz *f, struct guest *g, const struct store_message *m)
+static void check_said(const struct fuzz *f, struct connection *g, const struct store_message *m)
 {
     const int nth = g->messages++;
     if (g->member < 0)
@@ -109,7 +109,7 @@ static void check_said(const struct fuzz *f, struct guest *g, const struct store
     }
 }
 
-static void keep(struct guest *g, const unsigned char *bytes, size_t n)
+static void keep(struct connection *g, const unsigned char *bytes, size_t n)
 {
     if (g->n + n > g->room) {
         g->room = 2 * (g->n + n);
@@ -120,8 +120,8 @@ static void keep(struct guest *g, const unsigned char *bytes, size_t n)
     g->n += n;
 }
 
-// Take `most` bytes of what is for a guest, in pieces of `piece`.
-static void drain(struct fuzz *f, struct guest *g, size_t most, size_t piece)
+// Take `most` bytes of what is for a connection, in pieces of `piece`.
+static void drain(struct fuzz *f, struct connection *g, size_t most, size_t piece)
 {
     const unsigned char *bytes;
     size_t taken = 0;
@@ -145,29 +145,29 @@ static void drain(struct fuzz *f, struct guest *g, size_t most, size_t piece)
         memmove(g->in, g->in + taken, g->n);
 }
 
-// ---- what guests say -----------------------------------------------------------------------------------------
+// ---- what connections say -----------------------------------------------------------------------------------------
 
-static void leave(struct fuzz *f, struct guest *g, bool unreachable)
+static void leave(struct fuzz *f, struct connection *g, bool unreachable)
 {
     f->node_lost |= g->member >= RANKS || unreachable || g->tainted;
     if (g->at)
-        store_leave(g->at, unreachable);
+        store_disconnect(g->at, unreachable);
     free(g->in);
-    *g = (struct guest){.member = -1};
+    *g = (struct connection){.member = -1};
 }
 
-// In two pieces. False: the store would hear no more, and the guest is gone.
-static bool say_bytes(struct fuzz *f, struct guest *g, const unsigned char *bytes, size_t n, size_t first)
+// In two pieces. False: the store would hear no more, and the connection is gone.
+static bool say_bytes(struct fuzz *f, struct connection *g, const unsigned char *bytes, size_t n, size_t first)
 {
     first = first < n ? first : n;
-    if (store_hear(g->at, bytes, first) != CLAB_OK || store_hear(g->at, bytes + first, n - first) != CLAB_OK) {
+    if (store_receive(g->at, bytes, first) != CLAB_OK || store_receive(g->at, bytes + first, n - first) != CLAB_OK) {
         leave(f, g, false);
         return false;
     }
     return true;
 }
 
-static bool say(struct fuzz *f, struct guest *g, const struct store_message *m, size_t first)
+static bool say(struct fuzz *f, struct connection *g, const struct store_message *m, size_t first)
 {
     unsigned char *bytes = malloc(STORE_FIXED_BYTES + m->tail_bytes);
     must_hold(bytes);
@@ -180,7 +180,7 @@ static bool say(struct fuzz *f, struct guest *g, const struct store_message *m, 
 }
 
 // Where a stranger is to be one: it has said hello, and has been challenged. False: it is gone.
-static bool greet(struct fuzz *f, struct guest *g)
+static bool greet(struct fuzz *f, struct connection *g)
 {
     if (g->greeted || g->member >= 0 || store_is_over(g->at))
         return true;
@@ -193,7 +193,7 @@ static bool greet(struct fuzz *f, struct guest *g)
     return true;
 }
 
-static void join(struct fuzz *f, struct guest *g, int member, unsigned wrong)
+static void join(struct fuzz *f, struct connection *g, int member, unsigned wrong)
 {
     struct store_message m = {.kind = STORE_JOIN, .member = member, .nranks = RANKS, .nnodes = (uint32_t)f->nnodes};
     if (wrong != 253 && !greet(f, g))
@@ -218,8 +218,8 @@ static void join(struct fuzz *f, struct guest *g, int member, unsigned wrong)
     g->member = has ? member : -1;
 }
 
-// The members of a set that comprises the guest's own, or all ranks.
-static void post(struct fuzz *f, struct guest *g, uint64_t key, uint32_t set, uint32_t bytes, size_t first)
+// The members of a set that comprises the connection's own, or all ranks.
+static void post(struct fuzz *f, struct connection *g, uint64_t key, uint32_t set, uint32_t bytes, size_t first)
 {
     drain(f, g, SIZE_MAX, SIZE_MAX); // what it is owed for its last post
     unsigned char *tail = malloc(4 * MEMBERS + bytes);
@@ -250,7 +250,7 @@ static void post(struct fuzz *f, struct guest *g, uint64_t key, uint32_t set, ui
     free(tail);
 }
 
-static void tell(struct fuzz *f, struct guest *g, int times)
+static void tell(struct fuzz *f, struct connection *g, int times)
 {
     for (int i = 0; i < times && !store_is_over(g->at); i++) {
         const struct store_message m = {.kind = STORE_NOTICE,
@@ -260,7 +260,7 @@ static void tell(struct fuzz *f, struct guest *g, int times)
 }
 
 // Whatever the input holds, as it is.
-static void say_anything(struct fuzz *f, struct guest *g, size_t n)
+static void say_anything(struct fuzz *f, struct connection *g, size_t n)
 {
     n = n < (size_t)(f->end - f->data) ? n : (size_t)(f->end - f->data);
     const uint8_t *bytes = f->data;
@@ -275,7 +275,7 @@ static void say_anything(struct fuzz *f, struct guest *g, size_t n)
     }
 }
 
-static void say_as_member(struct fuzz *f, struct guest *g, unsigned what, unsigned a, unsigned b)
+static void say_as_member(struct fuzz *f, struct connection *g, unsigned what, unsigned a, unsigned b)
 {
     switch (what) {
     case 0: post(f, g, 1 + a % 4, b % 32, a >> 2 & 15, b); break;
@@ -302,9 +302,9 @@ static void say_as_member(struct fuzz *f, struct guest *g, unsigned what, unsign
 static void happen(struct fuzz *f)
 {
     const unsigned event = take(f);
-    struct guest *g = &f->guests[event % GUESTS];
+    struct connection *g = &f->connections[event % GUESTS];
     if (!g->at) {
-        g->at = store_enter(f->store, "192.0.2.1");
+        g->at = store_accept(f->store, "192.0.2.1");
         must_hold(g->at);
         return;
     }
@@ -327,16 +327,16 @@ static void happen(struct fuzz *f)
 // When everybody has come and all but one have left, that one is owed nothing.
 static void end(struct fuzz *f)
 {
-    struct guest *last = NULL;
+    struct connection *last = NULL;
     for (int i = 0; i < GUESTS; i++) {
-        struct guest *g = &f->guests[i];
+        struct connection *g = &f->connections[i];
         if (!last && g->at && g->member >= 0 && !g->tainted && !store_is_over(g->at))
             last = g;
         else
             leave(f, g, false);
     }
     for (int member = 0; member < RANKS + f->nnodes; member++) {
-        struct guest g = {.at = store_enter(f->store, "192.0.2.1"), .member = -1};
+        struct connection g = {.at = store_accept(f->store, "192.0.2.1"), .member = -1};
         must_hold(g.at);
         join(f, &g, member, 0);
         leave(f, &g, false);
@@ -358,7 +358,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     f.store = store_create(&job);
     must_hold(f.store);
     for (int i = 0; i < GUESTS; i++)
-        f.guests[i].member = -1;
+        f.connections[i].member = -1;
     while (f.data < f.end)
         happen(&f);
     end(&f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The control pages among threads, one a seat, so that a thread sanitizer sees every access. Runs alone.
+// The control pages among threads, one a slot, so that a thread sanitizer sees every access. Runs alone.
 
 #include "core/job/control.h"
 
@@ -18,7 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 
-enum { MAX_SEATS = 16, CORES = 2 };
+enum { MAX_SLOTS = 16, CORES = 2 };
 
 static struct clab_control *control_new(int nranks)
 {
@@ -41,10 +41,10 @@ struct player {
     size_t bytes; // that rank 0 gives where others give half
 };
 
-// Let `body` play at all seats but the `absent` first.
+// Let `body` play at all slots but the `absent` first.
 static void play(int nranks, int absent, struct player players[], struct player model, void *(*body)(void *))
 {
-    pthread_t threads[MAX_SEATS];
+    pthread_t threads[MAX_SLOTS];
     for (int rank = absent; rank < nranks; rank++) {
         players[rank] = model;
         players[rank].rank = rank;
@@ -68,18 +68,18 @@ static unsigned char byte_of(int rank, int round, size_t i)
     return (unsigned char)(rank * 31 + round * 7 + (int)i);
 }
 
-static struct clab_meeting all_at(uint64_t key)
+static struct clab_fence all_at(uint64_t key)
 {
-    return (struct clab_meeting){.key = key};
+    return (struct clab_fence){.key = key};
 }
 
-static int check_round(struct clab_seat *seat, int round, unsigned char *mine, unsigned char *all)
+static int check_round(struct clab_rank_slot *slot, int round, unsigned char *mine, unsigned char *all)
 {
     const size_t bytes = size_of(round);
     for (size_t i = 0; i < bytes; i++)
-        mine[i] = byte_of(seat->rank, round, i);
-    CLAB_TRY(clab_seat_exchange(seat, all_at((uint64_t)round), mine, bytes, all));
-    for (int rank = 0; rank < (int)seat->control->nranks; rank++)
+        mine[i] = byte_of(slot->rank, round, i);
+    CLAB_TRY(clab_slot_exchange(slot, all_at((uint64_t)round), mine, bytes, all));
+    for (int rank = 0; rank < (int)slot->control->nranks; rank++)
         for (size_t i = 0; i < bytes; i++)
             if (all[(size_t)rank * bytes + i] != byte_of(rank, round, i))
                 return CLAB_EWRONG;
@@ -89,12 +89,12 @@ static int check_round(struct clab_seat *seat, int round, unsigned char *mine, u
 static void *play_rounds(void *argument)
 {
     struct player *player = argument;
-    struct clab_seat seat;
-    unsigned char *mine = malloc(4 * 4096), *all = malloc((size_t)MAX_SEATS * 4 * 4096);
-    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    struct clab_rank_slot slot;
+    unsigned char *mine = malloc(4 * 4096), *all = malloc((size_t)MAX_SLOTS * 4 * 4096);
+    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++)
-        player->err = check_round(&seat, round, mine, all);
-    clab_seat_leave(&seat);
+        player->err = check_round(&slot, round, mine, all);
+    clab_slot_leave(&slot);
     free(all);
     free(mine);
     return NULL;
@@ -103,9 +103,9 @@ static void *play_rounds(void *argument)
 static void test_exchange_gives_every_rank_every_blob(void **state)
 {
     (void)state;
-    for (int nranks = 1; nranks <= MAX_SEATS; nranks++) {
+    for (int nranks = 1; nranks <= MAX_SLOTS; nranks++) {
         struct clab_control *control = control_new(nranks);
-        struct player players[MAX_SEATS];
+        struct player players[MAX_SLOTS];
         play(nranks, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_rounds);
         for (int rank = 0; rank < nranks; rank++)
             assert_int_equal(players[rank].err, CLAB_OK);
@@ -113,130 +113,129 @@ static void test_exchange_gives_every_rank_every_blob(void **state)
     }
 }
 
-// Any ranks may meet, in any order of meetings, while others meet elsewhere.
+// Any ranks may meet, in any order of fences, while others meet elsewhere.
 static void *play_pairs(void *argument)
 {
     struct player *player = argument;
-    struct clab_seat seat;
+    struct clab_rank_slot slot;
     const int nranks = (int)player->control->nranks;
-    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++) {
         int peer = player->rank ^ (1 + round % (nranks - 1)), all[2] = {-1, -1}; // a tournament
         int pair[2] = {peer < player->rank ? peer : player->rank, peer < player->rank ? player->rank : peer};
-        struct clab_meeting meeting = {
-            .ranks = pair, .n = 2, .key = (uint64_t)round * MAX_SEATS + (uint64_t)pair[0]};
-        player->err = clab_seat_exchange(&seat, meeting, &player->rank, sizeof player->rank, all);
+        struct clab_fence fence = {.ranks = pair, .n = 2, .key = (uint64_t)round * MAX_SLOTS + (uint64_t)pair[0]};
+        player->err = clab_slot_exchange(&slot, fence, &player->rank, sizeof player->rank, all);
         if (player->err == CLAB_OK && (all[0] != pair[0] || all[1] != pair[1]))
             player->err = CLAB_EWRONG;
     }
-    clab_seat_leave(&seat);
+    clab_slot_leave(&slot);
     return NULL;
 }
 
 static void test_pairs_meet_beside_each_other(void **state)
 {
     (void)state;
-    struct clab_control *control = control_new(MAX_SEATS);
-    struct player players[MAX_SEATS];
-    play(MAX_SEATS, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_pairs);
-    for (int rank = 0; rank < MAX_SEATS; rank++)
+    struct clab_control *control = control_new(MAX_SLOTS);
+    struct player players[MAX_SLOTS];
+    play(MAX_SLOTS, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_pairs);
+    for (int rank = 0; rank < MAX_SLOTS; rank++)
         assert_int_equal(players[rank].err, CLAB_OK);
     free(control);
 }
 
 // ---- the board -----------------------------------------------------------------------------------------------
 
-static void *tell_many(void *argument)
+static void *notify_many(void *argument)
 {
     struct player *player = argument;
     for (int i = 0; i < player->rounds; i++)
-        clab_control_tell(player->control, &(struct clab_notice){.kind = CLAB_NOTICE_REVOKED,
-                                                                 .teller = player->rank,
-                                                                 .culprit = -1,
-                                                                 .err = i & 127,
-                                                                 .comm = (uint64_t)i});
+        clab_control_notify(player->control, &(struct clab_notice){.kind = CLAB_NOTICE_REVOKED,
+                                                                   .reporter = player->rank,
+                                                                   .culprit = -1,
+                                                                   .err = i & 127,
+                                                                   .comm = (uint64_t)i});
     return NULL;
 }
 
-static void test_notices_are_heard_once_whole_and_in_order(void **state)
+static void test_notices_arrive_once_whole_and_in_order(void **state)
 {
     (void)state;
-    enum { TELLERS = 4, NOTICES = CLAB_BOARD_NOTICES / TELLERS };
-    struct clab_control *control = control_new(TELLERS);
-    struct player players[TELLERS];
+    enum { REPORTERS = 4, NOTICES = CLAB_BOARD_NOTICES / REPORTERS };
+    struct clab_control *control = control_new(REPORTERS);
+    struct player players[REPORTERS];
     struct clab_notice notice;
-    struct clab_ear ear = {0};
-    uint64_t next[TELLERS] = {0}, count = 0;
-    play(TELLERS, 0, players, (struct player){.control = control, .rounds = NOTICES}, tell_many);
-    for (; clab_control_hear(control, &ear, &notice); count++) {
+    struct clab_read_cursor cursor = {0};
+    uint64_t next[REPORTERS] = {0}, count = 0;
+    play(REPORTERS, 0, players, (struct player){.control = control, .rounds = NOTICES}, notify_many);
+    for (; clab_control_next_notice(control, &cursor, &notice); count++) {
         assert_int_equal(notice.kind, CLAB_NOTICE_REVOKED);
         assert_int_equal(notice.culprit, -1);
-        assert_int_equal(notice.comm, next[notice.teller]++);
+        assert_int_equal(notice.comm, next[notice.reporter]++);
         assert_int_equal(notice.err, notice.comm & 127);
     }
-    assert_int_equal(count, TELLERS * NOTICES);
+    assert_int_equal(count, REPORTERS * NOTICES);
     // Who falls behind misses the oldest, and hears the rest.
-    play(TELLERS, 0, players, (struct player){.control = control, .rounds = 10 * NOTICES}, tell_many);
-    for (count = 0; clab_control_hear(control, &ear, &notice); count++)
+    play(REPORTERS, 0, players, (struct player){.control = control, .rounds = 10 * NOTICES}, notify_many);
+    for (count = 0; clab_control_next_notice(control, &cursor, &notice); count++)
         assert_int_equal(notice.err, notice.comm & 127);
     assert_int_equal(count, CLAB_BOARD_NOTICES);
     free(control);
 }
 
-static void test_who_dies_while_telling_holds_nobody_up_for_long(void **state)
+static void test_a_writer_that_dies_delays_readers_for_a_second_at_most(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(2);
-    const struct clab_notice told = {.kind = CLAB_NOTICE_LOST, .culprit = 1};
+    const struct clab_notice lost = {.kind = CLAB_NOTICE_LOST, .culprit = 1};
     struct clab_notice notice;
-    struct clab_ear ear = {0};
-    clab_control_tell(control, &told);
-    atomic_fetch_add(&control->told, 1); // as far as it came
-    clab_control_tell(control, &told);
-    assert_true(clab_control_hear(control, &ear, &notice));
+    struct clab_read_cursor cursor = {0};
+    clab_control_notify(control, &lost);
+    atomic_fetch_add(&control->posted, 1); // as far as it came
+    clab_control_notify(control, &lost);
+    assert_true(clab_control_next_notice(control, &cursor, &notice));
     const double start = clab_now();
-    while (!clab_control_hear(control, &ear, &notice) && clab_now() - start < 3)
+    while (!clab_control_next_notice(control, &cursor, &notice) && clab_now() - start < 3)
         usleep(1000);
     assert_true(clab_now() - start < 2);
     assert_int_equal(notice.culprit, 1);
-    assert_false(clab_control_hear(control, &ear, &notice));
+    assert_false(clab_control_next_notice(control, &cursor, &notice));
     free(control);
 }
 
 // ---- how it fails --------------------------------------------------------------------------------------------
 
-// A seat that is not left: its owner is as good as dead.
-static void forget_seat(struct clab_seat *seat, int rank)
+// A slot that is not left: its owner is as good as dead.
+static void forget_slot(struct clab_rank_slot *slot, int rank)
 {
-    for (int i = 0; i < 2 && seat->rank == rank; i++)
-        free(seat->last[i].ranks);
+    for (int i = 0; i < 2 && slot->rank == rank; i++)
+        free(slot->last[i].ranks);
 }
 
 static void *play_one_word(void *argument)
 {
     struct player *player = argument;
-    struct clab_seat seat = {.rank = -1};
-    int mine = player->rank, all[MAX_SEATS];
-    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    struct clab_rank_slot slot = {.rank = -1};
+    int mine = player->rank, all[MAX_SLOTS];
+    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     const double start = clab_now();
     if (player->err == CLAB_OK)
-        player->err = clab_seat_exchange(&seat, all_at(1), &mine, sizeof mine, all);
+        player->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
     player->seconds = clab_now() - start;
-    forget_seat(&seat, player->rank);
+    forget_slot(&slot, player->rank);
     return NULL;
 }
 
 static void *play_own_size(void *argument)
 {
     struct player *player = argument;
-    struct clab_seat seat = {.rank = -1};
-    char *mine = calloc(1, player->bytes), *all = calloc(MAX_SEATS, player->bytes);
-    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    struct clab_rank_slot slot = {.rank = -1};
+    char *mine = calloc(1, player->bytes), *all = calloc(MAX_SLOTS, player->bytes);
+    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     if (player->err == CLAB_OK)
-        player->err = clab_seat_exchange(&seat, all_at(1), mine, player->bytes / (player->rank == 0 ? 1 : 2), all);
+        player->err = clab_slot_exchange(&slot, all_at(1), mine, player->bytes / (player->rank == 0 ? 1 : 2), all);
     free(all);
     free(mine);
-    forget_seat(&seat, player->rank);
+    forget_slot(&slot, player->rank);
     return NULL;
 }
 
@@ -295,23 +294,23 @@ static void test_many_missing_ranks_are_counted(void **state)
     free(control);
 }
 
-// Rank 0 does not come, to two meetings; nothing is said of it.
+// Rank 0 does not come, to two fences; nothing is said of it.
 static void *play_partly(void *argument)
 {
     struct player *player = argument;
-    struct clab_seat seat = {.rank = -1};
-    int mine = player->rank, all[MAX_SEATS];
-    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    struct clab_rank_slot slot = {.rank = -1};
+    int mine = player->rank, all[MAX_SLOTS];
+    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     for (uint64_t key = 1; key <= 4; key++) {
-        struct clab_meeting meeting = {.key = key, .quiet = true};
+        struct clab_fence fence = {.key = key, .quiet = true};
         memset(all, -1, sizeof all);
-        if (clab_seat_exchange(&seat, meeting, &mine, sizeof mine, all) != CLAB_ETIMEOUT)
+        if (clab_slot_exchange(&slot, fence, &mine, sizeof mine, all) != CLAB_ETIMEOUT)
             player->err = CLAB_EWRONG;
-        for (int rank = 0; rank < (int)seat.control->nranks; rank++)
+        for (int rank = 0; rank < (int)slot.control->nranks; rank++)
             if (all[rank] != (rank == 0 ? -1 : rank))
                 player->err = CLAB_EWRONG;
     }
-    forget_seat(&seat, player->rank);
+    forget_slot(&slot, player->rank);
     return NULL;
 }
 
@@ -339,24 +338,24 @@ static int call_off(void *of, bool *busy_p)
 static void *play_called_off(void *argument)
 {
     struct player *player = argument;
-    struct clab_seat seat;
+    struct clab_rank_slot slot;
     double until = clab_now() + 0.1;
-    int mine = player->rank, all[MAX_SEATS];
-    player->err = clab_seat_take(player->control, player->rank, player->timeout, &seat);
+    int mine = player->rank, all[MAX_SLOTS];
+    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     if (player->rank == 1) {
-        seat.meanwhile = call_off;
-        seat.meanwhile_of = &until;
+        slot.meanwhile = call_off;
+        slot.meanwhile_of = &until;
     }
     const double start = clab_now();
     if (player->err == CLAB_OK)
-        player->err = clab_seat_exchange(&seat, all_at(1), &mine, sizeof mine, all);
+        player->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
     player->seconds = clab_now() - start;
-    forget_seat(&seat, player->rank);
+    forget_slot(&slot, player->rank);
     return NULL;
 }
 
 // Ranks 2 and 3 do not wait for rank 1, from which they have heard; they wait for rank 0.
-static void test_a_meeting_can_be_called_off(void **state)
+static void test_a_fence_can_be_called_off(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(4);
@@ -415,37 +414,37 @@ static void test_sizes_that_differ_are_refused_at_every_rank(void **state)
     }
 }
 
-// ---- seats ---------------------------------------------------------------------------------------------------
+// ---- slots ---------------------------------------------------------------------------------------------------
 
 static void test_leaving_is_no_death_and_ending_without_it_is(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(2);
-    struct clab_seat seat;
-    assert_int_equal(clab_seat_take(control, 0, 1, &seat), CLAB_OK);
-    clab_seat_leave(&seat);
+    struct clab_rank_slot slot;
+    assert_int_equal(clab_slot_take(control, 0, 1, &slot), CLAB_OK);
+    clab_slot_leave(&slot);
     assert_false(clab_control_is_used(control));
     clab_control_mark_ended(control, 0, false);
     assert_int_equal(clab_control_presence(control, 0), CLAB_LEFT);
-    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_OK);
+    assert_int_equal(clab_slot_take(control, 1, 1, &slot), CLAB_OK);
     assert_true(clab_control_is_used(control));
     clab_control_mark_ended(control, 1, false); // with status 0, but in the midst of the job
     assert_int_equal(clab_control_presence(control, 1), CLAB_LOST);
     free(control);
 }
 
-static void test_a_seat_is_taken_once(void **state)
+static void test_a_slot_is_taken_once(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(2);
-    struct clab_seat seat, untouched = {.rank = 77};
-    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_OK);
-    assert_int_equal(clab_seat_take(control, 1, 1, &untouched), CLAB_EINVAL); // each of these is logged
-    assert_int_equal(clab_seat_take(control, 2, 1, &untouched), CLAB_EINVAL);
-    assert_int_equal(clab_seat_take(control, -1, 1, &untouched), CLAB_EINVAL);
+    struct clab_rank_slot slot, untouched = {.rank = 77};
+    assert_int_equal(clab_slot_take(control, 1, 1, &slot), CLAB_OK);
+    assert_int_equal(clab_slot_take(control, 1, 1, &untouched), CLAB_EINVAL); // each of these is logged
+    assert_int_equal(clab_slot_take(control, 2, 1, &untouched), CLAB_EINVAL);
+    assert_int_equal(clab_slot_take(control, -1, 1, &untouched), CLAB_EINVAL);
     assert_int_equal(untouched.rank, 77);
-    clab_seat_leave(&seat);
-    assert_int_equal(clab_seat_take(control, 1, 1, &seat), CLAB_EINVAL);
+    clab_slot_leave(&slot);
+    assert_int_equal(clab_slot_take(control, 1, 1, &slot), CLAB_EINVAL);
     free(control);
 }
 
@@ -454,16 +453,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
         cmocka_unit_test(test_pairs_meet_beside_each_other),
-        cmocka_unit_test(test_notices_are_heard_once_whole_and_in_order),
-        cmocka_unit_test(test_who_dies_while_telling_holds_nobody_up_for_long),
+        cmocka_unit_test(test_notices_arrive_once_whole_and_in_order),
+        cmocka_unit_test(test_a_writer_that_dies_delays_readers_for_a_second_at_most),
         cmocka_unit_test(test_timeout_is_kept_and_names_who_is_missing),
         cmocka_unit_test(test_many_missing_ranks_are_counted),
         cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
-        cmocka_unit_test(test_a_meeting_can_be_called_off),
+        cmocka_unit_test(test_a_fence_can_be_called_off),
         cmocka_unit_test(test_death_wakes_sleepers),
         cmocka_unit_test(test_sizes_that_differ_are_refused_at_every_rank),
         cmocka_unit_test(test_leaving_is_no_death_and_ending_without_it_is),
-        cmocka_unit_test(test_a_seat_is_taken_once),
+        cmocka_unit_test(test_a_slot_is_taken_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

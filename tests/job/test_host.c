@@ -68,12 +68,12 @@ static bool sees_the_others(struct clab_bootstrap *boot)
     char *mine = boot->flights + (size_t)boot->local_rank * CLAB_FLIGHT_BYTES;
     const bool was_zero = mine[0] == 0 && mine[CLAB_FLIGHT_BYTES - 1] == 0;
     mine[0] = (char)(1 + boot->rank);
-    if (boot->exchange(boot, (struct clab_meeting){.key = 7}, &boot->rank, sizeof boot->rank, all) != CLAB_OK)
+    if (boot->exchange(boot, (struct clab_fence){.key = 7}, &boot->rank, sizeof boot->rank, all) != CLAB_OK)
         return false;
     for (int i = 0; i < boot->local_ranks; i++)
         if (boot->flights[(size_t)i * CLAB_FLIGHT_BYTES] != 1 + boot->locals[i])
             return false;
-    return was_zero && boot->exchange(boot, (struct clab_meeting){.key = 8}, NULL, 0, NULL) == CLAB_OK;
+    return was_zero && boot->exchange(boot, (struct clab_fence){.key = 8}, NULL, 0, NULL) == CLAB_OK;
 }
 
 static int share_one_host(int rank)
@@ -195,14 +195,14 @@ static int die_at_2(int rank)
     if (clab_bootstrap_open(&boot) != CLAB_OK)
         return 1;
     boot->flights[(size_t)rank * CLAB_FLIGHT_BYTES] = 'x';
-    if (boot->exchange(boot, (struct clab_meeting){.key = 1}, &rank, sizeof rank, all) != CLAB_OK)
+    if (boot->exchange(boot, (struct clab_fence){.key = 1}, &rank, sizeof rank, all) != CLAB_OK)
         return 2;
     if (rank == 2) {
         told->ready++;
         raise(SIGKILL);
     }
-    const int err = boot->exchange(boot, (struct clab_meeting){.key = 2, .quiet = true}, &rank, sizeof rank, all);
-    const bool heard = boot->hear(boot, &notice) && notice.kind == CLAB_NOTICE_LOST && notice.culprit == 2;
+    const int err = boot->exchange(boot, (struct clab_fence){.key = 2, .quiet = true}, &rank, sizeof rank, all);
+    const bool heard = boot->next_notice(boot, &notice) && notice.kind == CLAB_NOTICE_LOST && notice.culprit == 2;
     const bool fine = err == CLAB_EPEER && heard && boot->presence(boot, 2) == CLAB_LOST &&
                       boot->presence(boot, rank) == CLAB_PRESENT && boot->flights[2 * CLAB_FLIGHT_BYTES] == 'x';
     clab_bootstrap_close(boot);
@@ -227,9 +227,9 @@ static int join_twice(int rank)
     (void)rank;
     if (clab_bootstrap_open(&boot) != CLAB_OK)
         return 1;
-    const int err = boot->exchange(boot, (struct clab_meeting){.key = 1}, NULL, 0, NULL);
+    const int err = boot->exchange(boot, (struct clab_fence){.key = 1}, NULL, 0, NULL);
     const int again = rank == 1 ? clab_bootstrap_open(&second) : CLAB_EINVAL;
-    const int last = boot->exchange(boot, (struct clab_meeting){.key = 2}, NULL, 0, NULL);
+    const int last = boot->exchange(boot, (struct clab_fence){.key = 2}, NULL, 0, NULL);
     clab_bootstrap_close(boot);
     return !err && again == CLAB_EINVAL && !second && !last ? 0 : 2;
 }

@@ -25,7 +25,7 @@ static int crash_at_1(int rank)
 
 static int meet(struct clab_bootstrap *boot, uint64_t key, const int *mine, int all[])
 {
-    return boot->exchange(boot, (struct clab_meeting){.key = key}, mine, sizeof *mine, all);
+    return boot->exchange(boot, (struct clab_fence){.key = key}, mine, sizeof *mine, all);
 }
 
 // Rank 1 dies once all have met; the others meet until they learn of it.
@@ -41,7 +41,7 @@ static int lose_rank_1(int rank)
     const double start = clab_now();
     for (uint64_t key = 2; (err = meet(boot, key, &rank, all)) == CLAB_OK; key++)
         ;
-    boot->hear(boot, &notice);
+    boot->next_notice(boot, &notice);
     told->seconds[rank] = clab_now() - start;
     told->values[rank] = err * 10 + notice.culprit;
     return 1;

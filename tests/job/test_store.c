@@ -90,7 +90,7 @@ static void test_sizes_that_differ_are_a_mismatch_for_all(void **state)
     assert_true(ends(&party));
 }
 
-// The last member is there, but does not come to the meeting.
+// The last member is there, but does not come to the fence.
 static int meet_but_for_one(struct player *player, struct store_client *client)
 {
     int all[MAX_MEMBERS];
@@ -101,7 +101,7 @@ static int meet_but_for_one(struct player *player, struct store_client *client)
     return meet(client, NULL, 0, 1, &player->member, sizeof(int), all);
 }
 
-static void test_who_leaves_before_a_meeting_ends_it_for_all(void **state)
+static void test_who_leaves_before_a_fence_ends_it_for_all(void **state)
 {
     (void)state;
     struct player players[MAX_MEMBERS];
@@ -137,9 +137,8 @@ static int meet_partly(struct player *player, struct store_client *client)
     memset(all, -1, sizeof all);
     const bool is_late = player->member == nranks - 1;
     usleep(is_late ? 600000 : 0);
-    const struct clab_meeting meeting = {.key = 1, .quiet = true};
-    const int err =
-        store_client_exchange(client, meeting, &player->member, sizeof(int), all, (struct store_pastime){0});
+    const struct clab_fence fence = {.key = 1, .quiet = true};
+    const int err = store_client_exchange(client, fence, &player->member, sizeof(int), all, (struct store_progress){0});
     for (int m = 0; m < nranks; m++)
         if (all[m] != (is_late == (m == nranks - 1) ? m : -1))
             return CLAB_EWRONG;
@@ -170,11 +169,11 @@ static int meet_until_called_off(struct player *player, struct store_client *cli
     double until = clab_now() + 0.1;
     if (player->member == 0)
         usleep(300000);
-    const struct store_pastime pastime = {player->member == 1 ? call_off : NULL, &until};
-    return store_client_exchange(client, (struct clab_meeting){.key = 1}, &player->member, sizeof(int), all, pastime);
+    const struct store_progress progress = {player->member == 1 ? call_off : NULL, &until};
+    return store_client_exchange(client, (struct clab_fence){.key = 1}, &player->member, sizeof(int), all, progress);
 }
 
-static void test_a_meeting_can_be_called_off(void **state)
+static void test_a_fence_can_be_called_off(void **state)
 {
     (void)state;
     struct player players[MAX_MEMBERS];
@@ -200,8 +199,8 @@ static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
     struct party party = open_party(2, 0.3);
     struct store_client *client = join(&party, 0);
     const struct capture err = capture_begin(STDERR_FILENO);
-    const int result = store_client_exchange(client, (struct clab_meeting){.key = 1}, &mine, sizeof mine, all,
-                                             (struct store_pastime){count_up, &count});
+    const int result = store_client_exchange(client, (struct clab_fence){.key = 1}, &mine, sizeof mine, all,
+                                             (struct store_progress){count_up, &count});
     capture_end(err);
     assert_int_equal(result, CLAB_ETIMEOUT);
     assert_in_range(count, 30, 400); // naps of 1 ms at most, but no spinning
@@ -213,7 +212,7 @@ static int hear_a_while_later(void *client, bool *busy_p)
 {
     struct clab_notice notice;
     usleep(20000); // by now all have come
-    while (store_client_hear(client, &notice))
+    while (store_client_next_notice(client, &notice))
         ;
     *busy_p = false;
     return CLAB_OK;
@@ -225,10 +224,10 @@ static void test_an_answer_that_is_heard_meanwhile_ends_the_wait(void **state)
     (void)state;
     struct party party = open_party(1, 3);
     struct store_client *client = join(&party, 0);
-    const struct store_pastime pastime = {hear_a_while_later, client};
+    const struct store_progress progress = {hear_a_while_later, client};
     const double start = clab_now();
     int mine = 7, all = 0;
-    assert_int_equal(store_client_exchange(client, (struct clab_meeting){.key = 1}, &mine, sizeof mine, &all, pastime),
+    assert_int_equal(store_client_exchange(client, (struct clab_fence){.key = 1}, &mine, sizeof mine, &all, progress),
                      CLAB_OK);
     assert_int_equal(all, 7);
     assert_true(clab_now() - start < 2);
@@ -240,7 +239,7 @@ static void test_an_answer_that_is_heard_meanwhile_ends_the_wait(void **state)
 
 static void await_notice(struct store_client *client, struct clab_notice *notice_p)
 {
-    for (const double start = clab_now(); !store_client_hear(client, notice_p); usleep(200))
+    for (const double start = clab_now(); !store_client_next_notice(client, notice_p); usleep(200))
         if (clab_now() - start > PATIENCE)
             fail_msg("no notice within %g s", PATIENCE);
 }
@@ -251,12 +250,12 @@ static void test_all_hear_what_is_told_and_who_is_gone(void **state)
     struct party party = open_party(3, 10);
     struct store_client *clients[3] = {join(&party, 0), join(&party, 1), join(&party, 2)};
     const struct clab_notice told = {CLAB_NOTICE_REVOKED, 1, 2, CLAB_ETIMEOUT, UINT64_C(0xfedcba9876543210)};
-    store_client_tell(clients[1], &told);
+    store_client_notify(clients[1], &told);
     for (int rank = 0; rank < 3; rank++) {
         struct clab_notice heard;
         await_notice(clients[rank], &heard);
         assert_int_equal(heard.kind, CLAB_NOTICE_REVOKED);
-        assert_true(heard.teller == 1 && heard.culprit == 2 && heard.err == CLAB_ETIMEOUT && heard.comm == told.comm);
+        assert_true(heard.reporter == 1 && heard.culprit == 2 && heard.err == CLAB_ETIMEOUT && heard.comm == told.comm);
     }
     store_client_leave(clients[1]);
     store_client_forget(clients[2]); // as when its process is killed
@@ -281,7 +280,7 @@ static void test_a_look_without_news_is_cheap(void **state)
     struct store_client *client = join(&party, 0);
     const double start = clab_now();
     for (int i = 0; i < LOOKS; i++)
-        assert_false(store_client_hear(client, &heard));
+        assert_false(store_client_next_notice(client, &heard));
     assert_true((clab_now() - start) / LOOKS < 1e-6);
     store_client_leave(client);
     assert_true(ends(&party));
@@ -293,10 +292,10 @@ int main(void)
         cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
         cmocka_unit_test(test_pairs_meet_beside_each_other),
         cmocka_unit_test(test_sizes_that_differ_are_a_mismatch_for_all),
-        cmocka_unit_test(test_who_leaves_before_a_meeting_ends_it_for_all),
+        cmocka_unit_test(test_who_leaves_before_a_fence_ends_it_for_all),
         cmocka_unit_test(test_who_does_not_come_is_named_once),
         cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
-        cmocka_unit_test(test_a_meeting_can_be_called_off),
+        cmocka_unit_test(test_a_fence_can_be_called_off),
         cmocka_unit_test(test_a_wait_does_what_there_is_to_do_meanwhile),
         cmocka_unit_test(test_an_answer_that_is_heard_meanwhile_ends_the_wait),
         cmocka_unit_test(test_all_hear_what_is_told_and_who_is_gone),

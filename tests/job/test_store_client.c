@@ -20,7 +20,7 @@ static struct store_client *hear_and_be_cut(const struct store_message *answer)
     assert_non_null(client);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     client->ticket = (struct store_ticket){.host = "h", .job.nranks = RANKS, .member = SELF, .timeout = 1};
-    client->line.fd = ends[0];
+    client->channel.fd = ends[0];
     const size_t n = store_message_write(answer, head);
     assert_int_equal(write(ends[1], head, n), n);
     assert_int_equal(write(ends[1], answer->tail, answer->tail_bytes), answer->tail_bytes);
@@ -43,10 +43,10 @@ static struct store_message gathered(uint64_t key)
 static int exchange(const struct store_message *answer, char all[5])
 {
     struct store_client *client = hear_and_be_cut(answer);
-    const struct clab_meeting meeting = {.n = RANKS, .key = KEY};
+    const struct clab_fence fence = {.n = RANKS, .key = KEY};
     const struct capture capture = capture_begin(STDERR_FILENO);
     strcpy(all, "....");
-    const int err = store_client_exchange(client, meeting, "bb", 2, all, (struct store_pastime){0});
+    const int err = store_client_exchange(client, fence, "bb", 2, all, (struct store_progress){0});
     store_client_leave(client);
     capture_end(capture);
     return err;
@@ -62,7 +62,7 @@ static void test_an_answer_that_came_before_the_end_is_taken(void **state)
 }
 
 // As that to an exchange which was given up for being late.
-static void test_an_answer_to_another_meeting_is_not_taken(void **state)
+static void test_an_answer_to_another_fence_is_not_taken(void **state)
 {
     (void)state;
     char all[5];
@@ -75,7 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer_that_came_before_the_end_is_taken),
-        cmocka_unit_test(test_an_answer_to_another_meeting_is_not_taken),
+        cmocka_unit_test(test_an_answer_to_another_fence_is_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

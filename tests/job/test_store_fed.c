@@ -25,31 +25,31 @@ static struct store *store_new(int nranks, int nnodes)
     return store;
 }
 
-static int say(struct store_guest *guest, const struct store_message *m)
+static int say(struct store_connection *connection, const struct store_message *m)
 {
     const size_t n = write_whole(m);
     for (size_t i = 0; i < n; i++) { // as slowly as can be
-        const int err = store_hear(guest, bytes + i, 1);
+        const int err = store_receive(connection, bytes + i, 1);
         if (err)
             return err;
     }
     return CLAB_OK;
 }
 
-// The next message to a guest; its kind is 0 if there is none.
-static struct store_message answer_to(struct store_guest *guest)
+// The next message to a connection; its kind is 0 if there is none.
+static struct store_message answer_to(struct store_connection *connection)
 {
     static unsigned char out[1 << 20];
-    static struct store_guest *reader;
+    static struct store_connection *reader;
     static size_t n, taken;
     struct store_message m = {0};
     const unsigned char *more;
-    if (reader != guest)
+    if (reader != connection)
         n = taken = 0;
-    reader = guest;
-    for (size_t part; (part = store_output(guest, &more)) > 0; n += part) {
+    reader = connection;
+    for (size_t part; (part = store_output(connection, &more)) > 0; n += part) {
         memcpy(out + n, more, part);
-        store_sent(guest, part);
+        store_sent(connection, part);
     }
     size_t size;
     assert_int_equal(store_message_read(out + taken, n - taken, &m, &size), CLAB_OK);
@@ -67,51 +67,51 @@ static struct store_message joining(int member, int nranks, int nnodes)
 }
 
 // A stranger that has said hello, and has been challenged.
-static struct store_guest *greeted(struct store *store, struct store_contact *contact_p)
+static struct store_connection *greeted(struct store *store, struct store_contact *contact_p)
 {
-    struct store_guest *guest = store_enter(store, "192.0.2.7");
+    struct store_connection *connection = store_accept(store, "192.0.2.7");
     const struct store_message hello = any(STORE_HELLO);
-    assert_int_equal(say(guest, &hello), CLAB_OK);
-    const struct store_message challenge = answer_to(guest);
+    assert_int_equal(say(connection, &hello), CLAB_OK);
+    const struct store_message challenge = answer_to(connection);
     assert_int_equal(challenge.kind, STORE_CHALLENGE);
-    assert_false(store_has_joined(guest) || store_is_over(guest));
+    assert_false(store_has_joined(connection) || store_is_over(connection));
     *contact_p = store_contact_of(&hello, &challenge);
-    return guest;
+    return connection;
 }
 
 // Said by who knows `by`; the store's answer.
-static struct store_message answer_to_join(struct store_guest *guest, struct store_contact contact,
+static struct store_message answer_to_join(struct store_connection *connection, struct store_contact contact,
                                            struct store_message join, const unsigned char *by)
 {
     store_prove(by, &contact, &join, NULL, join.proof);
-    assert_int_equal(say(guest, &join), CLAB_OK);
-    const struct store_message answer = answer_to(guest);
+    assert_int_equal(say(connection, &join), CLAB_OK);
+    const struct store_message answer = answer_to(connection);
     const bool is_proved = store_is_proved(token, &contact, &join, &answer);
     assert_true(is_proved == (answer.kind == STORE_WELCOME || answer.refusal != STORE_WRONG_TOKEN));
     return answer;
 }
 
-static struct store_guest *join(struct store *store, int member, int nranks, int nnodes)
+static struct store_connection *join(struct store *store, int member, int nranks, int nnodes)
 {
     struct store_contact contact;
-    struct store_guest *guest = greeted(store, &contact);
-    const struct store_message answer = answer_to_join(guest, contact, joining(member, nranks, nnodes), token);
+    struct store_connection *connection = greeted(store, &contact);
+    const struct store_message answer = answer_to_join(connection, contact, joining(member, nranks, nnodes), token);
     assert_int_equal(answer.kind, STORE_WELCOME);
-    assert_true(store_has_joined(guest));
-    return guest;
+    assert_true(store_has_joined(connection));
+    return connection;
 }
 
 static void assert_refused_by(struct store *store, const unsigned char *by, struct store_message m,
                               enum store_refusal refusal, int number)
 {
     struct store_contact contact;
-    struct store_guest *guest = greeted(store, &contact);
-    const struct store_message answer = answer_to_join(guest, contact, m, by);
+    struct store_connection *connection = greeted(store, &contact);
+    const struct store_message answer = answer_to_join(connection, contact, m, by);
     assert_int_equal(answer.kind, STORE_REFUSED);
     assert_int_equal(answer.refusal, refusal);
     assert_int_equal(answer.number, number);
-    assert_true(store_is_over(guest) && !store_has_joined(guest));
-    store_leave(guest, false);
+    assert_true(store_is_over(connection) && !store_has_joined(connection));
+    store_disconnect(connection, false);
 }
 
 static void assert_join_refused(struct store *store, struct store_message m, enum store_refusal refusal, int number)
@@ -133,9 +133,9 @@ static void test_who_may_not_join_is_told_why(void **state)
     assert_join_refused(store, joining(1, 4, 0), STORE_OTHER_RANKS, 3);
     assert_join_refused(store, joining(4, 3, 1), STORE_OTHER_NODES, 2);
     assert_join_refused(store, joining(5, 3, 2), STORE_NO_SUCH_MEMBER, 0);
-    struct store_guest *guest = join(store, 1, 3, 0);
+    struct store_connection *connection = join(store, 1, 3, 0);
     assert_join_refused(store, joining(1, 3, 0), STORE_TAKEN, 0);
-    store_leave(guest, false);
+    store_disconnect(connection, false);
     assert_join_refused(store, joining(1, 3, 0), STORE_TAKEN, 0);
     store_destroy(store);
 }
@@ -145,7 +145,7 @@ static void test_who_was_refused_is_told_to_the_first_node(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 2);
-    struct store_guest *rank = join(store, 0, 2, 0), *first = join(store, 2, 2, 2), *second = join(store, 3, 2, 2);
+    struct store_connection *rank = join(store, 0, 2, 0), *first = join(store, 2, 2, 2), *second = join(store, 3, 2, 2);
     const struct store_message m = joining(1, 2, 0);
     const unsigned char *at;
     for (int i = 0; i < 100; i++)
@@ -159,7 +159,7 @@ static void test_who_was_refused_is_told_to_the_first_node(void **state)
     assert_int_equal(store_output(first, &at), 0); // not yet
     assert_int_equal(store_output(second, &at), 0);
     assert_int_equal(store_output(rank, &at), 0);
-    store_leave(rank, false), store_leave(first, false), store_leave(second, false);
+    store_disconnect(rank, false), store_disconnect(first, false), store_disconnect(second, false);
     store_destroy(store);
 }
 
@@ -183,17 +183,17 @@ static void test_strangers_may_say_nothing_but_hello_and_who_they_are(void **sta
     struct store_contact contact;
     struct store *store = store_new(2, 1);
     for (enum store_kind kind = STORE_CHALLENGE; kind < STORE_KINDS; kind++) {
-        struct store_guest *guest = store_enter(store, "192.0.2.7");
+        struct store_connection *connection = store_accept(store, "192.0.2.7");
         const struct store_message m = any(kind);
-        assert_int_equal(say(guest, &m), CLAB_EPARSE);
-        store_leave(guest, false);
+        assert_int_equal(say(connection, &m), CLAB_EPARSE);
+        store_disconnect(connection, false);
     }
     for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
-        struct store_guest *guest = greeted(store, &contact);
+        struct store_connection *connection = greeted(store, &contact);
         const struct store_message m = any(kind);
         if (kind != STORE_JOIN)
-            assert_int_equal(say(guest, &m), CLAB_EPARSE);
-        store_leave(guest, false);
+            assert_int_equal(say(connection, &m), CLAB_EPARSE);
+        store_disconnect(connection, false);
     }
     store_destroy(store);
 }
@@ -204,9 +204,9 @@ static void test_no_two_challenges_are_alike(void **state)
     (void)state;
     struct store *store = store_new(2, 1), *other = store_new(2, 1);
     struct store_contact first, second, third;
-    store_leave(greeted(store, &first), false);
-    store_leave(greeted(store, &second), false);
-    store_leave(greeted(other, &third), false);
+    store_disconnect(greeted(store, &first), false);
+    store_disconnect(greeted(store, &second), false);
+    store_disconnect(greeted(other, &third), false);
     assert_memory_equal(first.job, second.job, sizeof first.job);
     assert_memory_not_equal(first.job, third.job, sizeof first.job);
     assert_memory_not_equal(first.of_store, second.of_store, sizeof first.of_store);
@@ -217,19 +217,19 @@ static void test_another_version_is_named(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_guest *guest = store_enter(store, "192.0.2.7");
+    struct store_connection *connection = store_accept(store, "192.0.2.7");
     static const unsigned char hello[] = {'C', 'L', STORE_VERSION + 1, STORE_JOIN, 200, 0, 0, 0};
-    assert_int_equal(store_hear(guest, hello, sizeof hello), CLAB_OK);
-    const struct store_message answer = answer_to(guest);
+    assert_int_equal(store_receive(connection, hello, sizeof hello), CLAB_OK);
+    const struct store_message answer = answer_to(connection);
     assert_int_equal(answer.kind, STORE_REFUSED);
     assert_int_equal(answer.refusal, STORE_OTHER_VERSION);
-    store_leave(guest, false);
+    store_disconnect(connection, false);
     store_destroy(store);
 }
 
-static void assert_gone(struct store_guest *guest, int rank, enum clab_notice_kind kind)
+static void assert_gone(struct store_connection *connection, int rank, enum clab_notice_kind kind)
 {
-    const struct store_message m = answer_to(guest);
+    const struct store_message m = answer_to(connection);
     assert_int_equal(m.kind, STORE_GONE);
     assert_int_equal(m.notice.culprit, rank);
     assert_int_equal(m.notice.kind, kind);
@@ -239,23 +239,23 @@ static void test_all_hear_in_one_order_who_is_gone_and_what_is_told(void **state
 {
     (void)state;
     struct store *store = store_new(4, 0);
-    struct store_guest *guests[4];
+    struct store_connection *connections[4];
     for (int rank = 0; rank < 4; rank++)
-        guests[rank] = join(store, rank, 4, 0);
+        connections[rank] = join(store, rank, 4, 0);
     const struct store_message told = any(STORE_NOTICE), farewell = {.kind = STORE_FAREWELL};
-    store_leave(guests[1], false);
-    assert_int_equal(say(guests[0], &told), CLAB_OK);
-    assert_int_equal(say(guests[3], &farewell), CLAB_OK);
-    assert_true(store_is_over(guests[3]));
-    store_leave(guests[3], false);
+    store_disconnect(connections[1], false);
+    assert_int_equal(say(connections[0], &told), CLAB_OK);
+    assert_int_equal(say(connections[3], &farewell), CLAB_OK);
+    assert_true(store_is_over(connections[3]));
+    store_disconnect(connections[3], false);
     for (int rank = 0; rank < 4; rank += 2) {
-        assert_gone(guests[rank], 1, CLAB_NOTICE_LOST);
-        assert_int_equal(answer_to(guests[rank]).kind, STORE_NOTICE);
-        assert_gone(guests[rank], 3, CLAB_NOTICE_LEFT);
-        assert_int_equal(answer_to(guests[rank]).kind, 0);
+        assert_gone(connections[rank], 1, CLAB_NOTICE_LOST);
+        assert_int_equal(answer_to(connections[rank]).kind, STORE_NOTICE);
+        assert_gone(connections[rank], 3, CLAB_NOTICE_LEFT);
+        assert_int_equal(answer_to(connections[rank]).kind, 0);
     }
-    store_leave(guests[0], false);
-    store_leave(guests[2], false);
+    store_disconnect(connections[0], false);
+    store_disconnect(connections[2], false);
     store_destroy(store);
 }
 
@@ -263,10 +263,10 @@ static void test_who_joins_late_is_welcome_before_it_hears_of_others(void **stat
 {
     (void)state;
     struct store *store = store_new(3, 0);
-    store_leave(join(store, 2, 3, 0), false);
-    struct store_guest *late = join(store, 1, 3, 0); // whose first answer is the welcome
+    store_disconnect(join(store, 2, 3, 0), false);
+    struct store_connection *late = join(store, 1, 3, 0); // whose first answer is the welcome
     assert_gone(late, 2, CLAB_NOTICE_LOST);
-    store_leave(late, false);
+    store_disconnect(late, false);
     store_destroy(store);
 }
 
@@ -274,18 +274,18 @@ static void test_who_does_not_listen_is_cut_off(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_guest *deaf = join(store, 0, 2, 0), *teller = join(store, 1, 2, 0);
+    struct store_connection *deaf = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
     const struct store_message told = any(STORE_NOTICE);
     for (int i = 0; i < STORE_NOTICES; i++) {
         assert_false(store_is_over(deaf));
-        assert_int_equal(say(teller, &told), CLAB_OK);
-        while (answer_to(teller).kind)
+        assert_int_equal(say(reporter, &told), CLAB_OK);
+        while (answer_to(reporter).kind)
             ;
     }
     assert_true(store_is_over(deaf));
-    assert_false(store_is_over(teller));
-    store_leave(deaf, false);
-    store_leave(teller, false);
+    assert_false(store_is_over(reporter));
+    store_disconnect(deaf, false);
+    store_disconnect(reporter, false);
     store_destroy(store);
 }
 
@@ -293,18 +293,18 @@ static void test_who_is_cut_off_hears_nothing_out_of_order(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_guest *deaf = join(store, 0, 2, 0), *teller = join(store, 1, 2, 0);
+    struct store_connection *deaf = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
     struct store_message told = any(STORE_NOTICE), heard;
     for (int i = 1; i <= STORE_NOTICES + STORE_NOTICES / 2; i++) { // half of them over those that were first
         told.notice.comm = (uint64_t)i;
-        assert_int_equal(say(teller, &told), CLAB_OK);
-        while (answer_to(teller).kind)
+        assert_int_equal(say(reporter, &told), CLAB_OK);
+        while (answer_to(reporter).kind)
             ;
     }
     for (uint64_t last = 0; (heard = answer_to(deaf)).kind; last = heard.notice.comm)
         assert_true(heard.notice.comm == last + 1);
-    store_leave(deaf, false);
-    store_leave(teller, false);
+    store_disconnect(deaf, false);
+    store_disconnect(reporter, false);
     store_destroy(store);
 }
 
@@ -318,11 +318,11 @@ static void test_a_member_posts_once_at_a_time(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_guest *guest = join(store, 0, 2, 0);
+    struct store_connection *connection = join(store, 0, 2, 0);
     const struct store_message first = post(1, "aa"), second = post(2, "bb");
-    assert_int_equal(say(guest, &first), CLAB_OK);
-    assert_int_equal(say(guest, &second), CLAB_EPARSE);
-    store_leave(guest, false);
+    assert_int_equal(say(connection, &first), CLAB_OK);
+    assert_int_equal(say(connection, &second), CLAB_EPARSE);
+    store_disconnect(connection, false);
     store_destroy(store);
 }
 
@@ -330,10 +330,10 @@ static void test_what_was_posted_stays_when_its_member_is_lost(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_guest *early = join(store, 0, 2, 0), *late = join(store, 1, 2, 0);
+    struct store_connection *early = join(store, 0, 2, 0), *late = join(store, 1, 2, 0);
     const struct store_message first = post(1, "aa"), second = post(1, "bb"), third = post(2, "cc");
     assert_int_equal(say(early, &first), CLAB_OK);
-    store_leave(early, false);
+    store_disconnect(early, false);
     assert_int_equal(say(late, &second), CLAB_OK);
     assert_gone(late, 0, CLAB_NOTICE_LOST);
     struct store_message answer = answer_to(late);
@@ -345,13 +345,13 @@ static void test_what_was_posted_stays_when_its_member_is_lost(void **state)
     assert_int_equal(answer.err, CLAB_EPEER);
     assert_int_equal(answer.culprit, 0);
     assert_true(answer.says);
-    store_leave(late, false);
+    store_disconnect(late, false);
     store_destroy(store);
 }
 
 // ---- nodes ---------------------------------------------------------------------------------------------------
 
-static void assert_end(struct store_guest *node, int of_node, int rank, int status)
+static void assert_end(struct store_connection *node, int of_node, int rank, int status)
 {
     struct store_message m;
     while ((m = answer_to(node)).kind && m.kind != STORE_END)
@@ -366,7 +366,7 @@ static void test_the_first_rank_that_fails_ends_the_job_of_all_nodes(void **stat
 {
     (void)state;
     struct store *store = store_new(5, 2); // ranks 0 to 2, and 3 and 4
-    struct store_guest *nodes[] = {join(store, 5, 5, 2), join(store, 6, 5, 2)};
+    struct store_connection *nodes[] = {join(store, 5, 5, 2), join(store, 6, 5, 2)};
     const struct store_message others = {.kind = STORE_ENDED, .member = 2, .status = 1},
                                own = {.kind = STORE_ENDED, .member = 3, .status = 7},
                                again = {.kind = STORE_ENDED, .member = 4, .status = 9};
@@ -377,8 +377,8 @@ static void test_the_first_rank_that_fails_ends_the_job_of_all_nodes(void **stat
     assert_end(nodes[0], 1, 3, 7);
     assert_end(nodes[1], 1, 3, 7);
     assert_int_equal(say(nodes[1], &others), CLAB_EPARSE); // not its rank
-    store_leave(nodes[0], false);
-    store_leave(nodes[1], false);
+    store_disconnect(nodes[0], false);
+    store_disconnect(nodes[1], false);
     store_destroy(store);
 }
 
@@ -386,22 +386,23 @@ static void test_the_first_rank_that_fails_ends_the_job_of_all_nodes(void **stat
 static void assert_held_until(const struct store_message *word, int of_node, int rank, int status)
 {
     struct store *store = store_new(4, 2); // ranks 0 and 1, and 2 and 3
-    struct store_guest *nodes[] = {join(store, 4, 4, 2), join(store, 5, 4, 2)};
+    struct store_connection *nodes[] = {join(store, 4, 4, 2), join(store, 5, 4, 2)};
     const struct store_message failed = {.kind = STORE_ENDED, .member = 0, .status = 1},
                                failed_too = {.kind = STORE_ENDED, .member = 2, .status = 2};
-    store_leave(join(store, 3, 4, 0), false);
+    store_disconnect(join(store, 3, 4, 0), false);
     const double start = clab_now();
     assert_int_equal(say(nodes[0], &failed), CLAB_OK);
     assert_int_equal(say(nodes[1], &failed_too), CLAB_OK);
     assert_false(store_has_ended(store));
-    assert_true(store_next(store) >= start + VERDICT_PATIENCE && store_next(store) <= clab_now() + VERDICT_PATIENCE);
+    assert_true(store_next(store) >= start + JOB_STATUS_PATIENCE &&
+                store_next(store) <= clab_now() + JOB_STATUS_PATIENCE);
     assert_int_equal(say(nodes[1], word), CLAB_OK);
     assert_true(store_has_ended(store));
     assert_true(isinf(store_next(store)));
     assert_end(nodes[0], of_node, rank, status);
     assert_end(nodes[1], of_node, rank, status);
-    store_leave(nodes[0], false);
-    store_leave(nodes[1], false);
+    store_disconnect(nodes[0], false);
+    store_disconnect(nodes[1], false);
     store_destroy(store);
 }
 
@@ -415,48 +416,48 @@ static void test_who_is_lost_decides_the_status_before_those_that_fail_of_it(voi
 static void test_who_is_lost_and_lives_is_not_waited_for_long(void **state)
 {
     (void)state;
-    struct store_verdict verdict;
-    store_verdict_init(&verdict);
-    store_verdict_await(&verdict, 3);
-    store_verdict_hear(&verdict, 0, 0, 7, 100);
-    store_verdict_hear(&verdict, 0, 1, 8, 100 + VERDICT_PATIENCE / 2);
-    store_verdict_look(&verdict, 100 + 0.99 * VERDICT_PATIENCE);
-    assert_false(verdict.is_given);
-    store_verdict_look(&verdict, 100 + VERDICT_PATIENCE);
-    assert_true(verdict.is_given);
-    assert_int_equal(verdict.end.member, 0);
-    assert_int_equal(verdict.end.status, 7);
+    struct store_job_status job_status;
+    store_job_status_init(&job_status);
+    store_job_status_await(&job_status, 3);
+    store_job_status_report(&job_status, 0, 0, 7, 100);
+    store_job_status_report(&job_status, 0, 1, 8, 100 + JOB_STATUS_PATIENCE / 2);
+    store_job_status_poll(&job_status, 100 + 0.99 * JOB_STATUS_PATIENCE);
+    assert_false(job_status.is_decided);
+    store_job_status_poll(&job_status, 100 + JOB_STATUS_PATIENCE);
+    assert_true(job_status.is_decided);
+    assert_int_equal(job_status.end.member, 0);
+    assert_int_equal(job_status.end.status, 7);
 }
 
 static void test_a_job_ends_well_when_all_nodes_are_done(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 2);
-    struct store_guest *nodes[] = {join(store, 2, 2, 2), join(store, 3, 2, 2)};
+    struct store_connection *nodes[] = {join(store, 2, 2, 2), join(store, 3, 2, 2)};
     const struct store_message done = {.kind = STORE_DONE};
     assert_int_equal(say(nodes[1], &done), CLAB_OK);
     assert_false(store_has_ended(store));
     assert_int_equal(say(nodes[0], &done), CLAB_OK);
     assert_end(nodes[0], -1, -1, 0);
     assert_end(nodes[1], -1, -1, 0);
-    store_leave(nodes[0], false);
-    store_leave(nodes[1], false);
+    store_disconnect(nodes[0], false);
+    store_disconnect(nodes[1], false);
     store_destroy(store);
 }
 
 static void assert_node_1_is_lost(bool by_its_launcher)
 {
     struct store *store = store_new(4, 2);
-    struct store_guest *nodes[] = {join(store, 4, 4, 2), join(store, 5, 4, 2)}, *survivor = join(store, 0, 4, 0),
-                       *lost = join(store, 2, 4, 0);
-    store_leave(by_its_launcher ? nodes[1] : lost, !by_its_launcher);
+    struct store_connection *nodes[] = {join(store, 4, 4, 2), join(store, 5, 4, 2)}, *survivor = join(store, 0, 4, 0),
+                            *lost = join(store, 2, 4, 0);
+    store_disconnect(by_its_launcher ? nodes[1] : lost, !by_its_launcher);
     assert_true(store_is_over(by_its_launcher ? lost : nodes[1]));
     assert_gone(survivor, 2, CLAB_NOTICE_LOST);
     assert_gone(survivor, 3, CLAB_NOTICE_LOST);
     assert_end(nodes[0], 1, -1, 1);
-    store_leave(by_its_launcher ? lost : nodes[1], false);
-    store_leave(nodes[0], false);
-    store_leave(survivor, false);
+    store_disconnect(by_its_launcher ? lost : nodes[1], false);
+    store_disconnect(nodes[0], false);
+    store_disconnect(survivor, false);
     store_destroy(store);
 }
 

@@ -18,7 +18,7 @@ static void assert_same(const struct store_message *a, const struct store_messag
     assert_string_equal(x.address, y.address);
     assert_true(x.whole == y.whole && x.n == y.n && x.bytes == y.bytes && x.err == y.err && x.says == y.says);
     assert_int_equal(x.culprit, y.culprit);
-    assert_true(x.notice.kind == y.notice.kind && x.notice.teller == y.notice.teller);
+    assert_true(x.notice.kind == y.notice.kind && x.notice.reporter == y.notice.reporter);
     assert_true(x.notice.culprit == y.notice.culprit && x.notice.err == y.notice.err && x.notice.comm == y.notice.comm);
 }
 

@@ -17,21 +17,21 @@
 #include "core/base/log.h"
 #include "core/job/launch/outlet.h"
 
-enum { PREFIX_BYTES = 16, LINE_ROOM = PREFIX_BYTES + RELAY_LINE_BYTES + 1 };
+enum { PREFIX_BYTES = 16, LINE_ROOM = PREFIX_BYTES + FORWARDER_LINE_BYTES + 1 };
 
 // Where lines go: an outlet, and what it has not taken yet.
 struct sink {
     struct outlet *outlet;
     char *rest; // (LINE_ROOM), of a line that the outlet has taken in part
     size_t begun, end;
-    int entry; // of what relay_fds has asked for; -1: none
+    int entry; // of what forwarder_fds has asked for; -1: none
 };
 
 // Of a rank. Its whole lines wait here only while its sink is blocked.
 struct stream {
     int from; // pipe; -1 when closed
     struct sink *sink;
-    char *memory; // PREFIX_BYTES, RELAY_LINE_BYTES, and 1 for an end of line
+    char *memory; // PREFIX_BYTES, FORWARDER_LINE_BYTES, and 1 for an end of line
     size_t used;  // bytes from memory + PREFIX_BYTES on
     int entry;
     char prefix[PREFIX_BYTES];
@@ -40,7 +40,7 @@ struct stream {
 enum { OUT, ERR, SINKS };
 enum { LOG_BYTES = 1 << 20 }; // of the pipe for what we log
 
-struct relay {
+struct forwarder {
     int first, nstreams; // of ranks; 0: they write where we do
     int turn;            // the stream that is served first: none waits for ever behind those that always write
     int log_to;          // write end of the log's pipe, until that is our stderr
@@ -48,9 +48,9 @@ struct relay {
     struct stream streams[]; // (nstreams + 1): stdout and stderr of the first rank, of the next, ...; our log's
 };
 
-static struct stream *log_of(struct relay *relay)
+static struct stream *log_of(struct forwarder *forwarder)
 {
-    return &relay->streams[relay->nstreams];
+    return &forwarder->streams[forwarder->nstreams];
 }
 
 static void stream_close(struct stream *stream)
@@ -60,21 +60,21 @@ static void stream_close(struct stream *stream)
     stream->from = -1;
 }
 
-void relay_destroy(struct relay *relay)
+void forwarder_destroy(struct forwarder *forwarder)
 {
-    if (!relay)
+    if (!forwarder)
         return;
-    for (int i = 0; i <= relay->nstreams; i++) {
-        stream_close(&relay->streams[i]);
-        free(relay->streams[i].memory);
+    for (int i = 0; i <= forwarder->nstreams; i++) {
+        stream_close(&forwarder->streams[i]);
+        free(forwarder->streams[i].memory);
     }
-    if (relay->log_to >= 0)
-        close(relay->log_to);
+    if (forwarder->log_to >= 0)
+        close(forwarder->log_to);
     for (int i = 0; i < SINKS; i++) {
-        outlet_close(relay->sinks[i].outlet);
-        free(relay->sinks[i].rest);
+        outlet_close(forwarder->sinks[i].outlet);
+        free(forwarder->sinks[i].rest);
     }
-    free(relay);
+    free(forwarder);
 }
 
 // A pipe for lines with that prefix.  Only our end does not block: the rank's is another file description.
@@ -99,11 +99,11 @@ static int sink_open(struct sink *sink, int stream)
     return sink->rest ? outlet_open(stream, &sink->outlet) : CLAB_ENOMEM;
 }
 
-static int log_open(struct relay *relay)
+static int log_open(struct forwarder *forwarder)
 {
-    CLAB_TRY(stream_open(log_of(relay), "", &relay->log_to));
-    fcntl(relay->log_to, F_SETFL, O_NONBLOCK);
-    fcntl(relay->log_to, F_SETPIPE_SZ, LOG_BYTES);
+    CLAB_TRY(stream_open(log_of(forwarder), "", &forwarder->log_to));
+    fcntl(forwarder->log_to, F_SETFL, O_NONBLOCK);
+    fcntl(forwarder->log_to, F_SETPIPE_SZ, LOG_BYTES);
     return CLAB_OK;
 }
 
@@ -113,53 +113,53 @@ static bool are_one_file(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-struct relay *relay_create(int first, int nranks, bool prefixes)
+struct forwarder *forwarder_create(int first, int nranks, bool prefixes)
 {
     const int nstreams = prefixes ? SINKS * nranks : 0;
-    struct relay *relay = calloc(1, sizeof *relay + ((size_t)nstreams + 1) * sizeof *relay->streams);
-    if (!relay)
+    struct forwarder *forwarder = calloc(1, sizeof *forwarder + ((size_t)nstreams + 1) * sizeof *forwarder->streams);
+    if (!forwarder)
         return NULL;
     const bool shares = are_one_file(STDOUT_FILENO, STDERR_FILENO);
-    relay->first = first;
-    relay->nstreams = nstreams;
-    relay->log_to = -1;
+    forwarder->first = first;
+    forwarder->nstreams = nstreams;
+    forwarder->log_to = -1;
     for (int i = 0; i <= nstreams; i++)
-        relay->streams[i] = (struct stream){.from = -1, .sink = &relay->sinks[shares ? ERR : i % SINKS]};
-    log_of(relay)->sink = &relay->sinks[ERR];
-    if ((!prefixes || shares || sink_open(&relay->sinks[OUT], STDOUT_FILENO) == CLAB_OK) &&
-        sink_open(&relay->sinks[ERR], STDERR_FILENO) == CLAB_OK && log_open(relay) == CLAB_OK)
-        return relay;
-    relay_destroy(relay);
+        forwarder->streams[i] = (struct stream){.from = -1, .sink = &forwarder->sinks[shares ? ERR : i % SINKS]};
+    log_of(forwarder)->sink = &forwarder->sinks[ERR];
+    if ((!prefixes || shares || sink_open(&forwarder->sinks[OUT], STDOUT_FILENO) == CLAB_OK) &&
+        sink_open(&forwarder->sinks[ERR], STDERR_FILENO) == CLAB_OK && log_open(forwarder) == CLAB_OK)
+        return forwarder;
+    forwarder_destroy(forwarder);
     return NULL;
 }
 
-int relay_start(struct relay *relay)
+int forwarder_start(struct forwarder *forwarder)
 {
     int err = CLAB_OK;
     for (int i = SINKS - 1; i >= 0; i--)
-        if (relay->sinks[i].outlet && outlet_start(relay->sinks[i].outlet) != CLAB_OK)
+        if (forwarder->sinks[i].outlet && outlet_start(forwarder->sinks[i].outlet) != CLAB_OK)
             err = CLAB_ESYS;
-    dup3(relay->log_to, STDERR_FILENO, O_CLOEXEC);
-    close(relay->log_to);
-    relay->log_to = -1;
+    dup3(forwarder->log_to, STDERR_FILENO, O_CLOEXEC);
+    close(forwarder->log_to);
+    forwarder->log_to = -1;
     return err;
 }
 
-bool relay_is_left(const struct relay *relay)
+bool forwarder_is_left(const struct forwarder *forwarder)
 {
     const short gone = POLLERR | POLLHUP; // of a pipe, or a socket; poll(2) tells it unasked
-    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {outlet_stream(relay->sinks[ERR].outlet), 0, 0}};
+    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {outlet_stream(forwarder->sinks[ERR].outlet), 0, 0}};
     return poll(ours, 2, 0) > 0 && ((ours[0].revents | ours[1].revents) & gone) != 0;
 }
 
-int relay_add(struct relay *relay, int rank, int *out_p, int *err_p)
+int forwarder_add(struct forwarder *forwarder, int rank, int *out_p, int *err_p)
 {
     int out, err;
     char prefix[PREFIX_BYTES];
     *out_p = *err_p = -1;
-    if (relay->nstreams == 0)
+    if (forwarder->nstreams == 0)
         return CLAB_OK;
-    struct stream *streams = &relay->streams[SINKS * (rank - relay->first)];
+    struct stream *streams = &forwarder->streams[SINKS * (rank - forwarder->first)];
     snprintf(prefix, sizeof prefix, "[%d] ", rank);
     CLAB_TRY(stream_open(&streams[OUT], prefix, &out));
     if (stream_open(&streams[ERR], prefix, &err) != CLAB_OK) {
@@ -235,7 +235,7 @@ static void write_lines(struct stream *stream)
         write_line(stream, line, (size_t)(last + 1 - line));
     stream->used = (size_t)(end - line);
     memmove(first, line, stream->used);
-    if (stream->used == RELAY_LINE_BYTES && !is_blocked(stream->sink))
+    if (stream->used == FORWARDER_LINE_BYTES && !is_blocked(stream->sink))
         write_unfinished(stream);
 }
 
@@ -243,7 +243,7 @@ static void write_lines(struct stream *stream)
 static bool stream_pass(struct stream *stream)
 {
     char *const text = stream->memory + PREFIX_BYTES + stream->used;
-    const ssize_t bytes = read(stream->from, text, RELAY_LINE_BYTES - stream->used);
+    const ssize_t bytes = read(stream->from, text, FORWARDER_LINE_BYTES - stream->used);
     if (bytes > 0) {
         stream->used += (size_t)bytes;
         write_lines(stream);
@@ -254,22 +254,22 @@ static bool stream_pass(struct stream *stream)
     return bytes > 0;
 }
 
-static struct stream *in_turn(struct relay *relay, int i)
+static struct stream *in_turn(struct forwarder *forwarder, int i)
 {
-    return &relay->streams[(relay->turn + i) % (relay->nstreams + 1)];
+    return &forwarder->streams[(forwarder->turn + i) % (forwarder->nstreams + 1)];
 }
 
 // Clear the sinks, and pass on what has waited for that.
-static void clear_all(struct relay *relay)
+static void clear_all(struct forwarder *forwarder)
 {
     for (int i = 0; i < SINKS; i++)
-        clear(&relay->sinks[i]);
-    for (int i = 0; i <= relay->nstreams; i++)
-        if (in_turn(relay, i)->used > 0 && !is_blocked(in_turn(relay, i)->sink))
-            write_lines(in_turn(relay, i));
+        clear(&forwarder->sinks[i]);
+    for (int i = 0; i <= forwarder->nstreams; i++)
+        if (in_turn(forwarder, i)->used > 0 && !is_blocked(in_turn(forwarder, i)->sink))
+            write_lines(in_turn(forwarder, i));
 }
 
-// ---- the relay -----------------------------------------------------------------------------------------------
+// ---- the forwarder -----------------------------------------------------------------------------------------------
 
 static int ask(struct pollfd fds[], int *n, int fd, short events)
 {
@@ -277,30 +277,30 @@ static int ask(struct pollfd fds[], int *n, int fd, short events)
     return (*n)++;
 }
 
-int relay_fds(struct relay *relay, struct pollfd fds[])
+int forwarder_fds(struct forwarder *forwarder, struct pollfd fds[])
 {
     int n = 0;
     for (int i = 0; i < SINKS; i++) {
-        struct sink *sink = &relay->sinks[i];
+        struct sink *sink = &forwarder->sinks[i];
         sink->entry = is_blocked(sink) ? ask(fds, &n, outlet_fd(sink->outlet), POLLOUT) : -1;
     }
-    for (int i = 0; i <= relay->nstreams; i++) {
-        struct stream *stream = &relay->streams[i];
+    for (int i = 0; i <= forwarder->nstreams; i++) {
+        struct stream *stream = &forwarder->streams[i];
         const bool reads = stream->from >= 0 && !is_blocked(stream->sink);
         stream->entry = reads ? ask(fds, &n, stream->from, POLLIN) : -1;
     }
     return n;
 }
 
-void relay_pass(struct relay *relay, const struct pollfd fds[])
+void forwarder_pass(struct forwarder *forwarder, const struct pollfd fds[])
 {
-    clear_all(relay);
-    for (int i = 0; i <= relay->nstreams; i++) {
-        struct stream *stream = in_turn(relay, i);
+    clear_all(forwarder);
+    for (int i = 0; i <= forwarder->nstreams; i++) {
+        struct stream *stream = in_turn(forwarder, i);
         if (stream->entry >= 0 && stream->from >= 0 && fds[stream->entry].revents && !is_blocked(stream->sink))
             stream_pass(stream);
     }
-    relay->turn = (relay->turn + 1) % (relay->nstreams + 1);
+    forwarder->turn = (forwarder->turn + 1) % (forwarder->nstreams + 1);
 }
 
 // Whether all that was written to it is in its outlet.
@@ -323,42 +323,42 @@ static int finish_outlet(struct outlet *outlet, struct pollfd fds[])
     return poll(fds, 1, 0) > 0 ? 0 : n;
 }
 
-int relay_finish(struct relay *relay, struct pollfd fds[])
+int forwarder_finish(struct forwarder *forwarder, struct pollfd fds[])
 {
     bool is_all = true;
-    clear_all(relay);
-    for (int i = 0; i < relay->nstreams; i++)
-        is_all &= finish_stream(&relay->streams[i]);
+    clear_all(forwarder);
+    for (int i = 0; i < forwarder->nstreams; i++)
+        is_all &= finish_stream(&forwarder->streams[i]);
     if (!is_all)
-        return relay_fds(relay, fds);
-    return relay->sinks[OUT].outlet ? finish_outlet(relay->sinks[OUT].outlet, fds) : 0;
+        return forwarder_fds(forwarder, fds);
+    return forwarder->sinks[OUT].outlet ? finish_outlet(forwarder->sinks[OUT].outlet, fds) : 0;
 }
 
-int relay_finish_log(struct relay *relay, struct pollfd fds[])
+int forwarder_finish_log(struct forwarder *forwarder, struct pollfd fds[])
 {
-    struct outlet *err = relay->sinks[ERR].outlet;
+    struct outlet *err = forwarder->sinks[ERR].outlet;
     dup2(outlet_stream(err), STDERR_FILENO);
-    clear_all(relay);
-    return finish_stream(log_of(relay)) ? finish_outlet(err, fds) : relay_fds(relay, fds);
+    clear_all(forwarder);
+    return finish_stream(log_of(forwarder)) ? finish_outlet(err, fds) : forwarder_fds(forwarder, fds);
 }
 
-size_t relay_waiting(const struct relay *relay)
+size_t forwarder_waiting(const struct forwarder *forwarder)
 {
-    size_t bytes = relay->sinks[OUT].outlet ? outlet_waiting(relay->sinks[OUT].outlet) : 0;
+    size_t bytes = forwarder->sinks[OUT].outlet ? outlet_waiting(forwarder->sinks[OUT].outlet) : 0;
     for (int i = 0; i < SINKS; i++)
-        bytes += relay->sinks[i].end - relay->sinks[i].begun;
-    for (int i = 0; i < relay->nstreams; i++) {
+        bytes += forwarder->sinks[i].end - forwarder->sinks[i].begun;
+    for (int i = 0; i < forwarder->nstreams; i++) {
         int unread = 0;
-        if (relay->streams[i].from >= 0 && ioctl(relay->streams[i].from, FIONREAD, &unread) == 0)
-            bytes += relay->streams[i].used + (size_t)unread;
+        if (forwarder->streams[i].from >= 0 && ioctl(forwarder->streams[i].from, FIONREAD, &unread) == 0)
+            bytes += forwarder->streams[i].used + (size_t)unread;
     }
     return bytes;
 }
 
-size_t relay_written(const struct relay *relay)
+size_t forwarder_written(const struct forwarder *forwarder)
 {
     size_t bytes = 0;
     for (int i = 0; i < SINKS; i++)
-        bytes += relay->sinks[i].outlet ? outlet_written(relay->sinks[i].outlet) : 0;
+        bytes += forwarder->sinks[i].outlet ? outlet_written(forwarder->sinks[i].outlet) : 0;
     return bytes;
 }

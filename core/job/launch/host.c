@@ -16,9 +16,9 @@
 #include "core/job/job.h"
 #include "core/job/launch/memory.h"
 
-#define MEETING UINT64_C(0x686f737473206172) // the keys of these meetings
+#define FENCE_KEY UINT64_C(0x686f737473206172) // the keys of these fences
 
-static const struct store_pastime nothing_else;
+static const struct store_progress nothing_else;
 
 // ---- who is here ---------------------------------------------------------------------------------------------
 
@@ -142,12 +142,12 @@ struct file {
 static int meet(struct store_client *client, const struct clab_host *host, int round, const void *mine, size_t bytes,
                 void *all)
 {
-    const struct clab_meeting meeting = {
+    const struct clab_fence fence = {
         .ranks = host->locals,
         .n = host->local_ranks,
-        .key = clab_mix(clab_mix(MEETING, (uint64_t)round), (uint64_t)host->locals[0]),
+        .key = clab_mix(clab_mix(FENCE_KEY, (uint64_t)round), (uint64_t)host->locals[0]),
     };
-    return store_client_exchange(client, meeting, mine, bytes, all, nothing_else);
+    return store_client_exchange(client, fence, mine, bytes, all, nothing_else);
 }
 
 static void open_file(const struct file *file, struct clab_host *host)
@@ -210,7 +210,7 @@ static int find(struct store_client *client, int rank, int nranks, struct hello 
     struct hello mine;
     introduce(&mine);
     CLAB_TRY(
-        store_client_exchange(client, (struct clab_meeting){.key = MEETING}, &mine, sizeof mine, all, nothing_else));
+        store_client_exchange(client, (struct clab_fence){.key = FENCE_KEY}, &mine, sizeof mine, all, nothing_else));
     count_hosts(all, rank, nranks, host);
     CLAB_TRY(share_file(client, host));
     return find_flights(host);

@@ -111,25 +111,25 @@ static int make_memory(struct run *run)
 // ---- what a killed supervisor leaves -------------------------------------------------------------------------
 
 // The caller as it was. Its own children are spared when those of the supervisor, which it adopts, are ended.
-struct family {
+struct subreaper {
     pid_t *children;
     int count, was_subreaper;
 };
 
-static void become_heir(struct family *family)
+static void become_subreaper(struct subreaper *subreaper)
 {
-    *family = (struct family){0};
-    children_list(&family->children, &family->count);
-    prctl(PR_GET_CHILD_SUBREAPER, &family->was_subreaper);
+    *subreaper = (struct subreaper){0};
+    children_list(&subreaper->children, &subreaper->count);
+    prctl(PR_GET_CHILD_SUBREAPER, &subreaper->was_subreaper);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static void end_inherited(struct family *family, bool supervisor_was_killed)
+static void end_inherited(struct subreaper *subreaper, bool supervisor_was_killed)
 {
     if (supervisor_was_killed)
-        children_end(family->children, family->count);
-    prctl(PR_SET_CHILD_SUBREAPER, family->was_subreaper);
-    free(family->children);
+        children_end(subreaper->children, subreaper->count);
+    prctl(PR_SET_CHILD_SUBREAPER, subreaper->was_subreaper);
+    free(subreaper->children);
 }
 
 // ---- waiting -------------------------------------------------------------------------------------------------
@@ -234,22 +234,22 @@ static bool is_read(int fd)
 
 static int run_job(struct run *run, int *rank_p, int *status_p)
 {
-    struct family family;
+    struct subreaper subreaper;
     int lifeline[2];
     pid_t supervisor;
     const int signals = signals_open();
     if (signals < 0)
         return CLAB_ESYS;
-    become_heir(&family); // before there is anything to inherit
+    become_subreaper(&subreaper); // before there is anything to inherit
     const int err = fork_supervisor(run, lifeline, &supervisor);
     if (err != CLAB_OK) {
-        end_inherited(&family, false);
+        end_inherited(&subreaper, false);
         close(signals);
         return err;
     }
     if (supervisor == 0) {
         close(signals);
-        free(family.children); // subreapers are not so by inheritance
+        free(subreaper.children); // subreapers are not so by inheritance
         nodes_forget_store(&run->nodes);
         *rank_p = supervise(run);
         close(lifeline[0]);
@@ -257,7 +257,7 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     }
     nodes_forget_connection(&run->nodes);
     const int status = wait_for(supervisor, signals);
-    end_inherited(&family, WIFSIGNALED(status));
+    end_inherited(&subreaper, WIFSIGNALED(status));
     close(signals);
     close(lifeline[1]);
     if (WIFSIGNALED(status) && is_read(STDERR_FILENO))

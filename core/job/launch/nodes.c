@@ -12,7 +12,7 @@
 #include "core/job/store/proof.h"
 #include "core/job/store/socket.h"
 
-#define MEETING      UINT64_C(0x6e6f646573206172) // the key of their meeting
+#define FENCE_KEY    UINT64_C(0x6e6f646573206172) // the key of their fence
 #define LAST_SECONDS 8.0 // for the other nodes to end their ranks once the job is over, and for the store to see it
 
 // What each launcher tells the others.
@@ -72,8 +72,8 @@ static int exchange(const struct nodes *nodes, const struct plan *mine, struct p
         return CLAB_ENOMEM;
     for (int i = 0; i < n; i++)
         members[i] = nodes->ticket.job.nranks + i;
-    const struct clab_meeting meeting = {.ranks = members, .n = n, .key = MEETING};
-    const int err = store_client_exchange(nodes->client, meeting, mine, sizeof *mine, plans, (struct store_pastime){0});
+    const struct clab_fence fence = {.ranks = members, .n = n, .key = FENCE_KEY};
+    const int err = store_client_exchange(nodes->client, fence, mine, sizeof *mine, plans, (struct store_progress){0});
     free(members);
     return err;
 }

@@ -20,7 +20,7 @@
 #include "core/base/log.h"
 #include "core/job/launch/forward.h"
 
-enum { ROOM = RELAY_LINE_BYTES + PIPE_BUF }; // a line with its prefix, and what is written with others
+enum { ROOM = FORWARDER_LINE_BYTES + PIPE_BUF }; // a line with its prefix, and what is written with others
 
 struct outlet {
     int stream;

@@ -18,13 +18,13 @@
 #include "core/job/job.h"
 #include "core/job/launch/nodes.h"
 
-struct relay;
+struct forwarder;
 
 struct run {
     const struct clab_launch *launch;
     const char *backend;
     struct nodes nodes;
-    int first, nlocal; // ranks of this node
+    int first, nlocal;            // ranks of this node
     struct clab_control *control; // of this node's ranks; those of several nodes do not use it
     int memory_fd;
     int lifeline;                     // read end, the supervisor's; the launcher holds the write end

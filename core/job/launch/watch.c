@@ -37,7 +37,7 @@
 #define LONG_WAIT 1.0 // after which who interrupts a job may want to know for what it waits
 #define HURRY     1.0 // seconds that a reader of output is waited for when somebody wants the job to end
 
-enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_RELAY }; // entries of watch.fds
+enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_FORWARDER }; // entries of watch.fds
 
 enum phase { PHASE_RUN, PHASE_NOTICE, PHASE_TERM, PHASE_KILL };
 
@@ -56,7 +56,7 @@ struct watch {
     bool is_over; // the other nodes have ended, too, or are not waited for
     int status;   // of the job; 0 until a rank fails
     struct blame blame;
-    int told;                // the signal by which the launcher was told to end, or 0
+    int end_signal;          // the signal by which the launcher was told to end, or 0
     bool cut_short;          // a rank was killed in the midst of an operation
     bool unread;             // the job ends since nobody reads its output any more
     bool is_alone;           // the launcher has ended
@@ -64,8 +64,8 @@ struct watch {
     enum phase phase;
     double next; // clab_now() of the next phase
     int signals; // signalfd
-    struct relay *relay;
-    struct pollfd *fds; // (OF_RELAY + RELAY_FDS(nlocal))
+    struct forwarder *forwarder;
+    struct pollfd *fds; // (OF_FORWARDER + FORWARDER_FDS(nlocal))
 };
 
 static void signal_ranks(const struct watch *watch, int signo)
@@ -99,8 +99,8 @@ static void log_end(const struct watch *watch, const struct blame *end)
 static void settle_blame(struct watch *watch)
 {
     const struct blame *blame = &watch->blame;
-    const bool was_told = WIFSIGNALED(blame->status) && WTERMSIG(blame->status) == watch->told;
-    if (blame->is_open && !was_told && !clab_control_has_refused(watch->run->control, blame->i))
+    const bool was_signalled = WIFSIGNALED(blame->status) && WTERMSIG(blame->status) == watch->end_signal;
+    if (blame->is_open && !was_signalled && !clab_control_has_refused(watch->run->control, blame->i))
         log_end(watch, blame);
     watch->blame.is_open = false;
 }
@@ -164,7 +164,7 @@ static void follow_launcher(struct watch *watch)
 // not when it has waited for long.
 static bool was_in_an_operation(const struct watch *watch, int i)
 {
-    const double shortest = watch->told ? LONG_WAIT : 0;
+    const double shortest = watch->end_signal ? LONG_WAIT : 0;
     if (watch->unread)
         return false;
     return clab_flight_has_waited(clab_flight_at(clab_control_flights(watch->run->control), i), shortest);
@@ -173,7 +173,7 @@ static bool was_in_an_operation(const struct watch *watch, int i)
 // Whether who ended so has written what nobody reads any more. A SIGPIPE of a socket of its own is not that.
 static bool is_left_unread(const struct watch *watch, int status)
 {
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && relay_is_left(watch->relay);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && forwarder_is_left(watch->forwarder);
 }
 
 // The local rank `i` has ended so: all do, before they hear of it and blame it.
@@ -234,7 +234,8 @@ static void log_other(const struct store_end *end)
 static bool is_named(const struct watch *watch, const struct store_end *end)
 {
     const bool is_blamed = watch->blame.i >= 0 && end->rank == watch->run->first + watch->blame.i;
-    return end->node == watch->run->launch->node && (is_blamed || (watch->told && end->status == 128 + watch->told));
+    return end->node == watch->run->launch->node &&
+           (is_blamed || (watch->end_signal && end->status == 128 + watch->end_signal));
 }
 
 // The job is over for all nodes, with the status of the first that has failed.
@@ -257,12 +258,12 @@ static void hear_end(struct watch *watch)
 static void pass_on(struct watch *watch, int signo)
 {
     const bool ends = run_ends_programs(signo);
-    if (ends && watch->told)
+    if (ends && watch->end_signal)
         enter(watch, PHASE_TERM);
     else
         signal_ranks(watch, signo);
-    if (ends && !watch->told)
-        watch->told = signo;
+    if (ends && !watch->end_signal)
+        watch->end_signal = signo;
     if (ends && watch->running == 0) { // and wait for the other nodes no longer
         watch->status = watch->status ? watch->status : 128 + signo;
         watch->is_over = true;
@@ -296,20 +297,20 @@ static int store_fd(const struct watch *watch)
     return watch->run->nodes.client ? store_client_fd(watch->run->nodes.client) : -1;
 }
 
-// Until a signal, the launcher's end, a message of the store, one of the relay's (n) entries, or the next phase.
+// Until a signal, the launcher's end, a message of the store, one of the forwarder's (n) entries, or the next phase.
 static int await(struct watch *watch, int n)
 {
     watch->fds[OF_SIGNALS] = (struct pollfd){watch->signals, POLLIN, 0};
     watch->fds[OF_LIFELINE] = (struct pollfd){watch->is_alone ? -1 : watch->run->lifeline, POLLIN, 0};
     watch->fds[OF_STORE] = (struct pollfd){watch->is_over ? -1 : store_fd(watch), POLLIN, 0};
-    return poll(watch->fds, OF_RELAY + (nfds_t)n, wait_ms(watch));
+    return poll(watch->fds, OF_FORWARDER + (nfds_t)n, wait_ms(watch));
 }
 
 static void step(struct watch *watch)
 {
-    if (await(watch, relay_fds(watch->relay, watch->fds + OF_RELAY)) < 0)
+    if (await(watch, forwarder_fds(watch->forwarder, watch->fds + OF_FORWARDER)) < 0)
         return;
-    relay_pass(watch->relay, watch->fds + OF_RELAY);
+    forwarder_pass(watch->forwarder, watch->fds + OF_FORWARDER);
     take_signals(watch);
     hear_end(watch);
     if (watch->fds[OF_LIFELINE].revents)
@@ -329,13 +330,15 @@ struct reading {
 static double patience(const struct watch *watch)
 {
     const double asked = watch->run->launch->unread;
-    return watch->told || watch->is_alone ? HURRY : asked > 0 ? asked : INFINITY; // a pager may stand still for hours
+    return watch->end_signal || watch->is_alone ? HURRY
+           : asked > 0                          ? asked
+                                                : INFINITY; // a pager may stand still for hours
 }
 
-// Wait for one of the relay's (n) entries. False: nobody has read for too long.
+// Wait for one of the forwarder's (n) entries. False: nobody has read for too long.
 static bool await_reader(struct watch *watch, int n, struct reading *reading)
 {
-    const size_t bytes = relay_written(watch->relay);
+    const size_t bytes = forwarder_written(watch->forwarder);
     if (reading->since == 0 || bytes != reading->bytes)
         *reading = (struct reading){bytes, clab_now()};
     watch->next = reading->since + patience(watch);
@@ -351,17 +354,17 @@ static bool await_reader(struct watch *watch, int n, struct reading *reading)
 // All ranks have ended: write what they have left, while signals are still heard.
 static void write_what_is_left(struct watch *watch)
 {
-    struct pollfd *fds = watch->fds + OF_RELAY;
+    struct pollfd *fds = watch->fds + OF_FORWARDER;
     struct reading reading = {0};
     char seconds[CLAB_TEXT];
     int n;
-    while ((n = relay_finish(watch->relay, fds)) > 0 && await_reader(watch, n, &reading))
+    while ((n = forwarder_finish(watch->forwarder, fds)) > 0 && await_reader(watch, n, &reading))
         ;
     if (n > 0)
         clab_warn("nobody has read the output of ranks for %s: up to %zu bytes of it are lost",
-                  clab_seconds_text(patience(watch), seconds), relay_waiting(watch->relay));
+                  clab_seconds_text(patience(watch), seconds), forwarder_waiting(watch->forwarder));
     reading = (struct reading){0};
-    while ((n = relay_finish_log(watch->relay, fds)) > 0 && await_reader(watch, n, &reading))
+    while ((n = forwarder_finish_log(watch->forwarder, fds)) > 0 && await_reader(watch, n, &reading))
         ;
 }
 
@@ -371,7 +374,7 @@ static void write_what_is_left(struct watch *watch)
 static int start(struct watch *watch, int rank, pid_t *pid_p)
 {
     int out, err;
-    CLAB_TRY(relay_add(watch->relay, rank, &out, &err));
+    CLAB_TRY(forwarder_add(watch->forwarder, rank, &out, &err));
     const int result = rank_start(watch->run, rank, out, err, pid_p);
     if (out >= 0) {
         close(out);
@@ -401,7 +404,7 @@ static int start_all(struct watch *watch)
         watch->pids[i] = pid;
         watch->running++;
     }
-    if (relay_start(watch->relay) != CLAB_OK)
+    if (forwarder_start(watch->forwarder) != CLAB_OK)
         give_up_start(watch);
     return -1;
 }
@@ -410,7 +413,7 @@ static void watch_close(struct watch *watch)
 {
     if (watch->signals >= 0)
         close(watch->signals);
-    relay_destroy(watch->relay);
+    forwarder_destroy(watch->forwarder);
     free(watch->fds);
     free(watch->pids);
 }
@@ -428,11 +431,11 @@ static int watch_open(const struct run *run, struct watch *watch_p)
         .oom_kills = clab_machine_oom_kills(),
         .is_over = !run->nodes.client,
         .pids = calloc(nlocal, sizeof *watch_p->pids),
-        .fds = calloc(OF_RELAY + RELAY_FDS(nlocal), sizeof *watch_p->fds),
-        .relay = relay_create(run->first, run->nlocal, run->launch->prefix),
+        .fds = calloc(OF_FORWARDER + FORWARDER_FDS(nlocal), sizeof *watch_p->fds),
+        .forwarder = forwarder_create(run->first, run->nlocal, run->launch->prefix),
         .signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC),
     };
-    if (watch_p->pids && watch_p->fds && watch_p->relay && watch_p->signals >= 0)
+    if (watch_p->pids && watch_p->fds && watch_p->forwarder && watch_p->signals >= 0)
         return CLAB_OK;
     clab_error("can not watch over %zu ranks: %m", nlocal);
     watch_close(watch_p);
@@ -481,7 +484,7 @@ int supervise(struct run *run)
         watch_close(&watch);
         return rank;
     }
-    signal(SIGPIPE, SIG_IGN); // the relay hears of it from write(2)
+    signal(SIGPIPE, SIG_IGN); // the forwarder hears of it from write(2)
     while (watch.running > 0 || !watch.is_over)
         step(&watch);
     settle_blame(&watch);

@@ -14,7 +14,7 @@
 #define BY_HAND "a rank started by hand needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
 
 // What a launcher tells its processes, by names of variables.
-struct teller {
+struct source {
     const char *by;
     bool (*is_here)(void);
     const char *rank, *size, *local_rank, *local_size;
@@ -24,7 +24,7 @@ struct teller {
 // ---- variables ------------------------------------------------------------------------------------------------
 
 // Empty is as good as unset.
-static const char *told(const char *name)
+static const char *variable(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -32,7 +32,7 @@ static const char *told(const char *name)
 
 static int read_number(const char *name, int low, int high, int *value_p)
 {
-    const char *text = told(name);
+    const char *text = variable(name);
     if (text && clab_parse_int(text, low, high, value_p) == CLAB_OK)
         return CLAB_OK;
     if (text)
@@ -42,16 +42,16 @@ static int read_number(const char *name, int low, int high, int *value_p)
     return CLAB_EPARSE;
 }
 
-static int read_number_if_told(const char *name, int low, int high, int *value_p)
+static int read_number_if_set(const char *name, int low, int high, int *value_p)
 {
     *value_p = -1;
-    return name && told(name) ? read_number(name, low, high, value_p) : CLAB_OK;
+    return name && variable(name) ? read_number(name, low, high, value_p) : CLAB_OK;
 }
 
 static bool is_number(const char *name, int value)
 {
     int number;
-    const char *text = told(name);
+    const char *text = variable(name);
     return text && clab_parse_int(text, 0, INT32_MAX, &number) == CLAB_OK && number == value;
 }
 
@@ -59,22 +59,22 @@ static bool is_number(const char *name, int value)
 
 static bool by_commlab(void)
 {
-    return told("CLAB_JOB_FD") || told("CLAB_STORE");
+    return variable("CLAB_JOB_FD") || variable("CLAB_STORE");
 }
 
 static bool by_torchrun(void)
 {
-    return told("TORCHELASTIC_RUN_ID");
+    return variable("TORCHELASTIC_RUN_ID");
 }
 
 static bool by_hand(void)
 {
-    return told("RANK") && told("WORLD_SIZE") && told("MASTER_ADDR") && told("MASTER_PORT");
+    return variable("RANK") && variable("WORLD_SIZE") && variable("MASTER_ADDR") && variable("MASTER_PORT");
 }
 
 static bool by_open_mpi(void)
 {
-    return told("OMPI_COMM_WORLD_SIZE");
+    return variable("OMPI_COMM_WORLD_SIZE");
 }
 
 // Batch scripts and interactive shells of salloc have step numbers near 2^32, beyond any int; the shell of srun --pty
@@ -82,22 +82,22 @@ static bool by_open_mpi(void)
 static bool by_slurm(void)
 {
     int step;
-    const char *id = told("SLURM_STEP_ID");
-    if (!id || clab_parse_int(id, 0, INT32_MAX, &step) != CLAB_OK || !told("SLURM_STEP_NUM_TASKS"))
+    const char *id = variable("SLURM_STEP_ID");
+    if (!id || clab_parse_int(id, 0, INT32_MAX, &step) != CLAB_OK || !variable("SLURM_STEP_NUM_TASKS"))
         return false;
-    return !(told("SLURM_PTY_PORT") && is_number("SLURM_STEP_NUM_TASKS", 1));
+    return !(variable("SLURM_PTY_PORT") && is_number("SLURM_STEP_NUM_TASKS", 1));
 }
 
 static bool is_same(const char *name, const char *other)
 {
-    return told(name) && told(other) && strcmp(told(name), told(other)) == 0;
+    return variable(name) && variable(other) && strcmp(variable(name), variable(other)) == 0;
 }
 
 // srun --mpi=pmi2 sets PMI_*, too; hydra's differ from those of the step that its proxies are.
 static bool by_hydra(void)
 {
     const bool is_slurms = is_same("PMI_SIZE", "SLURM_STEP_NUM_TASKS") && is_same("PMI_RANK", "SLURM_PROCID");
-    return told("PMI_SIZE") && !(by_slurm() && is_slurms);
+    return variable("PMI_SIZE") && !(by_slurm() && is_slurms);
 }
 
 // ---- where the store is ---------------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ static bool by_hydra(void)
 // What MASTER_ADDR and MASTER_PORT say, if they are set; launched->host stays "" if not.
 static int at_master(struct clab_launched *launched)
 {
-    const char *host = told("MASTER_ADDR");
-    if (!host && !told("MASTER_PORT"))
+    const char *host = variable("MASTER_ADDR");
+    if (!host && !variable("MASTER_PORT"))
         return CLAB_OK;
-    if (!host || !told("MASTER_PORT")) {
+    if (!host || !variable("MASTER_PORT")) {
         clab_error("%s is set without %s: set both, to rank 0's host and a free port there, or neither",
                    host ? "MASTER_ADDR" : "MASTER_PORT", host ? "MASTER_PORT" : "MASTER_ADDR");
         return CLAB_EPARSE;
@@ -126,10 +126,10 @@ static int at_master(struct clab_launched *launched)
 // Ranks of one node have memory in common, and need none.
 static int at_running_store(struct clab_launched *launched)
 {
-    if (told("CLAB_JOB_FD"))
+    if (variable("CLAB_JOB_FD"))
         return CLAB_OK;
-    if (store_address_read(told("CLAB_STORE"), launched->host, &launched->port) != CLAB_OK) {
-        clab_error("CLAB_STORE is '%s', not HOST:PORT: leave it as the launcher set it", told("CLAB_STORE"));
+    if (store_address_read(variable("CLAB_STORE"), launched->host, &launched->port) != CLAB_OK) {
+        clab_error("CLAB_STORE is '%s', not HOST:PORT: leave it as the launcher set it", variable("CLAB_STORE"));
         return CLAB_EPARSE;
     }
     launched->is_running = true;
@@ -139,7 +139,7 @@ static int at_running_store(struct clab_launched *launched)
 // PyTorch's own store may be at that port already: torchrun's agent opens it before the ranks start.
 static int beside_agent(struct clab_launched *launched)
 {
-    const char *agent = told("TORCHELASTIC_USE_AGENT_STORE");
+    const char *agent = variable("TORCHELASTIC_USE_AGENT_STORE");
     CLAB_TRY(at_master(launched));
     if (!launched->host[0]) {
         clab_error("MASTER_ADDR and MASTER_PORT are not set, as torchrun sets them: pass its whole environment on");
@@ -162,12 +162,12 @@ static int at_master_or_by(enum clab_share share, struct clab_launched *launched
 
 static int by_pmix(struct clab_launched *launched)
 {
-    return at_master_or_by(told("PMIX_NAMESPACE") ? CLAB_SHARE_PMIX : CLAB_SHARE_NONE, launched);
+    return at_master_or_by(variable("PMIX_NAMESPACE") ? CLAB_SHARE_PMIX : CLAB_SHARE_NONE, launched);
 }
 
 static int by_pmi(struct clab_launched *launched)
 {
-    return at_master_or_by(told("PMI_FD") ? CLAB_SHARE_PMI : CLAB_SHARE_NONE, launched);
+    return at_master_or_by(variable("PMI_FD") ? CLAB_SHARE_PMI : CLAB_SHARE_NONE, launched);
 }
 
 // The first node has rank 0. Alone it needs no name.
@@ -176,7 +176,7 @@ static int at_first_node(struct clab_launched *launched)
     int job, step;
     CLAB_TRY(read_number("SLURM_JOB_ID", 0, INT32_MAX, &job));
     CLAB_TRY(read_number("SLURM_STEP_ID", 0, INT32_MAX, &step));
-    const char *nodes = told("SLURM_STEP_NODELIST");
+    const char *nodes = variable("SLURM_STEP_NODELIST");
     char host[CLAB_HOST_BYTES] = "127.0.0.1";
     if (launched->local_ranks != launched->nranks && (!nodes || launcher_slurm_host(nodes, host) != CLAB_OK)) {
         clab_error("SLURM_STEP_NODELIST is '%s', which names no host: set MASTER_ADDR and MASTER_PORT, rank 0's host "
@@ -193,11 +193,11 @@ static int at_first_node(struct clab_launched *launched)
 // What srun --mpi=... offers, while MPI does not need it itself (launcher.h).
 static enum clab_share slurm_share(const struct clab_launched *launched)
 {
-    const char *backend = told("CLAB_BACKEND");
-    if (told("PMI_FD") && is_number("PMI_RANK", launched->rank) && is_number("PMI_SIZE", launched->nranks) &&
+    const char *backend = variable("CLAB_BACKEND");
+    if (variable("PMI_FD") && is_number("PMI_RANK", launched->rank) && is_number("PMI_SIZE", launched->nranks) &&
         !(backend && strcmp(backend, "mpi") == 0))
         return CLAB_SHARE_PMI;
-    if (launcher_has_pmix && told("PMIX_NAMESPACE") && is_number("PMIX_RANK", launched->rank))
+    if (launcher_has_pmix && variable("PMIX_NAMESPACE") && is_number("PMIX_RANK", launched->rank))
         return CLAB_SHARE_PMIX;
     return CLAB_SHARE_NONE;
 }
@@ -212,7 +212,7 @@ static int by_step(struct clab_launched *launched)
 
 // ---- all together ---------------------------------------------------------------------------------------------
 
-static const struct teller tellers[] = {
+static const struct source sources[] = {
     {"commlab", by_commlab, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", at_running_store},
     {"torchrun", by_torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", beside_agent},
     {"the environment", by_hand, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", at_master},
@@ -221,29 +221,29 @@ static const struct teller tellers[] = {
     {"MPICH hydra", by_hydra, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", by_pmi},
     {"Slurm", by_slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL, by_step},
 };
-enum { BY_HAND_ROW = 2, TELLERS = sizeof tellers / sizeof *tellers };
+enum { BY_HAND_ROW = 2, SOURCES = sizeof sources / sizeof *sources };
 
-static int read_ranks(const struct teller *teller, struct clab_launched *launched)
+static int read_ranks(const struct source *source, struct clab_launched *launched)
 {
-    CLAB_TRY(read_number(teller->size, 1, CLAB_MAX_RANKS, &launched->nranks));
-    CLAB_TRY(read_number(teller->rank, 0, launched->nranks - 1, &launched->rank));
-    CLAB_TRY(read_number_if_told(teller->local_size, 1, launched->nranks, &launched->local_ranks));
+    CLAB_TRY(read_number(source->size, 1, CLAB_MAX_RANKS, &launched->nranks));
+    CLAB_TRY(read_number(source->rank, 0, launched->nranks - 1, &launched->rank));
+    CLAB_TRY(read_number_if_set(source->local_size, 1, launched->nranks, &launched->local_ranks));
     const int here = launched->local_ranks < 0 ? launched->nranks : launched->local_ranks;
-    return read_number_if_told(teller->local_rank, 0, here - 1, &launched->local_rank);
+    return read_number_if_set(source->local_rank, 0, here - 1, &launched->local_rank);
 }
 
 // By hand, in a process that mpirun or srun started, RANK and WORLD_SIZE may be of a job on top of theirs, with more
 // ranks; with fewer they are left over in the shell, the same for all.
 static int check_by_hand(const struct clab_launched *launched)
 {
-    for (int i = BY_HAND_ROW + 1; i < TELLERS; i++) {
+    for (int i = BY_HAND_ROW + 1; i < SOURCES; i++) {
         int size;
-        if (!tellers[i].is_here())
+        if (!sources[i].is_here())
             continue;
-        CLAB_TRY(read_number(tellers[i].size, 1, INT32_MAX, &size));
+        CLAB_TRY(read_number(sources[i].size, 1, INT32_MAX, &size));
         if (size > launched->nranks) {
             clab_error("WORLD_SIZE is %d, but %s has started %d processes (%s): unset RANK and WORLD_SIZE",
-                       launched->nranks, tellers[i].by, size, tellers[i].size);
+                       launched->nranks, sources[i].by, size, sources[i].size);
             return CLAB_EPARSE;
         }
     }
@@ -252,28 +252,28 @@ static int check_by_hand(const struct clab_launched *launched)
 
 static int check_equal(const char *name, int value, const char *by, const char *theirs)
 {
-    if (!told(name) || is_number(name, value))
+    if (!variable(name) || is_number(name, value))
         return CLAB_OK;
-    clab_error("%s is '%s', but %s says %d (%s): unset %s", name, told(name), by, value, theirs, name);
+    clab_error("%s is '%s', but %s says %d (%s): unset %s", name, variable(name), by, value, theirs, name);
     return CLAB_EPARSE;
 }
 
 static int check_others(int row, const struct clab_launched *launched)
 {
-    const struct teller *teller = &tellers[row];
+    const struct source *source = &sources[row];
     if (row == BY_HAND_ROW)
         return check_by_hand(launched);
-    CLAB_TRY(check_equal("WORLD_SIZE", launched->nranks, teller->by, teller->size));
-    return check_equal("RANK", launched->rank, teller->by, teller->rank);
+    CLAB_TRY(check_equal("WORLD_SIZE", launched->nranks, source->by, source->size));
+    return check_equal("RANK", launched->rank, source->by, source->rank);
 }
 
 // Nobody is here. MASTER_* alone may be meant for others; RANK and WORLD_SIZE claim that this is a rank.
 static int check_alone(void)
 {
     static const char *const names[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
-    const char *set = told("RANK") ? "RANK" : "WORLD_SIZE";
-    for (int i = 0; i < 4 && told(set); i++)
-        if (!told(names[i])) {
+    const char *set = variable("RANK") ? "RANK" : "WORLD_SIZE";
+    for (int i = 0; i < 4 && variable(set); i++)
+        if (!variable(names[i])) {
             clab_error("%s is set, but %s is not: " BY_HAND "; unset %s to run without them", set, names[i], set);
             return CLAB_EPARSE;
         }
@@ -282,13 +282,13 @@ static int check_alone(void)
 
 int clab_launcher_find(struct clab_launched *launched_p)
 {
-    for (int i = 0; i < TELLERS; i++) {
-        if (!tellers[i].is_here())
+    for (int i = 0; i < SOURCES; i++) {
+        if (!sources[i].is_here())
             continue;
-        struct clab_launched launched = {.by = tellers[i].by, .is_by_hand = i == BY_HAND_ROW};
-        CLAB_TRY(read_ranks(&tellers[i], &launched));
+        struct clab_launched launched = {.by = sources[i].by, .is_by_hand = i == BY_HAND_ROW};
+        CLAB_TRY(read_ranks(&sources[i], &launched));
         CLAB_TRY(check_others(i, &launched));
-        CLAB_TRY(tellers[i].locate(&launched));
+        CLAB_TRY(sources[i].locate(&launched));
         *launched_p = launched;
         return CLAB_OK;
     }

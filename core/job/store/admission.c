@@ -22,59 +22,59 @@ static bool may_join(const struct store *store, const struct store_message *m, u
     return false;
 }
 
-static int refuse(struct store_guest *guest, const struct store_message *refused)
+static int refuse(struct store_connection *connection, const struct store_message *refused)
 {
-    store_answer(guest, refused, NULL);
-    store_refusals_add(&guest->store->refusals, (enum store_refusal)refused->refusal, guest->address);
-    guest->over = true;
+    store_answer(connection, refused, NULL);
+    store_refusals_add(&connection->store->refusals, (enum store_refusal)refused->refusal, connection->address);
+    connection->over = true;
     return CLAB_OK;
 }
 
-static int join(struct store_guest *guest, const struct store_message *message)
+static int join(struct store_connection *connection, const struct store_message *message)
 {
-    struct store *store = guest->store;
+    struct store *store = connection->store;
     struct store_message answer = {.kind = STORE_WELCOME};
-    if (!store_is_proved(store->job.token, &guest->contact, message, NULL))
-        return refuse(guest, &(struct store_message){.kind = STORE_REFUSED, .refusal = STORE_WRONG_TOKEN});
+    if (!store_is_proved(store->job.token, &connection->contact, message, NULL))
+        return refuse(connection, &(struct store_message){.kind = STORE_REFUSED, .refusal = STORE_WRONG_TOKEN});
     if (!may_join(store, message, &answer.refusal, &answer.number))
         answer.kind = STORE_REFUSED;
-    store_prove(store->job.token, &guest->contact, message, &answer, answer.proof);
+    store_prove(store->job.token, &connection->contact, message, &answer, answer.proof);
     if (answer.kind == STORE_REFUSED)
-        return refuse(guest, &answer);
+        return refuse(connection, &answer);
     unsigned char *room = malloc(STORE_POST_BYTES);
     if (!room)
         return CLAB_ENOMEM;
-    guest->in = room; // what it has said is in guest->first, and has been heard
-    guest->member = message->member;
-    guest->heard = store->told > STORE_NOTICES / 2 ? store->told - STORE_NOTICES / 2 : 0;
-    store->members[guest->member].guest = guest;
-    store->members[guest->member].presence = CLAB_PRESENT;
-    store_answer(guest, &answer, NULL);
+    connection->in = room; // what it has said is in connection->first, and has been heard
+    connection->member = message->member;
+    connection->next_notice = store->nnotices > STORE_NOTICES / 2 ? store->nnotices - STORE_NOTICES / 2 : 0;
+    store->members[connection->member].connection = connection;
+    store->members[connection->member].presence = CLAB_PRESENT;
+    store_answer(connection, &answer, NULL);
     return CLAB_OK;
 }
 
-static void greet(struct store_guest *guest, const struct store_message *hello)
+static void greet(struct store_connection *connection, const struct store_message *hello)
 {
     struct store_message challenge = {.kind = STORE_CHALLENGE};
-    memcpy(challenge.job, guest->store->id, sizeof challenge.job);
+    memcpy(challenge.job, connection->store->id, sizeof challenge.job);
     store_draw(challenge.nonce);
-    guest->contact = store_contact_of(hello, &challenge);
-    guest->is_greeted = true;
-    store_answer(guest, &challenge, NULL);
+    connection->contact = store_contact_of(hello, &challenge);
+    connection->is_greeted = true;
+    store_answer(connection, &challenge, NULL);
 }
 
-int store_hear_stranger(struct store_guest *guest, const struct store_message *message)
+int store_admission_receive(struct store_connection *connection, const struct store_message *message)
 {
-    if (message->kind == STORE_JOIN && guest->is_greeted)
-        return join(guest, message);
-    if (message->kind != STORE_HELLO || guest->is_greeted)
+    if (message->kind == STORE_JOIN && connection->is_greeted)
+        return join(connection, message);
+    if (message->kind != STORE_HELLO || connection->is_greeted)
         return CLAB_EPARSE;
-    greet(guest, message);
+    greet(connection, message);
     return CLAB_OK;
 }
 
-int store_refuse_version(struct store_guest *guest)
+int store_refuse_version(struct store_connection *connection)
 {
-    return refuse(
-        guest, &(struct store_message){.kind = STORE_REFUSED, .refusal = STORE_OTHER_VERSION, .number = STORE_VERSION});
+    return refuse(connection, &(struct store_message){
+                                  .kind = STORE_REFUSED, .refusal = STORE_OTHER_VERSION, .number = STORE_VERSION});
 }

@@ -48,40 +48,40 @@ static void drop(struct store_bytes *b, size_t n)
 // ---- out -----------------------------------------------------------------------------------------------------
 
 // Where it fails, the reader finds out, after what was said to us before.
-void store_line_flush(struct store_line *line)
+void store_channel_flush(struct store_channel *channel)
 {
-    while (line->out.n) {
-        const ssize_t sent = send(line->fd, line->out.at, line->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (channel->out.n) {
+        const ssize_t sent = send(channel->fd, channel->out.at, channel->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
             return;
-        drop(&line->out, (size_t)sent);
+        drop(&channel->out, (size_t)sent);
     }
 }
 
-int store_line_say(struct store_line *line, const struct store_message *message)
+int store_channel_send(struct store_channel *channel, const struct store_message *message)
 {
     unsigned char head[STORE_FIXED_BYTES];
     const size_t n = store_message_write(message, head);
-    if (!make_room(&line->out, line->out.n + n + message->tail_bytes))
+    if (!make_room(&channel->out, channel->out.n + n + message->tail_bytes))
         return CLAB_ENOMEM;
-    store_bytes_add(&line->out, head, n);
-    store_bytes_add(&line->out, message->tail, message->tail_bytes);
-    store_line_flush(line);
+    store_bytes_add(&channel->out, head, n);
+    store_bytes_add(&channel->out, message->tail, message->tail_bytes);
+    store_channel_flush(channel);
     return CLAB_OK;
 }
 
 // ---- in ------------------------------------------------------------------------------------------------------
 
 // Read what there is, at least up to `wanted` bytes.
-static int fill(struct store_line *line, size_t wanted)
+static int fill(struct store_channel *channel, size_t wanted)
 {
-    struct store_bytes *in = &line->in;
+    struct store_bytes *in = &channel->in;
     if (!make_room(in, (wanted > in->n ? wanted : in->n) + READ_BYTES))
         return CLAB_ENOMEM;
     for (;;) {
-        const ssize_t n = recv(line->fd, in->at + in->n, in->room - in->n, MSG_DONTWAIT);
+        const ssize_t n = recv(channel->fd, in->at + in->n, in->room - in->n, MSG_DONTWAIT);
         if (n > 0) {
             in->n += (size_t)n;
             return CLAB_OK;
@@ -95,33 +95,33 @@ static int fill(struct store_line *line, size_t wanted)
     }
 }
 
-int store_line_read(struct store_line *line, struct store_message *message_p)
+int store_channel_read(struct store_channel *channel, struct store_message *message_p)
 {
     for (;;) {
-        const size_t n = line->in.n - line->taken;
+        const size_t n = channel->in.n - channel->taken;
         size_t bytes = STORE_HEADER_BYTES;
         if (n)
-            CLAB_TRY(store_message_read(line->in.at + line->taken, n, message_p, &bytes));
+            CLAB_TRY(store_message_read(channel->in.at + channel->taken, n, message_p, &bytes));
         if (bytes <= n) {
-            line->taken += bytes;
+            channel->taken += bytes;
             return CLAB_OK;
         }
-        drop(&line->in, line->taken);
-        line->taken = 0;
-        CLAB_TRY(fill(line, bytes));
+        drop(&channel->in, channel->taken);
+        channel->taken = 0;
+        CLAB_TRY(fill(channel, bytes));
     }
 }
 
-void store_line_await(const struct store_line *line, double deadline)
+void store_channel_await(const struct store_channel *channel, double deadline)
 {
-    struct pollfd what = {line->fd, (short)(POLLIN | (line->out.n ? POLLOUT : 0)), 0};
+    struct pollfd what = {channel->fd, (short)(POLLIN | (channel->out.n ? POLLOUT : 0)), 0};
     const double left = deadline - clab_now();
     poll(&what, 1, left > 0 ? (int)fmin(ceil(left * 1e3), 1 << 30) : 0);
 }
 
-void store_line_close(struct store_line *line)
+void store_channel_close(struct store_channel *channel)
 {
-    close(line->fd);
-    free(line->in.at);
-    free(line->out.at);
+    close(channel->fd);
+    free(channel->in.at);
+    free(channel->out.at);
 }

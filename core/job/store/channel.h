@@ -11,7 +11,7 @@ struct store_bytes {
     size_t n, room;
 };
 
-struct store_line {
+struct store_channel {
     int fd;
     struct store_bytes in, out;
     size_t taken; // of `in`: the message that was read last
@@ -21,13 +21,13 @@ struct store_line {
 bool store_bytes_add(struct store_bytes *bytes, const void *more, size_t n);
 
 // Send a message, now or when there is room for it.  errors: CLAB_ENOMEM
-int store_line_say(struct store_line *line, const struct store_message *message);
+int store_channel_send(struct store_channel *channel, const struct store_message *message);
 // Send what was held back.
-void store_line_flush(struct store_line *line);
+void store_channel_flush(struct store_channel *channel);
 // The next message that has come; its tail is good until the next call.
 //   errors: CLAB_ENOENT (none yet), CLAB_EPEER (the connection has ended, errno says how, 0: in order), CLAB_EPARSE,
 //           CLAB_EUNSUPPORTED (of another version), CLAB_ENOMEM
-int store_line_read(struct store_line *line, struct store_message *message_p);
+int store_channel_read(struct store_channel *channel, struct store_message *message_p);
 // What is said, or that something more can be sent, is waited for until `deadline` (seconds of clab_now).
-void store_line_await(const struct store_line *line, double deadline);
-void store_line_close(struct store_line *line);
+void store_channel_await(const struct store_channel *channel, double deadline);
+void store_channel_close(struct store_channel *channel);

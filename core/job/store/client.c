@@ -16,7 +16,7 @@
 #include "core/job/store/client_inside.h"
 #include "core/job/store/refusals.h"
 
-#define LOOK_SECONDS     1e-3 // between two looks of `hear`
+#define LOOK_SECONDS     1e-3 // between two looks of next_notice
 #define NAP_SECONDS      1e-3 // of a wait, at most, while there is something else to do
 #define WITHDRAW_SECONDS 2.0  // for the answer to a withdrawal: a busy host may keep the store from its core for long
 #define LEAVE_SECONDS    1.0  // and to a farewell
@@ -47,10 +47,10 @@ static void keep_gone(struct store_client *c, const struct clab_notice *notice)
 }
 
 // A rank may say of itself that it is about to leave.
-static void keep_told(struct store_client *c, const struct clab_notice *notice)
+static void keep_reported(struct store_client *c, const struct clab_notice *notice)
 {
     const int rank = notice->culprit;
-    if (notice->kind == CLAB_NOTICE_LEFT && rank == notice->teller && rank >= 0 && rank < c->ticket.job.nranks &&
+    if (notice->kind == CLAB_NOTICE_LEFT && rank == notice->reporter && rank >= 0 && rank < c->ticket.job.nranks &&
         c->presence[rank] < CLAB_LEAVING)
         c->presence[rank] = CLAB_LEAVING;
     keep_notice(c, notice);
@@ -98,7 +98,7 @@ static void take(struct store_client *c, const struct store_message *message)
     switch (message->kind) {
     case STORE_GATHERED: keep_answer(c, message); break;
     case STORE_GONE: keep_gone(c, &message->notice); break;
-    case STORE_NOTICE: keep_told(c, &message->notice); break;
+    case STORE_NOTICE: keep_reported(c, &message->notice); break;
     case STORE_TURNED_AWAY: store_refusals_log(message); break;
     case STORE_AWAITED: log_awaited(c, message); break;
     case STORE_END:
@@ -110,11 +110,11 @@ static void take(struct store_client *c, const struct store_message *message)
 }
 
 // No beat where something else waits to be sent.
-static void take_pulse(struct store_client *c)
+static void check_keepalive(struct store_client *c)
 {
-    const enum store_sign sign = store_pulse_take(&c->pulse, c->line.fd);
-    if (sign == STORE_BEATS && c->line.out.n == 0 &&
-        store_line_say(&c->line, &(struct store_message){.kind = STORE_BEAT}) != CLAB_OK)
+    const enum store_liveness sign = store_keepalive_check(&c->keepalive, c->channel.fd);
+    if (sign == STORE_PROBE && c->channel.out.n == 0 &&
+        store_channel_send(&c->channel, &(struct store_message){.kind = STORE_HEARTBEAT}) != CLAB_OK)
         cut(c, "out of memory");
     else if (sign == STORE_SILENT)
         cut(c, "its host does not answer");
@@ -125,20 +125,20 @@ static void look(struct store_client *c)
 {
     struct store_message message;
     int err = CLAB_OK;
-    store_line_flush(&c->line);
-    while (!c->is_cut && (err = store_line_read(&c->line, &message)) == CLAB_OK)
+    store_channel_flush(&c->channel);
+    while (!c->is_cut && (err = store_channel_read(&c->channel, &message)) == CLAB_OK)
         take(c, &message);
     if (!c->is_cut && err == CLAB_EPEER)
         cut(c, errno ? strerror(errno) : "its process was killed, or has cut us off");
     else if (!c->is_cut && err != CLAB_ENOENT)
         cut(c, clab_strerror(err));
     if (!c->is_cut)
-        take_pulse(c);
+        check_keepalive(c);
 }
 
 static void say(struct store_client *c, const struct store_message *message)
 {
-    if (!c->is_cut && store_line_say(&c->line, message) != CLAB_OK)
+    if (!c->is_cut && store_channel_send(&c->channel, message) != CLAB_OK)
         cut(c, "out of memory");
 }
 
@@ -146,7 +146,7 @@ static void say(struct store_client *c, const struct store_message *message)
 
 // One part of an exchange.
 struct part {
-    struct clab_meeting meeting;
+    struct clab_fence fence;
     int n;
     uint64_t key;
     const unsigned char *mine; // (bytes)
@@ -157,9 +157,9 @@ struct part {
 static void post(struct store_client *c, const struct part *p)
 {
     unsigned char tail[4 * STORE_MEMBERS + STORE_BLOB_BYTES];
-    const size_t listed = p->meeting.ranks ? (size_t)p->n : 0;
+    const size_t listed = p->fence.ranks ? (size_t)p->n : 0;
     for (size_t i = 0; i < listed; i++)
-        store_u32_write((uint32_t)p->meeting.ranks[i], tail + 4 * i);
+        store_u32_write((uint32_t)p->fence.ranks[i], tail + 4 * i);
     if (p->bytes)
         memcpy(tail + 4 * listed, p->mine, p->bytes);
     say(c, &(struct store_message){.kind = STORE_POST,
@@ -171,15 +171,15 @@ static void post(struct store_client *c, const struct part *p)
                                    .tail_bytes = 4 * listed + p->bytes});
 }
 
-// An answer to a meeting that was given up may come late.
+// An answer to a fence that was given up may come late.
 static bool is_answered(const struct store_client *c, uint64_t key)
 {
     return c->has_answer && c->answer.key == key;
 }
 
-// Until the answer to the meeting of `key` has come.
+// Until the answer to the fence of `key` has come.
 //   errors: CLAB_ETIMEOUT (`deadline` is over), CLAB_EPEER (there will be none), those of meanwhile
-static int await(struct store_client *c, uint64_t key, double deadline, struct store_pastime pastime)
+static int await(struct store_client *c, uint64_t key, double deadline, struct store_progress progress)
 {
     for (;;) {
         bool busy = false;
@@ -189,16 +189,16 @@ static int await(struct store_client *c, uint64_t key, double deadline, struct s
         const double now = clab_now();
         if (c->is_cut || now >= deadline)
             return c->is_cut ? CLAB_EPEER : CLAB_ETIMEOUT;
-        if (pastime.meanwhile)
-            CLAB_TRY(pastime.meanwhile(pastime.of, &busy));
+        if (progress.meanwhile)
+            CLAB_TRY(progress.meanwhile(progress.of, &busy));
         if (!is_answered(c, key)) // as it may be by now: meanwhile hears notices, over the same connection
-            store_line_await(&c->line, fmin(busy ? now + NAP_SECONDS : c->pulse.next, deadline));
+            store_channel_await(&c->channel, fmin(busy ? now + NAP_SECONDS : c->keepalive.next, deadline));
     }
 }
 
 static int member_of(const struct part *p, int i)
 {
-    return p->meeting.ranks ? p->meeting.ranks[i] : i;
+    return p->fence.ranks ? p->fence.ranks[i] : i;
 }
 
 static bool has_come(const struct store_client *c, int i)
@@ -221,7 +221,7 @@ static void log_missing(const struct store_client *c, const struct part *p)
 static void log_failure(const struct store_client *c, const struct part *p)
 {
     const struct store_message *answer = &c->answer;
-    if (!answer->says || p->meeting.quiet)
+    if (!answer->says || p->fence.quiet)
         return;
     if (answer->err == CLAB_EPEER && answer->culprit >= c->ticket.job.nranks)
         clab_error("rendezvous: node %d has ended", answer->culprit - c->ticket.job.nranks);
@@ -264,17 +264,17 @@ static int take_parts(struct store_client *c, const struct part *p)
 static int withdraw(struct store_client *c, const struct part *p, int err)
 {
     say(c, &(struct store_message){.kind = STORE_WITHDRAW, .key = p->key, .err = err});
-    const int answered = await(c, p->key, clab_now() + WITHDRAW_SECONDS, (struct store_pastime){0});
-    if (answered == CLAB_ETIMEOUT && !p->meeting.quiet)
+    const int answered = await(c, p->key, clab_now() + WITHDRAW_SECONDS, (struct store_progress){0});
+    if (answered == CLAB_ETIMEOUT && !p->fence.quiet)
         clab_error("rendezvous: the job's store at %s:%d does not answer", c->ticket.host, c->ticket.port);
     return answered;
 }
 
-static int exchange_part(struct store_client *c, const struct part *p, struct store_pastime pastime)
+static int exchange_part(struct store_client *c, const struct part *p, struct store_progress progress)
 {
     c->has_answer = false;
     post(c, p);
-    int err = await(c, p->key, clab_now() + c->ticket.timeout, pastime);
+    int err = await(c, p->key, clab_now() + c->ticket.timeout, progress);
     if (err != CLAB_OK && !c->is_cut && withdraw(c, p, err) != CLAB_OK)
         return c->is_cut ? CLAB_EPEER : err;
     if (!is_answered(c, p->key))
@@ -284,22 +284,22 @@ static int exchange_part(struct store_client *c, const struct part *p, struct st
     return take_parts(c, p);
 }
 
-int store_client_exchange(struct store_client *c, struct clab_meeting meeting, const void *mine, size_t bytes,
-                          void *all, struct store_pastime pastime)
+int store_client_exchange(struct store_client *c, struct clab_fence fence, const void *mine, size_t bytes, void *all,
+                          struct store_progress progress)
 {
     size_t done = 0;
     do {
         const size_t part = bytes - done < STORE_BLOB_BYTES ? bytes - done : STORE_BLOB_BYTES;
         const struct part p = {
-            .meeting = meeting,
-            .n = meeting.ranks ? meeting.n : c->ticket.job.nranks,
-            .key = clab_mix(meeting.key, done),
+            .fence = fence,
+            .n = fence.ranks ? fence.n : c->ticket.job.nranks,
+            .key = clab_mix(fence.key, done),
             .mine = (const unsigned char *)mine + done,
             .bytes = part,
             .whole = bytes,
             .all = (unsigned char *)all + done,
         };
-        CLAB_TRY(exchange_part(c, &p, pastime));
+        CLAB_TRY(exchange_part(c, &p, progress));
         done += part;
     } while (done < bytes);
     return CLAB_OK;
@@ -307,7 +307,7 @@ int store_client_exchange(struct store_client *c, struct clab_meeting meeting, c
 
 // ---- notices -------------------------------------------------------------------------------------------------
 
-void store_client_tell(struct store_client *c, const struct clab_notice *notice)
+void store_client_notify(struct store_client *c, const struct clab_notice *notice)
 {
     say(c, &(struct store_message){.kind = STORE_NOTICE, .notice = *notice});
 }
@@ -322,7 +322,7 @@ static void look_now_and_then(struct store_client *c)
     look(c);
 }
 
-bool store_client_hear(struct store_client *c, struct clab_notice *notice_p)
+bool store_client_next_notice(struct store_client *c, struct clab_notice *notice_p)
 {
     if (c->first == c->nnotices)
         look_now_and_then(c);
@@ -342,12 +342,12 @@ enum clab_presence store_client_presence(struct store_client *c, int rank)
 
 int store_client_fd(const struct store_client *c)
 {
-    return c->line.fd;
+    return c->channel.fd;
 }
 
 double store_client_next(const struct store_client *c)
 {
-    return c->pulse.next;
+    return c->keepalive.next;
 }
 
 bool store_client_look(struct store_client *c, struct store_end *end_p)
@@ -372,7 +372,7 @@ void store_client_say_done(struct store_client *c)
 
 void store_client_forget(struct store_client *c)
 {
-    store_line_close(&c->line);
+    store_channel_close(&c->channel);
     free(c->notices);
     free(c->tail.at);
     free(c);
@@ -387,6 +387,6 @@ void store_client_leave(struct store_client *c)
     say(c, &(struct store_message){.kind = STORE_FAREWELL});
     c->has_ended = true; // the end of the connection is what we wait for
     for (look(c); !c->is_cut && clab_now() < deadline; look(c))
-        store_line_await(&c->line, fmin(c->pulse.next, deadline));
+        store_channel_await(&c->channel, fmin(c->keepalive.next, deadline));
     store_client_forget(c);
 }

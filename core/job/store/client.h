@@ -27,17 +27,17 @@ void store_client_leave(struct store_client *client);
 // Close this process's copy: another one goes on with it.
 void store_client_forget(struct store_client *client);
 
-struct store_pastime { // what to do while waiting, as in struct clab_bootstrap
+struct store_progress { // what to do while waiting, as in struct clab_bootstrap
     int (*meanwhile)(void *, bool *busy_p);
     void *of;
 };
 // The exchange of struct clab_bootstrap.  mine: (bytes); all: (n, bytes)
-int store_client_exchange(struct store_client *client, struct clab_meeting meeting, const void *mine, size_t bytes,
-                          void *all, struct store_pastime pastime);
+int store_client_exchange(struct store_client *client, struct clab_fence fence, const void *mine, size_t bytes,
+                          void *all, struct store_progress progress);
 
-// tell, hear and presence of struct clab_bootstrap.
-void store_client_tell(struct store_client *client, const struct clab_notice *notice);
-bool store_client_hear(struct store_client *client, struct clab_notice *notice_p);
+// notify, next_notice and presence of struct clab_bootstrap.
+void store_client_notify(struct store_client *client, const struct clab_notice *notice);
+bool store_client_next_notice(struct store_client *client, struct clab_notice *notice_p);
 enum clab_presence store_client_presence(struct store_client *client, int rank);
 
 // ---- for launchers of nodes ----------------------------------------------------------------------------------

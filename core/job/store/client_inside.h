@@ -8,10 +8,10 @@
 
 struct store_client {
     struct store_ticket ticket;
-    struct store_line line;
-    struct store_pulse pulse;
+    struct store_channel channel;
+    struct store_keepalive keepalive;
     bool is_cut;   // nothing more will come
-    double looked; // when `hear` last did
+    double looked; // when next_notice last did
 
     struct clab_notice *notices; // those not yet heard: first to nnotices - 1
     size_t first, nnotices, room;
@@ -25,5 +25,5 @@ struct store_client {
 
 // Prove to each other, on a connection that was just made, that both know the token (proof.h), and be welcome.
 //   errors: CLAB_EINVAL (refused, or not the job's store), logged; not logged: CLAB_ENOENT (no answer until `deadline`)
-//           and those of store_line_read
-int store_introduce(struct store_line *line, const struct store_ticket *ticket, double deadline);
+//           and those of store_channel_read
+int store_introduce(struct store_channel *channel, const struct store_ticket *ticket, double deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What store.c and admission.c share: the store from within, its members and its guests.
+// What store.c and admission.c share: the store from within, its members and its connections.
 #pragma once
 
 #include "core/job/store/store.h"
@@ -16,7 +16,7 @@ struct store_answer {
     struct store_block *block;
 };
 
-struct store_guest {
+struct store_connection {
     struct store *store;
     char address[STORE_ADDRESS_BYTES];
     int member;            // -1: a stranger
@@ -29,19 +29,19 @@ struct store_guest {
     struct store_block *block;            // this
     size_t out_bytes, sent;
     struct store_answer answer; // what is next
-    uint64_t heard;             // notices
+    uint64_t next_notice;       // the number of the next to send
     bool is_welcome;            // it has been told that it has joined: what else there is comes after that
-    bool heard_end;
-    bool beats; // it is to be sent STORE_BEAT
+    bool has_sent_end;
+    bool needs_heartbeat; // it is to be sent STORE_HEARTBEAT
 };
 
 struct store_member {
-    struct store_guest *guest; // NULL: not connected
+    struct store_connection *connection; // NULL: not connected
     enum clab_presence presence;
     bool done; // a node's ranks have ended
 };
 
-struct store_told {
+struct store_notice {
     bool gone; // found by the store itself
     struct clab_notice notice;
 };
@@ -49,13 +49,13 @@ struct store_told {
 struct store {
     struct store_job job;
     unsigned char id[STORE_NONCE_BYTES]; // of this job, and no other
-    struct store_meetings *meetings;
-    struct store_told notices[STORE_NOTICES];
-    uint64_t told; // notices, ever
-    struct store_verdict verdict;
+    struct store_fences *fences;
+    struct store_notice notices[STORE_NOTICES];
+    uint64_t nnotices; // ever
+    struct store_job_status job_status;
     struct store_refusals refusals;
     double patient_until; // node 0 is told then who has not joined
-    bool has_told_awaited;
+    bool has_reported_missing;
     struct store_member members[]; // (nranks + nnodes)
 };
 
@@ -69,10 +69,10 @@ static inline bool store_is_rank(const struct store *store, int member)
     return member < store->job.nranks;
 }
 
-// Answer a guest: a later answer takes the place of one that nobody waits for any more.
-void store_answer(struct store_guest *guest, const struct store_message *message, struct store_block *block);
+// Answer a connection: a later answer takes the place of one that nobody waits for any more.
+void store_answer(struct store_connection *connection, const struct store_message *message, struct store_block *block);
 
 // What a stranger says.  errors: CLAB_EPARSE (none of our members would), CLAB_ENOMEM
-int store_hear_stranger(struct store_guest *guest, const struct store_message *message);
+int store_admission_receive(struct store_connection *connection, const struct store_message *message);
 // It is of another version.
-int store_refuse_version(struct store_guest *guest);
+int store_refuse_version(struct store_connection *connection);

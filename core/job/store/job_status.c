@@ -3,50 +3,50 @@
 
 #include "core/job/store/job_status.h"
 
-void store_verdict_give(struct store_verdict *verdict, int node, int rank, int status)
+void store_job_status_decide(struct store_job_status *job_status, int node, int rank, int status)
 {
-    if (verdict->is_given)
+    if (job_status->is_decided)
         return;
-    verdict->end = (struct store_message){.kind = STORE_END, .node = node, .member = rank, .status = status};
-    verdict->is_given = true;
-    verdict->until = INFINITY;
+    job_status->end = (struct store_message){.kind = STORE_END, .node = node, .member = rank, .status = status};
+    job_status->is_decided = true;
+    job_status->until = INFINITY;
 }
 
-static void give_held(struct store_verdict *verdict)
+static void give_held(struct store_job_status *job_status)
 {
-    if (verdict->held.status)
-        store_verdict_give(verdict, verdict->held.node, verdict->held.member, verdict->held.status);
+    if (job_status->held.status)
+        store_job_status_decide(job_status, job_status->held.node, job_status->held.member, job_status->held.status);
 }
 
-void store_verdict_await(struct store_verdict *verdict, int rank)
+void store_job_status_await(struct store_job_status *job_status, int rank)
 {
-    if (verdict->awaited < 0)
-        verdict->awaited = rank;
+    if (job_status->awaited < 0)
+        job_status->awaited = rank;
 }
 
-static void hold(struct store_verdict *verdict, int node, int rank, int status, double now)
+static void hold(struct store_job_status *job_status, int node, int rank, int status, double now)
 {
-    if (verdict->held.status || verdict->is_given)
+    if (job_status->held.status || job_status->is_decided)
         return;
-    verdict->held = (struct store_message){.kind = STORE_END, .node = node, .member = rank, .status = status};
-    verdict->until = now + VERDICT_PATIENCE;
+    job_status->held = (struct store_message){.kind = STORE_END, .node = node, .member = rank, .status = status};
+    job_status->until = now + JOB_STATUS_PATIENCE;
 }
 
-void store_verdict_hear(struct store_verdict *verdict, int node, int rank, int status, double now)
+void store_job_status_report(struct store_job_status *job_status, int node, int rank, int status, double now)
 {
-    const bool is_awaited = verdict->awaited == rank;
-    if (status && verdict->awaited >= 0 && !is_awaited)
-        hold(verdict, node, rank, status, now);
+    const bool is_awaited = job_status->awaited == rank;
+    if (status && job_status->awaited >= 0 && !is_awaited)
+        hold(job_status, node, rank, status, now);
     else if (status)
-        store_verdict_give(verdict, node, rank, status);
+        store_job_status_decide(job_status, node, rank, status);
     else if (is_awaited)
-        give_held(verdict);
+        give_held(job_status);
     if (is_awaited)
-        verdict->awaited = -1;
+        job_status->awaited = -1;
 }
 
-void store_verdict_look(struct store_verdict *verdict, double now)
+void store_job_status_poll(struct store_job_status *job_status, double now)
 {
-    if (now >= verdict->until)
-        give_held(verdict);
+    if (now >= job_status->until)
+        give_held(job_status);
 }

@@ -60,24 +60,24 @@ static int unmasked(const struct store_ticket *t)
     return CLAB_EINVAL;
 }
 
-// Say one thing, and hear the next.  errors: as of store_line_read; CLAB_ENOENT: no answer in time
-static int ask(struct store_line *line, const struct store_message *question, double deadline,
+// Say one thing, and hear the next.  errors: as of store_channel_read; CLAB_ENOENT: no answer in time
+static int ask(struct store_channel *channel, const struct store_message *question, double deadline,
                struct store_message *answer_p)
 {
-    int err = store_line_say(line, question);
-    while (err == CLAB_OK && (err = store_line_read(line, answer_p)) == CLAB_ENOENT && clab_now() < deadline) {
-        store_line_await(line, deadline);
-        store_line_flush(line);
+    int err = store_channel_send(channel, question);
+    while (err == CLAB_OK && (err = store_channel_read(channel, answer_p)) == CLAB_ENOENT && clab_now() < deadline) {
+        store_channel_await(channel, deadline);
+        store_channel_flush(channel);
         err = CLAB_OK;
     }
     return err;
 }
 
-static int greet(struct store_line *line, double deadline, struct store_contact *contact_p)
+static int greet(struct store_channel *channel, double deadline, struct store_contact *contact_p)
 {
     struct store_message hello = {.kind = STORE_HELLO}, challenge;
     store_draw(hello.nonce);
-    CLAB_TRY(ask(line, &hello, deadline, &challenge));
+    CLAB_TRY(ask(channel, &hello, deadline, &challenge));
     if (challenge.kind != STORE_CHALLENGE)
         return CLAB_EPARSE;
     *contact_p = store_contact_of(&hello, &challenge);
@@ -85,16 +85,16 @@ static int greet(struct store_line *line, double deadline, struct store_contact 
 }
 
 // STORE_WRONG_TOKEN needs no proof, since the store of another job can not give one. Every other answer needs one.
-int store_introduce(struct store_line *line, const struct store_ticket *t, double deadline)
+int store_introduce(struct store_channel *channel, const struct store_ticket *t, double deadline)
 {
     struct store_contact contact;
     struct store_message answer, join = {.kind = STORE_JOIN,
                                          .member = t->member,
                                          .nranks = (uint32_t)t->job.nranks,
                                          .nnodes = (uint32_t)t->job.nnodes};
-    CLAB_TRY(greet(line, deadline, &contact));
+    CLAB_TRY(greet(channel, deadline, &contact));
     store_prove(t->job.token, &contact, &join, NULL, join.proof);
-    CLAB_TRY(ask(line, &join, deadline, &answer));
+    CLAB_TRY(ask(channel, &join, deadline, &answer));
     if (answer.kind != STORE_WELCOME && answer.kind != STORE_REFUSED)
         return CLAB_EPARSE;
     if (answer.kind == STORE_REFUSED && answer.refusal == STORE_WRONG_TOKEN)
@@ -128,30 +128,30 @@ static int unknown(const struct store_ticket *t, int err)
 
 // One attempt; a host that does not answer is left at `until`.
 //   errors: CLAB_ESYS: worth another, errno says why; others are final, and were logged
-static int attempt(const struct store_ticket *t, double until, double deadline, struct store_line *line_p)
+static int attempt(const struct store_ticket *t, double until, double deadline, struct store_channel *channel_p)
 {
-    struct store_line line = {0};
-    int err = store_connect(t->host, t->port, until - clab_now(), &line.fd);
+    struct store_channel channel = {0};
+    int err = store_connect(t->host, t->port, until - clab_now(), &channel.fd);
     if (err != CLAB_OK)
         return err == CLAB_ESYS ? err : unknown(t, err);
-    err = store_introduce(&line, t, deadline);
+    err = store_introduce(&channel, t, deadline);
     if (err == CLAB_OK) {
-        *line_p = line;
+        *channel_p = channel;
         return CLAB_OK;
     }
     const int why = err == CLAB_ENOENT ? ETIMEDOUT : errno ? errno : ECONNRESET;
-    store_line_close(&line);
+    store_channel_close(&channel);
     errno = why;
     return err == CLAB_EPEER || err == CLAB_ENOENT ? CLAB_ESYS : unknown(t, err);
 }
 
 // Ranks do not say that they wait: their launcher has met all nodes, or they are many.
-static int reach(const struct store_ticket *t, struct store_line *line_p)
+static int reach(const struct store_ticket *t, struct store_channel *channel_p)
 {
     const double deadline = clab_now() + t->timeout;
     double patient_until = t->member >= t->job.nranks ? clab_now() + STORE_PATIENCE : INFINITY;
     for (double nap = FIRST_NAP;; nap = fmin(2 * nap, LAST_NAP)) {
-        const int err = attempt(t, fmin(deadline, patient_until), deadline, line_p);
+        const int err = attempt(t, fmin(deadline, patient_until), deadline, channel_p);
         if (err != CLAB_ESYS)
             return err;
         if (clab_now() >= patient_until) {
@@ -173,7 +173,7 @@ int store_client_join(const struct store_ticket *ticket, struct store_client **c
         return CLAB_ENOMEM;
     }
     client->ticket = *ticket;
-    const int err = reach(ticket, &client->line);
+    const int err = reach(ticket, &client->channel);
     if (err != CLAB_OK) {
         free(client);
         return err;

@@ -18,13 +18,13 @@
 // TCP sends again in equal steps while less than four packets are under way ("thin"), else ever more rarely.
 enum { BEATS = 3, MISSES = 18 };
 
-enum store_sign store_pulse_judge(struct store_pulse *pulse, double now, double overdue)
+enum store_liveness store_keepalive_judge(struct store_keepalive *keepalive, double now, double overdue)
 {
-    pulse->misses = overdue < 0 ? 0 : pulse->misses + 1;
-    pulse->next = now + fmax(LOOK_SECONDS, -overdue);
-    if (pulse->misses > MISSES)
+    keepalive->misses = overdue < 0 ? 0 : keepalive->misses + 1;
+    keepalive->next = now + fmax(LOOK_SECONDS, -overdue);
+    if (keepalive->misses > MISSES)
         return STORE_SILENT;
-    return pulse->misses > 0 && pulse->misses <= BEATS ? STORE_BEATS : STORE_ALIVE;
+    return keepalive->misses > 0 && keepalive->misses <= BEATS ? STORE_PROBE : STORE_ALIVE;
 }
 
 // A peer that reads nothing shuts its window: the kernel asks it ever more rarely, and nothing of ours can be sent.
@@ -46,8 +46,8 @@ static double overdue_of(int fd)
     return silence - STORE_KEEPALIVE - LOOK_SECONDS - 2e-6 * info.tcpi_rtt;
 }
 
-enum store_sign store_pulse_take(struct store_pulse *pulse, int fd)
+enum store_liveness store_keepalive_check(struct store_keepalive *keepalive, int fd)
 {
     const double now = clab_now();
-    return now < pulse->next ? STORE_ALIVE : store_pulse_judge(pulse, now, overdue_of(fd));
+    return now < keepalive->next ? STORE_ALIVE : store_keepalive_judge(keepalive, now, overdue_of(fd));
 }

@@ -64,7 +64,7 @@ static void notice(struct cursor *c, struct clab_notice *n)
     uint32_t kind = n->kind;
     u32(c, &kind);
     n->kind = (enum clab_notice_kind)kind;
-    i32(c, &n->teller);
+    i32(c, &n->reporter);
     i32(c, &n->culprit);
     i32(c, &n->err);
     u64(c, &n->comm);
@@ -180,7 +180,7 @@ static bool is_sound(const struct store_message *m)
     case STORE_WITHDRAW: return is_err(m->err) && m->err != CLAB_OK;
     case STORE_NOTICE:
     case STORE_GONE:
-        return m->notice.kind <= CLAB_NOTICE_EXPELLED && is_err(m->notice.err) && is_member(m->notice.teller) &&
+        return m->notice.kind <= CLAB_NOTICE_EXPELLED && is_err(m->notice.err) && is_member(m->notice.reporter) &&
                is_member(m->notice.culprit);
     case STORE_ENDED: return m->member >= 0 && is_member(m->member);
     case STORE_END: return is_member(m->member) && is_member(m->node);

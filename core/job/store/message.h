@@ -32,7 +32,7 @@ enum store_kind {
     STORE_END,      // store to nodes: the job is over with `status`, since `member` of node `node` has failed
     STORE_TURNED_AWAY, // store to the first node, or rank 0: who was refused; refusal, number, address
     STORE_AWAITED,     // store to the first node: who has not joined; number, member, key (store.c)
-    STORE_BEAT,        // both ways: nothing, but that the other host's kernel answers (keepalive.h)
+    STORE_HEARTBEAT,   // both ways: nothing, but that the other host's kernel answers (keepalive.h)
     STORE_KINDS,
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store's sockets: one poll(2) loop between connections and the guests of store.c.
+// The store's sockets: one poll(2) loop between connections and the connections of store.c.
 //
 // - A stranger has JOIN_SECONDS to prove that it knows the token, however slowly it speaks; when too many are there,
 //   the one that has been there longest goes. A member whose JOIN was cut off in such a crowd tries again.
@@ -26,73 +26,73 @@
 #define LAST_SECONDS 5.0 // for members to leave once the job has ended, and for who is over to take its output
 #define DEAF_SECONDS 0.1 // without accepting, when there are no descriptors left
 
-enum { STRANGERS = 128, READ_BYTES = 64 << 10 };
-enum { OF_LISTENER, OF_LIFELINE, OF_LINES }; // entries of server.fds
+enum { MAX_UNAUTHENTICATED = 128, READ_BYTES = 64 << 10 };
+enum { OF_LISTENER, OF_LIFELINE, OF_PEERS }; // entries of server.fds
 
-struct line {
+struct peer {
     int fd;
-    struct store_guest *guest;
+    struct store_connection *connection;
     double until; // it is closed; INFINITY: never
-    struct store_pulse pulse;
+    struct store_keepalive keepalive;
 };
 
 struct server {
     struct store *store;
     int listener, lifeline;
     bool is_orphan;     // the lifeline has ended; our end of it stays open until we do
-    struct line *lines; // (nlines), the oldest first
-    struct pollfd *fds; // (OF_LINES + room)
-    int nlines, room;
+    struct peer *peers; // (npeers), the oldest first
+    struct pollfd *fds; // (OF_PEERS + room)
+    int npeers, room;
     double deaf_until, end_at;
 };
 
-// ---- lines ---------------------------------------------------------------------------------------------------
+// ---- peers ---------------------------------------------------------------------------------------------------
 
-static void close_line(struct line *line, bool unreachable)
+static void close_peer(struct peer *peer, bool unreachable)
 {
-    close(line->fd);
-    store_leave(line->guest, unreachable);
-    line->guest = NULL;
+    close(peer->fd);
+    store_disconnect(peer->connection, unreachable);
+    peer->connection = NULL;
 }
 
-// Those that were closed have no guest.
+// Those that were closed have no connection.
 static void forget_closed(struct server *server)
 {
     int kept = 0;
-    for (int i = 0; i < server->nlines; i++)
-        if (server->lines[i].guest)
-            server->lines[kept++] = server->lines[i];
-    server->nlines = kept;
+    for (int i = 0; i < server->npeers; i++)
+        if (server->peers[i].connection)
+            server->peers[kept++] = server->peers[i];
+    server->npeers = kept;
 }
 
 static bool grow(struct server *server)
 {
-    if (server->nlines < server->room)
+    if (server->npeers < server->room)
         return true;
     const int room = 2 * server->room + 64;
-    struct line *lines = realloc(server->lines, (size_t)room * sizeof *lines);
-    server->lines = lines ? lines : server->lines;
-    struct pollfd *fds = realloc(server->fds, (size_t)(OF_LINES + room) * sizeof *fds);
+    struct peer *peers = realloc(server->peers, (size_t)room * sizeof *peers);
+    server->peers = peers ? peers : server->peers;
+    struct pollfd *fds = realloc(server->fds, (size_t)(OF_PEERS + room) * sizeof *fds);
     server->fds = fds ? fds : server->fds;
-    server->room = lines && fds ? room : server->room;
-    return lines && fds;
+    server->room = peers && fds ? room : server->room;
+    return peers && fds;
 }
 
-static bool is_stranger(const struct line *line)
+static bool is_unauthenticated(const struct peer *peer)
 {
-    return line->guest && !store_has_joined(line->guest);
+    return peer->connection && !store_has_joined(peer->connection);
 }
 
 // So that no crowd of strangers keeps members out.
 static void make_way(struct server *server)
 {
-    int strangers = 0, oldest = -1;
-    for (int i = server->nlines - 1; i >= 0; i--)
-        if (is_stranger(&server->lines[i]))
-            strangers++, oldest = i;
-    if (strangers < STRANGERS)
+    int unauthenticated = 0, oldest = -1;
+    for (int i = server->npeers - 1; i >= 0; i--)
+        if (is_unauthenticated(&server->peers[i]))
+            unauthenticated++, oldest = i;
+    if (unauthenticated < MAX_UNAUTHENTICATED)
         return;
-    close_line(&server->lines[oldest], false);
+    close_peer(&server->peers[oldest], false);
     forget_closed(server);
 }
 
@@ -107,20 +107,21 @@ static bool accept_one(struct server *server)
     make_way(server);
     char address[STORE_ADDRESS_BYTES];
     store_socket_peer(fd, address);
-    struct store_guest *guest = grow(server) ? store_enter(server->store, address) : NULL;
-    if (!guest) {
+    struct store_connection *connection = grow(server) ? store_accept(server->store, address) : NULL;
+    if (!connection) {
         close(fd);
         return false;
     }
     store_socket_watch(fd);
-    server->lines[server->nlines++] = (struct line){.fd = fd, .guest = guest, .until = clab_now() + JOIN_SECONDS};
+    server->peers[server->npeers++] =
+        (struct peer){.fd = fd, .connection = connection, .until = clab_now() + JOIN_SECONDS};
     return true;
 }
 
-// As many as there is room for, so that the lines that have come are looked at between two crowds.
+// As many as there is room for, so that the peers that have come are looked at between two crowds.
 static void accept_some(struct server *server)
 {
-    for (int i = 0; i < STRANGERS / 2 && accept_one(server); i++)
+    for (int i = 0; i < MAX_UNAUTHENTICATED / 2 && accept_one(server); i++)
         ;
 }
 
@@ -131,59 +132,59 @@ static bool is_unreachable(int error)
     return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN;
 }
 
-static void read_line(struct line *line)
+static void read_peer(struct peer *peer)
 {
     unsigned char bytes[READ_BYTES];
-    const ssize_t n = recv(line->fd, bytes, sizeof bytes, 0);
+    const ssize_t n = recv(peer->fd, bytes, sizeof bytes, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0)
-        close_line(line, n < 0 && is_unreachable(errno));
-    else if (store_hear(line->guest, bytes, (size_t)n) != CLAB_OK)
-        close_line(line, false);
-    else if (store_has_joined(line->guest) && !store_is_over(line->guest))
-        line->until = INFINITY;
+        close_peer(peer, n < 0 && is_unreachable(errno));
+    else if (store_receive(peer->connection, bytes, (size_t)n) != CLAB_OK)
+        close_peer(peer, false);
+    else if (store_has_joined(peer->connection) && !store_is_over(peer->connection))
+        peer->until = INFINITY;
 }
 
-static void write_line(struct line *line)
+static void write_peer(struct peer *peer)
 {
     const unsigned char *bytes;
-    for (size_t n; (n = store_output(line->guest, &bytes)) > 0;) {
-        const ssize_t sent = send(line->fd, bytes, n, MSG_NOSIGNAL);
+    for (size_t n; (n = store_output(peer->connection, &bytes)) > 0;) {
+        const ssize_t sent = send(peer->fd, bytes, n, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0) {
             if (errno != EAGAIN)
-                close_line(line, is_unreachable(errno));
+                close_peer(peer, is_unreachable(errno));
             return;
         }
-        store_sent(line->guest, (size_t)sent);
+        store_sent(peer->connection, (size_t)sent);
     }
 }
 
-static void take_pulse(struct line *line)
+static void check_keepalive(struct peer *peer)
 {
-    switch (store_pulse_take(&line->pulse, line->fd)) {
-    case STORE_BEATS: store_beat(line->guest); break;
-    case STORE_SILENT: close_line(line, true); break;
+    switch (store_keepalive_check(&peer->keepalive, peer->fd)) {
+    case STORE_PROBE: store_heartbeat(peer->connection); break;
+    case STORE_SILENT: close_peer(peer, true); break;
     default: break;
     }
 }
 
-// Send what there is, and see whether the line has served.
-static void look_after(struct line *line)
+// Send what there is, and see whether the peer has served.
+static void look_after(struct peer *peer)
 {
     const unsigned char *bytes;
-    if (store_has_joined(line->guest))
-        take_pulse(line);
-    if (line->guest)
-        write_line(line);
-    if (!line->guest)
+    if (store_has_joined(peer->connection))
+        check_keepalive(peer);
+    if (peer->connection)
+        write_peer(peer);
+    if (!peer->connection)
         return;
-    if (store_is_over(line->guest) && isinf(line->until))
-        line->until = clab_now() + LAST_SECONDS;
-    if ((store_is_over(line->guest) && store_output(line->guest, &bytes) == 0) || clab_now() >= line->until)
-        close_line(line, false);
+    if (store_is_over(peer->connection) && isinf(peer->until))
+        peer->until = clab_now() + LAST_SECONDS;
+    if ((store_is_over(peer->connection) && store_output(peer->connection, &bytes) == 0) || clab_now() >= peer->until)
+        close_peer(peer, false);
 }
 
 // ---- the loop ------------------------------------------------------------------------------------------------
@@ -191,9 +192,9 @@ static void look_after(struct line *line)
 static int wait_ms(const struct server *server)
 {
     double at = fmin(server->end_at, store_next(server->store));
-    for (int i = 0; i < server->nlines; i++) {
-        const struct line *line = &server->lines[i];
-        at = fmin(at, store_has_joined(line->guest) ? fmin(line->until, line->pulse.next) : line->until);
+    for (int i = 0; i < server->npeers; i++) {
+        const struct peer *peer = &server->peers[i];
+        at = fmin(at, store_has_joined(peer->connection) ? fmin(peer->until, peer->keepalive.next) : peer->until);
     }
     if (server->deaf_until > 0)
         at = fmin(at, server->deaf_until);
@@ -212,43 +213,44 @@ static void await_something(struct server *server)
 {
     server->fds[OF_LISTENER] = (struct pollfd){is_deaf(server) ? -1 : server->listener, POLLIN, 0};
     server->fds[OF_LIFELINE] = (struct pollfd){server->is_orphan ? -1 : server->lifeline, POLLIN, 0};
-    for (int i = 0; i < server->nlines; i++) {
+    for (int i = 0; i < server->npeers; i++) {
         const unsigned char *bytes;
-        const struct line *line = &server->lines[i];
-        const short more = store_output(line->guest, &bytes) > 0 ? POLLOUT : 0;
-        server->fds[OF_LINES + i] = (struct pollfd){line->fd, (short)(POLLIN | more), 0};
+        const struct peer *peer = &server->peers[i];
+        const short more = store_output(peer->connection, &bytes) > 0 ? POLLOUT : 0;
+        server->fds[OF_PEERS + i] = (struct pollfd){peer->fd, (short)(POLLIN | more), 0};
     }
-    if (poll(server->fds, (nfds_t)(OF_LINES + server->nlines), wait_ms(server)) <= 0)
-        for (int i = 0; i < OF_LINES + server->nlines; i++)
+    if (poll(server->fds, (nfds_t)(OF_PEERS + server->npeers), wait_ms(server)) <= 0)
+        for (int i = 0; i < OF_PEERS + server->npeers; i++)
             server->fds[i].revents = 0;
 }
 
-// What one line says may be for all: all are looked after, again and again until nobody is lost by it.
+// What one peer says may be for all: all are looked after, again and again until nobody is lost by it.
 static void look_after_all(struct server *server)
 {
     int before;
     do {
-        before = server->nlines;
-        for (int i = 0; i < server->nlines; i++)
-            look_after(&server->lines[i]);
+        before = server->npeers;
+        for (int i = 0; i < server->npeers; i++)
+            look_after(&server->peers[i]);
         forget_closed(server);
-    } while (server->nlines < before);
+    } while (server->npeers < before);
 }
 
-static void read_lines(struct server *server, bool of_launchers)
+static void read_peers(struct server *server, bool of_launchers)
 {
-    for (int i = 0; i < server->nlines; i++) {
-        struct line *line = &server->lines[i];
-        if (server->fds[OF_LINES + i].revents && line->guest && store_is_launcher(line->guest) == of_launchers)
-            read_line(line);
+    for (int i = 0; i < server->npeers; i++) {
+        struct peer *peer = &server->peers[i];
+        if (server->fds[OF_PEERS + i].revents && peer->connection &&
+            store_is_launcher(peer->connection) == of_launchers)
+            read_peer(peer);
     }
 }
 
 static void step(struct server *server)
 {
     await_something(server);
-    read_lines(server, false);
-    read_lines(server, true); // what they say of ends is judged by who is lost (job_status.h)
+    read_peers(server, false);
+    read_peers(server, true); // what they say of ends is judged by who is lost (job_status.h)
     forget_closed(server);
     if (server->fds[OF_LISTENER].revents)
         accept_some(server);
@@ -262,8 +264,8 @@ static void step(struct server *server)
 static bool is_needed(const struct server *server)
 {
     bool is_used = !server->is_orphan;
-    for (int i = 0; i < server->nlines; i++)
-        is_used |= store_has_joined(server->lines[i].guest);
+    for (int i = 0; i < server->npeers; i++)
+        is_used |= store_has_joined(server->peers[i].connection);
     return is_used && clab_now() < server->end_at;
 }
 
@@ -284,9 +286,9 @@ void store_serve(const struct store_job *job, int listener, int lifeline)
     server.store = store_create(job);
     while (server.store && grow(&server) && is_needed(&server))
         step(&server);
-    for (int i = 0; i < server.nlines; i++)
-        close_line(&server.lines[i], false);
+    for (int i = 0; i < server.npeers; i++)
+        close_peer(&server.peers[i], false);
     store_destroy(server.store);
-    free(server.lines);
+    free(server.peers);
     free(server.fds);
 }

@@ -126,7 +126,7 @@ static bool is_wanted(const struct ifaddrs *at, const char *interface, const cha
     return (at->ifa_flags & IFF_UP) && !is_local && !is_loopback(at->ifa_addr);
 }
 
-// Those of one family, as long as they fit.
+// Those of one address family, as long as they fit.
 static void add_addresses(const struct ifaddrs *list, int family, const char *interface, char hosts[CLAB_HOST_BYTES])
 {
     for (const struct ifaddrs *at = list; at; at = at->ifa_next) {

@@ -3,15 +3,15 @@
 // another launcher than ours.
 //
 //   store_message  what is said on a connection          store_client   a member's end of it
-//   store_meeting  exchanges among members               store_server   sockets and poll(2); store_start: the process
-//   store_socket   addresses, and TCP's options          store_pulse    whether a host still answers
+//   store_fence  exchanges among members               store_server   sockets and poll(2); store_start: the process
+//   store_socket   addresses, and TCP's options          store_keepalive    whether a host still answers
 //   store_proof    that both know the token
-//   store_refusals who was refused, for node 0's log      store_verdict  whose failure ends a job of several nodes
-//   store_door     strangers, and who of them becomes a member
-//   store          guests, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
+//   store_refusals who was refused, for node 0's log      store_job_status  whose failure ends a job of several nodes
+//   store_door     unauthenticated, and who of them becomes a member
+//   store          connections, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
 //
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
-// - A guest is a connection. It is a stranger until it has proved in a message of STORE_JOIN that it knows the token,
+// - A connection is a connection. It is a stranger until it has proved in a message of STORE_JOIN that it knows the token,
 //   and may say nothing but STORE_HELLO before that; a member joins once.
 // - A member that says farewell has LEFT; one whose connection ends without that is LOST. All members hear of both, and
 //   of what members tell, in one order. Who falls behind by STORE_NOTICES is cut off, so that memory is bounded.
@@ -33,29 +33,29 @@ struct store_job {
 };
 
 struct store;
-struct store_guest;
+struct store_connection;
 
 // NULL: out of memory.
 struct store *store_create(const struct store_job *job);
-void store_destroy(struct store *store); // its guests have left
+void store_destroy(struct store *store); // its connections have left
 
 // A connection has come from `address` (numeric, of STORE_ADDRESS_BYTES at most).  NULL: out of memory.
-struct store_guest *store_enter(struct store *store, const char *address);
+struct store_connection *store_accept(struct store *store, const char *address);
 // It has sent `bytes`.
 //   errors: CLAB_EPARSE (no member would say that), CLAB_ENOMEM. Its connection is to be closed
-int store_hear(struct store_guest *guest, const unsigned char *bytes, size_t n);
+int store_receive(struct store_connection *connection, const unsigned char *bytes, size_t n);
 // What is to be sent to it next, and how much of that was sent. 0: nothing now.
-size_t store_output(struct store_guest *guest, const unsigned char **bytes_p);
-void store_sent(struct store_guest *guest, size_t n);
-// A message of STORE_BEAT is, where nothing else is to be sent.
-void store_beat(struct store_guest *guest);
-// It has ended, or is to be closed: the guest is freed. `unreachable`: its host does not answer.
-void store_leave(struct store_guest *guest, bool unreachable);
+size_t store_output(struct store_connection *connection, const unsigned char **bytes_p);
+void store_sent(struct store_connection *connection, size_t n);
+// A message of STORE_HEARTBEAT is, where nothing else is to be sent.
+void store_heartbeat(struct store_connection *connection);
+// It has ended, or is to be closed: the connection is freed. `unreachable`: its host does not answer.
+void store_disconnect(struct store_connection *connection, bool unreachable);
 
-bool store_has_joined(const struct store_guest *guest);
-bool store_is_launcher(const struct store_guest *guest); // of a node
+bool store_has_joined(const struct store_connection *connection);
+bool store_is_launcher(const struct store_connection *connection); // of a node
 // Its connection is to be closed once its output was sent.
-bool store_is_over(const struct store_guest *guest);
+bool store_is_over(const struct store_connection *connection);
 // The job is: nobody is to be waited for much longer.
 bool store_has_ended(const struct store *store);
 

@@ -284,7 +284,7 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
     assert_true(seconds < 1);
     assert_one_line_with(text, "the connection to the job's store at 127.0.0.1:");
     for (int rank = 1; rank < 3; rank++) {
-        assert_true(store_client_hear(client, &heard));
+        assert_true(store_client_next_notice(client, &heard));
         assert_true(heard.kind == CLAB_NOTICE_LOST && heard.culprit == rank);
         assert_int_equal(store_client_presence(client, rank), CLAB_LOST);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The relay of ranks' output: whatever ranks write, in whatever pieces and order, each line comes out whole, with its
+// The forwarder of ranks' output: whatever ranks write, in whatever pieces and order, each line comes out whole, with its
 // rank's prefix, in its rank's order. The input is pieces: a byte for the rank and the length, then the text.
 
 #include "tests/fuzz/fuzz.h"
@@ -20,7 +20,7 @@ struct text {
     FILE *file;
 };
 
-// stdout, into which the relay writes, is a file of ours.
+// stdout, into which the forwarder writes, is a file of ours.
 static int output(void)
 {
     static int file = -1;
@@ -32,32 +32,32 @@ static int output(void)
     return file;
 }
 
-static void look(struct relay *relay, int seconds)
+static void look(struct forwarder *forwarder, int seconds)
 {
-    struct pollfd fds[RELAY_FDS(RANKS)];
-    const int n = relay_fds(relay, fds);
+    struct pollfd fds[FORWARDER_FDS(RANKS)];
+    const int n = forwarder_fds(forwarder, fds);
     if (poll(fds, (nfds_t)n, 1000 * seconds) > 0)
-        relay_pass(relay, fds);
+        forwarder_pass(forwarder, fds);
 }
 
-// A rank writes; while its pipe is full, the relay goes on. Now and then a piece is a long one.
-static void write_piece(struct relay *relay, int to, struct text *expected, const uint8_t *bytes, size_t n)
+// A rank writes; while its pipe is full, the forwarder goes on. Now and then a piece is a long one.
+static void write_piece(struct forwarder *forwarder, int to, struct text *expected, const uint8_t *bytes, size_t n)
 {
     for (int times = n == LONG ? 500 : 1; times > 0; times--) {
         fwrite(bytes, 1, n, expected->file);
         ssize_t written;
         while ((written = write(to, bytes, n)) < 0 && errno == EAGAIN) // of at most PIPE_BUF: all or nothing
-            look(relay, 10);
+            look(forwarder, 10);
         must_hold(written == (ssize_t)n);
     }
 }
 
-static void finish(struct relay *relay)
+static void finish(struct forwarder *forwarder)
 {
-    struct pollfd fds[RELAY_FDS(RANKS)];
-    for (int n; (n = relay_finish(relay, fds)) > 0;)
+    struct pollfd fds[FORWARDER_FDS(RANKS)];
+    for (int n; (n = forwarder_finish(forwarder, fds)) > 0;)
         must_hold(poll(fds, (nfds_t)n, 10000) > 0);
-    for (int n; (n = relay_finish_log(relay, fds)) > 0;)
+    for (int n; (n = forwarder_finish_log(forwarder, fds)) > 0;)
         must_hold(poll(fds, (nfds_t)n, 10000) > 0);
 }
 
@@ -68,13 +68,13 @@ static void expect(const struct text *written, int rank, struct text *out)
     must_hold(out->file);
     for (size_t at = 0, end; at < written->size; at = end) {
         end = at;
-        while (end < written->size && end - at < RELAY_LINE_BYTES && written->at[end] != '\n')
+        while (end < written->size && end - at < FORWARDER_LINE_BYTES && written->at[end] != '\n')
             end++;
         fprintf(out->file, "[%d] ", rank);
         fwrite(written->at + at, 1, end - at, out->file);
         fputc('\n', out->file);
         // A line that is as long as can be is cut there, also if its end comes next.
-        end += end < written->size && end - at < RELAY_LINE_BYTES;
+        end += end < written->size && end - at < FORWARDER_LINE_BYTES;
     }
     fclose(out->file);
 }
@@ -105,22 +105,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct text written[RANKS] = {0}, expected[RANKS] = {0};
     int out[RANKS], err[RANKS];
     const int file = output();
-    struct relay *relay = relay_create(0, RANKS, true);
-    must_hold(relay);
+    struct forwarder *forwarder = forwarder_create(0, RANKS, true);
+    must_hold(forwarder);
     for (int rank = 0; rank < RANKS; rank++) {
-        must_hold(relay_add(relay, rank, &out[rank], &err[rank]) == CLAB_OK);
+        must_hold(forwarder_add(forwarder, rank, &out[rank], &err[rank]) == CLAB_OK);
         must_hold(fcntl(out[rank], F_SETFL, O_NONBLOCK) == 0);
         written[rank].file = open_memstream(&written[rank].at, &written[rank].size);
         must_hold(written[rank].file);
     }
-    must_hold(relay_start(relay) == CLAB_OK);
+    must_hold(forwarder_start(forwarder) == CLAB_OK);
     for (const uint8_t *at = data, *end = data + size; end - at > 2;) {
         const int rank = at[0] % RANKS;
         const size_t wish = at[1] % (LONG + 1), rest = (size_t)(end - at - 2), n = wish < rest ? wish : rest;
         const bool passes = at[0] & 128;
-        write_piece(relay, out[rank], &written[rank], at + 2, n);
+        write_piece(forwarder, out[rank], &written[rank], at + 2, n);
         if (passes)
-            look(relay, 0);
+            look(forwarder, 0);
         at += 2 + n;
     }
     for (int rank = 0; rank < RANKS; rank++) {
@@ -129,12 +129,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fclose(written[rank].file);
         expect(&written[rank], rank, &expected[rank]);
     }
-    finish(relay);
+    finish(forwarder);
     check_output(file, expected);
     for (int rank = 0; rank < RANKS; rank++) {
         free(written[rank].at);
         free(expected[rank].at);
     }
-    relay_destroy(relay);
+    forwarder_destroy(forwarder);
     return 0;
 }

@@ -84,7 +84,7 @@ static void test_lines_of_ranks_do_not_mix(void **state)
 
 static int write_long(int rank)
 {
-    static char text[RELAY_LINE_BYTES + 10];
+    static char text[FORWARDER_LINE_BYTES + 10];
     (void)rank;
     memset(text, 'x', sizeof text);
     return write(STDOUT_FILENO, text, sizeof text) == sizeof text ? 0 : 1;
@@ -94,8 +94,8 @@ static void test_a_long_line_is_cut(void **state)
 {
     (void)state;
     const char *text = output_of(1, STDOUT_FILENO, write_long, 0);
-    assert_int_equal(strlen(text), RELAY_LINE_BYTES + 5 + 10 + 5); // and twice "[0] " and an end
-    assert_memory_equal(text + 4 + RELAY_LINE_BYTES, "\n[0] xxxxxxxxxx\n", 16);
+    assert_int_equal(strlen(text), FORWARDER_LINE_BYTES + 5 + 10 + 5); // and twice "[0] " and an end
+    assert_memory_equal(text + 4 + FORWARDER_LINE_BYTES, "\n[0] xxxxxxxxxx\n", 16);
 }
 
 static int write_and_crash(int rank)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a rank's boxes when others leave a round without reading them. One thread per rank. Runs alone.
+// What becomes of a rank's mailboxes when others leave a round without reading them. One thread per rank. Runs alone.
 
 #include "core/job/control.h"
 
@@ -19,11 +19,11 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 
-enum { MAX_SEATS = 3, CORES = 2 };
+enum { MAX_SLOTS = 3, CORES = 2 };
 
 struct player {
     struct clab_control *control;
-    struct clab_seat seat;
+    struct clab_rank_slot slot;
     int (*play)(struct player *);
     _Atomic int *step; // that all players of a test share
     int err;
@@ -50,19 +50,19 @@ static void *run_player(void *argument)
 static void play(int nranks, double timeout, int (*const plays[])(struct player *))
 {
     struct clab_control *control = control_new(nranks);
-    struct player players[MAX_SEATS] = {0};
-    pthread_t threads[MAX_SEATS];
+    struct player players[MAX_SLOTS] = {0};
+    pthread_t threads[MAX_SLOTS];
     _Atomic int step = 0;
     for (int rank = 0; rank < nranks; rank++) {
         players[rank] = (struct player){.control = control, .play = plays[rank], .step = &step};
-        assert_int_equal(clab_seat_take(control, rank, timeout, &players[rank].seat), CLAB_OK);
+        assert_int_equal(clab_slot_take(control, rank, timeout, &players[rank].slot), CLAB_OK);
     }
     for (int rank = 0; rank < nranks; rank++)
         assert_int_equal(pthread_create(&threads[rank], NULL, run_player, &players[rank]), 0);
     for (int rank = 0; rank < nranks; rank++)
         pthread_join(threads[rank], NULL);
     for (int rank = 0; rank < nranks; rank++)
-        clab_seat_leave(&players[rank].seat);
+        clab_slot_leave(&players[rank].slot);
     for (int rank = 0; rank < nranks; rank++)
         if (players[rank].err)
             fail_msg("rank %d: %s", rank, clab_strerror(players[rank].err));
@@ -75,19 +75,19 @@ static void await(const _Atomic int *step, int wanted)
         usleep(100);
 }
 
-// A meeting of all, or of the `n` in `ranks`. Every rank gives its number.
+// A fence of all, or of the `n` in `ranks`. Every rank gives its number.
 static int meet(struct player *player, uint64_t key, const int *ranks, int n)
 {
-    int mine = player->seat.rank, all[MAX_SEATS] = {-1, -1, -1};
-    const struct clab_meeting meeting = {.ranks = ranks, .n = n, .key = key, .quiet = true};
-    CLAB_TRY(clab_seat_exchange(&player->seat, meeting, &mine, sizeof mine, all));
+    int mine = player->slot.rank, all[MAX_SLOTS] = {-1, -1, -1};
+    const struct clab_fence fence = {.ranks = ranks, .n = n, .key = key, .quiet = true};
+    CLAB_TRY(clab_slot_exchange(&player->slot, fence, &mine, sizeof mine, all));
     for (int i = 0; i < (ranks ? n : (int)player->control->nranks); i++)
         if (all[i] != (ranks ? ranks[i] : i))
             return CLAB_EWRONG;
     return CLAB_OK;
 }
 
-// Later meetings, enough to write each box twice.
+// Later fences, enough to write each mailbox twice.
 static int meet_later(struct player *player)
 {
     for (uint64_t key = 2; key < 6; key++)
@@ -108,10 +108,10 @@ static int give_up_when_the_other_is_done(void *of, bool *busy_p)
 
 static int give_up_and_meet_again(struct player *player)
 {
-    player->seat.meanwhile = give_up_when_the_other_is_done;
-    player->seat.meanwhile_of = player;
+    player->slot.meanwhile = give_up_when_the_other_is_done;
+    player->slot.meanwhile_of = player;
     const int err = meet(player, 1, NULL, 0);
-    player->seat.meanwhile = NULL;
+    player->slot.meanwhile = NULL;
     return err == CLAB_EPOISONED ? meet_later(player) : CLAB_EWRONG;
 }
 
@@ -145,8 +145,8 @@ static int stay_silent(void *of, bool *busy_p)
 
 static int post_and_stay_silent(struct player *player)
 {
-    player->seat.meanwhile = stay_silent;
-    player->seat.meanwhile_of = player;
+    player->slot.meanwhile = stay_silent;
+    player->slot.meanwhile_of = player;
     return meet(player, 1, NULL, 0) == CLAB_EPOISONED ? CLAB_OK : CLAB_EWRONG;
 }
 
@@ -169,12 +169,12 @@ static void test_who_is_silent_does_not_block_those_who_go_on_without_it(void **
          (int (*const[])(struct player *)){meet_without_the_silent, post_and_stay_silent, meet_without_the_silent});
 }
 
-// ---- a box that is written while another reads it ------------------------------------------------------------
+// ---- a mailbox that is written while another reads it ------------------------------------------------------------
 //
 // Rank 1 reads into memory whose second half is not there yet. The fault in the midst of the copy waits until rank 0
-// has failed and has written the same box again.
+// has failed and has written the same mailbox again.
 
-enum { OLD = 1, BETWEEN, NEW }; // meetings; the box of the first is that of the last
+enum { OLD = 1, BETWEEN, NEW }; // fences; the mailbox of the first is that of the last
 enum { READING = 1, WRITTEN, READ };
 
 static struct {
@@ -206,9 +206,9 @@ static char *room_new(struct player *player)
 static int fill_and_exchange(struct player *player, int number, char *all)
 {
     char mine[CONTROL_BLOB_BYTES];
-    const struct clab_meeting meeting = {.key = (uint64_t)number, .quiet = true};
+    const struct clab_fence fence = {.key = (uint64_t)number, .quiet = true};
     memset(mine, number, sizeof mine);
-    return clab_seat_exchange(&player->seat, meeting, mine, sizeof mine, all);
+    return clab_slot_exchange(&player->slot, fence, mine, sizeof mine, all);
 }
 
 static int give_up_while_it_is_read(void *of, bool *busy_p)
@@ -231,9 +231,9 @@ static int stay_until_it_was_read(void *of, bool *busy_p)
 static int fail_and_write_again(struct player *player)
 {
     char all[2 * CONTROL_BLOB_BYTES];
-    player->seat.meanwhile_of = player;
+    player->slot.meanwhile_of = player;
     for (int number = OLD; number <= NEW; number++) {
-        player->seat.meanwhile = number == NEW ? stay_until_it_was_read : give_up_while_it_is_read;
+        player->slot.meanwhile = number == NEW ? stay_until_it_was_read : give_up_while_it_is_read;
         if (fill_and_exchange(player, number, all) != CLAB_EPOISONED)
             return CLAB_EWRONG;
     }
@@ -253,8 +253,8 @@ static int read_what_is_written(struct player *player)
     const struct sigaction handler = {.sa_handler = on_fault};
     struct sigaction before;
     usleep(100 * 1000); // rank 0 has posted
-    player->seat.meanwhile = give_up_after_the_fault;
-    player->seat.meanwhile_of = player;
+    player->slot.meanwhile = give_up_after_the_fault;
+    player->slot.meanwhile_of = player;
     sigaction(SIGSEGV, &handler, &before);
     mprotect(absent.page, absent.bytes, PROT_NONE);
     const int err = fill_and_exchange(player, OLD, all);
