@@ -341,7 +341,7 @@ static double squares(size_t count, const float *y, const float *target, float *
 const struct clab_device nccl_device = {
     .name = "cuda",
     .copy = copy,
-    .copy_past = copy,
+    .copy_nontemporal = copy,
     .set = set,
     .finish = finish,
     .time = time_work,

@@ -119,11 +119,11 @@ int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel
 static void land(struct clab_transfer *t, const void *from, size_t bytes)
 {
     char *dst = (char *)t->dst + t->moved;
-    const bool streams = t->streams && bytes >= CLAB_STREAM_LEAST;
+    const bool non_temporal = t->non_temporal && bytes >= CLAB_NONTEMPORAL_LEAST;
     if (t->op == CLAB_RECV)
-        (streams ? clab_bytes_copy_stream : clab_bytes_copy)(dst, from, bytes);
+        (non_temporal ? clab_bytes_copy_nontemporal : clab_bytes_copy)(dst, from, bytes);
     else
-        (streams && t->src != t->dst ? clab_elements_reduce_stream : clab_elements_reduce)(
+        (non_temporal && t->src != t->dst ? clab_elements_reduce_nontemporal : clab_elements_reduce)(
             t->type, t->redop, (const char *)t->src + t->moved, from, dst, bytes / clab_type_bytes(t->type));
     t->moved += bytes;
 }

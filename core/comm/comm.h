@@ -38,8 +38,8 @@ struct clab_run {
     enum clab_type type;
     enum clab_op op;
     size_t element_bytes;
-    uint16_t call; // a number for (collective, algorithm, type, op, root, sequence): all ranks must have the same
-    bool streams;  // what is written is too much to be found in a cache later
+    uint16_t call;     // a number for (collective, algorithm, type, op, root, sequence): all ranks must have the same
+    bool non_temporal; // the call writes more than the caches hold: store around them
     struct clab_run_lane lanes[CLAB_MAX_LANES];
     int lanes_left;
     struct clab_transfer *transfers; // (lanes, width)

@@ -121,8 +121,8 @@ static void do_local(const struct clab_comm *comm, const struct clab_move *moves
             device->reduce(run->type, run->op, address(run, m->src), address(run, m->other), address(run, m->dst),
                            m->count);
         else
-            (run->streams ? device->copy_past : device->copy)(address(run, m->dst), address(run, m->src),
-                                                              m->count * run->element_bytes);
+            (run->non_temporal ? device->copy_nontemporal : device->copy)(address(run, m->dst), address(run, m->src),
+                                                                          m->count * run->element_bytes);
 }
 
 static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
@@ -142,7 +142,7 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
         t->type = run->type;
         t->redop = run->op;
         t->call = run->call;
-        t->streams = run->streams;
+        t->non_temporal = run->non_temporal;
         t->failed = false;
     }
     lane->ntransfers = stage->transfers;
@@ -196,8 +196,8 @@ int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
     run->element_bytes = clab_type_bytes(work->type);
     run->lanes_left = run->program->problem.lanes;
     const int here = comm->job->bootstrap->local_ranks;
-    run->streams = clab_streams_all(run->program->elements_touched * run->element_bytes,
-                                    comm->nranks < here ? comm->nranks : here);
+    run->non_temporal = clab_are_nontemporal(run->program->elements_touched * run->element_bytes,
+                                             comm->nranks < here ? comm->nranks : here);
     unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
     run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37); // odd: no two of 65536 are alike
     CLAB_TRY(reserve_transfers(run));

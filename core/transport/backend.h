@@ -121,8 +121,8 @@ struct clab_transfer {
     size_t count;         // elements of `type`; 0 is a message, too
     enum clab_type type;
     enum clab_op redop;
-    uint16_t call; // what is being called, as a number that both ends must agree on
-    bool streams;  // what comes is too much to be found in a cache later: it may be stored around them
+    uint16_t call;     // what is being called, as a number that both ends must agree on
+    bool non_temporal; // what comes is too much for the caches: it may be stored around them
 
     bool done;     // set by start or test
     bool failed;   // the same, where one of several is the reason of their error; false at first
@@ -166,8 +166,8 @@ struct clab_device {
     // Between memory of any kind that does not overlap: the device's, and the program's own, which no other call takes.
     // With the program's own at either end it is done when it returns.
     void (*copy)(void *out, const void *in, size_t bytes);
-    // The same of what is part of too much to be found in a cache later.
-    void (*copy_past)(void *out, const void *in, size_t bytes);
+    // The same for a part of more than the caches hold: it may be stored around them.
+    void (*copy_nontemporal)(void *out, const void *in, size_t bytes);
     // Each of the bytes becomes `byte`: 0 for zeros, 0xff for NaN and -1.
     void (*set)(void *data, int byte, size_t bytes);
     // Wait for all that was given to the device.  errors: CLAB_ENOMEM, CLAB_ESYS (logged): of any call since the last

@@ -267,7 +267,7 @@ static void test_bytes_are_copied_past_the_caches(void **state)
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         const size_t n = sizes[k];
         unsigned char *const one = bring(bytes, ROOM, 3), *const two = bring(zeros, ROOM, 0);
-        device->copy_past(two + EDGE, one + 2, n);
+        device->copy_nontemporal(two + EDGE, one + 2, n);
         fetch(back, two, ROOM);
         assert_memory_equal(back, zeros, EDGE);
         assert_memory_equal(back + EDGE, bytes + 2, n);

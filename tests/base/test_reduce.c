@@ -237,7 +237,7 @@ static void test_streamed_reductions_are_the_same(void **state)
 {
     (void)state;
     for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
-        check_all_reductions(clab_elements_reduce_stream, type);
+        check_all_reductions(clab_elements_reduce_nontemporal, type);
 }
 
 // Each pair of a bf16 and f16 pattern with each that matters, by all instruction sets.
@@ -347,7 +347,7 @@ static void check_copy(copy_fn *copy, size_t bytes, size_t from, size_t to)
 static void test_copies_copy_from_any_to_any_alignment(void **state)
 {
     (void)state;
-    copy_fn *const copies[] = {clab_bytes_copy, clab_bytes_copy_stream};
+    copy_fn *const copies[] = {clab_bytes_copy, clab_bytes_copy_nontemporal};
     for (int k = 0; k < 2; k++)
         for (size_t bytes = 0; bytes < 400; bytes += bytes < 70 ? 1 : 13)
             for (size_t to = 0; to < 64; to += 5)
@@ -358,9 +358,9 @@ static void test_copies_copy_from_any_to_any_alignment(void **state)
 static void test_large_outputs_are_right_on_either_side_of_streaming(void **state)
 {
     (void)state;
-    const size_t count = clab_stream_bytes() / 4 + 12345;
+    const size_t count = clab_nontemporal_bytes() / 4 + 12345;
     int32_t *a = malloc((count + 1) * 4), *b = malloc((count + 1) * 4), *out = malloc((count + 1) * 4);
-    assert_true(a && b && out && clab_streams(count * 4) && !clab_streams(CLAB_STREAM_LEAST - 1));
+    assert_true(a && b && out && clab_is_nontemporal(count * 4) && !clab_is_nontemporal(CLAB_NONTEMPORAL_LEAST - 1));
     for (size_t i = 0; i <= count; i++) {
         a[i] = (int32_t)i;
         b[i] = (int32_t)(7 * i);

@@ -10,7 +10,7 @@
 #include "core/base/machine.h"
 #include "core/base/numbers/stream.h"
 
-size_t clab_stream_bytes(void)
+size_t clab_nontemporal_bytes(void)
 {
     static atomic_size_t known;
     size_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
@@ -22,7 +22,7 @@ size_t clab_stream_bytes(void)
     return bytes;
 }
 
-void clab_bytes_copy_stream(void *out, const void *in, size_t bytes)
+void clab_bytes_copy_nontemporal(void *out, const void *in, size_t bytes)
 {
     const size_t head = stream_gap(out);
     if (bytes < head + STREAM_LINE) {
@@ -39,8 +39,8 @@ void clab_bytes_copy_stream(void *out, const void *in, size_t bytes)
 
 void clab_bytes_copy(void *out, const void *in, size_t bytes)
 {
-    if (clab_streams(bytes))
-        clab_bytes_copy_stream(out, in, bytes);
+    if (clab_is_nontemporal(bytes))
+        clab_bytes_copy_nontemporal(out, in, bytes);
     else if (bytes > 0)
         memcpy(out, in, bytes);
 }

@@ -108,9 +108,9 @@ int clab_elements_set_isa(const char *name)
     return CLAB_ENOENT;
 }
 
-// Strip by strip through the nearest cache, so that the loops need not know of streaming.
-void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const void *a_, const void *b_, void *out_,
-                                 size_t count)
+// Strip by strip through the nearest cache, so that the loops themselves use ordinary stores.
+void clab_elements_reduce_nontemporal(enum clab_type type, enum clab_op op, const void *a_, const void *b_, void *out_,
+                                      size_t count)
 {
     enum { STRIP_BYTES = 1024 };
     _Alignas(STREAM_LINE) char strip[STRIP_BYTES];
@@ -132,8 +132,8 @@ void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const voi
 void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count)
 {
     const bool in_place = out == a || out == b; // its lines are read anyhow
-    if (!in_place && clab_streams(count * clab_type_bytes(type)))
-        clab_elements_reduce_stream(type, op, a, b, out, count);
+    if (!in_place && clab_is_nontemporal(count * clab_type_bytes(type)))
+        clab_elements_reduce_nontemporal(type, op, a, b, out, count);
     else
         current()->reduce[type][op](a, b, out, count);
 }

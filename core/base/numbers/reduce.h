@@ -11,10 +11,10 @@
 // out[i] = a[i] (op) b[i] for i < count elements of `type`.
 void clab_elements_reduce(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
 
-// The same with stores around the caches (copy.h): for a piece of a result that is too large for them in all. A whole
-// result that clab_streams, and is not in place, needs no telling.
-void clab_elements_reduce_stream(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out,
-                                 size_t count);
+// The same with stores around the caches (copy.h): for a piece of a result that is larger than the caches.
+// clab_elements_reduce does so itself for a whole result of that size that is not in place.
+void clab_elements_reduce_nontemporal(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out,
+                                      size_t count);
 
 // data[i] = data[i] / divisor; integers truncate towards zero. 0 < divisor <= 2^24, exact as a float.
 void clab_elements_scale(enum clab_type type, void *data, size_t count, int divisor);
