@@ -327,9 +327,10 @@ $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $
 
 # What NCCL loads instead of us: it needs nothing of NCCL to be built, and stands alone, so that what it shares with the
 # core is compiled for it once more.
-tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c core/base/units.c)
+tuner_c := $(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c $(addprefix core/base/,variables.c units.c)
+tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(tuner_c))
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
-profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c text.c)
+profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c variables.c text.c)
 profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(profiler_c))
 $(B)/backends/libnccl-profiler-commlab.so: $(profiler_o)
 $(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) \

@@ -20,6 +20,7 @@
 
 extern "C" {
 #include "core/base/clock.h"
+#include "core/base/variables.h"
 #include "core/transport/plugin.h"
 }
 
@@ -58,7 +59,7 @@ static bool has_address(const char *host)
 
 static bool choose_interface(const clab_bootstrap *boot, gloo::transport::tcp::attr &attr)
 {
-    const char *told = getenv("CLAB_INTERFACE");
+    const char *told = clab_variable_text(CLAB_VARIABLE_INTERFACE);
     char name[256] = "127.0.0.1";
     if (told && if_nametoindex(told)) {
         attr.iface = told;

@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "backends/shm/board.h"
 #include "backends/shm/shm.h"
 #include "sim/sim.h"
@@ -52,7 +53,7 @@ static struct sim_endpoint *my(const struct clab_endpoint *endpoint)
 // "3=2.5,5=4": what CLAB_STRAGGLE says of `rank`; 1: nothing.
 static int read_slowness(int rank, int nranks, double *slowness_p)
 {
-    const char *text = getenv("CLAB_STRAGGLE");
+    const char *text = clab_variable_text(CLAB_VARIABLE_STRAGGLE);
     double slowness = 1;
     for (int end = 0; text && *text; text += end + (text[end] == ',')) {
         char who[16], factor[32];
@@ -73,7 +74,7 @@ static int read_slowness(int rank, int nranks, double *slowness_p)
 
 const char *clab_sim_net_name(void)
 {
-    const char *name = getenv("CLAB_NET");
+    const char *name = clab_variable_text(CLAB_VARIABLE_NET);
     return name && *name ? name : usual_net;
 }
 

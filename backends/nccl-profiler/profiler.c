@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "backends/nccl-profiler/event_log.h"
+#include "core/base/variables.h"
 
 #define NAME "commlab"
 enum { EVENTS = NCCL_EVENT_COLLECTIVE | NCCL_EVENT_MESSAGE | NCCL_EVENT_CHANNEL, PATH = 4096 };
@@ -62,7 +63,7 @@ static void name_file(const char *told, int rank, char path[PATH])
 // The book is locked.
 static bool write_file(char path[PATH])
 {
-    const char *told = getenv("CLAB_NCCL_TRACE");
+    const char *told = clab_variable_text(CLAB_VARIABLE_NCCL_TRACE);
     if (book.is_written || !told || !*told)
         return false;
     name_file(told, book.first_rank, path);
@@ -113,7 +114,7 @@ static void join(struct context *c)
 
 static int init(void **context_p, int *events_p, uint64_t communicator, int ranks, int rank, nccl_logger log)
 {
-    const char *told = getenv("CLAB_NCCL_TRACE");
+    const char *told = clab_variable_text(CLAB_VARIABLE_NCCL_TRACE);
     struct context *c = NULL;
     if (!context_p || !events_p)
         return NCCL_OK;

@@ -19,6 +19,7 @@
 #include <strings.h>
 
 #include "core/base/err.h"
+#include "core/base/variables.h"
 #include "sim/nccl/nccl.h"
 #include "sim/nccl/rows.h"
 
@@ -226,7 +227,8 @@ static void load(struct context *c, const char *path)
 static int init(void **context_p, size_t ranks, size_t nodes, nccl_logger log)
 {
     struct context *c = context_p ? calloc(1, sizeof *c) : NULL;
-    const char *ours = getenv("CLAB_TUNER"), *path = ours && *ours ? ours : getenv("NCCL_TUNER_CONFIG_FILE");
+    const char *ours = clab_variable_given(CLAB_VARIABLE_TUNER);
+    const char *path = ours ? ours : getenv("NCCL_TUNER_CONFIG_FILE");
     if (context_p)
         *context_p = c;
     if (!c)

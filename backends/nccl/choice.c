@@ -14,17 +14,14 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 
-int nccl_switch(const char *name, const char *meaning, bool *is_on_p)
+int nccl_switch(enum clab_variable variable, const char *meaning, bool *is_on_p)
 {
-    const char *text = getenv(name);
-    const bool is_one = text && strcmp(text, "1") == 0;
-    if (text && *text && !is_one && strcmp(text, "0") != 0) {
-        clab_error("%s=%s: it is 1 (%s) or 0", name, text, meaning);
-        return CLAB_EINVAL;
-    }
-    *is_on_p = is_one;
-    return CLAB_OK;
+    const int err = clab_variable_switch(variable, is_on_p);
+    if (err)
+        clab_error("%s=%s: it is 1 (%s) or 0", clab_variable_name(variable), clab_variable_text(variable), meaning);
+    return err;
 }
 
 // CUDA's answers that are about the machine: what is missing, and what helps.
@@ -79,7 +76,7 @@ static void pose_as_a_host(const struct clab_bootstrap *boot)
 static int check_places(const struct clab_bootstrap *boot, int n, bool may_share_one)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    const bool is_given_one = n == 1 && visible && *visible && !getenv("CLAB_JOB_FD"); // by another launcher, its own
+    const bool is_given_one = n == 1 && visible && *visible && !clab_variable_is_set(CLAB_VARIABLE_JOB_FD); // by another launcher, its own
     if (boot->local_ranks <= n || is_given_one || may_share_one)
         return CLAB_OK;
     clab_error("--backend nccl: %d ranks on this host, but %d GPU%s%s%s: start %d (-n %d), or set CLAB_NCCL_SHARE=1, "
@@ -94,7 +91,7 @@ int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *s
     int n;
     bool may;
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // queues: streams that share one would wait for each other
-    CLAB_TRY(nccl_switch("CLAB_NCCL_SHARE", "ranks may share a GPU", &may));
+    CLAB_TRY(nccl_switch(CLAB_VARIABLE_NCCL_SHARE, "ranks may share a GPU", &may));
     CLAB_TRY(count_devices(&n));
     CLAB_TRY(check_places(boot, n, may));
     *shared_p = boot->local_ranks > n && may;

@@ -52,7 +52,7 @@ static int greet(struct clab_bootstrap *boot, bool registers, int err)
 
 static int choose_registration(bool *registers_p)
 {
-    CLAB_TRY(nccl_switch(REGISTER, "NCCL's own collectives register their memory", registers_p));
+    CLAB_TRY(nccl_switch(CLAB_VARIABLE_NCCL_REGISTER, "NCCL's own collectives register their memory", registers_p));
     if (*registers_p && NCCL_VERSION_CODE < 21900) {
         clab_error(REGISTER "=1: NCCL registers memory from 2.19 on, and this kit was built with an older one");
         return CLAB_EUNSUPPORTED;

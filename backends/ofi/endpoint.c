@@ -23,6 +23,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "backends/ofi/connections.h"
 #include "backends/ofi/wire.h"
 
@@ -328,7 +329,7 @@ int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, stru
             release(e);
         return err;
     }
-    if (!getenv("CLAB_OFI_LISTEN")) // for tests
+    if (!clab_variable_is_set(CLAB_VARIABLE_OFI_LISTEN)) // for tests
         let_nobody_else_in(e);
     e->next = domain->endpoints;
     domain->endpoints = e;

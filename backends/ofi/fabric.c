@@ -16,6 +16,7 @@
 
 #include "core/transport/backend.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "backends/ofi/interface.h"
 
 #define API_VERSION FI_VERSION(1, 11) // the oldest that has all that is used here
@@ -137,7 +138,7 @@ static const struct fi_info *choose_by_domain(const struct fi_info *offers, cons
 
 static int choose(const struct clab_bootstrap *boot, const struct fi_info *offers, const struct fi_info **chosen_p)
 {
-    const char *wanted = getenv("CLAB_INTERFACE");
+    const char *wanted = clab_variable_text(CLAB_VARIABLE_INTERFACE);
     char name[IF_NAMESIZE];
     struct sockaddr_storage address;
     *chosen_p = NULL;
@@ -179,7 +180,7 @@ static int open_domain(struct ofi_fabric *f)
 
 int ofi_fabric_open(const struct clab_bootstrap *boot, struct ofi_fabric *fabric_p)
 {
-    const char *wanted = getenv("CLAB_PROVIDER");
+    const char *wanted = clab_variable_text(CLAB_VARIABLE_PROVIDER);
     struct ofi_fabric f = {0};
     struct fi_info *offers;
     const struct fi_info *chosen;

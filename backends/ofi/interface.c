@@ -16,6 +16,7 @@
 
 #include "core/transport/backend.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 
 static bool is_ip(const struct sockaddr *address)
 {
@@ -171,7 +172,7 @@ static int find_usual(const struct interfaces *all, bool one_host, struct sockad
 
 int ofi_interface_find(const struct clab_bootstrap *boot, struct sockaddr_storage *address_p, char *name)
 {
-    const char *wanted = getenv("CLAB_INTERFACE");
+    const char *wanted = clab_variable_text(CLAB_VARIABLE_INTERFACE);
     struct interfaces all = {NULL};
     if (getifaddrs(&all.first) != 0) {
         clab_error("ofi: the interfaces of this host can not be listed: %m");

@@ -9,6 +9,7 @@
 #include <rdma/fi_domain.h>
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "backends/ofi/endpoint.h"
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
@@ -39,7 +40,7 @@ static void leave(void *domain, void *handle)
 void ofi_memory_open(struct clab_domain *domain)
 {
     // For tests: no provider of a machine without such a card asks for it.
-    const bool told = getenv("CLAB_OFI_REGISTER") != NULL;
+    const bool told = clab_variable_is_set(CLAB_VARIABLE_OFI_REGISTER);
     domain->registers = told || domain->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL;
     ofi_registrations_init(&domain->registrations, (struct ofi_registrar){domain, enter, leave});
 }

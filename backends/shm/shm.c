@@ -21,6 +21,7 @@
 #include "core/base/machine.h"
 #include "core/base/relax.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "backends/shm/areas.h"
 #include "backends/shm/board.h"
 #include "backends/shm/channel.h"
@@ -59,7 +60,7 @@ static int greet(struct clab_domain *domain)
     for (int r = 0; r < boot->nranks; r++)
         domain->pids[r] = all[r].pid;
     const struct hello *next = &all[(boot->rank + 1) % boot->nranks];
-    readable = can_read(next->pid, next->probe, probe) && !getenv("CLAB_SHM_NO_READV");
+    readable = can_read(next->pid, next->probe, probe) && !clab_variable_is_set(CLAB_VARIABLE_SHM_NO_READV);
     if ((err = boot->exchange(boot, (struct clab_fence){.key = GREET + 1}, &readable, sizeof readable, every)))
         goto done;
     domain->may_readv = true;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "core/job/job.h"
 #include "sim/net/net.h"
 
@@ -115,7 +116,7 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 {
     const struct bench_limits *limits = &bench->limits;
     char line[CLAB_TEXT];
-    const char *emulated = getenv("CLAB_EMULATE");
+    const char *emulated = clab_variable_text(CLAB_VARIABLE_EMULATE);
     if (bench->options->backend->is_virtual)
         return clab_manifest_add(manifest, "job", "%d ranks, %s: times are the network's", bench->nranks,
                                  clab_job_backend(bench->job));

@@ -22,6 +22,7 @@
 #include "core/base/clock.h"
 #include "core/base/numbers/copy.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "core/job/job.h"
 
 enum { WINDOWS = 4, ROUNDS = 100 };
@@ -228,8 +229,8 @@ static int measure_line(struct bench *bench, struct bench_limits *limits)
 
 static bool goes_over_tcp(const char *backend)
 {
-    const char *provider = getenv("CLAB_PROVIDER");
-    if (getenv("CLAB_EMULATE"))
+    const char *provider = clab_variable_text(CLAB_VARIABLE_PROVIDER);
+    if (clab_variable_is_set(CLAB_VARIABLE_EMULATE))
         return false;
     return strcmp(backend, "gloo") == 0 ||
            (strcmp(backend, "ofi") == 0 && (!provider || !*provider || strcmp(provider, "tcp") == 0));

@@ -18,6 +18,7 @@
 #include "core/base/output.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "cmd/command.h"
 #include "core/job/job.h"
 #include "backends/model/virtual.h"
@@ -230,11 +231,11 @@ static int resolve_ranks(struct bench_options *o)
 
 static int resolve_backend(struct bench_options *o)
 {
-    const char *job = getenv("CLAB_BACKEND");
+    const char *job = clab_variable_text(CLAB_VARIABLE_BACKEND);
     const bool several = o->backend_name && strchr(o->backend_name, ',');
     const char *names = o->backend_name ? o->backend_name : job ? job : clab_backend_usual(1);
     const bool is_open = o->joins && !o->backend_name && !job; // it depends on how many hosts there are
-    if (several && getenv("CLAB_TRACE")) {
+    if (several && clab_variable_is_set(CLAB_VARIABLE_TRACE)) {
         clab_error("--trace FILE is of one job, and each of several backends has its own: name one --backend");
         return CLAB_EINVAL;
     }

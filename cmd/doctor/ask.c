@@ -22,6 +22,7 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "core/job/job.h"
 
 enum { MOST_BYTES = 1 << 20 };
@@ -108,7 +109,7 @@ static bool take(struct doctor *doctor, const char *text, size_t bytes)
 // CLAB_TIMEOUT, where that is less; a broken one is a finding of its own.
 static double shortened(double seconds)
 {
-    const char *told = getenv("CLAB_TIMEOUT");
+    const char *told = clab_variable_text(CLAB_VARIABLE_TIMEOUT);
     double most;
     return told && clab_timeout_parse(told, &most) == CLAB_OK && most < seconds ? most : seconds;
 }

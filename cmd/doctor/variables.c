@@ -8,6 +8,8 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "core/base/variables.h"
+
 enum { MOST = 1 << 30 };
 
 // clang-format off
@@ -188,42 +190,10 @@ const struct doctor_variable doctor_known_variables[] = {
     TEXT("CUDA_VERSION", "set by NVIDIA's containers; nothing of CUDA reads it"),
     DEVICES("CUDA_VISIBLE_DEVICES", "which GPUs a program sees, and in which order; an empty one hides all"),
     // this kit
-    TEXT("CLAB_BACKEND", "the backend (--backend)"),
-    TEXT("CLAB_BACKENDS", "the folder of plugins"),
-    {"CLAB_CHECK",
-        "which calls ranks compare: natives (gloo's and mpi's own; bench does not), 1 (all) or 0 (none)", VALUE_TEXT, 0,
-        0, NULL, "with 1 each collective sends one more message; with 0 gloo and mpi may give wrong results"},
-    TEXT("CLAB_CORES", "set by the launcher: cores that ranks share"),
-    {"CLAB_EMULATE", "delays messages as this network would", VALUE_TEXT, 0, 0, NULL,
-        "all that is measured is an emulated network's"},
-    TEXT("CLAB_FAKE_FAULT", "of the fakes that tests load: what fails, at which rank and call"),
-    INTEGER("CLAB_FAKE_GPUS", 0, MOST, "of the fakes that tests load: how many GPUs"),
-    TEXT("CLAB_FAKE_MEMORY", "of the fakes that tests load: bytes of a GPU"),
-    TEXT("CLAB_FAKE_NVML", "of the fakes that tests load: which machine"),
-    TEXT("CLAB_FLIGHT", "file of what ranks did last; 0: nothing is recorded"),
-    TEXT("CLAB_INTERFACE", "network interface of ofi and gloo"),
-    TEXT("CLAB_JOB_FD", "set by the launcher: the job's memory file"),
-    WORD("CLAB_LOG", "error warn info debug", "how much this kit says"),
-    TEXT("CLAB_MODELS", "folder of model descriptions"),
-    SWITCH("CLAB_NCCL_REGISTER", "NCCL's own collectives register their memory, at all ranks alike"),
-    SLOW("CLAB_NCCL_SHARE", "ranks may share a GPU, over the network", "times are those of no machine"),
-    TEXT("CLAB_NCCL_TRACE", "where our profiler for NCCL writes each rank's trace"),
-    TEXT("CLAB_NET", "network of the backend sim (--net)"),
-    TEXT("CLAB_NETS", "folder of network descriptions"),
-    TEXT("CLAB_OFI_LISTEN", "tests only: ofi lets anybody connect to an open communicator"),
-    TEXT("CLAB_OFI_REGISTER", "ofi registers memory also where the provider asks for none"),
-    TEXT("CLAB_PROFILE", "file of this machine's profile, which fit writes"),
-    WORD("CLAB_PROGRESS", "auto thread manual", "who moves what is under way"),
-    TEXT("CLAB_PROVIDER", "provider of libfabric (--provider)"),
-    TEXT("CLAB_RESULTS", "file to which programs report"),
-    {"CLAB_SHM_NO_READV", "ranks do not read each other's memory", VALUE_TEXT, 0, 0, NULL,
-        "large messages are copied twice"},
-    TEXT("CLAB_STORE", "set by the launcher: where ranks meet"),
-    TEXT("CLAB_STRAGGLE", "RANK=FACTOR: a slow rank of the backend sim"),
-    {"CLAB_TIMEOUT", "how long a wait may last (30s)", VALUE_DURATION, 0, 0, NULL, NULL},
-    TEXT("CLAB_TOKEN", "secret that nodes of a job share: 32 hexadecimal digits"),
-    TEXT("CLAB_TRACE", "file of what all ranks did when"),
-    FILE_OF("CLAB_TUNER", "the table of our tuner for NCCL, before NCCL_TUNER_CONFIG_FILE"),
+#define SETTING(name, written, type, least, most, words, meaning, slows) \
+    {"CLAB_" #name, meaning, VALUE_##type, least, most, words, slows},
+    CLAB_VARIABLES(SETTING)
+#undef SETTING
     {NULL, NULL, VALUE_TEXT, 0, 0, NULL, NULL},
 };
 // clang-format on

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "cmd/command.h"
 #include "core/job/job.h"
 #include "sim/net/net.h"
@@ -106,7 +107,7 @@ static int check_job(bool *joins_p)
 
 static int find_backend(struct request *r, const struct clab_backend **backend_p)
 {
-    const char *job = getenv("CLAB_BACKEND");
+    const char *job = clab_variable_text(CLAB_VARIABLE_BACKEND);
     if (!r->backend)
         r->backend = job ? job : "shm";
     *backend_p = clab_backend_find(r->backend);
@@ -120,7 +121,7 @@ static int find_backend(struct request *r, const struct clab_backend **backend_p
 
 static int find_path(struct request *r)
 {
-    const char *emulated = getenv("CLAB_EMULATE");
+    const char *emulated = clab_variable_text(CLAB_VARIABLE_EMULATE);
     if (!r->path && emulated && *emulated) {
         clab_error("fit: this machine behaves as %s at present (CLAB_EMULATE): say by -o where that profile goes",
                    emulated);

@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "cmd/command.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
@@ -171,7 +172,7 @@ int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
 // One network at a time: an emulated one is what predicts. The programs take one from the environment, too.
 static void check_emulate(struct lab_request *r)
 {
-    const char *variable = getenv("CLAB_EMULATE");
+    const char *variable = clab_variable_text(CLAB_VARIABLE_EMULATE);
     if (!r->emulate && variable && *variable)
         r->emulate = variable;
     if (!r->emulate || !r->net)

@@ -17,6 +17,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "cmd/kit/child.h"
 
 enum { WORDS = 32, ROUNDS = 2 };
@@ -116,8 +117,9 @@ static int measure_all(const struct tune_run *run, int function, const char *fol
 
 int tune_run_registers(void)
 {
-    const char *text = getenv("CLAB_NCCL_REGISTER");
-    return text && !strcmp(text, "1");
+    bool registers = false;
+    clab_variable_switch(CLAB_VARIABLE_NCCL_REGISTER, &registers);
+    return registers;
 }
 
 int tune_run(const struct tune_run *run, const bool functions[], struct tune_times *times, int *status_p)

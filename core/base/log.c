@@ -2,6 +2,7 @@
 // Logging by level (log.h). A line goes out in one write, so that lines of several ranks do not mix.
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@ static enum clab_log_level threshold(void)
     static atomic_int known = -1;
     if (known >= 0)
         return (enum clab_log_level)known;
-    const char *wish = getenv("CLAB_LOG");
+    const char *wish = clab_variable_text(CLAB_VARIABLE_LOG);
     int level = CLAB_LOG_WARN;
     for (int i = CLAB_LOG_ERROR; wish && i <= CLAB_LOG_DEBUG; i++)
         if (strcmp(wish, level_names[i]) == 0)

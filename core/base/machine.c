@@ -14,6 +14,7 @@
 #include "core/base/err.h"
 #include "core/base/numbers/reduce.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -195,23 +196,11 @@ static int add_hardware(const struct clab_machine *m, struct clab_manifest *mani
     return clab_manifest_add(manifest, "load", "%.2f", m->load);
 }
 
-// Variables that change what is measured. Results files are sent around, so only these are written into them: not
-// CLAB_TOKEN, a job's secret, nor the variables that say where its ranks meet.
-static const char *const written[] = {
-    "CLAB_BACKEND",      "CLAB_BACKENDS",      "CLAB_CHECK",      "CLAB_CORES",      "CLAB_EMULATE",
-    "CLAB_FAKE_FAULT",   "CLAB_FAKE_GPUS",     "CLAB_FLIGHT",     "CLAB_INTERFACE",  "CLAB_LOG",
-    "CLAB_MODELS",       "CLAB_NCCL_REGISTER", "CLAB_NCCL_SHARE", "CLAB_NCCL_TRACE", "CLAB_NET",
-    "CLAB_NETS",         "CLAB_OFI_REGISTER",  "CLAB_PROFILE",    "CLAB_PROGRESS",   "CLAB_PROVIDER",
-    "CLAB_SHM_NO_READV", "CLAB_STRAGGLE",      "CLAB_TIMEOUT",    "CLAB_TRACE",      "CLAB_TUNER",
-};
-
 static int add_environment(struct clab_manifest *manifest)
 {
-    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        const char *value = getenv(written[i]);
-        if (value)
-            CLAB_TRY(clab_manifest_add(manifest, "environment", "%s=%s", written[i], value));
-    }
+    for (enum clab_variable i = 0; i < CLAB_VARIABLES_COUNT; i++)
+        if (clab_variable_is_written(i) && clab_variable_is_set(i))
+            CLAB_TRY(clab_manifest_add(manifest, "environment", "%s=%s", clab_variable_name(i), clab_variable_text(i)));
     return CLAB_OK;
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "core/flight/flight.h"
 #include "core/comm/progress.h"
 #include "core/trace/buffer.h"
@@ -62,7 +63,7 @@ static int take_ranks(const char *text, struct options *options)
 // --net without a backend whose time it could be would do nothing.
 static int check_net(const struct options *options)
 {
-    const char *name = options->backend ? options->backend : getenv("CLAB_BACKEND");
+    const char *name = options->backend ? options->backend : clab_variable_text(CLAB_VARIABLE_BACKEND);
     if (!options->has_net || (name && !strcmp(name, clab_backend_sim.name)))
         return CLAB_OK;
     clab_error("--net is the network of --backend sim; on others, --emulate NAME delays messages as that would");
@@ -125,10 +126,10 @@ static int launch_copies(const struct options *options, int nranks)
 // the option, which is the same for all of them.
 static int choose_backend(const struct options *options)
 {
-    const char *backend = getenv("CLAB_BACKEND");
+    const char *backend = clab_variable_text(CLAB_VARIABLE_BACKEND);
     if (!options->backend)
         return CLAB_OK;
-    if (getenv("CLAB_JOB_FD") && backend && strcmp(options->backend, backend) != 0) {
+    if (clab_variable_is_set(CLAB_VARIABLE_JOB_FD) && backend && strcmp(options->backend, backend) != 0) {
         clab_error("--backend %s, but the job that this rank belongs to uses %s: put it before the program, as in "
                    "`commlab run --backend %s -- PROGRAM`",
                    options->backend, backend, options->backend);
@@ -141,7 +142,7 @@ static int choose_backend(const struct options *options)
 // Put the network that CLAB_EMULATE names between the ranks.
 static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
 {
-    const char *name = getenv("CLAB_EMULATE");
+    const char *name = clab_variable_text(CLAB_VARIABLE_EMULATE);
     struct clab_net *net;
     struct clab_domain *domain;
     if (!name || !*name)
@@ -168,7 +169,7 @@ static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
 
 static int attach(struct clab_bootstrap *boot, struct clab_job *job)
 {
-    const char *name = getenv("CLAB_BACKEND");
+    const char *name = clab_variable_text(CLAB_VARIABLE_BACKEND);
     job->bootstrap = boot;
     job->rank = boot->rank;
     job->ranks = boot->nranks;
@@ -221,7 +222,7 @@ int clab_job_plan(int asked, struct clab_launch_plan *plan_p)
     if (err != CLAB_OK && err != CLAB_ENOENT)
         return err;
     // Another launcher's single process is free to start a job of its own.
-    const bool joins = launched.nranks > 1 || getenv("CLAB_JOB_FD");
+    const bool joins = launched.nranks > 1 || clab_variable_is_set(CLAB_VARIABLE_JOB_FD);
     if (joins && asked && asked != launched.nranks) {
         clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n, or put it before the program",
                    asked, launched.nranks);

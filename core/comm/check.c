@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/mix.h"
+#include "core/base/variables.h"
 #include "core/comm/comm.h"
 #include "core/flight/find.h"
 
@@ -74,7 +75,7 @@ bool clab_check_look(struct clab_comm *comm, double waited)
 
 struct clab_check clab_check_wanted(void)
 {
-    const char *text = getenv("CLAB_CHECK");
+    const char *text = clab_variable_text(CLAB_VARIABLE_CHECK);
     const bool is_said = text && *text, is_off = is_said && !strcmp(text, "0");
     const bool is_usual = !is_said || !strcmp(text, "natives");
     return (struct clab_check){.is_on = !is_usual && !is_off, .natives = !is_off};
@@ -82,7 +83,7 @@ struct clab_check clab_check_wanted(void)
 
 void clab_comm_trust(struct clab_comm *comm)
 {
-    const char *text = getenv("CLAB_CHECK");
+    const char *text = clab_variable_text(CLAB_VARIABLE_CHECK);
     if (!text || !*text)
         comm->check.natives = false;
 }

@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
+#include "core/base/variables.h"
 #include "core/comm/comm.h"
 
 struct clab_progress {
@@ -47,7 +48,7 @@ static const char *give(const char *name, const char *why, const char **why_p)
 
 static bool is_asked(const char *name)
 {
-    const char *text = getenv("CLAB_PROGRESS");
+    const char *text = clab_variable_text(CLAB_VARIABLE_PROGRESS);
     return text && !strcmp(text, name);
 }
 
@@ -74,7 +75,7 @@ static void choose(struct clab_job *job, const char *name, const char *why)
 
 int clab_progress_choose(struct clab_job *job, bool napping)
 {
-    const char *text = getenv("CLAB_PROGRESS");
+    const char *text = clab_variable_text(CLAB_VARIABLE_PROGRESS);
     const struct clab_progress_place place = {.job_ranks = job->ranks,
                                               .ranks = job->bootstrap->local_ranks,
                                               .cores = job->bootstrap->cores,
@@ -194,7 +195,7 @@ void clab_progress_begin(struct clab_job *job)
         return;
     p->job = job;
     p->pid = getpid();
-    p->launcher = getenv("CLAB_CORES") ? getppid() : 0;
+    p->launcher = clab_variable_is_set(CLAB_VARIABLE_CORES) ? getppid() : 0;
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->wake, NULL);
     const int failed = start_thread(p);

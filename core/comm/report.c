@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 
 enum { STATUS_USAGE = 2 };
 
@@ -125,7 +126,7 @@ static int check_names(const char *quantity, const char *unit)
 int clab_report(struct clab_comm *comm, const char *quantity, const char *unit, const double *samples, int n)
 {
     struct clab_summary summary;
-    const char *path = getenv("CLAB_RESULTS");
+    const char *path = clab_variable_text(CLAB_VARIABLE_RESULTS);
     CLAB_TRY(check_names(quantity, unit));
     CLAB_TRY(clab_summarize(samples, n, &summary));
     if (clab_comm_rank(comm) != 0)

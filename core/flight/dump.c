@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "core/flight/find.h"
 
 enum { LINE_BYTES = 512, SHOWN = 64 }; // ranks
@@ -21,7 +22,7 @@ static const double same_cause = 1;    // s
 
 static const char *wish(void)
 {
-    const char *file = getenv("CLAB_FLIGHT");
+    const char *file = clab_variable_text(CLAB_VARIABLE_FLIGHT);
     return file ? file : "";
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 
 int clab_timeout_parse(const char *text, double *seconds_p)
 {
@@ -17,7 +18,7 @@ int clab_timeout_parse(const char *text, double *seconds_p)
 
 int clab_timeout_read(double *seconds_p)
 {
-    const char *text = getenv("CLAB_TIMEOUT");
+    const char *text = clab_variable_text(CLAB_VARIABLE_TIMEOUT);
     double seconds = CLAB_TIMEOUT_DEFAULT;
     if (text && clab_timeout_parse(text, &seconds) != CLAB_OK) {
         clab_error("CLAB_TIMEOUT is '%s', not " CLAB_TIMEOUT_RANGE, text);
@@ -30,7 +31,7 @@ int clab_timeout_read(double *seconds_p)
 static int join(double timeout, struct membership **member_p)
 {
     struct clab_launched launched;
-    if (getenv("CLAB_JOB_FD"))
+    if (clab_variable_is_set(CLAB_VARIABLE_JOB_FD))
         return clab_pages_join(timeout, member_p);
     CLAB_TRY(clab_launcher_find(&launched));
     clab_log_set_rank(launched.rank);

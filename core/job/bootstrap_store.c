@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "core/job/launch/host.h"
 #include "core/job/store/client.h"
 #include "core/job/store/proof.h"
@@ -62,7 +63,7 @@ static int listen_for_all(const struct clab_launched *launched, struct store_tic
 {
     if (launched->host[0])
         return store_listen(launched->host, launched->port, "MASTER_PORT", listener_p, &ticket->port);
-    const char *interface = getenv("CLAB_INTERFACE");
+    const char *interface = clab_variable_text(CLAB_VARIABLE_INTERFACE);
     const bool is_alone = launched->local_ranks == launched->nranks;
     if (interface || !is_alone)
         CLAB_TRY(store_addresses(interface, ticket->host));

@@ -11,12 +11,13 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/variables.h"
 #include "core/comm/comm.h"
 #include "core/comm/progress.h"
 
 int clab_tape_check(void)
 {
-    const char *path = getenv("CLAB_TRACE");
+    const char *path = clab_variable_text(CLAB_VARIABLE_TRACE);
     if (!path || !*path)
         return CLAB_OK;
     CLAB_TRY(clab_json_check());
@@ -25,7 +26,7 @@ int clab_tape_check(void)
 
 int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
 {
-    const char *path = getenv("CLAB_TRACE");
+    const char *path = clab_variable_text(CLAB_VARIABLE_TRACE);
     if (!path || !*path) {
         *tape_p = NULL;
         return CLAB_OK;

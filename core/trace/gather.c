@@ -11,6 +11,7 @@
 #include "core/base/machine.h"
 #include "core/base/mix.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "core/clab.h"
 #include "backends/model/clock.h"
 #include "core/comm/comm.h"
@@ -264,7 +265,7 @@ static void cut(struct gathered *g, char text[TEXT])
 static int write_file(const struct clab_job *job, struct clab_tape *tape)
 {
     char overwritten[TEXT] = "";
-    const char *path = getenv("CLAB_TRACE");
+    const char *path = clab_variable_text(CLAB_VARIABLE_TRACE);
     struct gathered g = {.from = -INFINITY};
     struct clab_manifest about = {0};
     int err = gather(job, tape, &g);

@@ -17,6 +17,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/trust.h"
+#include "core/base/variables.h"
 
 enum { MOST = 16, NAME_BYTES = 32 };
 static const char suffix[] = ".so";
@@ -26,7 +27,7 @@ static const char suffix[] = ".so";
 // out: folder (PATH_MAX); false: there is none
 static bool find_folder(char *folder)
 {
-    const char *told = getenv("CLAB_BACKENDS");
+    const char *told = clab_variable_text(CLAB_VARIABLE_BACKENDS);
     char build[PATH_MAX];
     if (told)
         return snprintf(folder, PATH_MAX, "%s", told) < PATH_MAX;

@@ -9,6 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "sim/net/program_path.h"
 #include "sim/net/net.h"
 
@@ -26,7 +27,7 @@ static int duplicate(const char *text, char **copy_p)
 int clab_net_folder(char **path_p)
 {
     char path[PATH_MAX];
-    const char *told = getenv("CLAB_NETS");
+    const char *told = clab_variable_text(CLAB_VARIABLE_NETS);
     if (told)
         return duplicate(told, path_p);
     if (program_path_find("sim/nets", path))
@@ -38,7 +39,7 @@ int clab_net_folder(char **path_p)
 // The profile of shm: told, or machine.net in the program's own folder.
 static int own_profile(char **path_p)
 {
-    const char *told = getenv("CLAB_PROFILE");
+    const char *told = clab_variable_text(CLAB_VARIABLE_PROFILE);
     char path[PATH_MAX] = "";
     if (told)
         return duplicate(told, path_p);
@@ -63,7 +64,7 @@ int clab_net_profile_path(const char *backend, char **path_p)
 
 static int find_profile(const char *backend, char **path_p)
 {
-    const char *told = getenv("CLAB_PROFILE");
+    const char *told = clab_variable_text(CLAB_VARIABLE_PROFILE);
     char *path, found[PATH_MAX];
     CLAB_TRY(clab_net_profile_path(backend, &path));
     if (access(path, R_OK) == 0) {

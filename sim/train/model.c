@@ -27,6 +27,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "sim/net/program_path.h"
 
 enum { MOST_TIMES = 1000, MOST_BATCH = 1 << 20, MOST_LAYERS = 100000 };
@@ -290,7 +291,7 @@ static int make_perceptron(const char *name, struct clab_model **model_p)
 int clab_model_folder(char **path_p)
 {
     char path[PROGRAM_PATH_MAX];
-    const char *told = getenv("CLAB_MODELS");
+    const char *told = clab_variable_text(CLAB_VARIABLE_MODELS);
     if (!told && !program_path_find("sim/models", path)) {
         clab_error("no folder sim/models above this program; set CLAB_MODELS to where the descriptions of models are");
         return CLAB_ENOENT;

@@ -24,6 +24,7 @@
 
 #include "core/base/log.h"
 #include "core/base/machine.h"
+#include "core/base/variables.h"
 #include "core/job/launch/memory.h"
 #include "core/job/launchers/mpirun.h"
 #include "core/job/launch/run.h"
@@ -83,7 +84,7 @@ static int check(const struct clab_launch *launch, struct run *run)
         clab_error("-n %d: a job has 1 to %d ranks", launch->nranks, CLAB_MAX_RANKS);
         return CLAB_EINVAL;
     }
-    const char *backend = launch->backend ? launch->backend : getenv("CLAB_BACKEND");
+    const char *backend = launch->backend ? launch->backend : clab_variable_text(CLAB_VARIABLE_BACKEND);
     run->backend = backend ? backend : clab_backend_usual(launch->nnodes);
     if (!clab_backend_find(run->backend) || clab_timeout_read(&timeout) != CLAB_OK)
         return CLAB_EINVAL;

@@ -14,11 +14,12 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 
 // A program that was started pinned can not know what there was before.
 int clab_cores(void)
 {
-    const char *text = getenv("CLAB_CORES");
+    const char *text = clab_variable_text(CLAB_VARIABLE_CORES);
     int cores;
     return text && clab_parse_int(text, 1, INT_MAX, &cores) == CLAB_OK ? cores : clab_machine_cores(NULL);
 }

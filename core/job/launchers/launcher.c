@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "core/job/store/socket.h"
 
 #define BY_HAND "a rank started by hand needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
@@ -59,7 +60,7 @@ static bool is_number(const char *name, int value)
 
 static bool by_commlab(void)
 {
-    return variable("CLAB_JOB_FD") || variable("CLAB_STORE");
+    return clab_variable_given(CLAB_VARIABLE_JOB_FD) || clab_variable_given(CLAB_VARIABLE_STORE);
 }
 
 static bool by_torchrun(void)
@@ -126,10 +127,11 @@ static int at_master(struct clab_launched *launched)
 // Ranks of one node have memory in common, and need none.
 static int at_running_store(struct clab_launched *launched)
 {
-    if (variable("CLAB_JOB_FD"))
+    if (clab_variable_given(CLAB_VARIABLE_JOB_FD))
         return CLAB_OK;
-    if (store_address_read(variable("CLAB_STORE"), launched->host, &launched->port) != CLAB_OK) {
-        clab_error("CLAB_STORE is '%s', not HOST:PORT: leave it as the launcher set it", variable("CLAB_STORE"));
+    if (store_address_read(clab_variable_given(CLAB_VARIABLE_STORE), launched->host, &launched->port) != CLAB_OK) {
+        clab_error("CLAB_STORE is '%s', not HOST:PORT: leave it as the launcher set it",
+                   clab_variable_given(CLAB_VARIABLE_STORE));
         return CLAB_EPARSE;
     }
     launched->is_running = true;
@@ -193,7 +195,7 @@ static int at_first_node(struct clab_launched *launched)
 // What srun --mpi=... offers, while MPI does not need it itself (launcher.h).
 static enum clab_share slurm_share(const struct clab_launched *launched)
 {
-    const char *backend = variable("CLAB_BACKEND");
+    const char *backend = clab_variable_given(CLAB_VARIABLE_BACKEND);
     if (variable("PMI_FD") && is_number("PMI_RANK", launched->rank) && is_number("PMI_SIZE", launched->nranks) &&
         !(backend && strcmp(backend, "mpi") == 0))
         return CLAB_SHARE_PMI;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 
 enum { TEXT_BYTES = 2 * CLAB_TOKEN_BYTES };
 
@@ -109,7 +110,7 @@ static int read_token(int fd, const char *path, unsigned char token[CLAB_TOKEN_B
 int clab_launcher_token(unsigned char token[CLAB_TOKEN_BYTES])
 {
     char path[PATH_MAX];
-    const char *text = getenv("CLAB_TOKEN");
+    const char *text = clab_variable_text(CLAB_VARIABLE_TOKEN);
     if (text && launcher_unhex(text, token, CLAB_TOKEN_BYTES) == CLAB_OK)
         return CLAB_OK;
     if (text) {
