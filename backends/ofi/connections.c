@@ -14,6 +14,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mix.h"
+#include "core/base/vector.h"
 
 // ---- addresses -----------------------------------------------------------------------------------------------
 
@@ -55,19 +56,14 @@ static bool look(int fd, struct ofi_connection *c)
 
 int ofi_connections_list(struct ofi_connection **list_p)
 {
-    struct ofi_connection *list = NULL, *grown, found;
+    struct ofi_connection *list = NULL, found;
     int n = 0, room = 0;
     DIR *folder = opendir("/proc/self/fd");
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         if (!look(atoi(entry->d_name), &found)) // 0 for . and ..: that is no such socket, either
             continue;
-        if (n == room) {
-            room = 2 * room + 16;
-            if (!(grown = realloc(list, (size_t)room * sizeof *list)))
-                break;
-            list = grown;
-        }
-        list[n++] = found;
+        if (CLAB_PUSH(list, n, room, found))
+            break;
     }
     if (folder)
         closedir(folder);

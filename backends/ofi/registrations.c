@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 
 static bool covers(const struct ofi_registration *r, const char *start, size_t bytes)
 {
@@ -66,23 +67,10 @@ void ofi_registrations_finish(struct ofi_registrations *all)
 
 // ---- held ----------------------------------------------------------------------------------------------------
 
-static int make_room(struct ofi_registrations *all)
-{
-    if (all->nheld < all->room)
-        return CLAB_OK;
-    const size_t room = all->room ? 2 * all->room : 8;
-    struct ofi_registration **held = realloc(all->held, room * sizeof *held);
-    if (!held)
-        return CLAB_ENOMEM;
-    all->held = held;
-    all->room = room;
-    return CLAB_OK;
-}
-
 int ofi_registrations_hold(struct ofi_registrations *all, const void *start, size_t bytes)
 {
     struct ofi_registration *entered;
-    CLAB_TRY(make_room(all));
+    CLAB_TRY(CLAB_RESERVE(all->held, all->room, all->nheld + 1));
     CLAB_TRY(enter(all, start, bytes, &entered));
     const size_t at = count_up_to(all, start);
     memmove(all->held + at + 1, all->held + at, (all->nheld - at) * sizeof *all->held);

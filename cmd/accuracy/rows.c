@@ -9,6 +9,7 @@
 
 #include "core/base/input.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "cmd/report/report.h"
 
 // ---- cells ---------------------------------------------------------------------------------------------------
@@ -93,16 +94,7 @@ static struct accuracy_row read_row(const struct report_data *data, int row, int
 
 static int add(struct accuracy_rows *rows, const struct accuracy_row *row)
 {
-    if (rows->n == rows->room) {
-        const int room = rows->room ? 2 * rows->room : 256;
-        struct accuracy_row *more = realloc(rows->all, (size_t)room * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        rows->all = more;
-        rows->room = room;
-    }
-    rows->all[rows->n++] = *row;
-    return CLAB_OK;
+    return CLAB_PUSH(rows->all, rows->n, rows->room, *row);
 }
 
 // ---- all of them ---------------------------------------------------------------------------------------------

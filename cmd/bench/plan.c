@@ -15,34 +15,20 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "core/base/vector.h"
 #include "core/comm/comm.h"
 
 enum { MOST_ROWS = 100000 };
 
-// ---- growing lists -------------------------------------------------------------------------------------------
-
-static void *grow(void *list, int used, int *room_p, size_t each)
-{
-    if (used < *room_p)
-        return list;
-    const int room = *room_p ? 2 * *room_p : 64;
-    void *bigger = realloc(list, (size_t)room * each);
-    if (bigger)
-        *room_p = room;
-    return bigger;
-}
+// ---- rows ----------------------------------------------------------------------------------------------------
 
 static int add_row(struct bench_plan *plan, const struct bench_row *row)
 {
-    struct bench_row *rows = grow(plan->rows, plan->nrows, &plan->row_room, sizeof *rows);
-    if (!rows)
-        return CLAB_ENOMEM;
     if (plan->nrows == MOST_ROWS) {
         clab_error("these are more than %d rows: ask for fewer sizes, types or algorithms", MOST_ROWS);
         return CLAB_EINVAL;
     }
-    plan->rows = rows;
-    rows[plan->nrows++] = *row;
+    CLAB_TRY(CLAB_PUSH(plan->rows, plan->nrows, plan->row_room, *row));
     const size_t bytes = bench_bytes(row);
     plan->buffer_bytes = bytes > plan->buffer_bytes ? bytes : plan->buffer_bytes;
     return CLAB_OK;
@@ -50,13 +36,9 @@ static int add_row(struct bench_plan *plan, const struct bench_row *row)
 
 static int add_skip(struct bench_plan *plan, enum clab_collective collective, const char *algorithm, const char *reason)
 {
-    struct bench_skip *skips = grow(plan->skips, plan->nskips, &plan->skip_room, sizeof *skips);
-    if (!skips)
-        return CLAB_ENOMEM;
-    plan->skips = skips;
-    skips[plan->nskips] = (struct bench_skip){.collective = collective, .reason = reason};
-    snprintf(skips[plan->nskips++].algorithm, sizeof skips->algorithm, "%s", algorithm);
-    return CLAB_OK;
+    struct bench_skip skip = {.collective = collective, .reason = reason};
+    snprintf(skip.algorithm, sizeof skip.algorithm, "%s", algorithm);
+    return CLAB_PUSH(plan->skips, plan->nskips, plan->skip_room, skip);
 }
 
 // ---- sizes ---------------------------------------------------------------------------------------------------

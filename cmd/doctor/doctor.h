@@ -27,7 +27,7 @@ struct doctor {
     const char *root;
     const char *section; // of the findings that are added next
     struct doctor_finding *findings;
-    int count;
+    int count, room;
     int told;        // of them, to the pipe of a child
     int pipe;        // of a child, to its parent; -1
     bool incomplete; // for want of memory

@@ -9,6 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/json.h"
+#include "core/base/vector.h"
 
 enum { COLUMNS = 120, INDENT = 11, FIRST = 8 };
 
@@ -34,13 +35,9 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *topi
     va_start(values, format);
     struct doctor_finding finding = {level, doctor->section, strdup(topic), format_line(format, values), strdup("")};
     va_end(values);
-    struct doctor_finding *grown = realloc(doctor->findings, ((size_t)doctor->count + 1) * sizeof *grown);
-    if (grown)
-        doctor->findings = grown;
-    if (grown && finding.topic && finding.text && finding.remedy) {
-        grown[doctor->count++] = finding;
+    if (finding.topic && finding.text && finding.remedy &&
+        CLAB_PUSH(doctor->findings, doctor->count, doctor->room, finding) == CLAB_OK)
         return;
-    }
     free(finding.topic);
     free(finding.text);
     free(finding.remedy);

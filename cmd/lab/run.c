@@ -23,6 +23,7 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 #include "core/base/trust.h"
+#include "core/base/vector.h"
 #include "cmd/kit/child.h"
 
 extern char **environ;
@@ -31,31 +32,14 @@ const char *const lab_program_names[2] = {"before", "after"};
 
 // ---- what was reported ---------------------------------------------------------------------------------------
 
-// Room for one more item of `each` bytes behind `count`.
-static int make_room(void **items, int count, int *room, size_t each)
-{
-    if (count < *room)
-        return CLAB_OK;
-    int more = *room ? 2 * *room : 16;
-    void *bigger = realloc(*items, (size_t)more * each);
-    if (!bigger)
-        return CLAB_ENOMEM;
-    *items = bigger;
-    *room = more;
-    return CLAB_OK;
-}
-
 int lab_results_add(struct lab_results *results, const struct lab_series *key, double sample)
 {
     struct lab_series *series = (struct lab_series *)lab_results_find(results, key->program, key->ranks, key->quantity);
     if (!series) {
-        CLAB_TRY(make_room((void **)&results->series, results->count, &results->room, sizeof *results->series));
-        series = &results->series[results->count++];
-        *series = *key;
+        CLAB_TRY(CLAB_PUSH(results->series, results->count, results->room, *key));
+        series = &results->series[results->count - 1];
     }
-    CLAB_TRY(make_room((void **)&series->samples, series->n, &series->room, sizeof *series->samples));
-    series->samples[series->n++] = sample;
-    return CLAB_OK;
+    return CLAB_PUSH(series->samples, series->n, series->room, sample);
 }
 
 // A row is quantity,unit,ranks,n,median,low,high.

@@ -30,7 +30,7 @@ struct tune_time {
 
 struct tune_times {
     struct tune_time *all;
-    int n;
+    int n, room;
 };
 //   errors: CLAB_ENOMEM
 int tune_times_add(struct tune_times *times, struct tune_time time);

@@ -9,17 +9,11 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 
 int tune_times_add(struct tune_times *times, struct tune_time time)
 {
-    if ((times->n & (times->n - 1)) == 0) { // a power of two, so it is full
-        struct tune_time *more = realloc(times->all, (times->n ? 2 * (size_t)times->n : 1) * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        times->all = more;
-    }
-    times->all[times->n++] = time;
-    return CLAB_OK;
+    return CLAB_PUSH(times->all, times->n, times->room, time);
 }
 
 void tune_times_free(struct tune_times *times)

@@ -22,6 +22,7 @@
 #include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/vector.h"
 #include "cmd/report/report.h"
 
 int tune_label_read(const char *text, struct tune_label *label_p)
@@ -131,7 +132,7 @@ struct tests {
     const char *path;
     int line, time_at, wrong_at; // columns; -1: no heading yet
     char (*hosts)[HOST];         // each once
-    int nhosts;
+    int nhosts, host_room;
     int algorithm, protocol; // that NCCL's log says, or unknown
     struct tune_time time;   // what the rows share
 };
@@ -161,12 +162,7 @@ static int take_rank(struct tests *t, const char *line)
     for (int i = 0; i < t->nhosts; i++)
         if (!strcmp(t->hosts[i], host))
             return CLAB_OK;
-    void *more = realloc(t->hosts, ((size_t)t->nhosts + 1) * sizeof *t->hosts);
-    if (!more)
-        return CLAB_ENOMEM;
-    t->hosts = more;
-    memcpy(t->hosts[t->nhosts++], host, HOST);
-    return CLAB_OK;
+    return CLAB_APPEND(t->hosts, t->nhosts, t->host_room, &host, 1);
 }
 
 // `#  size  count  type  redop  root  time  algbw  busbw  #wrong  time ...`: the first of each is out of place.

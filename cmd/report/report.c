@@ -19,6 +19,7 @@
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
+#include "core/base/vector.h"
 #include "cmd/command.h"
 #include "cmd/kit/kit.h"
 #include "cmd/lab/lab.h"
@@ -32,7 +33,7 @@ struct request {
 struct session {
     char *root, *build, *results, *output, *plots; // folders
     struct report_section *sections;
-    int nsections;
+    int nsections, section_room;
     struct report_claims claims;
     bool cannot_draw; // there is no gnuplot: it has been said
 };
@@ -57,12 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int add_figure(struct report_section *s, char *figure)
 {
-    char **figures = realloc(s->figures, (size_t)(s->nfigures + 1) * sizeof *figures);
-    if (!figures)
-        return CLAB_ENOMEM;
-    s->figures = figures;
-    s->figures[s->nfigures++] = figure;
-    return CLAB_OK;
+    return CLAB_PUSH(s->figures, s->nfigures, s->figure_room, figure);
 }
 
 // Draw one figure; where that can not be, go on without it, and without those of the same file that would follow.
@@ -155,10 +151,6 @@ static bool is_plain_file(const char *path)
 static int add_section(struct session *session, const char *file)
 {
     struct report_section s = {0};
-    struct report_section *all = realloc(session->sections, (size_t)(session->nsections + 1) * sizeof *all);
-    if (!all)
-        return CLAB_ENOMEM;
-    session->sections = all;
     if (asprintf(&s.csv, "%s/%s", session->results, file) < 0)
         return CLAB_ENOMEM;
     s.name = strndup(file, strlen(file) - strlen(".csv"));
@@ -171,10 +163,10 @@ static int add_section(struct session *session, const char *file)
         err = draw_bench(session, &s);
     else if (!err && *report_data_cell(&s.data, 0, "lab"))
         err = draw_lab(session, &s);
+    if (!err)
+        err = CLAB_PUSH(session->sections, session->nsections, session->section_room, s);
     if (err)
         section_free(&s);
-    else
-        session->sections[session->nsections++] = s;
     return err == CLAB_ENOMEM ? err : CLAB_OK; // what can not be read has been named, and is left out
 }
 

@@ -47,7 +47,7 @@ struct report_section {
     char *csv;      // a result file
     char *name;     // "07-shm-machine-4": the file's, without suffix
     char **figures; // paths without suffix, of those that were drawn
-    int nfigures;
+    int nfigures, figure_room;
     bool is_refused; // one could not be drawn: it has been said
     struct report_data data;
 };

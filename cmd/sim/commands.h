@@ -18,7 +18,7 @@ int sim_train(int argc, char **argv);
 // Values in ascending order, each once.
 struct sim_list {
     size_t *values; // (n); freed by the caller
-    int n;
+    int n, room;
 };
 
 // Reads one value; on failure logs the line.  errors: CLAB_EINVAL

@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/base/vector.h"
 #include "cmd/bench/bench.h"
 
 enum { MOST_VALUES = 4096, MOST_RANKS = 1 << 24 };
@@ -34,12 +35,7 @@ static int add_value(const char *flag, size_t value, struct sim_list *list)
         clab_error("%s: these are more than %d values", flag, MOST_VALUES);
         return CLAB_EINVAL;
     }
-    size_t *values = realloc(list->values, (size_t)(list->n + 1) * sizeof *values);
-    if (!values)
-        return CLAB_ENOMEM;
-    list->values = values;
-    values[list->n++] = value;
-    return CLAB_OK;
+    return CLAB_PUSH(list->values, list->n, list->room, value);
 }
 
 // LOW-HIGH, or a value, of `length` bytes.

@@ -16,6 +16,7 @@
 
 #include "core/base/err.h"
 #include "core/base/machine.h"
+#include "core/base/vector.h"
 #include "core/comm/comm.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/in_network.h"
@@ -172,13 +173,7 @@ static int find_crossover(const struct sweep *sweep, const struct sweep_line *li
 
 static int insert_cell(struct sweep_line *line, int at, const struct sweep_cell *cell)
 {
-    if (line->ncells == line->room) {
-        struct sweep_cell *cells = realloc(line->cells, (size_t)(2 * line->room) * sizeof *cells);
-        if (!cells)
-            return CLAB_ENOMEM;
-        line->cells = cells;
-        line->room *= 2;
-    }
+    CLAB_TRY(CLAB_RESERVE(line->cells, line->room, line->ncells + 1));
     memmove(&line->cells[at + 1], &line->cells[at], (size_t)(line->ncells - at) * sizeof *cell);
     line->cells[at] = *cell;
     line->ncells++;

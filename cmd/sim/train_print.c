@@ -146,8 +146,8 @@ static const struct clab_column bucket_columns[] = {
 static int add_bucket(const struct train_request *r, const struct train_row *row, int i, struct clab_table *table)
 {
     const struct clab_train_time *t = &row->result.buckets[i];
-    const char *first = r->model->layers[row->plan.first_layer[i]].name;
-    const char *last = r->model->layers[row->plan.last_layer[i]].name;
+    const char *first = r->model->layers[row->plan.buckets[i].first_layer].name;
+    const char *last = r->model->layers[row->plan.buckets[i].last_layer].name;
     char size[CLAB_TEXT], layers[2 * CLAB_MODEL_NAME + 8];
     snprintf(layers, sizeof layers, strcmp(first, last) ? "%s .. %s" : "%s", first, last);
     return clab_table_add_row(table, (const struct clab_cell[]){

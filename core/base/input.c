@@ -16,6 +16,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/vector.h"
 
 enum { PIECE = 64 << 10 };
 
@@ -77,28 +78,13 @@ static const char *fault_of(const struct stat *status, int fd)
     return NULL;
 }
 
-// Room for `wanted` bytes and a 0.
-static bool make_room(struct clab_input *input, size_t wanted, size_t *room)
-{
-    if (wanted < *room)
-        return true;
-    const size_t more = wanted < PIECE ? PIECE : 2 * wanted;
-    char *text = realloc(input->text, more);
-    if (!text)
-        return false;
-    input->text = text;
-    *room = more;
-    return true;
-}
-
 // At most one byte more than the kind may have.
 static int read_all(int fd, const char *path, const struct kind *kind, struct clab_input *input)
 {
     size_t room = 0;
     ssize_t got = 1;
     while (got > 0 && input->bytes <= kind->most) {
-        if (!make_room(input, input->bytes + 1, &room))
-            return CLAB_ENOMEM;
+        CLAB_TRY(CLAB_RESERVE(input->text, room, input->bytes + PIECE)); // and for a 0 behind them
         const size_t left = kind->most + 1 - input->bytes, free_bytes = room - 1 - input->bytes;
         do
             got = read(fd, input->text + input->bytes, left < free_bytes ? left : free_bytes);

@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/base/vector.h"
 
 static struct clab_manifest_entry *find(const struct clab_manifest *manifest, const char *key)
 {
@@ -45,15 +46,12 @@ static int append(struct clab_manifest_entry *entry, char *value)
 static int insert(struct clab_manifest *manifest, const char *key, char *value)
 {
     char *copy = strdup(key);
-    size_t bytes = ((size_t)manifest->count + 1) * sizeof *manifest->entries;
-    struct clab_manifest_entry *entries = copy ? realloc(manifest->entries, bytes) : NULL;
-    if (!entries) {
+    if (!copy || CLAB_PUSH(manifest->entries, manifest->count, manifest->room,
+                           (struct clab_manifest_entry){.key = copy, .value = value})) {
         free(copy);
         return CLAB_ENOMEM;
     }
     make_line(copy);
-    manifest->entries = entries;
-    manifest->entries[manifest->count++] = (struct clab_manifest_entry){.key = copy, .value = value};
     return CLAB_OK;
 }
 

@@ -10,7 +10,7 @@ struct clab_manifest_entry {
 
 struct clab_manifest {
     struct clab_manifest_entry *entries; // in the order that they were added
-    int count;
+    int count, room;
 };
 
 // An empty manifest is all zeros: struct clab_manifest m = {0};

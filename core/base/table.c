@@ -10,6 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 
 // A cell's text is written here; a real of 1e308 with digits fits.
 enum { CELL_BYTES = 352 };
@@ -33,21 +34,6 @@ void clab_table_free(struct clab_table *table)
     clab_table_init(table, table->columns, table->ncolumns);
 }
 
-static int reserve(struct clab_table *table)
-{
-    if (table->ncells < table->capacity)
-        return CLAB_OK;
-    size_t capacity = table->capacity ? 2 * table->capacity : 16 * (size_t)table->ncolumns;
-    struct clab_cell *cells = realloc(table->cells, capacity * sizeof *cells);
-    if (!cells) {
-        clab_error("no memory for a table of %zu cells", capacity);
-        return CLAB_ENOMEM;
-    }
-    table->cells = cells;
-    table->capacity = capacity;
-    return CLAB_OK;
-}
-
 int clab_table_add(struct clab_table *table, struct clab_cell cell)
 {
     const struct clab_column *column = &table->columns[table->ncells % (size_t)table->ncolumns];
@@ -55,15 +41,14 @@ int clab_table_add(struct clab_table *table, struct clab_cell cell)
         clab_error("a cell of column `%s` is of the wrong kind", column->name);
         return CLAB_EINVAL;
     }
-    CLAB_TRY(reserve(table));
     if (cell.kind == CLAB_KIND_TEXT)
         cell.text = strdup(cell.text);
-    if (cell.kind == CLAB_KIND_TEXT && !cell.text) {
-        clab_error("no memory for a cell of column `%s`", column->name);
-        return CLAB_ENOMEM;
-    }
-    table->cells[table->ncells++] = cell;
-    return CLAB_OK;
+    if ((cell.kind != CLAB_KIND_TEXT || cell.text) &&
+        CLAB_PUSH(table->cells, table->ncells, table->room, cell) == CLAB_OK)
+        return CLAB_OK;
+    free_text(cell);
+    clab_error("no memory for a cell of column `%s`", column->name);
+    return CLAB_ENOMEM;
 }
 
 int clab_table_add_row(struct clab_table *table, const struct clab_cell *cells)

@@ -28,7 +28,7 @@ struct clab_table {
     const struct clab_column *columns; // the caller's, kept; usually a static const array
     int ncolumns;
     struct clab_cell *cells; // (nrows, ncolumns), then the cells of the row that is being filled
-    size_t ncells, capacity;
+    size_t ncells, room;
 };
 
 // An empty table; `columns` must outlive it. ncolumns >= 1

@@ -25,6 +25,7 @@
 #include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/base/relax.h"
+#include "core/base/vector.h"
 #include "core/job/missing.h"
 
 enum {
@@ -244,13 +245,7 @@ static bool has_all(const struct round *r)
 
 static int remember(struct round *r, struct clab_members *last)
 {
-    if (r->n > last->room) {
-        int *grown = realloc(last->ranks, (size_t)r->n * sizeof *grown);
-        if (!grown)
-            return CLAB_ENOMEM;
-        last->ranks = grown;
-        last->room = r->n;
-    }
+    CLAB_TRY(CLAB_RESERVE(last->ranks, last->room, r->n));
     last->n = r->n;
     for (int i = 0; i < r->n; i++)
         last->ranks[i] = member(r, i);

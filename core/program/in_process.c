@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 
 enum { NONE = -1 };
 
@@ -39,22 +40,6 @@ struct play {
 };
 
 // ---- room ----------------------------------------------------------------------------------------------------
-
-// Room for `n` items of `each` bytes; what they held stays.
-static int reserve(void **items, size_t *room, size_t n, size_t each)
-{
-    if (n <= *room)
-        return CLAB_OK;
-    n += n / 2;
-    void *bigger = realloc(*items, n * each);
-    if (!bigger)
-        return CLAB_ENOMEM;
-    *items = bigger;
-    *room = n;
-    return CLAB_OK;
-}
-
-#define RESERVE(player, items, room, n) reserve((void **)&(player)->items, &(player)->room, n, sizeof *(player)->items)
 
 void clab_player_free(struct clab_player *player)
 {
@@ -101,10 +86,10 @@ static int begin(struct play *p)
 {
     struct clab_player *player = p->player;
     const size_t lanes = (size_t)p->nranks * (size_t)p->nlanes;
-    CLAB_TRY(RESERVE(player, lanes, lane_room, lanes));
-    CLAB_TRY(RESERVE(player, ready, ready_room, lanes));
-    CLAB_TRY(RESERVE(player, landed, landed_room, lanes * (size_t)p->width));
-    CLAB_TRY(RESERVE(player, scratch, scratch_room, scratch_bytes(p)));
+    CLAB_TRY(CLAB_RESERVE(player->lanes, player->lane_room, lanes));
+    CLAB_TRY(CLAB_RESERVE(player->ready, player->ready_room, lanes));
+    CLAB_TRY(CLAB_RESERVE(player->landed, player->landed_room, lanes * (size_t)p->width));
+    CLAB_TRY(CLAB_RESERVE(player->scratch, player->scratch_room, scratch_bytes(p)));
     for (size_t i = 0; i < lanes; i++) {
         player->lanes[i] = (struct clab_play_lane){.first = NONE, .last = NONE, .is_ready = true};
         player->ready[i] = (int)(lanes - 1 - i);
@@ -160,7 +145,7 @@ static void post(struct play *p, int index, const struct clab_move *m)
     int at = player->spare;
     if (at != NONE)
         player->spare = player->posts[at].next;
-    else if ((p->err = RESERVE(player, posts, post_room, (size_t)player->nposts + 1)))
+    else if ((p->err = CLAB_RESERVE(player->posts, player->post_room, (size_t)player->nposts + 1)))
         return;
     else
         at = player->nposts++;

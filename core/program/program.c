@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 #include "core/program/layout.h"
 
 // What was decided for a receive or copy of the stage at hand.
@@ -26,27 +27,11 @@ struct compiler {
 
 // ---- growing arrays ------------------------------------------------------------------------------------------
 
-static void *grow(struct compiler *c, void *array, int used, int *room, size_t each)
-{
-    if (used < *room)
-        return array;
-    int more = *room ? 2 * *room : 64;
-    void *bigger = realloc(array, (size_t)more * each);
-    if (!bigger) {
-        c->err = CLAB_ENOMEM;
-        return array;
-    }
-    *room = more;
-    return bigger;
-}
-
 static void emit(struct compiler *c, struct clab_move move)
 {
     struct clab_program *p = c->program;
-    p->moves = grow(c, p->moves, p->nmoves, &c->move_room, sizeof *p->moves);
-    if (c->err)
+    if (c->err || (c->err = CLAB_PUSH(p->moves, p->nmoves, c->move_room, move)))
         return;
-    p->moves[p->nmoves++] = move;
     if (move.op == CLAB_SEND) {
         p->messages++;
         p->elements_sent += move.count;
@@ -64,11 +49,9 @@ static void emit_copy(struct compiler *c, struct clab_place src, struct clab_pla
 static struct clab_stage *begin_stage(struct compiler *c)
 {
     struct clab_program *p = c->program;
-    p->stages = grow(c, p->stages, p->nstages, &c->stage_room, sizeof *p->stages);
-    if (c->err)
-        return NULL;
-    p->stages[p->nstages] = (struct clab_stage){.first = p->nmoves};
-    return &p->stages[p->nstages++];
+    if (!c->err)
+        c->err = CLAB_PUSH(p->stages, p->nstages, c->stage_room, (struct clab_stage){.first = p->nmoves});
+    return c->err ? NULL : &p->stages[p->nstages - 1];
 }
 
 static struct clab_place take_pack(struct compiler *c, size_t count)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 
 // One end of a message.
 struct end {
@@ -40,16 +41,7 @@ static int by_pair(const void *a, const void *b)
 
 static int add_end(struct ends *ends, struct end end)
 {
-    if (ends->n == ends->room) {
-        size_t room = ends->room ? 2 * ends->room : 256;
-        struct end *more = realloc(ends->all, room * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        ends->all = more;
-        ends->room = room;
-    }
-    ends->all[ends->n++] = end;
-    return CLAB_OK;
+    return CLAB_PUSH(ends->all, ends->n, ends->room, end);
 }
 
 // ---- the ends of a call --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 #include "core/base/viewer.h"
 #include "core/trace/arrows.h"
 
@@ -22,43 +23,19 @@ void clab_timeline_free(struct clab_timeline *timeline)
     *timeline = (struct clab_timeline){0};
 }
 
-// `have` with room for `more`, each of `size` bytes; NULL: there is no memory.
-static void *enlarge(void *have, int n, int more, size_t size)
-{
-    return realloc(have, ((size_t)n + (size_t)more + 1) * size);
-}
-
 int clab_timeline_add_calls(struct clab_timeline *timeline, const struct clab_timeline_call calls[], int n)
 {
-    struct clab_timeline_call *all = enlarge(timeline->calls, timeline->ncalls, n, sizeof *all);
-    if (!all)
-        return CLAB_ENOMEM;
-    timeline->calls = all;
-    memcpy(all + timeline->ncalls, calls, (size_t)n * sizeof *all);
-    timeline->ncalls += n;
-    return CLAB_OK;
+    return CLAB_APPEND(timeline->calls, timeline->ncalls, timeline->call_room, calls, n);
 }
 
 int clab_timeline_add_stages(struct clab_timeline *timeline, const struct clab_timeline_stage stages[], int n)
 {
-    struct clab_timeline_stage *all = enlarge(timeline->stages, timeline->nstages, n, sizeof *all);
-    if (!all)
-        return CLAB_ENOMEM;
-    timeline->stages = all;
-    memcpy(all + timeline->nstages, stages, (size_t)n * sizeof *all);
-    timeline->nstages += n;
-    return CLAB_OK;
+    return CLAB_APPEND(timeline->stages, timeline->nstages, timeline->stage_room, stages, n);
 }
 
 int clab_timeline_add_spans(struct clab_timeline *timeline, const struct clab_timeline_span spans[], int n)
 {
-    struct clab_timeline_span *all = enlarge(timeline->spans, timeline->nspans, n, sizeof *all);
-    if (!all)
-        return CLAB_ENOMEM;
-    timeline->spans = all;
-    memcpy(all + timeline->nspans, spans, (size_t)n * sizeof *all);
-    timeline->nspans += n;
-    return CLAB_OK;
+    return CLAB_APPEND(timeline->spans, timeline->nspans, timeline->span_room, spans, n);
 }
 
 // ---- order ---------------------------------------------------------------------------------------------------

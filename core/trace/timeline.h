@@ -60,7 +60,7 @@ struct clab_timeline {
     struct clab_timeline_call *calls;
     struct clab_timeline_stage *stages;
     struct clab_timeline_span *spans;
-    int ncalls, nstages, nspans;
+    int ncalls, nstages, nspans, call_room, stage_room, span_room;
 };
 
 void clab_timeline_free(struct clab_timeline *timeline);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 
 int flows_init(struct flows *f, int nlinks, struct ticks ticks)
 {
@@ -31,14 +32,7 @@ void flows_free(struct flows *f)
 
 int flows_add(struct flows *f, double now, double end, double most, const int *links, int nlinks, int tag)
 {
-    if (f->n == f->room) {
-        int room = f->room ? 2 * f->room : 64;
-        struct flow *more = realloc(f->flows, (size_t)room * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        f->flows = more;
-        f->room = room;
-    }
+    CLAB_TRY(CLAB_RESERVE(f->flows, f->room, f->n + 1));
     struct flow *flow = &f->flows[f->n++];
     *flow = (struct flow){.rate = most, .most = most, .end = end, .nlinks = nlinks, .tag = tag};
     for (int i = 0; i < nlinks; i++)

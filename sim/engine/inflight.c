@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/vector.h"
 
 enum { FIRST_ROOM = 64 };
 
@@ -63,12 +64,7 @@ int inflight_widen(struct inflight *f)
 
 int inflight_enlarge(struct inflight *f)
 {
-    struct message *more = realloc(f->messages, 2 * (size_t)f->room * sizeof *more);
-    if (!more)
-        return CLAB_ENOMEM;
-    f->messages = more;
-    f->room *= 2;
-    return CLAB_OK;
+    return CLAB_RESERVE(f->messages, f->room, f->room + 1);
 }
 
 int32_t inflight_peek(const struct inflight *f, int src, int dst, int lane)

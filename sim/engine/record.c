@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "sim/engine/full.h"
 #include "sim/engine/recorder.h"
 
@@ -99,31 +100,16 @@ void recorder_close(struct full *s)
     s->recorder = NULL;
 }
 
-// `things` with room for more than n, each of `size` bytes; NULL: there is no memory, and they are as they were.
-static void *make_room(struct full *s, void *things, int *room, int n, size_t size)
-{
-    if (n < *room)
-        return things;
-    int wanted = n < 512 ? 1024 : 2 * n;
-    void *more = realloc(things, (size_t)wanted * size);
-    if (more)
-        *room = wanted;
-    else
-        s->err = CLAB_ENOMEM;
-    return more;
-}
-
 int32_t recorder_item(struct full *s, struct clab_record_item item)
 {
     struct clab_record *r = s->recorder->record;
     if (item.begin == item.end)
         return item.cause;
-    struct clab_record_item *items = make_room(s, r->items, &r->items_room, r->nitems, sizeof *items);
-    if (!items)
+    if (CLAB_PUSH(r->items, r->nitems, r->items_room, item)) {
+        s->err = CLAB_ENOMEM;
         return CLAB_RECORD_NONE;
-    r->items = items;
-    items[r->nitems] = item;
-    return r->nitems++;
+    }
+    return r->nitems - 1;
 }
 
 int32_t recorder_message(struct full *s, struct clab_record_message message)
@@ -134,32 +120,23 @@ int32_t recorder_message(struct full *s, struct clab_record_message message)
                    CLAB_RECORD_MESSAGES);
         s->err = CLAB_EINVAL;
     }
-    if (s->err)
-        return CLAB_RECORD_NONE;
-    struct clab_record_message *messages = make_room(s, r->messages, &r->messages_room, r->nmessages, sizeof *messages);
-    if (!messages)
-        return CLAB_RECORD_NONE;
-    r->messages = messages;
-    messages[r->nmessages] = message;
-    return r->nmessages++;
+    if (!s->err)
+        s->err = CLAB_PUSH(r->messages, r->nmessages, r->messages_room, message);
+    return s->err ? CLAB_RECORD_NONE : r->nmessages - 1;
 }
 
 void recorder_stage(struct full *s, struct clab_record_stage stage)
 {
     struct clab_record *r = s->recorder->record;
-    struct clab_record_stage *stages = make_room(s, r->stages, &r->stages_room, r->nstages, sizeof *stages);
-    if (!stages)
-        return;
-    r->stages = stages;
-    stages[r->nstages++] = stage;
+    if (CLAB_PUSH(r->stages, r->nstages, r->stages_room, stage))
+        s->err = CLAB_ENOMEM;
 }
 
 void recorder_keep(struct full *s, int32_t index)
 {
     struct recorder *r = s->recorder;
-    struct recorded *in_flight = make_room(s, r->in_flight, &r->in_flight_room, index, sizeof *in_flight);
-    if (!in_flight)
-        return;
-    r->in_flight = in_flight;
-    in_flight[index] = r->posting;
+    if (CLAB_RESERVE(r->in_flight, r->in_flight_room, index + 1))
+        s->err = CLAB_ENOMEM;
+    else
+        r->in_flight[index] = r->posting;
 }

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/vector.h"
 #include "sim/engine/flows.h"
 #include "sim/engine/delivery.h"
 #include "sim/net/topology.h"
@@ -21,15 +22,7 @@ static int32_t new_transfer(struct transfers *x)
         x->spare = x->all[index].next;
         return index;
     }
-    if (x->used == x->room) {
-        int32_t room = x->room ? 2 * x->room : 64;
-        struct transfer *more = realloc(x->all, (size_t)room * sizeof *more);
-        if (!more)
-            return INFLIGHT_NONE;
-        x->all = more;
-        x->room = room;
-    }
-    return x->used++;
+    return CLAB_RESERVE(x->all, x->room, x->used + 1) ? INFLIGHT_NONE : x->used++;
 }
 
 static struct turn sender_of(struct full *s, const struct transfer *transfer)

@@ -15,6 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/base/units.h"
+#include "core/base/vector.h"
 
 enum {
     LINE_BYTES = 512,
@@ -200,14 +201,7 @@ static int take_row(const struct reader *r, char *line, struct clab_nccl_row *ro
 
 static int add(struct clab_nccl_rows *rows, const struct clab_nccl_row *row)
 {
-    if ((rows->n & (rows->n - 1)) == 0) { // a power of two, so it is full
-        struct clab_nccl_row *more = realloc(rows->rows, (rows->n ? 2 * (size_t)rows->n : 1) * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        rows->rows = more;
-    }
-    rows->rows[rows->n++] = *row;
-    return CLAB_OK;
+    return CLAB_PUSH(rows->rows, rows->n, rows->room, *row);
 }
 
 // Fowler, Noll and Vo's hash, 32 bits.

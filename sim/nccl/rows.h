@@ -10,7 +10,7 @@
 // - Rows of eight or nine fields leave out the last ones. Rows of six say nothing of nodes and ranks: they are taken
 //   for any, and counted, since NCCL's example drops them without a word.
 // - A file is read whole or not at all: half a table would hide the mistake.
-// - Part of the tuner plugin, too: it knows neither NCCL's headers nor the rest of the kit but units.h.
+// - Part of the tuner plugin, too: it knows neither NCCL's headers nor the rest of the kit but units.h and vector.h.
 //
 // Source: NCCL 2.28.9, ext-tuner/example/README.md.
 #pragma once
@@ -43,7 +43,7 @@ struct clab_nccl_row {
 
 struct clab_nccl_rows {
     struct clab_nccl_row *rows;
-    int n, short_rows;    // short_rows: those of six fields
+    int n, room, short_rows; // short_rows: those of six fields
     uint32_t fingerprint; // of the file's bytes: ranks must have read the same
 };
 

@@ -28,6 +28,7 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
+#include "core/base/vector.h"
 #include "sim/net/program_path.h"
 
 enum { MOST_TIMES = 1000, MOST_BATCH = 1 << 20, MOST_LAYERS = 100000 };
@@ -38,16 +39,7 @@ enum { MOST_TIMES = 1000, MOST_BATCH = 1 << 20, MOST_LAYERS = 100000 };
 
 static int add_layer(struct clab_model *model, const struct clab_model_layer *layer)
 {
-    if (model->nlayers == model->room) {
-        const int room = model->room ? 2 * model->room : 32;
-        struct clab_model_layer *layers = realloc(model->layers, (size_t)room * sizeof *layers);
-        if (!layers)
-            return CLAB_ENOMEM;
-        model->layers = layers;
-        model->room = room;
-    }
-    model->layers[model->nlayers++] = *layer;
-    return CLAB_OK;
+    return CLAB_PUSH(model->layers, model->nlayers, model->room, *layer);
 }
 
 void clab_model_free(struct clab_model *model)

@@ -56,9 +56,7 @@ struct clab_train_setting {
 
 struct clab_train_plan {
     struct clab_train_bucket *buckets; // (nbuckets), in the order they become ready
-    int *first_layer;                  // (nbuckets) the layers of bucket i: down from first_layer[i] ...
-    int *last_layer;                   // (nbuckets) ... to last_layer[i]
-    int nbuckets;
+    int nbuckets, room;
     double compute; // s of a forward and a backward pass
 };
 

@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "sim/train/model.h"
 
 enum { FORWARD = 1, BACKWARD = 2 }; // times the flop of the forward pass
@@ -36,18 +37,7 @@ struct packing {
 static int open_bucket(struct packing *p, int layer)
 {
     struct clab_train_plan *plan = p->plan;
-    const size_t n = (size_t)plan->nbuckets + 1;
-    void *buckets = realloc(plan->buckets, n * sizeof *plan->buckets);
-    plan->buckets = buckets ? buckets : plan->buckets;
-    void *first = realloc(plan->first_layer, n * sizeof *plan->first_layer);
-    plan->first_layer = first ? first : plan->first_layer;
-    void *last = realloc(plan->last_layer, n * sizeof *plan->last_layer);
-    plan->last_layer = last ? last : plan->last_layer;
-    if (!buckets || !first || !last)
-        return CLAB_ENOMEM;
-    plan->buckets[n - 1] = (struct clab_train_bucket){0};
-    plan->first_layer[n - 1] = layer;
-    plan->nbuckets = (int)n;
+    CLAB_TRY(CLAB_PUSH(plan->buckets, plan->nbuckets, plan->room, (struct clab_train_bucket){.first_layer = layer}));
     p->open = true;
     return CLAB_OK;
 }
@@ -77,7 +67,7 @@ static int add_tensor(struct packing *p, int layer, size_t rows, size_t columns,
     } else {
         b->vectors += elements;
     }
-    p->plan->last_layer[last] = layer;
+    b->last_layer = layer;
     p->open = b->bytes < (last == 0 ? s->first_cap : s->cap);
     return CLAB_OK;
 }
@@ -116,7 +106,5 @@ int clab_train_plan_make(const struct clab_model *model, const struct clab_train
 void clab_train_plan_free(struct clab_train_plan *plan)
 {
     free(plan->buckets);
-    free(plan->first_layer);
-    free(plan->last_layer);
     *plan = (struct clab_train_plan){0};
 }

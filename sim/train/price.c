@@ -15,6 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/in_network.h"
 #include "sim/net/net.h"
@@ -190,16 +191,7 @@ static int price_by_name(const struct clab_train *train, struct train_price *pri
 
 static int add(struct train_prices *prices, const struct train_price *price)
 {
-    if (prices->n == prices->room) {
-        const int room = prices->room ? 2 * prices->room : 16;
-        struct train_price *all = realloc(prices->all, (size_t)room * sizeof *all);
-        if (!all)
-            return CLAB_ENOMEM;
-        prices->all = all;
-        prices->room = room;
-    }
-    prices->all[prices->n++] = *price;
-    return CLAB_OK;
+    return CLAB_PUSH(prices->all, prices->n, prices->room, *price);
 }
 
 int train_price_find(struct train_prices *prices, const struct train_phase *phase, struct train_price *price_p)

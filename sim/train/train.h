@@ -49,6 +49,7 @@ struct clab_train_bucket {
     size_t bytes;         // of gradients
     size_t rows, columns; // sums over its matrices
     size_t vectors;       // elements that are not in matrices
+    int first_layer, last_layer; // that it holds, from first_layer down to last_layer; only a plan says so (model.h)
 };
 
 // How a rank's computation varies from step to step: its time is multiplied by a factor.

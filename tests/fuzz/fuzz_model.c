@@ -22,7 +22,7 @@ static void check_plan(const struct clab_model *model)
     must_hold(clab_train_plan_make(model, &setting, &plan) == CLAB_OK);
     size_t bytes = 0;
     for (int i = 0; i < plan.nbuckets; i++) {
-        must_hold(plan.first_layer[i] < model->nlayers && plan.last_layer[i] <= plan.first_layer[i]);
+        must_hold(plan.buckets[i].first_layer < model->nlayers && plan.buckets[i].last_layer <= plan.buckets[i].first_layer);
         must_hold(plan.buckets[i].ready <= plan.compute * (1 + 1e-9));
         bytes += plan.buckets[i].bytes;
     }

@@ -40,8 +40,8 @@ static void test_train_three_layers_are_as_by_hand(void **state)
     assert_true(near(plan.buckets[0].ready, 5 * MS) && near(plan.buckets[1].ready, 9 * MS));
     assert_int_equal(plan.buckets[0].bytes, 1000);
     assert_int_equal(plan.buckets[1].bytes, 3000);
-    assert_int_equal(plan.first_layer[1], 1);
-    assert_int_equal(plan.last_layer[1], 0);
+    assert_int_equal(plan.buckets[1].first_layer, 1);
+    assert_int_equal(plan.buckets[1].last_layer, 0);
     assert_true(near(step_of(&train), (9 + 2 + 4 + 0.5) * MS));
     train.overlap = CLAB_TRAIN_BUCKET;
     struct clab_train_result r = run(&train);

@@ -19,6 +19,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 
 pid_t process_parent(const char *stat)
 {
@@ -43,27 +44,17 @@ static pid_t parent_of(const char *name)
     return process_parent(text);
 }
 
-static int append(pid_t **pids, int count, pid_t pid)
-{
-    pid_t *grown = realloc(*pids, ((size_t)count + 1) * sizeof *grown);
-    if (!grown)
-        return CLAB_ENOMEM;
-    grown[count] = pid;
-    *pids = grown;
-    return CLAB_OK;
-}
-
 int children_list(pid_t **pids_p, int *count_p)
 {
     const pid_t self = getpid();
     pid_t *pids = NULL;
-    int count = 0, err = CLAB_OK;
+    int count = 0, room = 0, err = CLAB_OK;
     DIR *proc = opendir("/proc");
     if (!proc)
         return CLAB_ESYS;
     for (const struct dirent *entry; err == CLAB_OK && (entry = readdir(proc));)
         if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == self)
-            err = append(&pids, count, (pid_t)atoi(entry->d_name)), count += err == CLAB_OK;
+            err = CLAB_PUSH(pids, count, room, (pid_t)atoi(entry->d_name));
     closedir(proc);
     if (err != CLAB_OK) {
         free(pids);

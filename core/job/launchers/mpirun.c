@@ -12,22 +12,20 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "core/job/job.h"
 
 // A list of words that grows; always ended by NULL.
 struct words {
     char **list;
-    int n;
+    int n, room;
 };
 
 static int add(struct words *words, const char *word)
 {
-    char **list = realloc(words->list, (size_t)(words->n + 2) * sizeof *list);
-    if (!list)
-        return CLAB_ENOMEM;
-    words->list = list;
-    list[words->n++] = (char *)(uintptr_t)word; // execv takes them so, and writes none
-    list[words->n] = NULL;
+    CLAB_TRY(CLAB_RESERVE(words->list, words->room, words->n + 2));
+    words->list[words->n++] = (char *)(uintptr_t)word; // execv takes them so, and writes none
+    words->list[words->n] = NULL;
     return CLAB_OK;
 }
 

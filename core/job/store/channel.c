@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/vector.h"
 
 enum { READ_BYTES = 16 << 10, LEAST_ROOM = 64 };
 
@@ -19,23 +20,12 @@ enum { READ_BYTES = 16 << 10, LEAST_ROOM = 64 };
 
 static bool make_room(struct store_bytes *b, size_t room)
 {
-    if (b->at && room <= b->room)
-        return true;
-    room = room < 2 * b->room + LEAST_ROOM ? 2 * b->room + LEAST_ROOM : room;
-    unsigned char *grown = realloc(b->at, room);
-    if (grown)
-        *b = (struct store_bytes){grown, b->n, room};
-    return grown != NULL;
+    return CLAB_RESERVE(b->at, b->room, room < LEAST_ROOM ? LEAST_ROOM : room) == CLAB_OK;
 }
 
 bool store_bytes_add(struct store_bytes *b, const void *more, size_t n)
 {
-    if (!make_room(b, b->n + n))
-        return false;
-    if (n)
-        memcpy(b->at + b->n, more, n);
-    b->n += n;
-    return true;
+    return make_room(b, b->n + n) && CLAB_APPEND(b->at, b->n, b->room, more, n) == CLAB_OK;
 }
 
 static void drop(struct store_bytes *b, size_t n)

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mix.h"
+#include "core/base/vector.h"
 #include "core/job/missing.h"
 #include "core/job/store/client_inside.h"
 #include "core/job/store/refusals.h"
@@ -27,15 +28,7 @@ static void keep_notice(struct store_client *c, const struct clab_notice *notice
 {
     if (c->first == c->nnotices)
         c->first = c->nnotices = 0;
-    if (c->nnotices == c->room) {
-        const size_t room = 2 * c->room + 16;
-        struct clab_notice *grown = realloc(c->notices, room * sizeof *grown);
-        if (!grown)
-            return; // presence still says who is gone
-        c->notices = grown;
-        c->room = room;
-    }
-    c->notices[c->nnotices++] = *notice;
+    (void)CLAB_PUSH(c->notices, c->nnotices, c->room, *notice); // without memory, presence still says who is gone
 }
 
 static void keep_gone(struct store_client *c, const struct clab_notice *notice)

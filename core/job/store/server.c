@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/vector.h"
 #include "core/job/store/keepalive.h"
 #include "core/job/store/socket.h"
 
@@ -41,8 +42,8 @@ struct server {
     int listener, lifeline;
     bool is_orphan;     // the lifeline has ended; our end of it stays open until we do
     struct peer *peers; // (npeers), the oldest first
-    struct pollfd *fds; // (OF_PEERS + room)
-    int npeers, room;
+    struct pollfd *fds; // (OF_PEERS + npeers)
+    int npeers, room, fd_room;
     double deaf_until, end_at;
 };
 
@@ -67,15 +68,8 @@ static void forget_closed(struct server *server)
 
 static bool grow(struct server *server)
 {
-    if (server->npeers < server->room)
-        return true;
-    const int room = 2 * server->room + 64;
-    struct peer *peers = realloc(server->peers, (size_t)room * sizeof *peers);
-    server->peers = peers ? peers : server->peers;
-    struct pollfd *fds = realloc(server->fds, (size_t)(OF_PEERS + room) * sizeof *fds);
-    server->fds = fds ? fds : server->fds;
-    server->room = peers && fds ? room : server->room;
-    return peers && fds;
+    return CLAB_RESERVE(server->peers, server->room, server->npeers + 1) == CLAB_OK &&
+           CLAB_RESERVE(server->fds, server->fd_room, OF_PEERS + server->npeers + 1) == CLAB_OK;
 }
 
 static bool is_unauthenticated(const struct peer *peer)

@@ -13,6 +13,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/mix.h"
+#include "core/base/vector.h"
 
 enum { MOST_RANKS = 1 << 12, MOST_OPS = 1 << 26, LABEL_ROOM = 32, HEAD_ROOM = 4096 };
 
@@ -129,13 +130,7 @@ static int *bucket_of(struct reader *r, const char *label)
 // Put the labels that there are into so many buckets.
 static int spread_labels(struct reader *r, int nbuckets)
 {
-    if (nbuckets > r->bucket_room) {
-        int *buckets = realloc(r->buckets, (size_t)nbuckets * sizeof *buckets);
-        if (!buckets)
-            return CLAB_ENOMEM;
-        r->buckets = buckets;
-        r->bucket_room = nbuckets;
-    }
+    CLAB_TRY(CLAB_RESERVE(r->buckets, r->bucket_room, nbuckets));
     r->nbuckets = nbuckets;
     memset(r->buckets, 0xff, (size_t)nbuckets * sizeof *r->buckets);
     for (int i = 0; i < r->nlabels; i++) {
@@ -155,29 +150,13 @@ static int find_label(struct reader *r, const char *label)
     return i < 0 ? -1 : r->labels[i].op;
 }
 
-// Room for one more of an array of `used`.
-static bool grow(void *array, int used, int *room, size_t each)
-{
-    void **at = array;
-    if (used < *room)
-        return true;
-    int more_room = 2 * *room + 16;
-    void *more = realloc(*at, (size_t)more_room * each);
-    if (!more)
-        return false;
-    *at = more;
-    *room = more_room;
-    return true;
-}
-
 static int add_label(struct reader *r, const char *text, int op)
 {
     if (find_label(r, text) >= 0) {
         clab_error("%s:%d: rank %d has a label %s already", r->goal->path, r->line, r->rank, text);
         return CLAB_EPARSE;
     }
-    if (!grow(&r->labels, r->nlabels, &r->label_room, sizeof *r->labels))
-        return CLAB_ENOMEM;
+    CLAB_TRY(CLAB_RESERVE(r->labels, r->label_room, r->nlabels + 1));
     if (r->nlabels == r->nbuckets)
         CLAB_TRY(spread_labels(r, 2 * r->nbuckets));
     int *bucket = bucket_of(r, text);
@@ -239,13 +218,10 @@ static int take_operation(struct reader *r, enum clab_goal_type type, const char
     }
     if (!ends(r))
         return fail(r, "the end of the line");
-    if (++r->nops > MOST_OPS || !grow(&rank->ops, rank->nops, &r->op_room, sizeof *rank->ops))
+    if (++r->nops > MOST_OPS)
         return CLAB_ENOMEM;
-    rank->ops[rank->nops] = op;
-    if (*label)
-        CLAB_TRY(add_label(r, label, rank->nops));
-    rank->nops++;
-    return CLAB_OK;
+    CLAB_TRY(CLAB_PUSH(rank->ops, rank->nops, r->op_room, op));
+    return *label ? add_label(r, label, rank->nops - 1) : CLAB_OK;
 }
 
 static int take_need(struct reader *r, const char *label, bool begun)
@@ -264,9 +240,7 @@ static int take_need(struct reader *r, const char *label, bool begun)
                    other);
         return CLAB_EPARSE;
     }
-    if (!grow(&rank->needs, rank->nneeds, &r->need_room, sizeof *rank->needs))
-        return CLAB_ENOMEM;
-    rank->needs[rank->nneeds++] = need;
+    CLAB_TRY(CLAB_PUSH(rank->needs, rank->nneeds, r->need_room, need));
     return ends(r) ? CLAB_OK : fail(r, "the end of the line");
 }
 

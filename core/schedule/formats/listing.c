@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "core/schedule/verify/verify.h"
 
 // Chunks of all ranks that proving a schedule may follow: it holds a set of contributors for each.
@@ -119,29 +120,14 @@ int clab_listing_begin_stage(struct clab_listing *l)
 {
     if (l->nstages == MOST_STAGES)
         return CLAB_ENOMEM;
-    if (l->nstages + 2 > l->stage_room) {
-        size_t room = 2 * l->stage_room + 64;
-        size_t *more = realloc(l->stages, room * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        l->stages = more;
-        l->stage_room = room;
-    }
+    CLAB_TRY(CLAB_RESERVE(l->stages, l->stage_room, l->nstages + 2));
     l->stages[++l->nstages] = l->nsteps;
     return CLAB_OK;
 }
 
 int clab_listing_add(struct clab_listing *l, const struct clab_step *step)
 {
-    if (l->nsteps == l->step_room) {
-        size_t room = 2 * l->step_room + 64;
-        struct clab_step *more = realloc(l->steps, room * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        l->steps = more;
-        l->step_room = room;
-    }
-    l->steps[l->nsteps++] = *step;
+    CLAB_TRY(CLAB_PUSH(l->steps, l->nsteps, l->step_room, *step));
     l->stages[l->nstages] = l->nsteps;
     int n = (int)(l->nsteps - l->stages[l->nstages - 1]);
     l->width = n > l->width ? n : l->width;

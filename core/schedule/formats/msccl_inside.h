@@ -17,18 +17,3 @@ enum clab_buffer msccl_buffer(const struct clab_msccl *m, int rank, char letter,
 //   out:    *begin_p (nsteps), freed by the caller; on success only
 //   errors: CLAB_EPARSE (logged: it waits for what is not there, or for itself), CLAB_ENOMEM
 int msccl_stages(const struct clab_msccl *m, int **begin_p);
-
-// Room for one more behind the `used` elements of *array, of `each` bytes; false: there is no memory.
-static inline bool msccl_grow(void *array, int used, int *room, size_t each)
-{
-    void **at = array;
-    if (used < *room)
-        return true;
-    int more_room = 2 * *room + 64;
-    void *more = realloc(*at, (size_t)more_room * each);
-    if (!more)
-        return false;
-    *at = more;
-    *room = more_room;
-    return true;
-}

@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 #include "core/schedule/formats/msccl_inside.h"
 
 enum { NONE = -1 };
@@ -86,14 +87,7 @@ struct context {
 static int add_part(struct context *c, struct clab_step step)
 {
     struct lowering *w = c->w;
-    if (w->nparts == w->room) {
-        int room = 2 * w->room + 256;
-        struct part *more = realloc(w->parts, (size_t)room * sizeof *more);
-        if (!more)
-            return CLAB_ENOMEM;
-        w->parts = more;
-        w->room = room;
-    }
+    CLAB_TRY(CLAB_RESERVE(w->parts, w->room, w->nparts + 1));
     int number = step.op == CLAB_SEND ? (*c->sent)++ : step.op == CLAB_COPY ? 0 : (*c->received)++;
     w->parts[w->nparts++] = (struct part){.step = step,
                                           .rank = c->rank,

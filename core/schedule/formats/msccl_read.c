@@ -14,6 +14,7 @@
 #include <expat.h>
 
 #include "core/base/units.h"
+#include "core/base/vector.h"
 
 enum { MOST_GPUS = 1 << 12, MOST_CHUNKS = 1 << 20, MOST_BLOCKS = 1 << 22, MOST_STEPS = 1 << 24, MOST_LANES = 64 };
 enum { PIECE = 1 << 16, MOST_PIECE = 128 << 20, NOT_GIVEN = -2 };
@@ -173,7 +174,7 @@ static void begin_block(struct reader *r, const char **attributes)
 {
     struct clab_msccl *m = &r->msccl;
     struct clab_msccl_gpu *gpu = &m->gpus[r->gpu];
-    if (m->nblocks == MOST_BLOCKS || !msccl_grow(&m->blocks, m->nblocks, &m->block_room, sizeof *m->blocks)) {
+    if (m->nblocks == MOST_BLOCKS || CLAB_RESERVE(m->blocks, m->block_room, m->nblocks + 1)) {
         stop(r, CLAB_ENOMEM);
         return;
     }
@@ -192,7 +193,7 @@ static void begin_block(struct reader *r, const char **attributes)
 static void begin_step(struct reader *r, const char **attributes)
 {
     struct clab_msccl *m = &r->msccl;
-    if (m->nsteps == MOST_STEPS || !msccl_grow(&m->steps, m->nsteps, &m->step_room, sizeof *m->steps)) {
+    if (m->nsteps == MOST_STEPS || CLAB_RESERVE(m->steps, m->step_room, m->nsteps + 1)) {
         stop(r, CLAB_ENOMEM);
         return;
     }

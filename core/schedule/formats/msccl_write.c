@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 
 enum { NONE = -1, PEERS_A_CHANNEL = 32 };
 
@@ -70,11 +71,9 @@ static int find_block(struct writer *w, int lane, int distance, int number, int 
     int part = number % w->parallel;
     int *block = &w->block_of[(lane * w->problem->nranks + distance) * w->parallel + part];
     if (*block == NONE) {
-        if (!msccl_grow(&w->blocks, w->nblocks, &w->block_room, sizeof *w->blocks))
-            return CLAB_ENOMEM;
         int channel = (lane * w->distances + (distance ? distance - 1 : 0) / PEERS_A_CHANNEL) * w->parallel + part;
-        w->blocks[w->nblocks] = (struct block){NONE, NONE, channel, NONE, NONE, 0};
-        *block = w->nblocks++;
+        CLAB_TRY(CLAB_PUSH(w->blocks, w->nblocks, w->block_room, (struct block){NONE, NONE, channel, NONE, NONE, 0}));
+        *block = w->nblocks - 1;
         w->nchannels = channel + 1 > w->nchannels ? channel + 1 : w->nchannels;
     }
     *block_p = *block;
@@ -83,9 +82,7 @@ static int find_block(struct writer *w, int lane, int distance, int number, int 
 
 static int need(struct writer *w, struct move *move, int other)
 {
-    if (!msccl_grow(&w->needs, w->nneeds, &w->need_room, sizeof *w->needs))
-        return CLAB_ENOMEM;
-    w->needs[w->nneeds++] = other;
+    CLAB_TRY(CLAB_PUSH(w->needs, w->nneeds, w->need_room, other));
     move->nneeds++;
     w->moves[other].is_needed = true;
     return CLAB_OK;
@@ -133,8 +130,7 @@ static int add_move(struct writer *w, const struct clab_step *step, int lane, in
         number = sends ? w->sent[step->peer]++ : w->received[step->peer]++;
     }
     CLAB_TRY(find_block(w, lane, distance, number, &move.block));
-    if (!msccl_grow(&w->moves, w->nmoves, &w->move_room, sizeof *w->moves))
-        return CLAB_ENOMEM;
+    CLAB_TRY(CLAB_RESERVE(w->moves, w->move_room, w->nmoves + 1));
     struct block *block = &w->blocks[move.block];
     if (sends)
         block->send = step->peer;

@@ -8,36 +8,22 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/vector.h"
 
 struct recorder {
     struct clab_trace trace;
     size_t message_room, change_room;
-    bool no_memory;
+    int err;
 };
 
 // ---- noting --------------------------------------------------------------------------------------------------
-
-static void *grow(struct recorder *recorder, void *array, size_t used, size_t *room, size_t each)
-{
-    if (used < *room)
-        return array;
-    size_t more = *room ? 2 * *room : 256;
-    void *bigger = realloc(array, more * each);
-    recorder->no_memory = !bigger;
-    if (!bigger)
-        return array;
-    *room = more;
-    return bigger;
-}
 
 static void note_message(void *context, const struct clab_message *message)
 {
     struct recorder *r = context;
     struct clab_trace *t = &r->trace;
-    if (!r->no_memory)
-        t->messages = grow(r, t->messages, t->nmessages, &r->message_room, sizeof *t->messages);
-    if (!r->no_memory)
-        t->messages[t->nmessages++] = *message;
+    if (!r->err)
+        r->err = CLAB_PUSH(t->messages, t->nmessages, r->message_room, *message);
 }
 
 static int cells_a_lane(const struct clab_trace *trace)
@@ -64,17 +50,14 @@ static void note_change(void *context, const struct clab_write *write)
 {
     struct recorder *r = context;
     struct clab_trace *t = &r->trace;
-    if (write->buffer != CLAB_DATA)
+    if (r->err || write->buffer != CLAB_DATA)
         return;
-    if (!r->no_memory)
-        t->changes = grow(r, t->changes, t->nchanges, &r->change_room, sizeof *t->changes);
-    if (!r->no_memory)
-        t->changes[t->nchanges++] =
-            (struct clab_change){.lane = write->lane,
-                                 .rank = write->rank,
-                                 .stage = write->stage,
-                                 .cell = write->lane * cells_a_lane(t) + write->chunk,
-                                 .inputs = count_inputs(t, write->rank, write->chunk, write->set)};
+    r->err = CLAB_PUSH(t->changes, t->nchanges, r->change_room,
+                       (struct clab_change){.lane = write->lane,
+                                            .rank = write->rank,
+                                            .stage = write->stage,
+                                            .cell = write->lane * cells_a_lane(t) + write->chunk,
+                                            .inputs = count_inputs(t, write->rank, write->chunk, write->set)});
 }
 
 // ---- timing --------------------------------------------------------------------------------------------------
@@ -230,7 +213,7 @@ static int replay(struct recorder *recorder)
     if (err == CLAB_EWRONG)
         clab_error("%s %s is flawed: %s: %s", clab_collective_name(trace->problem.collective), trace->algorithm->name,
                    clab_flaw_text(trace->verdict.flaw), trace->verdict.text);
-    return err == CLAB_OK && recorder->no_memory ? CLAB_ENOMEM : err;
+    return err ? err : recorder->err;
 }
 
 int clab_trace_record(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
