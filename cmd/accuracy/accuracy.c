@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "How good predictions are here: fit this machine, measure all collectives by all algorithms twice, and compare.\v"
     "With FILE...: judge these results of `commlab bench all --algo all --csv FILE` instead, the second half of the "
-    "files being the same rows as the first, measured once more; --net says what predicts. sim/README.md says what is "
-    "held out. It takes three to five minutes, in which nothing else should run.";
+    "files being the same rows as the first, measured once more; --net says what predicts. "
+    "cmd/accuracy/README.md explains the terms. It takes three to five minutes, in which nothing else should run.";
 
 struct request {
     struct accuracy_plan plan;

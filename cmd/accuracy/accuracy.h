@@ -7,8 +7,8 @@
 // - judge.c           errors, corrections, noise, choices: pure functions of rows.
 // - report.c          the tables, and the file that the figure is drawn from.
 //
-// What is fitted: parameters of messages, copies and reductions, by `commlab fit`, which runs no collective. What is
-// held out, and how errors are counted, sim/README.md says.
+// What is fitted: parameters of messages, copies and reductions, by `commlab fit`, which runs no collective. README.md
+// says which rows are held out, and how errors are counted.
 #pragma once
 
 #include "cmd/bench/bench.h"

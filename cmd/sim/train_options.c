@@ -92,7 +92,7 @@ static const char doc[] =
     "twice forward. Each bucket is an allreduce, priced by the simulator; they follow each other. Scaling efficiency "
     "is a step of one undisturbed rank by this one: each rank has a batch of its own. Example:\n\n"
     "  commlab sim train --model bert-large --net dgx-h100 --ranks 1-1024 --overlap all --plot bert.svg\n\n"
-    "sim/README.md says what is modelled, and the columns of the CSV.";
+    "sim/train/README.md says what is modelled, and the columns of the CSV.";
 
 // ---- names ---------------------------------------------------------------------------------------------------
 

@@ -134,7 +134,7 @@ int clab_net_compute(const struct clab_net *net, enum clab_precision precision, 
         return CLAB_OK;
     }
     if (!c->present) {
-        clab_error("network '%s' does not say what a rank computes: give its file a section [compute] (sim/README.md)",
+        clab_error("network '%s' has no section [compute], so work has no price: add one to its file (sim/nets/README.md)",
                    net->name);
         return CLAB_ENOENT;
     }

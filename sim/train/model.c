@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Models: read from a text file, or made of the widths of a perceptron's layers.
 //
-// A file has [model] and blocks, whose operations follow each other in the forward pass (sim/README.md):
+// A file has [model] and blocks, whose operations follow each other in the forward pass (sim/models/README.md):
 //
 //     [model]                        [block encoder]
 //     title = BERT                   times = 24                      ; the block as a whole, so often

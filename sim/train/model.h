@@ -2,7 +2,7 @@
 // Models that are trained, as the simulator sees them: layers in the order of the forward pass, with parameters and
 // flop; and the buckets that their gradients are reduced in.
 //
-// - Files: sim/models/NAME.model (sim/README.md describes the format), or layers of a multilayer perceptron as
+// - Files: sim/models/NAME.model (sim/models/README.md describes the format), or layers of a multilayer perceptron as
 //   `784x1024x1024x10`.
 // - A layer's backward pass takes twice its forward pass: the gradients of its input, and of its weights.
 // - Buckets are PyTorch's: tensors in reverse order of the forward pass; a bucket is full when it holds its cap or

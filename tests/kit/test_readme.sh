@@ -1,20 +1,91 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The README says what is: its picture, its files, its commands, and the algorithm that it shows how to add.
+# The README and the pages that it links to are true: the picture, links, commands and options, and the algorithm that
+# core/schedule/README.md shows how to add.
 # Usage: test_readme.sh [BUILD].
 
 . tests/cases.sh
+shopt -s nullglob
+pages=(README.md SECURITY.md CHANGELOG.md {backends,cmd,core,labs,sim,tests}/{*.md,*/*.md} labs/*/hints/*.md)
 
 has_the_picture_that_the_kit_draws() {
     why="slides/ring.svg is not what \`commlab show ring --ranks 4 --format svg\` draws"
     "$commlab" show ring --ranks 4 --format svg | cmp -s - <(grep -v SPDX slides/ring.svg)
 }
 
-links_to_files_that_exist() {
-    for file in $(grep -o '](\([^):]*\))' README.md labs/*/*.md | sed 's/.*(\(.*\))/\1/'); do
-        why="there is no ${file%#*}"
-        [ -e "${file%#*}" ] || return 1
+# The first page is for people in a hurry.
+is_short() {
+    why="README.md has $(wc -l <README.md) lines, not fewer than 200"
+    [ "$(wc -l <README.md)" -lt 200 ]
+}
+
+# links_of PAGE: where each leads, seen from the kit's folder, as PATH or PATH#HEADING.
+links_of() {
+    local link
+    for link in $(sed '/^```/,/^```/d' "$1" | grep -o '](\([^):]*\))' | sed 's/.*(\(.*\))/\1/'); do
+        case $link in
+        '#'*) echo "$1$link" ;;
+        *) realpath -m --relative-to=. "$(dirname "$1")/${link%%#*}" | sed "s|\$|${link#"${link%%#*}"}|" ;;
+        esac
     done
+}
+
+# headings_of PAGE: as links name them.
+headings_of() {
+    sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | tr ' ' - | sed 's/[^a-z0-9_-]//g'
+}
+
+links_to_what_exists() {
+    local page link
+    for page in "${pages[@]}"; do
+        for link in $(links_of "$page"); do
+            why="$page: there is no $link"
+            [ -e "${link%#*}" ] || return 1
+            [[ $link != *#* ]] || headings_of "${link%#*}" | grep -qx -- "${link#*#}" || return 1
+        done
+    done
+}
+
+# Every page can be found by who starts at README.md.
+links_to_every_page() {
+    local page links
+    links=$(for page in "${pages[@]}"; do links_of "$page"; done | sed 's/#.*//')
+    for page in {backends,cmd,core,labs,sim}/{*.md,*/README.md}; do
+        why="no page links to $page"
+        grep -qx "$page" <<<"$links" || return 1
+    done
+}
+
+# The stage function of the page, with the rest of the allgather by a ring, is proved like any other.
+the_algorithm_that_it_adds_is_right() {
+    local compile link libraries source=$scratch/leftwards.c
+    IFS='|' read -r compile link libraries <<<"$(awk -F' / ' '{ print $1 "|" $2 "|" $3 }' "$build/flags")"
+    {
+        echo '#include "core/base/err.h"'
+        echo '#include "core/schedule/build.h"'
+        echo '#include "core/schedule/verify/verify.h"'
+        sed -n '/^```c$/,/^```$/p' core/schedule/README.md | grep -v '^```'
+        cat <<'END'
+int main(void)
+{
+    struct clab_algorithm algorithm = clab_allgather_ring;
+    struct clab_verifier *verifier;
+    struct clab_verdict verdict;
+    algorithm.stage = leftwards;
+    int err = clab_verifier_create(&verifier);
+    for (int ranks = 1; ranks <= 16 && !err; ranks++)
+        err = clab_verify(verifier, &(struct clab_problem){.collective = CLAB_ALLGATHER, .nranks = ranks, .lanes = 1},
+                          &algorithm, &verdict);
+    return err != CLAB_OK;
+}
+END
+    } >"$source"
+    why="it does not compile: $($compile -c -o "$scratch/leftwards.o" "$source" 2>&1)"
+    [ -e "$scratch/leftwards.o" ] || return 1
+    why="it does not link: $($link -o "$scratch/leftwards" "$scratch/leftwards.o" "$build/libcommlab.a" $libraries 2>&1)"
+    [ -e "$scratch/leftwards" ] || return 1
+    why="the verifier refuses it"
+    "$scratch/leftwards"
 }
 
 names_every_lab_that_is_here() {
@@ -25,7 +96,7 @@ names_every_lab_that_is_here() {
 }
 
 names_subcommands_that_exist() {
-    for name in $(grep -oh '\./commlab [a-z]*' README.md labs/*/*.md labs/*/hints/*.md | sed 's/.* //' | sort -u); do
+    for name in $(grep -oh '\./commlab [a-z]*' "${pages[@]}" | sed 's/.* //' | sort -u); do
         why="there is no \`commlab $name\`"
         "$commlab" "$name" --help >/dev/null 2>&1 || return 1
     done
@@ -39,7 +110,7 @@ names_options_that_exist() {
             why="commlab ${command[*]} has no option $option"
             "$commlab" "${command[@]}" --help | grep -q -- "$option" || return 1
         done
-    done < <(grep -oh '\./commlab [a-z]* [^`|#]*' README.md labs/*/*.md | sed 's/^\.\/commlab //')
+    done < <(grep -oh '\./commlab [a-z]* [^`|#]*' "${pages[@]}" | sed 's/^\.\/commlab //')
 }
 
 # includes_few_headers FILE: of the kit clab.h and train/train.h; else those of the file's own folder.
@@ -95,7 +166,8 @@ predictions_have_blanks_that_the_lab_fills() {
     done
 }
 
-check_each has_the_picture_that_the_kit_draws links_to_files_that_exist names_every_lab_that_is_here \
-    names_subcommands_that_exist names_options_that_exist every_lab_is_whole \
+check_each has_the_picture_that_the_kit_draws is_short links_to_what_exists links_to_every_page \
+    the_algorithm_that_it_adds_is_right names_every_lab_that_is_here names_subcommands_that_exist \
+    names_options_that_exist every_lab_is_whole \
     predictions_have_blanks_that_the_lab_fills
 exit $failed
