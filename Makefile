@@ -46,7 +46,8 @@ libraries := $(LDLIBS) -lm -ldl
 # ---- files ----------------------------------------------------------------------------------------------------
 
 library_c  = $(wildcard core/*/*.c core/*/*/*.c $(patsubst %,backends/%/*.c,cpu shm model $(probed_backends)) sim/*/*.c)
-cmd_c     := $(wildcard cmd/*.c cmd/*/*.c labs/*/model.c)
+model_c   := $(wildcard labs/*/model.c)
+cmd_c     := $(wildcard cmd/*.c cmd/*/*.c) $(model_c)
 lab_c     := $(filter-out %/model.c,$(wildcard labs/*/*.c))
 # Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
 test_all_c := $(wildcard tests/*/test_*.c)
@@ -210,6 +211,18 @@ $(call keep,$(B)/version.h,$(version_h))
 version_o := $(B)/obj/core/base/machine.o
 $(version_o): $(B)/version.h
 $(version_o): compile += -include $(B)/version.h
+
+# ---- the labs' models: each has a name of its own, and cmd/lab/model.c the list of them ---------------------------
+
+folder_of = $(notdir $(patsubst %/,%,$(dir $1)))
+model_of = lab_model_$(subst -,_,$(call folder_of,$1))
+$(foreach c,$(model_c),$(eval $(call objects,$c): compile += -DLAB_MODEL=$(call model_of,$c)))
+
+models_h := \#define LAB_MODELS(X)$(foreach c,$(model_c), X("$(call folder_of,$c)", $(call model_of,$c)))
+$(call keep,$(B)/models.h,$(models_h))
+models_o := $(B)/obj/cmd/lab/model.o
+$(models_o): $(B)/models.h
+$(models_o): compile += -include $(B)/models.h
 
 # ---- rules ----------------------------------------------------------------------------------------------------
 

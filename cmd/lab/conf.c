@@ -76,14 +76,8 @@ static int set_numbers(const struct clab_setting *s, struct lab_words *words)
     return CLAB_OK;
 }
 
-static int set_model(const struct clab_setting *s, const struct lab_model **model_p)
-{
-    *model_p = lab_model_find(s->value);
-    return *model_p ? CLAB_OK : refuse(s, "a model of cmd/lab/model.c");
-}
-
 // The settings of [lab].
-enum kind { TEXT, NUMBER, WORDS, NUMBERS, MODEL };
+enum kind { TEXT, NUMBER, WORDS, NUMBERS };
 
 static const struct field {
     const char *name;
@@ -94,7 +88,6 @@ static const struct field {
     {"id", TEXT, offsetof(struct lab_conf, id), true},
     {"title", TEXT, offsetof(struct lab_conf, title), true},
     {"headline", TEXT, offsetof(struct lab_conf, headline), true},
-    {"model", MODEL, offsetof(struct lab_conf, model), true},
     {"backends", WORDS, offsetof(struct lab_conf, backends), true},
     {"ranks", NUMBER, offsetof(struct lab_conf, ranks), true},
     {"pairs", NUMBER, offsetof(struct lab_conf, pairs), true},
@@ -124,7 +117,6 @@ static int set_lab(const struct clab_setting *s, struct lab_conf *conf)
         case NUMBER: return set_number(s, target);
         case WORDS: return set_words(s, target);
         case NUMBERS: return set_numbers(s, target);
-        case MODEL: return set_model(s, target);
         }
     }
     clab_error("%s:%d: [%s] has no setting '%s'", s->path, s->line, s->section, s->name);
@@ -259,8 +251,20 @@ static int read_path(const char *path, struct lab_conf *conf_p)
     return err;
 }
 
+static int find_model(const char *folder, const struct lab_model **model_p)
+{
+    *model_p = lab_model_find(folder);
+    if (*model_p)
+        return CLAB_OK;
+    clab_error("labs/%s: this build has no model of it: write labs/%s/model.c (labs/README.md), then `make`", folder,
+               folder);
+    return CLAB_ENOENT;
+}
+
 int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
 {
+    const struct lab_model *model;
+    CLAB_TRY(find_model(folder, &model));
     char *path, *name = strdup(folder);
     if (!name || asprintf(&path, "%s/labs/%s/lab.conf", root, folder) < 0) {
         free(name);
@@ -268,11 +272,13 @@ int lab_conf_load(const char *root, const char *folder, struct lab_conf *conf_p)
     }
     const int err = read_path(path, conf_p);
     free(path);
-    if (err)
+    if (err) {
         free(name);
-    else
-        conf_p->folder = name;
-    return err;
+        return err;
+    }
+    conf_p->folder = name;
+    conf_p->model = model;
+    return CLAB_OK;
 }
 
 void lab_conf_free(struct lab_conf *conf)

@@ -123,7 +123,7 @@ static int prepare(struct session *s, const char *folder)
     context->is_emulated = s->request.emulate;
     if (context->is_virtual && !s->request.pairs)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
-    if (context->is_virtual && !s->request.sizes && lab_model_is_by_hand(conf->model))
+    if (context->is_virtual && !s->request.sizes && conf->model->has_buffer_per_peer)
         leave_out_what_is_too_large(s);
     CLAB_TRY(prepare_before(s, backend));
     s->setting = (struct lab_setting){
@@ -162,7 +162,7 @@ static int measure_program(struct session *s, enum lab_program program, int rank
 {
     const char *backend = program == LAB_BEFORE ? s->setting.before_backend : s->setting.backend;
     if (wants_line(s, backend))
-        CLAB_TRY(lab_line_measure(backend, program, ranks, &s->probe));
+        CLAB_TRY(lab_latency_probe(backend, program, ranks, &s->probe));
     return lab_run(&s->setting, program, ranks, iterations, &s->results);
 }
 
@@ -208,7 +208,7 @@ static double limit_seconds_per_byte(const struct lab_context *context)
 // Where the cores were, whether they stayed there, and whether the profile knows that place.
 static int describe_line(const struct session *s, struct clab_manifest *m)
 {
-    const struct lab_series *line = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "line");
+    const struct lab_series *line = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "latency");
     struct clab_summary summary;
     if (!line)
         return CLAB_OK; // a wire is emulated

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // A lab run: two programs, a description, predictions, pairs of measurements, a table and a figure.
 //
-// - lab.c          the subcommand: options, order of events.
-// - request.c      the command line.
-// - find.c         which labs there are.
-// - conf.c         lab.conf, checked.
-// - net.c          the network that predicts.
-// - run.c          starts a lab's programs and collects what they report.
-// - model.c        predicts what they will report, by the lab's model; labs/01-reinit-comm/model.c and labs/02-no-overlap/model.c are not short.
-// - step.h         a step of the training job on paper; labs/03-dataparallel/model.c and labs/08-buckets/model.c are its models.
-// - oversubscription.c predicts times where more ranks than cores share them.
-// - analytic_replay.c ranks' clocks through a program's calls; exact.c: those of labs 01 and 07, in virtual time.
-// - latency.c      how far apart the cores are, meanwhile.
-// - table.c        pairs, ratios, residuals; the screen's table and the CSV file.
+// - lab.c               the subcommand: the order of events.
+// - request.c           the command line.
+// - find.c              which labs there are.
+// - conf.c              lab.conf, checked.
+// - net.c               the network that predicts.
+// - attach.c            whether a plugin's backend works here.
+// - run.c               starts a lab's programs and collects what they report.
+// - model.c             what the labs' models share; labs/NN-name/model.c is a lab's own.
+// - step.h              a step of the training job on paper, for the models of labs 03 and 08.
+// - oversubscription.c  predicts times where ranks share cores.
+// - latency.c           the latency probe: how far apart the cores are meanwhile.
+// - table.c             pairs, ratios, residuals; the screen's table and the CSV file.
 #pragma once
 
 #include <stdbool.h>
@@ -200,41 +200,63 @@ double lab_series_median(const struct lab_series *series);
 
 struct lab_context {
     const struct lab_conf *conf;
-    const struct clab_net *net;        // NULL: none was given; what needs one is not predicted
+    const struct clab_net *net;        // NULL: there is none; what needs one is not predicted
     const struct clab_net *before_net; // before's, where conf->before_net names one; else NULL
     const char *before_backend;        // that before runs on
-    const struct clab_net *machine;    // where a wire is emulated: what hides behind it; else NULL
-    const struct lab_results *probe;   // what probes reported, and `line` (latency.c) between runs
+    const struct clab_net *machine;    // over an emulated network: this machine without it; else NULL
+    const struct lab_results *probe;   // what the short runs reported, and the latency probe between runs
     int ranks, cores;                  // of the run; the sweep has other ranks
     bool is_virtual;                   // time is the network's, and exact
-    bool is_emulated;                  // `net` is a wire on top of a backend of this machine
+    bool is_emulated;                  // `net` is emulated on top of a backend of this machine
 };
 
+// A lab's model.c defines one, by the name that the build gives it:
+//   const struct lab_model LAB_MODEL = {.predict = predict};
 struct lab_model {
-    const char *name;
-    // What `program` will report for `quantity` with `ranks`; NAN if the model says nothing.
+    // What `program` will report for `quantity` with `ranks`; NAN if the model does not predict it.
     double (*predict)(const struct lab_context *context, enum lab_program program, int ranks, const char *quantity);
+    bool has_buffer_per_peer; // each rank of before has a buffer of the run's size for each other rank
 };
 
-const struct lab_model *lab_model_find(const char *name); // or NULL
-// Whether a rank of its before has a buffer of the run's size for each other rank.
-bool lab_model_is_by_hand(const struct lab_model *model);
+// That of labs/FOLDER/model.c, or NULL: this build has none.
+const struct lab_model *lab_model_find(const char *folder);
 
-// Seconds of an allreduce of float32 by `algorithm`, in an after program; NAN without a network. It is the simulator's,
-// or where ranks share the cores of one machine oversubscription.c's; over an emulated wire the longer one of the wire's and
-// of the machine's without it.
+// `bytes` of float32 in the algorithm's own number of lanes.
+struct clab_problem lab_problem(const struct clab_algorithm *algorithm, int ranks, size_t bytes);
+
+// Seconds of float32 on `net`; NAN: the simulator can not price it.
+double lab_simulate(const struct clab_net *net, const struct clab_problem *problem,
+                    const struct clab_algorithm *algorithm, struct clab_sim_options how);
+
+// As the labs' programs time calls: many in a row, one in virtual time.
+struct clab_sim_options lab_calls(const struct lab_context *context);
+
+// Seconds of a collective of float32 in an after program; bytes: of a rank's block. The simulator says it, or where
+// ranks share cores oversubscription.c. Over an emulated network it is the longer one of that and of this machine
+// without it. NAN: there is no network, no such algorithm, or not for so many ranks.
+double lab_predict(const struct lab_context *context, int ranks, enum clab_collective collective, const char *algorithm,
+                   size_t bytes, struct clab_sim_options how);
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
+
+// Seconds of a message: alpha + bytes * beta of the link between the two ranks.
+double lab_predict_message(const struct clab_net *net, int from, int to, size_t bytes);
+
+// Rank 0 sends a message to each other rank, in order of their numbers. Those within its node and those to other nodes
+// go at the same time, each kind one after another.
+//   done:    (ranks) s, until each has its message; 0 for rank 0
+//   returns: s, until all have theirs
+double lab_predict_fan(const struct clab_net *net, int ranks, size_t bytes, double done[]);
 
 // ---- latency.c -----------------------------------------------------------------------------------------------
 
-// Measure it, and add it to *results as quantity `line` of that program and number of ranks. With one thread only: it
-// forks.
+// Probe the latency between two cores, and add it to *results as the quantity `latency` of that program and number of
+// ranks. It forks, so the caller has one thread only.
 //   errors: the launcher's, CLAB_EWRONG (a rank failed, and has said why), CLAB_ENOMEM
-int lab_line_measure(const char *backend, enum lab_program program, int ranks, struct lab_results *results);
+int lab_latency_probe(const char *backend, enum lab_program program, int ranks, struct lab_results *results);
 
-// What it was at the median before runs of `program`: half a round trip of 8 bytes between two ranks, in seconds; 0:
-// not known.
-double lab_line(const struct lab_results *results, enum lab_program program, int ranks);
+// The median of what was probed before runs of `program`: half a round trip of 8 bytes between two ranks, in seconds;
+// 0: not known.
+double lab_latency(const struct lab_results *results, enum lab_program program, int ranks);
 
 // ---- oversubscription.c --------------------------------------------------------------------------------------
 
@@ -246,62 +268,12 @@ struct lab_counts {
 struct lab_counts lab_count(const struct clab_problem *problem, const struct clab_algorithm *algorithm);
 
 // Whether the network is this machine's profile, and `ranks` are more than it has cores.
-bool lab_crowded(const struct lab_context *context, int ranks);
+bool lab_oversubscribed(const struct lab_context *context, int ranks);
 
-// Seconds of `problem` in an after program where ranks are crowded, and of the exchange by hand of a before program.
-double lab_crowd_predict(const struct lab_context *context, const struct clab_problem *problem,
-                         const struct clab_algorithm *algorithm);
-double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, size_t bytes);
-
-// ---- analytic_replay.c ---------------------------------------------------------------------------------------
-
-// The clocks of all ranks of a program, as backend sim has them (backends/model/clock.h), without the program.
-struct lab_walk {
-    const struct clab_net *net;
-    int nranks;
-    struct clab_clock *clocks; // (nranks)
-    double *delays, *ends;     // (nranks) s
-    int *members;              // (nranks) 0, 1, ...
-};
-
-// All clocks are at 0.  errors: CLAB_ENOMEM
-int lab_walk_begin(const struct clab_net *net, int nranks, struct lab_walk *walk_p);
-void lab_walk_free(struct lab_walk *walk);
-double lab_walk_now(const struct lab_walk *walk, int rank);      // s
-void lab_walk_note(const struct lab_walk *walk, double times[]); // (nranks) s: every clock
-// A rank computes for so long.
-void lab_walk_work(struct lab_walk *walk, int rank, double seconds);
-
-// All call a collective, by the algorithm of that name, or NULL: by the library's choice, and wait for it.
-//   errors: CLAB_ENOENT (no such algorithm, or not for so many ranks), the simulator's
-int lab_walk_call(struct lab_walk *walk, enum clab_collective collective, const char *name, size_t count,
-                  enum clab_type type);
-int lab_walk_barrier(struct lab_walk *walk);
-// All call the monitored barrier, in time: message by message, as core/comm/monitor.c has them.  errors: CLAB_ENOMEM
-int lab_walk_monitored_barrier(struct lab_walk *walk);
-// All make a communicator of all: they find each other; then they connect.
-void lab_walk_rendezvous(struct lab_walk *walk);
-void lab_walk_connect(struct lab_walk *walk);
-// Each starts to send `bytes` to each other, its right neighbour first, waits for theirs in the same order, touches so
-// many bytes of its memory after each, and then waits for its own.
-//   errors: CLAB_ENOMEM, clab_net_compute's
-int lab_walk_exchange(struct lab_walk *walk, size_t bytes, double touched);
-
-// ---- exact.c -------------------------------------------------------------------------------------------------
-
-// Seconds of an allreduce of float32 in virtual time, as lab 07 times it; `algorithm` NULL: its before's, by hand. NAN:
-// it can not be priced.
-double lab_exact_allreduce(const struct clab_net *net, int ranks, const char *algorithm, size_t bytes);
-
-// What the slowest rank spends on an iteration of lab 01's loop of ks[n - 1], in s; and on each phase of it. ks: (n)
-// the loops that the program is told to run up to then.
-enum lab_phase { LAB_RENDEZVOUS, LAB_CONNECT, LAB_FIRST_OP, LAB_OP, LAB_PHASES };
-struct lab_loop {
-    double iteration, phases[LAB_PHASES];
-};
-//   errors: CLAB_ENOMEM, the simulator's
-int lab_exact_loop(const struct clab_net *net, enum lab_program program, int ranks, const int ks[], int n, size_t bytes,
-                   struct lab_loop *loop_p);
+// Seconds of `problem` in an after program where ranks share cores, and of the exchange by hand of a before program.
+double lab_oversubscribed_predict(const struct lab_context *context, const struct clab_problem *problem,
+                                  const struct clab_algorithm *algorithm);
+double lab_oversubscribed_by_hand(const struct lab_context *context, int ranks, size_t bytes);
 
 // ---- table.c -------------------------------------------------------------------------------------------------
 

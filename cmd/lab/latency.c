@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How far apart the cores are that a lab's programs run on: a small job of our own, of two ranks, between theirs.
+// The latency between the cores that a lab's programs run on: a small job of two ranks probes it, between their runs.
 //
-// - A virtual machine's host moves its cores about, and a profile may describe both placements (cmd/probe/latency.h, sim/net/net.h):
-//   what is predicted must be for the one that is measured.
-// - Their launcher is a child of ours, and they are copies of it; rank 0 leaves its figure in a page that all share.
+// - A hypervisor moves a virtual machine's CPUs, and a profile may describe two placements (cmd/probe/latency.h,
+//   sim/net/net.h). The prediction must be for the placement that is measured.
+// - The probe's launcher is a child of ours, and its ranks are copies of that. Rank 0 leaves its result in a page that
+//   all share.
 
 #include "cmd/lab/lab.h"
 
@@ -16,19 +17,19 @@
 #include "core/job/job.h"
 #include "cmd/probe/latency.h"
 
-// A rank's part.  errors: the library's
+// What a rank does.  errors: the library's
 static int take_part(double *seconds)
 {
     static char name[] = "commlab lab", *arguments[] = {name, NULL};
     struct clab_job *job;
     struct clab_comm *comm;
-    double line = 0;
+    double latency = 0;
     int argc = 1;
     CLAB_TRY(clab_job_open(&argc, arguments, &job));
     CLAB_TRY(clab_comm_create(job, &comm));
-    CLAB_TRY(line_measure(comm, &line));
+    CLAB_TRY(line_measure(comm, &latency));
     if (clab_job_rank(job) == 0)
-        *seconds = line;
+        *seconds = latency;
     clab_comm_destroy(comm);
     clab_job_close(job);
     return CLAB_OK;
@@ -46,9 +47,9 @@ static _Noreturn void measure(const char *backend, double *shared)
     _exit(status);
 }
 
-int lab_line_measure(const char *backend, enum lab_program program, int ranks, struct lab_results *results)
+int lab_latency_probe(const char *backend, enum lab_program program, int ranks, struct lab_results *results)
 {
-    const struct lab_series key = {.program = program, .ranks = ranks, .quantity = "line", .unit = "s"};
+    const struct lab_series key = {.program = program, .ranks = ranks, .quantity = "latency", .unit = "s"};
     double *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return CLAB_ENOMEM;
@@ -64,8 +65,8 @@ int lab_line_measure(const char *backend, enum lab_program program, int ranks, s
     return err;
 }
 
-double lab_line(const struct lab_results *results, enum lab_program program, int ranks)
+double lab_latency(const struct lab_results *results, enum lab_program program, int ranks)
 {
-    const struct lab_series *series = lab_results_find(results, program, ranks, "line");
+    const struct lab_series *series = lab_results_find(results, program, ranks, "latency");
     return series ? lab_series_median(series) : 0;
 }

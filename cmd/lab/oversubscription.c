@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What a schedule costs where more ranks than cores share one machine's memory, on paper. The simulator gives every
-// rank a core.
+// The cost of a schedule where more ranks than cores share one machine's memory. The simulator gives each rank a core of
+// its own.
 //
-// - Work: the copying and adding of all ranks goes through the cores that there are. What counts is the sum over ranks,
-//   not the busiest one: W / cores.
-// - Turns: in each stage a rank waits for another that may have to be scheduled first, which takes a turn of each of
-//   the P / cores ranks of a core. So much is (stages + 2) P / cores turns; two are the call's own, to enter and to
-//   leave.
-// - A turn can not be derived from the network: one probe of the exchange by hand at the smallest size measures it.
+// - Work: all ranks' copies and additions go through the cores that there are. So the sum over the ranks counts, not the
+//   busiest rank: W / cores.
+// - Turns: in each stage a rank waits for another, which may have to be scheduled first. That takes one turn of each of
+//   the P / cores ranks on a core: (stages + 2) P / cores turns in all. Two of them are the call's own, to enter and to
+//   leave it.
+// - The length of a turn does not follow from the network: a short run of the exchange by hand at the smallest size
+//   measures it.
 //
-// It does not see that a rank may find several messages when its turn comes, as in a ring: there it foresees too much.
+// It predicts too much where a rank finds several messages in one turn, as in a ring.
 
 #include "cmd/lab/lab.h"
 
@@ -41,7 +42,7 @@ static void count_step(const struct clab_problem *problem, int chunks, int lane,
     }
 }
 
-// What `rank` does in one call: its stages, walked.
+// What `rank` does in one call: the sum over its stages.
 static struct lab_counts count_rank(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                                     int rank, struct clab_step *steps)
 {
@@ -80,12 +81,13 @@ struct lab_counts lab_count(const struct clab_problem *problem, const struct cla
 
 // ---- time ----------------------------------------------------------------------------------------------------
 
-bool lab_crowded(const struct lab_context *context, int ranks)
+bool lab_oversubscribed(const struct lab_context *context, int ranks)
 {
     return context->net && context->net->nlevels && !context->is_emulated && ranks > context->cores;
 }
 
-// Seconds of one rank's turn on a core, by the probe: its one stage and its call's own two, its work aside.
+// Seconds of one rank's turn on a core, by the short run: three turns, one of its stage and two of its call. Its work
+// does not count at that size.
 static double probed_turn(const struct lab_context *context)
 {
     const struct lab_conf *conf = context->conf;
@@ -98,36 +100,36 @@ static double probed_turn(const struct lab_context *context)
     return probe && ranks > context->cores ? lab_series_median(probe) / (3.0 * ranks / context->cores) : 0;
 }
 
-static double crowd_time(const struct lab_context *context, int ranks, double work, double stages)
+static double time_of(const struct lab_context *context, int ranks, double work, double stages)
 {
     return work / context->cores + (stages + 2) * ranks / context->cores * probed_turn(context);
 }
 
-// The memory that the ranks of a core touch, `buffers` each, and what its bytes then cost.
-static struct clab_level crowd_level(const struct lab_context *context, enum lab_program program, int ranks,
+// What a byte costs where the ranks of a core touch `buffers` buffers each.
+static struct clab_level level_of(const struct lab_context *context, enum lab_program program, int ranks,
                                      int buffers, size_t bytes)
 {
     return clab_net_level(
-        clab_net_placed(context->net, (struct clab_look){.line = lab_line(context->probe, program, ranks)}),
+        clab_net_placed(context->net, (struct clab_look){.line = lab_latency(context->probe, program, ranks)}),
         (size_t)buffers * bytes * (size_t)ranks / (size_t)context->cores);
 }
 
-double lab_crowd_predict(const struct lab_context *context, const struct clab_problem *problem,
+double lab_oversubscribed_predict(const struct lab_context *context, const struct clab_problem *problem,
                          const struct clab_algorithm *algorithm)
 {
     const struct lab_counts c = lab_count(problem, algorithm);
     const struct clab_level level =
-        crowd_level(context, LAB_AFTER, problem->nranks, 2, problem->count * clab_type_bytes(CLAB_F32));
-    const double work = c.copied * level.pull_summed[CLAB_BOTH] + // what is copied are sums
+        level_of(context, LAB_AFTER, problem->nranks, 2, problem->count * clab_type_bytes(CLAB_F32));
+    const double work = c.copied * level.pull_summed[CLAB_BOTH] + // the copies are of sums
                         c.reduced[CLAB_KEPT] * level.reduce[CLAB_KEPT][CLAB_BOTH] +
                         c.reduced[CLAB_FRESH] * level.reduce[CLAB_FRESH][CLAB_BOTH];
-    return crowd_time(context, problem->nranks, work, c.stages);
+    return time_of(context, problem->nranks, work, c.stages);
 }
 
-double lab_crowd_predict_by_hand(const struct lab_context *context, int ranks, size_t bytes)
+double lab_oversubscribed_by_hand(const struct lab_context *context, int ranks, size_t bytes)
 {
-    const struct clab_level level = crowd_level(context, LAB_BEFORE, ranks, ranks + 2, bytes);
+    const struct clab_level level = level_of(context, LAB_BEFORE, ranks, ranks + 2, bytes);
     const double moved = (double)ranks * (ranks - 1) * (double)bytes;
-    return crowd_time(context, ranks, moved * (level.pull[CLAB_KEPT][CLAB_BOTH] + level.reduce[CLAB_KEPT][CLAB_BOTH]),
+    return time_of(context, ranks, moved * (level.pull[CLAB_KEPT][CLAB_BOTH] + level.reduce[CLAB_KEPT][CLAB_BOTH]),
                       1);
 }

@@ -53,30 +53,10 @@ int lab_step_plan(struct lab_step *step, double alone)
     return isnan(lab_step_compute(step)) ? CLAB_ENOENT : CLAB_OK;
 }
 
-// line: between the cores, in s (latency.c)
-static double simulate(const struct clab_net *net, double line, const struct clab_problem *problem,
-                       const struct clab_algorithm *algorithm)
-{
-    const struct clab_sim_options options = {.element_bytes = sizeof(float), .in_place = true, .look = {.line = line}};
-    struct clab_sim_result result;
-    return clab_sim_run(problem, algorithm, net, &options, &result) == CLAB_OK ? result.seconds : NAN;
-}
-
 double lab_step_price(const struct lab_step *step, enum clab_collective collective, const char *name, size_t bytes)
 {
-    const struct lab_context *context = step->context;
-    const struct clab_algorithm *algorithm = clab_algorithm_find(collective, name);
-    if (!algorithm)
-        return NAN;
-    const struct clab_problem problem = {.collective = collective,
-                                         .nranks = step->ranks,
-                                         .lanes = algorithm->default_lanes,
-                                         .count = bytes / sizeof(float)};
-    if (lab_crowded(context, step->ranks))
-        return lab_crowd_predict(context, &problem, algorithm);
-    const double seconds =
-        simulate(context->net, lab_line(context->probe, LAB_AFTER, step->ranks), &problem, algorithm);
-    return context->machine ? fmax(seconds, simulate(context->machine, 0, &problem, algorithm)) : seconds;
+    return lab_predict(step->context, step->ranks, collective, name, bytes,
+                       (struct clab_sim_options){.in_place = true});
 }
 
 double lab_step_compute(const struct lab_step *step)

@@ -55,4 +55,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
     return !strncmp(quantity, "interval/", 9) ? interval(context, atof(quantity + 9)) : NAN;
 }
 
-const struct lab_model lab_model_noise = {"noise", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The model of lab 01: what a loop costs that makes its communicator once, or in every iteration.
+// The model of lab 01: the cost of a loop that makes its communicator once, or in every iteration.
 //
 // - A communicator costs c = rendezvous + connect + first operation + destroy, once; a later operation costs o.
 //   before: T(k) = k c.   after: T(k) = c + (k - 1) o.   Their ratio is at most k, and at most c / o.
-// - o is the simulator's. c can not be derived from the network: short probes of the before program measure it at two
-//   small numbers of ranks, and what is predicted is every other number of iterations, and of ranks: by the straight
-//   line through the probes, since a rank prepares something for each of its peers.
+// - The simulator says o.
+// - On a real machine c does not follow from the network. Short runs of before measure it at two small numbers of
+//   ranks. The straight line through both predicts other numbers, since a rank prepares something for each of its peers.
+// - In virtual time, the network's alpha gives c: a rendezvous climbs a tree and comes back, 2 ceil(log2 P) alpha; to
+//   connect is a round trip to each peer, 2 (P - 1) alpha; the first operation is as any other, and destroy is free.
 
 #include "cmd/lab/lab.h"
 
@@ -18,16 +20,57 @@
 static const char *const phases[] = {"rendezvous", "connect", "first_op", "destroy"};
 enum { NPHASES = sizeof phases / sizeof *phases };
 
-// What a probe found `phase` of a communicator to cost. (What before reports for an iteration is one whole
-// communicator.)
+static double later_op(const struct lab_context *context, int ranks)
+{
+    return lab_predict_allreduce(context, ranks, "doubling", (size_t)atoi(context->conf->sizes.words[0]));
+}
+
+// ---- what a phase of a communicator costs once ---------------------------------------------------------------
+
+static double rendezvous(const struct clab_net *net, int ranks)
+{
+    double alpha = 0;
+    int levels = 0;
+    for (int r = 1; r < ranks; r++)
+        alpha = fmax(alpha, lab_predict_message(net, 0, r, 0));
+    while (1 << levels < ranks)
+        levels++;
+    return 2 * levels * alpha;
+}
+
+// Of the rank that is the furthest from its peers.
+static double connecting(const struct clab_net *net, int ranks)
+{
+    double most = 0;
+    for (int me = 0; me < ranks; me++) {
+        double mine = 0;
+        for (int peer = 0; peer < ranks; peer++)
+            mine += peer == me ? 0 : 2 * lab_predict_message(net, me, peer, 0);
+        most = fmax(most, mine);
+    }
+    return most;
+}
+
+static double in_virtual_time(const struct lab_context *context, const char *phase, int ranks)
+{
+    if (!strcmp(phase, "rendezvous"))
+        return rendezvous(context->net, ranks);
+    if (!strcmp(phase, "connect"))
+        return connecting(context->net, ranks);
+    return !strcmp(phase, "first_op") ? later_op(context, ranks) : 0;
+}
+
+// The median of the short runs of before. (An iteration of before makes one whole communicator.)
 static double probed(const struct lab_context *context, const char *phase, int ranks)
 {
     return lab_series_median(lab_results_find(context->probe, LAB_BEFORE, ranks, phase));
 }
 
-// Likewise at any number of ranks, in seconds: the line through the first probe and the last.
+// In seconds, at any number of ranks: by the line through the first probe and the last.
 static double once(const struct lab_context *context, const char *phase, int ranks)
 {
+    if (context->is_virtual)
+        return in_virtual_time(context, phase, ranks);
     const struct lab_words *probes = &context->conf->probe_ranks;
     const int first = atoi(probes->words[0]), last = atoi(probes->words[probes->count - 1]);
     const double start = probed(context, phase, first);
@@ -35,6 +78,8 @@ static double once(const struct lab_context *context, const char *phase, int ran
         return start;
     return fmax(0, start + (ranks - first) * (probed(context, phase, last) - start) / (last - first));
 }
+
+// ---- the loop ------------------------------------------------------------------------------------------------
 
 static double whole(const struct lab_context *context, int ranks)
 {
@@ -50,7 +95,7 @@ static const struct lab_words *iterations_of(const struct lab_context *context, 
     return ranks == context->ranks ? &context->conf->iterations : &context->conf->sweep_iterations;
 }
 
-// That which phases are reported for: the last.
+// Phases are reported for the last of them.
 static int last_iterations(const struct lab_context *context, int ranks)
 {
     const struct lab_words *words = iterations_of(context, ranks);
@@ -62,47 +107,9 @@ static double ratio_of(double whole, double later)
     return later > 0 ? (whole - later) / later : NAN;
 }
 
-// The loops that the program runs up to that of `last`, in (LAB_MAX_WORDS).  How many.
-static int loops_until(const struct lab_context *context, int ranks, int last, int ks[])
-{
-    const struct lab_words *words = iterations_of(context, ranks);
-    int n = 0;
-    while (n < words->count && (ks[n] = atoi(words->words[n])) != last)
-        n++;
-    ks[n] = last;
-    return n + 1;
-}
-
-// In virtual time nothing is probed: the loop is walked.
-static double predict_exactly(const struct lab_context *context, enum lab_program program, int ranks,
-                              const char *quantity)
-{
-    static const char *const exact_phases[] = {"rendezvous", "connect", "first_op", "op"};
-    const bool of_iteration = !strncmp(quantity, "iteration/", 10);
-    const int k = of_iteration ? atoi(quantity + 10) : last_iterations(context, ranks);
-    const size_t bytes = (size_t)atoi(context->conf->sizes.words[0]);
-    int ks[LAB_MAX_WORDS + 1];
-    const int n = loops_until(context, ranks, k, ks);
-    struct lab_loop loop;
-    if (lab_exact_loop(context->net, program, ranks, ks, n, bytes, &loop) != CLAB_OK)
-        return NAN;
-    if (of_iteration)
-        return loop.iteration;
-    for (int phase = 0; phase < LAB_PHASES; phase++)
-        if (!strcmp(quantity, exact_phases[phase]))
-            return phase == LAB_OP && (program == LAB_BEFORE || k == 1) ? NAN : loop.phases[phase]; // it has none
-    if (!strcmp(quantity, "destroy"))
-        return 0;
-    const double op = loop.phases[LAB_OP] * k / fmax(1, k - 1); // one of the later ones
-    return !strcmp(quantity, "break_even") ? ratio_of(k * (loop.iteration - loop.phases[LAB_OP]), op) : NAN;
-}
-
 static double predict(const struct lab_context *context, enum lab_program program, int ranks, const char *quantity)
 {
-    if (context->is_virtual)
-        return predict_exactly(context, program, ranks, quantity);
-    const double c = whole(context, ranks);
-    const double o = lab_predict_allreduce(context, ranks, "doubling", (size_t)atoi(context->conf->sizes.words[0]));
+    const double o = later_op(context, ranks), c = whole(context, ranks);
     const int last = last_iterations(context, ranks);
     const char *slash = strrchr(quantity, '/');
     if (slash && !strncmp(quantity, "iteration/", 10)) {
@@ -119,4 +126,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
     return !strcmp(quantity, "break_even") ? ratio_of(c, o) : NAN;
 }
 
-const struct lab_model lab_model_reinit = {"reinit", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

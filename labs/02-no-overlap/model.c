@@ -84,4 +84,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
     return value;
 }
 
-const struct lab_model lab_model_overlap = {"overlap", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

@@ -61,4 +61,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
                                  : lab_step_bucketed(&step, BUCKET_CAP, FIRST_BUCKET, false, NULL, NULL);
 }
 
-const struct lab_model lab_model_dataparallel = {"dataparallel", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

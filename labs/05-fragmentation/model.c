@@ -284,4 +284,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
     return predict_memory(o, name, of, granule);
 }
 
-const struct lab_model lab_model_fragment = {"fragment", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

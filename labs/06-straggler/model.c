@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The model of lab 06: steps in which the last of P ranks does E percent of its work w once more.
 //
-// - It comes x = w E / 100 after the others, who wait for it: T = w + x + b, with what is left of a barrier when the
-//   last has come. The others wait x + b each, the straggler b: it waits least. What is lost is (P - 1) x.
-// - In a monitored barrier b depends on x: until the straggler comes, rank 0 hears the others one after another, and
-//   what is heard by then is out of the way. And ranks leave it one after another. So the ranks' clocks are walked
-//   through two steps, message by message; the first one is the programs' warm-up. Without a network only x and what
-//   follows is known.
-// - The monitored barrier names rank P - 1, and says x. Whom the time in a plain barrier blames is not foreseen: one of
-//   the others.
-// - In virtual time w is the network's (its peaks, a roofline). Here a short probe of the before program has measured
-//   w, while all work, and x of one E, while only the straggler does: another x is in proportion to that.
+// - It comes x = w E / 100 after the others, who wait for it. A step takes T = w + x + b, where b is what a barrier takes
+//   after its last rank has come. The others wait x + b each, the straggler b: it waits least. They lose (P - 1) x.
+// - In a monitored barrier b depends on x: until the straggler comes, rank 0 receives the others' messages one after
+//   another, and they cost nothing later. lab.md derives the formulas; alpha is that of each rank's link to rank 0.
+// - The monitored barrier names rank P - 1, and says x. The plain barrier blames one of the others, by chance.
+// - In virtual time the network says w (its peaks, a roofline). On a real machine a short run of before has measured w
+//   while all ranks work, and x of one E while only the straggler works. Another x is in proportion to that.
 
 #include "cmd/lab/lab.h"
 
@@ -20,9 +17,10 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/comm/comm.h"
 #include "sim/net/net.h"
 
-// What the probe found; NAN: nothing.
+// The median of the short run; NAN: there was none.
 static double probed(const struct lab_context *context, const char *name)
 {
     const struct lab_conf *conf = context->conf;
@@ -51,78 +49,52 @@ static double extra(const struct lab_context *context, double percent)
 
 // ---- a step --------------------------------------------------------------------------------------------------
 
-// What a step comes to, in s, as the programs' judge has it.
+// In s, as the programs' judge counts them.
 struct outcome {
     double step, wait_straggler, wait_others, lateness, lost;
 };
 
-// When each rank began a timed step, came to its barrier, and left that: (nranks) s each.
-struct times {
-    double *starts, *came, *left;
-};
-
-static int walk_step(struct lab_walk *walk, enum lab_program program, double w, double x, struct times times)
+static double plain_barrier(const struct clab_net *net, int ranks)
 {
-    const int P = walk->nranks;
-    for (int r = 0; r < P; r++)
-        lab_walk_work(walk, r, w);
-    CLAB_TRY(lab_walk_barrier(walk));
-    lab_walk_note(walk, times.starts);
-    for (int r = 0; r < P; r++)
-        lab_walk_work(walk, r, w);
-    lab_walk_work(walk, P - 1, x);
-    lab_walk_note(walk, times.came);
-    CLAB_TRY(program == LAB_AFTER ? lab_walk_monitored_barrier(walk) : lab_walk_barrier(walk));
-    lab_walk_note(walk, times.left);
-    return lab_walk_call(walk, CLAB_ALLGATHER, NULL, 4, CLAB_F64); // of what each has measured
+    struct clab_problem problem = {.collective = CLAB_BARRIER, .nranks = ranks, .lanes = 1};
+    const struct clab_algorithm *algorithm = clab_select(&problem, 1, (struct clab_ground){0});
+    return algorithm ? lab_simulate(net, &problem, algorithm, (struct clab_sim_options){0}) : NAN;
 }
 
-static struct outcome judge(enum lab_program program, int P, struct times times)
+static struct outcome of_plain_barrier(const struct clab_net *net, int P, double w, double x)
 {
-    double first = INFINITY, last = 0, least = INFINITY, came = 0, waits = 0;
-    struct outcome out = {.wait_straggler = times.left[P - 1] - times.came[P - 1]};
-    for (int r = 0; r < P; r++) {
-        const double wait = times.left[r] - times.came[r];
-        first = fmin(first, times.came[r]);
-        last = fmax(last, times.came[r]);
-        least = fmin(least, wait);
-        came += times.came[r];
-        waits += wait;
-        out.step = fmax(out.step, times.left[r] - times.starts[r]);
+    const double b = plain_barrier(net, P);
+    return (struct outcome){w + x + b, b, x + b, x, (P - 1) * x};
+}
+
+// The messages of the others come in while rank 0 waits for the straggler. Then comes the straggler's, and three rounds
+// of a message for each rank. A rank leaves when the last round reaches it, rank 0 when it has sent all of it.
+static struct outcome of_monitored_barrier(const struct clab_net *net, int P, double w, double x, double done[])
+{
+    const double round = lab_predict_fan(net, P, 0, done);
+    double others = 0, left = round;
+    for (int r = 1; r < P - 1; r++) {
+        others = fmax(others, done[r]);
+        left += done[r];
     }
-    out.wait_others = (waits - out.wait_straggler) / (P - 1);
-    out.lateness = last - first;
-    out.lost = program == LAB_AFTER ? P * last - came : waits - P * least;
-    return out;
+    const double step = w + fmax(x, others) + lab_predict_message(net, P - 1, 0, 0) + 3 * round;
+    return (struct outcome){step, step - w - x, step - w - (round - left / (P - 1)), x, (P - 1) * x};
 }
 
-static int walk_steps(const struct clab_net *net, enum lab_program program, int ranks, double w, double x,
-                      double *memory, struct outcome *outcome_p)
-{
-    const struct times times = {memory, memory + ranks, memory + 2 * ranks};
-    struct lab_walk walk;
-    CLAB_TRY(lab_walk_begin(net, ranks, &walk));
-    int err = walk_step(&walk, program, w, x, times);
-    if (!err)
-        err = walk_step(&walk, program, w, x, times);
-    if (!err)
-        *outcome_p = judge(program, ranks, times);
-    lab_walk_free(&walk);
-    return err;
-}
-
-// One rank waits for nobody; of more, without a network or where it can not be walked, nothing is known of a barrier.
+// A rank alone waits for nobody. Without a network, nothing is known of a barrier of several ranks.
 static struct outcome foresee(const struct lab_context *context, enum lab_program program, int ranks, double w,
                               double x)
 {
     const double b = ranks == 1 ? 0 : NAN;
     struct outcome out = {w + x + b, b, b, x, (ranks - 1) * x};
-    if (!context->net || ranks == 1 || isnan(w) || isnan(x))
+    if (!context->net || ranks == 1)
         return out;
-    double *memory = malloc(3 * (size_t)ranks * sizeof *memory);
-    if (memory)
-        (void)walk_steps(context->net, program, ranks, w, x, memory, &out);
-    free(memory);
+    if (program == LAB_BEFORE)
+        return of_plain_barrier(context->net, ranks, w, x);
+    double *done = malloc((size_t)ranks * sizeof *done);
+    if (done)
+        out = of_monitored_barrier(context->net, ranks, w, x, done);
+    free(done);
     return out;
 }
 
@@ -150,4 +122,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
     return NAN;
 }
 
-const struct lab_model lab_model_straggler = {"straggler", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

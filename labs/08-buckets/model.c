@@ -122,4 +122,4 @@ static double predict(const struct lab_context *context, enum lab_program progra
     return strcmp(name, "collectives") || by_chance ? NAN : c.collectives;
 }
 
-const struct lab_model lab_model_buckets = {"buckets", predict};
+const struct lab_model LAB_MODEL = {.predict = predict};

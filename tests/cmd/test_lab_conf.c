@@ -15,7 +15,6 @@
     "id = 07\n"            \
     "title = two words\n"  \
     "headline = time/\n"   \
-    "model = algorithms\n" \
     "backends = shm ofi\n" \
     "ranks = 4\n"          \
     "pairs = 9\n"          \
@@ -47,7 +46,6 @@ static void test_settings_and_quantities_are_read(void **state)
     assert_int_equal(conf.sizes.count, 2);
     assert_int_equal(conf.iterations.count, 0);
     assert_int_equal(conf.pairs, 9);
-    assert_ptr_equal(conf.model, lab_model_find("algorithms"));
     assert_int_equal(conf.nquantities, 2);
     assert_true(lab_conf_quantity(&conf, "time/ring/8")->tolerance == 2.5); // indented as it is
     assert_true(isnan(lab_conf_quantity(&conf, "checksum")->tolerance));
@@ -79,19 +77,19 @@ static const struct {
     const char *text, *expected; // what the line must hold
 } mistakes[] = {
     {"unit = s\n" GOOD, "lab.conf:1: expected a [section] above the first key"},
-    {GOOD "[lab]\nranks = 2\n", "lab.conf:17: [lab]: this key was given before: ranks"},
-    {GOOD "[time]\nunit = ms\n", "lab.conf:17: [time]: this key was given before: unit"},
-    {GOOD "[op]\nunit = s\ntolerance = inf\n", "lab.conf:18: tolerance = 'inf': expected percent"},
-    {GOOD "[op]\nunit = s\ntolerance = 0x10\n", "lab.conf:18: tolerance = '0x10': expected percent"},
+    {GOOD "[lab]\nranks = 2\n", "lab.conf:16: [lab]: this key was given before: ranks"},
+    {GOOD "[time]\nunit = ms\n", "lab.conf:16: [time]: this key was given before: unit"},
+    {GOOD "[op]\nunit = s\ntolerance = inf\n", "lab.conf:17: tolerance = 'inf': expected percent"},
+    {GOOD "[op]\nunit = s\ntolerance = 0x10\n", "lab.conf:17: tolerance = '0x10': expected percent"},
     {GOOD "[op]\ntolerance = 1\n", "lab.conf: [op] lacks the setting 'unit'"},
     {GOOD "[lab]\nsweep = 2\n", "lab.conf: [lab] lacks the setting 'sweep_pairs', since it has 'sweep'"},
-    {GOOD "[lab ofi]\nranks = 2\n[lab sim]\nranks = 2\n", "lab.conf:19: [lab sim]: the lab runs on no 'sim'"},
-    {GOOD "[lab ofi]\nranks = no\n", "lab.conf:17: ranks = 'no': expected a whole number"},
-    {GOOD "[lab ofi]\nrank = 2\n", "lab.conf:17: [lab ofi] has no setting 'rank'"},
+    {GOOD "[lab ofi]\nranks = 2\n[lab sim]\nranks = 2\n", "lab.conf:18: [lab sim]: the lab runs on no 'sim'"},
+    {GOOD "[lab ofi]\nranks = no\n", "lab.conf:16: ranks = 'no': expected a whole number"},
+    {GOOD "[lab ofi]\nrank = 2\n", "lab.conf:16: [lab ofi] has no setting 'rank'"},
     {GOOD "[lab]\nprobe_program = x\n", "lab.conf: probe_program = 'x': expected before, after or both"},
     {"[lab]\nid = 07\n", "lab.conf: [lab] lacks the setting 'title'"},
     {"[lab]\ncolour = red\n", "lab.conf:2: [lab] has no setting 'colour'"},
-    {"[lab]\nmodel = clay\n", "lab.conf:2: model = 'clay': expected a model"},
+    {"[lab]\nmodel = clay\n", "lab.conf:2: [lab] has no setting 'model'"}, // a lab's own is found
     {"[lab]\nsizes = 8 x\n", "lab.conf:2: sizes = '8 x': expected whole numbers"},
     {"[lab]\nsizes = 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6\n", "at most 32 words"},
 };
@@ -107,6 +105,31 @@ static void test_each_mistake_is_refused_with_its_line(void **state)
         assert_one_line_with(capture_end(capture), mistakes[i].expected);
         assert_int_equal(err, CLAB_EPARSE);
     }
+}
+
+// ---- a lab's model -------------------------------------------------------------------------------------------
+
+static void test_each_folder_of_labs_has_its_model(void **state)
+{
+    (void)state;
+    struct lab_words folders = {0};
+    assert_int_equal(lab_select(".", "all", &folders), CLAB_OK);
+    for (int i = 0; i < folders.count; i++)
+        if (!lab_model_find(folders.words[i]) || !lab_model_find(folders.words[i])->predict)
+            fail_msg("labs/%s has no model", folders.words[i]);
+    assert_true(folders.count >= 9);
+    assert_ptr_not_equal(lab_model_find(folders.words[0]), lab_model_find(folders.words[1]));
+    lab_words_free(&folders);
+}
+
+static void test_a_folder_without_a_model_is_refused_with_what_to_do(void **state)
+{
+    (void)state;
+    struct lab_conf conf;
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = lab_conf_load(".", "77-no-such", &conf);
+    assert_one_line_with(capture_end(capture), "write labs/77-no-such/model.c (labs/README.md), then `make`");
+    assert_int_equal(err, CLAB_ENOENT);
 }
 
 // What a loss after three steps may differ by: an element of a gradient passes the sums over a rank's rows and over at
@@ -167,6 +190,8 @@ int main(void)
         cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
         cmocka_unit_test(test_lab_01_makes_few_communicators_on_gpus),
         cmocka_unit_test(test_losses_may_part_by_what_is_derived),
+        cmocka_unit_test(test_each_folder_of_labs_has_its_model),
+        cmocka_unit_test(test_a_folder_without_a_model_is_refused_with_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

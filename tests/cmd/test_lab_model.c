@@ -44,7 +44,7 @@ static void test_times_are_those_of_the_network(void **state)
     (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
-    const struct lab_conf conf = {.model = lab_model_find("algorithms")};
+    const struct lab_conf conf = {.model = lab_model_find("07-ring-vs-tree")};
     const struct lab_results none = {0};
     const struct lab_context context = {.conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2};
     const double doubling = conf.model->predict(&context, LAB_AFTER, 4, "time/doubling/4096");
@@ -60,7 +60,7 @@ static void test_times_are_those_of_the_network(void **state)
 static void test_messages_and_bytes_are_counted_on_the_schedule(void **state)
 {
     (void)state;
-    const struct lab_model *model = lab_model_find("algorithms");
+    const struct lab_model *model = lab_model_find("07-ring-vs-tree");
     const struct lab_context context = {0};
     assert_near(model->predict(&context, LAB_AFTER, 4, "messages/ring/4096"), 6);
     assert_near(model->predict(&context, LAB_AFTER, 4, "bytes_sent/ring/4096"), 6 * 1024);
@@ -74,7 +74,7 @@ static void test_messages_and_bytes_are_counted_on_the_schedule(void **state)
 
 // Four ranks on two cores: of 12 buffers that arrive by hand each is pulled and added, 1 ns/B each, by two cores; the
 // probe's 12 us are three turns of two ranks each, so a turn is 2 us.
-static void test_crowded_ranks_share_work_and_take_turns(void **state)
+static void test_ranks_on_shared_cores_share_work_and_take_turns(void **state)
 {
     (void)state;
     struct clab_net net = {.nlevels = 1};
@@ -85,26 +85,28 @@ static void test_crowded_ranks_share_work_and_take_turns(void **state)
     struct lab_results probe = {0};
     add(&probe, LAB_BEFORE, 4, "time/by_hand/8", 12e-6);
     const struct lab_conf conf = {
-        .model = lab_model_find("algorithms"), .sizes = words("8", NULL), .probe_ranks = words("4", NULL)};
+        .model = lab_model_find("07-ring-vs-tree"), .sizes = words("8", NULL), .probe_ranks = words("4", NULL)};
     const struct lab_context context = {.conf = &conf, .net = &net, .probe = &probe, .ranks = 4, .cores = 2};
-    assert_true(lab_crowded(&context, 4));
-    assert_false(lab_crowded(&context, 2));
+    assert_true(lab_oversubscribed(&context, 4));
+    assert_false(lab_oversubscribed(&context, 2));
     assert_near(conf.model->predict(&context, LAB_BEFORE, 4, "time/by_hand/4096"), 12 * 4096 * 2e-9 / 2 + 3 * 2 * 2e-6);
     // ring: 6 stages; 24 chunks of 1 KiB arrive in all
     assert_near(conf.model->predict(&context, LAB_AFTER, 4, "time/ring/4096"), 24 * 1024 * 1e-9 / 2 + 8 * 2 * 2e-6);
     lab_results_free(&probe);
 }
 
-// In virtual time a program's calls are walked. On a network of T = alpha + S beta a message, doubling takes 2 (T + S
-// gamma), to the clocks' grid. By hand, each waits for its right neighbour's message first, who has sent it last: at 3
-// T. The other two have come meanwhile, and take T each at its port; of the sums, the last one is left.
-static void test_virtual_times_are_those_of_the_calls(void **state)
+// A message takes T = alpha + S beta. In virtual time doubling takes 2 (T + S gamma). By hand, each rank waits first for
+// its right neighbour, which sends to it last: 3 T. It takes in the other two messages then, T each. All additions but
+// the last overlap with them.
+static void test_virtual_times_are_the_closed_forms(void **state)
 {
     (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
-    const struct lab_conf conf = {.model = lab_model_find("algorithms")};
-    const struct lab_context context = {.conf = &conf, .net = net, .ranks = 4, .cores = 2, .is_virtual = true};
+    const struct lab_conf conf = {.model = lab_model_find("07-ring-vs-tree")};
+    const struct lab_results none = {0};
+    const struct lab_context context = {
+        .conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2, .is_virtual = true};
     const double message = 1e-6 + 4096e-9, sum = 4096e-10, grid = 1e-12;
     assert_near_by(conf.model->predict(&context, LAB_AFTER, 4, "time/doubling/4096"), 2 * (message + sum), grid);
     assert_near_by(conf.model->predict(&context, LAB_BEFORE, 4, "time/by_hand/4096"), 5 * message + sum, grid);
@@ -124,7 +126,7 @@ static void test_a_communicator_is_predicted_from_two_probes(void **state)
         add(&probe, LAB_BEFORE, 2, phases[i], 25e-6);
         add(&probe, LAB_BEFORE, 4, phases[i], 75e-6);
     }
-    const struct lab_conf conf = {.model = lab_model_find("reinit"),
+    const struct lab_conf conf = {.model = lab_model_find("01-reinit-comm"),
                                   .sizes = words("64", NULL),
                                   .iterations = words("1", "10"),
                                   .sweep_iterations = words("5", NULL),
@@ -153,7 +155,7 @@ static void test_the_amortised_cost_is_that_of_the_lab_text(void **state)
     add(&probe, LAB_BEFORE, 2, "connect", 50e-6);
     add(&probe, LAB_BEFORE, 2, "first_op", 40e-6);
     add(&probe, LAB_BEFORE, 2, "destroy", 10e-6);
-    const struct lab_conf conf = {.model = lab_model_find("reinit"),
+    const struct lab_conf conf = {.model = lab_model_find("01-reinit-comm"),
                                   .sizes = words("64", NULL),
                                   .iterations = words("1", "10"),
                                   .probe_ranks = words("2", NULL)};
@@ -167,16 +169,17 @@ static void test_the_amortised_cost_is_that_of_the_lab_text(void **state)
     clab_net_free(net);
 }
 
-// In virtual time: four ranks find each other in 4 messages and connect in 6; an allreduce takes two. All begin
-// together.
-static void test_the_virtual_loop_is_walked(void **state)
+// In virtual time: four ranks find each other in 4 messages and connect in 6; an allreduce takes 2.
+static void test_the_virtual_loop_follows_from_alpha(void **state)
 {
     (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 0, 0, &net), CLAB_OK);
     const struct lab_conf conf = {
-        .model = lab_model_find("reinit"), .sizes = words("64", NULL), .iterations = words("1", "100")};
-    const struct lab_context context = {.conf = &conf, .net = net, .ranks = 4, .cores = 2, .is_virtual = true};
+        .model = lab_model_find("01-reinit-comm"), .sizes = words("64", NULL), .iterations = words("1", "100")};
+    const struct lab_results none = {0};
+    const struct lab_context context = {
+        .conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2, .is_virtual = true};
     const struct lab_model *m = conf.model;
     const double grid = 1e-12;
     assert_near_by(m->predict(&context, LAB_BEFORE, 4, "iteration/1"), 12e-6, grid);
@@ -204,7 +207,7 @@ static void test_a_monitored_barrier_hears_the_others_while_it_waits(void **stat
     struct lab_results probe = {0};
     add(&probe, LAB_BEFORE, 2, "work/100", 10e-6);
     add(&probe, LAB_BEFORE, 2, "injected/100", 20e-6);
-    const struct lab_conf conf = {.model = lab_model_find("straggler"),
+    const struct lab_conf conf = {.model = lab_model_find("06-straggler"),
                                   .sizes = words("16384", NULL),
                                   .probe_ranks = words("2", NULL),
                                   .probe_iterations = words("100", NULL)};
@@ -234,7 +237,7 @@ static void test_without_a_network_no_barrier_is_predicted(void **state)
     struct lab_results probe = {0};
     add(&probe, LAB_BEFORE, 2, "work/100", 10e-6);
     add(&probe, LAB_BEFORE, 2, "injected/100", 20e-6);
-    const struct lab_conf conf = {.model = lab_model_find("straggler"),
+    const struct lab_conf conf = {.model = lab_model_find("06-straggler"),
                                   .sizes = words("16384", NULL),
                                   .probe_ranks = words("2", NULL),
                                   .probe_iterations = words("100", NULL)};
@@ -407,10 +410,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times_are_those_of_the_network),
         cmocka_unit_test(test_messages_and_bytes_are_counted_on_the_schedule),
-        cmocka_unit_test(test_crowded_ranks_share_work_and_take_turns),
+        cmocka_unit_test(test_ranks_on_shared_cores_share_work_and_take_turns),
         cmocka_unit_test(test_a_communicator_is_predicted_from_two_probes),
-        cmocka_unit_test(test_virtual_times_are_those_of_the_calls),
-        cmocka_unit_test(test_the_virtual_loop_is_walked),
+        cmocka_unit_test(test_virtual_times_are_the_closed_forms),
+        cmocka_unit_test(test_the_virtual_loop_follows_from_alpha),
         cmocka_unit_test(test_the_amortised_cost_is_that_of_the_lab_text),
         cmocka_unit_test(test_a_monitored_barrier_hears_the_others_while_it_waits),
         cmocka_unit_test(test_without_a_network_no_barrier_is_predicted),

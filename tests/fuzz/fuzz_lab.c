@@ -45,7 +45,7 @@ static void check_quantity(const struct lab_conf *conf, const struct lab_quantit
 
 static void check_conf(const struct lab_conf *conf)
 {
-    must_hold(*conf->id && *conf->title && *conf->headline && conf->model);
+    must_hold(*conf->id && *conf->title && *conf->headline);
     must_hold(conf->backends.count >= 1);
     must_hold(conf->ranks >= 1 && conf->pairs >= 1 && (conf->sweep_pairs >= 1 || !conf->sweep.count));
     check_numbers(&conf->sizes);
@@ -88,8 +88,7 @@ static char *written(const struct lab_conf *conf, size_t *size_p)
     char *text;
     FILE *file = open_memstream(&text, size_p);
     must_hold(file);
-    fprintf(file, "[lab]\nid=%s\ntitle=%s\nheadline=%s\nmodel=%s\n", conf->id, conf->title, conf->headline,
-            conf->model->name);
+    fprintf(file, "[lab]\nid=%s\ntitle=%s\nheadline=%s\n", conf->id, conf->title, conf->headline);
     write_words(file, "backends", &conf->backends);
     write_number(file, "ranks", conf->ranks);
     write_number(file, "pairs", conf->pairs);

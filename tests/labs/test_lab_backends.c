@@ -59,7 +59,7 @@ static void test_a_build_without_another_backend_says_so(void **state)
 static void test_probes_of_two_sizes_are_a_line(void **state)
 {
     (void)state;
-    const struct lab_model *model = lab_model_find("backends");
+    const struct lab_model *model = lab_model_find("04-gloo-vs-nccl");
     struct lab_results probe = {0};
     add(&probe, LAB_BEFORE, "time/1000", 102e-6);
     add(&probe, LAB_BEFORE, "time/5000", 1); // between the two
@@ -82,7 +82,7 @@ static void test_probes_of_two_sizes_are_a_line(void **state)
 static void test_each_program_is_predicted_by_its_own_network(void **state)
 {
     (void)state;
-    const struct lab_model *model = lab_model_find("backends");
+    const struct lab_model *model = lab_model_find("04-gloo-vs-nccl");
     struct clab_net *slow, *fast;
     assert_int_equal(clab_net_create_flat(10e-6, 10e-9, 0, &slow), CLAB_OK);
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 0, &fast), CLAB_OK);

@@ -241,7 +241,7 @@ static void assert_near(double got, double expected)
 static void test_the_model_foresees_what_the_allocators_do(void **state)
 {
     (void)state;
-    const struct lab_model *model = lab_model_find("fragment");
+    const struct lab_model *model = lab_model_find("05-fragmentation");
     const struct lab_results none = {0};
     char seed_text[16];
     for (int seed = 1; seed <= SEEDS; seed++) {
@@ -264,7 +264,7 @@ static void test_the_model_foresees_what_the_allocators_do(void **state)
 static void test_registration_is_a_line_through_two_probes(void **state)
 {
     (void)state;
-    const struct lab_model *model = lab_model_find("fragment");
+    const struct lab_model *model = lab_model_find("05-fragmentation");
     struct lab_results probe = {0};
     struct workload w = {0};
     double bytes = 0, times = 0;
