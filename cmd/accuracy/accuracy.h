@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cmd/bench/bench.h"
+#include "core/base/csv.h"
 
 enum { ACCURACY_ROUNDS = 2 };
 
@@ -39,8 +40,8 @@ struct accuracy_rows {
 // Add those of a CSV file of the bench, without what was refused, and what no schedule was run for.
 //   errors: CLAB_ENOENT, CLAB_EPARSE, CLAB_EINVAL (not a bench's; all logged), CLAB_ENOMEM
 int accuracy_rows_add(struct accuracy_rows *rows, const char *path, int round);
-// The same of a file that is open, and called `path`.
-int accuracy_rows_read(struct accuracy_rows *rows, FILE *file, const char *path, int round);
+// The same of a file that has been read.
+int accuracy_rows_read(struct accuracy_rows *rows, const struct clab_csv *data, int round);
 void accuracy_rows_free(struct accuracy_rows *rows);
 
 // Predict all on `net`, and leave out those that have no prediction.

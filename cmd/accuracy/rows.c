@@ -7,22 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
-#include "cmd/report/report.h"
 
 // ---- cells ---------------------------------------------------------------------------------------------------
 
-static double number(const struct report_data *data, int row, const char *name)
+static int integer(const struct clab_csv *data, int row, const char *name)
 {
-    const char *text = report_data_cell(data, row, name);
-    return *text ? atof(text) : NAN;
-}
-
-static int integer(const struct report_data *data, int row, const char *name)
-{
-    return atoi(report_data_cell(data, row, name));
+    return atoi(clab_csv_cell(data, row, name));
 }
 
 static int find(const char *text, int count, const char *(*name)(int))
@@ -48,9 +40,9 @@ static const char *collective_name(int i)
 
 // ---- a row ---------------------------------------------------------------------------------------------------
 
-static struct bench_row what_of(const struct report_data *data, int row)
+static struct bench_row what_of(const struct clab_csv *data, int row)
 {
-    const char *name = report_data_cell(data, row, "collective");
+    const char *name = clab_csv_cell(data, row, "collective");
     const int collective = find(name, CLAB_COLLECTIVE_COUNT, collective_name);
     const bool is_known = !strcmp(name, collective_name(collective));
     const int root = integer(data, row, "root");
@@ -58,24 +50,24 @@ static struct bench_row what_of(const struct report_data *data, int row)
         .problem = {.collective = (enum clab_collective)collective,
                     .nranks = integer(data, row, "ranks"),
                     .root = root > 0 ? root : 0,
-                    .count = strtoull(report_data_cell(data, row, "count"), NULL, 10)},
+                    .count = strtoull(clab_csv_cell(data, row, "count"), NULL, 10)},
         .algorithm =
-            is_known ? clab_algorithm_find((enum clab_collective)collective, report_data_cell(data, row, "algorithm"))
+            is_known ? clab_algorithm_find((enum clab_collective)collective, clab_csv_cell(data, row, "algorithm"))
                      : NULL,
-        .type = (enum clab_type)find(report_data_cell(data, row, "type"), CLAB_TYPE_COUNT, type_name),
-        .op = (enum clab_op)find(report_data_cell(data, row, "op"), CLAB_OP_COUNT, op_name),
+        .type = (enum clab_type)find(clab_csv_cell(data, row, "type"), CLAB_TYPE_COUNT, type_name),
+        .op = (enum clab_op)find(clab_csv_cell(data, row, "op"), CLAB_OP_COUNT, op_name),
     };
     what.problem.lanes = what.algorithm ? what.algorithm->default_lanes : 1;
     return what;
 }
 
-static struct accuracy_row read_row(const struct report_data *data, int row, int round)
+static struct accuracy_row read_row(const struct clab_csv *data, int row, int round)
 {
-    const double seconds = 1e-6 * number(data, row, "usec");
-    const double call = number(data, row, "call_nsec"); // NAN: of a bench that did not look at it
-    const struct clab_look look = {1e-9 * number(data, row, "line_nsec"), 1e-12 * number(data, row, "fresh_psB"),
+    const double seconds = 1e-6 * clab_csv_real(data, row, "usec");
+    const double call = clab_csv_real(data, row, "call_nsec"); // NAN: of a bench that did not look at it
+    const struct clab_look look = {1e-9 * clab_csv_real(data, row, "line_nsec"), 1e-12 * clab_csv_real(data, row, "fresh_psB"),
                                    call > 0 ? 1e-9 * call : 0};
-    const double width = 1e-6 * (number(data, row, "usec_high") - number(data, row, "usec_low"));
+    const double width = 1e-6 * (clab_csv_real(data, row, "usec_high") - clab_csv_real(data, row, "usec_low"));
     struct accuracy_row r = {
         .what = what_of(data, row),
         .round = round,
@@ -88,19 +80,14 @@ static struct accuracy_row read_row(const struct report_data *data, int row, int
         .by_twin = NAN,
     };
     if (bench_has_data(r.what.problem.collective))
-        r.bytes = strtoull(report_data_cell(data, row, "bytes"), NULL, 10);
+        r.bytes = strtoull(clab_csv_cell(data, row, "bytes"), NULL, 10);
     return r;
-}
-
-static int add(struct accuracy_rows *rows, const struct accuracy_row *row)
-{
-    return CLAB_PUSH(rows->all, rows->n, rows->room, *row);
 }
 
 // ---- all of them ---------------------------------------------------------------------------------------------
 
 // No bench writes such a row, and the simulator would take for ever over a million ranks.
-static int check_row(const struct accuracy_row *row, const char *path, int number)
+static int check_row(const struct accuracy_row *row, const struct clab_csv *data, int number)
 {
     const struct clab_problem *p = &row->what.problem;
     const char *wrong = p->nranks < 2 || p->nranks > CLAB_MAX_RANKS ? "ranks"
@@ -110,43 +97,33 @@ static int check_row(const struct accuracy_row *row, const char *path, int numbe
                         : row->batch.calls < 0                      ? "calls"
                         : !(row->seconds < 1e9)                     ? "usec"
                                                                     : NULL;
-    if (!wrong)
-        return CLAB_OK;
-    clab_error("%s: row %d: no bench has such a number in column `%s`", path, number, wrong);
-    return CLAB_EPARSE;
+    return wrong ? clab_csv_refuse(data, number, wrong, "'%.40s': bench writes no such number",
+                                   clab_csv_cell(data, number, wrong))
+                 : CLAB_OK;
 }
 
-static int add_all(struct accuracy_rows *rows, const struct report_data *data, const char *path, int round)
+int accuracy_rows_read(struct accuracy_rows *rows, const struct clab_csv *data, int round)
 {
-    if (!*report_data_cell(data, 0, "line_nsec") && !*report_data_cell(data, 0, "calls")) {
-        clab_error("%s: not a result of `commlab bench --csv`: it has no rows with a column `calls`", path);
+    if (!*clab_csv_cell(data, 0, "line_nsec") && !*clab_csv_cell(data, 0, "calls")) {
+        clab_error("%s: not a result of `commlab bench --csv`: it has no rows with a column `calls`", data->path);
         return CLAB_EINVAL;
     }
     for (int i = 0; i < data->nrows; i++) {
         const struct accuracy_row row = read_row(data, i, round);
         if (!row.what.algorithm || !(row.seconds > 0))
             continue;
-        CLAB_TRY(check_row(&row, path, i + 1));
-        CLAB_TRY(add(rows, &row));
+        CLAB_TRY(check_row(&row, data, i));
+        CLAB_TRY(CLAB_PUSH(rows->all, rows->n, rows->room, row));
     }
     return CLAB_OK;
 }
 
-int accuracy_rows_read(struct accuracy_rows *rows, FILE *file, const char *path, int round)
-{
-    struct report_data data;
-    CLAB_TRY(report_data_read(file, path, &data));
-    const int err = add_all(rows, &data, path, round);
-    report_data_free(&data);
-    return err;
-}
-
 int accuracy_rows_add(struct accuracy_rows *rows, const char *path, int round)
 {
-    struct clab_input input;
-    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
-    const int err = accuracy_rows_read(rows, input.file, path, round);
-    clab_input_close(&input);
+    struct clab_csv data;
+    CLAB_TRY(clab_csv_load(path, &data));
+    const int err = accuracy_rows_read(rows, &data, round);
+    clab_csv_free(&data);
     return err;
 }
 

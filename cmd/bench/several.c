@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/csv.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "cmd/kit/child.h"
-#include "cmd/report/report.h"
 
 enum { MOST = 8, ROUNDS = 3, NAME = 32, LACKING = 3 };
 
@@ -31,7 +31,7 @@ struct several {
     char names[MOST][NAME];
     int n;
     char folder[PATH_MAX];
-    struct report_data rounds[MOST][ROUNDS];
+    struct clab_csv rounds[MOST][ROUNDS];
     struct clab_table table; // of all backends
 };
 
@@ -104,7 +104,7 @@ static int run_one(struct several *s, int backend, int round)
         clab_error("the bench of backend %s fails", s->names[backend]);
         return CLAB_EPEER;
     }
-    const int err = report_data_load(csv, &s->rounds[backend][round]);
+    const int err = clab_csv_load(csv, &s->rounds[backend][round]);
     unlink(csv);
     return err;
 }
@@ -143,14 +143,13 @@ static int run_rounds(struct several *s)
 
 // ---- one table -----------------------------------------------------------------------------------------------
 
-static double usec(const struct report_data *data, int row)
+static double usec(const struct clab_csv *data, int row)
 {
-    const char *text = report_data_cell(data, row, "usec");
-    return *text ? atof(text) : NAN;
+    return clab_csv_real(data, row, "usec");
 }
 
 // The round whose time of `row` is the median.
-static const struct report_data *middle(const struct report_data rounds[ROUNDS], int row)
+static const struct clab_csv *middle(const struct clab_csv rounds[ROUNDS], int row)
 {
     for (int i = 0; i < ROUNDS; i++) {
         int less = 0, more = 0;
@@ -178,10 +177,10 @@ static int merge(struct several *s)
     clab_table_init(&s->table, bench_columns, bench_ncolumns);
     for (int b = 0; b < s->n; b++)
         for (int row = 0; row < s->rounds[b][0].nrows; row++) {
-            const struct report_data *data = middle(s->rounds[b], row);
+            const struct clab_csv *data = middle(s->rounds[b], row);
             for (int c = 0; c < bench_ncolumns; c++)
                 CLAB_TRY(clab_table_add(
-                    &s->table, read_cell(&bench_columns[c], report_data_cell(data, row, bench_columns[c].name))));
+                    &s->table, read_cell(&bench_columns[c], clab_csv_cell(data, row, bench_columns[c].name))));
         }
     return CLAB_OK;
 }
@@ -337,7 +336,7 @@ int bench_several(const struct bench_options *options, int argc, char **argv)
     const int ended_by = child_unwatch();
     for (int b = 0; b < MOST; b++)
         for (int round = 0; round < ROUNDS; round++)
-            report_data_free(&s.rounds[b][round]);
+            clab_csv_free(&s.rounds[b][round]);
     clab_table_free(&s.table);
     if (ended_by)
         raise(ended_by);

@@ -49,16 +49,16 @@ static int path_in(const struct drawing *d, const char *name, char path[PATH_MAX
 static int write_data(const struct drawing *d)
 {
     char path[PATH_MAX];
-    struct report_data data;
+    struct clab_csv data;
     struct clab_output output;
     CLAB_TRY(path_in(d, "data.csv", path));
-    CLAB_TRY(report_data_load(d->csv, &data));
+    CLAB_TRY(clab_csv_load(d->csv, &data));
     int err = clab_output_open(path, &output);
     if (!err) {
         plot_data_write(output.file, &data);
         err = clab_output_close(&output);
     }
-    report_data_free(&data);
+    clab_csv_free(&data);
     return err;
 }
 

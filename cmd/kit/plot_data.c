@@ -67,7 +67,7 @@ static void write_row(FILE *out, char *const *cells, int ncolumns)
     fputc('\n', out);
 }
 
-void plot_data_write(FILE *out, const struct report_data *data)
+void plot_data_write(FILE *out, const struct clab_csv *data)
 {
     char key[NAME + 1], value[SENTENCE + 1];
     for (int i = 0; i < data->manifest.count; i++) {

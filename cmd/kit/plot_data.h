@@ -10,6 +10,6 @@
 
 #include <stdio.h>
 
-#include "cmd/report/report.h"
+#include "core/base/csv.h"
 
-void plot_data_write(FILE *out, const struct report_data *data);
+void plot_data_write(FILE *out, const struct clab_csv *data);

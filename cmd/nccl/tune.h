@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "cmd/nccl/given.h"
+#include "core/base/input.h"
 #include "sim/nccl/rows.h"
 
 enum { TUNE_UNKNOWN = -1 };
@@ -79,8 +80,9 @@ int tune_label_read(const char *text, struct tune_label *label_p);
 // no column of that name
 //   errors: CLAB_ENOENT, CLAB_EPARSE (logged with file and line), CLAB_ENOMEM
 int tune_read(const char *path, struct tune_label label, int nodes, struct tune_times *times);
-// The same of a file that is open at its start, and stays so.
-int tune_read_file(FILE *file, const char *path, struct tune_label label, int nodes, struct tune_times *times);
+// The same of a file that is open. Its text may be taken apart.
+int tune_read_input(struct clab_input *input, const char *path, struct tune_label label, int nodes,
+                    struct tune_times *times);
 
 struct tune_run {
     const char *backend;

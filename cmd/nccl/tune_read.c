@@ -18,12 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/csv.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
-#include "cmd/report/report.h"
 
 int tune_label_read(const char *text, struct tune_label *label_p)
 {
@@ -56,71 +55,67 @@ static bool take_usec(const char *text, double *usec_p)
 
 // ---- CSV -----------------------------------------------------------------------------------------------------
 
-// The cell of either name.
-static const char *cell(const struct report_data *data, int row, const char *name, const char *other)
+// The one of two names of a column that has something to say in this row.
+static const char *either(const struct clab_csv *csv, int row, const char *name, const char *other)
 {
-    const char *text = report_data_cell(data, row, name);
-    return *text || !other ? text : report_data_cell(data, row, other);
+    return *clab_csv_cell(csv, row, name) || !*clab_csv_cell(csv, row, other) ? name : other;
 }
 
-static int refuse_row(const char *path, int row, const char *what, const char *text)
+static int refuse_cell(const struct clab_csv *csv, int row, const char *column, const char *what)
 {
-    clab_error("%s: row %d: %s '%.40s'", path, row + 1, what, text);
-    return CLAB_EPARSE;
+    return clab_csv_refuse(csv, row, column, "%s '%.40s'", what, clab_csv_cell(csv, row, column));
 }
 
 // A row that names algorithm and protocol says more than the label; an algorithm of commlab's own says nothing of NCCL.
-static int take_pair(const struct report_data *data, const char *path, int row, struct tune_time *time)
+static int take_pair(const struct clab_csv *csv, int row, struct tune_time *time)
 {
-    const char *algorithm = cell(data, row, "algorithm", NULL), *protocol = cell(data, row, "protocol", NULL);
-    const char *channels = cell(data, row, "channels", NULL);
+    const char *algorithm = clab_csv_cell(csv, row, "algorithm"), *channels = clab_csv_cell(csv, row, "channels");
     if (!*algorithm || !strcmp(algorithm, "native"))
         return CLAB_OK;
     time->is_own = !strcmp(algorithm, "own");
     if (time->is_own)
         return CLAB_OK;
     if ((time->algorithm = clab_nccl_algorithm_find(algorithm)) < 0)
-        return refuse_row(path, row, "native, own or an algorithm of NCCL's is needed, not", algorithm);
-    if ((time->protocol = clab_nccl_protocol_find(protocol)) < 0)
-        return refuse_row(path, row, "there is no protocol", protocol);
+        return refuse_cell(csv, row, "algorithm", "native, own or an algorithm of NCCL's is needed, not");
+    if ((time->protocol = clab_nccl_protocol_find(clab_csv_cell(csv, row, "protocol"))) < 0)
+        return refuse_cell(csv, row, "protocol", "there is no protocol");
     if (*channels && clab_parse_int(channels, CLAB_NCCL_ANY, CLAB_NCCL_MOST_CHANNELS, &time->channels))
-        return refuse_row(path, row, "channels are -1 to 64, not", channels);
+        return refuse_cell(csv, row, "channels", "channels are -1 to 64, not");
     return CLAB_OK;
 }
 
-static int take_row(const struct report_data *data, const char *path, int row, struct tune_time time,
-                    struct tune_times *times)
+static int take_row(const struct clab_csv *csv, int row, struct tune_time time, struct tune_times *times)
 {
-    const char *bytes = cell(data, row, "bytes", "size_bytes"), *usec = cell(data, row, "usec", "latency_us");
-    const char *ranks = cell(data, row, "ranks", NULL), *nodes = cell(data, row, "nodes", NULL);
-    const char *wrong = cell(data, row, "wrong", NULL);
-    time.function = clab_nccl_function_find(cell(data, row, "collective", NULL));
-    if (time.function < 0 || !*usec || !strcmp(cell(data, row, "inplace", NULL), "1"))
+    const char *bytes = either(csv, row, "bytes", "size_bytes"), *usec = either(csv, row, "usec", "latency_us");
+    const char *nodes = clab_csv_cell(csv, row, "nodes"), *wrong = clab_csv_cell(csv, row, "wrong");
+    time.function = clab_nccl_function_find(clab_csv_cell(csv, row, "collective"));
+    if (time.function < 0 || !*clab_csv_cell(csv, row, usec) || !strcmp(clab_csv_cell(csv, row, "inplace"), "1"))
         return CLAB_OK; // not one that NCCL's tuner knows; a refused time; in place
-    if (clab_parse_size(bytes, &time.bytes))
-        return refuse_row(path, row, "bytes are not", bytes);
-    if (!take_usec(usec, &time.usec))
-        return refuse_row(path, row, "microseconds are not", usec);
-    if (clab_parse_int(ranks, 2, 1 << 24, &time.ranks))
-        return refuse_row(path, row, "ranks are 2 or more, not", ranks);
+    if (clab_parse_size(clab_csv_cell(csv, row, bytes), &time.bytes))
+        return refuse_cell(csv, row, bytes, "bytes are not");
+    if (!take_usec(clab_csv_cell(csv, row, usec), &time.usec))
+        return refuse_cell(csv, row, usec, "microseconds are not");
+    if (clab_parse_int(clab_csv_cell(csv, row, "ranks"), 2, 1 << 24, &time.ranks))
+        return refuse_cell(csv, row, "ranks", "ranks are 2 or more, not");
     if (*nodes && clab_parse_int(nodes, 1, 1 << 24, &time.nodes))
-        return refuse_row(path, row, "nodes are 1 or more, not", nodes);
+        return refuse_cell(csv, row, "nodes", "nodes are 1 or more, not");
     if (*wrong && strcmp(wrong, "0"))
-        return refuse_row(path, row, "a time of wrong results is worth nothing: elements that were wrong:", wrong);
-    CLAB_TRY(take_pair(data, path, row, &time));
+        return refuse_cell(csv, row, "wrong", "a time of wrong results is worth nothing: elements that were wrong:");
+    CLAB_TRY(take_pair(csv, row, &time));
     return tune_times_add(times, time);
 }
 
-static int read_csv(FILE *file, const char *path, struct tune_label label, int nodes, struct tune_times *times)
+static int read_csv(struct clab_input *input, const char *path, struct tune_label label, int nodes,
+                    struct tune_times *times)
 {
-    struct report_data data;
+    struct clab_csv csv;
     struct tune_time time = labelled(label);
-    CLAB_TRY(report_data_read(file, path, &data));
+    CLAB_TRY(clab_csv_parse(input->text, input->bytes, path, &csv));
     int err = CLAB_OK;
     time.nodes = nodes;
-    for (int row = 0; row < data.nrows && !err; row++)
-        err = take_row(&data, path, row, time, times);
-    report_data_free(&data);
+    for (int row = 0; row < csv.nrows && !err; row++)
+        err = take_row(&csv, row, time, times);
+    clab_csv_free(&csv);
     return err;
 }
 
@@ -267,23 +262,25 @@ static bool is_csv(FILE *file)
     bool is = false;
     while (fgets(line, sizeof line, file))
         if (line[0] != '#' && line[strspn(line, " \t\r\n")]) {
-            is = strchr(line, ',') && strstr(line, "collective");
+            is = strpbrk(line, ",;") && strstr(line, "collective");
             break;
         }
     rewind(file);
     return is;
 }
 
-int tune_read_file(FILE *file, const char *path, struct tune_label label, int nodes, struct tune_times *times)
+int tune_read_input(struct clab_input *input, const char *path, struct tune_label label, int nodes,
+                    struct tune_times *times)
 {
-    return is_csv(file) ? read_csv(file, path, label, nodes, times) : read_tests(file, path, label, nodes, times);
+    return is_csv(input->file) ? read_csv(input, path, label, nodes, times)
+                               : read_tests(input->file, path, label, nodes, times);
 }
 
 int tune_read(const char *path, struct tune_label label, int nodes, struct tune_times *times)
 {
     struct clab_input input;
     CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
-    const int err = tune_read_file(input.file, path, label, nodes, times);
+    const int err = tune_read_input(&input, path, label, nodes, times);
     clab_input_close(&input);
     return err;
 }

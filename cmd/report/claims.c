@@ -27,14 +27,7 @@ enum { MOST_SETTINGS = 6 }; // that are named; more are counted
 
 static const char *cell(const struct report_claims *claims, int row, const char *name)
 {
-    return report_data_cell(&claims->data, row, name);
-}
-
-static double number(const char *text)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    return *text && !*end ? value : NAN;
+    return clab_csv_cell(&claims->data, row, name);
 }
 
 static void put_value(FILE *out, double value, const char *unit)
@@ -49,15 +42,15 @@ static void put_value(FILE *out, double value, const char *unit)
 // ---- rows ----------------------------------------------------------------------------------------------------
 
 // The last row of `program` with that quantity, or that begins with it if it ends with '/'; -1: there is none.
-static int find_row(const struct report_data *data, const char *program, const char *quantity)
+static int find_row(const struct clab_csv *data, const char *program, const char *quantity)
 {
     const size_t length = strlen(quantity);
     const bool begins = length && quantity[length - 1] == '/';
-    const char *ranks = report_data_cell(data, 0, "ranks"); // of the run; those of a sweep come later
+    const char *ranks = clab_csv_cell(data, 0, "ranks"); // of the run; those of a sweep come later
     for (int row = data->nrows - 1; row >= 0; row--) {
-        const char *name = report_data_cell(data, row, "quantity");
-        if (!strcmp(report_data_cell(data, row, "program"), program) &&
-            !strcmp(report_data_cell(data, row, "ranks"), ranks) &&
+        const char *name = clab_csv_cell(data, row, "quantity");
+        if (!strcmp(clab_csv_cell(data, row, "program"), program) &&
+            !strcmp(clab_csv_cell(data, row, "ranks"), ranks) &&
             (begins ? !strncmp(name, quantity, length) : !strcmp(name, quantity)))
             return row;
     }
@@ -70,7 +63,7 @@ struct span {
 };
 
 // What a lab's file says of claim `row`; NAN: nothing. Of two values one over the other has no interval.
-static struct span value_in(const struct report_claims *claims, int row, const struct report_data *data)
+static struct span value_in(const struct report_claims *claims, int row, const struct clab_csv *data)
 {
     const char *program = cell(claims, row, "program"), *over = cell(claims, row, "over");
     const int above = find_row(data, program, cell(claims, row, "quantity"));
@@ -80,11 +73,11 @@ static struct span value_in(const struct report_claims *claims, int row, const s
                                 : -1;
     if (above < 0 || (*over && below < 0))
         return (struct span){NAN, NAN, NAN};
-    double value = number(report_data_cell(data, above, "value"));
-    const double low = number(report_data_cell(data, above, "low"));
-    const double high = number(report_data_cell(data, above, "high"));
+    double value = clab_csv_real(data, above, "value");
+    const double low = clab_csv_real(data, above, "low");
+    const double high = clab_csv_real(data, above, "high");
     if (*over)
-        value /= number(report_data_cell(data, below, "value"));
+        value /= clab_csv_real(data, below, "value");
     const bool has_interval = !*over && low <= high;
     return (struct span){value, has_interval ? low : value, has_interval ? high : value};
 }
@@ -94,7 +87,7 @@ static struct span value_in(const struct report_claims *claims, int row, const s
 // An open end takes all; what differs by rounding is equal.
 static const char *judge(const struct report_claims *claims, int row, double value)
 {
-    const double low = number(cell(claims, row, "low")), high = number(cell(claims, row, "high"));
+    const double low = clab_csv_real(&claims->data, row, "low"), high = clab_csv_real(&claims->data, row, "high");
     return value < low * (1 - 0.005) ? "less than claimed" : value > high * 1.005 ? "more than claimed" : "as claimed";
 }
 
@@ -131,21 +124,21 @@ static void put_why_not(FILE *out, const struct report_claims *claims, int row, 
 }
 
 // The backend that `program` ran on; "": it has no row.
-static const char *backend_of(const struct report_data *data, const char *program)
+static const char *backend_of(const struct clab_csv *data, const char *program)
 {
     for (int row = 0; row < data->nrows; row++)
-        if (!strcmp(report_data_cell(data, row, "program"), program))
-            return report_data_cell(data, row, "backend");
+        if (!strcmp(clab_csv_cell(data, row, "program"), program))
+            return clab_csv_cell(data, row, "backend");
     return "";
 }
 
-static void put_setting(FILE *out, const struct report_data *data)
+static void put_setting(FILE *out, const struct clab_csv *data)
 {
     const char *wire = clab_manifest_get(&data->manifest, "emulate");
     const char *before = backend_of(data, "before"), *after = backend_of(data, "after");
     const bool differ = *before && *after && strcmp(before, after) != 0; // lab 04: that is what it compares
-    fprintf(out, " (%s ranks, %s%s%s%s%s)", report_data_cell(data, 0, "ranks"),
-            differ ? before : report_data_cell(data, 0, "backend"), differ ? " against " : "", differ ? after : "",
+    fprintf(out, " (%s ranks, %s%s%s%s%s)", clab_csv_cell(data, 0, "ranks"),
+            differ ? before : clab_csv_cell(data, 0, "backend"), differ ? " against " : "", differ ? after : "",
             wire ? ", wire " : "", wire ? wire : "");
 }
 
@@ -172,8 +165,8 @@ static void put_measured(FILE *out, const struct report_claims *claims, int row,
     int found = 0;
     *measured_p = (struct measured){NAN, NAN, true};
     for (const struct report_section *s = sections; s < sections + n; s++) {
-        const char *lab = report_data_cell(&s->data, 0, "lab");
-        if (!*lab || strcmp(lab, cell(claims, row, "lab")) || !strcmp(report_data_cell(&s->data, 0, "backend"), "sim"))
+        const char *lab = clab_csv_cell(&s->data, 0, "lab");
+        if (!*lab || strcmp(lab, cell(claims, row, "lab")) || !strcmp(clab_csv_cell(&s->data, 0, "backend"), "sim"))
             continue;
         const struct span span = value_in(claims, row, &s->data);
         if (isnan(span.value))
@@ -194,7 +187,7 @@ static void put_measured(FILE *out, const struct report_claims *claims, int row,
 // ---- what the model says -------------------------------------------------------------------------------------
 
 // The one CSV file in `folder`, which is then empty.
-static int take_csv(const char *folder, struct report_data *data_p)
+static int take_csv(const char *folder, struct clab_csv *data_p)
 {
     char path[4096] = "";
     DIR *dir = opendir(folder);
@@ -205,7 +198,7 @@ static int take_csv(const char *folder, struct report_data *data_p)
         closedir(dir);
     if (!*path)
         return CLAB_ENOENT;
-    const int err = report_data_load(path, data_p);
+    const int err = clab_csv_load(path, data_p);
     unlink(path);
     return err;
 }
@@ -215,7 +208,7 @@ static double price(const struct report_claims *claims, int row, const char *com
 {
     const bool is_lab = !strncmp(command, "lab ", 4);
     struct lab_words words = {0};
-    struct report_data data;
+    struct clab_csv data;
     char file[PATH_MAX + 16], *argv[LAB_MAX_WORDS + 5] = {"commlab"};
     int n = 1, status = 0;
     double value = NAN;
@@ -230,8 +223,8 @@ static double price(const struct report_claims *claims, int row, const char *com
     argv[n] = NULL;
     if (child_run(argv, &status) == CLAB_OK && status == 0 && take_csv(folder, &data) == CLAB_OK) {
         value = is_lab ? value_in(claims, row, &data).value
-                       : number(report_data_cell(&data, data.nrows - 1, cell(claims, row, "column")));
-        report_data_free(&data);
+                       : clab_csv_real(&data, data.nrows - 1, cell(claims, row, "column"));
+        clab_csv_free(&data);
     }
     lab_words_free(&words);
     return value;
@@ -268,10 +261,10 @@ static void put_claimed(FILE *out, const struct report_claims *claims, int row)
     const char *unit = cell(claims, row, "unit"), *low = cell(claims, row, "low"), *high = cell(claims, row, "high");
     if (!*high)
         fputs("at least ", out);
-    put_value(out, number(low), unit);
+    put_value(out, clab_csv_real(&claims->data, row, "low"), unit);
     if (*high && strcmp(low, high)) {
         fputs(" to ", out);
-        put_value(out, number(high), unit);
+        put_value(out, clab_csv_real(&claims->data, row, "high"), unit);
     }
 }
 
@@ -317,7 +310,7 @@ int report_claims_load(const char *root, const struct report_section *sections, 
     struct report_claims claims = {0};
     char path[4096];
     snprintf(path, sizeof path, "%s/labs/claims.csv", root);
-    CLAB_TRY(report_data_load(path, &claims.data));
+    CLAB_TRY(clab_csv_load(path, &claims.data));
     claims.verdicts = calloc((size_t)claims.data.nrows, sizeof *claims.verdicts);
     int err = claims.verdicts ? CLAB_OK : CLAB_ENOMEM;
     child_watch();
@@ -370,6 +363,6 @@ void report_claims_free(struct report_claims *claims)
         free(claims->verdicts[row].verdict);
     }
     free(claims->verdicts);
-    report_data_free(&claims->data);
+    clab_csv_free(&claims->data);
     *claims = (struct report_claims){0};
 }

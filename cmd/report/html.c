@@ -203,7 +203,7 @@ static void put_figure(FILE *out, const char *folder, const char *figure)
 
 // ---- sections ------------------------------------------------------------------------------------------------
 
-static void put_table(FILE *out, const struct report_data *data)
+static void put_table(FILE *out, const struct clab_csv *data)
 {
     fprintf(out,
             "<details>\n<summary>The data behind this: %d rows</summary>\n<div class=\"scroll\" tabindex=\"0\">\n"
@@ -322,8 +322,8 @@ static void put_claims(FILE *out, const struct report_claims *claims)
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int row = 0; row < claims->data.nrows; row++) {
         const struct report_verdict *v = &claims->verdicts[row];
-        const char *const texts[] = {report_data_cell(&claims->data, row, "id"),
-                                     report_data_cell(&claims->data, row, "claim"),
+        const char *const texts[] = {clab_csv_cell(&claims->data, row, "id"),
+                                     clab_csv_cell(&claims->data, row, "claim"),
                                      v->claimed,
                                      v->measured,
                                      v->model,

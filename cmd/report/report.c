@@ -82,11 +82,11 @@ static int draw_bench(struct session *session, struct report_section *s)
 {
     bool allreduce = false, predicted = false, several = false, backends = false;
     for (int row = 0; row < s->data.nrows; row++) {
-        const bool same = !strcmp(report_data_cell(&s->data, row, "collective"), "allreduce");
+        const bool same = !strcmp(clab_csv_cell(&s->data, row, "collective"), "allreduce");
         allreduce |= same;
         several |= !same;
-        predicted |= *report_data_cell(&s->data, row, "predicted_usec") != 0;
-        backends |= strcmp(report_data_cell(&s->data, row, "backend"), report_data_cell(&s->data, 0, "backend")) != 0;
+        predicted |= *clab_csv_cell(&s->data, row, "predicted_usec") != 0;
+        backends |= strcmp(clab_csv_cell(&s->data, row, "backend"), clab_csv_cell(&s->data, 0, "backend")) != 0;
     }
     if (backends) // those below are of one
         return draw(session, s, "plots/backends.gp", "backends");
@@ -101,7 +101,7 @@ static int draw_bench(struct session *session, struct report_section *s)
 static int find_lab(const struct session *session, const struct report_section *s, struct lab_words *folders_p)
 {
     struct clab_log_held held;
-    const char *lab = report_data_cell(&s->data, 0, "lab");
+    const char *lab = clab_csv_cell(&s->data, 0, "lab");
     int number;
     if (clab_parse_int(lab, 0, 99, &number) != CLAB_OK) {
         clab_error("%s: '%.20s' is not the number of a lab, as 07 is; measure it again with `commlab lab`", s->csv,
@@ -135,7 +135,7 @@ static void section_free(struct report_section *s)
     free(s->figures);
     free(s->csv);
     free(s->name);
-    report_data_free(&s->data);
+    clab_csv_free(&s->data);
 }
 
 // A terminal or our own input, which a link may lead to, would be waited for.
@@ -143,7 +143,7 @@ static bool is_plain_file(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0 || S_ISREG(status.st_mode))
-        return true; // report_data_load says why it can not be read
+        return true; // clab_csv_load says why it can not be read
     clab_error("%s: it is not a plain file: copy what it holds into one, or take it out of its folder", path);
     return false;
 }
@@ -154,14 +154,14 @@ static int add_section(struct session *session, const char *file)
     if (asprintf(&s.csv, "%s/%s", session->results, file) < 0)
         return CLAB_ENOMEM;
     s.name = strndup(file, strlen(file) - strlen(".csv"));
-    int err = !s.name ? CLAB_ENOMEM : is_plain_file(s.csv) ? report_data_load(s.csv, &s.data) : CLAB_ENOENT;
-    if (!err && *report_data_cell(&s.data, 0, "best"))
+    int err = !s.name ? CLAB_ENOMEM : is_plain_file(s.csv) ? clab_csv_load(s.csv, &s.data) : CLAB_ENOENT;
+    if (!err && *clab_csv_cell(&s.data, 0, "best"))
         err = draw(session, &s, "plots/sweep.gp", "");
-    else if (!err && *report_data_cell(&s.data, 0, "overlap"))
+    else if (!err && *clab_csv_cell(&s.data, 0, "overlap"))
         err = draw(session, &s, "plots/train.gp", "");
-    else if (!err && *report_data_cell(&s.data, 0, "collective"))
+    else if (!err && *clab_csv_cell(&s.data, 0, "collective"))
         err = draw_bench(session, &s);
-    else if (!err && *report_data_cell(&s.data, 0, "lab"))
+    else if (!err && *clab_csv_cell(&s.data, 0, "lab"))
         err = draw_lab(session, &s);
     if (!err)
         err = CLAB_PUSH(session->sections, session->nsections, session->section_room, s);
@@ -243,7 +243,7 @@ static int write_claims(const struct session *session)
     for (int row = 0; row < session->claims.data.nrows; row++) {
         const struct report_verdict *v = &session->claims.verdicts[row];
         measured += strncmp(v->measured, "not ", 4) != 0;
-        printf("claim %-2s %12s  %s\n", report_data_cell(&session->claims.data, row, "id"), v->claimed, v->verdict);
+        printf("claim %-2s %12s  %s\n", clab_csv_cell(&session->claims.data, row, "id"), v->claimed, v->verdict);
     }
     if (asprintf(&path, "%s/claims.csv", session->output) < 0)
         return CLAB_ENOMEM;

@@ -2,7 +2,6 @@
 // The report: one page of all that was measured, with its figures, their data, and how each was made.
 //
 // - report.c       the subcommand: finds the results, has their figures drawn, writes the page.
-// - data.c         reads a result file: manifest, columns, rows.
 // - html.c         the pieces of the page.
 // - claims.c        what was claimed, beside what was measured here and what the simulator says.
 #pragma once
@@ -10,25 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/base/manifest.h"
-
-// ---- data.c --------------------------------------------------------------------------------------------------
-
-// A CSV file as commlab writes it (base/table.h): `# key: value` lines, column names, rows.
-struct report_data {
-    struct clab_manifest manifest;
-    char **cells; // (nrows + 1, ncolumns); row 0 holds the names
-    int nrows, ncolumns;
-};
-
-//   errors: CLAB_ENOENT, CLAB_EPARSE (logged with the line), CLAB_ENOMEM
-int report_data_load(const char *path, struct report_data *data_p);
-// The same of a file that is open, and stays so; `path` is what lines that refuse call it.
-int report_data_read(FILE *file, const char *path, struct report_data *data_p);
-void report_data_free(struct report_data *data);
-
-// The cell of `row` (from 0) in the column called `name`, or "".
-const char *report_data_cell(const struct report_data *data, int row, const char *name);
+#include "core/base/csv.h"
 
 // ---- html.c --------------------------------------------------------------------------------------------------
 
@@ -38,7 +19,7 @@ struct report_verdict {
 };
 
 struct report_claims {
-    struct report_data data;         // labs/claims.csv
+    struct clab_csv data;         // labs/claims.csv
     struct report_verdict *verdicts; // (data.nrows)
 };
 
@@ -49,7 +30,7 @@ struct report_section {
     char **figures; // paths without suffix, of those that were drawn
     int nfigures, figure_room;
     bool is_refused; // one could not be drawn: it has been said
-    struct report_data data;
+    struct clab_csv data;
 };
 
 // The whole page. Links are relative to `folder`, where it will lie. claims NULL: without them

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What labs are predicted by, against numbers worked out by hand; how before and after are paired; how results are
-// read.
+// What labs are predicted by, against numbers worked out by hand; how before and after are paired.
 
 #include "tests/fixtures/capture.h"
 
 #include <math.h>
 
 #include "core/base/err.h"
-#include "core/base/table.h"
 #include "cmd/lab/lab.h"
 #include "sim/net/net.h"
-#include "cmd/report/report.h"
 
 static struct lab_words words(char *first, char *second)
 {
@@ -298,83 +295,6 @@ static void test_what_must_be_equal_is(void **state)
     lab_results_free(&r);
 }
 
-// ---- the page's data -----------------------------------------------------------------------------------------
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void test_results_are_read_as_they_were_written(void **state)
-{
-    (void)state;
-    struct report_data data;
-    write_text(folder_path("a.csv"), "# machine: a, b: c\n# a remark\nx,y\n1,\"two, \"\"2\"\"\"\n,last\n");
-    assert_int_equal(report_data_load(folder_path("a.csv"), &data), CLAB_OK);
-    assert_string_equal(clab_manifest_get(&data.manifest, "machine"), "a, b: c");
-    assert_int_equal(data.nrows, 2);
-    assert_string_equal(report_data_cell(&data, 0, "y"), "two, \"2\"");
-    assert_string_equal(report_data_cell(&data, 1, "x"), "");
-    assert_string_equal(report_data_cell(&data, 1, "y"), "last");
-    assert_string_equal(report_data_cell(&data, 2, "y"), "");
-    assert_string_equal(report_data_cell(&data, 0, "z"), "");
-    report_data_free(&data);
-}
-
-static void test_a_row_of_another_length_is_named(void **state)
-{
-    (void)state;
-    struct report_data data;
-    write_text(folder_path("b.csv"), "x,y\n1,2\n3\n");
-    const struct capture capture = capture_begin(STDERR_FILENO);
-    const int err = report_data_load(folder_path("b.csv"), &data);
-    assert_one_line_with(capture_end(capture), "b.csv:3: 1 cells, but the file has 2 columns");
-    assert_int_equal(err, CLAB_EPARSE);
-}
-
-static void assert_file_refused(const char *text, const char *expected)
-{
-    struct report_data data;
-    write_text(folder_path("c.csv"), text);
-    const struct capture capture = capture_begin(STDERR_FILENO);
-    const int err = report_data_load(folder_path("c.csv"), &data);
-    assert_one_line_with(capture_end(capture), expected);
-    assert_int_equal(err, CLAB_EPARSE);
-}
-
-static void test_what_would_be_read_in_part_is_refused(void **state)
-{
-    (void)state;
-    char wide[256] = "";
-    for (int i = 0; i < 64; i++)
-        strcat(wide, "c,");
-    assert_file_refused(wide, "c.csv:1: more than 64 cells");
-    assert_file_refused("x,y\n1,\"two\n", "c.csv:2: a quoted cell that does not end on its line");
-    assert_file_refused("", "c.csv: no column names");
-}
-
-static void test_any_text_is_read_as_it_was_written(void **state)
-{
-    (void)state;
-    static const struct clab_column columns[] = {{.name = "x", .kind = CLAB_KIND_TEXT},
-                                                 {.name = "y", .kind = CLAB_KIND_TEXT}};
-    struct clab_table table;
-    struct report_data data;
-    clab_table_init(&table, columns, 2);
-    const struct clab_cell cells[] = {clab_cell_text("# no remark"), clab_cell_text("two\r\nlines")};
-    assert_int_equal(clab_table_add_row(&table, cells), CLAB_OK);
-    assert_int_equal(clab_table_write_csv(&table, NULL, folder_path("d.csv")), CLAB_OK);
-    assert_int_equal(report_data_load(folder_path("d.csv"), &data), CLAB_OK);
-    assert_int_equal(data.nrows, 1);
-    assert_string_equal(report_data_cell(&data, 0, "x"), "# no remark");
-    assert_string_equal(report_data_cell(&data, 0, "y"), "two  lines");
-    report_data_free(&data);
-    clab_table_free(&table);
-}
-
 // ---- what programs report ------------------------------------------------------------------------------------
 
 static int read_rows(const char *text, struct lab_results *results)
@@ -419,10 +339,6 @@ int main(void)
         cmocka_unit_test(test_without_a_network_no_barrier_is_predicted),
         cmocka_unit_test(test_counterparts_differ_in_the_middle_word_only),
         cmocka_unit_test(test_what_must_be_equal_is),
-        cmocka_unit_test(test_results_are_read_as_they_were_written),
-        cmocka_unit_test(test_a_row_of_another_length_is_named),
-        cmocka_unit_test(test_what_would_be_read_in_part_is_refused),
-        cmocka_unit_test(test_any_text_is_read_as_it_was_written),
         cmocka_unit_test(test_rows_of_programs_are_read_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -12,13 +12,14 @@ static size_t size;
 // The copy of a file that holds `csv`.
 static const char *copy_of(const char *csv)
 {
-    struct report_data data;
-    FILE *in = fmemopen((char *)csv, strlen(csv), "r"), *out = open_memstream(&text, &size);
-    assert_int_equal(report_data_read(in, "x.csv", &data), CLAB_OK);
-    fclose(in);
+    struct clab_csv data;
+    char *in = strdup(csv);
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(clab_csv_parse(in, strlen(in), "x.csv", &data), CLAB_OK);
     plot_data_write(out, &data);
     fclose(out);
-    report_data_free(&data);
+    clab_csv_free(&data);
+    free(in);
     return text;
 }
 

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/input.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // log.c: what has been logged since the last fuzz_log_clear: how many lines were errors, and the last of them.
@@ -52,6 +54,14 @@ static inline FILE *fuzz_file(const void *data, size_t size)
     FILE *file = size ? fmemopen((void *)data, size, "r") : fopen("/dev/null", "r");
     must_hold(file);
     return file;
+}
+
+// The same as a file that has been read whole. Closed by the caller.
+static inline struct clab_input fuzz_input(const uint8_t *data, size_t size)
+{
+    struct clab_input input = {.text = fuzz_text(data, size), .bytes = size};
+    input.file = fuzz_file(input.text, size);
+    return input;
 }
 
 // ---- what was said -------------------------------------------------------------------------------------------

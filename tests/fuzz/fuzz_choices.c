@@ -100,11 +100,11 @@ static void check_choices(struct tune_times *times)
 static void check_times(const uint8_t *data, size_t size)
 {
     struct tune_times times = {0};
-    FILE *file = fuzz_file(data, size);
+    struct clab_input input = fuzz_input(data, size);
     fuzz_log_clear();
     const int err =
-        tune_read_file(file, path, (struct tune_label){.is_own = true, .channels = CLAB_NCCL_ANY}, 1, &times);
-    fclose(file);
+        tune_read_input(&input, path, (struct tune_label){.is_own = true, .channels = CLAB_NCCL_ANY}, 1, &times);
+    clab_input_close(&input);
     must_hold(err == CLAB_OK || err == CLAB_EPARSE);
     if (err)
         must_say_once(path);
