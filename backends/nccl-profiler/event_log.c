@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Places in the book (event_log.h).
+// Places in the event log (event_log.h).
 
 #include "backends/nccl-profiler/event_log.h"
 
 #include <stddef.h>
 #include <time.h>
 
-int64_t book_now(void)
+int64_t event_log_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -18,23 +18,25 @@ static bool is_kept(int64_t number, int64_t ever, int64_t room)
     return number >= 0 && number < ever && number + room >= ever;
 }
 
-struct book_call *book_call(const struct book *book, int64_t number)
+struct logged_call *event_log_call(const struct event_log *events, int64_t number)
 {
-    return is_kept(number, book->ncalls, BOOK_CALLS) ? &book->calls[number % BOOK_CALLS] : NULL;
+    return is_kept(number, events->ncalls, EVENT_LOG_CALLS) ? &events->calls[number % EVENT_LOG_CALLS] : NULL;
 }
 
-struct book_piece *book_piece(const struct book *book, int64_t number)
+struct channel_event *event_log_channel(const struct event_log *events, int64_t number)
 {
-    return is_kept(number, book->npieces, BOOK_PIECES) ? &book->pieces[number % BOOK_PIECES] : NULL;
+    return is_kept(number, events->nchannel_events, EVENT_LOG_CHANNELS)
+               ? &events->channel_events[number % EVENT_LOG_CHANNELS]
+               : NULL;
 }
 
-int64_t *book_clock(struct book *book, int process)
+int64_t *event_log_clock(struct event_log *events, int process)
 {
-    for (int i = 0; i < book->nclocks; i++)
-        if (book->clocks[i].process == process)
-            return &book->clocks[i].behind;
-    if (book->nclocks == BOOK_RANKS)
+    for (int i = 0; i < events->nclocks; i++)
+        if (events->clocks[i].process == process)
+            return &events->clocks[i].behind;
+    if (events->nclocks == EVENT_LOG_RANKS)
         return NULL;
-    book->clocks[book->nclocks] = (struct book_clock){process, INT64_MAX};
-    return &book->clocks[book->nclocks++].behind;
+    events->clocks[events->nclocks] = (struct gpu_clock){process, INT64_MAX};
+    return &events->clocks[events->nclocks++].behind;
 }

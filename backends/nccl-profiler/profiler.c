@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A profiler that NCCL loads, libnccl-profiler-commlab.so: what NCCL did, when, as a file that `commlab trace` puts
-// beside a simulated run.
+// A profiler that NCCL loads, libnccl-profiler-commlab.so: it writes NCCL's calls with their times to a file, which
+// `commlab trace` shows beside a simulated run.
 //
 //   NCCL_PROFILER_PLUGIN=$PWD/build/backends/libnccl-profiler-commlab.so CLAB_NCCL_TRACE=t.json   writes t-0.json, …
 //
-// - A file a process, called by its first communicator's rank there, written when its last communicator is destroyed,
-//   or else when it ends by itself. Without CLAB_NCCL_TRACE nothing is asked for, and nothing costs anything.
+// - One file per process, named by its rank in its first communicator. It is written when the last communicator is
+//   destroyed, or else when the process exits. Without CLAB_NCCL_TRACE no event is requested, and nothing costs time.
 // - The last 16,384 calls are kept, in 10 MB; the file says how many were overwritten.
-// - One book for all communicators of a process, whose threads NCCL calls from: they share a file. The library stays
+// - All communicators of a process share one log and one file; NCCL calls from several threads. The library stays
 //   loaded (-z nodelete), so that it outlives them.
 // - It links nothing of NCCL or CUDA; only the two tables at the end are exported.
 
@@ -30,17 +30,17 @@ struct context {
     int rank, ranks, process;
 };
 
-static struct book book = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_written = true};
+static struct event_log events = {.lock = PTHREAD_MUTEX_INITIALIZER, .is_written = true};
 
 // ---- handles -------------------------------------------------------------------------------------------------
-// A number as a pointer that is never NULL: calls are even, pieces odd.
+// A number as a pointer that is never NULL: calls are even, channel events odd.
 
-static void *handle_of(int64_t number, bool is_piece)
+static void *handle_of(int64_t number, bool is_channel_event)
 {
-    return (void *)(uintptr_t)(2 * (uint64_t)number + 2 + is_piece);
+    return (void *)(uintptr_t)(2 * (uint64_t)number + 2 + is_channel_event);
 }
 
-static bool is_piece(const void *handle)
+static bool is_channel_event(const void *handle)
 {
     return (uintptr_t)handle & 1;
 }
@@ -60,56 +60,56 @@ static void name_file(const char *told, int rank, char path[PATH])
     snprintf(path, PATH, "%.*s-%d%s", length, told, rank, told + length);
 }
 
-// The book is locked.
+// The log is locked.
 static bool write_file(char path[PATH])
 {
     const char *told = clab_variable_text(CLAB_VARIABLE_NCCL_TRACE);
-    if (book.is_written || !told || !*told)
+    if (events.is_written || !told || !*told)
         return false;
-    name_file(told, book.first_rank, path);
-    book.is_written = true; // whatever comes of it: it is tried once
-    return book_write(&book, path) == 0;
+    name_file(told, events.first_rank, path);
+    events.is_written = true; // whether it succeeds or not: it is tried once
+    return event_log_write(&events, path) == 0;
 }
 
-// A child of fork has a copy of the book, and no right to the file. Nor may it wait for the lock: it may have been
-// held, when it was copied, by a thread that the child has not.
+// A child of fork has a copy of the log, but must not write the file. Nor may it wait for the lock: a thread that the
+// child does not have may have held it at the fork.
 static __attribute__((destructor)) void at_exit(void)
 {
     char path[PATH];
-    if (book.pid != getpid())
+    if (events.pid != getpid())
         return;
-    pthread_mutex_lock(&book.lock);
+    pthread_mutex_lock(&events.lock);
     write_file(path);
-    pthread_mutex_unlock(&book.lock);
+    pthread_mutex_unlock(&events.lock);
 }
 
 // ---- communicators -------------------------------------------------------------------------------------------
 
-static bool open_book(void)
+static bool open_log(void)
 {
-    if (!book.calls)
-        book.calls = calloc(BOOK_CALLS, sizeof *book.calls);
-    if (!book.pieces)
-        book.pieces = calloc(BOOK_PIECES, sizeof *book.pieces);
-    return book.calls && book.pieces;
+    if (!events.calls)
+        events.calls = calloc(EVENT_LOG_CALLS, sizeof *events.calls);
+    if (!events.channel_events)
+        events.channel_events = calloc(EVENT_LOG_CHANNELS, sizeof *events.channel_events);
+    return events.calls && events.channel_events;
 }
 
-// Whose row it is: a rank of the first communicator; in others of a process with one rank, still that rank.
+// The process of the trace: the rank in the first communicator; in later communicators still that rank.
 static int process_of(const struct context *c)
 {
-    return c->communicator == book.first_communicator ? c->rank : book.first_rank;
+    return c->communicator == events.first_communicator ? c->rank : events.first_rank;
 }
 
 static void join(struct context *c)
 {
-    if (book.open == 0)
-        book.first_communicator = c->communicator;
-    if (book.open == 0 && book.ncalls == 0) {
-        book.first_rank = c->rank;
-        book.pid = getpid();
+    if (events.open == 0)
+        events.first_communicator = c->communicator;
+    if (events.open == 0 && events.ncalls == 0) {
+        events.first_rank = c->rank;
+        events.pid = getpid();
     }
     c->process = process_of(c);
-    book.open++;
+    events.open++;
 }
 
 static int init(void **context_p, int *events_p, uint64_t communicator, int ranks, int rank, nccl_logger log)
@@ -121,14 +121,14 @@ static int init(void **context_p, int *events_p, uint64_t communicator, int rank
     if (told && *told)
         c = calloc(1, sizeof *c);
     *context_p = c;
-    pthread_mutex_lock(&book.lock);
-    const bool is_open = c && open_book();
+    pthread_mutex_lock(&events.lock);
+    const bool is_open = c && open_log();
     *events_p = is_open ? EVENTS : 0;
     if (is_open) {
         *c = (struct context){.log = log, .communicator = communicator, .rank = rank, .ranks = ranks};
         join(c);
     }
-    pthread_mutex_unlock(&book.lock);
+    pthread_mutex_unlock(&events.lock);
     if (c && !is_open) {
         free(c);
         *context_p = c = NULL;
@@ -159,10 +159,10 @@ static int finish(void *context)
     char path[PATH];
     if (!c)
         return NCCL_OK;
-    pthread_mutex_lock(&book.lock);
-    const bool is_last = --book.open == 0, is_new = is_last && write_file(path);
-    const long long ncalls = book.ncalls;
-    pthread_mutex_unlock(&book.lock);
+    pthread_mutex_lock(&events.lock);
+    const bool is_last = --events.open == 0, is_new = is_last && write_file(path);
+    const long long ncalls = events.ncalls;
+    pthread_mutex_unlock(&events.lock);
     if (is_new && c->log)
         c->log(NCCL_LOG_INFO, NCCL_ABOUT_INIT, __FILE__, __LINE__, NAME ": %lld calls in %s", ncalls, path);
     free(c);
@@ -180,58 +180,58 @@ static void copy_text(char *out, size_t room, const char *text)
     out[n] = '\0';
 }
 
-static struct book_call *add_call(const struct context *c, const char *name, const char *type)
+static struct logged_call *add_call(const struct context *c, const char *name, const char *type)
 {
-    struct book_call *call = &book.calls[book.ncalls++ % BOOK_CALLS];
-    const int64_t now = book_now();
-    *call = (struct book_call){.begin = now,
-                               .end = now,
-                               .communicator = c->communicator,
-                               .peer = BOOK_NONE,
-                               .root = BOOK_NONE,
-                               .rank = c->rank,
-                               .ranks = c->ranks,
-                               .process = c->process};
+    struct logged_call *call = &events.calls[events.ncalls++ % EVENT_LOG_CALLS];
+    const int64_t now = event_log_now();
+    *call = (struct logged_call){.begin = now,
+                                 .end = now,
+                                 .communicator = c->communicator,
+                                 .peer = EVENT_LOG_NONE,
+                                 .root = EVENT_LOG_NONE,
+                                 .rank = c->rank,
+                                 .ranks = c->ranks,
+                                 .process = c->process};
     copy_text(call->name, sizeof call->name, name);
     copy_text(call->type, sizeof call->type, type);
-    book.is_written = false;
+    events.is_written = false;
     return call;
 }
 
 static void *start_collective(const struct context *c, const struct nccl_collective *e)
 {
-    struct book_call *call = add_call(c, e->name, e->type);
+    struct logged_call *call = add_call(c, e->name, e->type);
     copy_text(call->algorithm, sizeof call->algorithm, e->algorithm);
     copy_text(call->protocol, sizeof call->protocol, e->protocol);
     call->count = e->count;
     call->sequence = e->sequence;
     call->root = e->root;
     call->channels = e->channels;
-    return handle_of(book.ncalls - 1, false);
+    return handle_of(events.ncalls - 1, false);
 }
 
 static void *start_message(const struct context *c, const struct nccl_message *e)
 {
-    struct book_call *call = add_call(c, e->name, e->type);
+    struct logged_call *call = add_call(c, e->name, e->type);
     call->count = e->count;
     call->peer = e->peer;
     call->channels = e->channels;
-    return handle_of(book.ncalls - 1, false);
+    return handle_of(events.ncalls - 1, false);
 }
 
 static void *start_channel(const struct context *c, const struct nccl_channel *e, const void *parent)
 {
-    const int64_t begin = (int64_t)e->nanoseconds, behind = book_now() - begin;
-    int64_t *clock = book_clock(&book, c->process);
+    const int64_t begin = (int64_t)e->nanoseconds, behind = event_log_now() - begin;
+    int64_t *clock = event_log_clock(&events, c->process);
     if (!clock || begin <= 0)
         return NULL;
     *clock = behind < *clock ? behind : *clock;
-    book.pieces[book.npieces++ % BOOK_PIECES] =
-        (struct book_piece){.begin = begin,
-                            .call = parent && !is_piece(parent) ? number_of(parent) : BOOK_NONE,
-                            .process = c->process,
-                            .channel = e->channel};
-    return handle_of(book.npieces - 1, true);
+    events.channel_events[events.nchannel_events++ % EVENT_LOG_CHANNELS] =
+        (struct channel_event){.begin = begin,
+                               .call = parent && !is_channel_event(parent) ? number_of(parent) : EVENT_LOG_NONE,
+                               .process = c->process,
+                               .channel = e->channel};
+    return handle_of(events.nchannel_events - 1, true);
 }
 
 static void *start_event(const struct context *c, uint64_t type, const struct nccl_event *event)
@@ -246,9 +246,9 @@ static void *start_event(const struct context *c, uint64_t type, const struct nc
 
 static int start(const struct context *c, void **handle_p, uint64_t type, const struct nccl_event *event)
 {
-    pthread_mutex_lock(&book.lock);
+    pthread_mutex_lock(&events.lock);
     *handle_p = start_event(c, type, event);
-    pthread_mutex_unlock(&book.lock);
+    pthread_mutex_unlock(&events.lock);
     return NCCL_OK;
 }
 
@@ -268,25 +268,25 @@ static int start_v4(void *context, void **handle_p, const struct nccl_event *eve
 
 static int stop(void *handle)
 {
-    if (!handle || is_piece(handle))
+    if (!handle || is_channel_event(handle))
         return NCCL_OK;
-    pthread_mutex_lock(&book.lock);
-    struct book_call *call = book_call(&book, number_of(handle));
+    pthread_mutex_lock(&events.lock);
+    struct logged_call *call = event_log_call(&events, number_of(handle));
     if (call)
-        call->end = book_now();
-    pthread_mutex_unlock(&book.lock);
+        call->end = event_log_now();
+    pthread_mutex_unlock(&events.lock);
     return NCCL_OK;
 }
 
 static int record(void *handle, int state, const union nccl_state *arguments)
 {
-    if (!handle || !is_piece(handle) || state != NCCL_STATE_CHANNEL_STOPS || !arguments)
+    if (!handle || !is_channel_event(handle) || state != NCCL_STATE_CHANNEL_STOPS || !arguments)
         return NCCL_OK;
-    pthread_mutex_lock(&book.lock);
-    struct book_piece *piece = book_piece(&book, number_of(handle));
-    if (piece && (int64_t)arguments->nanoseconds >= piece->begin)
-        piece->end = (int64_t)arguments->nanoseconds;
-    pthread_mutex_unlock(&book.lock);
+    pthread_mutex_lock(&events.lock);
+    struct channel_event *event = event_log_channel(&events, number_of(handle));
+    if (event && (int64_t)arguments->nanoseconds >= event->begin)
+        event->end = (int64_t)arguments->nanoseconds;
+    pthread_mutex_unlock(&events.lock);
     return NCCL_OK;
 }
 

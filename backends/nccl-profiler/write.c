@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The book as a trace file, with the processes and rows of core/trace/timeline.h: rank r measured is process 2r; its
-// calls are in the row of collectives, channel c is lane c.
+// The event log as a trace file, with the processes and rows of core/trace/timeline.h: measured rank r is process 2r;
+// its calls are in the row of collectives, and channel c is lane c.
 //
 // - A call lasts from where its first channel begins to where its last one ends; one that the GPU told nothing of, as
 //   long as it took to be enqueued, and says so.
@@ -21,8 +21,8 @@
 struct slice {
     int64_t begin, end; // ns of CLOCK_MONOTONIC
     int process, row;
-    const struct book_call *call; // NULL: overwritten since
-    bool is_piece, is_enqueued;
+    const struct logged_call *call; // NULL: overwritten since
+    bool is_channel_event, is_enqueued;
 };
 
 struct writer {
@@ -41,11 +41,11 @@ static int64_t first_kept(int64_t ever, int64_t room)
 }
 
 // Room for all is there. Returns how many.
-static int take_calls(const struct book *book, struct slice *slices)
+static int take_calls(const struct event_log *events, struct slice *slices)
 {
     int n = 0;
-    for (int64_t i = first_kept(book->ncalls, BOOK_CALLS); i < book->ncalls; i++) {
-        const struct book_call *call = book_call(book, i);
+    for (int64_t i = first_kept(events->ncalls, EVENT_LOG_CALLS); i < events->ncalls; i++) {
+        const struct logged_call *call = event_log_call(events, i);
         slices[n++] = (struct slice){.begin = call->begin,
                                      .end = call->end,
                                      .process = call->process,
@@ -56,29 +56,29 @@ static int take_calls(const struct book *book, struct slice *slices)
     return n;
 }
 
-// A call, as long as its pieces.
-static void widen(struct slice *call, const struct slice *piece)
+// A call lasts as long as its channel events.
+static void widen(struct slice *call, const struct slice *event)
 {
-    call->begin = call->is_enqueued || piece->begin < call->begin ? piece->begin : call->begin;
-    call->end = call->is_enqueued || piece->end > call->end ? piece->end : call->end;
+    call->begin = call->is_enqueued || event->begin < call->begin ? event->begin : call->begin;
+    call->end = call->is_enqueued || event->end > call->end ? event->end : call->end;
     call->is_enqueued = false;
 }
 
-// Appends the pieces that have ended to (n) slices of calls, and widens those.
-static int take_pieces(struct book *book, struct slice *slices, int n)
+// Append the channel events that have ended to (n) slices of calls, and widen those.
+static int take_channel_events(struct event_log *events, struct slice *slices, int n)
 {
-    const int64_t first_call = first_kept(book->ncalls, BOOK_CALLS);
-    for (int64_t i = first_kept(book->npieces, BOOK_PIECES); i < book->npieces; i++) {
-        const struct book_piece *p = book_piece(book, i);
-        const int64_t *clock = book_clock(book, p->process);
+    const int64_t first_call = first_kept(events->ncalls, EVENT_LOG_CALLS);
+    for (int64_t i = first_kept(events->nchannel_events, EVENT_LOG_CHANNELS); i < events->nchannel_events; i++) {
+        const struct channel_event *p = event_log_channel(events, i);
+        const int64_t *clock = event_log_clock(events, p->process);
         if (!p->end || !clock || p->channel >= CLAB_ROW_COMPUTE - CLAB_ROW_LANE)
             continue;
         slices[n] = (struct slice){.begin = p->begin + *clock,
                                    .end = p->end + *clock,
                                    .process = p->process,
                                    .row = CLAB_ROW_LANE + p->channel,
-                                   .call = book_call(book, p->call),
-                                   .is_piece = true};
+                                   .call = event_log_call(events, p->call),
+                                   .is_channel_event = true};
         if (slices[n].call)
             widen(&slices[p->call - first_call], &slices[n]);
         n++;
@@ -156,11 +156,11 @@ static void write_time(FILE *out, const char *key, int64_t ns)
     fprintf(out, "\"%s\":%" PRId64 ".%03d,", key, ns / 1000, (int)(ns % 1000));
 }
 
-static void write_name(FILE *out, const struct book_call *c)
+static void write_name(FILE *out, const struct logged_call *c)
 {
     if (!c)
         fprintf(out, "\"name\":\"overwritten\",");
-    else if (c->peer != BOOK_NONE)
+    else if (c->peer != EVENT_LOG_NONE)
         fprintf(out, "\"name\":\"%s %d\",", c->name, c->peer);
     else
         fprintf(out, "\"name\":\"%s (%s %s)\",", c->name, c->algorithm, c->protocol);
@@ -168,13 +168,13 @@ static void write_name(FILE *out, const struct book_call *c)
 
 static void write_arguments(FILE *out, const struct slice *s)
 {
-    const struct book_call *c = s->call;
+    const struct logged_call *c = s->call;
     fprintf(out, "\"args\":{");
     if (c) {
         fprintf(out,
                 "\"count\":%" PRIu64 ",\"type\":\"%s\",\"rank\":%d,\"ranks\":%d,\"communicator\":\"%016" PRIx64 "\"",
                 c->count, c->type, c->rank, c->ranks, c->communicator);
-        if (c->peer == BOOK_NONE)
+        if (c->peer == EVENT_LOG_NONE)
             fprintf(out, ",\"sequence\":%" PRIu64 ",\"root\":%d", c->sequence, c->root);
         fprintf(out, ",\"channels\":%d", c->channels);
         if (s->is_enqueued)
@@ -196,19 +196,20 @@ static bool write_slice(struct writer *w, const struct slice *s)
     return true;
 }
 
-static void write_about(const struct book *book, int left_out, FILE *out)
+static void write_other_data(const struct event_log *events, int left_out, FILE *out)
 {
-    const int64_t calls = first_kept(book->ncalls, BOOK_CALLS), pieces = first_kept(book->npieces, BOOK_PIECES);
+    const int64_t calls = first_kept(events->ncalls, EVENT_LOG_CALLS),
+                  channel_events = first_kept(events->nchannel_events, EVENT_LOG_CHANNELS);
     fprintf(out, "\n],\"otherData\":{\"source\":\"NCCL, by libnccl-profiler-commlab.so\"");
-    if (calls || pieces)
-        fprintf(out, ",\"overwritten\":\"%" PRId64 " calls and %" PRId64 " parts of channels, the first ones\"", calls,
-                pieces);
+    if (calls || channel_events)
+        fprintf(out, ",\"overwritten\":\"%" PRId64 " calls and %" PRId64 " channel events, the first ones\"", calls,
+                channel_events);
     if (left_out)
         fprintf(out, ",\"missing\":\"%d that lay beside more than %d others\"", left_out, CLAB_ROW_STRIDE);
     fprintf(out, "}}\n");
 }
 
-static void write_all(const struct book *book, const struct slice *slices, int n, FILE *out)
+static void write_all(const struct event_log *events, const struct slice *slices, int n, FILE *out)
 {
     struct writer w = {.out = out, .origin = n ? slices[0].begin : 0, .process = -1, .row = -1};
     int left_out = 0;
@@ -217,24 +218,24 @@ static void write_all(const struct book *book, const struct slice *slices, int n
     fprintf(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     for (int i = 0; i < n; i++)
         left_out += !write_slice(&w, &slices[i]);
-    write_about(book, left_out, out);
+    write_other_data(events, left_out, out);
 }
 
-int book_write(struct book *book, const char *path)
+int event_log_write(struct event_log *events, const char *path)
 {
-    const int64_t most =
-        book->ncalls - first_kept(book->ncalls, BOOK_CALLS) + book->npieces - first_kept(book->npieces, BOOK_PIECES);
+    const int64_t most = events->ncalls - first_kept(events->ncalls, EVENT_LOG_CALLS) + events->nchannel_events -
+                         first_kept(events->nchannel_events, EVENT_LOG_CHANNELS);
     struct slice *slices = malloc(((size_t)most + 1) * sizeof *slices);
     struct clab_output output;
     if (!slices) {
         clab_error("%s: no memory for its %" PRId64 " events", path, most);
         return CLAB_ENOMEM;
     }
-    const int n = take_pieces(book, slices, take_calls(book, slices));
+    const int n = take_channel_events(events, slices, take_calls(events, slices));
     qsort(slices, (size_t)n, sizeof *slices, by_row_and_begin);
     int err = clab_output_open(path, &output);
     if (!err) {
-        write_all(book, slices, n, output.file);
+        write_all(events, slices, n, output.file);
         err = clab_output_close(&output);
     }
     free(slices);

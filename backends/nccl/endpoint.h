@@ -5,7 +5,7 @@
 // - choice.c     which GPU is this rank's.   numa.c   the cores that are near it.
 // - group.c      communicators: how they are made, in how many lanes, and how they end (teardown.c).
 // - messages.c   the transfers of a schedule's stages, by NCCL.
-// - relays.c     all other messages, by way of the host's memory and a host's backend.
+// - host_messages.c   all other messages, staged through the host's memory.
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
 // - memory.c     the GPU's memory, and what NCCL is told of it.
 // - times.c      what operations take by the GPU's clock.
@@ -41,8 +41,8 @@
 #include "core/base/variables.h"
 #include "core/transport/backend.h"
 
-struct batch; // of messages.c
-struct relay; // of relays.c
+struct batch;        // of messages.c
+struct host_message; // of host_messages.c
 
 struct clab_domain {
     struct clab_bootstrap *boot;
@@ -51,12 +51,12 @@ struct clab_domain {
     bool registers;                  // memory of natives with NCCL, at all ranks of the job alike (memory.c)
     const struct clab_backend *host; // moves what does not go by NCCL
     struct clab_domain *host_domain;
-    int lane_blocks;               // of threads, that a lane beside the first may take of the GPU
-    int under_way;                 // that NCCL has been given, and is not known to be done
-    bool is_stuck;                 // the GPU does not come to an end: nothing of it is freed, which would wait
-    struct clab_endpoint *endings; // that are closed, whose communicators are yet to end
-    struct nccl_region *regions;   // memory of alloc, and that has been pinned
-    struct nccl_waste *waste;      // memory to be freed
+    int lane_blocks;                 // of threads, that a lane beside the first may take of the GPU
+    int under_way;                   // that NCCL has been given, and is not known to be done
+    bool is_stuck;                   // the GPU does not come to an end: nothing of it is freed, which would wait
+    struct clab_endpoint *teardowns; // closed endpoints whose communicators have not ended yet
+    struct nccl_region *regions;     // memory of alloc, and that has been pinned
+    struct nccl_deferred *deferred;  // memory to be freed later
 };
 
 // A communicator of NCCL's, and the stream that it works in.
@@ -83,7 +83,7 @@ struct clab_native {
 
 struct clab_endpoint {
     struct clab_domain *domain;
-    struct clab_endpoint *next; // of the domain's endings
+    struct clab_endpoint *next; // of the domain's teardowns
     int rank, nranks;
     int *job_ranks;                         // (nranks)
     struct nccl_lane lanes[CLAB_MAX_LANES]; // the first is also the natives'
@@ -94,13 +94,13 @@ struct clab_endpoint {
     struct batch *spare_batches;
     char *nothing; // (2) on the GPU: what empty messages send, and receive
     struct clab_native native;
-    unsigned looks;                      // in vain
-    struct clab_endpoint *host;          // of the domain's host backend
-    struct relay *relays, *spare_relays; // all; those not under way
-    struct relay *sends;                 // that are still copied to the host, in order
-    int relayed;                         // relays under way
-    cudaStream_t copies;                 // to and from the host
-    unsigned long copies_given;          // to the device, when `copies` was last made to wait for it
+    unsigned looks;                                           // in vain
+    struct clab_endpoint *host;                               // of the domain's host backend
+    struct host_message *host_messages, *spare_host_messages; // all; the unused
+    struct host_message *sends;                               // that are still copied to the host, in order
+    int nhost_messages;                                       // under way
+    cudaStream_t copies;                                      // to and from the host
+    unsigned long copies_given; // to the device, when `copies` was last made to wait for it
 };
 
 // ---- choice.c and numa.c -------------------------------------------------------------------------------------
@@ -131,32 +131,32 @@ int nccl_look_for_errors(struct clab_endpoint *endpoint);
 
 // ---- teardown.c ----------------------------------------------------------------------------------------------
 
-// Take an endpoint of which nothing is left but its communicators, and end these in time: others may still be at the
-// last call, or have yet to make the lanes that a schedule wanted.
+// Take over an endpoint that has only its communicators left, and destroy these later: peers may still be in the last
+// call, or have yet to make the lanes that a schedule needs.
 void nccl_end_later(struct clab_endpoint *endpoint);
-// End all communicators at once, whatever they do. Nothing of them runs when this returns, unless that takes over
-// seconds: then the domain is stuck, which is logged.
+// Abort all communicators at once. Nothing of them runs when this returns, unless that takes seconds: then the domain
+// is stuck, which is logged.
 void nccl_end_now(struct clab_endpoint *endpoint);
 // Free what is left of an endpoint, unless the domain is stuck: NCCL may still write to it.
 void nccl_endpoint_free(struct clab_endpoint *endpoint);
-// Wait until the stream has nothing to do any more, a few seconds at most: then the domain is stuck.
+// Wait until the stream is idle, a few seconds at most: then the domain is stuck.
 void nccl_drain(struct clab_domain *domain, cudaStream_t stream);
-// Go on with those to be ended, as far as that needs no wait for what is under way; with a deadline (s of clab_now),
-// until they are.
+// Go on with the teardowns, as far as that needs no wait for what is under way; with a deadline (s of clab_now), until
+// they are done.
 void nccl_end_rest(struct clab_domain *domain, double deadline);
 
-// ---- messages.c and relays.c ---------------------------------------------------------------------------------
+// ---- messages.c and host_messages.c ---------------------------------------------------------------------------------
 
 int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
 int nccl_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
 void nccl_batches_free(struct clab_endpoint *endpoint);
 
-bool nccl_is_relayed(const struct clab_transfer *transfer);
-int nccl_relay_start(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
-int nccl_relay_test(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
+bool nccl_goes_by_host(const struct clab_transfer *transfer);
+int nccl_host_message_start(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
+int nccl_host_message_test(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
 // First end the copies; then close the host's endpoint, which may write and read the memory until then; then free it.
-void nccl_relays_stop(struct clab_endpoint *endpoint);
-void nccl_relays_free(struct clab_endpoint *endpoint);
+void nccl_host_messages_stop(struct clab_endpoint *endpoint);
+void nccl_host_messages_free(struct clab_endpoint *endpoint);
 
 // ---- natives.c and types.c -----------------------------------------------------------------------------------
 
@@ -185,13 +185,14 @@ int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t byt
 // The endpoint's communicators are about to end: take back what they have been told. What they can not be asked now,
 // since they have failed, or take no call yet, NCCL takes back itself when they end.
 void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed);
-// Memory for the endpoint's own use, to be freed by nccl_waste_free.  errors: CLAB_ENOMEM, logged
+// Memory for the endpoint's own use, to be freed by nccl_free_deferred.  errors: CLAB_ENOMEM, logged
 int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p);
-// What has been put off, if nothing is under way; `always`: in any case. Where the domain is stuck, memory is left.
-void nccl_waste_free(struct clab_domain *domain, bool always);
-void nccl_waste_add(struct clab_domain *domain, void *memory);
-// The same of memory of the host's backend, which CUDA knows if it `is_registered`; no transfer moves it any more.
-void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_registered);
+// Free the deferred memory, if nothing is under way; `always`: in any case. If the domain is stuck, memory is leaked.
+void nccl_free_deferred(struct clab_domain *domain, bool always);
+// Free `memory` once nothing is under way.
+void nccl_defer_free(struct clab_domain *domain, void *memory);
+// The same for memory of the host's backend, which CUDA knows if it `is_registered`; no transfer uses it any more.
+void nccl_defer_free_of_host(struct clab_domain *domain, void *memory, bool is_registered);
 
 // ---- times.c -------------------------------------------------------------------------------------------------
 

@@ -198,7 +198,7 @@ int nccl_open(struct clab_domain *domain, struct clab_group *group, struct clab_
 {
     ncclUniqueId id;
     nccl_end_rest(domain, 0);
-    nccl_waste_free(domain, false);
+    nccl_free_deferred(domain, false);
     struct clab_endpoint *endpoint = create(domain, group);
     if (!endpoint)
         return CLAB_ENOMEM;
@@ -217,17 +217,17 @@ int nccl_open(struct clab_domain *domain, struct clab_group *group, struct clab_
 
 // ---- close ---------------------------------------------------------------------------------------------------
 
-// In this order, since kernels use what NCCL has been told of, copies the relays' memory, and the host's backend, too.
+// In this order: kernels use memory registered with NCCL; copies and the host's backend use the host messages' memory.
 void nccl_close(struct clab_endpoint *endpoint, bool failed)
 {
     struct clab_domain *domain = endpoint->domain;
     if (failed)
         nccl_end_now(endpoint);
     nccl_deregister_all(endpoint, failed);
-    nccl_relays_stop(endpoint);
+    nccl_host_messages_stop(endpoint);
     if (endpoint->host)
         domain->host->close(endpoint->host, failed);
-    nccl_relays_free(endpoint);
+    nccl_host_messages_free(endpoint);
     nccl_batches_free(endpoint);
     if (endpoint->native.is_started)
         domain->under_way--;
@@ -235,10 +235,10 @@ void nccl_close(struct clab_endpoint *endpoint, bool failed)
         cudaEventDestroy(endpoint->native.done);
     nccl_span_free(&endpoint->native.span);
     if (endpoint->nothing)
-        nccl_waste_add(domain, endpoint->nothing);
+        nccl_defer_free(domain, endpoint->nothing);
     if (failed)
         nccl_endpoint_free(endpoint);
     else
         nccl_end_later(endpoint);
-    nccl_waste_free(domain, false);
+    nccl_free_deferred(domain, false);
 }

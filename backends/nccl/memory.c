@@ -39,9 +39,9 @@ struct nccl_region {
     struct told *told;
 };
 
-// Memory of a region that is gone, or of nobody's.
-struct nccl_waste {
-    struct nccl_waste *next;
+// Memory whose free is deferred: of a region that is gone, or of none.
+struct nccl_deferred {
+    struct nccl_deferred *next;
     void *memory; // NULL: the program's own
     bool by_nccl;
     bool of_host, is_registered; // of the host's backend; with CUDA
@@ -54,7 +54,7 @@ struct clab_registration {
     void *memory;
 };
 
-// ---- waste ---------------------------------------------------------------------------------------------------
+// ---- deferred frees --------------------------------------------------------------------------------------------
 
 // NCCL unmaps its memory at once, whatever still uses it, and cudaFree need not wait either: so the GPU is waited for
 // first. Nothing is under way that waits for a peer. A GPU that has failed keeps what it has.
@@ -80,12 +80,12 @@ static void free_of_host(struct clab_domain *domain, void *memory, bool is_regis
     domain->host->free(domain->host_domain, memory);
 }
 
-static void free_waste(struct clab_domain *domain, const struct nccl_waste *waste)
+static void free_deferred(struct clab_domain *domain, const struct nccl_deferred *deferred)
 {
-    if (waste->of_host)
-        free_of_host(domain, waste->memory, waste->is_registered);
-    else if (waste->memory)
-        free_now(waste->memory, waste->by_nccl);
+    if (deferred->of_host)
+        free_of_host(domain, deferred->memory, deferred->is_registered);
+    else if (deferred->memory)
+        free_now(deferred->memory, deferred->by_nccl);
 }
 
 static void take_back(struct told *told)
@@ -124,34 +124,34 @@ static void forget_all(struct told **list, const struct clab_endpoint *endpoint)
     }
 }
 
-static void throw_away(struct clab_domain *domain, struct nccl_waste waste)
+static void free_or_defer(struct clab_domain *domain, struct nccl_deferred deferred)
 {
-    take_back_all(&waste.told, NULL);
-    const bool is_due = domain->under_way == 0 && !domain->is_stuck && !waste.told;
-    struct nccl_waste *w = is_due ? NULL : malloc(sizeof *w);
+    take_back_all(&deferred.told, NULL);
+    const bool is_due = domain->under_way == 0 && !domain->is_stuck && !deferred.told;
+    struct nccl_deferred *w = is_due ? NULL : malloc(sizeof *w);
     if (!is_due && w) {
-        *w = waste;
-        w->next = domain->waste;
-        domain->waste = w;
+        *w = deferred;
+        w->next = domain->deferred;
+        domain->deferred = w;
     } else if (is_due) {
-        free_waste(domain, &waste);
+        free_deferred(domain, &deferred);
     }
 }
 
-void nccl_waste_add(struct clab_domain *domain, void *memory)
+void nccl_defer_free(struct clab_domain *domain, void *memory)
 {
-    throw_away(domain, (struct nccl_waste){.memory = memory});
+    free_or_defer(domain, (struct nccl_deferred){.memory = memory});
 }
 
-void nccl_waste_add_of_host(struct clab_domain *domain, void *memory, bool is_registered)
+void nccl_defer_free_of_host(struct clab_domain *domain, void *memory, bool is_registered)
 {
-    throw_away(domain, (struct nccl_waste){.memory = memory, .of_host = true, .is_registered = is_registered});
+    free_or_defer(domain, (struct nccl_deferred){.memory = memory, .of_host = true, .is_registered = is_registered});
 }
 
-void nccl_waste_free(struct clab_domain *domain, bool always)
+void nccl_free_deferred(struct clab_domain *domain, bool always)
 {
-    for (struct nccl_waste **link = &domain->waste; *link && (always || domain->under_way == 0);) {
-        struct nccl_waste *w = *link;
+    for (struct nccl_deferred **link = &domain->deferred; *link && (always || domain->under_way == 0);) {
+        struct nccl_deferred *w = *link;
         take_back_all(&w->told, NULL);
         if (!always && (w->told || domain->is_stuck)) {
             link = &w->next;
@@ -159,7 +159,7 @@ void nccl_waste_free(struct clab_domain *domain, bool always)
         }
         *link = w->next;
         if (!domain->is_stuck)
-            free_waste(domain, w);
+            free_deferred(domain, w);
         free(w);
     }
 }
@@ -185,8 +185,8 @@ static void remove_region(struct clab_domain *domain, struct nccl_region *r)
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    throw_away(domain,
-               (struct nccl_waste){.memory = r->is_ours ? r->memory : NULL, .by_nccl = r->by_nccl, .told = r->told});
+    free_or_defer(domain, (struct nccl_deferred){
+                              .memory = r->is_ours ? r->memory : NULL, .by_nccl = r->by_nccl, .told = r->told});
     free(r);
 }
 
@@ -248,7 +248,7 @@ void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed)
             take_back_all(&r->told, endpoint);
         forget_all(&r->told, endpoint);
     }
-    for (struct nccl_waste *w = domain->waste; w; w = w->next) {
+    for (struct nccl_deferred *w = domain->deferred; w; w = w->next) {
         if (!failed)
             take_back_all(&w->told, endpoint);
         forget_all(&w->told, endpoint);
@@ -293,10 +293,10 @@ int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
 {
     void *memory;
     bool by_nccl;
-    nccl_waste_free(domain, false);
+    nccl_free_deferred(domain, false);
     CLAB_TRY(say_if_none_is_left(domain, bytes, allocate(domain, bytes, &memory, &by_nccl)));
     if (!add_region(domain, memory, bytes ? bytes : 1, true, by_nccl)) {
-        throw_away(domain, (struct nccl_waste){.memory = memory, .by_nccl = by_nccl});
+        free_or_defer(domain, (struct nccl_deferred){.memory = memory, .by_nccl = by_nccl});
         return CLAB_ENOMEM;
     }
     *memory_p = memory;

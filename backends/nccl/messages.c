@@ -50,7 +50,7 @@ static int reserve_staging(struct clab_domain *domain, struct batch *b, size_t b
         room *= 2;
     CLAB_TRY(nccl_reserve(domain, room, &memory));
     if (b->staging)
-        nccl_waste_add(domain, b->staging);
+        nccl_defer_free(domain, b->staging);
     b->staging = memory;
     b->staging_bytes = room;
     return CLAB_OK;
@@ -99,7 +99,7 @@ static void free_list(struct clab_domain *domain, struct batch *b)
         next = b->next;
         domain->under_way -= b->is_started;
         if (b->staging)
-            nccl_waste_add(domain, b->staging);
+            nccl_defer_free(domain, b->staging);
         cudaEventDestroy(b->done);
         nccl_span_free(&b->span);
         free(b);
@@ -209,13 +209,13 @@ int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[],
 {
     if (n == 0)
         return CLAB_OK;
-    if (!nccl_is_relayed(&transfers[0])) {
+    if (!nccl_goes_by_host(&transfers[0])) {
         CLAB_TRY(refuse_registration(endpoint));
         CLAB_TRY(add(endpoint, transfers[0].lane, transfers, n));
         return advance(endpoint, transfers[0].lane);
     }
     for (int i = 0; i < n; i++)
-        CLAB_TRY(nccl_relay_start(endpoint, &transfers[i]));
+        CLAB_TRY(nccl_host_message_start(endpoint, &transfers[i]));
     return CLAB_OK;
 }
 
@@ -259,10 +259,10 @@ int nccl_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], 
     bool done = true;
     for (int i = 0; i < n; i++) {
         if (!transfers[i].done)
-            CLAB_TRY(nccl_is_relayed(&transfers[i]) ? nccl_relay_test(endpoint, &transfers[i])
-                                                    : test_batch(endpoint, &transfers[i]));
+            CLAB_TRY(nccl_goes_by_host(&transfers[i]) ? nccl_host_message_test(endpoint, &transfers[i])
+                                                      : test_batch(endpoint, &transfers[i]));
         done &= transfers[i].done;
-        if (!done && !nccl_is_relayed(&transfers[i]))
+        if (!done && !nccl_goes_by_host(&transfers[i]))
             break; // of one batch
     }
     *done_p = done;

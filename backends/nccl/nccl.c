@@ -117,7 +117,7 @@ static void detach(struct clab_domain *domain)
 {
     const double patience = domain->boot->timeout < longest_end ? domain->boot->timeout : longest_end;
     nccl_end_rest(domain, clab_now() + patience);
-    nccl_waste_free(domain, true);
+    nccl_free_deferred(domain, true);
     domain->host->detach(domain->host_domain);
     if (!domain->is_stuck) // else CUDA would wait, too
         nccl_device_close();
@@ -127,7 +127,7 @@ static void detach(struct clab_domain *domain)
 // A look costs a microsecond, and the shortest operation ten.
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
-    if (endpoint->relayed > 0 && endpoint->domain->under_way == 0)
+    if (endpoint->nhost_messages > 0 && endpoint->domain->under_way == 0)
         return endpoint->domain->host->idle(endpoint->host, fruitless);
     return clab_poll_idle(endpoint->domain->boot, SPINS, fruitless);
 }

@@ -209,14 +209,14 @@ static bool end(struct clab_endpoint *endpoint, bool may_wait)
 void nccl_end_later(struct clab_endpoint *endpoint)
 {
     struct clab_domain *domain = endpoint->domain;
-    endpoint->next = domain->endings;
-    domain->endings = endpoint;
+    endpoint->next = domain->teardowns;
+    domain->teardowns = endpoint;
     nccl_end_rest(domain, 0);
 }
 
 static void go_on_with_all(struct clab_domain *domain, bool may_wait)
 {
-    for (struct clab_endpoint **link = &domain->endings; *link;) {
+    for (struct clab_endpoint **link = &domain->teardowns; *link;) {
         struct clab_endpoint *endpoint = *link;
         if (!end(endpoint, may_wait)) {
             link = &endpoint->next;
@@ -231,13 +231,13 @@ void nccl_end_rest(struct clab_domain *domain, double deadline)
 {
     const struct timespec moment = {.tv_nsec = look_every};
     go_on_with_all(domain, !domain->is_stuck && (deadline > 0 || domain->under_way == 0));
-    while (domain->endings && clab_now() < deadline && !domain->is_stuck) {
+    while (domain->teardowns && clab_now() < deadline && !domain->is_stuck) {
         nanosleep(&moment, NULL);
         go_on_with_all(domain, true);
     }
-    while (domain->endings && deadline > 0) {
-        struct clab_endpoint *endpoint = domain->endings;
-        domain->endings = endpoint->next;
+    while (domain->teardowns && deadline > 0) {
+        struct clab_endpoint *endpoint = domain->teardowns;
+        domain->teardowns = endpoint->next;
         if (!domain->is_stuck)
             nccl_end_now(endpoint);
         nccl_endpoint_free(endpoint);

@@ -33,7 +33,7 @@ enum { NAME_BYTES = 252 };
 static const double last_words = 2; // s that the messages of a rank that is closing its job may need
 
 // What a rank tells the others of its endpoint.
-struct card {
+struct address {
     int node, core; // its host, and its core there; -1: it has no core of its own
     struct ofi_key key;
     uint32_t bytes;
@@ -75,7 +75,7 @@ static void release(struct clab_endpoint *e)
     drop_registrations(e);
     ofi_blocks_free(e);
     for (size_t i = 0; e->lanes && i < (size_t)e->nranks * CLAB_LANES; i++) {
-        free_early(e->lanes[i].heads);
+        free_early(e->lanes[i].eager);
         free_early(e->lanes[i].readies);
     }
     ofi_memory_free(e->domain, e->pool);
@@ -182,15 +182,15 @@ static int own_core(void)
     return sched_getcpu();
 }
 
-static bool is_elsewhere(const struct card *mine, const struct card *other)
+static bool is_elsewhere(const struct address *mine, const struct address *other)
 {
     return mine->node != other->node || (mine->core >= 0 && other->core >= 0 && mine->core != other->core);
 }
 
 static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
 {
-    struct card mine = {.node = e->domain->boot->node, .core = own_core(), .key = e->key},
-                *all = calloc((size_t)e->nranks, sizeof *all);
+    struct address mine = {.node = e->domain->boot->node, .core = own_core(), .key = e->key},
+                   *all = calloc((size_t)e->nranks, sizeof *all);
     size_t bytes = sizeof mine.name;
     int err = all ? CLAB_OK : CLAB_ENOMEM;
     if (!err && (err = fi_getname(&e->ep->fid, &mine.name, &bytes)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the backend share (ofi.h): the domain, an endpoint, and what is under way on it.
+// The types that the files of this backend share (ofi.h): the domain, an endpoint, and its requests and transfers.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -27,10 +27,10 @@ struct clab_domain {
 // What the provider has been asked for.
 struct ofi_request {
     struct fi_context2 provider; // its own, while the request is under way; first, since completions point here
-    enum { OFI_POOLED, OFI_HEAD_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
+    enum { OFI_POOLED, OFI_EAGER_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
     struct ofi_op *op;                     // NULL: POOLED
     size_t offset, bytes;                  // the part of the message
-    uint64_t whole;                        // HEAD_OUT of a long message: its bytes (wire.h)
+    uint64_t whole;                        // EAGER_OUT of a long message: its bytes (wire.h)
     char *memory;                          // POOLED, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
@@ -43,36 +43,36 @@ struct ofi_op {
     int peer, lane;
     uint32_t number;          // of its message
     size_t bytes;             // of the whole message
-    bool headed;              // the head has been sent, or has landed
+    bool eager_done;          // the eager part has been sent, or has landed
     bool ready;               // the peer has said so; RECEIVE: we have
-    size_t posted;            // bytes handed over: head and segments, in their order
+    size_t posted;            // bytes handed over: the eager part, then segments in order
     unsigned pending;         // requests with the provider
     bool waits;               // is in endpoint->work
     struct ofi_op *next;      // of its lane, or of the free ones
     struct ofi_op *next_work; // of the endpoint
 };
 
-// A head or a `ready` that came before its transfer began.
+// An eager part or a `ready` that came before its transfer began.
 struct ofi_early {
     struct ofi_early *next;
     uint32_t number;
-    uint64_t about; // as it came (wire.h)
+    uint64_t immediate; // as it came (wire.h)
     size_t bytes;
-    char head[]; // (bytes)
+    char data[]; // (bytes)
 };
 
-// What this rank has on one lane with one peer. Messages count from 0 each way; on the wire, modulo OFI_NUMBERS.
+// The state of one lane with one peer. Messages count from 0 in each direction; on the wire, modulo OFI_NUMBERS.
 struct ofi_lane {
     struct ofi_op *sends; // begun and not all handed over, in order
-    uint32_t sends_begun, heads_sent;
-    uint32_t heads_taken;      // by the peer, as far as we have heard
+    uint32_t sends_begun, eager_sent;
+    uint32_t eager_taken;      // by the peer, as far as we have heard
     struct ofi_early *readies; // of sends that have not begun
 
-    struct ofi_op *receives; // begun, head not come, in order
+    struct ofi_op *receives; // begun, eager part not come, in order
     uint32_t receives_begun;
-    uint32_t taken, told;    // heads that found their receive; what the peer has been told of that
+    uint32_t taken, told;    // eager parts that found their receive; the count that the peer knows
     bool tells;              // a credit message waits to be sent
-    struct ofi_early *heads; // of receives that have not begun
+    struct ofi_early *eager; // of receives that have not begun
 };
 
 struct ofi_peer {
@@ -130,13 +130,13 @@ static inline size_t ofi_message_bytes(const struct clab_transfer *t)
     return t->count * clab_type_bytes(t->type);
 }
 
-// A buffer of the pool: a head, which begins where a cache line does, and behind it how long the message is.
+// A buffer of the pool: an eager part, aligned to a cache line, and behind it the length of the message.
 enum {
     OFI_POOLED_BYTES = OFI_EAGER_BYTES + sizeof(uint64_t),
     OFI_POOLED_STRIDE = OFI_EAGER_BYTES + 64,
 };
 
-static inline size_t ofi_head_bytes(size_t message_bytes)
+static inline size_t ofi_eager_bytes(size_t message_bytes)
 {
     return message_bytes < OFI_EAGER_BYTES ? message_bytes : OFI_EAGER_BYTES;
 }
@@ -171,18 +171,18 @@ void ofi_blocks_free(struct clab_endpoint *e);
 void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t);
 void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op);
 // The peer is ready for the rest of message `number`.
-void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about);
+void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate);
 void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request);
 
 void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t);
 void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op);
-// A head has come; it is the caller's again on return.
-void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about, const char *head,
-                      size_t bytes);
+// An eager part has come; `data` is the caller's again on return.
+void ofi_receive_eager(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
+                       const char *data, size_t bytes);
 void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request, size_t bytes);
 // The message of a transfer from this rank to itself.
 void ofi_receive_own(struct clab_endpoint *e, struct ofi_op *send);
-// The peer hears how many heads have been taken.
+// Tell the peer how many eager parts have been taken.
 void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op);
 
 // ---- progress.c ----------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op);
 // The transfer of `op` is over.
 void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op);
 // `t`'s peer means another message than we do.
-void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about);
+void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t immediate);
 // `peer` does `what` no member does: it is another program, or a broken one.
 void ofi_distrust(struct clab_endpoint *e, int peer, const char *what);
 // libfabric refuses what it was asked for `op` (NULL: nobody in particular), or has failed with it; in the provider's

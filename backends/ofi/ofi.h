@@ -9,14 +9,14 @@
 // - endpoint.c   a communicator's endpoint: opened, and closed when nobody needs it any more.
 // - ofi.c        the backend.
 //
-// What comes unasked must never wait for a receive: `tcp` reads no further on a connection whose next message nobody
-// has posted a buffer for, and lanes that have nothing to do with it would stand still. So
-// - the *head* of a message, up to OFI_EAGER_BYTES, lands in a pool that takes anything, and moves on from there to
-//   its receive, or to memory of its own until that begins. A lane sends OFI_WINDOW heads at most before it hears that
-//   some have been taken: with any message that goes back, or with one that says only this (credit).
-// - The rest travels in *segments* once the receiver has said that it is *ready*: their buffers are posted then. It
-//   says so as soon as its receive begins, so that a sender who comes later need not wait.
-// Heads say what they belong to, so that ranks that disagree are found out.
+// An unexpected message must never wait for its receive: `tcp` stops reading a connection whose next message has no
+// posted buffer, and all other lanes of that connection would stop, too. So
+// - the *eager part* of a message, its first OFI_EAGER_BYTES, lands in a pool that takes any message. From there it
+//   goes to its receive, or to memory of its own until that receive begins. A lane sends at most OFI_WINDOW eager parts
+//   before it learns that some were taken: by any message back, or by one that says only this (credit).
+// - The rest travels in *segments* once the receiver has said that it is *ready*, with their buffers posted. It says so
+//   as soon as its receive begins, so that a later sender need not wait.
+// An eager part names its call and length, so that ranks that disagree are found.
 //
 // Source: eager and rendezvous messages as in Rashti, Afsahi 2009 (receiver-initiated rendezvous); credits as in
 // Kung, Blackwell, Chapman 1994.

@@ -62,10 +62,10 @@ void ofi_distrust(struct clab_endpoint *e, int peer, const char *what)
     ofi_fail(e, CLAB_EMISMATCH);
 }
 
-void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about)
+void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t immediate)
 {
-    clab_info("ofi: rank %d means %zu bytes, and this rank %zu%s", t->peer, ofi_about_bytes(about),
-              ofi_message_bytes(t), ofi_about_call(about) == t->call ? "" : ", of another call");
+    clab_info("ofi: rank %d means %zu bytes, and this rank %zu%s", t->peer, ofi_immediate_bytes(immediate),
+              ofi_message_bytes(t), ofi_immediate_call(immediate) == t->call ? "" : ", of another call");
     ofi_fail(e, CLAB_EMISMATCH);
 }
 
@@ -144,19 +144,19 @@ void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op)
 
 static void hear_taken(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
 {
-    const int more = ofi_ahead(taken, lane->heads_taken);
-    if (more > (int64_t)(lane->heads_sent - lane->heads_taken))
+    const int more = ofi_ahead(taken, lane->eager_taken);
+    if (more > (int64_t)(lane->eager_sent - lane->eager_taken))
         ofi_distrust(e, peer, "says that it has taken messages that this rank has not sent");
     else if (more > 0)
-        lane->heads_taken += (uint32_t)more;
+        lane->eager_taken += (uint32_t)more;
 }
 
-static void take_taken(struct ofi_peer *peer, uint64_t about)
+static void take_taken(struct ofi_peer *peer, uint64_t immediate)
 {
-    if (!(about & OFI_HAS_MET_ALL))
+    if (!(immediate & OFI_HAS_MET_ALL))
         return;
     peer->settled = true;
-    peer->came = about >> 1;
+    peer->came = immediate >> 1;
 }
 
 static uint64_t number_at(const char *memory)
@@ -166,13 +166,14 @@ static uint64_t number_at(const char *memory)
     return number;
 }
 
-static void take_head(struct clab_endpoint *e, const struct ofi_name *name, const char *head,
-                      const struct fi_cq_tagged_entry *entry)
+static void take_eager(struct clab_endpoint *e, const struct ofi_name *name, const char *data,
+                       const struct fi_cq_tagged_entry *entry)
 {
     const bool is_long = entry->len > OFI_EAGER_BYTES;
-    const size_t whole = is_long ? number_at(head + OFI_EAGER_BYTES) : entry->len;
-    const uint64_t about = ofi_about((uint16_t)entry->data, whole);
-    ofi_receive_head(e, name->source, name->lane, name->number, about, head, is_long ? OFI_EAGER_BYTES : entry->len);
+    const size_t whole = is_long ? number_at(data + OFI_EAGER_BYTES) : entry->len;
+    const uint64_t immediate = ofi_immediate((uint16_t)entry->data, whole);
+    ofi_receive_eager(e, name->source, name->lane, name->number, immediate, data,
+                      is_long ? OFI_EAGER_BYTES : entry->len);
 }
 
 // Something came unasked.
@@ -187,7 +188,7 @@ static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, co
     e->peers[name.source].met = true;
     hear_taken(e, name.source, lane, name.taken);
     switch (name.word) {
-    case OFI_HEAD: take_head(e, &name, request->memory, entry); break;
+    case OFI_EAGER: take_eager(e, &name, request->memory, entry); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, number_at(request->memory)); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
     case OFI_TAKEN: take_taken(&e->peers[name.source], number_at(request->memory)); break;
@@ -198,7 +199,7 @@ static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, co
 // Whether what came unasked is as long as such a message is.
 static bool is_as_long(const struct fi_cq_tagged_entry *entry)
 {
-    if (ofi_name_of(entry->tag).word == OFI_HEAD)
+    if (ofi_name_of(entry->tag).word == OFI_EAGER)
         return entry->len <= OFI_EAGER_BYTES || entry->len == OFI_POOLED_BYTES;
     return entry->len == sizeof(uint64_t);
 }
@@ -222,7 +223,7 @@ static void take(struct clab_endpoint *e, const struct fi_cq_tagged_entry *entry
         take_pooled(e, request, entry);
         repost(e, request);
         break;
-    case OFI_HEAD_OUT:
+    case OFI_EAGER_OUT:
     case OFI_SEGMENT_OUT: ofi_send_completed(e, request); break;
     case OFI_SEGMENT_IN: ofi_receive_completed(e, request, entry->len); break;
     }

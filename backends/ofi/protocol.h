@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The sizes at which a message changes its way over a fabric, and how long a waiter looks before it sleeps. The
-// simulator's profile has one segment per way, so these numbers are its boundaries, too.
+// The message sizes at which the protocol changes, and how long a waiter polls before it sleeps. The simulator's
+// profile has one segment per protocol, so these numbers are its boundaries, too.
 //
 // - up to what the provider injects (info->tx_attr->inject_size; 128 bytes on tcp): copied by the sender, done at once;
-// - up to OFI_EAGER_BYTES: sent unasked, lands in a pool, and is copied or reduced out of it;
+// - up to OFI_EAGER_BYTES: sent at once, lands in a pool, and is copied or reduced out of it;
 // - above: that much goes ahead, and the rest follows in segments once the receiver has posted buffers for them.
 #pragma once
 
 enum {
-    OFI_EAGER_BYTES = 32 << 10,    // of a message that are sent unasked; a multiple of every element
+    OFI_EAGER_BYTES = 32 << 10,    // of a message that are sent before it is received; a multiple of every element
     OFI_SEGMENT_BYTES = 512 << 10, // of the rest: reduced while the cache still holds it
     OFI_SEGMENTS = 4,              // of a message whose buffers are posted at once
     OFI_WINDOW = 16,               // messages of a lane that a peer may send before the first is received
-    OFI_POOL = 8,                  // buffers for what comes unasked, for each peer up to OFI_POOL_PEERS
+    OFI_POOL = 8,                  // buffers for eager parts, for each peer up to OFI_POOL_PEERS
     OFI_POOL_PEERS = 8,
-    OFI_SPINS = 200,        // fruitless looks, of some 0.5 us, before the core is given away
-    OFI_SPINS_CROWDED = 10, // the same, where ranks share cores, and who is awaited has another core
-    OFI_VAIN_LOOKS = 2,     // that a caller takes between starting something and giving its core away
-    OFI_YIELDS = 1000,      // fruitless looks after that, before the rank sleeps
+    OFI_SPINS = 200,        // fruitless polls, of about 0.5 us, before the rank yields its core
+    OFI_SPINS_CROWDED = 10, // the same, where ranks share cores and the awaited rank is on another core
+    OFI_VAIN_LOOKS = 2,     // polls between starting something and yielding the core
+    OFI_YIELDS = 1000,      // fruitless polls after that, before the rank sleeps
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The receiving half: heads find their receive, or wait for it; segments come into buffers that were posted for them.
+// The receiving half: an eager part finds its receive or waits for it; segments land in buffers posted for them.
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +22,11 @@ static void land(struct clab_transfer *t, size_t offset, const void *from, size_
                              bytes / clab_type_bytes(t->type));
 }
 
-static bool is_as_expected(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t about)
+static bool is_as_expected(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t immediate)
 {
-    if (about == ofi_about(t->call, ofi_message_bytes(t)))
+    if (immediate == ofi_immediate(t->call, ofi_message_bytes(t)))
         return true;
-    ofi_mismatch(e, t, about);
+    ofi_mismatch(e, t, immediate);
     return false;
 }
 
@@ -43,8 +43,8 @@ void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op)
     ofi_op_give(e, op);
 }
 
-// A head has found its receive. The peer hears of it by whatever goes back, else when half of its window is used up.
-static void take_head(struct clab_endpoint *e, int peer, int lane_)
+// An eager part has found its receive. Any message back tells the peer; else one of its own, at half of the window.
+static void take_eager(struct clab_endpoint *e, int peer, int lane_)
 {
     struct ofi_lane *lane = ofi_lane(e, peer, lane_);
     lane->taken++;
@@ -60,9 +60,9 @@ static void take_head(struct clab_endpoint *e, int peer, int lane_)
     ofi_credit_push(e, op);
 }
 
-// ---- heads ---------------------------------------------------------------------------------------------------
+// ---- eager parts ---------------------------------------------------------------------------------------------
 
-// The op of a receive that waits for its head, out of its lane; NULL: it has not begun.
+// The op of a receive that waits for its eager part, out of its lane; NULL: it has not begun.
 static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
 {
     for (struct ofi_op **link = &lane->receives, *op; (op = *link); link = &op->next)
@@ -73,20 +73,20 @@ static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
     return NULL;
 }
 
-// Whether a member may have sent the head of a receive that has not begun: it is one of the window, and a first one.
+// Whether a member may send this eager part before its receive begins: it is within the window, and not sent twice.
 static bool may_come_early(const struct ofi_lane *lane, uint32_t number)
 {
     const int64_t ahead = ofi_ahead(number, lane->taken);
     if (ahead < (int64_t)(lane->receives_begun - lane->taken) || ahead >= OFI_WINDOW)
         return false;
-    for (const struct ofi_early *early = lane->heads; early; early = early->next)
+    for (const struct ofi_early *early = lane->eager; early; early = early->next)
         if (early->number == number)
             return false;
     return true;
 }
 
-static void keep_head(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t about, const char *head,
-                      size_t bytes)
+static void keep_eager(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t immediate,
+                       const char *data, size_t bytes)
 {
     struct ofi_early *early = malloc(sizeof *early + bytes);
     if (!early) {
@@ -94,14 +94,14 @@ static void keep_head(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t n
         ofi_fail(e, CLAB_ENOMEM);
         return;
     }
-    *early = (struct ofi_early){.next = lane->heads, .number = number, .about = about, .bytes = bytes};
-    memcpy(early->head, head, bytes);
-    lane->heads = early;
+    *early = (struct ofi_early){.next = lane->eager, .number = number, .immediate = immediate, .bytes = bytes};
+    memcpy(early->data, data, bytes);
+    lane->eager = early;
 }
 
-static struct ofi_early *recall_head(struct ofi_lane *lane, uint32_t number)
+static struct ofi_early *recall_eager(struct ofi_lane *lane, uint32_t number)
 {
-    for (struct ofi_early **link = &lane->heads, *early; (early = *link); link = &early->next)
+    for (struct ofi_early **link = &lane->eager, *early; (early = *link); link = &early->next)
         if (early->number == number) {
             *link = early->next;
             return early;
@@ -109,28 +109,29 @@ static struct ofi_early *recall_head(struct ofi_lane *lane, uint32_t number)
     return NULL;
 }
 
-static void land_head(struct clab_endpoint *e, struct clab_transfer *t, uint64_t about, const char *head, size_t bytes)
+static void land_eager(struct clab_endpoint *e, struct clab_transfer *t, uint64_t immediate, const char *data,
+                       size_t bytes)
 {
-    if (!is_as_expected(e, t, about))
+    if (!is_as_expected(e, t, immediate))
         return;
-    if (bytes != ofi_head_bytes(t->count * clab_type_bytes(t->type))) { // never beyond dst, whoever wrote it
+    if (bytes != ofi_eager_bytes(t->count * clab_type_bytes(t->type))) { // never beyond dst, whoever wrote it
         clab_error("ofi: rank %d's message begins with %zu bytes", e->peers[t->peer].job_rank, bytes);
         e->err = CLAB_EMISMATCH;
         return;
     }
-    land(t, 0, head, bytes);
+    land(t, 0, data, bytes);
     t->moved += bytes;
-    take_head(e, t->peer, t->lane);
+    take_eager(e, t->peer, t->lane);
 }
 
 static void finish_if_complete(struct clab_endpoint *e, struct ofi_op *op)
 {
-    if (op->headed && op->t->moved == op->bytes)
+    if (op->eager_done && op->t->moved == op->bytes)
         ofi_op_finish(e, op);
 }
 
-void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about, const char *head,
-                      size_t bytes)
+void ofi_receive_eager(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
+                       const char *data, size_t bytes)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
     struct ofi_op *op = take_receive(l, number);
@@ -139,18 +140,18 @@ void ofi_receive_head(struct clab_endpoint *e, int peer, int lane, uint32_t numb
         return;
     }
     if (!op) {
-        keep_head(e, l, number, about, head, bytes);
+        keep_eager(e, l, number, immediate, data, bytes);
         return;
     }
-    land_head(e, op->t, about, head, bytes);
-    op->headed = true;
+    land_eager(e, op->t, immediate, data, bytes);
+    op->eager_done = true;
     if (!e->err)
         finish_if_complete(e, op);
 }
 
 // ---- segments ------------------------------------------------------------------------------------------------
 
-// So many messages before this one have no head yet that their numbers could be taken for each other.
+// So many earlier messages still lack their eager part that numbers modulo OFI_NUMBERS could be confused.
 static bool is_far_ahead(const struct ofi_lane *lane, const struct ofi_op *op)
 {
     return (int32_t)(op->number - lane->taken) >= OFI_AHEAD;
@@ -171,7 +172,7 @@ void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op)
         }
     if (op->ready)
         return;
-    op->ready = ofi_wire_say(e, op->peer, OFI_READY, op->lane, op->number, ofi_about(op->t->call, op->bytes));
+    op->ready = ofi_wire_say(e, op->peer, OFI_READY, op->lane, op->number, ofi_immediate(op->t->call, op->bytes));
     if (!op->ready)
         ofi_work_add(e, op);
 }
@@ -200,7 +201,7 @@ void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request,
 static void land_own(struct clab_endpoint *e, struct ofi_op *send, struct clab_transfer *t)
 {
     struct ofi_lane *lane = ofi_lane(e, e->rank, t->lane);
-    if (!is_as_expected(e, t, ofi_about(send->t->call, send->bytes)))
+    if (!is_as_expected(e, t, ofi_immediate(send->t->call, send->bytes)))
         return;
     land(t, 0, send->t->src, send->bytes);
     lane->taken++;
@@ -246,7 +247,7 @@ static struct ofi_op *begin(struct clab_endpoint *e, struct clab_transfer *t)
     op->lane = t->lane;
     op->number = (uint32_t)t->turn;
     op->bytes = ofi_message_bytes(t);
-    op->posted = ofi_head_bytes(op->bytes); // that comes through the pool
+    op->posted = ofi_eager_bytes(op->bytes); // that comes through the pool
     e->under_way++;
     return op;
 }
@@ -266,9 +267,9 @@ void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t)
     t->done = false;
     t->moved = 0;
     t->turn = lane->receives_begun++;
-    struct ofi_early *early = lane->heads ? recall_head(lane, (uint32_t)t->turn % OFI_NUMBERS) : NULL;
+    struct ofi_early *early = lane->eager ? recall_eager(lane, (uint32_t)t->turn % OFI_NUMBERS) : NULL;
     if (early) {
-        land_head(e, t, early->about, early->head, early->bytes);
+        land_eager(e, t, early->immediate, early->data, early->bytes);
         free(early);
         t->done = !e->err && t->moved == bytes;
     } else if (t->peer == e->rank && was_sent_by_ourselves(e, lane, t)) {
@@ -279,8 +280,8 @@ void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t)
     struct ofi_op *op = begin(e, t);
     if (!op)
         return;
-    op->headed = early != NULL;
-    if (!op->headed)
+    op->eager_done = early != NULL;
+    if (!op->eager_done)
         append(lane, op);
     if (op->posted < op->bytes && t->peer != e->rank)
         ofi_receive_push(e, op);

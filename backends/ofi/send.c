@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sending half: a head as soon as the lane's window lets it go, and the rest once the receiver is ready.
+// The sending half: the eager part as soon as the lane's window permits, the rest once the receiver is ready.
 
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 static bool may_go(const struct ofi_lane *lane, uint32_t number)
 {
-    return number == lane->heads_sent && lane->heads_sent - lane->heads_taken < OFI_WINDOW;
+    return number == lane->eager_sent && lane->eager_sent - lane->eager_taken < OFI_WINDOW;
 }
 
 // ---- what the receiver said before we began ------------------------------------------------------------------
@@ -23,7 +23,8 @@ static bool may_be_early(const struct ofi_lane *lane, uint32_t number)
     return ofi_ahead(number, lane->sends_begun) < OFI_AHEAD;
 }
 
-static void remember_ready(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t number, uint64_t about)
+static void remember_ready(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t number,
+                           uint64_t immediate)
 {
     if (!may_be_early(lane, number)) {
         ofi_distrust(e, peer, "has been ready for a message twice, or for one that is too far ahead");
@@ -34,16 +35,16 @@ static void remember_ready(struct clab_endpoint *e, int peer, struct ofi_lane *l
         ofi_fail(e, CLAB_ENOMEM);
         return;
     }
-    *early = (struct ofi_early){.next = lane->readies, .number = number % OFI_NUMBERS, .about = about};
+    *early = (struct ofi_early){.next = lane->readies, .number = number % OFI_NUMBERS, .immediate = immediate};
     lane->readies = early;
 }
 
-static void check_ready(struct clab_endpoint *e, struct ofi_op *op, uint64_t about)
+static void check_ready(struct clab_endpoint *e, struct ofi_op *op, uint64_t immediate)
 {
-    if (about == ofi_about(op->t->call, op->bytes))
+    if (immediate == ofi_immediate(op->t->call, op->bytes))
         op->ready = true;
     else
-        ofi_mismatch(e, op->t, about);
+        ofi_mismatch(e, op->t, immediate);
 }
 
 static void recall_ready(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
@@ -51,7 +52,7 @@ static void recall_ready(struct clab_endpoint *e, struct ofi_lane *lane, struct 
     for (struct ofi_early **link = &lane->readies, *early; (early = *link); link = &early->next)
         if (early->number == op->number % OFI_NUMBERS) {
             *link = early->next;
-            check_ready(e, op, early->about);
+            check_ready(e, op, early->immediate);
             free(early);
             return;
         }
@@ -67,14 +68,14 @@ static void leave_lane(struct ofi_lane *lane, struct ofi_op *op)
     *link = op->next;
 }
 
-static void push_head(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
+static void push_eager(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
-    if (!may_go(lane, op->number) || !ofi_wire_head(e, op)) {
+    if (!may_go(lane, op->number) || !ofi_wire_eager(e, op)) {
         ofi_work_add(e, op);
         return;
     }
-    lane->heads_sent++;
-    op->headed = true;
+    lane->eager_sent++;
+    op->eager_done = true;
 }
 
 void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op)
@@ -82,9 +83,9 @@ void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op)
     struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
     if (op->waits)
         return;
-    if (!op->headed)
-        push_head(e, lane, op);
-    if (!op->headed || (op->posted < op->bytes && !op->ready))
+    if (!op->eager_done)
+        push_eager(e, lane, op);
+    if (!op->eager_done || (op->posted < op->bytes && !op->ready))
         return;
     while (op->posted < op->bytes && !e->err)
         if (!ofi_wire_segment(e, op)) {
@@ -101,22 +102,22 @@ void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request)
     op->pending--;
     e->sending--;
     ofi_request_give(e, request);
-    if (op->headed && op->t->moved == op->bytes && !op->pending)
+    if (op->eager_done && op->t->moved == op->bytes && !op->pending)
         ofi_op_finish(e, op);
 }
 
-void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t about)
+void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
     for (struct ofi_op *op = l->sends; op; op = op->next)
         if (op->number % OFI_NUMBERS == number) {
-            check_ready(e, op, about);
-            if (op->ready && op->headed)
+            check_ready(e, op, immediate);
+            if (op->ready && op->eager_done)
                 ofi_send_push(e, op);
             return;
         }
     if (ofi_ahead(number, l->sends_begun) >= 0) {
-        remember_ready(e, peer, l, number, about);
+        remember_ready(e, peer, l, number, immediate);
     } else {
         clab_info("ofi: rank %d waits for the rest of a message that has none", peer);
         ofi_fail(e, CLAB_EMISMATCH);
@@ -148,8 +149,8 @@ static void start_own(struct clab_endpoint *e, struct ofi_lane *lane, struct cla
 {
     const size_t bytes = ofi_message_bytes(t);
     if (!lane->sends && bytes <= OFI_EAGER_BYTES && (uint32_t)t->turn - lane->taken < OFI_WINDOW) {
-        ofi_receive_head(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_about(t->call, bytes), t->src,
-                         bytes);
+        ofi_receive_eager(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_immediate(t->call, bytes), t->src,
+                          bytes);
         t->moved = bytes;
         t->done = !e->err;
         return;
@@ -171,8 +172,8 @@ void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t)
     }
     const size_t bytes = ofi_message_bytes(t);
     if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn) &&
-        ofi_wire_head_copy(e, t, (uint32_t)t->turn)) {
-        lane->heads_sent++;
+        ofi_wire_eager_copy(e, t, (uint32_t)t->turn)) {
+        lane->eager_sent++;
         t->moved = bytes;
         t->done = true;
         return;
@@ -182,7 +183,7 @@ void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t)
         return;
     recall_ready(e, lane, op);
     if (op->ready) { // the rest follows with the next progress: what is begun together with it must not wait behind it
-        push_head(e, lane, op);
+        push_eager(e, lane, op);
         ofi_work_add(e, op);
     } else {
         ofi_send_push(e, op);

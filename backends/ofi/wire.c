@@ -36,19 +36,19 @@ uint64_t ofi_mark(uint64_t random, int tag_bits)
     return (random & ((UINT64_C(1) << bits) - 1)) << OFI_TAG_BITS;
 }
 
-uint64_t ofi_about(uint16_t call, size_t bytes)
+uint64_t ofi_immediate(uint16_t call, size_t bytes)
 {
     return (uint64_t)call << 48 | bytes;
 }
 
-size_t ofi_about_bytes(uint64_t about)
+size_t ofi_immediate_bytes(uint64_t immediate)
 {
-    return about & ((UINT64_C(1) << 48) - 1);
+    return immediate & ((UINT64_C(1) << 48) - 1);
 }
 
-uint16_t ofi_about_call(uint64_t about)
+uint16_t ofi_immediate_call(uint64_t immediate)
 {
-    return (uint16_t)(about >> 48);
+    return (uint16_t)(immediate >> 48);
 }
 
 // ---- handing over --------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ static bool describe(struct clab_endpoint *e, struct ofi_request *request, const
     return !err;
 }
 
-// The same for the size behind a head's bytes. It lies in the endpoint's own memory, which is held anyway.
+// The same for the size behind an eager part. It lies in the endpoint's own memory, which is held anyway.
 static bool describe_size(struct clab_endpoint *e, struct ofi_request *request, void **descriptor_p)
 {
     struct ofi_registration *held;
@@ -95,7 +95,7 @@ static bool describe_size(struct clab_endpoint *e, struct ofi_request *request, 
     return true;
 }
 
-// A tag to `peer` tells it of all heads that this rank has taken on the lane.
+// Each tag tells `peer` how many eager parts this rank has taken on the lane.
 static uint64_t tag_to(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
 {
     const uint32_t taken = ofi_lane(e, peer, lane)->taken;
@@ -109,21 +109,21 @@ static void note_told(struct clab_endpoint *e, int peer, int lane)
     e->peers[peer].met = true;
 }
 
-bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t about)
+bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate)
 {
     const uint64_t tag = tag_to(e, peer, word, lane, number);
     const struct ofi_peer *to = &e->peers[peer];
-    const ssize_t answer = fi_tinjectdata(e->ep, &about, sizeof about, to->key.word, to->address, tag);
+    const ssize_t answer = fi_tinjectdata(e->ep, &immediate, sizeof immediate, to->key.word, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
     note_told(e, peer, lane);
     return true;
 }
 
-bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number)
+bool ofi_wire_eager_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number)
 {
     const size_t bytes = ofi_message_bytes(t);
-    const uint64_t tag = tag_to(e, t->peer, OFI_HEAD, t->lane, number);
+    const uint64_t tag = tag_to(e, t->peer, OFI_EAGER, t->lane, number);
     const struct ofi_peer *to = &e->peers[t->peer];
     const ssize_t answer = fi_tinjectdata(e->ep, t->src, bytes, to->key.word | t->call, to->address, tag);
     if (!is_handed(e, NULL, answer))
@@ -158,12 +158,12 @@ static bool settle(struct clab_endpoint *e, struct ofi_op *op, struct ofi_reques
 }
 
 // The first bytes of the message, and how long it is if there are more.
-static bool send_head(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+static bool send_eager(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     const struct ofi_peer *to = &e->peers[op->peer];
     const bool is_long = op->bytes > request->bytes;
     void *descriptors[2];
-    request->kind = OFI_HEAD_OUT;
+    request->kind = OFI_EAGER_OUT;
     request->whole = op->bytes;
     const struct iovec parts[] = {{(void *)op->t->src, request->bytes}, {&request->whole, sizeof request->whole}};
     const struct fi_msg_tagged message = {
@@ -171,7 +171,7 @@ static bool send_head(struct clab_endpoint *e, struct ofi_op *op, struct ofi_req
         .desc = descriptors,
         .iov_count = is_long ? 2 : 1,
         .addr = to->address,
-        .tag = tag_to(e, op->peer, OFI_HEAD, op->lane, op->number),
+        .tag = tag_to(e, op->peer, OFI_EAGER, op->lane, op->number),
         .context = request,
         .data = to->key.word | op->t->call,
     };
@@ -180,12 +180,12 @@ static bool send_head(struct clab_endpoint *e, struct ofi_op *op, struct ofi_req
            is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION));
 }
 
-bool ofi_wire_head(struct clab_endpoint *e, struct ofi_op *op)
+bool ofi_wire_eager(struct clab_endpoint *e, struct ofi_op *op)
 {
-    struct ofi_request *request = request_for(e, op, ofi_head_bytes(op->bytes));
+    struct ofi_request *request = request_for(e, op, ofi_eager_bytes(op->bytes));
     if (!request)
         return false;
-    if (!settle(e, op, request, send_head(e, op, request)))
+    if (!settle(e, op, request, send_eager(e, op, request)))
         return false;
     e->sending++;
     note_told(e, op->peer, op->lane);

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
-// How our messages are named on the wire, and how they are handed to the provider.
+// How messages are named on the wire and handed to the provider.
 //
-// - The tag, from its lowest bit: number of the message (12 bits), heads taken (12; a segment has its place among the
-//   message's segments here), lane (5), source (10), kind (3), and the receiver's mark, 20 bits at most (key.h): a late
-//   message to another endpoint that had this address before finds no buffer.
-// - Beside each message travels the receiver's key, and beside a head what is being called (16 bits).
-// - `about` a message: the call and the message's bytes (48 bits), which both ends must agree on. The head of a message
-//   that is longer than a head says how long, in 8 bytes behind its own.
-// - READY and TAKEN are 8 bytes: `about` the message, and what TAKEN tells.
+// - The tag, from its lowest bit: number of the message (12 bits), eager parts taken (12; in a segment, its place
+//   among the message's segments), lane (5), source (10), kind (3), and the receiver's mark, 20 bits at most (key.h): a
+//   late message to another endpoint that had this address before finds no buffer.
+// - The provider's data of a message hold the receiver's key, and with an eager part the call (16 bits).
+// - Immediate data (uint64_t immediate) are the call and the message's bytes (48 bits), on which both ends must agree.
+//   The eager part of a longer message has its bytes in 8 bytes of its own behind it.
+// - READY and TAKEN are 8 bytes of immediate data; those of TAKEN are described below.
 #pragma once
 
 #include "backends/ofi/endpoint.h"
 
 enum ofi_word {
-    OFI_HEAD,    // of a message, with its first bytes
+    OFI_EAGER,   // of a message, with its first bytes
     OFI_READY,   // for the rest of a message
-    OFI_TAKEN,   // heads: every tag says how many, this one says nothing else, or OFI_HAS_MET_ALL
+    OFI_TAKEN,   // eager parts: every tag says how many, this one says nothing else, or OFI_HAS_MET_ALL
     OFI_BYE,     // nothing more will come
     OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
 };
 
-// `about` of a TAKEN: the sender is connected with all ranks. The other bits: from where with this one (connections.h).
+// Immediate data of a TAKEN: the sender is connected with all ranks. The other bits: from where with this one
+// (connections.h).
 enum { OFI_HAS_MET_ALL = 1 };
 enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the mark
 enum { OFI_AHEAD = OFI_NUMBERS / 4 }; // messages that a receive may begin before the first of them comes
@@ -32,9 +33,9 @@ struct ofi_name {
 };
 
 struct ofi_name ofi_name_of(uint64_t tag);
-uint64_t ofi_about(uint16_t call, size_t bytes);
-size_t ofi_about_bytes(uint64_t about);
-uint16_t ofi_about_call(uint64_t about);
+uint64_t ofi_immediate(uint16_t call, size_t bytes);
+size_t ofi_immediate_bytes(uint64_t immediate);
+uint16_t ofi_immediate_call(uint64_t immediate);
 
 // How far `number` is ahead of `from`; negative: behind.
 static inline int ofi_ahead(uint32_t number, uint32_t from)
@@ -50,11 +51,11 @@ uint64_t ofi_mark(uint64_t random, int tag_bits);
 // set.
 
 // A message without bytes of its own.
-bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t about);
-// The head of message `number`, which is all of `t` and small enough to be copied: `t` is done.
-bool ofi_wire_head_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number);
-// The head of the message of `op`, who hears when it has been sent.
-bool ofi_wire_head(struct clab_endpoint *e, struct ofi_op *op);
+bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate);
+// The eager part of message `number`: all of `t`, and small enough to be copied, so that `t` is done.
+bool ofi_wire_eager_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number);
+// The eager part of the message of `op`, which is told when it has been sent.
+bool ofi_wire_eager(struct clab_endpoint *e, struct ofi_op *op);
 // The next segment of `op`, from op->posted on: sent, or its buffer posted.
 bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op);
 // A buffer of the pool, for whatever comes; or that of a segment, once more.

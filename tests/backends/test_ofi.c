@@ -160,14 +160,14 @@ static void test_numbers_wrap(void **state)
     assert_int_equal(ofi_ahead(OFI_NUMBERS - 1, 10 * OFI_NUMBERS + 1), -2);
 }
 
-static void test_what_a_message_is_about_is_kept(void **state)
+static void test_immediate_data_keep_call_and_bytes(void **state)
 {
     (void)state;
     const size_t bytes = (UINT64_C(1) << 48) - 1;
-    assert_int_equal(ofi_about_bytes(ofi_about(0xffff, bytes)), bytes);
-    assert_int_equal(ofi_about_call(ofi_about(0xffff, bytes)), 0xffff);
-    assert_int_equal(ofi_about_bytes(ofi_about(0xffff, 0)), 0);
-    assert_int_equal(ofi_about_call(ofi_about(0, bytes)), 0);
+    assert_int_equal(ofi_immediate_bytes(ofi_immediate(0xffff, bytes)), bytes);
+    assert_int_equal(ofi_immediate_call(ofi_immediate(0xffff, bytes)), 0xffff);
+    assert_int_equal(ofi_immediate_bytes(ofi_immediate(0xffff, 0)), 0);
+    assert_int_equal(ofi_immediate_call(ofi_immediate(0, bytes)), 0);
 }
 
 static void test_endpoints_share_no_tags(void **state)
@@ -214,14 +214,14 @@ static int forget_early(struct ofi_early *early)
     return n;
 }
 
-enum how_early { HEADS, READIES };
+enum how_early { EAGER, READIES };
 
 static void hear(struct hearer *h, enum how_early what, int number)
 {
-    if (what == HEADS)
-        ofi_receive_head(&h->endpoint, 1, 3, (uint32_t)number, ofi_about(0, 4), "abcd", 4);
+    if (what == EAGER)
+        ofi_receive_eager(&h->endpoint, 1, 3, (uint32_t)number, ofi_immediate(0, 4), "abcd", 4);
     else
-        ofi_send_ready(&h->endpoint, 1, 3, (uint32_t)number, ofi_about(0, 1 << 20));
+        ofi_send_ready(&h->endpoint, 1, 3, (uint32_t)number, ofi_immediate(0, 1 << 20));
 }
 
 // `most` of them, from `first` on, may come before this rank begins; then `last` is an error, with these words.
@@ -238,7 +238,7 @@ static void assert_bounded(enum how_early what, int first, int most, int last, c
     const char *text = capture_end(err);
     assert_int_equal(h->endpoint.err, CLAB_EMISMATCH);
     assert_one_line_with(text, words);
-    assert_int_equal(forget_early(lane->heads) + forget_early(lane->readies), most);
+    assert_int_equal(forget_early(lane->eager) + forget_early(lane->readies), most);
     free(h);
 }
 
@@ -246,11 +246,11 @@ static void test_heads_that_are_kept_are_bounded(void **state)
 {
     (void)state;
     const char words[] = "rank 1 has sent a message twice, or more messages than it may";
-    assert_bounded(HEADS, 0, OFI_WINDOW, OFI_WINDOW, words);
-    assert_bounded(HEADS, OFI_NUMBERS - 3, OFI_WINDOW, OFI_NUMBERS - 3 + OFI_WINDOW, words);
-    assert_bounded(HEADS, 0, 5, 4, words);
-    assert_bounded(HEADS, 100, 5, 99, words);
-    assert_bounded(HEADS, 100, 0, 100 + OFI_NUMBERS / 2, words);
+    assert_bounded(EAGER, 0, OFI_WINDOW, OFI_WINDOW, words);
+    assert_bounded(EAGER, OFI_NUMBERS - 3, OFI_WINDOW, OFI_NUMBERS - 3 + OFI_WINDOW, words);
+    assert_bounded(EAGER, 0, 5, 4, words);
+    assert_bounded(EAGER, 100, 5, 99, words);
+    assert_bounded(EAGER, 100, 0, 100 + OFI_NUMBERS / 2, words);
 }
 
 static void test_readies_that_are_kept_are_bounded(void **state)
@@ -465,7 +465,7 @@ int main(void)
         cmocka_unit_test(test_what_is_added_is_registered_though_it_is_held),
         cmocka_unit_test(test_a_registrar_may_refuse),
         cmocka_unit_test(test_numbers_wrap),
-        cmocka_unit_test(test_what_a_message_is_about_is_kept),
+        cmocka_unit_test(test_immediate_data_keep_call_and_bytes),
         cmocka_unit_test(test_endpoints_share_no_tags),
         cmocka_unit_test(test_heads_that_are_kept_are_bounded),
         cmocka_unit_test(test_readies_that_are_kept_are_bounded),

@@ -307,7 +307,7 @@ static void test_the_last_calls_are_kept_in_bounded_memory(void **state)
     run(many_calls, 5);
     assert_int_equal(trace_file_load(folder_path("t-0.json"), &file), CLAB_OK);
     assert_text_has(trace_file_about(file, 0, "overwritten"),
-                    "23616 calls and 28929 parts of channels, the first ones");
+                    "23616 calls and 28929 channel events, the first ones");
     assert_int_equal(trace_file_sum_up(file, &p, &n), CLAB_OK);
     assert_int_equal(p->calls, KEPT);
     assert_int_equal(p->stages, 1 << 17);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A process that is no member of a job sends to its ranks over ofi (stranger.h): results are right, nobody is blamed,
+// An unauthenticated peer sends to the ranks of a job over ofi (ofi_attacker.h): results are right, no rank is blamed,
 // and memory stays bounded.
-// - CLAB_STRANGER_RUNS (1 unless told) says how many jobs each trial has.
+// - CLAB_ATTACKER_RUNS (1 unless told) says how many jobs each trial has.
 
 #include <limits.h>
 
@@ -11,7 +11,7 @@
 #ifdef HAVE_LIBFABRIC
 
 #include "core/clab.h"
-#include "tests/fixtures/stranger.h"
+#include "tests/fixtures/ofi_attacker.h"
 
 enum { RANKS = 3, SMALL = 64, LARGE = 1 << 20, ROUNDS = 40, REACHED = 3000, SOME = 300, GROWTH = 24 << 20 };
 
@@ -19,7 +19,7 @@ static const char rxm[] = "tcp;ofi_rxm";
 
 static int runs(void)
 {
-    const char *text = getenv("CLAB_STRANGER_RUNS");
+    const char *text = getenv("CLAB_ATTACKER_RUNS");
     return text ? atoi(text) : 1;
 }
 
@@ -65,7 +65,7 @@ static bool has_had_enough(int rank)
     return trial->targets[rank].reached >= trial->reached && trial->targets[rank].closed >= trial->closed;
 }
 
-// Until the stranger has had its say, but not for ever.
+// Until the attacker has had its say, but not for ever.
 static int talk(struct clab_comm *comm, char *data)
 {
     const int rank = clab_comm_rank(comm);
@@ -103,7 +103,7 @@ static void come_late(struct clab_bootstrap *boot)
 
 static int work_on(int rank)
 {
-    char name[] = "stranger", *argv[] = {name, NULL};
+    char name[] = "attacker", *argv[] = {name, NULL};
     int argc = 1;
     struct clab_job *job;
     struct clab_comm *comm;
@@ -133,23 +133,23 @@ static int work_on(int rank)
 
 static void floods(void)
 {
-    stranger_floods("net", LONG_MAX);
+    attacker_floods("net", LONG_MAX);
 }
 
 // The layer ofi_rxm keeps whatever fits no buffer, without a bound: it gets no more than is needed here.
 static void sends_some_by_rxm(void)
 {
-    stranger_floods(rxm, SOME);
+    attacker_floods(rxm, SOME);
 }
 
-static pid_t start_stranger(void (*stranger)(void))
+static pid_t start_attacker(void (*attacker)(void))
 {
     fflush(NULL);
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        stranger();
+        attacker();
         _exit(0);
     }
     return pid;
@@ -163,8 +163,8 @@ static void set_or_not(const char *variable, const char *value)
         unsetenv(variable);
 }
 
-// A job that a stranger disturbs.  What was written is good until the next call.
-static const char *run_trial(void (*stranger)(void), long reached, long closed, int awaited)
+// A job that a attacker disturbs.  What was written is good until the next call.
+static const char *run_trial(void (*attacker)(void), long reached, long closed, int awaited)
 {
     struct clab_launch launch = ranks(RANKS);
     launch.backend = "ofi";
@@ -174,7 +174,7 @@ static const char *run_trial(void (*stranger)(void), long reached, long closed, 
     trial->reached = reached;
     trial->closed = closed;
     const struct capture err = capture_begin(STDERR_FILENO);
-    const pid_t pid = start_stranger(stranger);
+    const pid_t pid = start_attacker(attacker);
     const int status = run_job(launch, work_on);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -189,13 +189,13 @@ static const char *run_trial(void (*stranger)(void), long reached, long closed, 
 }
 
 // Jobs whose ranks go on listening, as where the system has no filter for sockets: what comes, the key must keep out.
-static void assert_key_keeps_out(void (*stranger)(void), long enough, const char *jobs_provider, const char *registers)
+static void assert_key_keeps_out(void (*attacker)(void), long enough, const char *jobs_provider, const char *registers)
 {
     set_or_not("CLAB_PROVIDER", jobs_provider);
     set_or_not("CLAB_OFI_REGISTER", registers);
     for (int i = 0, n = runs(); i < n; i++) {
         setenv("CLAB_OFI_LISTEN", "1", 1);
-        const char *text = run_trial(stranger, enough, 0, 0);
+        const char *text = run_trial(attacker, enough, 0, 0);
         assert_text_has(text, "that a process outside of this job sent to this rank's port");
         assert_null(strstr(text, "error"));
     }
@@ -233,14 +233,14 @@ static void test_forged_messages_change_nothing_over_rxm(void **state)
 static void test_messages_that_break_off_use_nothing_up(void **state)
 {
     (void)state;
-    assert_key_keeps_out(stranger_breaks_off, 40, NULL, NULL);
+    assert_key_keeps_out(attacker_breaks_off, 40, NULL, NULL);
 }
 
-static void assert_nobody_connects(void (*stranger)(void), long enough, const char *jobs_provider)
+static void assert_nobody_connects(void (*attacker)(void), long enough, const char *jobs_provider)
 {
     set_or_not("CLAB_PROVIDER", jobs_provider);
     for (int i = 0, n = runs(); i < n; i++) {
-        assert_string_equal(run_trial(stranger, 0, enough, 0), "");
+        assert_string_equal(run_trial(attacker, 0, enough, 0), "");
         for (int r = 0; r < RANKS; r++)
             assert_int_equal(trial->targets[r].reached, 0);
     }
@@ -250,8 +250,8 @@ static void assert_nobody_connects(void (*stranger)(void), long enough, const ch
 static void test_nobody_connects_to_an_open_communicator(void **state)
 {
     (void)state;
-    assert_nobody_connects(stranger_crashes_libfabric, 4, NULL);
-    assert_nobody_connects(stranger_crashes_libfabric, 4, rxm);
+    assert_nobody_connects(attacker_crashes_libfabric, 4, NULL);
+    assert_nobody_connects(attacker_crashes_libfabric, 4, rxm);
 }
 
 static void test_no_message_reaches_an_open_communicator(void **state)
@@ -261,12 +261,12 @@ static void test_no_message_reaches_an_open_communicator(void **state)
     assert_nobody_connects(sends_some_by_rxm, REACHED, rxm);
 }
 
-// The last rank lets the others wait for its address until the stranger has connected with them.
+// The last rank lets the others wait for its address until the attacker has connected with them.
 static void test_who_connects_while_a_communicator_opens_is_not_heard(void **state)
 {
     (void)state;
     for (int i = 0, n = runs(); i < n; i++) {
-        const char *text = run_trial(stranger_comes_early, 0, 5, RANKS - 1);
+        const char *text = run_trial(attacker_comes_early, 0, 5, RANKS - 1);
         assert_true(trial->targets[0].reached > 0);
         assert_true(trial->targets[1].reached > 0);
         assert_null(strstr(text, "error"));
@@ -289,7 +289,7 @@ int main(void)
 
 #else
 
-static void test_ofi_stranger(void **state)
+static void test_ofi_attacker(void **state)
 {
     (void)state;
     SKIP_WITHOUT("libfabric");
@@ -297,7 +297,7 @@ static void test_ofi_stranger(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi_stranger)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi_attacker)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
