@@ -202,7 +202,7 @@ char *clab_sim_at(const struct clab_endpoint *endpoint, size_t offset)
 
 void clab_sim_ring(const struct clab_endpoint *endpoint, int member)
 {
-    clab_shm_ring(my(endpoint)->endpoint, member);
+    clab_shm_wake(my(endpoint)->endpoint, member);
 }
 
 // ---- messages ------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ double clab_sim_due(struct clab_endpoint *endpoint, const struct clab_transfer *
     return due;
 }
 
-// Many ranks share few cores: who waits leaves its core at once. A message may come without a ring (shm's wake), so
+// Many ranks share few cores: who waits leaves its core at once. A message may come without a wake-up (shm's), so
 // that who waits for one looks every millisecond.
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {

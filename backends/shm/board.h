@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a backend that wraps shm finds there beside messages: a board of memory for all members of a communicator, every
-// other byte of the job's memory file, and bells. Domains and endpoints are shm's.
+// What shm offers a backend that wraps it, beside messages: a board (memory that all members of a communicator share),
+// places in the job's memory file, and a futex for each rank. Domains and endpoints are shm's.
 #pragma once
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@ char *clab_shm_board(struct clab_endpoint *endpoint);
 size_t clab_shm_offset(const struct clab_domain *domain, const void *memory);
 char *clab_shm_at(const struct clab_domain *domain, size_t offset);
 
-// Wake `member` if it sleeps: what was written before is seen by it.
-void clab_shm_ring(const struct clab_endpoint *endpoint, int member);
-// A way to wait without a look at the clock: first say so, and return for another look; then sleep until rung. For
-// something that may come without a ring: 1 ms at most; else 8 ms the first time and up to 32 ms, since each of
-// hundreds of ranks that wakes in vain takes a core from the one that works.
-void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_rung);
+// Wake `member` if it sleeps. It sees what was written before.
+void clab_shm_wake(const struct clab_endpoint *endpoint, int member);
+// Wait without reading the clock. The first call announces the sleep and returns, so that the caller polls once more;
+// the next ones sleep until woken. Without is_woken (the event may come with no wake-up) they sleep 1 ms at most, else 8 to
+// 32 ms: each of hundreds of ranks that wakes for nothing takes a core from the one that works.
+void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_woken);

@@ -26,14 +26,14 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// The peer sleeps only after a long time of looking. It announces that, looks once more, and then sleeps at most 1 ms:
-// an announcement that we read too early costs that millisecond, and spares every message a memory fence.
+// The peer sleeps only after it has polled for long. It announces that, polls once more, and sleeps at most 1 ms.
+// Reading the announcement too early costs 1 ms at most, and saves every message a memory fence.
 static void wake(const struct clab_endpoint *endpoint, int peer)
 {
-    struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->job_ranks[peer]);
-    if (atomic_load_explicit(&bell->sleeping, memory_order_relaxed)) {
-        atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed);
-        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    struct shm_futex *futex = shm_futex(endpoint->domain, endpoint->job_ranks[peer]);
+    if (atomic_load_explicit(&futex->sleeping, memory_order_relaxed)) {
+        atomic_store_explicit(&futex->sleeping, 0, memory_order_relaxed);
+        syscall(SYS_futex, &futex->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 
@@ -47,7 +47,7 @@ static bool is_full(struct shm_channel *channel)
     return channel->lines - channel->seen >= SHM_LINES;
 }
 
-static enum shm_way choose_way(const struct clab_domain *domain, const void *src, size_t bytes)
+static enum shm_protocol choose_protocol(const struct clab_domain *domain, const void *src, size_t bytes)
 {
     if (bytes <= SHM_INLINE_BYTES)
         return SHM_INLINE;
@@ -64,10 +64,10 @@ static size_t write_line(const struct clab_domain *domain, struct shm_channel *c
     size_t bytes = message_bytes(t), moved = bytes - t->moved;
     struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
     const char *src = (const char *)t->src + t->moved;
-    line->way = (uint16_t)choose_way(domain, t->src, bytes);
+    line->protocol = (uint16_t)choose_protocol(domain, t->src, bytes);
     line->call = t->call;
     line->message_bytes = bytes;
-    switch ((enum shm_way)line->way) {
+    switch ((enum shm_protocol)line->protocol) {
     case SHM_INLINE:
         if (moved)
             memcpy(line->payload, src, moved);
@@ -104,7 +104,7 @@ int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel
     }
     if (channel->finished <= t->turn)
         return CLAB_OK;
-    if (choose_way(endpoint->domain, t->src, bytes) >= SHM_PULL) {
+    if (choose_protocol(endpoint->domain, t->src, bytes) >= SHM_PULL) {
         channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
         t->done = (int32_t)(channel->seen - (uint32_t)t->mark) >= 0;
     } else {
@@ -128,8 +128,8 @@ static void land(struct clab_transfer *t, const void *from, size_t bytes)
     t->moved += bytes;
 }
 
-// Whether what has been read from the peer's memory was its message: it was, unless the peer had failed by then, after
-// which it may do with that memory what it likes. (The reader's half of a sequence lock.)
+// Whether what was read from the peer's memory was its message. It was unless the peer had failed by then, and may have
+// overwritten it. (The reader's half of a sequence lock.)
 static bool is_still_offered(const struct clab_endpoint *endpoint, int peer)
 {
     atomic_thread_fence(memory_order_acquire); // the reads come first
@@ -149,8 +149,8 @@ static int read_remote(const struct clab_endpoint *endpoint, int peer, uint64_t 
     return CLAB_ESYS;
 }
 
-// A fragment in the peer's private memory: straight to its place, or by blocks that the cache holds until they are
-// reduced.
+// A fragment in the peer's private memory: read straight to its place, or in blocks that stay in the cache until they
+// are reduced.
 static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
 {
     if (t->op == CLAB_RECV) {
@@ -176,7 +176,7 @@ static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel
 {
     CLAB_TRY(check_line(t, line));
     size_t rest = message_bytes(t) - t->moved;
-    switch ((enum shm_way)line->way) {
+    switch ((enum shm_protocol)line->protocol) {
     case SHM_INLINE:
         if (rest)
             land(t, line->payload, rest);
@@ -185,10 +185,10 @@ static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel
     case SHM_PULL: land(t, endpoint->domain->base + line->address, least(rest, SHM_PULL_BYTES)); break;
     case SHM_READV: CLAB_TRY(land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES))); break;
     }
-    return line->way < SHM_PULL || is_still_offered(endpoint, t->peer) ? CLAB_OK : CLAB_EPEER;
+    return line->protocol < SHM_PULL || is_still_offered(endpoint, t->peer) ? CLAB_OK : CLAB_EPEER;
 }
 
-// Tell the sender: at once where it waits for it, else twice a round of the lines.
+// Tell the sender: at once if it waits for that, else twice per round of the lines.
 static void publish(struct clab_endpoint *endpoint, struct shm_channel *channel, int peer, bool awaited)
 {
     if (!awaited && channel->lines - channel->seen < SHM_LINES / 2)
@@ -207,7 +207,7 @@ int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *chan
         if (atomic_load_explicit(&line->number, memory_order_acquire) != channel->lines + 1)
             return CLAB_OK;
         CLAB_TRY(take_line(endpoint, channel, t, line));
-        bool awaited = line->way >= SHM_PULL;
+        bool awaited = line->protocol >= SHM_PULL;
         channel->lines++;
         publish(endpoint, channel, t->peer, awaited);
     } while (t->moved < message_bytes(t));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A channel: messages one way between two ranks on one lane, in order, through cache lines in shared memory.
+// A channel: messages in one direction between two ranks on one lane, in order, through cache lines in shared memory.
 // - The sender writes a line's payload, then its number; the receiver looks at the one line that comes next.
 // - The receiver counts what it has consumed; the sender reads that count only when all lines seem full, or to learn
 //   that a pull is over. So a small message moves exactly one cache line.
@@ -8,12 +8,12 @@
 
 #include "backends/shm/shm.h"
 
-enum shm_way { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
+enum shm_protocol { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
 
 struct shm_line {
     _Atomic uint32_t number; // 1, 2, ...: the line's content is message fragment `number`
-    uint16_t way;
-    uint16_t call; // clab_transfer.call
+    uint16_t protocol;       // enum shm_protocol
+    uint16_t call;           // clab_transfer.call
     uint64_t message_bytes;
     union {
         char payload[SHM_INLINE_BYTES];
@@ -28,11 +28,11 @@ struct shm_queue {
     _Alignas(SHM_LINE_BYTES) char slots[SHM_LINES][SHM_SLOT_BYTES];
 };
 
-// What an endpoint has in its rank's share. It outlives close() until every member has closed (areas.h): a peer that
-// still waits for `consumed` must find it. Whoever touches a page of it makes the kernel map that, and unmap it later:
-// a member that gets no message leaves no page behind.
+// An endpoint's memory in its rank's share. It outlives close() until every member has closed (areas.h), since a peer
+// may still wait for `consumed`. The kernel maps a page when it is first touched, and must unmap it later: a member
+// without messages costs no page.
 struct shm_area {
-    // The owner has failed: memory that it has offered for reading holds its messages no longer.
+    // The owner has failed: the memory that it offered no longer holds its messages.
     _Alignas(SHM_LINE_BYTES) _Atomic bool is_revoked;
     struct shm_queue queues[]; // (members, CLAB_LANES): what member m sends to the owner on a lane
 };
@@ -43,7 +43,7 @@ struct shm_channel {
     uint32_t lines;    // written, or consumed
     uint32_t seen;     // sender: the peer's `consumed` when last read; receiver: what it last published
     uint64_t posted;   // transfers started
-    uint64_t finished; // whose turn it is
+    uint64_t finished; // the turn of the transfer that is next
 };
 
 struct clab_endpoint {

@@ -31,7 +31,7 @@ enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }
 
 // ---- domain --------------------------------------------------------------------------------------------------
 
-// What each rank tells the others when it attaches.
+// Each rank sends this to the others when it attaches.
 struct hello {
     pid_t pid;
     const uint64_t *probe; // a word that the others try to read
@@ -82,7 +82,7 @@ static int map_file(struct clab_domain *domain)
         return CLAB_EUNSUPPORTED;
     }
     if (boot->segment_fd < 0) {
-        if (boot->rank == 0) // without memory ranks do not know what others have said
+        if (boot->rank == 0) // without the file, ranks can not exchange anything
             clab_error("shm: this job has no memory file, since /proc/PID/fd is closed to us; "
                        "start it with `commlab run`");
         return CLAB_EUNSUPPORTED;
@@ -319,17 +319,17 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
     return CLAB_OK;
 }
 
-// First say that we are about to sleep, and return for one more look; then sleep.
-static void sleep_until_rung(struct clab_endpoint *endpoint, unsigned round, long longest)
+// First announce the sleep and return, so that the caller polls once more; then sleep.
+static void sleep_until_woken(struct clab_endpoint *endpoint, unsigned round, long longest)
 {
-    struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->domain->boot->rank);
+    struct shm_futex *futex = shm_futex(endpoint->domain, endpoint->domain->boot->rank);
     const struct timespec at_most = {.tv_nsec = longest};
     if (round == 0)
-        atomic_store(&bell->sleeping, 1);
-    else if (atomic_load(&bell->sleeping))
-        syscall(SYS_futex, &bell->sleeping, FUTEX_WAIT, 1, &at_most, NULL, 0);
+        atomic_store(&futex->sleeping, 1);
+    else if (atomic_load(&futex->sleeping))
+        syscall(SYS_futex, &futex->sleeping, FUTEX_WAIT, 1, &at_most, NULL, 0);
     else
-        atomic_store(&bell->sleeping, 1);
+        atomic_store(&futex->sleeping, 1);
 }
 
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
@@ -342,7 +342,7 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
     if (fruitless < spins + SHM_YIELDS)
         sched_yield();
     else
-        sleep_until_rung(endpoint, fruitless - spins - SHM_YIELDS, NAP);
+        sleep_until_woken(endpoint, fruitless - spins - SHM_YIELDS, NAP);
     return true;
 }
 
@@ -350,17 +350,17 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 
 static double arm(struct clab_endpoint *endpoint)
 {
-    atomic_store(&shm_bell(endpoint->domain, endpoint->domain->boot->rank)->sleeping, 1);
+    atomic_store(&shm_futex(endpoint->domain, endpoint->domain->boot->rank)->sleeping, 1);
     return clab_now() + CLAB_NAP;
 }
 
 static void sleep_until(struct clab_domain *domain, double until)
 {
-    struct shm_bell *bell = shm_bell(domain, domain->boot->rank);
+    struct shm_futex *futex = shm_futex(domain, domain->boot->rank);
     const double left = fmin(until - clab_now(), CLAB_NAP);
     const struct timespec at_most = {.tv_nsec = (long)(left * 1e9)};
-    if (left > 0 && atomic_load(&bell->sleeping))
-        syscall(SYS_futex, &bell->sleeping, FUTEX_WAIT, 1, &at_most, NULL, 0);
+    if (left > 0 && atomic_load(&futex->sleeping))
+        syscall(SYS_futex, &futex->sleeping, FUTEX_WAIT, 1, &at_most, NULL, 0);
 }
 
 static const struct clab_nap nap = {arm, sleep_until};
@@ -382,19 +382,19 @@ char *clab_shm_at(const struct clab_domain *domain, size_t offset)
     return domain->base + offset;
 }
 
-void clab_shm_ring(const struct clab_endpoint *endpoint, int member)
+void clab_shm_wake(const struct clab_endpoint *endpoint, int member)
 {
-    struct shm_bell *bell = shm_bell(endpoint->domain, endpoint->job_ranks[member]);
-    atomic_thread_fence(memory_order_seq_cst); // what it is rung for is there, or it has not said yet that it sleeps
-    if (atomic_exchange_explicit(&bell->sleeping, 0, memory_order_relaxed))
-        syscall(SYS_futex, &bell->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    struct shm_futex *futex = shm_futex(endpoint->domain, endpoint->job_ranks[member]);
+    atomic_thread_fence(memory_order_seq_cst); // either it sees the news, or this rank sees that it sleeps
+    if (atomic_exchange_explicit(&futex->sleeping, 0, memory_order_relaxed))
+        syscall(SYS_futex, &futex->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_rung)
+void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_woken)
 {
-    const unsigned doubled = !is_rung ? 0 : fruitless < 2 ? 3 : fruitless < 3 ? 4 : 5;
-    sleep_until_rung(endpoint, fruitless, (long)NAP << doubled);
-    atomic_thread_fence(memory_order_seq_cst); // that it sleeps is said before it looks again
+    const unsigned doubled = !is_woken ? 0 : fruitless < 2 ? 3 : fruitless < 3 ? 4 : 5;
+    sleep_until_woken(endpoint, fruitless, (long)NAP << doubled);
+    atomic_thread_fence(memory_order_seq_cst); // the announcement comes before the next poll
 }
 
 const struct clab_backend clab_backend_shm = {

@@ -6,7 +6,7 @@
 // - channel.c  one-way message queues between a pair of ranks, one per lane.
 // - shm.c      the backend: attach, open, start, test, idle.
 //
-// A message takes one of three ways, chosen by its sender (protocol.h):
+// A message uses one of three protocols, chosen by its sender (protocol.h):
 // - inline: in the cache line that announces it;
 // - slots:  copied into slots beside the lines, and out of them (or reduced out of them) by the receiver;
 // - pull:   the line holds an address, and the receiver copies or reduces straight from there: in place when the data
@@ -26,9 +26,8 @@ struct shm_heap;
 struct shm_filter;
 struct shm_closed; // the area of an endpoint that is closed here, but perhaps not at all its members
 
-// What the ranks of a host share besides their heaps: the head of each rank's share. Behind that of rank 0 lie the
-// filters.
-struct shm_bell {
+// The beginning of each rank's share, which the others read and write. Behind that of rank 0 lie the filters.
+struct shm_futex {
     _Alignas(64) _Atomic uint32_t sleeping; // the rank is, or is about to be, asleep on this futex
 };
 
@@ -44,9 +43,9 @@ struct clab_domain {
     struct shm_closed *closed;  // areas that a peer may still touch
 };
 
-static inline struct shm_bell *shm_bell(const struct clab_domain *domain, int job_rank)
+static inline struct shm_futex *shm_futex(const struct clab_domain *domain, int job_rank)
 {
-    return (struct shm_bell *)(domain->base + (size_t)job_rank * domain->share_bytes);
+    return (struct shm_futex *)(domain->base + (size_t)job_rank * domain->share_bytes);
 }
 
 static inline bool shm_is_shared(const struct clab_domain *domain, const void *memory)
