@@ -22,6 +22,6 @@ char *clab_shm_at(const struct clab_domain *domain, size_t offset);
 // Wake `member` if it sleeps. It sees what was written before.
 void clab_shm_wake(const struct clab_endpoint *endpoint, int member);
 // Wait without reading the clock. The first call announces the sleep and returns, so that the caller polls once more;
-// the next ones sleep until woken. Without is_woken (the event may come with no wake-up) they sleep 1 ms at most, else 8 to
-// 32 ms: each of hundreds of ranks that wakes for nothing takes a core from the one that works.
+// the next ones sleep until woken. Without is_woken (the event may come with no wake-up) they sleep 1 ms at most, else 8
+// to 32 ms: each of hundreds of ranks that wakes for nothing takes a core from the one that works.
 void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_woken);
