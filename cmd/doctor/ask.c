@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Questions that may hang or crash, asked in a child (doctor.h).
 //
-// - The child tells each finding when the next one begins, so that what it found before it hung is kept: its level,
-//   then topic, text and remedy, each ended by a zero byte.
-// - It leads a process group, which ends with it: libraries start processes of their own. One that a broken driver
-//   holds in the kernel can not be ended; nobody waits for it.
+// - The child sends each finding when the next one begins, so that the findings before a hang are kept. A finding is
+//   its level, then topic, text and remedy, each ended by a zero byte.
+// - It leads a process group, which ends with it: libraries start processes of their own. A broken driver may hold a
+//   child in the kernel, where nothing can end it; nobody waits for it.
 
 #include "cmd/doctor/doctor.h"
 
@@ -50,7 +50,7 @@ static void be_silent(void)
 static _Noreturn void run_child(struct doctor *doctor, pid_t parent, void (*ask)(struct doctor *, const void *),
                                 const void *of)
 {
-    struct clab_log_held held; // what is an error there is said by a finding, here
+    struct clab_log_held held; // an error there becomes a finding here
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -61,12 +61,12 @@ static _Noreturn void run_child(struct doctor *doctor, pid_t parent, void (*ask)
     doctor_tell(doctor);
     if (write(doctor->pipe, &end_mark, 1) != 1)
         _exit(EXIT_FAILURE);
-    exit(EXIT_SUCCESS); // by handlers of libraries, which tidy up, or hang: the parent has its answer
+    exit(EXIT_SUCCESS); // runs exit handlers of libraries, which may hang: the parent has its answer
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------
 
-// All that the child says until it closes its pipe, or the deadline. Ended by a zero byte; *bytes_p without it.
+// All bytes from the child until it closes its pipe, or the deadline. Ended by a zero byte; *bytes_p without it.
 static char *hear(int pipe, double deadline, size_t *bytes_p)
 {
     char *text = malloc(MOST_BYTES + 1);
@@ -90,7 +90,7 @@ static char *hear(int pipe, double deadline, size_t *bytes_p)
     return text;
 }
 
-// Add what was told, whole findings only; whether the last of it is the end mark.
+// Add the findings that came whole. Returns whether the end mark was last.
 static bool take(struct doctor *doctor, const char *text, size_t bytes)
 {
     const char *at = text, *end = text + bytes;
@@ -106,7 +106,7 @@ static bool take(struct doctor *doctor, const char *text, size_t bytes)
     return at < end;
 }
 
-// CLAB_TIMEOUT, where that is less; a broken one is a finding of its own.
+// CLAB_TIMEOUT, if that is less. A wrong value is a finding of its own.
 static double shortened(double seconds)
 {
     const char *told = clab_variable_text(CLAB_VARIABLE_TIMEOUT);
@@ -114,7 +114,7 @@ static double shortened(double seconds)
     return told && clab_timeout_parse(told, &most) == CLAB_OK && most < seconds ? most : seconds;
 }
 
-// Wait for up to `seconds` until the child has ended. *status_p: as of waitpid. Whether it has
+// Wait for up to `seconds` until the child has ended, and return whether it has. *status_p: as of waitpid.
 static bool has_ended(pid_t pid, double seconds, int *status_p)
 {
     const struct timespec nap = {0, 2000000};
@@ -127,8 +127,8 @@ static bool has_ended(pid_t pid, double seconds, int *status_p)
     return true;
 }
 
-// End the child's group, once what libraries have started has had the time to remove its files (Open MPI's daemon, in
-// TMPDIR). *status_p: as of waitpid, 0 where the kernel holds the child.
+// End the child's group. Processes that libraries have started first get time to remove their files (Open MPI's daemon,
+// in TMPDIR). *status_p: as of waitpid, 0 if the kernel holds the child.
 static void end(pid_t pid, bool done, int *status_p)
 {
     const struct timespec nap = {0, 2000000};
@@ -149,7 +149,7 @@ bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (
     size_t bytes = 0;
     fflush(NULL);
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        doctor_add(doctor, DOCTOR_BROKEN, topic, "it can not be asked: %s", strerror(errno));
+        doctor_add(doctor, DOCTOR_BROKEN, topic, "the check could not start: %s", strerror(errno));
         return false;
     }
     const pid_t parent = getpid(), pid = fork();
@@ -171,9 +171,9 @@ bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (
     if (!done && late)
         doctor_add(doctor, DOCTOR_BROKEN, topic, "no answer within %g s", seconds);
     else if (!done && pid > 0 && WIFSIGNALED(status))
-        doctor_add(doctor, DOCTOR_BROKEN, topic, "asking it ended with signal %d (%s)", WTERMSIG(status),
+        doctor_add(doctor, DOCTOR_BROKEN, topic, "the check ended with signal %d (%s)", WTERMSIG(status),
                    strsignal(WTERMSIG(status)));
     else if (!done)
-        doctor_add(doctor, DOCTOR_BROKEN, topic, "asking it ended early");
+        doctor_add(doctor, DOCTOR_BROKEN, topic, "the check ended early");
     return done;
 }

@@ -52,7 +52,7 @@ static void ask_backend(struct doctor *doctor, const void *of)
     snprintf(said, sizeof said, "%s", held.text);
     clab_log_release(&held);
     if (err) {
-        // What every machine has must work; the others are missing here.
+        // shm must work on every machine; other backends may be missing.
         const bool needed = !strcmp(name, "shm");
         doctor_add(doctor, needed ? DOCTOR_BROKEN : DOCTOR_MISSING, name, "%s", *said ? said : clab_strerror(err));
     } else {

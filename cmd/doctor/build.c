@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The build: what it was made of, and what is lost without the libraries that it lacks (doctor.h).
+// The build: compiler, commit, libraries, and the loss without those that it lacks (doctor.h).
 // - The lines are those of the build's own probes: build/probes.txt, which lies beside the program.
 
 #include "cmd/doctor/doctor.h"
@@ -40,9 +40,9 @@ static void add_probes(struct doctor *doctor)
     free(build);
     FILE *file = fopen(path, "re");
     if (!file) {
-        doctor_add(doctor, DOCTOR_WARNING, "libraries", "%s can not be read, so it is not known what the build has",
+        doctor_add(doctor, DOCTOR_WARNING, "libraries", "%s can not be read, so the build's libraries are unknown",
                    kit_relative(path));
-        doctor_advise(doctor, "run make, and then the program that it links to ./commlab");
+        doctor_advise(doctor, "run make, then ./commlab doctor");
         return;
     }
     while (fgets(line, sizeof line, file)) {

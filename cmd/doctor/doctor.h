@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What `commlab doctor` finds out about a build and its machine, noun by noun: each doctor_NAME.c adds its findings.
+// The findings of `commlab doctor` about a build and its machine. Each file adds those of one subject.
 //
-// - A finding is one line: what was looked at, what is so, and, unless that is well, what to do.
-// - What asks a driver or a library, which may hang or crash, does so in a child with a deadline (doctor_ask).
-// - /proc and /sys are read below `root`, "" for this machine's own: a test gives made-up ones.
+// - A finding is one line: topic, state, and a remedy unless all is well.
+// - A driver or a library may hang or crash, so a child with a deadline asks it (doctor_ask).
+// - /proc and /sys are read below `root`, "" for this machine's own. A test gives made-up ones.
 #pragma once
 
 #include <stdbool.h>
@@ -12,9 +12,9 @@
 
 enum doctor_level {
     DOCTOR_OK,
-    DOCTOR_MISSING, // the kit does without
-    DOCTOR_WARNING, // it works, but not as well, or as one would think
-    DOCTOR_BROKEN,  // what is there does not work: status 1
+    DOCTOR_MISSING, // the kit works without it
+    DOCTOR_WARNING, // it works, but slower, or not as expected
+    DOCTOR_BROKEN,  // it is there and does not work: status 1
 };
 
 struct doctor_finding {
@@ -37,10 +37,10 @@ struct doctor {
 
 void doctor_add(struct doctor *doctor, enum doctor_level level, const char *topic, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-// What to do about the last one.
+// The remedy of the last one.
 void doctor_advise(struct doctor *doctor, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// In sections, 120 columns wide, and what to do first.
+// In sections, 120 columns wide. The summary lists the first remedies.
 void doctor_print(const struct doctor *doctor, FILE *out);
 // errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_ENOMEM, CLAB_EIO
 int doctor_print_json(const struct doctor *doctor, FILE *out);
@@ -50,12 +50,12 @@ void doctor_free(struct doctor *doctor);
 
 // ---- children (ask.c) ------------------------------------------------------------------------------------------
 
-// Let `ask` add its findings in a child, which prints nothing and is ended after `seconds`, or CLAB_TIMEOUT; `of` is
-// handed on. If it hangs or dies, that is a finding of `topic`, DOCTOR_BROKEN. Whether it came to its end. Libraries
-// that it has loaded end as usual, for two seconds at most.
+// Let `ask` add its findings in a child, which prints nothing and is ended after `seconds`, or CLAB_TIMEOUT. `of` is
+// passed to it. If it hangs or dies, that is a finding of `topic`, DOCTOR_BROKEN. Returns whether it came to its end.
+// Exit handlers of the libraries that it has loaded run for two seconds at most.
 bool doctor_ask(struct doctor *doctor, const char *topic, double seconds, void (*ask)(struct doctor *, const void *of),
                 const void *of);
-// In a child: tell what has been found. For doctor_add.
+// In a child: send the new findings to the parent. For doctor_add.
 void doctor_tell(struct doctor *doctor);
 
 // ---- files (files.c) -------------------------------------------------------------------------------------------
@@ -75,17 +75,17 @@ bool doctor_exists(const struct doctor *doctor, const char *format, ...) __attri
 int doctor_names(const struct doctor *doctor, const char *folder, char ***names_p);
 void doctor_names_free(char **names, int n);
 
-// ---- what is looked at: a file each ----------------------------------------------------------------------------
+// ---- the subjects: one file each -------------------------------------------------------------------------------
 
-void doctor_build(struct doctor *doctor);       // how this was built, and without what
-void doctor_backends(struct doctor *doctor);    // whether one rank can attach to each
+void doctor_build(struct doctor *doctor);       // compiler, libraries
+void doctor_backends(struct doctor *doctor);    // can one rank open each?
 void doctor_machine(struct doctor *doctor);     // cores, memory, limits
-void doctor_timing(struct doctor *doctor);      // what makes times noisy
+void doctor_timing(struct doctor *doctor);      // noise in times
 void doctor_network(struct doctor *doctor);     // cards, InfiniBand, TCP
-void doctor_gpus(struct doctor *doctor);        // driver, devices, how they are joined
+void doctor_gpus(struct doctor *doctor);        // driver, devices, links
 void doctor_nccl(struct doctor *doctor);        // CUDA's runtime and NCCL
 void doctor_environment(struct doctor *doctor); // NCCL_*, CUDA_*, CLAB_*
 void doctor_results(struct doctor *doctor);     // secrets in files that earlier versions wrote
 
-// The variables in `environment` (as environ is), judged.
+// Check the variables in `environment`, which has the form of environ.
 void doctor_variables(struct doctor *doctor, char *const environment[]);

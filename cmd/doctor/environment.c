@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The environment's NCCL_*, CUDA_* and CLAB_* variables, each with its meaning, and what is wrong with its value
-// (doctor.h).
+// The NCCL_*, CUDA_* and CLAB_* variables that are set: the meaning of each, and any error in its value (doctor.h).
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static void add_known(struct doctor *doctor, const struct doctor_variable *varia
 {
     char wrong[VALUE], topic[VALUE];
     doctor_judge(doctor, variable, text, wrong);
-    // A secret is not for a page that is sent around.
+    // People send this page around, so it shows no secret.
     name_value(topic, variable->name, strcmp(variable->name, "CLAB_TOKEN") ? text : "(not shown)");
     const bool slows =
         !*wrong && variable->slows && *text && strcmp(text, "0") != 0 && strcasecmp(text, "DEFAULT") != 0;
@@ -37,9 +36,9 @@ static void add_known(struct doctor *doctor, const struct doctor_variable *varia
                : slows ? variable->slows
                        : "");
     if (*wrong)
-        doctor_advise(doctor, "unset %s, or give it such a value", variable->name);
+        doctor_advise(doctor, "unset %s, or correct its value", variable->name);
     else if (slows || gone)
-        doctor_advise(doctor, "unset %s, unless that is wanted", variable->name);
+        doctor_advise(doctor, "unset %s, unless you want that", variable->name);
 }
 
 // ---- names that are unknown ----------------------------------------------------------------------------------
@@ -81,21 +80,21 @@ static const char *nearest(const char *name)
 static void add_unknown(struct doctor *doctor, const char *name, const char *text)
 {
     char hidden[NAME + 8], topic[VALUE];
-    name_value(topic, name, strstr(name, "TOKEN") ? "(not shown)" : text); // a secret, perhaps, by a wrong name
+    name_value(topic, name, strstr(name, "TOKEN") ? "(not shown)" : text); // perhaps a secret under a wrong name
     snprintf(hidden, sizeof hidden, " %.*s ", NAME, name);
     if (strlen(name) < NAME && strstr(doctor_hidden_variables, hidden)) {
-        doctor_add(doctor, DOCTOR_WARNING, topic, "read by NCCL, but not documented: what it does may change");
-        doctor_advise(doctor, "unset %s, unless that is wanted", name);
+        doctor_add(doctor, DOCTOR_WARNING, topic, "NCCL reads it, but does not document it: its meaning may change");
+        doctor_advise(doctor, "unset %s, unless you want that", name);
         return;
     }
     const char *close = nearest(name);
     if (close) {
-        doctor_add(doctor, DOCTOR_WARNING, topic, "nobody reads this name");
-        doctor_advise(doctor, "%s may be meant", close);
+        doctor_add(doctor, DOCTOR_WARNING, topic, "no program reads this name");
+        doctor_advise(doctor, "did you mean %s?", close);
     } else if (strncmp(name, "CUDA_", 5) != 0) {
-        doctor_add(doctor, DOCTOR_WARNING, topic, "not a name that %s",
+        doctor_add(doctor, DOCTOR_WARNING, topic, "no name that %s",
                    *name == 'N' ? "NCCL documents; a plugin may read it" : "this kit reads");
-        doctor_advise(doctor, "unset %s, unless a program of yours reads it", name);
+        doctor_advise(doctor, "unset %s, unless one of your programs reads it", name);
     } else {
         doctor_add(doctor, DOCTOR_OK, topic, "not CUDA's own; a build or a script may read it");
     }

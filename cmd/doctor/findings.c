@@ -91,8 +91,8 @@ static int width(const char *text, size_t bytes)
     return columns;
 }
 
-// Print words from column `at` on, going to a new line, indented, before they would pass the last column. What lies
-// between the words stays, so that tables keep their columns.
+// Print words from column `at` on. A word that would pass the last column begins a new, indented line. Blanks between
+// words stay, so that tables keep their columns.
 static int print_words(const char *text, int at, FILE *out)
 {
     while (text[strspn(text, " ")]) {
@@ -126,7 +126,7 @@ static void print_finding(const struct doctor_finding *finding, FILE *out)
     putc('\n', out);
 }
 
-// What is broken, then what warns, then what is missing; each remedy once.
+// Broken findings, then warnings, then missing ones; each remedy once.
 //   out: first (doctor->count) is freed by the caller; NULL and *n_p 0 without memory
 static const struct doctor_finding **list_first(const struct doctor *doctor, int *n_p)
 {
@@ -159,7 +159,7 @@ static void print_first(const struct doctor *doctor, FILE *out)
         putc('\n', out);
     }
     if (n > FIRST)
-        fprintf(out, "           and %d more, which the lines above say\n", n - FIRST);
+        fprintf(out, "           and %d more: see the lines above\n", n - FIRST);
     free(first);
 }
 
@@ -174,7 +174,7 @@ void doctor_print(const struct doctor *doctor, FILE *out)
     }
     const int broken = doctor_count(doctor, DOCTOR_BROKEN);
     fprintf(out, "\nSummary\n  %s: %d ok, %d missing, %d warning%s, %d broken\n",
-            broken ? "something that is here does not work" : "the kit works here", doctor_count(doctor, DOCTOR_OK),
+            broken ? "something is broken here" : "the kit works here", doctor_count(doctor, DOCTOR_OK),
             doctor_count(doctor, DOCTOR_MISSING), doctor_count(doctor, DOCTOR_WARNING),
             doctor_count(doctor, DOCTOR_WARNING) == 1 ? "" : "s", broken);
     print_first(doctor, out);

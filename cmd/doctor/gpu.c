@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NVIDIA's driver and devices, as NVML, /proc and /sys tell (doctor.h).
+// NVIDIA's driver and devices, from NVML, /proc and /sys (doctor.h).
 
 #include "cmd/doctor/gpu.h"
 
@@ -15,7 +15,7 @@ static const double patience = 20; // s; a driver that starts eight GPUs takes t
 
 // ---- without NVML --------------------------------------------------------------------------------------------
 
-// Cards of NVIDIA's that draw or compute, by the bus.
+// NVIDIA's display and compute cards on the bus.
 static int count_on_bus(const struct doctor *doctor)
 {
     char **names;
@@ -104,7 +104,7 @@ static void add_words(const struct doctor_nvml *nvml, doctor_nvml_device device,
         clab_text_add(line, ", ECC %s%s", now ? "on" : "off", now != pending ? " (changes at the next start)" : "");
 }
 
-// What keeps NCCL from it, or makes it another than one thinks.
+// Modes in which NCCL can not use the device, or sees a part of it.
 static void add_modes(struct doctor *doctor, const struct doctor_nvml *nvml, doctor_nvml_device device,
                       const char *topic)
 {
@@ -114,11 +114,11 @@ static void add_modes(struct doctor *doctor, const struct doctor_nvml *nvml, doc
         doctor_advise(doctor, "nvidia-smi -c DEFAULT, as root");
     } else if (mode == EXCLUSIVE || mode == EXCLUSIVE_THREAD) {
         doctor_add(doctor, DOCTOR_WARNING, topic, "its compute mode is exclusive: one process may use it at a time");
-        doctor_advise(doctor, "one rank a GPU works; for more, nvidia-smi -c DEFAULT, as root");
+        doctor_advise(doctor, "one rank per GPU works; for more, nvidia-smi -c DEFAULT, as root");
     }
     if (nvml->mig(device, &now, &pending) == NVML_OK && now) {
         doctor_add(doctor, DOCTOR_WARNING, topic,
-                   "MIG is on: programs see instances, a process one of them, without P2P");
+                   "MIG is on: a process sees one instance of the GPU, without P2P");
         doctor_advise(doctor, "choose one by CUDA_VISIBLE_DEVICES=MIG-..., or nvidia-smi -mig 0, as root");
     }
 }
@@ -134,7 +134,7 @@ static bool add_device(struct doctor *doctor, const struct doctor_nvml *nvml, un
     if (err) {
         doctor_add(doctor, DOCTOR_BROKEN, topic, "%s", nvml->error(err));
         doctor_advise(doctor,
-                      "dmesg | grep -i -e xid -e nvrm says what the driver saw; it may have fallen off the bus");
+                      "dmesg | grep -i -e xid -e nvrm shows the driver's errors; the GPU may have fallen off the bus");
         return false;
     }
     nvml->name(gpu_p->handle, name, sizeof name);
@@ -161,7 +161,7 @@ static void add_devices(struct doctor *doctor, const struct doctor_nvml *nvml)
     int n = 0;
     const int err = nvml->count(&count);
     if (err || count == 0) {
-        doctor_add(doctor, DOCTOR_BROKEN, "devices", "the driver has none%s%s", err ? ": " : "",
+        doctor_add(doctor, DOCTOR_BROKEN, "devices", "the driver lists none%s%s", err ? ": " : "",
                    err ? nvml->error(err) : "");
         doctor_advise(doctor, "dmesg | grep -i nvrm; in a container: docker run --gpus all");
         return;

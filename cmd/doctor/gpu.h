@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The GPUs that NVML tells of, for those parts of doctor that look at them together.
+// The GPUs that NVML lists, for the parts of doctor that look at them together.
 #pragma once
 
 #include "cmd/doctor/doctor.h"
@@ -16,5 +16,5 @@ struct doctor_gpu {
 // NVML's way of writing a PCI address in sysfs's.
 void doctor_pci_text(const struct doctor_nvml_pci *pci, char out[DOCTOR_PCI_BYTES]);
 
-// How the n GPUs are joined: a matrix of distances, NVLinks, and whether peers may read each other. (topology.c)
+// The links of n GPUs: a matrix of distances, NVLinks, and whether peers may read each other. (topology.c)
 void doctor_topology(struct doctor *doctor, const struct doctor_nvml *nvml, const struct doctor_gpu gpus[], int n);

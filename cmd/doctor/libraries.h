@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a shared library of CUDA's lies on this machine: every place in which a build or the loader would look.
+// Find a shared library of CUDA's on this machine, in every place where a build or the loader would look.
 #pragma once
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The machine: cores, memory, what a container leaves of them, and limits that matter (doctor.h).
+// The machine: cores, memory, a container's limits and the system's (doctor.h).
 
 #include "cmd/doctor/doctor.h"
 
@@ -29,7 +29,7 @@ static void add_cores(struct doctor *doctor, const struct clab_machine *machine)
                machine->cores, machine->physical_cores);
     if (few)
         doctor_advise(doctor,
-                      "ranks take turns on one core: counted bytes and --backend sim are still right, times are not");
+                      "ranks take turns on one core: counted bytes and --backend sim stay right, times do not");
 }
 
 // ---- containers ----------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ static void add_container(struct doctor *doctor, const struct clab_machine *mach
     const size_t bytes = cgroup.memory_bytes;
     if (cores > 0 && cores < machine->cores) {
         doctor_add(doctor, DOCTOR_WARNING, "container",
-                   "its quota is %.3g cores of %d: ranks are stopped when it is spent, and times are spoilt", cores,
+                   "its quota is %.3g cores of %d: when ranks have used it up, the kernel stops them, and times are wrong", cores,
                    machine->cores);
         doctor_advise(doctor, "ask for whole cores (docker --cpuset-cpus), or use no more than %d ranks",
                       cores < 2 ? 1 : (int)cores);
@@ -51,7 +51,7 @@ static void add_container(struct doctor *doctor, const struct clab_machine *mach
         doctor_add(doctor, DOCTOR_OK, "container", "its quota of cores is %.3g", cores);
     }
     if (bytes > 0)
-        doctor_add(doctor, DOCTOR_OK, "container", "its memory ends at %s", clab_size_text(bytes, text));
+        doctor_add(doctor, DOCTOR_OK, "container", "its memory limit is %s", clab_size_text(bytes, text));
     if (!(cores > 0) && bytes == 0)
         doctor_add(doctor, DOCTOR_OK, "container", "no limit of cores or memory is set (cgroup)");
 }
@@ -61,13 +61,13 @@ static void add_memory(struct doctor *doctor, const struct clab_machine *machine
     char all[CLAB_TEXT], free_now[CLAB_TEXT];
     const size_t available = clab_machine_available_bytes();
     const bool little = available > 0 && available < little_memory;
-    doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "memory", "%s, of which %s can be had now",
+    doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "memory", "%s, of which %s are free now",
                clab_size_text(machine->memory_bytes, all), available ? clab_size_text(available, free_now) : "?");
     if (little)
-        doctor_advise(doctor, "close what is large, or take smaller sizes (-e 1M)");
+        doctor_advise(doctor, "close large programs, or take smaller sizes (-e 1M)");
 }
 
-// Own jobs share memory files that need no folder; under other launchers, and by MPI and NCCL, it is used.
+// Our own launcher shares memory files without a folder. Other launchers, MPI and NCCL need /dev/shm.
 static void add_shm(struct doctor *doctor)
 {
     struct statvfs shm;
@@ -101,7 +101,7 @@ static void add_limits(struct doctor *doctor)
         doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "locked memory", "%s (ulimit -l)",
                    limit_text(limit.rlim_cur, text));
         if (little)
-            doctor_advise(doctor, "registering more fails (lab 05, InfiniBand): ulimit -l unlimited, or memlock in "
+            doctor_advise(doctor, "registering more memory fails (lab 05, InfiniBand): ulimit -l unlimited, or memlock in "
                                   "/etc/security/limits.conf, or docker run --ulimit memlock=-1");
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -113,7 +113,7 @@ static void add_limits(struct doctor *doctor)
     }
 }
 
-// Whether a process may read its parent's memory, as ranks do with each other.
+// Whether a process may read its parent's memory. Ranks read each other's.
 static bool can_read_others(void)
 {
     static const uint64_t word = 0x636f6d6d6c616221;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// CUDA's runtime and NCCL: where they are, of which version, and which of them the nccl backend loads (doctor.h).
+// CUDA's runtime and NCCL: paths, versions, and the ones that the nccl backend loads (doctor.h).
 // - Each library is asked in a child: a broken one crashes there.
-// - The doubles that tests load export clab_fake_version: they are named as such, and are never well.
-// - Which driver a CUDA needs at least: CUDA Toolkit Release Notes, "CUDA Toolkit and Minimum Required Driver Version
+// - The fakes that tests load export clab_fake_version: a finding names them, and is never ok.
+// - The oldest driver for each CUDA: CUDA Toolkit Release Notes, "CUDA Toolkit and Minimum Required Driver Version
 //   for CUDA Minor Version Compatibility".
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ static void add_library(struct doctor *doctor, const char *topic, void *library,
         doctor_add(doctor, DOCTOR_OK, topic, "%s", text);
         return;
     }
-    doctor_add(doctor, DOCTOR_WARNING, topic, "%s; a fake, for tests: what it does is no measurement", text);
+    doctor_add(doctor, DOCTOR_WARNING, topic, "%s; a fake, for tests: its times are no measurements", text);
     doctor_advise(doctor, "unset LD_LIBRARY_PATH");
 }
 
@@ -158,7 +158,7 @@ static void ask_nccl(struct doctor *doctor, const void *of)
     add_library(doctor, "NCCL", loaded, all);
 }
 
-// Which file the plugin takes: by loading it, and asking the loader for its NCCL.
+// The NCCL that the plugin takes: load it, and ask the loader.
 static void ask_plugin(struct doctor *doctor, const void *of)
 {
     struct clab_log_held held;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Network cards, InfiniBand and TCP, as the kernel's files tell (doctor.h).
+// Network cards, InfiniBand and TCP, from the kernel's files (doctor.h).
 // - Sources: the kernel's Documentation/ABI/testing/sysfs-class-net and sysfs-class-infiniband.
 
 #include "cmd/doctor/doctor.h"
@@ -25,7 +25,7 @@ static void add_card(struct doctor *doctor, const char *name)
     doctor_read(doctor, state, sizeof state, "/sys/class/net/%s/operstate", name);
     if (!doctor_read_link(doctor, driver, sizeof driver, "/sys/class/net/%s/device/driver", name))
         snprintf(driver, sizeof driver, "virtual");
-    const long long mbits = doctor_read_number(doctor, -1, "/sys/class/net/%s/speed", name); // -1: it can not tell
+    const long long mbits = doctor_read_number(doctor, -1, "/sys/class/net/%s/speed", name); // -1: unknown
     const long long node = doctor_read_number(doctor, -1, "/sys/class/net/%s/device/numa_node", name);
     const long long mtu = doctor_read_number(doctor, 0, "/sys/class/net/%s/mtu", name);
     if (mbits > 0)
@@ -59,12 +59,12 @@ static void add_cards(struct doctor *doctor)
         }
     doctor_names_free(names, n);
     if (cards == 0)
-        doctor_add(doctor, DOCTOR_MISSING, "network cards", "none but the loopback: this host is alone");
+        doctor_add(doctor, DOCTOR_MISSING, "network cards", "only the loopback: this host has no network");
 }
 
 // ---- InfiniBand ----------------------------------------------------------------------------------------------
 
-// "4: ACTIVE" and "5: LinkUp": what follows the number.
+// The word after the number: of "4: ACTIVE" or "5: LinkUp".
 static const char *after_number(const char *text)
 {
     const char *colon = strstr(text, ": ");
@@ -93,9 +93,9 @@ static void add_port(struct doctor *doctor, const char *device, const char *port
         doctor_advise(
             doctor, "%s",
             strcmp(after_number(physical), "LinkUp") == 0
-                ? "the link is there, but no subnet manager has made it active: start opensm, or ask who runs the "
-                  "fabric"
-                : "NCCL and verbs skip it: look at the cable and the switch's port, or leave it out (NCCL_IB_HCA)");
+                ? "the link is there, but no subnet manager has made it active: start opensm, or ask the "
+                  "fabric's administrator"
+                : "NCCL and verbs skip it: check the cable and the switch's port, or exclude it (NCCL_IB_HCA)");
 }
 
 static int add_device(struct doctor *doctor, const char *device)
@@ -138,7 +138,7 @@ static void add_infiniband(struct doctor *doctor)
         ports += add_device(doctor, names[i]);
     doctor_names_free(names, n);
     if (ports == 0)
-        doctor_add(doctor, DOCTOR_MISSING, "InfiniBand", "none, nor RoCE: between hosts everything goes by TCP");
+        doctor_add(doctor, DOCTOR_MISSING, "InfiniBand", "none, and no RoCE: messages between hosts go over TCP");
     else
         add_direct(doctor);
 }
@@ -154,7 +154,7 @@ static void add_tcp(struct doctor *doctor)
     doctor_add(doctor, paces ? DOCTOR_WARNING : DOCTOR_OK, "TCP congestion control", "%s%s", control,
                paces ? ": it paces by an estimate, and is about half as fast as cubic between ranks of one host" : "");
     if (paces)
-        doctor_advise(doctor, "sysctl net.ipv4.tcp_congestion_control=cubic, as root, before ofi or gloo are timed");
+        doctor_advise(doctor, "sysctl net.ipv4.tcp_congestion_control=cubic, as root, before you time ofi or gloo");
 }
 
 // ---- who can connect to ranks --------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ static bool can_connect(const struct sockaddr_in *address)
     return connected;
 }
 
-// As ofi does it with its own sockets, tried on one of this process.
+// Apply ofi's filter to a socket of this process, and try to connect.
 static bool can_keep_others_out(void)
 {
     struct sockaddr_in address;
@@ -210,10 +210,10 @@ static void add_ofi(struct doctor *doctor)
         doctor, can ? DOCTOR_OK : DOCTOR_WARNING, "ofi over TCP", "%s",
         can ? "a rank takes messages of its job only; others can connect, and disturb libfabric, only while a "
               "communicator opens"
-            : "a rank takes messages of its job only, but this system has no filter for sockets: who can connect "
-              "to a rank can end it, or fill its memory");
+            : "a rank takes messages of its job only, but this system has no filter for sockets: anyone who can "
+              "connect to a rank can end it, or fill its memory");
     if (!can)
-        doctor_advise(doctor, "run ofi where you trust all who can connect, or let a firewall keep them off");
+        doctor_advise(doctor, "use ofi only where you trust everyone who can connect, or block them with a firewall");
 }
 
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// NVML, the driver's own library of questions, by dlopen: what of it doctor asks.
-// - The header is not on every machine that has the library, so what is used of it is declared here, as nvml.h of CUDA
-//   13.0 has it; all of it is older than CUDA 11.
+// The part of NVML, the driver's own query library, that doctor loads by dlopen.
+// - The header is not on every machine that has the library. So the functions are declared here, as in nvml.h of CUDA
+//   13.0; all of them are older than CUDA 11.
 // - Each call answers 0, or an error that `error` names. One that the library lacks is answered NVML_MISSING by a stub.
 // - Source: NVML API Reference Guide, docs.nvidia.com/deploy/nvml-api
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Secrets in files of results: those that an earlier version wrote have a job's CLAB_TOKEN (doctor.h).
 //
-// - Looks at results/ of the kit, and at report/ and plots/ of the build; files only, not what links point to.
-// - A finding a file, eight at most; the secret itself is not shown.
+// - Reads results/ of the kit, and report/ and plots/ of the build: files only, no links.
+// - One finding per file, eight at most. The secret itself is not shown.
 
 #include <ctype.h>
 #include <dirent.h>
@@ -33,7 +33,7 @@ static bool has_secret(const char *bytes, size_t count)
     return false;
 }
 
-// What two readings share is kept in front of the next one.
+// The mark may lie across two readings, so the end of one stays in front of the next.
 static bool file_has_secret(FILE *file)
 {
     static char bytes[1 << 16];
@@ -71,7 +71,7 @@ static void add(struct doctor *doctor, const char *path, int found)
     if (found > SHOWN)
         return;
     doctor_add(doctor, DOCTOR_WARNING, "secret", "%s holds the CLAB_TOKEN of a job", kit_relative(path));
-    doctor_advise(doctor, "delete that value in it, or the file, and give the next job another CLAB_TOKEN");
+    doctor_advise(doctor, "delete the value or the file, and give the next job another CLAB_TOKEN");
 }
 
 static void look_into(struct doctor *doctor, const char *parent, const char *name, int *found)
@@ -106,7 +106,7 @@ void doctor_results(struct doctor *doctor)
         if (found > SHOWN)
             doctor_add(doctor, DOCTOR_WARNING, "secret", "%d more files hold one: look for CLAB_TOKEN=", found - SHOWN);
         else if (!found)
-            doctor_add(doctor, DOCTOR_OK, "secrets", "no file of results holds a CLAB_TOKEN");
+            doctor_add(doctor, DOCTOR_OK, "secrets", "no results file holds a CLAB_TOKEN");
     }
     free(root);
     free(build);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What makes the times that are measured here noisy, or slow (doctor.h).
+// Causes of noisy or long times on this machine (doctor.h).
 
 #include "cmd/doctor/doctor.h"
 
@@ -10,12 +10,12 @@
 static void add_governor(struct doctor *doctor, const struct clab_machine *machine)
 {
     if (!*machine->governor) {
-        doctor_add(doctor, DOCTOR_OK, "clock speed", "the kernel does not tell how it is governed");
+        doctor_add(doctor, DOCTOR_OK, "clock speed", "the kernel names no governor");
         return;
     }
     const bool fast = strcmp(machine->governor, "performance") == 0;
     doctor_add(doctor, fast ? DOCTOR_OK : DOCTOR_WARNING, "clock speed", "the %s governor%s", machine->governor,
-               fast ? "" : ": cores begin slowly, and times of short runs are long");
+               fast ? "" : ": cores start slowly, so short runs take too long");
     if (!fast)
         doctor_advise(doctor, "cpupower frequency-set -g performance, as root");
 }
@@ -26,7 +26,7 @@ static void add_hypervisor(struct doctor *doctor, const struct clab_machine *mac
         doctor_add(doctor, DOCTOR_OK, "hypervisor", "none");
         return;
     }
-    doctor_add(doctor, DOCTOR_WARNING, "hypervisor", "%s: others may share these cores, and move them",
+    doctor_add(doctor, DOCTOR_WARNING, "hypervisor", "%s: other machines may share these cores, and the host may move them",
                machine->hypervisor);
     doctor_advise(doctor, "compare ratios of interleaved pairs (./commlab lab does), not times of different runs");
 }
@@ -37,7 +37,7 @@ static void add_load(struct doctor *doctor, const struct clab_machine *machine)
     doctor_add(doctor, busy ? DOCTOR_WARNING : DOCTOR_OK, "load", "%.2f on %d cores in the last minute", machine->load,
                machine->cores);
     if (busy)
-        doctor_advise(doctor, "let other work end before something is timed");
+        doctor_advise(doctor, "wait until other programs have ended before you time anything");
 }
 
 // Reading any other clock than the processor's counter is a system call or a slow device.
@@ -52,17 +52,17 @@ static void add_clock(struct doctor *doctor)
     for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
         is_fast |= strcmp(source, fast[i]) == 0;
     doctor_add(doctor, is_fast ? DOCTOR_OK : DOCTOR_WARNING, "clock source", "%s%s", source,
-               is_fast ? "" : ": a look at the clock costs a system call or more");
+               is_fast ? "" : ": reading the clock takes a system call or more");
     if (!is_fast)
         doctor_advise(doctor,
-                      "times of a few microseconds are too long here; the kernel's log says why it distrusts tsc");
+                      "times of a few microseconds come out too long; dmesg says why the kernel does not use tsc");
 }
 
 void doctor_timing(struct doctor *doctor)
 {
     struct clab_machine machine;
     clab_machine_read(&machine);
-    doctor->section = "What spoils times";
+    doctor->section = "Noise in times";
     add_governor(doctor, &machine);
     add_hypervisor(doctor, &machine);
     add_load(doctor, &machine);

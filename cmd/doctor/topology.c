@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How GPUs are joined (gpu.h): NCCL's words for distances, NVLinks counted, and whether peers may read each
-// other.
+// Links between GPUs (gpu.h): NCCL's words for distances, counts of NVLinks, and whether peers may read each other.
 // - NVn: n NVLinks, straight or through a switch; PIX: one PCI switch between them; PXB: several; PHB: the host bridge
 //   of their processor; NODE: bridges of one NUMA node; SYS: between processors.
 // - Through a switch every link reaches every GPU on it, so a pair's links are those of the one with fewer.
@@ -58,7 +57,7 @@ static const char *distance_word(unsigned level)
     }
 }
 
-// What stands in the matrix for a pair; *may_read_p: P2P works.
+// The matrix's cell for a pair; *may_read_p: P2P works.
 static void look_at_pair(const struct doctor_nvml *nvml, const struct doctor_gpu *from, const struct doctor_gpu *to,
                          int nvlinks, char cell[CELL], bool *may_read_p)
 {
@@ -109,7 +108,7 @@ void doctor_topology(struct doctor *doctor, const struct doctor_nvml *nvml, cons
         doctor_add(doctor, DOCTOR_WARNING, "P2P",
                    "%d of %d pairs (*) may not read each other: NCCL goes through host memory", unread / 2, pairs / 2);
         doctor_advise(
-            doctor, "a virtual machine, IOMMU or ACS forbids it, or the kind of GPU lacks it: nvidia-smi topo -p2p r");
+            doctor, "a virtual machine, IOMMU or ACS forbids it, or this kind of GPU lacks it: run nvidia-smi topo -p2p r");
     } else {
         doctor_add(doctor, DOCTOR_OK, "P2P", "every pair may read each other%s",
                    fewest > 0 ? ", by NVLink" : "; not all by NVLink");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the value of a variable is one (variables.h).
-// - NCCL reads numbers by strtoll, and looks at errno alone (src/misc/param.cc of 2.28.9): of 4M it takes 4, of yes 0;
-//   only an empty value, and one too large for 64 bits, are left for its default.
+// Check the value of a variable (variables.h).
+// - NCCL reads numbers by strtoll, and checks errno alone (src/misc/param.cc of 2.28.9): it reads 4M as 4, and yes as 0.
+//   Only an empty value, and one too large for 64 bits, give its default.
 
 #include <ctype.h>
 #include <errno.h>
@@ -70,10 +70,10 @@ static bool are_words_by_call(const char *text, const char *words, const char **
     }
 }
 
-// What is wrong with a word at `bad` of a list.
+// The error of a word at `bad` of a list.
 static void refuse_word(const char *bad, size_t length, const char *words, char wrong[WRONG])
 {
-    snprintf(wrong, WRONG, "no '%.*s'; there is: %s", length < SHOWN ? (int)length : SHOWN, bad, words);
+    snprintf(wrong, WRONG, "'%.*s' is not one of: %s", length < SHOWN ? (int)length : SHOWN, bad, words);
 }
 
 // ---- numbers -------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ static bool is_integer(const char *text, long long *value_p)
     return end != text && !*end && !isspace((unsigned char)*text);
 }
 
-// `wanted`, and what NCCL makes of a value that is no number.
+// `wanted`, and the number that NCCL reads instead.
 static void refuse_number(const char *name, const char *text, const char *wanted, char wrong[WRONG])
 {
     errno = 0;
@@ -95,7 +95,7 @@ static void refuse_number(const char *name, const char *text, const char *wanted
     else if (!*text || errno)
         snprintf(wrong, WRONG, "%s: NCCL ignores it", wanted);
     else
-        snprintf(wrong, WRONG, "%s: NCCL takes its digits only and reads %lld", wanted, taken);
+        snprintf(wrong, WRONG, "%s: NCCL reads only its digits, as %lld", wanted, taken);
 }
 
 static void judge_integer(const struct doctor_variable *variable, const char *text, char wrong[WRONG])
@@ -104,19 +104,19 @@ static void judge_integer(const struct doctor_variable *variable, const char *te
     if (!is_integer(text, &number))
         refuse_number(variable->name, text, "not a number", wrong);
     else if (number < variable->least || number > variable->most)
-        snprintf(wrong, WRONG, "it is %lld to %lld", variable->least, variable->most);
+        snprintf(wrong, WRONG, "it must be %lld to %lld", variable->least, variable->most);
 }
 
 static void judge_switch(const struct doctor_variable *variable, const char *text, char wrong[WRONG])
 {
     long long number;
     if (!is_integer(text, &number))
-        refuse_number(variable->name, text, "it is 0 or 1", wrong);
+        refuse_number(variable->name, text, "it must be 0 or 1", wrong);
     else if (number < 0 || number > 1)
-        snprintf(wrong, WRONG, "it is 0 or 1");
+        snprintf(wrong, WRONG, "it must be 0 or 1");
 }
 
-// ---- what the machine has ------------------------------------------------------------------------------------
+// ---- things of this machine ------------------------------------------------------------------------------------
 
 // Whether one of "eth,ens1" (a prefix each), or "=eth0,ens1f0" (a whole name each), fits one of the names. A port may
 // follow a name.
@@ -140,7 +140,7 @@ static void judge_interfaces(const struct doctor *doctor, const char *text, char
     char **names;
     const int n = doctor_names(doctor, "/sys/class/net", &names);
     if (n > 0 && *text != '^' && !fits_one(text, names, n)) {
-        snprintf(wrong, WRONG, "no interface fits; there is:");
+        snprintf(wrong, WRONG, "no interface matches; this machine has:");
         for (int i = 0; i < n; i++)
             snprintf(wrong + strlen(wrong), WRONG - strlen(wrong), " %s", names[i]);
     }
@@ -157,7 +157,7 @@ static bool is_again(const char *list, const char *text, size_t length)
     return false;
 }
 
-// "0,2" or "GPU-8932f937-...,MIG-...". What hides all of them on purpose is well.
+// "0,2" or "GPU-8932f937-...,MIG-...". Values that hide all GPUs on purpose are ok.
 static void judge_devices(const char *text, char wrong[WRONG])
 {
     if (!*text || !strcmp(text, "-1") || !strcmp(text, "NoDevFiles"))
@@ -166,12 +166,12 @@ static void judge_devices(const char *text, char wrong[WRONG])
     for (const char *at, *rest = text; (at = clab_list_next(&rest, &length));) {
         const int shown = length < SHOWN ? (int)length : SHOWN;
         if ((!length || strspn(at, "0123456789") != length) && strncmp(at, "GPU-", 4) && strncmp(at, "MIG-", 4)) {
-            snprintf(wrong, WRONG, "'%.*s' is no number nor GPU-... or MIG-...: CUDA sees only those before it", shown,
+            snprintf(wrong, WRONG, "'%.*s' is not a number, GPU-... or MIG-...: CUDA sees only the GPUs before it", shown,
                      at);
             return;
         }
         if (is_again(text, at, length)) {
-            snprintf(wrong, WRONG, "'%.*s' is there twice: a GPU may be named once", shown, at);
+            snprintf(wrong, WRONG, "'%.*s' comes twice: name each GPU once", shown, at);
             return;
         }
     }
@@ -180,7 +180,7 @@ static void judge_devices(const char *text, char wrong[WRONG])
 static void judge_file(const char *text, char wrong[WRONG])
 {
     if (access(text, R_OK) != 0)
-        snprintf(wrong, WRONG, "no file that can be read");
+        snprintf(wrong, WRONG, "no readable file");
 }
 
 // ---- any value -----------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ void doctor_judge(const struct doctor *doctor, const struct doctor_variable *var
     case VALUE_INTEGER: judge_integer(variable, text, wrong); break;
     case VALUE_WORD:
         if (!is_word(text, length, variable->words))
-            snprintf(wrong, WRONG, "it is one of: %s", variable->words);
+            snprintf(wrong, WRONG, "it must be one of: %s", variable->words);
         break;
     case VALUE_WORDS:
         if (!are_words(text, length, variable->words, &bad, &length))

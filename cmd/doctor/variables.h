@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Environment variables that NCCL, CUDA and this kit read: what each means, and what it may be.
+// Environment variables that NCCL, CUDA and this kit read: the meaning of each, and its allowed values.
 #pragma once
 
 #include <stdbool.h>
 
 struct doctor;
 
-enum { DOCTOR_WRONG = 200 }; // bytes of what is wrong
+enum { DOCTOR_WRONG = 200 }; // bytes of an error text
 
 enum doctor_value {
     VALUE_TEXT,       // anything
@@ -27,14 +27,14 @@ struct doctor_variable {
     enum doctor_value value;
     long long least, most; // of an integer
     const char *words;     // with blanks between them; upper and lower case are the same
-    const char *slows;     // the value other than 0, if set, makes it slower or switches something off: what; else NULL
+    const char *slows;     // the harm of a value other than 0; NULL: none
 };
 
-// All that are known, by their names; NULL after the last.
+// All known ones, by name; NULL after the last.
 extern const struct doctor_variable doctor_known_variables[];
-// Names that NCCL reads but does not document, with blanks between and around them: what they do may change.
+// Names that NCCL reads but does not document, with blanks between and around them. Their meaning may change.
 extern const char doctor_hidden_variables[];
 
-// What is wrong with the value, for people; "": nothing.
+// The error in the value, for people; "": none.
 void doctor_judge(const struct doctor *doctor, const struct doctor_variable *variable, const char *text,
                   char wrong[DOCTOR_WRONG]);

@@ -30,7 +30,7 @@ with() {
 # finds LINE...: each is in the output; a line that was folded counts as one.
 finds() {
     local line all
-    all=$(awk '/^           / { sub(/^ +/, " ") } !/^ / || /^  [a-z]/ { printf "\n" } { printf "%s", $0 }
+    all=$(awk '{ sub(/ $/, "") } /^           / { sub(/^ +/, " ") } !/^ / || /^  [a-z]/ { printf "\n" } { printf "%s", $0 }
         END { print "" }' "$scratch/out")
     for line; do
         why="no '$line' in:$(grep -E 'warning|broken|missing' <<<"$all")"
@@ -92,7 +92,7 @@ assert all["works"] is True, all["works"]
 levels = {f["level"] for f in all["findings"]}
 assert levels <= {"ok", "missing", "warning", "broken"}, levels
 (one,) = [f for f in all["findings"] if f["topic"] == "NCCL_BUFSIZE=1"]
-assert one["level"] == "warning" and one["remedy"] == "NCCL_BUFFSIZE may be meant", one
+assert one["level"] == "warning" and one["remedy"] == "did you mean NCCL_BUFFSIZE?", one
 assert one["remedy"] in all["first"], all["first"]
 assert sum(f["section"] == "GPUs" and "fake GPU" in f["text"] for f in all["findings"]) == 8
 PY
@@ -119,7 +119,7 @@ names_the_fakes_as_such() {
     with LD_LIBRARY_PATH="$build/fakes" -- run 0 --gpu || return 1
     finds '  warning  CUDA runtime: ' '  warning  CUDA devices: 8, all of them fakes' '  warning  NCCL: ' \
         '  warning  the backend nccl: takes NCCL ' \
-        'a fake, for tests: what it does is no measurement; unset LD_LIBRARY_PATH'
+        'a fake, for tests: its times are no measurements; unset LD_LIBRARY_PATH'
 }
 tries_no_backend_within_a_job() {
     "$commlab" run -n 2 -- "$commlab" doctor >"$scratch/out" 2>"$scratch/err"
@@ -154,7 +154,7 @@ says_what_keeps_programs_from_a_device() {
 ends_with_1_for_a_lost_device() {
     with CLAB_FAKE_NVML=lost -- run 1 --gpu &&
         finds '  broken   GPU 1: GPU is lost; dmesg' '  ok       GPU 2: fake GPU 2' \
-        "something that is here does not work"
+        "something is broken here"
 }
 ends_with_1_where_libraries_and_module_differ() {
     with CLAB_FAKE_NVML=mismatch -- run 1 --gpu &&
@@ -165,7 +165,7 @@ ends_where_the_driver_hangs() {
         finds '  broken   driver: no answer within 0.3 s; nvidia-smi may hang'
 }
 outlives_a_driver_that_crashes() {
-    with CLAB_FAKE_NVML=crash -- run 1 --gpu && finds '  broken   driver: asking it ended with signal 6'
+    with CLAB_FAKE_NVML=crash -- run 1 --gpu && finds '  broken   driver: the check ended with signal 6'
 }
 
 # ---- a machine in a tree ---------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ reads_the_limits_of_its_own_group() {
     put new/sys/fs/cgroup/user.slice/job.scope/cpu.max 'max 100000'
     put new/sys/fs/cgroup/user.slice/job.scope/memory.max 2147483648
     put new/sys/fs/cgroup/user.slice/other.scope/memory.max 1073741824
-    with -- run 0 --root "$tree/new" && finds 'container: its quota is 0.5 cores' 'container: its memory ends at 2 GiB'
+    with -- run 0 --root "$tree/new" && finds 'container: its quota is 0.5 cores' 'container: its memory limit is 2 GiB'
 }
 reads_the_limits_of_groups_of_version_1() {
     put old/proc/self/cgroup '4:memory:/job'
@@ -243,7 +243,7 @@ reads_the_limits_of_groups_of_version_1() {
     put old/sys/fs/cgroup/cpu/cpu.cfs_quota_us -1
     put old/sys/fs/cgroup/memory/memory.limit_in_bytes 9223372036854771712
     put old/sys/fs/cgroup/memory/job/memory.limit_in_bytes 3221225472
-    with -- run 0 --root "$tree/old" && finds 'container: its quota is 0.4 cores' 'container: its memory ends at 3 GiB'
+    with -- run 0 --root "$tree/old" && finds 'container: its quota is 0.4 cores' 'container: its memory limit is 3 GiB'
 }
 # In a container without a namespace of its own the path is the host's; what is mounted is the container's group.
 reads_the_limits_of_a_group_whose_path_is_outside() {
@@ -253,7 +253,7 @@ reads_the_limits_of_a_group_whose_path_is_outside() {
     put inside/sys/fs/cgroup/cpu.max '30000 100000'
     put inside/sys/fs/other/cpu.max '10000 100000'
     with -- run 0 --root "$tree/inside" &&
-        finds 'container: its quota is 0.3 cores' 'container: its memory ends at 4 GiB'
+        finds 'container: its quota is 0.3 cores' 'container: its memory limit is 4 GiB'
 }
 says_that_the_driver_is_not_installed() {
     rm "$tree/proc/driver/nvidia/version"
@@ -286,12 +286,12 @@ explains_variables_and_judges_their_values() {
 warns_of_values_that_are_none() {
     with NCCL_DEBUG=INF NCCL_ALGO='ring;allreduce:tree,foo' NCCL_PROTO=bcast:LL NCCL_IB_TIMEOUT=99 NCCL_BUFFSIZE=4M \
         NCCL_SHM_DISABLE=yes NCCL_TOPO_FILE=/none CLAB_TIMEOUT=5 -- run 0 --gpu || return 1
-    finds '  warning  NCCL_DEBUG=INF: how much is logged; NCCL ignores other words; it is one of: NONE' \
-        "  warning  NCCL_ALGO=ring;allreduce:tree,foo: algorithms that may be used; no 'foo'; there is: ring tree" \
-        "no 'bcast'" 'it is 0 to 31; unset NCCL_IB_TIMEOUT' \
-        'not a number: NCCL takes its digits only and reads 4; unset NCCL_BUFFSIZE' \
-        'it is 0 or 1: NCCL takes its digits only and reads 0; unset NCCL_SHM_DISABLE' \
-        'no file that can be read; unset NCCL_TOPO_FILE' 'not a duration above 0 and up to 2592000s (30 days), such as 30s'
+    finds '  warning  NCCL_DEBUG=INF: how much is logged; NCCL ignores other words; it must be one of: NONE' \
+        "  warning  NCCL_ALGO=ring;allreduce:tree,foo: algorithms that may be used; 'foo' is not one of: ring tree" \
+        "'bcast' is not one of: ll ll128 simple" 'it must be 0 to 31; unset NCCL_IB_TIMEOUT' \
+        'not a number: NCCL reads only its digits, as 4; unset NCCL_BUFFSIZE' \
+        'it must be 0 or 1: NCCL reads only its digits, as 0; unset NCCL_SHM_DISABLE' \
+        'no readable file; unset NCCL_TOPO_FILE' 'not a duration above 0 and up to 2592000s (30 days), such as 30s'
 }
 warns_of_what_this_machine_has_not_got() {
     put net/sys/class/net/ens1f0/operstate up
@@ -299,25 +299,25 @@ warns_of_what_this_machine_has_not_got() {
     with NCCL_SOCKET_IFNAME=eth9,=ens1 NCCL_OOB_NET_IFNAME==ens1 NCCL_TUNER_PLUGIN=/none.so NCCL_NET_PLUGIN=none \
         CUDA_VISIBLE_DEVICES=0,1,0 -- run 0 --gpu --root "$tree/net" || return 1
     finds '  warning  NCCL_SOCKET_IFNAME=eth9,=ens1: which interfaces' \
-        'no interface fits; there is: ens1f0 lo; unset NCCL_SOCKET_IFNAME' \
+        'no interface matches; this machine has: ens1f0 lo; unset NCCL_SOCKET_IFNAME' \
         '  warning  NCCL_OOB_NET_IFNAME==ens1: ' '  warning  NCCL_TUNER_PLUGIN=/none.so: ' \
         '  ok       NCCL_NET_PLUGIN=none: ' \
-        "'0' is there twice: a GPU may be named once; unset CUDA_VISIBLE_DEVICES" || return 1
+        "'0' comes twice: name each GPU once; unset CUDA_VISIBLE_DEVICES" || return 1
     with NCCL_SOCKET_IFNAME=eth,ens NCCL_OOB_NET_IFNAME=^docker NCCL_TUNER_PLUGIN="$build/fakes/libnvidia-ml.so.1" \
         CUDA_VISIBLE_DEVICES=1,0 -- run 0 --gpu --root "$tree/net" || return 1
     finds '  ok       NCCL_SOCKET_IFNAME=eth,ens: ' '  ok       NCCL_OOB_NET_IFNAME=^docker: ' \
         '  ok       NCCL_TUNER_PLUGIN=/' '  ok       CUDA_VISIBLE_DEVICES=1,0: ' || return 1
     with CUDA_VISIBLE_DEVICES=0,x,1 -- run 0 --gpu &&
-        finds "'x' is no number nor GPU-... or MIG-...: CUDA sees only those before it"
+        finds "'x' is not a number, GPU-... or MIG-...: CUDA sees only the GPUs before it"
 }
 warns_of_what_makes_slow_and_of_names_that_nobody_reads() {
     with NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=0 NCCL_BUFSIZE=1 NCCL_NVB_PRECONNECT=1 NCCL_SOMETHING_ELSE=1 CUDA_ROOT=/x \
         CLAB_BACKENT=shm -- run 0 --gpu || return 1
-    finds '  warning  NCCL_P2P_DISABLE=1: no direct access between GPUs; while it is set, GPUs go through host memory' \
-        '  ok       NCCL_IB_DISABLE=0: ' '  warning  NCCL_BUFSIZE=1: nobody reads this name; NCCL_BUFFSIZE may be meant' \
-        '  warning  NCCL_NVB_PRECONNECT=1: read by NCCL, but not documented' \
-        '  warning  NCCL_SOMETHING_ELSE=1: not a name that NCCL documents' '  ok       CUDA_ROOT=/x: ' \
-        'nobody reads this name; CLAB_BACKEND may be meant'
+    finds '  warning  NCCL_P2P_DISABLE=1: no direct access between GPUs; while it is set, GPUs use host memory' \
+        '  ok       NCCL_IB_DISABLE=0: ' '  warning  NCCL_BUFSIZE=1: no program reads this name; did you mean NCCL_BUFFSIZE?' \
+        '  warning  NCCL_NVB_PRECONNECT=1: NCCL reads it, but does not document it' \
+        '  warning  NCCL_SOMETHING_ELSE=1: no name that NCCL documents' '  ok       CUDA_ROOT=/x: ' \
+        'no program reads this name; did you mean CLAB_BACKEND?'
 }
 # One file reads them, by the table that doctor explains them from.
 knows_all_variables_of_the_kit() {
