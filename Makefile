@@ -98,7 +98,7 @@ fuzz: ## hand random input to all that reads input, for FUZZ_SECONDS in all (60)
 targets: $(targets)
 
 FAULTS ?= 500
-faults: all $(faults) ## kill, stop and confuse ranks at random: FAULTS jobs a backend (500), FAULT_SEED=N repeats
+faults: all $(faults) ## kill, stop and confuse ranks at random: FAULTS jobs per backend (500), FAULT_SEED=N repeats
 	$(Q)for backend in shm $(if $(findstring HAVE_LIBFABRIC,$(compile)),ofi); do \
 		$(faults) --backend $$backend --count $(FAULTS) $(if $(FAULT_SEED),--seed $(FAULT_SEED)) || exit 1; done
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// commlab device: how fast a device computes what the kit asks of it, against what its memory and its products reach in
-// the same run.
+// commlab device: the speed of a device's operations, against its own best copy and product in the same run.
 //
-// - Operations that read and write much and compute little end at the bandwidth of the memory: that of a copy, which is
-//   measured first. Bytes are those that must be read and written, so what a copy moves counts twice.
-// - Products end at what the units multiply: the best of square matrices of several sizes.
-// - Times are medians of batches by the device's own clock, where it has one.
+// - Memory limits operations that compute little. The limit is a copy's bandwidth, which is measured first. Bytes are
+//   those that must be read and written, so a copied byte counts twice.
+// - Arithmetic limits products. The limit is the best of square matrices of several sizes.
+// - Times are medians of batches, by the device's own clock if it has one.
 
 #include "cmd/command.h"
 
@@ -53,7 +52,7 @@ struct options {
 
 // ---- operations ----------------------------------------------------------------------------------------------
 
-// What operations work on: arrays of `count` floats, or the same bytes of another type.
+// The operands: arrays of `count` floats, or the same bytes of another type.
 struct arrays {
     const struct clab_device *device;
     float *a, *b, *c;
@@ -62,7 +61,7 @@ struct arrays {
 
 struct operation {
     const char *name, *type;
-    double moved; // bytes that must be read and written, of those of an array
+    double moved; // bytes that must be read and written, as a multiple of an array's
     void (*run)(const struct arrays *x);
 };
 
@@ -92,7 +91,7 @@ static void run_fill_bf16(const struct arrays *x)
     fill(x, CLAB_BF16);
 }
 
-// Of an array that holds something else: every element is looked at all the same.
+// The array holds other values, but the check reads every element all the same.
 static void run_check(const struct arrays *x)
 {
     const struct clab_expected expected = {
@@ -140,7 +139,7 @@ static void run_cast_from_bf16(const struct arrays *x)
     x->device->cast(CLAB_BF16, x->a, CLAB_F32, x->c, x->count);
 }
 
-// The scales lie behind the int8, which are a quarter of the array.
+// The scales lie behind the int8 values, which fill a quarter of the array.
 static void run_quantize(const struct arrays *x)
 {
     x->device->quantize(x->count, BLOCK, x->a, (int8_t *)x->c, x->c + x->count / 2);
@@ -185,13 +184,13 @@ static void run_batch(void *of)
         batch->run(batch->arrays);
 }
 
-// Seconds of a call, with the median's interval.  errors: CLAB_ESYS (the device has failed, as it has said)
+// Seconds of a call, with the median's interval.  errors: CLAB_ESYS (the device failed, and has logged it)
 static int time_calls(struct batch batch, double budget, struct clab_summary *summary_p)
 {
     double samples[BATCHES], spent = 0;
     int n = 0;
     batch.calls = 1;
-    const double first = batch.arrays->device->time(run_batch, &batch); // and starts what is started once
+    const double first = batch.arrays->device->time(run_batch, &batch); // and does the work of a first call
     const double once = batch.arrays->device->time(run_batch, &batch);
     if (!(first >= 0 && once >= 0))
         return CLAB_ESYS;
@@ -251,7 +250,7 @@ static int measure_memory(struct arrays *x, double budget, struct clab_table *ta
     return CLAB_OK;
 }
 
-// Sizes that the arrays hold, until a product takes longer than a row is to; percents of the best come last.
+// Sizes that fit into the arrays, until a product takes longer than a row may. Percents of the best come last.
 static int measure_products(struct arrays *x, double budget, struct clab_table *table)
 {
     struct clab_summary summaries[8];
@@ -277,7 +276,7 @@ static int measure_products(struct arrays *x, double budget, struct clab_table *
 
 // ---- a run ---------------------------------------------------------------------------------------------------
 
-// What it is, and whose products; fakes may be tried, but leave no result.
+// The device, and the library of its products. Fakes may be tried, but leave no result.
 static int describe(struct clab_job *job, const struct options *o, const struct arrays *x,
                     struct clab_manifest *manifest)
 {
@@ -286,7 +285,7 @@ static int describe(struct clab_job *job, const struct options *o, const struct 
     const bool is_host = job->backend->reaches(job->domain, job);
     job->backend->describe(job->domain, text, sizeof text, &is_fake);
     if (is_fake && o->csv) {
-        clab_error("%s: nothing is written to %s, since this is no measurement: leave --csv out", text, o->csv);
+        clab_error("%s: this is no measurement, so nothing is written to %s: run it without --csv", text, o->csv);
         return CLAB_EINVAL;
     }
     CLAB_TRY(clab_manifest_add(manifest, "command", "commlab device --backend %s --bytes %zu --seconds %g", o->backend,

@@ -99,7 +99,7 @@ static error_t parse_nodes(int key, char *arg, struct clab_launch *launch)
     }
 }
 
-// The first argument that is no option is the program: all behind it is the program's own.
+// The first argument that is no option is the program; all later words are its own arguments.
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct clab_launch *launch = state->input;
@@ -125,7 +125,7 @@ static int run(int argc, char **argv)
     argp_err_exit_status = STATUS_USAGE;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &launch);
     if (!launch.program) {
-        clab_error("run: which program? commlab run -n 4 -- PROGRAM [ARGS...]");
+        clab_error("run: no program given: ./commlab run -n 4 -- PROGRAM [ARGS...]");
         return STATUS_USAGE;
     }
     switch (clab_launch_ranks(&launch, &rank, &status)) {

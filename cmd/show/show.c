@@ -34,7 +34,7 @@ struct arguments {
     double reduce_seconds;        // a byte
     const char *output;           // NULL: stdout
     const char *goal, *msccl;     // files to read, instead of an algorithm
-    struct clab_listing *listing; // what was read from one
+    struct clab_listing *listing; // the schedule of such a file
 };
 
 // ---- finding the algorithm -----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ static int find_collectives(const char *name, char *text, size_t room, enum clab
     return n;
 }
 
-// The algorithm that is meant: that of --collective, else allreduce's, else the only one of its name.
+// The algorithm: --collective's, else allreduce's, else the only one of that name.
 static const struct clab_algorithm *choose(const struct arguments *arguments)
 {
     char collectives[200] = "";
@@ -121,7 +121,7 @@ static int write_to_file(const struct arguments *arguments, const struct clab_al
     return err;
 }
 
-// The problem is the file's. One that has bytes of its own is drawn as signals.
+// The problem is the file's. A schedule in bytes is drawn as signals.
 static int take_listing(struct arguments *arguments, const struct clab_algorithm **algorithm_p)
 {
     struct clab_problem *problem = &arguments->problem;
@@ -158,7 +158,7 @@ static int show(struct arguments *arguments)
     bool is_file = arguments->goal || arguments->msccl;
     CLAB_TRY(is_file ? take_listing(arguments, &algorithm) : take_algorithm(arguments, &algorithm));
     if (arguments->format == SVG && problem->nranks > MAX_RANKS_SVG) {
-        clab_error("show: --ranks %d: a picture of more than %d ranks shows nothing; use --format text",
+        clab_error("show: --ranks %d: a picture of more than %d ranks is unreadable; use --format text",
                    problem->nranks, MAX_RANKS_SVG);
         return CLAB_EINVAL;
     }

@@ -29,7 +29,7 @@ static const char doc[] =
 static const struct clab_column columns[] = {
     {"net", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
     {"nodes", NULL, NULL, CLAB_KIND_TEXT, 5, 0, NULL},
-    {"ranks", "ranks", "a node", CLAB_KIND_TEXT, 6, 0, NULL},
+    {"ranks", "ranks", "/node", CLAB_KIND_TEXT, 6, 0, NULL},
     {"alpha_intra", "alpha", NULL, CLAB_KIND_TEXT, 8, 0, "within a node"},
     {"beta_intra", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
     {"alpha_inter", "alpha", NULL, CLAB_KIND_TEXT, 8, 0, "between nodes"},

@@ -64,17 +64,17 @@ static void print_question(const struct train_request *r)
 {
     const struct clab_model *m = r->model;
     char time[CLAB_TEXT], rate[CLAB_TEXT];
-    printf("# %s (%s): %.4g M parameters; %d %s%s a rank, of %.4g Gflop forward", m->name, m->title,
+    printf("# %s (%s): %.4g M parameters; %d %s%s per rank, of %.4g Gflop forward", m->name, m->title,
            1e-6 * (double)clab_model_parameters(m), r->batch, m->sample, r->batch > 1 ? "s" : "",
            1e-9 * clab_model_flop(m));
-    printf(r->train.accumulate > 1 ? ", %d times to a reduction\n" : "\n", r->train.accumulate);
+    printf(r->train.accumulate > 1 ? ", %d times per reduction\n" : "\n", r->train.accumulate);
     if (r->compute > 0)
         printf("# on %s: a forward and backward pass takes %s", r->net->name, clab_seconds_text(r->compute, time));
     else
         printf("# on %s: %s at %.4g %% of the processor's peak", r->net->name, clab_precision_name(r->precision),
                100 * r->efficiency);
     if (r->net->compute.memory > 0)
-        printf("; %s at %d B a parameter, memory %s\n", train_optimizer_name(r->optimizer),
+        printf("; %s at %d B per parameter, memory %s\n", train_optimizer_name(r->optimizer),
                train_optimizer_bytes(r->optimizer), clab_rate_text(1 / r->net->compute.memory, rate));
     else
         printf("; the network does not say how fast memory is: update and compression cost nothing\n");
@@ -194,7 +194,7 @@ static const struct clab_column columns[] = {
     {"communication", "all", "ms", CLAB_KIND_REAL, 9, 3, "communication"},
     {"exposed", NULL, "ms", CLAB_KIND_REAL, 9, 3, "communication"},
     {"hidden", NULL, "%", CLAB_KIND_REAL, 6, 1, "communication"},
-    {"sent", NULL, "a rank", CLAB_KIND_TEXT, 9, 0, "communication"},
+    {"sent", NULL, "/rank", CLAB_KIND_TEXT, 9, 0, "communication"},
     {"efficiency", "scales", "%", CLAB_KIND_REAL, 6, 1, NULL},
 };
 

@@ -22,7 +22,7 @@
 
 enum { PROCESSES_APART = 1 << 20 };
 
-// An event, as far as it is looked at.
+// The fields of an event that are used here.
 struct event {
     int process, row;
     double begin, end; // s
@@ -43,7 +43,7 @@ struct trace_file {
 
 static int refuse(const char *path, size_t index, const char *what)
 {
-    clab_error("%s: event %zu %s: it is no trace that commlab wrote, or it was changed", path, index, what);
+    clab_error("%s: event %zu %s: commlab did not write this trace, or somebody changed it", path, index, what);
     return CLAB_EPARSE;
 }
 
@@ -54,7 +54,7 @@ static int read_event(const char *path, size_t index, const json_t *json, struct
     const char *kind = json_string_value(json_object_get(json, "ph"));
     const char *name = json_string_value(json_object_get(json, "name"));
     if (!kind || !strchr("XsfM", *kind) || !json_is_integer(process) || !json_is_integer(row) || !name)
-        return refuse(path, index, "has no ph of X, s, f or M, or no pid, tid or name");
+        return refuse(path, index, "has no ph of X, s, f or M, or lacks pid, tid or name");
     *event_p = (struct event){.process = (int)json_integer_value(process),
                               .row = (int)json_integer_value(row),
                               .kind = *kind,
@@ -93,7 +93,7 @@ static int by_row(const void *a, const void *b)
     return o ? o : order(y->end, x->end);
 }
 
-// Each row is a stack of slices that hold each other.
+// Each row is a stack of nested slices.
 static int check_nested(const char *path, const struct trace_file *f)
 {
     const double near = 2e-9; // s: times are written in us, with twelve digits
@@ -106,9 +106,9 @@ static int check_nested(const char *path, const struct trace_file *f)
         while (depth > 0 && open[depth - 1] <= e->begin + near)
             depth--;
         if (depth > 0 && e->end > open[depth - 1] + near)
-            return refuse(path, e->index, "overlaps another one of its row");
+            return refuse(path, e->index, "overlaps another slice of its row");
         if (depth == sizeof open / sizeof *open)
-            return refuse(path, e->index, "lies too deep in others");
+            return refuse(path, e->index, "is nested too deep");
         open[depth++] = e->end;
     }
     return CLAB_OK;
@@ -162,7 +162,7 @@ int trace_file_read(const char *text, size_t bytes, const char *path, struct tra
     f->path = path;
     int err = parse(text, bytes, path, &f->root);
     if (!err && !json_is_array(f->list = json_object_get(f->root, "traceEvents"))) {
-        clab_error("%s: there is no list `traceEvents`: it is no trace", path);
+        clab_error("%s: there is no list `traceEvents`, so it is not a trace", path);
         err = CLAB_EPARSE;
     }
     if (!err)
@@ -190,7 +190,7 @@ void trace_file_free(struct trace_file *file)
     free(file);
 }
 
-// ---- what files say about themselves --------------------------------------------------------------------------
+// ---- otherData: a file's own description --------------------------------------------------------------------------
 
 static json_t *parts_of(const struct trace_file *file)
 {
@@ -210,7 +210,7 @@ const char *trace_file_about(const struct trace_file *file, size_t i, const char
     return json_string_value(json_object_get(about, key));
 }
 
-// Append what `file` says, or each of those that were put together in it.
+// Append the otherData of `file`, or of each file that is joined in it.
 static int add_about(json_t *list, const struct trace_file *file)
 {
     json_t *parts = parts_of(file), *about = json_object_get(file->root, "otherData");
@@ -304,7 +304,7 @@ int trace_file_sum_up(const struct trace_file *file, struct trace_process **proc
     return CLAB_OK;
 }
 
-// ---- putting together ----------------------------------------------------------------------------------------
+// ---- joining ----------------------------------------------------------------------------------------
 
 static bool has_process(const struct trace_file *f, const struct trace_file *other)
 {

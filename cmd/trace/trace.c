@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// commlab trace: what is in trace files, and several of them in one, so that a prediction and a measurement lie under
-// each other.
+// commlab trace: check and summarize trace files, and join several, so that a viewer shows a prediction below a
+// measurement.
 
 #include "cmd/command.h"
 
@@ -45,7 +45,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         r->files[r->n++] = arg;
         return 0;
-    case ARGP_KEY_NO_ARGS: clab_error("trace: which file? See commlab trace --help"); exit(STATUS_USAGE);
+    case ARGP_KEY_NO_ARGS: clab_error("trace: no file given: ./commlab trace FILE..., or --help"); exit(STATUS_USAGE);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -85,7 +85,7 @@ static int print(const struct trace_process *processes, int n)
     return err;
 }
 
-// What a file says that it has not.
+// Print what the file says is missing from it.
 static void print_lacks(const struct trace_file *file)
 {
     static const char *const keys[] = {"overwritten", "missing", "stages"};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // commlab verify: prove every algorithm, and its stated cost, at every number of ranks and every root.
-// - Every P with the algorithm's own lanes; every small P also with 1 to 4 lanes, and with every number of ranks a
-//   node.
+// - Every P with the algorithm's own lanes. Small P also with 1 to 4 lanes, and with every number of ranks per node.
 
 #include "cmd/command.h"
 
@@ -28,7 +27,7 @@ struct arguments {
     int low, high; // ranks
 };
 
-// What is found of one algorithm.
+// The findings about one algorithm.
 struct proof {
     const struct clab_algorithm *algorithm;
     long problems, flaws;
@@ -106,9 +105,9 @@ static const struct clab_column columns[] = {
     {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -17, 0, NULL},
     {"ranks_proved", "ranks", "proved", CLAB_KIND_TEXT, 8, 0, NULL},
     {"problems", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
-    {"stages", NULL, "a rank", CLAB_KIND_INTEGER, 6, 0, "at the most ranks"},
+    {"stages", NULL, "/rank", CLAB_KIND_INTEGER, 7, 0, "at the most ranks"},
     {"rounds", NULL, "alpha", CLAB_KIND_INTEGER, 6, 0, "at the most ranks"},
-    {"sent", NULL, "n a rank", CLAB_KIND_REAL, 8, 3, "at the most ranks"},
+    {"sent", NULL, "n/rank", CLAB_KIND_REAL, 8, 3, "at the most ranks"},
     {"seconds", "time", "s", CLAB_KIND_REAL, 6, 3, NULL},
 };
 
@@ -130,7 +129,7 @@ static void ranges_text(const struct proof *proof, char *text, size_t room)
     }
 }
 
-// What the busiest rank sends, as a multiple of the whole buffer's bytes.
+// Bytes that the busiest rank sends, as a multiple of the whole buffer's.
 static double bytes_sent(const struct proof *proof)
 {
     const struct clab_problem *problem = &proof->largest;
@@ -274,7 +273,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-// Every name is that of an algorithm that the collective, if there is one, has.
+// Check that every name is an algorithm, of the given collective if there is one.
 static bool names_are_known(const struct arguments *arguments)
 {
     for (int i = 0; i < arguments->nnames; i++) {

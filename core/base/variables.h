@@ -23,33 +23,33 @@
       "with 1 each collective sends one more message; with 0 gloo and mpi may give wrong results") \
     X(CORES, MANIFEST, TEXT, 0, 0, NULL, "set by the launcher: cores that ranks share", NULL) \
     X(EMULATE, MANIFEST, TEXT, 0, 0, NULL, "delays messages as this network would", \
-      "all that is measured is an emulated network's") \
-    X(FAKE_FAULT, MANIFEST, TEXT, 0, 0, NULL, "of the fakes that tests load: what fails, at which rank and call", NULL) \
-    X(FAKE_GPUS, MANIFEST, INTEGER, 0, 1 << 30, NULL, "of the fakes that tests load: how many GPUs", NULL) \
-    X(FAKE_MEMORY, NOWHERE, TEXT, 0, 0, NULL, "of the fakes that tests load: bytes of a GPU", NULL) \
-    X(FAKE_NVML, NOWHERE, TEXT, 0, 0, NULL, "of the fakes that tests load: which machine", NULL) \
-    X(FLIGHT, MANIFEST, TEXT, 0, 0, NULL, "file of what ranks did last; 0: nothing is recorded", NULL) \
+      "all times are those of an emulated network") \
+    X(FAKE_FAULT, MANIFEST, TEXT, 0, 0, NULL, "fakes for tests: the fault, its rank and call", NULL) \
+    X(FAKE_GPUS, MANIFEST, INTEGER, 0, 1 << 30, NULL, "fakes for tests: number of GPUs", NULL) \
+    X(FAKE_MEMORY, NOWHERE, TEXT, 0, 0, NULL, "fakes for tests: bytes per GPU", NULL) \
+    X(FAKE_NVML, NOWHERE, TEXT, 0, 0, NULL, "fakes for tests: the machine", NULL) \
+    X(FLIGHT, MANIFEST, TEXT, 0, 0, NULL, "file of each rank's last calls; 0: nothing is recorded", NULL) \
     X(INTERFACE, MANIFEST, TEXT, 0, 0, NULL, "network interface of ofi and gloo", NULL) \
     X(JOB_FD, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: the job's memory file", NULL) \
-    X(LOG, MANIFEST, WORD, 0, 0, "error warn info debug", "how much this kit says", NULL) \
+    X(LOG, MANIFEST, WORD, 0, 0, "error warn info debug", "how much this kit prints", NULL) \
     X(MODELS, MANIFEST, TEXT, 0, 0, NULL, "folder of model descriptions", NULL) \
     X(NCCL_REGISTER, MANIFEST, SWITCH, 0, 0, NULL, "NCCL's own collectives register their memory, at all ranks alike", NULL) \
-    X(NCCL_SHARE, MANIFEST, SWITCH, 0, 0, NULL, "ranks may share a GPU, over the network", "times are those of no machine") \
-    X(NCCL_TRACE, MANIFEST, TEXT, 0, 0, NULL, "where our profiler for NCCL writes each rank's trace", NULL) \
+    X(NCCL_SHARE, MANIFEST, SWITCH, 0, 0, NULL, "ranks may share a GPU, over the network", "its times mean nothing") \
+    X(NCCL_TRACE, MANIFEST, TEXT, 0, 0, NULL, "file for each rank's trace by our profiler for NCCL", NULL) \
     X(NET, MANIFEST, TEXT, 0, 0, NULL, "network of the backend sim (--net)", NULL) \
     X(NETS, MANIFEST, TEXT, 0, 0, NULL, "folder of network descriptions", NULL) \
-    X(OFI_LISTEN, NOWHERE, TEXT, 0, 0, NULL, "tests only: ofi lets anybody connect to an open communicator", NULL) \
-    X(OFI_REGISTER, MANIFEST, TEXT, 0, 0, NULL, "ofi registers memory also where the provider asks for none", NULL) \
+    X(OFI_LISTEN, NOWHERE, TEXT, 0, 0, NULL, "tests only: anyone can connect to an open communicator of ofi", NULL) \
+    X(OFI_REGISTER, MANIFEST, TEXT, 0, 0, NULL, "ofi registers memory even if the provider asks for none", NULL) \
     X(PROFILE, MANIFEST, TEXT, 0, 0, NULL, "file of this machine's profile, which fit writes", NULL) \
-    X(PROGRESS, MANIFEST, WORD, 0, 0, "auto thread manual", "who moves what is under way", NULL) \
+    X(PROGRESS, MANIFEST, WORD, 0, 0, "auto thread manual", "who moves messages while a rank computes", NULL) \
     X(PROVIDER, MANIFEST, TEXT, 0, 0, NULL, "provider of libfabric (--provider)", NULL) \
-    X(RESULTS, NOWHERE, TEXT, 0, 0, NULL, "file to which programs report", NULL) \
+    X(RESULTS, NOWHERE, TEXT, 0, 0, NULL, "file for the results of programs", NULL) \
     X(SHM_NO_READV, MANIFEST, TEXT, 0, 0, NULL, "ranks do not read each other's memory", "large messages are copied twice") \
     X(STORE, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: where ranks meet", NULL) \
     X(STRAGGLE, MANIFEST, TEXT, 0, 0, NULL, "RANK=FACTOR: a slow rank of the backend sim", NULL) \
     X(TIMEOUT, MANIFEST, DURATION, 0, 0, NULL, "how long a wait may last (30s)", NULL) \
     X(TOKEN, NOWHERE, TEXT, 0, 0, NULL, "secret that nodes of a job share: 32 hexadecimal digits", NULL) \
-    X(TRACE, MANIFEST, TEXT, 0, 0, NULL, "file of what all ranks did when", NULL) \
+    X(TRACE, MANIFEST, TEXT, 0, 0, NULL, "file of the trace of all ranks", NULL) \
     X(TUNER, MANIFEST, FILE, 0, 0, NULL, "the table of our tuner for NCCL, before NCCL_TUNER_CONFIG_FILE", NULL)
 // clang-format on
 

@@ -142,7 +142,7 @@ static int check_fields(const struct clab_problem *problem)
     else if (problem->lanes < 1)
         clab_error("%s: %d lanes; there must be at least 1", name, problem->lanes);
     else if (problem->group < 0)
-        clab_error("%s: %d ranks a node; 0 lets the algorithm choose", name, problem->group);
+        clab_error("%s: %d ranks per node; 0 lets the algorithm choose", name, problem->group);
     else
         return CLAB_OK;
     return CLAB_EINVAL;

@@ -35,7 +35,7 @@ int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
         CLAB_TRY(clab_tape_check());
     struct clab_tape *tape = calloc(1, sizeof *tape); // pages come when they are written
     if (!tape) {
-        clab_error("no memory for CLAB_TRACE: %zu bytes a rank", sizeof *tape);
+        clab_error("no memory for CLAB_TRACE: %zu bytes per rank", sizeof *tape);
         return CLAB_ENOMEM;
     }
     tape->process = job->rank;

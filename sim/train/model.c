@@ -163,7 +163,7 @@ static int use_model(struct reading *r, const struct clab_setting *s)
     else if (strcmp(s->name, "batch"))
         return refuse(s, "title, sample or batch on the left");
     else if (clab_parse_int(s->value, 1, MOST_BATCH, &m->batch))
-        return refuse(s, "samples a rank, at least 1");
+        return refuse(s, "samples per rank, at least 1");
     return CLAB_OK;
 }
 

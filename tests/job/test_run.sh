@@ -63,7 +63,7 @@ ends_what_does_not_listen() {
         [ $((SECONDS - start)) -le 5 ] && ! kill -0 "$(cat "$scratch/left")" 2>/dev/null
 }
 
-refuses_no_program() { refuses 2 'which program?' -n 2; }
+refuses_no_program() { refuses 2 'no program given' -n 2; }
 refuses_no_ranks() { refuses 2 "-n '0'" -n 0 true && refuses 2 "-n '-1'" -n -1 true; }
 refuses_too_many_ranks() { refuses 2 "-n '1025'" -n 1025 true; }
 refuses_ranks_that_are_no_number() { refuses 2 "-n '2x'" -n 2x true; }

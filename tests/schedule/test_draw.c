@@ -128,7 +128,7 @@ static void test_text_of_a_ring_is_the_textbooks(void **state)
     const struct clab_problem problem = {CLAB_REDUCE_SCATTER, 3, 0, 1, 0, 0, NULL};
     struct clab_trace trace = trace_of(ring, &problem);
     char *text = drawing(clab_draw_text, &trace);
-    assert_non_null(strstr(text, "reduce_scatter ring, 3 ranks: 2 rounds, a rank sends at most 0.6667 n\n"));
+    assert_non_null(strstr(text, "reduce_scatter ring, 3 ranks: 2 rounds, each sends ≤ 0.6667 buffers\n"));
     assert_string_equal(strstr(text, "\n\n") + 2, "t   rank 0                  rank 1                  rank 2\n"
                                                   "    111                     111                     111\n"
                                                   "0   →1 c2                   →2 c0                   →0 c1\n"

@@ -87,7 +87,7 @@ bad_traces_are_refused() {
     echo '{"traceEvents":[{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":-1}]}' >"$scratch/bad.json"
     refuses 2 'event 0 has no time, or a negative duration' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":['"$slice,${slice/\"ts\":0/\"ts\":3}"']}' >"$scratch/bad.json"
-    refuses 2 'event 1 overlaps another one of its row' trace "$scratch/bad.json" || return 1
+    refuses 2 'event 1 overlaps another slice of its row' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":['"$slice"',{"ph":"s","pid":0,"tid":0,"name":"a","ts":0,"id":"1"}]}' >"$scratch/bad.json"
     refuses 2 'event 1 is an arrow without its other end' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":[' >"$scratch/bad.json"
@@ -104,7 +104,7 @@ a_trace_that_can_not_be_written_is_said() {
     refuses 1 "$scratch/no/sim.json" "${sim[@]}" --json --trace "$scratch/no/sim.json"
 }
 
-check refuses_no_file refuses 2 'which file?' trace
+check refuses_no_file refuses 2 'no file given' trace
 check refuses_traces_of_several_backends refuses 2 'name one --backend' bench allreduce --backend shm,ofi \
     --trace "$scratch/refused"
 check_with inih rows_add_up_to_the_time a_straggler_is_named what_helps_is_said the_fastest_of_all_is_explained \

@@ -180,7 +180,7 @@ COST(cost_scatter_allgather)
 
 const struct clab_algorithm clab_broadcast_binomial = {
     .name = "binomial",
-    .title = "who has it tells the other half of those it stands for",
+    .title = "each rank that has the data sends it to the other half of its range",
     .source = "Thakur et al. 2005, section 4 (broadcast, binomial tree)",
     .collective = CLAB_BROADCAST,
     .default_lanes = 1,

@@ -117,7 +117,7 @@ const struct clab_algorithm clab_allgather_doubling = {
 
 const struct clab_algorithm clab_barrier_dissemination = {
     .name = "dissemination",
-    .title = "tell the one 1, 2, 4 ... ranks ahead",
+    .title = "each rank signals the rank 1, 2, 4 ... ahead",
     .source = "Hensgen, Finkel and Manber 1988",
     .collective = CLAB_BARRIER,
     .default_lanes = 1,

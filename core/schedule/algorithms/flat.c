@@ -153,7 +153,7 @@ const struct clab_algorithm clab_allreduce_star = {
 
 const struct clab_algorithm clab_barrier_central = {
     .name = "central",
-    .title = "everyone reports to rank 0, which then lets all go",
+    .title = "every rank reports to rank 0, which then releases all",
     .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
     .collective = CLAB_BARRIER,
     .default_lanes = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Everyone with everyone: in stage s each rank sends to the one s+1 ahead and hears the one s+1 behind. Every message
-// goes straight to who wants it, and in every stage each rank has one partner to send to and one to hear.
+// goes straight to its receiver, and in every stage each rank sends to one partner and receives from one.
 //
 //     stage 0: 0→1 1→2 2→3 3→0     stage 1: 0→2 1→3 2→0 3→1     stage 2: 0→3 1→0 2→1 3→2
 //
@@ -104,7 +104,7 @@ const struct clab_algorithm clab_allreduce_naive = {
 
 const struct clab_algorithm clab_reduce_scatter_pairwise = {
     .name = "pairwise",
-    .title = "everyone sends everyone else that one's block",
+    .title = "every rank sends each other rank its block",
     .source = "Thakur et al. 2005, section 4 (reduce-scatter, pairwise exchange)",
     .collective = CLAB_REDUCE_SCATTER,
     .default_lanes = 1,
@@ -119,7 +119,7 @@ const struct clab_algorithm clab_reduce_scatter_pairwise = {
 
 const struct clab_algorithm clab_alltoall_pairwise = {
     .name = "pairwise",
-    .title = "one partner to send to and one to hear in each stage",
+    .title = "in each stage, send to one partner and receive from another",
     .source = "Thakur et al. 2005, section 4 (pairwise exchange)",
     .collective = CLAB_ALLTOALL,
     .default_lanes = 1,
@@ -134,7 +134,7 @@ const struct clab_algorithm clab_alltoall_pairwise = {
 
 const struct clab_algorithm clab_sendrecv_shift = {
     .name = "shift",
-    .title = "everyone sends to the next rank and hears the one before",
+    .title = "every rank sends to the next and receives from the one before",
     .source = "the definition",
     .collective = CLAB_SENDRECV,
     .default_lanes = 1,

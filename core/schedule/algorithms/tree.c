@@ -165,7 +165,7 @@ const struct clab_algorithm clab_allreduce_tree = {
 
 const struct clab_algorithm clab_allreduce_double_tree = {
     .name = "double_tree",
-    .title = "two binary trees, half of the data each: who works in one is a leaf of the other",
+    .title = "two binary trees, half of the data each: an inner rank of one is a leaf of the other",
     .source = "Sanders, Speck and Traeff 2009",
     .collective = CLAB_ALLREDUCE,
     .default_lanes = 2,

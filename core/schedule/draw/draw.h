@@ -8,7 +8,7 @@
 
 #include "core/schedule/verify/trace.h"
 
-// Rounds from top to bottom. Up to 8 ranks: a column a rank, with its messages and its chunks; more: a line a round.
+// Rounds from top to bottom. Up to 8 ranks: one column per rank, with its messages and chunks; more: one line per round.
 //   errors: CLAB_ENOMEM
 int clab_draw_text(const struct clab_trace *trace, FILE *out);
 
@@ -22,5 +22,5 @@ enum { CLAB_LABEL = 40 }; // enough for any span's name
 // "c3", "c3-5", or, of several lanes, "1:c3"; "" for what a barrier sends.
 const char *clab_span_label(const struct clab_trace *trace, int lane, struct clab_span span, char out[CLAB_LABEL]);
 
-// "allreduce ring, 4 ranks: 6 rounds, a rank sends at most 1.5 n". n is the bytes of the whole buffer.
+// "allreduce ring, 4 ranks: 6 rounds, each sends ≤ 1.5 buffers". A buffer is the collective's whole one.
 const char *clab_trace_title(const struct clab_trace *trace, char out[200]);

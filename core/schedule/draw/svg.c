@@ -110,8 +110,8 @@ static void open_svg(const struct clab_trace *trace, const struct layout *l, FIL
             l->width, l->height, l->width, l->height);
     escape(title, out);
     fprintf(out,
-            "</title>\n<desc>Space-time diagram: a line a rank, time to the right, an arrow a message. Below: a row a "
-            "rank, a column a chunk, darker with more inputs.</desc>\n");
+            "</title>\n<desc>Space-time diagram: one line per rank, time to the right, one arrow per message. Below: one "
+            "row per rank, one column per chunk, darker with more inputs.</desc>\n");
     draw_styles(out);
     fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", l->width, l->height);
     fprintf(out, "<text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"bold\">");
@@ -260,7 +260,7 @@ static void draw_matrix(const struct clab_trace *trace, const struct layout *l, 
 static void draw_matrices(const struct clab_trace *trace, const struct layout *l, int inputs[], FILE *out)
 {
     size_t next = 0;
-    fprintf(out, "<text x=\"16\" y=\"%d\" font-weight=\"bold\">Chunks: a row a rank, a column a chunk</text>\n",
+    fprintf(out, "<text x=\"16\" y=\"%d\" font-weight=\"bold\">Chunks: one row per rank, one column per chunk</text>\n",
             l->matrix_top - 32);
     clab_trace_start(trace, inputs);
     for (int i = 0; i < l->matrices; i++) {

@@ -37,7 +37,7 @@ const char *clab_trace_title(const struct clab_trace *trace, char out[200])
         used += snprintf(out + used, 200 - (size_t)used, ", %d lanes", p->lanes);
     used += snprintf(out + used, 200 - (size_t)used, ": %ld round%s", trace->rounds, trace->rounds == 1 ? "" : "s");
     if (p->collective != CLAB_BARRIER)
-        snprintf(out + used, 200 - (size_t)used, ", a rank sends at most %.4g n",
+        snprintf(out + used, 200 - (size_t)used, ", each sends ≤ %.4g buffers",
                  (double)trace->verdict.found.sent_max / trace->cells);
     return out;
 }
@@ -197,7 +197,7 @@ static void draw_columns(const struct clab_trace *trace, int inputs[], FILE *out
     int width = (COLUMNS - HEAD) / (trace->problem.nranks > 4 ? trace->problem.nranks : 4);
     size_t next = 0;
     print_header(trace, out);
-    fprintf(out, "t: round; → sends to, ← hears, + hears and reduces; a chunk: . nothing, 1-9 inputs, # complete\n\n");
+    fprintf(out, "t: round; → send, ← receive, + receive and reduce; a chunk: . empty, 1-9 inputs, # complete\n\n");
     put(&line, "t");
     for (int rank = 0; rank < trace->problem.nranks; rank++) {
         char head[24];
@@ -264,7 +264,7 @@ static void draw_rounds(const struct clab_trace *trace, int inputs[], FILE *out)
     size_t next = 0, message = 0;
     print_header(trace, out);
     fprintf(out,
-            "what leaves in a round (+: to be reduced), and how many chunks of all ranks are complete after it\n\n");
+            "per round: messages sent (+: to be reduced), and chunks of all ranks that are complete after it\n\n");
     fprintf(out, "%5s %8s %8s   %8s %8s %8s   %s\n", "round", "messages", "chunks", "complete", "partial", "nothing",
             "messages");
     clab_trace_start(trace, inputs);
