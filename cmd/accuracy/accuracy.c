@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/bench/values.h"
 #include "core/base/conf.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
@@ -18,7 +19,9 @@
 #include "cmd/command.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
+#include "core/base/err.h"
 #include "sim/net/net.h"
+#include "sim/sim.h"
 
 enum { ROUND_FILES = 256 };
 enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_NET, KEY_NO_PLOT };

@@ -11,7 +11,8 @@
 // says which rows are held out, and how errors are counted.
 #pragma once
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/row.h"
+#include "cmd/bench/time.h"
 #include "core/base/csv.h"
 
 enum { ACCURACY_ROUNDS = 2 };

@@ -3,11 +3,13 @@
 
 #include "cmd/accuracy/accuracy.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/base/mix.h"
 #include "core/base/stats.h"
 #include "cmd/probe/latency.h"
+#include "core/base/err.h"
 #include "sim/net/net.h"
 
 static const double steady = 0.05;

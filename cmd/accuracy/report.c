@@ -2,12 +2,16 @@
 // The tables of how good predictions were, for people, and all rows for the figure (accuracy.h).
 
 #include "cmd/accuracy/accuracy.h"
+#include "core/base/err.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/machine.h"
+#include "core/base/stats.h"
+#include "core/base/table.h"
 #include "core/base/units.h"
 #include "sim/net/net.h"
 

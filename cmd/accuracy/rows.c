@@ -3,12 +3,16 @@
 
 #include "cmd/accuracy/accuracy.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/bench/predict.h"
+#include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
+#include "core/transport/backend.h"
 
 // ---- cells ---------------------------------------------------------------------------------------------------
 
@@ -65,7 +69,8 @@ static struct accuracy_row read_row(const struct clab_csv *data, int row, int ro
 {
     const double seconds = 1e-6 * clab_csv_real(data, row, "usec");
     const double call = clab_csv_real(data, row, "call_nsec"); // NAN: of a bench that did not look at it
-    const struct clab_look look = {1e-9 * clab_csv_real(data, row, "line_nsec"), 1e-12 * clab_csv_real(data, row, "fresh_psB"),
+    const struct clab_look look = {1e-9 * clab_csv_real(data, row, "line_nsec"),
+                                   1e-12 * clab_csv_real(data, row, "fresh_psB"),
                                    call > 0 ? 1e-9 * call : 0};
     const double width = 1e-6 * (clab_csv_real(data, row, "usec_high") - clab_csv_real(data, row, "usec_low"));
     struct accuracy_row r = {

@@ -18,7 +18,9 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "cmd/kit/child.h"
+#include "core/base/err.h"
 #include "sim/net/net.h"
+#include "sim/sim.h"
 
 enum { LACKING = 3, WORDS = 40, FIRST = 8, SIZES_AT_MOST = 60 }; // sizes: powers of two from FIRST on
 

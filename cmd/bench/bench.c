@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: MIT
-// commlab bench: time collectives, check their results, and hold them against the prediction.
+// commlab bench: time collectives, check their results, and compare them with the prediction.
 //
-// - The launcher reads the command line, makes the plan and loads the network, so that what is wrong is said before
-//   there are ranks; these are its copies, and have it all. In a job that is there every rank does so by itself.
-// - Rank 0 prints and writes. Nothing is left when a rank fails: the launcher ends the job.
+// - The launcher reads the command line, makes the plan and loads the network, so mistakes are reported before ranks
+//   start. Ranks are copies of the launcher and have all of it. In a job that is running already, each rank does this by
+//   itself.
+// - Rank 0 prints and writes files. If a rank fails, the launcher ends the job.
 
 #include "cmd/bench/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/log.h"
-#include "core/comm/comm.h"
+#include "cmd/bench/errors.h"
+#include "cmd/bench/files.h"
+#include "cmd/bench/predict.h"
+#include "cmd/bench/several.h"
+#include "cmd/bench/sweep.h"
+#include "cmd/bench/table.h"
 #include "cmd/command.h"
-#include "core/job/job.h"
 #include "cmd/probe/latency.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/clab.h"
+#include "core/comm/comm.h"
+#include "core/job/job.h"
+#include "core/transport/backend.h"
+#include "sim/sim.h"
 
 // ---- a rank --------------------------------------------------------------------------------------------------
 
@@ -69,7 +80,7 @@ static int run_and_report(struct bench *bench)
     CLAB_TRY(bench_sweep(bench));
     if (bench->rank == 0)
         bench->verdict = bench_files_write(bench, bench->manifest);
-    CLAB_TRY(bench_predict_report(bench));
+    CLAB_TRY(bench_errors_print(bench));
     if (bench->rank == 0 && bench->verdict == CLAB_OK)
         bench->verdict = judge(bench);
     return CLAB_OK;

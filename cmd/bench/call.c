@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A collective from outside: which buffers it takes, how its bytes are counted, and the call.
-//
-// - Bytes are nccl-tests': the whole buffer, that is all blocks where there is one a rank.
-// - In place is nccl-tests', too: a rank's own block lies where it belongs in the whole.
-//
-// Source: nccl-tests, doc/PERFORMANCE.md, for algbw and busbw.
+// One call of a collective, and the buffers it takes (call.h).
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/call.h"
 
-bool bench_has_data(enum clab_collective collective)
-{
-    return collective != CLAB_BARRIER;
-}
-
-bool bench_has_in_place(enum clab_collective collective)
-{
-    return collective != CLAB_BARRIER && collective != CLAB_ALLTOALL && collective != CLAB_SENDRECV;
-}
-
-size_t bench_bytes(const struct bench_row *row)
-{
-    return (size_t)clab_problem_blocks(&row->problem) * row->problem.count * clab_type_bytes(row->type);
-}
-
-double bench_bus_factor(enum clab_collective collective, int nranks)
-{
-    const double others = (double)(nranks - 1) / nranks;
-    switch (collective) {
-    case CLAB_ALLREDUCE: return 2 * others;
-    case CLAB_ALLGATHER:
-    case CLAB_REDUCE_SCATTER:
-    case CLAB_ALLTOALL:
-    case CLAB_GATHER:
-    case CLAB_SCATTER: return others;
-    default: return 1;
-    }
-}
+#include "core/base/err.h"
+#include "core/clab.h"
 
 struct bench_buffers bench_place(const struct bench_row *row, int rank, enum bench_placement placement,
                                  struct bench_buffers whole)

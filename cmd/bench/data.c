@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What ranks give, and whether what they got is right: where the buffers are, by the backend's device.
+// The data of a call, and its check (data.h), on the device that holds the buffers.
 //
-// - Any rank can compute what any other gave (core/base/numbers/random.h), so the expected result needs no second communication, and
-//   nothing of the library.
-// - It does not check what lies outside of the buffers.
+// - Each rank can compute every other rank's input (core/base/numbers/random.h). So the expected result needs neither
+//   communication nor the library.
+// - Bytes outside the buffers are not checked.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/data.h"
+
+#include "core/transport/backend.h"
 
 enum { GENERATED_AT_MOST = 1 << 25 }; // elements the checks on a core may compute: about 0.1 s
 

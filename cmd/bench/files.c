@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT
-// What the bench leaves: CSV and JSON with a row for each tuple of collective, algorithm, size, ... and placement, and
-// the manifest without which no number can be judged.
+// The files of the bench: CSV and JSON with one row per collective, algorithm, size, ... and placement, and the manifest
+// that a reader needs to judge them.
 //
-// - usec is a call's median; usec_low and usec_high are its 95 % interval, in local mode the least and most over ranks.
-// - calls are a batch's, back to back; line_nsec, fresh_psB and call_nsec say where the cores were (cmd/probe/latency.h).
-// - What was refused has no time; what was not checked, not predicted, or is not known has no such cell.
+// - usec is the median of a call; usec_low and usec_high are its 95 % interval, in local mode the least and most over
+//   ranks.
+// - calls counts the calls of a batch; line_nsec, fresh_psB and call_nsec say where the cores were
+//   (cmd/probe/latency.h).
+// - A refused row has no time. A cell is empty where a value was not checked, not predicted, or is unknown.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/files.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "cmd/bench/bench.h"
+#include "cmd/bench/data.h"
+#include "core/base/err.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "core/job/job.h"
+#include "core/transport/backend.h"
 #include "sim/net/net.h"
+#include "sim/sim.h"
 
 // ---- the manifest --------------------------------------------------------------------------------------------
 

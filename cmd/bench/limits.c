@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What the machine can do at most, measured in the very ranks that will be timed: copies, the way of a cache line, and
-// plain TCP where the backend goes over it.
+// What this machine can do at most (limits.h): copies, the way of a cache line between cores, and plain TCP where the
+// backend uses it.
 //
-// - Copies count the bytes that arrive; the memory moves twice as many. Figures are the best of a few windows: what
-//   disturbs them is no limit.
-// - The line lies in a memory file of rank 0, which rank 1 opens through /proc: no backend is involved.
-// - A time under the floor that follows from them is refused: somebody has not done the work.
-//
-// A floor is no prediction: it is far under what a real call takes.
+// - Rates count the bytes that arrive; the memory moves twice as many. Each figure is the best of a few windows, since
+//   disturbances only make it worse.
+// - The cache line lies in a memory file of rank 0, which rank 1 opens through /proc: no backend is involved.
+// - A time under the floor that follows is refused, because the work was not done. A floor is no prediction: real calls
+//   take much longer.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/limits.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +19,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cmd/bench/bench.h"
 #include "core/base/clock.h"
-#include "core/base/numbers/copy.h"
+#include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/numbers/copy.h"
 #include "core/base/variables.h"
+#include "core/clab.h"
 #include "core/job/job.h"
+#include "core/transport/backend.h"
 
 enum { WINDOWS = 4, ROUNDS = 100 };
 enum { CACHED = 16 << 10, CACHED_FAR = 16 << 20 };                // bytes, by the processor, by a GPU

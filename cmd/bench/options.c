@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The command line of the bench. Flags are nccl-tests', but for -n, which is the number of ranks here.
+// The command line of the bench. Flags are those of nccl-tests, except -n: here it is the number of ranks.
 //
-// - All that can be wrong is found before a rank is started, and said in one line that names the flag.
+// - Mistakes are found before a rank starts, and reported in one line that names the flag.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/options.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -12,6 +12,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "backends/model/virtual.h"
+#include "cmd/bench/values.h"
+#include "cmd/command.h"
+#include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
@@ -19,9 +23,8 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
-#include "cmd/command.h"
 #include "core/job/job.h"
-#include "backends/model/virtual.h"
+#include "core/transport/backend.h"
 
 enum {
     KEY_BACKEND = 256,

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
-// The rows of a bench, before anything is started: what is unknown, impossible or too large is said here.
+// The rows of a bench (plan.h).
 //
-// - Sizes are nccl-tests': bytes of the whole buffer. What does not divide into ranks and elements is rounded to at
-//   least one element a block, and sizes that thereby become the same are measured once.
-// - An algorithm that does not support the ranks at hand is skipped, with the reason; a name that no collective has is
-//   an error.
+// - Sizes are bytes of the whole buffer, as in nccl-tests. A size that does not divide into ranks and elements is
+//   rounded to at least one element per block. Sizes that become equal thereby are measured once.
+// - An algorithm that does not support this number of ranks is skipped, with the reason. A name that no collective has
+//   is an error.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/bench/options.h"
+#include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/machine.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
 #include "core/comm/comm.h"
+#include "core/transport/backend.h"
 
 enum { MOST_ROWS = 100000 };
 
@@ -242,23 +246,10 @@ static int check_names(const struct bench_options *options)
     return CLAB_OK;
 }
 
-// Bytes that can be had without swapping, or 0 if the system does not say.
-static double memory_available(void)
-{
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[128];
-    double kib = 0;
-    while (file && !kib && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1)
-            kib = 0;
-    if (file)
-        fclose(file);
-    return 1024 * kib;
-}
-
 static int check_memory(const struct bench_options *options, const struct bench_plan *plan)
 {
-    const double needed = 2.0 * (double)options->nranks * (double)plan->buffer_bytes, available = memory_available();
+    const double needed = 2.0 * (double)options->nranks * (double)plan->buffer_bytes;
+    const double available = (double)clab_machine_available_bytes();
     if (available == 0 || needed <= available)
         return CLAB_OK;
     clab_error("-e: %d ranks with two buffers of %.6g MiB need %.6g GiB, and %.3g GiB of memory are available: choose "

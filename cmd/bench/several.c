@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Several backends in one bench: what a user would pick instead.
+// Several backends in one bench: how do the libraries compare that a user could choose?
 //
-// - Each backend's job is a bench of its own, a child of ours. They take turns, ROUNDS times, each time with that part
-//   of the time for a row: what disturbs the machine for a while disturbs them all.
-// - Of a row's times in these rounds the median counts, with all that was measured together with it.
-// - A backend that this machine lacks has been named, and is left out. One whose job fails fails the bench.
-// - On the screen a backend has a pair of columns: its time by the fastest algorithm of those that were asked for, and
-//   how many times the time of the best backend that is. Predictions stay in the files.
+// - Each backend runs as a bench of its own, a child process that writes CSV. Backends take turns for ROUNDS rounds, each
+//   time with that part of the time per row. So what disturbs the machine for a while disturbs all of them.
+// - The children are new processes with a command line of their own, since mpirun starts its ranks by that line again.
+// - Of a row's rounds the one with the median time counts, with everything that was measured together with it.
+// - A backend that this machine lacks is named and left out. If a backend's job fails, the bench fails.
+// - On the screen each backend has two columns: its time by its fastest algorithm, and how many times the time of the
+//   best backend that is. Predictions are in the files only.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/several.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/bench/files.h"
+#include "cmd/bench/options.h"
+#include "cmd/bench/table.h"
+#include "cmd/kit/child.h"
 #include "core/base/csv.h"
+#include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "cmd/kit/child.h"
+#include "core/transport/backend.h"
 
 enum { MOST = 8, ROUNDS = 3, NAME = 32, LACKING = 3 };
 

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: MIT
 // The rows, measured one by one on all ranks: prepare, check a call, time many, check again.
 //
-// - A check is of fresh random data, with outputs that held NaN before. After the timed calls, what the last of them
-//   left is checked, and that no call wrote to the input; in place, where calls feed on each other's results, fresh
-//   data and one call.
-// - Bytes sent are counted, by the communicator, in the first call; what a native sends is not known.
-// - Ranks take the same branches: what they decide upon is the options, the plan, and sums over all.
+// - The first check uses fresh random input, and outputs filled with NaN. After the timed calls we check what the last
+//   one left, and that no call wrote to the input. In place, calls work on each other's results, so this check uses
+//   fresh data and one more call.
+// - The communicator counts the bytes sent in the first call. Those of a native algorithm are unknown.
+// - All ranks take the same branches: these depend on the options, the plan, and sums over all ranks.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/sweep.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cmd/bench/bench.h"
+#include "cmd/bench/data.h"
+#include "cmd/bench/predict.h"
+#include "cmd/bench/table.h"
+#include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/clab.h"
 #include "core/comm/comm.h"
+#include "core/transport/backend.h"
 
 // A placement of a row, under way.
 struct trial {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What the bench shows: nccl-tests' table with prediction and residual, what must be known to read it, and a line of
-// progress.
+// The table on the screen: nccl-tests' columns, prediction and residual, and a line of progress.
 //
-// - A row holds both placements, which takes 150 columns: nccl-tests' 13, and ours. Where one placement was asked for,
-//   the other's columns are left out, and it fits 120.
-// - A cell without a value was not predicted, or refused, or there is no such placement.
-// - Progress is shown on a terminal only.
-//
-// Files are files.c's.
+// - A row holds both placements in 150 columns. If the user asked for one placement, the other's columns are left out,
+//   and the row fits 120.
+// - A cell is empty if the value was not predicted or was refused, or if the collective has no such placement.
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/bench/bench.h"
+#include "core/base/err.h"
+#include "core/base/table.h"
 #include "core/base/units.h"
 
 // ---- the screen ----------------------------------------------------------------------------------------------
@@ -99,22 +99,6 @@ static int add_placement(struct clab_table *table, const struct bench_row *row, 
     CLAB_TRY(clab_table_add(table, result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong)));
     CLAB_TRY(clab_table_add(table, number(1e6 * result->predicted, text[4])));
     return clab_table_add(table, percent(bench_residual(result), "%+.1f", "%+.0f", text[5]));
-}
-
-// What is not a type, an operation or a root of the row's is nccl-tests' "none" and -1.
-const char *bench_type_name(const struct bench_row *row)
-{
-    return bench_has_data(row->problem.collective) ? clab_type_name(row->type) : "none";
-}
-
-const char *bench_op_name(const struct bench_row *row)
-{
-    return clab_collective_reduces(row->problem.collective) ? clab_op_name(row->op) : "none";
-}
-
-int bench_root(const struct bench_row *row)
-{
-    return clab_collective_rooted(row->problem.collective) ? row->problem.root : -1;
 }
 
 static long long sent_by_a_rank(const struct bench_result results[BENCH_PLACEMENTS])

@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: MIT
 // Batches of calls until their median is known.
 //
-// - A batch is long enough for the clock (1 ms), begins at a barrier, and gives one sample. How it becomes one is the
-//   mode.
-// - First the number of calls a batch is found, then batches are thrown away until a dozen show no drift, then they are
-//   kept until the interval of their median is within 1 %, or the time is up: then the row is noisy.
-// - Rank 0 decides, the others follow: after each batch all learn its decision.
+// - A batch is long enough for the clock (1 ms), begins at a barrier, and gives one sample. The mode says how.
+// - First we find the number of calls per batch. Then we drop batches until a dozen show no drift. Then we keep batches
+//   until the interval of their median is within 1 %, or the time is up: such a row is noisy.
+// - Rank 0 decides, and tells the others after each batch.
+// - After each batch we observe where the cores are (cmd/probe/latency.h), where that can be seen. A batch does not count
+//   if the cores were elsewhere then, or taken by other processes.
+// - Times of several ranks are compared: all ranks of a host have one monotonic clock. The timers enclose calls only.
 //
-// - Beside each batch is a look at where the cores are (cmd/probe/latency.h), where it tells anything: the median goes with the
-//   time, and batches that were made while the cores were elsewhere, or taken by others, do not count.
-//
-// Timers are compared across ranks, which the one monotonic clock of a host allows. Nothing but calls is inside of
-// them. Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
+// Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/time.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
-#include "core/base/log.h"
 #include "backends/model/clock.h"
-#include "core/job/job.h"
+#include "cmd/bench/bench.h"
 #include "cmd/probe/latency.h"
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/stats.h"
+#include "core/clab.h"
+#include "core/job/job.h"
+#include "core/transport/backend.h"
 
 enum {
     WINDOW = 12,         // batches in which a drift is looked for

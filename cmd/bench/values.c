@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Values of flags: read whole or refused, in one line that names the flag and what it takes.
+// Values of flags (values.h).
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/values.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/units.h"

@@ -15,7 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
-#include "cmd/bench/bench.h"
+#include "cmd/bench/values.h"
 #include "core/clab.h"
 #include "cmd/command.h"
 #include "cmd/lab/lab.h"

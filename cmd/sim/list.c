@@ -12,7 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/vector.h"
-#include "cmd/bench/bench.h"
+#include "cmd/bench/values.h"
 
 enum { MOST_VALUES = 4096, MOST_RANKS = 1 << 24 };
 

@@ -112,7 +112,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct reader *r, 
     return CLAB_EPARSE;
 }
 
-// Take the cell that begins at `in` out of its quotes, in place. Returns where the next one begins; NULL after the last.
+// Take the cell that begins at `in` out of its quotes, in place. Returns where the next begins; NULL after the last.
 //   *is_open_p: its quotes do not end on the line
 static char *take_cell(char *in, bool *is_open_p)
 {

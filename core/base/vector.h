@@ -4,8 +4,8 @@
 //
 // - `n` and `room` may be int or size_t. A macro evaluates its arguments several times: pass fields, not calls.
 // - Room at least doubles when it is short, so pushing n items copies fewer than 2 n.
-// - Each answers CLAB_OK, or CLAB_ENOMEM (not logged), which also stands for a size that overflows. The array is then as
-//   it was.
+// - Each answers CLAB_OK, or CLAB_ENOMEM (not logged), which also stands for a size that overflows. In that case the
+//   array does not change.
 #pragma once
 
 #include <stddef.h>

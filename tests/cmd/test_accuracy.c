@@ -2,6 +2,7 @@
 // How predictions are judged: what is held out, corrected, counted as noise, as the right choice. Rows are made up, and
 // what must come out is worked out by hand.
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cmd/accuracy/accuracy.h"
+#include "core/base/err.h"
 #include "sim/net/net.h"
 
 static struct accuracy_row made(const char *algorithm, size_t bytes, int round, double seconds, double predicted)

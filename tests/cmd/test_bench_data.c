@@ -2,6 +2,7 @@
 // The bench's own judge: it accepts what is right in any order of reducing, and finds a single flipped bit.
 // Expected layouts and sums are built here, by hand, from what each rank gives.
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,10 @@
 #include <string.h>
 
 #include "core/base/numbers/reduce.h"
-#include "cmd/bench/bench.h"
+#include "cmd/bench/data.h"
+#include "core/base/err.h"
+#include "core/base/numbers/pattern.h"
+#include "core/transport/backend.h"
 
 enum { P = 3, COUNT = 1200, ELEMENT = 8, ROOT = 1 }; // more than two windows of 512
 static const uint64_t seed = 42;

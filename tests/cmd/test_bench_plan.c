@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/bench/bench.h"
+#include "cmd/bench/call.h"
+#include "cmd/bench/errors.h"
+#include "cmd/bench/limits.h"
+#include "cmd/bench/options.h"
+#include "cmd/bench/plan.h"
+#include "cmd/bench/values.h"
 #include "core/comm/comm.h"
 
 static struct bench_options options_for(enum clab_collective collective, const char *algorithms, int nranks)

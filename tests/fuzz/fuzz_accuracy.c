@@ -8,7 +8,9 @@
 
 #include "cmd/accuracy/accuracy.h"
 #include "core/base/err.h"
+#include "core/transport/backend.h"
 #include "sim/net/net.h"
+#include "sim/sim.h"
 
 static const char path[] = "a.csv";
 

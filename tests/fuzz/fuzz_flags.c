@@ -9,7 +9,10 @@
 
 #include "core/base/err.h"
 #include "core/base/units.h"
-#include "cmd/bench/bench.h"
+#include "cmd/bench/options.h"
+#include "cmd/bench/plan.h"
+#include "cmd/bench/values.h"
+#include "core/transport/backend.h"
 
 static const char *const words[] = {"ring", "tree", "doubling", "both", NULL};
 enum { WORDS = 4 };

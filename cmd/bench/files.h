@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The manifest, CSV and JSON of a bench.
+#pragma once
+
+#include "core/base/manifest.h"
+#include "core/base/table.h"
+
+struct bench;
+
+// The manifest: what is known before ranks start, then what they measured.  errors: CLAB_ENOMEM
+int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifest_p);
+int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *manifest);
+
+// The columns of both files.
+extern const struct clab_column bench_columns[];
+extern const int bench_ncolumns;
+
+// Write the files that the user asked for, with one row per placement.  errors: CLAB_EIO, CLAB_ENOMEM
+int bench_files_write(const struct bench *bench, const struct clab_manifest *manifest);

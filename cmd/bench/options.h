@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The options of the bench: its command line, checked and completed.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/bench/row.h"
+#include "cmd/bench/time.h"
+
+struct clab_backend;
+
+enum { BENCH_ALL_ROOTS = -1 };
+
+struct bench_options {
+    enum clab_collective collectives[CLAB_COLLECTIVE_COUNT]; // in the order of the command line
+    int ncollectives;
+    const char *algorithms; // as given: "auto", "all", or names with commas
+    bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
+    int nranks, cores;                  // cores: those that the ranks share
+    bool joins;                         // a job that is running already, and knows the cores and the backend
+    bool has_provider;                  // --provider was given
+    const char *backend_name;           // as given; NULL: the job's
+    const struct clab_backend *backend; // NULL: several were named
+    int lanes;                          // 0: the default of each algorithm
+    int root;                           // or BENCH_ALL_ROOTS
+    size_t first, last;                 // bytes
+    bool is_short;                      // `last` is below the usual default, so that it fits this machine
+    size_t step;                        // bytes; 0: sizes grow by `factor`
+    int factor;
+    enum bench_mode mode;
+    bool placements[BENCH_PLACEMENTS];
+    int warmup, iterations; // calls; -1: as many as are needed
+    bool check;
+    double budget;      // seconds per row and placement
+    bool shared_memory; // buffers of clab_alloc
+    const char *net, *csv, *json;
+    uint64_t seed;
+    char *command; // the whole line, for the manifest
+};
+
+// Ranks that share a core while they check: hundreds in virtual time, too few to matter elsewhere.
+int bench_crowd(const struct bench_options *options);
+
+// Read `argv`, and check what can be checked before ranks start.
+//   errors: CLAB_EINVAL and others, one line logged; wrong syntax exits with 2
+int bench_options_parse(int argc, char **argv, struct bench_options *options_p);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A row of the bench's table (row.h).
+
+#include "cmd/bench/row.h"
+
+bool bench_has_data(enum clab_collective collective)
+{
+    return collective != CLAB_BARRIER;
+}
+
+bool bench_has_in_place(enum clab_collective collective)
+{
+    return collective != CLAB_BARRIER && collective != CLAB_ALLTOALL && collective != CLAB_SENDRECV;
+}
+
+size_t bench_bytes(const struct bench_row *row)
+{
+    return (size_t)clab_problem_blocks(&row->problem) * row->problem.count * clab_type_bytes(row->type);
+}
+
+double bench_bus_factor(enum clab_collective collective, int nranks)
+{
+    const double others = (double)(nranks - 1) / nranks;
+    switch (collective) {
+    case CLAB_ALLREDUCE: return 2 * others;
+    case CLAB_ALLGATHER:
+    case CLAB_REDUCE_SCATTER:
+    case CLAB_ALLTOALL:
+    case CLAB_GATHER:
+    case CLAB_SCATTER: return others;
+    default: return 1;
+    }
+}
+
+const char *bench_type_name(const struct bench_row *row)
+{
+    return bench_has_data(row->problem.collective) ? clab_type_name(row->type) : "none";
+}
+
+const char *bench_op_name(const struct bench_row *row)
+{
+    return clab_collective_reduces(row->problem.collective) ? clab_op_name(row->op) : "none";
+}
+
+int bench_root(const struct bench_row *row)
+{
+    return clab_collective_rooted(row->problem.collective) ? row->problem.root : -1;
+}

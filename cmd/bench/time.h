@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Batches of calls, repeated until the median of a call is known.
+#pragma once
+
+#include <stdbool.h>
+
+#include "cmd/bench/call.h"
+#include "sim/net/net.h"
+
+struct bench;
+
+// What a time means.
+enum bench_mode {
+    BENCH_THROUGHPUT, // calls back to back: total / calls, of the slowest rank
+    BENCH_LATENCY,    // one call from a common start: last exit - last entry
+    BENCH_LOCAL,      // each rank's own mean: mean, least and most over ranks
+    BENCH_MODES
+};
+const char *bench_mode_name(enum bench_mode mode);
+
+// A batch of calls that was timed.
+struct bench_batch {
+    enum bench_mode mode;
+    enum bench_placement placement;
+    int calls;
+    struct clab_look look; // where the cores were meanwhile (cmd/probe/latency.h); zeros: not observed
+};
+
+struct bench_time {
+    double seconds, low, high; // per call: median and its 95 % interval; in local mode mean, least and most over ranks
+    double half_width;         // of the median's interval, as a fraction of the median
+    bool noisy;                // the interval is wider than wanted
+    double by_device;          // s of kernels per call, by the clock of rank 0's device, in another batch; NAN: none
+    int calls;                 // per batch
+    struct clab_look look;     // where the cores were meanwhile (cmd/probe/latency.h); zeros: not observed
+};
+
+// Time calls of `row` on all ranks; collective. *time_p is set at rank 0.  errors: the collective's, CLAB_ENOMEM
+int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
+                     struct bench_time *time_p);
