@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A subcommand of the commlab program: one file each, `cmd/NAME.c`, and a row in main.c's table.
+// A subcommand of the commlab program: one folder each, `cmd/NAME/`, and a row in main.c's table.
 #pragma once
 
-// Exit statuses that several share; else EXIT_FAILURE.
-enum { STATUS_USAGE = 2, STATUS_LACKING = 3 }; // wrong usage; what the build or machine lacks
+// Exit statuses that several commands share; else EXIT_FAILURE.
+enum { STATUS_USAGE = 2, STATUS_LACKING = 3 }; // wrong usage; the build or the machine lacks something
 
-// The exit status that says `err` (base/err.h): what was asked for wrongly, or is not there, or can not be read, is
-// wrong usage.
+// The exit status for `err` (base/err.h). A wrong request, a missing thing and an unreadable file are wrong usage.
 int command_status(int err);
 
 struct clab_command {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab: one program, a subcommand a file.
+// commlab: one program, with one folder per subcommand.
 
 #include "cmd/command.h"
 

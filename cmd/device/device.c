@@ -261,7 +261,7 @@ static int measure_products(struct arrays *x, double budget, struct clab_table *
         CLAB_TRY(time_calls((struct batch){.run = run_gemm, .arrays = x}, budget, &summaries[n]));
         rates[n] = 2 * pow((double)size, 3) / summaries[n].median;
         best = rates[n] > best ? rates[n] : best;
-        if (8 * summaries[n].median > 4 * budget) { // the next one's
+        if (8 * summaries[n].median > 4 * budget) { // estimate of the next product
             n++;
             break;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether each backend works here: one rank opens a job on it, and makes a communicator, in a child (doctor.h).
+// Try each backend: in a child, one rank opens a job on it and makes a communicator (doctor.h).
 
 #include "cmd/doctor/doctor.h"
 
@@ -13,7 +13,7 @@
 #include "core/job/job.h"
 
 enum { MOST_BACKENDS = 24, NAME_BYTES = 32 };
-static const double patience = 30; // s; an MPI takes one, CUDA more where there are many GPUs
+static const double patience = 30; // s; an MPI takes one, CUDA more with many GPUs
 
 static int open_alone(const char *name, struct clab_job **job_p)
 {

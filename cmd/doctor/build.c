@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The build: compiler, commit, libraries, and the loss without those that it lacks (doctor.h).
-// - The lines are those of the build's own probes: build/probes.txt, which lies beside the program.
+// - The build's own probes wrote the lines: build/probes.txt, beside the program.
 
 #include "cmd/doctor/doctor.h"
 
@@ -12,7 +12,7 @@
 #include "core/base/machine.h"
 #include "cmd/kit/kit.h"
 
-// "✗ NAME: what is lost; how to get it"
+// "✗ NAME: the loss; the remedy"
 static void add_probe(struct doctor *doctor, char *line)
 {
     static const char yes[] = "✓ ", no[] = "✗ ";

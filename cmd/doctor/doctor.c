@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab doctor: what this build and this machine have, what they lack, and what to do about it.
+// commlab doctor: say what this build and this machine have and lack, and what to do.
 
 #include "cmd/command.h"
 #include "cmd/doctor/doctor.h"

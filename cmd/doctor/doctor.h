@@ -20,7 +20,7 @@ enum doctor_level {
 struct doctor_finding {
     enum doctor_level level;
     const char *section;         // of the program's constants
-    char *topic, *text, *remedy; // remedy: "" where there is none
+    char *topic, *text, *remedy; // remedy: "" if there is none
 };
 
 struct doctor {
@@ -60,17 +60,17 @@ void doctor_tell(struct doctor *doctor);
 
 // ---- files (files.c) -------------------------------------------------------------------------------------------
 
-// The first line of a file below root, without blanks at its end; false, and "", where it can not be read.
+// The first line of a file below root, without blanks at its end; false, and "", if it can not be read.
 bool doctor_read(const struct doctor *doctor, char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-// The number in it; `other` where there is none.
+// The number in it; `other` if there is none.
 long long doctor_read_number(const struct doctor *doctor, long long other, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// The last part of what a symbolic link below root points to.
+// The last part of the target of a symbolic link below root.
 bool doctor_read_link(const struct doctor *doctor, char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 bool doctor_exists(const struct doctor *doctor, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The names in a folder below root, sorted as people do (eth2 before eth10); 0 where there is none. Freed by
+// The names in a folder below root, sorted as people do (eth2 before eth10); 0 if there is none. Freed by
 // doctor_names_free.
 int doctor_names(const struct doctor *doctor, const char *folder, char ***names_p);
 void doctor_names_free(char **names, int n);

@@ -13,7 +13,7 @@ enum { NAME = 64, VALUE = DOCTOR_WRONG, NEAR = 2, SHOWN = 48 };
 
 // ---- one variable --------------------------------------------------------------------------------------------
 
-// "NAME=VALUE"; of a long one, its beginning.
+// "NAME=VALUE"; a long value is cut.
 static void name_value(char topic[VALUE], const char *name, const char *text)
 {
     snprintf(topic, VALUE, "%.*s=%.*s%s", NAME, name, SHOWN, text, strlen(text) > SHOWN ? "..." : "");

@@ -9,7 +9,7 @@ enum { DOCTOR_MOST_GPUS = 32, DOCTOR_PCI_BYTES = 24 };
 
 struct doctor_gpu {
     doctor_nvml_device handle;
-    char pci[DOCTOR_PCI_BYTES]; // as in /sys/bus/pci/devices: "0000:1b:00.0"; "" where unknown
+    char pci[DOCTOR_PCI_BYTES]; // as in /sys/bus/pci/devices: "0000:1b:00.0"; "": unknown
     int numa;                   // -1: unknown
 };
 

@@ -28,7 +28,7 @@ static void keep(struct search *search, const char *path, const char *where)
     search->libraries[search->n++].where = where;
 }
 
-// All that fits FOLDER/MIDDLE/pattern, where both may hold wildcards.
+// Keep all files that match FOLDER/MIDDLE/pattern; both folders may hold wildcards.
 static void look(struct search *search, const char *folder, const char *middle, const char *where)
 {
     char *path;
@@ -73,7 +73,7 @@ static const char *python_root(char out[PATH_MAX])
         char *slash = strrchr(folder, '/');
         if (!realpath(program, out) || !slash)
             continue;
-        *slash = '\0'; // a virtual environment's python3 is a link out of it: what counts is where the link lies
+        *slash = '\0'; // a virtual environment's python3 is a link out of it: the link's own folder counts
         snprintf(out, PATH_MAX, "%s", folder);
         root = out;
     }

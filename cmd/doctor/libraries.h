@@ -7,10 +7,10 @@
 enum { DOCTOR_MOST_LIBRARIES = 32 };
 
 struct doctor_library {
-    char path[PATH_MAX]; // as found; those that are one file are listed once
+    char path[PATH_MAX]; // as found; two paths of one file are listed once
     const char *where;   // "LD_LIBRARY_PATH", "CUDA toolkit", "system" or "Python package"
 };
 
-// Those whose name fits `pattern` ("libnccl.so.2"), in the order of search, without their kind's second names. Returns
+// Libraries whose name matches `pattern` ("libnccl.so.2"), in the order of search, each file once. Returns
 // how many.
 int doctor_libraries(const char *pattern, struct doctor_library libraries[DOCTOR_MOST_LIBRARIES]);

@@ -119,7 +119,7 @@ static bool can_read_others(void)
     static const uint64_t word = 0x636f6d6d6c616221;
     int status = 1;
     fflush(NULL);
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // without Yama it fails, and is not needed
     const pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         uint64_t got = 0;

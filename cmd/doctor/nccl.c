@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CUDA's runtime and NCCL: paths, versions, and the ones that the nccl backend loads (doctor.h).
-// - Each library is asked in a child: a broken one crashes there.
+// - A child asks each library, so that a broken one crashes only the child.
 // - The fakes that tests load export clab_fake_version: a finding names them, and is never ok.
 // - The oldest driver for each CUDA: CUDA Toolkit Release Notes, "CUDA Toolkit and Minimum Required Driver Version
 //   for CUDA Minor Version Compatibility".
@@ -56,7 +56,7 @@ struct runtime {
     const char *(*error)(int);
 };
 
-// NULL: it does not load, or lacks one of them.
+// NULL: it does not load, or lacks one of the functions.
 static void *load_runtime(const char *path, struct runtime *runtime_p)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *found[4];

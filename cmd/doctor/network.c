@@ -36,7 +36,7 @@ static void add_card(struct doctor *doctor, const char *name)
                driver, mtu, numa);
 }
 
-// Those that carry data, or could: not the loopback, nor virtual ones that are down.
+// Cards that can carry data: not the loopback, nor virtual ones that are down.
 static bool is_card(const struct doctor *doctor, const char *name)
 {
     char state[WORD];

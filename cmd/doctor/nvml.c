@@ -51,7 +51,7 @@ static const struct {
 
 bool doctor_nvml_load(struct doctor_nvml *nvml_p, char *why, unsigned room)
 {
-    // Where the loader looks, then where WSL and some container runtimes put it.
+    // The loader's folders first, then those of WSL and some container runtimes.
     static const char *const names[] = {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1",
                                         "/usr/local/nvidia/lib64/libnvidia-ml.so.1"};
     struct doctor_nvml nvml = {0};

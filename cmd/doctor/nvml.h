@@ -2,7 +2,7 @@
 // The part of NVML, the driver's own query library, that doctor loads by dlopen.
 // - The header is not on every machine that has the library. So the functions are declared here, as in nvml.h of CUDA
 //   13.0; all of them are older than CUDA 11.
-// - Each call answers 0, or an error that `error` names. One that the library lacks is answered NVML_MISSING by a stub.
+// - Each call answers 0, or an error that `error` names. If the library lacks a call, a stub answers NVML_MISSING.
 // - Source: NVML API Reference Guide, docs.nvidia.com/deploy/nvml-api
 #pragma once
 
@@ -59,5 +59,5 @@ struct doctor_nvml {
     int (*link_remote)(doctor_nvml_device, unsigned link, struct doctor_nvml_pci *pci_p);
 };
 
-// Load libnvidia-ml.so.1; false: why (room) says what the loader says. What was loaded stays.
+// Load libnvidia-ml.so.1; false: why (room) has the loader's message. The library stays loaded.
 bool doctor_nvml_load(struct doctor_nvml *nvml_p, char *why, unsigned room);

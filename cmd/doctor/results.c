@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Secrets in files of results: those that an earlier version wrote have a job's CLAB_TOKEN (doctor.h).
+// Secrets in results files: an earlier version wrote a job's CLAB_TOKEN into them (doctor.h).
 //
 // - Reads results/ of the kit, and report/ and plots/ of the build: files only, no links.
 // - One finding per file, eight at most. The secret itself is not shown.

@@ -2,7 +2,7 @@
 // Links between GPUs (gpu.h): NCCL's words for distances, counts of NVLinks, and whether peers may read each other.
 // - NVn: n NVLinks, straight or through a switch; PIX: one PCI switch between them; PXB: several; PHB: the host bridge
 //   of their processor; NODE: bridges of one NUMA node; SYS: between processors.
-// - Through a switch every link reaches every GPU on it, so a pair's links are those of the one with fewer.
+// - Through a switch every link reaches every GPU on it. So a pair has as many links as its GPU with fewer.
 // - Source: nvidia-smi topo --help; NCCL's documentation of NCCL_P2P_LEVEL
 
 #include "cmd/doctor/gpu.h"

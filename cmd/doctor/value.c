@@ -118,7 +118,7 @@ static void judge_switch(const struct doctor_variable *variable, const char *tex
 
 // ---- things of this machine ------------------------------------------------------------------------------------
 
-// Whether one of "eth,ens1" (a prefix each), or "=eth0,ens1f0" (a whole name each), fits one of the names. A port may
+// Whether a word of "eth,ens1" (prefixes) or "=eth0,ens1f0" (whole names) matches one of the names. A port may
 // follow a name.
 static bool fits_one(const char *list, char *const names[], int n)
 {
@@ -147,7 +147,7 @@ static void judge_interfaces(const struct doctor *doctor, const char *text, char
     doctor_names_free(names, n);
 }
 
-// Whether text[0, length) stands among what precedes it in the list.
+// Whether text[0, length) also stands before `text` in the list.
 static bool is_again(const char *list, const char *text, size_t length)
 {
     size_t bytes;

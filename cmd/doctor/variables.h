@@ -15,8 +15,8 @@ enum doctor_value {
     VALUE_WORD,       // one of `words`
     VALUE_WORDS,      // a list of them, with commas; ^ before it leaves them out
     VALUE_BY_CALL,    // such lists, for all or for a function each: "ring;allreduce:tree,nvls"
-    VALUE_FILE,       // one that can be read
-    VALUE_LIBRARY,    // likewise, or a name without a folder
+    VALUE_FILE,       // a readable file
+    VALUE_LIBRARY,    // a readable file, or a name without a folder
     VALUE_INTERFACES, // of the network: "eth" (a prefix), "=eth0,eth1", "^docker"
     VALUE_DEVICES,    // GPUs: numbers or UUIDs with commas
     VALUE_DURATION,   // with a unit, as of this kit
