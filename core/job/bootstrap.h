@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the two ways of joining a job share: a struct clab_bootstrap, and how it is left.
+// What the two ways of joining a job share: a struct clab_bootstrap, and how a rank leaves.
 //
-// - bootstrap_pages.c  ranks of one host that our launcher has started meet in its control pages.
-// - bootstrap_store.c  all others meet at a store, and in a memory file of their host if they can (host.h).
+// - pages/bootstrap.c  ranks that our launcher started on one host use its control pages.
+// - store/bootstrap.c  all others use a store, and a memory file of their host where they can open one (host.h).
 #pragma once
 
 #include "core/job/job.h"
@@ -10,7 +10,7 @@
 
 struct membership {
     struct clab_bootstrap boot; // first, so that a pointer to it is one to all
-    bool refused; // by this rank itself, which has said why: its launcher need not say that it has ended
+    bool refused;               // this rank has logged why it can not go on: its launcher logs nothing about its end
     void (*leave)(struct membership *);
 };
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The job: the processes of a run, how they were started, and how they find each other.
 //
-// - launch.c, watch.c and ranks.c start ranks and watch over them: the first failure ends the job, no process is left;
-//   nodes.c lets the launchers of several nodes do so together.
-// - Ranks of one host that our launcher has started meet (exchange) and hear of each other in a small shared memory
-//   (control.h); all others over a store (store.h), which they find by what their launcher says (launcher.h).
-// - bootstrap.h joins a job by either, open.c makes it a struct clab_job with a backend.
-// - The launcher passes one sparse memory file by inheritance, so that nothing is left when ranks are killed: the
-//   control pages first, the backend's part behind them (struct clab_bootstrap).
+// - launch/ starts ranks and watches them. The first failure ends the job, and no process survives it. The launchers of
+//   several nodes do this together (nodes.c).
+// - Ranks that our launcher started on one host find each other in shared memory pages (pages/control.h). All other
+//   ranks use a store (store/store.h); their launcher's environment variables say where it is (launchers/launcher.h).
+// - There are two ways because the pages are much faster for few ranks. On two cores, a communicator of 2, 8 and 64 ranks
+//   takes 5.5 us, 0.19 ms and 54 ms over pages, but 253 us, 0.98 ms and 42 ms over a store behind a Unix socket; a look
+//   for notices takes 5 ns, not 80.
+// - bootstrap.h joins a job in either way. clab_job_open makes it a struct clab_job with a backend.
+// - Ranks inherit one sparse memory file from the launcher: the control pages first, then the backend's part (struct
+//   clab_bootstrap). It has no name, so nothing is left of it when ranks are killed.
 #pragma once
 
 #include <stdbool.h>
@@ -43,43 +46,43 @@ struct clab_job {
 
 struct clab_launch {
     int nranks;          // on all nodes
-    int nnodes, node;    // launchers, each on a node of its own, and which of them this is; nnodes 0: one
-    const char *master;  // "HOST:PORT", where node 0's launcher waits for the others; NULL, with one node: anywhere
+    int nnodes, node;    // launchers, one per node, and the number of this one; nnodes 0: one
+    const char *master;  // "HOST:PORT", where node 0's launcher waits for the others; NULL: any, with one node only
     const char *backend; // name; NULL: CLAB_BACKEND, or that of clab_backend_usual
-    bool pin;            // one core a rank, or equal blocks of them a core (clab_machine_pin)
+    bool pin;            // one core per rank, or equal blocks of ranks per core (clab_machine_pin)
     bool prefix;         // "[rank] " before each line of output
-    bool keep_going;     // who survives a failed rank is left to go on, or to end by itself
+    bool keep_going;     // a failed rank does not end the others
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
-    double unread;       // seconds that output may wait for a reader when all ranks have ended; 0: as long as it takes
+    double unread;       // seconds that output may wait for a reader after all ranks have ended; 0: no limit
     char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
 };
 
-// Start the ranks and wait for them. To be called before the caller starts threads.
+// Start the ranks and wait for them. Call it before you start threads.
 //   out: in the parent, *rank_p is -1 and *status_p the exit status to end with: 0, the first failing rank's status, or
 //        128 + its signal; the line that names it has been logged. In a rank started without a program, *rank_p >= 0.
 //   errors: CLAB_EINVAL, CLAB_ENOENT (program), CLAB_ESYS; of several nodes CLAB_ETIMEOUT (not all came), CLAB_EPEER
 // - With several nodes, each launcher starts its part of the ranks. A failure on any ends all, and all launchers end
 //   with the status of the first.
-// - Each rank leads a process group of its own. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and
-//   SIGCONT that the caller gets, from the terminal or from a process, reach every rank's group once, unless the
-//   caller ignores them. A second one of those that end programs ends the job: SIGTERM, after the grace SIGKILL.
+// - Each rank leads a process group of its own. The launcher forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
+//   SIGUSR2, SIGTSTP and SIGCONT once to the group of every rank, unless the caller ignores them. A second signal that
+//   ends programs ends the job: SIGTERM, then after `grace` SIGKILL.
 // - Rank 0 reads the caller's standard input unless that is a terminal; the others read nothing.
-// - A slow reader of our output holds up ranks that write, and nothing else. When all ranks have ended, the rest waits
-//   for the reader, as the output of any program does. It is lost if nobody reads for `unread` seconds, or for 1 s
-//   after a signal that ends the job; one line on stderr says so.
-// - Whatever ranks have started and left behind is killed when the last rank has ended; if all ended well, it is told
-//   to end first, by SIGTERM, and has a second to do so.
-// - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: it does not
-//   return, and what is said above of signals and ends is the launcher's to keep. One rank alone is started as others
-//   are.
+// - A slow reader of our output delays only ranks that write. After all ranks have ended, the rest of the output waits
+//   for the reader. It is lost if nobody reads for `unread` seconds, or for 1 s after a signal that ends the job; one
+//   line on stderr says so.
+// - When the last rank has ended, the supervisor kills the processes that ranks left behind. If all ranks ended with
+//   status 0, it sends SIGTERM first and waits for 1 s.
+// - With a backend whose library starts ranks itself (mpi), this process becomes that library's launcher: the call does
+//   not return, and signals and statuses are that launcher's. One rank alone is started by us.
 int clab_launch_ranks(const struct clab_launch *launch, int *rank_p, int *status_p);
 
-// What clab_job_open will do, when -n asks for so many ranks (0: not given).
+// What clab_job_open will do.
 struct clab_launch_plan {
-    bool joins; // a job that is there; else it launches one
-    int nranks; // of it
+    bool joins; // the job that the environment describes; false: it launches one
+    int nranks; // of that job
 };
-//   errors: CLAB_EINVAL (the job that is there has another number), CLAB_EPARSE (what the environment says)
+//   asked: the ranks of -n; 0: not given
+//   errors: CLAB_EINVAL (the running job has another number), CLAB_EPARSE (of the environment)
 int clab_job_plan(int asked, struct clab_launch_plan *plan_p);
 
 // Join the job that the environment describes (launcher.h).
@@ -87,8 +90,7 @@ int clab_job_plan(int asked, struct clab_launch_plan *plan_p);
 //   CLAB_ETIMEOUT, CLAB_EUNSUPPORTED, CLAB_ENOMEM
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
-// The same by a rank that can not go on and has said why: a launcher of this host adds no line of its own about its
-// end.
+// The same for a rank that has logged why it can not go on. The launcher of this host then logs nothing about its end.
 void clab_bootstrap_refuse(struct clab_bootstrap *boot);
 
 // The backend of a job that has named none: shared memory within a host, ofi among several.

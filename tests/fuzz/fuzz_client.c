@@ -41,7 +41,7 @@ static void check_exchange(struct store_client *c, const int *ranks, int n)
     must_hold(all);
     memset(all, 0xa5, (size_t)n * BYTES);
     const struct clab_fence fence = {.ranks = ranks, .n = n, .key = 7};
-    const int err = store_client_exchange(c, fence, mine, BYTES, all, (struct store_progress){0});
+    const int err = store_client_exchange(c, fence, mine, BYTES, all, (struct exchange_progress){0});
     must_hold(err || c->answer.key == clab_mix(fence.key, 0));
     must_hold(err >= 0 && err < CLAB_ERR_COUNT && fuzz_log_errors <= 2); // its own, and the end of the connection
     for (int i = 0; err == CLAB_OK && i < n; i++)

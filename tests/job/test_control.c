@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The control pages among threads, one a slot, so that a thread sanitizer sees every access. Runs alone.
 
-#include "core/job/control.h"
+#include "core/job/pages/control.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -343,8 +343,8 @@ static void *play_called_off(void *argument)
     int mine = player->rank, all[MAX_SLOTS];
     player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
     if (player->rank == 1) {
-        slot.meanwhile = call_off;
-        slot.meanwhile_of = &until;
+        slot.progress.meanwhile = call_off;
+        slot.progress.of = &until;
     }
     const double start = clab_now();
     if (player->err == CLAB_OK)

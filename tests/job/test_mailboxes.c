@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What becomes of a rank's mailboxes when others leave a round without reading them. One thread per rank. Runs alone.
 
-#include "core/job/control.h"
+#include "core/job/pages/control.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,10 +108,10 @@ static int give_up_when_the_other_is_done(void *of, bool *busy_p)
 
 static int give_up_and_meet_again(struct player *player)
 {
-    player->slot.meanwhile = give_up_when_the_other_is_done;
-    player->slot.meanwhile_of = player;
+    player->slot.progress.meanwhile = give_up_when_the_other_is_done;
+    player->slot.progress.of = player;
     const int err = meet(player, 1, NULL, 0);
-    player->slot.meanwhile = NULL;
+    player->slot.progress.meanwhile = NULL;
     return err == CLAB_EPOISONED ? meet_later(player) : CLAB_EWRONG;
 }
 
@@ -145,8 +145,8 @@ static int stay_silent(void *of, bool *busy_p)
 
 static int post_and_stay_silent(struct player *player)
 {
-    player->slot.meanwhile = stay_silent;
-    player->slot.meanwhile_of = player;
+    player->slot.progress.meanwhile = stay_silent;
+    player->slot.progress.of = player;
     return meet(player, 1, NULL, 0) == CLAB_EPOISONED ? CLAB_OK : CLAB_EWRONG;
 }
 
@@ -231,9 +231,9 @@ static int stay_until_it_was_read(void *of, bool *busy_p)
 static int fail_and_write_again(struct player *player)
 {
     char all[2 * CONTROL_BLOB_BYTES];
-    player->slot.meanwhile_of = player;
+    player->slot.progress.of = player;
     for (int number = OLD; number <= NEW; number++) {
-        player->slot.meanwhile = number == NEW ? stay_until_it_was_read : give_up_while_it_is_read;
+        player->slot.progress.meanwhile = number == NEW ? stay_until_it_was_read : give_up_while_it_is_read;
         if (fill_and_exchange(player, number, all) != CLAB_EPOISONED)
             return CLAB_EWRONG;
     }
@@ -253,8 +253,8 @@ static int read_what_is_written(struct player *player)
     const struct sigaction handler = {.sa_handler = on_fault};
     struct sigaction before;
     usleep(100 * 1000); // rank 0 has posted
-    player->slot.meanwhile = give_up_after_the_fault;
-    player->slot.meanwhile_of = player;
+    player->slot.progress.meanwhile = give_up_after_the_fault;
+    player->slot.progress.of = player;
     sigaction(SIGSEGV, &handler, &before);
     mprotect(absent.page, absent.bytes, PROT_NONE);
     const int err = fill_and_exchange(player, OLD, all);

@@ -138,7 +138,7 @@ static int meet_partly(struct player *player, struct store_client *client)
     const bool is_late = player->member == nranks - 1;
     usleep(is_late ? 600000 : 0);
     const struct clab_fence fence = {.key = 1, .quiet = true};
-    const int err = store_client_exchange(client, fence, &player->member, sizeof(int), all, (struct store_progress){0});
+    const int err = store_client_exchange(client, fence, &player->member, sizeof(int), all, (struct exchange_progress){0});
     for (int m = 0; m < nranks; m++)
         if (all[m] != (is_late == (m == nranks - 1) ? m : -1))
             return CLAB_EWRONG;
@@ -169,7 +169,7 @@ static int meet_until_called_off(struct player *player, struct store_client *cli
     double until = clab_now() + 0.1;
     if (player->member == 0)
         usleep(300000);
-    const struct store_progress progress = {player->member == 1 ? call_off : NULL, &until};
+    const struct exchange_progress progress = {player->member == 1 ? call_off : NULL, &until};
     return store_client_exchange(client, (struct clab_fence){.key = 1}, &player->member, sizeof(int), all, progress);
 }
 
@@ -200,7 +200,7 @@ static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
     struct store_client *client = join(&party, 0);
     const struct capture err = capture_begin(STDERR_FILENO);
     const int result = store_client_exchange(client, (struct clab_fence){.key = 1}, &mine, sizeof mine, all,
-                                             (struct store_progress){count_up, &count});
+                                             (struct exchange_progress){count_up, &count});
     capture_end(err);
     assert_int_equal(result, CLAB_ETIMEOUT);
     assert_in_range(count, 30, 400); // naps of 1 ms at most, but no spinning
@@ -224,7 +224,7 @@ static void test_an_answer_that_is_heard_meanwhile_ends_the_wait(void **state)
     (void)state;
     struct party party = open_party(1, 3);
     struct store_client *client = join(&party, 0);
-    const struct store_progress progress = {hear_a_while_later, client};
+    const struct exchange_progress progress = {hear_a_while_later, client};
     const double start = clab_now();
     int mine = 7, all = 0;
     assert_int_equal(store_client_exchange(client, (struct clab_fence){.key = 1}, &mine, sizeof mine, &all, progress),

@@ -46,7 +46,7 @@ static int exchange(const struct store_message *answer, char all[5])
     const struct clab_fence fence = {.n = RANKS, .key = KEY};
     const struct capture capture = capture_begin(STDERR_FILENO);
     strcpy(all, "....");
-    const int err = store_client_exchange(client, fence, "bb", 2, all, (struct store_progress){0});
+    const int err = store_client_exchange(client, fence, "bb", 2, all, (struct exchange_progress){0});
     store_client_leave(client);
     capture_end(capture);
     return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks' output, prefixed (forward.h).
+// The output forwarder (forward.h).
 
 #include "core/job/launch/forward.h"
 
@@ -19,15 +19,15 @@
 
 enum { PREFIX_BYTES = 16, LINE_ROOM = PREFIX_BYTES + FORWARDER_LINE_BYTES + 1 };
 
-// Where lines go: an outlet, and what it has not taken yet.
+// Where lines go: an outlet, and the rest of a line that it has taken in part.
 struct sink {
     struct outlet *outlet;
     char *rest; // (LINE_ROOM), of a line that the outlet has taken in part
     size_t begun, end;
-    int entry; // of what forwarder_fds has asked for; -1: none
+    int entry; // in the result of forwarder_fds; -1: none
 };
 
-// Of a rank. Its whole lines wait here only while its sink is blocked.
+// A stream of a rank. Complete lines wait here only while its sink is blocked.
 struct stream {
     int from; // pipe; -1 when closed
     struct sink *sink;
@@ -41,9 +41,9 @@ enum { OUT, ERR, SINKS };
 enum { LOG_BYTES = 1 << 20 }; // of the pipe for what we log
 
 struct forwarder {
-    int first, nstreams; // of ranks; 0: they write where we do
-    int turn;            // the stream that is served first: none waits for ever behind those that always write
-    int log_to;          // write end of the log's pipe, until that is our stderr
+    int first, nstreams; // of ranks; 0: they write to the launcher's streams
+    int turn;            // the stream to serve first, so that each has its turn
+    int log_to;          // write end of the log's pipe, until it becomes our stderr
     struct sink sinks[SINKS];
     struct stream streams[]; // (nstreams + 1): stdout and stderr of the first rank, of the next, ...; our log's
 };
@@ -77,7 +77,7 @@ void forwarder_destroy(struct forwarder *forwarder)
     free(forwarder);
 }
 
-// A pipe for lines with that prefix.  Only our end does not block: the rank's is another file description.
+// A pipe for lines with that prefix. Only our end is non-blocking: the rank's end is another file description.
 static int stream_open(struct stream *stream, const char *prefix, int *write_end_p)
 {
     int ends[2];
@@ -147,7 +147,7 @@ int forwarder_start(struct forwarder *forwarder)
 
 bool forwarder_is_left(const struct forwarder *forwarder)
 {
-    const short gone = POLLERR | POLLHUP; // of a pipe, or a socket; poll(2) tells it unasked
+    const short gone = POLLERR | POLLHUP; // of a pipe or a socket; poll(2) always reports them
     struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {outlet_stream(forwarder->sinks[ERR].outlet), 0, 0}};
     return poll(ours, 2, 0) > 0 && ((ours[0].revents | ours[1].revents) & gone) != 0;
 }
@@ -178,7 +178,7 @@ static bool is_blocked(const struct sink *sink)
     return sink->begun < sink->end;
 }
 
-// How much of it the outlet takes now, or -1: nobody reads any more.
+// The bytes that the outlet takes now; -1: nobody reads any more.
 static ssize_t offer(const struct sink *sink, const char *text, size_t bytes)
 {
     ssize_t taken;
@@ -188,7 +188,7 @@ static ssize_t offer(const struct sink *sink, const char *text, size_t bytes)
     return taken < 0 && errno == EAGAIN ? 0 : taken;
 }
 
-// A line that the outlet has taken in part blocks the sink, so that no other comes into it.
+// A line that the outlet has taken in part blocks the sink, so that no other line is mixed into it.
 static int put(struct sink *sink, const char *text, size_t bytes)
 {
     const ssize_t taken = offer(sink, text, bytes);
@@ -203,12 +203,12 @@ static int put(struct sink *sink, const char *text, size_t bytes)
 static void clear(struct sink *sink)
 {
     const ssize_t taken = is_blocked(sink) ? offer(sink, sink->rest + sink->begun, sink->end - sink->begun) : 0;
-    sink->begun = taken < 0 ? sink->end : sink->begun + (size_t)taken; // what nobody reads is dropped
+    sink->begun = taken < 0 ? sink->end : sink->begun + (size_t)taken; // drop what nobody reads
 }
 
 // ---- streams -------------------------------------------------------------------------------------------------
 
-// The prefix takes the place of the bytes before the line: they are the reserve, or a line that has been written.
+// Write the prefix over the bytes before the line: they are reserved for it, or of a line that was written.
 static void write_line(struct stream *stream, char *line, size_t bytes)
 {
     const size_t prefix = strlen(stream->prefix);
@@ -227,7 +227,7 @@ static void write_unfinished(struct stream *stream)
     stream->used = 0;
 }
 
-// Those that are whole, as long as the sink is free.
+// Pass on complete lines while the sink is free.
 static void write_lines(struct stream *stream)
 {
     char *const first = stream->memory + PREFIX_BYTES, *const end = first + stream->used, *line = first;
@@ -239,7 +239,7 @@ static void write_lines(struct stream *stream)
         write_unfinished(stream);
 }
 
-// One read, so that a rank which never stops to write keeps nobody waiting. False: there was nothing.
+// Read once, so that a rank that writes all the time does not delay others. False: there was nothing.
 static bool stream_pass(struct stream *stream)
 {
     char *const text = stream->memory + PREFIX_BYTES + stream->used;
@@ -259,7 +259,7 @@ static struct stream *in_turn(struct forwarder *forwarder, int i)
     return &forwarder->streams[(forwarder->turn + i) % (forwarder->nstreams + 1)];
 }
 
-// Clear the sinks, and pass on what has waited for that.
+// Write the rest of lines, and pass on the lines that waited for that.
 static void clear_all(struct forwarder *forwarder)
 {
     for (int i = 0; i < SINKS; i++)
@@ -303,18 +303,18 @@ void forwarder_pass(struct forwarder *forwarder, const struct pollfd fds[])
     forwarder->turn = (forwarder->turn + 1) % (forwarder->nstreams + 1);
 }
 
-// Whether all that was written to it is in its outlet.
+// Whether the outlet has all that was written to the stream.
 static bool finish_stream(struct stream *stream)
 {
     while (stream->from >= 0 && !is_blocked(stream->sink))
-        if (!stream_pass(stream) && stream->from >= 0) { // a process that is not ours still has it
+        if (!stream_pass(stream) && stream->from >= 0) { // a process that we did not start still has the pipe open
             write_unfinished(stream);
             stream_close(stream);
         }
     return stream->from < 0 && !is_blocked(stream->sink);
 }
 
-// Ends the outlet; 0: its thread has.
+// End the outlet. 0: its thread has ended.
 static int finish_outlet(struct outlet *outlet, struct pollfd fds[])
 {
     int n = 0;

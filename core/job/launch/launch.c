@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The launcher: checks what it was asked for, makes the job's memory, and waits for the supervisor (run.h).
+// The launcher: checks the request, makes the job's memory file, and waits for the supervisor (run.h).
 //
-// - The memory is one sparse memfd that ranks inherit. It has no name, so nothing is left of it, however the job ends.
-// - Each rank is in a process group of its own. A signal that the terminal sends to its foreground group (Ctrl-C)
-//   therefore reaches the launcher alone, as does one that somebody sends to the launcher, and ranks get either once.
-// - Ctrl-Z (SIGTSTP) stops the ranks and the launcher, and SIGCONT wakes both. The supervisor does not stop, so that it
-//   still sees deaths. If somebody stops all processes with SIGSTOP and wakes them, as `scontrol suspend` does, none of
-//   ours stops again.
+// - The file is one sparse memfd that ranks inherit. It has no name, so nothing is left of it, however the job ends.
+// - Each rank is in a process group of its own. So a signal that the terminal sends to its foreground group (Ctrl-C)
+//   reaches the launcher alone, and ranks get it once, as they do a signal that a user sends to the launcher.
+// - Ctrl-Z (SIGTSTP) stops the ranks and the launcher, and SIGCONT wakes both. The supervisor does not stop, so it still
+//   sees deaths. After SIGSTOP and SIGCONT for all processes, as of `scontrol suspend`, none of ours stops again.
 
 #include "core/job/job.h"
 
@@ -25,7 +24,7 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/base/variables.h"
-#include "core/job/launch/memory.h"
+#include "core/job/pages/memory.h"
 #include "core/job/launchers/mpirun.h"
 #include "core/job/launch/run.h"
 
@@ -42,7 +41,7 @@ bool run_ends_programs(int signo)
     return signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT;
 }
 
-// ---- what can be known before a process is started -----------------------------------------------------------
+// ---- checks before a process is started ----------------------------------------------------------------------
 
 static bool is_runnable(const char *path)
 {
@@ -93,7 +92,8 @@ static int check(const struct clab_launch *launch, struct run *run)
 
 // ---- the job's memory ----------------------------------------------------------------------------------------
 
-// Where the caller's standard streams are closed, files opened next would take their places, and ranks write to these.
+// If the caller has closed standard streams, the next files to be opened would get their numbers, and ranks would write
+// to them.
 static void fill_standard_streams(void)
 {
     int fd;
@@ -105,13 +105,14 @@ static void fill_standard_streams(void)
 
 static int make_memory(struct run *run)
 {
-    const bool inherited = !run->nodes.client; // with several nodes, ranks find each other at the store
+    const bool inherited = !run->nodes.client; // with several nodes, ranks use the store
     return clab_memory_make(run->nlocal, clab_machine_cores(NULL), inherited, &run->memory_fd, &run->control);
 }
 
 // ---- what a killed supervisor leaves -------------------------------------------------------------------------
 
-// The caller as it was. Its own children are spared when those of the supervisor, which it adopts, are ended.
+// The caller is a subreaper while the job runs: it adopts the children of a killed supervisor and ends them. It spares
+// the children that it had before.
 struct subreaper {
     pid_t *children;
     int count, was_subreaper;
@@ -141,7 +142,7 @@ static void signals_awaited(sigset_t *set_p)
     sigaddset(set_p, SIGCHLD);
 }
 
-// A file that can be read when one of them is pending, and leaves it so.  -1: there can be none
+// A signalfd: readable while one of them is pending, which only `read` would take.  -1: failed, logged
 static int signals_open(void)
 {
     sigset_t signals;
@@ -158,8 +159,8 @@ static bool is_pending(int signo)
     return sigpending(&pending) == 0 && sigismember(&pending, signo) == 1;
 }
 
-// SIGTSTP is pending: pass it on, then let the system stop us. A SIGCONT that comes before we stop removes the pending
-// SIGTSTP, so that we go on; one that comes later wakes us. No moment is left in which it could be lost.
+// SIGTSTP is pending: forward it, then let the system stop us. A SIGCONT that comes before we stop removes the pending
+// SIGTSTP, so we go on; a later one wakes us. So no SIGCONT is lost.
 static void stop_with_ranks(pid_t supervisor)
 {
     sigset_t stop;
@@ -170,7 +171,7 @@ static void stop_with_ranks(pid_t supervisor)
     sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
-// A supervisor that somebody has stopped would not act on the signal.
+// SIGCONT, too: a stopped supervisor would not act on the signal.
 static void pass_on(pid_t supervisor, int signo)
 {
     kill(supervisor, signo);
@@ -189,8 +190,9 @@ static int take_signal(int fd)
     return signo > 0 ? signo : 0;
 }
 
-// Wait for the supervisor, passing signals on to it; `signals` is a signalfd of them. A signal that ends programs, and
-// comes when the supervisor has ended, is left to the caller, who gets it with the mask.  Its status, as of waitpid.
+// Wait for the supervisor, and forward signals to it. Its status, as of waitpid. If a signal that ends programs comes
+// after the supervisor has ended, raise it again: the caller gets it when it has its mask back.
+//   signals: a signalfd
 static int wait_for(pid_t supervisor, int signals)
 {
     for (;;) {
@@ -214,7 +216,7 @@ static int fork_supervisor(struct run *run, int lifeline[2], pid_t *pid_p)
         clab_error("can not make a pipe: %m");
         return CLAB_ESYS;
     }
-    fflush(NULL); // what is buffered here is written once
+    fflush(NULL); // else both processes would write what is buffered
     *pid_p = fork();
     if (*pid_p < 0) {
         clab_error("can not start the job: %m");
@@ -227,7 +229,7 @@ static int fork_supervisor(struct run *run, int lifeline[2], pid_t *pid_p)
     return CLAB_OK;
 }
 
-// Whether a line can be written there soon. Signals are blocked: we would wait for a reader for ever.
+// Whether a line can be written there soon. Without a reader we would wait for ever, since signals are blocked.
 static bool is_read(int fd)
 {
     return poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 1000) > 0;
@@ -241,7 +243,7 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     const int signals = signals_open();
     if (signals < 0)
         return CLAB_ESYS;
-    become_subreaper(&subreaper); // before there is anything to inherit
+    become_subreaper(&subreaper); // before there is a process to adopt
     const int err = fork_supervisor(run, lifeline, &supervisor);
     if (err != CLAB_OK) {
         end_inherited(&subreaper, false);
@@ -250,7 +252,7 @@ static int run_job(struct run *run, int *rank_p, int *status_p)
     }
     if (supervisor == 0) {
         close(signals);
-        free(subreaper.children); // subreapers are not so by inheritance
+        free(subreaper.children); // a fork of a subreaper is none
         nodes_forget_store(&run->nodes);
         *rank_p = supervise(run);
         close(lifeline[0]);
@@ -300,7 +302,7 @@ static void leave_place(struct run *run)
     nodes_end(&run->nodes);
 }
 
-// One rank alone needs nobody who starts it.
+// One rank alone needs no mpirun.
 static bool needs_mpirun(const struct run *run)
 {
     return clab_backend_find(run->backend)->launcher && run->launch->nranks > 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Launchers of several nodes meet (nodes.h).
+// How the launchers of several nodes find each other (nodes.h).
 
 #include "core/job/launch/nodes.h"
 
@@ -12,13 +12,13 @@
 #include "core/job/store/proof.h"
 #include "core/job/store/socket.h"
 
-#define FENCE_KEY    UINT64_C(0x6e6f646573206172) // the key of their fence
-#define LAST_SECONDS 8.0 // for the other nodes to end their ranks once the job is over, and for the store to see it
+#define FENCE_KEY    UINT64_C(0x6e6f646573206172) // the key of the launchers' fence
+#define LAST_SECONDS 8.0 // after the job is over, for the other nodes to end their ranks and for the store to see that
 
-// What each launcher tells the others.
+// What each launcher sends to the others.
 struct plan {
     char backend[32];
-    int32_t master_port; // node 0's is all nodes'
+    int32_t master_port; // node 0's counts
 };
 
 // A port of `host` that is free now.
@@ -63,7 +63,7 @@ static int start_store(struct nodes *nodes)
     return err;
 }
 
-// All launchers, by their places among the members.
+// Among the launchers: they are the members behind the ranks.
 static int exchange(const struct nodes *nodes, const struct plan *mine, struct plan *plans)
 {
     const int n = nodes->ticket.job.nnodes;
@@ -73,7 +73,8 @@ static int exchange(const struct nodes *nodes, const struct plan *mine, struct p
     for (int i = 0; i < n; i++)
         members[i] = nodes->ticket.job.nranks + i;
     const struct clab_fence fence = {.ranks = members, .n = n, .key = FENCE_KEY};
-    const int err = store_client_exchange(nodes->client, fence, mine, sizeof *mine, plans, (struct store_progress){0});
+    const int err =
+        store_client_exchange(nodes->client, fence, mine, sizeof *mine, plans, (struct exchange_progress){0});
     free(members);
     return err;
 }
@@ -113,7 +114,7 @@ static int join(const struct clab_launch *launch, const char *backend, struct no
     return agree(nodes, backend);
 }
 
-// Nobody is to be met; only the program's ranks may want to know where.
+// One node: no store. But MASTER_ADDR and MASTER_PORT are for the program's own use.
 static int stay_alone(const struct clab_launch *launch, struct nodes *nodes)
 {
     if (launch->master)

@@ -20,7 +20,7 @@
 #include "core/base/log.h"
 #include "core/job/launch/forward.h"
 
-enum { ROOM = FORWARDER_LINE_BYTES + PIPE_BUF }; // a line with its prefix, and what is written with others
+enum { ROOM = FORWARDER_LINE_BYTES + PIPE_BUF }; // a line with its prefix, and lines that are written together
 
 struct outlet {
     int stream;
@@ -62,8 +62,7 @@ size_t outlet_waiting(const struct outlet *outlet)
 
 // ---- the thread ----------------------------------------------------------------------------------------------
 
-// How many bytes go out by one write: whole lines, and no more than PIPE_BUF unless the first is longer; 0: no line is
-// whole.
+// The bytes of the next write: complete lines, at most PIPE_BUF unless the first line is longer; 0: no complete line.
 static size_t next_bytes(const char *text, size_t bytes)
 {
     const char *const short_end = text + (bytes < PIPE_BUF ? bytes : PIPE_BUF);
@@ -79,7 +78,7 @@ static bool write_all(struct outlet *outlet, const char *text, size_t bytes)
     while (bytes > 0) {
         const ssize_t written = write(outlet->stream, text, bytes);
         if (written < 0 && errno == EAGAIN)
-            poll(&(struct pollfd){outlet->stream, POLLOUT, 0}, 1, -1); // others have set O_NONBLOCK
+            poll(&(struct pollfd){outlet->stream, POLLOUT, 0}, 1, -1); // another process has set O_NONBLOCK
         else if (written < 0 && errno != EINTR)
             return false;
         if (written <= 0)
@@ -92,7 +91,7 @@ static bool write_all(struct outlet *outlet, const char *text, size_t bytes)
     return true;
 }
 
-// The lines that are whole; all, when no more comes.
+// Write the complete lines; at the end also the rest.
 static bool write_lines(struct outlet *outlet, bool is_last)
 {
     const char *text = outlet->text;
@@ -143,7 +142,7 @@ int outlet_open(int stream, struct outlet **outlet_p)
     if (outlet->stream >= 0 && outlet->done >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
         outlet->from = ends[0];
         outlet->to = ends[1];
-        fcntl(outlet->to, F_SETFL, O_NONBLOCK); // our end of our pipe only
+        fcntl(outlet->to, F_SETFL, O_NONBLOCK); // only our end of the pipe
         *outlet_p = outlet;
         return CLAB_OK;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a rank is born: forked, tied to its parent, told who it is, given its streams and its core.
+// How the supervisor starts a rank: fork, tie it to its parent, set its environment, streams and core.
 
 #include "core/job/launch/run.h"
 
@@ -16,7 +16,7 @@
 #include "core/base/units.h"
 #include "core/base/variables.h"
 
-// A program that was started pinned can not know what there was before.
+// A pinned program sees only its own core: the launcher's count is in CLAB_CORES.
 int clab_cores(void)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_CORES);
@@ -31,7 +31,8 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-// How the ranks of several nodes find the store. The token they find as we have: it is not for everybody's environment.
+// Where the ranks of several nodes find the store. They find the token as we did (CLAB_TOKEN, or the user's file); we
+// add it to no environment.
 static void set_store(const struct store_ticket *ticket)
 {
     char place[CLAB_HOST_BYTES + 16];
@@ -60,8 +61,8 @@ static void set_environment(const struct run *run, int rank)
         set_number("CLAB_JOB_FD", run->memory_fd);
 }
 
-// Rank 0 reads what the launcher would, unless that is a terminal: its process group is not the terminal's, which would
-// stop it (SIGTTIN). The others read nothing.
+// Rank 0 reads the launcher's stdin unless that is a terminal: a terminal would stop it (SIGTTIN), since its process
+// group is not in the foreground. The others read nothing.
 static void set_streams(int rank, int out, int err)
 {
     if (rank > 0 || isatty(STDIN_FILENO)) {
@@ -81,7 +82,7 @@ static void restore_signals(const struct run *run)
     sigprocmask(SIG_SETMASK, &run->caller_mask, NULL);
 }
 
-// In the child, before anything else: it dies with its parent, which may have died before this line.
+// In the child, first: it dies with its parent, which may already have died before this line.
 static void tie_to_parent(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,7 +113,7 @@ int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p)
             _exit(127);
         }
     } else {
-        setpgid(pid, pid); // here, too: whoever is first
+        setpgid(pid, pid); // in both processes: either may be first
     }
     *pid_p = pid;
     return CLAB_OK;

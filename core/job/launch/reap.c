@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finding and ending processes that ranks have left behind.
 //
-// - A subreaper (prctl(2), PR_SET_CHILD_SUBREAPER) becomes the parent of its descendants' orphans, so that whatever is
-//   left of a job is, sooner or later, a child of the process that cleans up: ending children until there are none
-//   ends all, those in other sessions as well.
+// - A subreaper (prctl(2), PR_SET_CHILD_SUBREAPER) becomes the parent of its descendants' orphans. So every process that
+//   a job leaves behind becomes a child of the subreaper. It ends children until there are none, also in other sessions.
 
 #include "core/job/launch/run.h"
 
@@ -24,7 +23,7 @@
 pid_t process_parent(const char *stat)
 {
     int parent = -1;
-    const char *name_end = strrchr(stat, ')'); // a program's name may hold anything, parentheses too
+    const char *name_end = strrchr(stat, ')'); // a program's name may contain parentheses
     if (name_end)
         sscanf(name_end + 1, " %*c %d", &parent);
     return parent;
@@ -73,7 +72,7 @@ static bool contains(const pid_t *pids, int count, pid_t pid)
     return false;
 }
 
-// Kill one generation; the number of children that were ended.
+// Kill all children of now but the spared; how many. Their own children become ours.
 static int end_generation(const pid_t *spared, int nspared)
 {
     pid_t *pids = NULL;

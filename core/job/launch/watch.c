@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The supervisor: starts the ranks, and sees them end.
+// The supervisor: starts the ranks, and waits for their end.
 //
-// - It sleeps in poll(2) until a signal, an end of the launcher, output, or the next step of an ending. It never waits
-//   for the reader of our output: a thread does (outlet.h). When all ranks have ended, it waits for that thread.
-// - The first failure decides the job's status, is named once, and ends the job in steps: survivors that have joined
-//   learn of the death and get a moment to report it, then SIGTERM, then after the grace SIGKILL.
-// - A rank whose operation has failed may have ended of a peer whose end is seen after its own: a library hears of a
-//   broken connection before we do, and who have ended meanwhile are seen in no order. Until the moment for reports is
-//   over, a rank that ends otherwise is to blame instead. (Of several nodes, the store waits: core/job/store/job_status.h.)
-// - A rank that ended by SIGPIPE where nobody reads our output any more, as after `| head`, is no failure to tell of:
-//   its survivors are ended at once, and its status is the job's, as it is of a pipeline's other programs.
-// - Signals to the launcher reach each rank's process group once. A second of those that end programs ends the job.
-// - Of several nodes, each supervisor tells the store how its ranks have ended, and stays until that has said that the
-//   job is over, which ends its ranks and decides the status.
+// - It sleeps in poll(2) until a signal, the launcher's end, output, or the next phase of the job's end. A thread waits
+//   for the reader of our output (outlet.h); the supervisor waits for that thread only after all ranks have ended.
+// - The first failure decides the job's status. The supervisor logs it once and ends the job in phases: survivors that
+//   have joined read a notice of the death and have a moment to report it; then SIGTERM; after the grace, SIGKILL.
+// - A rank whose operation has failed may have failed because of a peer whose end we see later: its library may see the
+//   broken connection before we do, and we see processes that ended at about the same time in any order. So until the
+//   moment for reports is over, a rank that ends for another reason gets the blame. (With several nodes the store waits:
+//   core/job/store/job_status.h.)
+// - If nobody reads our output any more, as after `| head`, a rank may end by SIGPIPE. That is logged as no failure: the
+//   supervisor ends the others at once, and the rank's status is the job's, as in a pipeline.
+// - Signals to the launcher reach each rank's process group once. A second signal that ends programs ends the job.
+// - With several nodes, each supervisor reports to the store how its ranks have ended. It stays until the store sends
+//   the end of the job, with the status.
 
 #include "core/job/launch/run.h"
 
@@ -32,10 +33,10 @@
 #include "core/flight/dump.h"
 #include "core/job/launch/forward.h"
 
-#define TIDYING   1.0 // seconds for what ranks that ended well have left running
-#define NOTICE    1.0 // seconds for survivors to report CLAB_EPEER by themselves, where cores are busy, too
-#define LONG_WAIT 1.0 // after which who interrupts a job may want to know for what it waits
-#define HURRY     1.0 // seconds that a reader of output is waited for when somebody wants the job to end
+#define TIDYING   1.0 // seconds that processes left by ranks have after SIGTERM, if all ranks ended with 0
+#define NOTICE    1.0 // seconds for survivors to report CLAB_EPEER, also on busy cores
+#define LONG_WAIT 1.0 // s of a wait after which an interrupted job reports what it waited for
+#define HURRY     1.0 // seconds to wait for a reader of output after a signal to end the job
 
 enum { OF_SIGNALS, OF_LIFELINE, OF_STORE, OF_FORWARDER }; // entries of watch.fds
 
@@ -46,19 +47,19 @@ struct blame {
     int i; // local rank; -1: none has failed
     pid_t pid;
     int status;   // as of waitpid
-    bool is_open; // another one may be to blame: nothing is said yet
+    bool is_open; // another rank may be to blame: nothing is logged yet
 };
 
 struct watch {
     const struct run *run;
     pid_t *pids; // (nlocal); 0: not running
     int running;
-    bool is_over; // the other nodes have ended, too, or are not waited for
+    bool is_over; // the other nodes have ended, too, or we do not wait for them
     int status;   // of the job; 0 until a rank fails
     struct blame blame;
-    int end_signal;          // the signal by which the launcher was told to end, or 0
-    bool cut_short;          // a rank was killed in the midst of an operation
-    bool unread;             // the job ends since nobody reads its output any more
+    int end_signal;          // the first signal to end that the launcher got, or 0
+    bool cut_short;          // a rank was killed in an operation
+    bool unread;             // the job ends because nobody reads its output any more
     bool is_alone;           // the launcher has ended
     unsigned long oom_kills; // at the start
     enum phase phase;
@@ -77,7 +78,7 @@ static void signal_ranks(const struct watch *watch, int signo)
 
 // ---- blame ---------------------------------------------------------------------------------------------------
 
-// What the signal that has killed a rank does not say.
+// A likely reason for the signal that has killed a rank, or "".
 static const char *hint(const struct watch *watch, int signo)
 {
     if (signo == SIGKILL && clab_machine_oom_kills() > watch->oom_kills)
@@ -95,7 +96,7 @@ static void log_end(const struct watch *watch, const struct blame *end)
         clab_error("rank %d (pid %d) exited with status %d", rank, (int)end->pid, WEXITSTATUS(end->status));
 }
 
-// Nobody else is to blame. Who did what it was told, or has said why it could not go on, is not named.
+// No other rank gets the blame any more: log it, unless the rank ended by a forwarded signal or has logged why itself.
 static void settle_blame(struct watch *watch)
 {
     const struct blame *blame = &watch->blame;
@@ -110,7 +111,7 @@ static int code_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// The local rank `i` has failed. With keep_going nobody waits for another to do so.
+// The local rank `i` has failed. With keep_going the blame is settled at once.
 static void put_blame(struct watch *watch, int i, pid_t pid, int status)
 {
     struct clab_flight *flight = clab_flight_at(clab_control_flights(watch->run->control), i);
@@ -131,7 +132,7 @@ static void enter(struct watch *watch, enum phase phase)
     if (phase <= watch->phase)
         return;
     if (phase > PHASE_NOTICE)
-        settle_blame(watch); // who ends from now on is ended
+        settle_blame(watch); // ranks that end from now on do so because of us
     watch->phase = phase;
     switch (phase) {
     case PHASE_NOTICE: watch->next = clab_now() + (grace < NOTICE ? grace : NOTICE); break;
@@ -144,14 +145,14 @@ static void enter(struct watch *watch, enum phase phase)
     }
 }
 
-// Only who has joined can hear of a death. Of several nodes, the store knows who has.
+// Only ranks that have joined read notices. With several nodes only the store knows which have.
 static void end_job(struct watch *watch)
 {
-    const bool hear = watch->run->nodes.client || clab_control_is_used(watch->run->control);
-    enter(watch, hear ? PHASE_NOTICE : PHASE_TERM);
+    const bool have_joined = watch->run->nodes.client || clab_control_is_used(watch->run->control);
+    enter(watch, have_joined ? PHASE_NOTICE : PHASE_TERM);
 }
 
-// Nobody is left to hear of a status. The other nodes hear of a lost node, not of ranks that were killed for it.
+// Nobody waits for a status. The other nodes see a lost node, not its killed ranks.
 static void follow_launcher(struct watch *watch)
 {
     watch->is_alone = true;
@@ -160,8 +161,7 @@ static void follow_launcher(struct watch *watch)
     enter(watch, PHASE_KILL);
 }
 
-// Whether the local rank `i`, which was killed, was in the midst of an operation. Who interrupts a job means that; but
-// not when it has waited for long.
+// Whether the local rank `i` was killed in an operation. After a signal of the user, only a long wait counts.
 static bool was_in_an_operation(const struct watch *watch, int i)
 {
     const double shortest = watch->end_signal ? LONG_WAIT : 0;
@@ -170,13 +170,13 @@ static bool was_in_an_operation(const struct watch *watch, int i)
     return clab_flight_has_waited(clab_flight_at(clab_control_flights(watch->run->control), i), shortest);
 }
 
-// Whether who ended so has written what nobody reads any more. A SIGPIPE of a socket of its own is not that.
+// Whether a rank with this status wrote output that nobody reads any more. SIGPIPE may also be of its own socket.
 static bool is_left_unread(const struct watch *watch, int status)
 {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && forwarder_is_left(watch->forwarder);
 }
 
-// The local rank `i` has ended so: all do, before they hear of it and blame it.
+// The local rank `i` has ended that way: end the others before they read a notice and log it.
 static void end_unread(struct watch *watch, int i, pid_t pid, int status)
 {
     watch->unread = true;
@@ -230,7 +230,7 @@ static void log_other(const struct store_end *end)
         clab_error("node %d is lost: its launcher has ended, or its host does not answer", end->node);
 }
 
-// Ours that has failed first is named already, but the one that made it fail may have been seen after it.
+// Whether we have already logged this rank. The rank that we blamed may have failed because of another one.
 static bool is_named(const struct watch *watch, const struct store_end *end)
 {
     const bool is_blamed = watch->blame.i >= 0 && end->rank == watch->run->first + watch->blame.i;
@@ -264,13 +264,13 @@ static void pass_on(struct watch *watch, int signo)
         signal_ranks(watch, signo);
     if (ends && !watch->end_signal)
         watch->end_signal = signo;
-    if (ends && watch->running == 0) { // and wait for the other nodes no longer
+    if (ends && watch->running == 0) { // do not wait for the other nodes any longer
         watch->status = watch->status ? watch->status : 128 + signo;
         watch->is_over = true;
     }
 }
 
-// Who has ended gets no signal: one that comes when all have is ours.
+// Reap first: a signal that comes after the last rank has ended is for us.
 static void take_signals(struct watch *watch)
 {
     struct signalfd_siginfo info;
@@ -278,7 +278,7 @@ static void take_signals(struct watch *watch)
     while (read(watch->signals, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD)
             pass_on(watch, (int)info.ssi_signo);
-    reap(watch); // who has ended since, whose SIGCHLD may have been read
+    reap(watch); // ranks that have ended since: their SIGCHLD may have been read
 }
 
 // ---- life ----------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ static int store_fd(const struct watch *watch)
     return watch->run->nodes.client ? store_client_fd(watch->run->nodes.client) : -1;
 }
 
-// Until a signal, the launcher's end, a message of the store, one of the forwarder's (n) entries, or the next phase.
+// Wait for a signal, the launcher's end, a message of the store, one of the forwarder's (n) entries, or the next phase.
 static int await(struct watch *watch, int n)
 {
     watch->fds[OF_SIGNALS] = (struct pollfd){watch->signals, POLLIN, 0};
@@ -321,18 +321,16 @@ static void step(struct watch *watch)
 
 // ---- output that is left -------------------------------------------------------------------------------------
 
-// How far the reader is.
+// The progress of the reader.
 struct reading {
     size_t bytes;
-    double since; // when it was seen to read last
+    double since; // when it last read something
 };
 
 static double patience(const struct watch *watch)
 {
     const double asked = watch->run->launch->unread;
-    return watch->end_signal || watch->is_alone ? HURRY
-           : asked > 0                          ? asked
-                                                : INFINITY; // a pager may stand still for hours
+    return watch->end_signal || watch->is_alone ? HURRY : asked > 0 ? asked : INFINITY; // a pager may wait for hours
 }
 
 // Wait for one of the forwarder's (n) entries. False: nobody has read for too long.
@@ -351,7 +349,7 @@ static bool await_reader(struct watch *watch, int n, struct reading *reading)
     return true;
 }
 
-// All ranks have ended: write what they have left, while signals are still heard.
+// All ranks have ended: write the rest of their output, and still take signals.
 static void write_what_is_left(struct watch *watch)
 {
     struct pollfd *fds = watch->fds + OF_FORWARDER;
@@ -390,7 +388,7 @@ static void give_up_start(struct watch *watch)
     enter(watch, PHASE_KILL);
 }
 
-// In a copy of the caller: its rank. In the supervisor: -1.
+// In a forked copy of the caller: its rank. In the supervisor: -1.
 static int start_all(struct watch *watch)
 {
     for (int i = 0; i < watch->run->nlocal; i++) {
@@ -442,8 +440,8 @@ static int watch_open(const struct run *run, struct watch *watch_p)
     return CLAB_ESYS;
 }
 
-// A process group of its own, so that signals of the terminal reach ranks by the launcher alone; and SIGTTOU ignored,
-// since a terminal that is set to `tostop` would else stop us and our ranks, who are in its background.
+// Lead a process group of our own, so that signals of the terminal reach ranks only through the launcher. Ignore
+// SIGTTOU: a terminal set to `tostop` would stop us and our ranks, which are in its background.
 static void leave_group(void)
 {
     setpgid(0, 0);
@@ -456,7 +454,7 @@ static enum clab_presence presence(void *of, int rank)
     return clab_control_presence(run->control, rank - run->first);
 }
 
-// All have ended, and maybe no rank could say what they were doing.
+// After all ranks have ended: report the operation of each from its flight recorder. Maybe none could report it.
 static void report_flight(struct run *run)
 {
     int *ranks = malloc((size_t)run->nlocal * sizeof *ranks);
@@ -476,7 +474,7 @@ int supervise(struct run *run)
     struct watch watch;
     leave_group();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_PDEATHSIG, SIGCONT); // if somebody has stopped us, the launcher's end wakes us
+    prctl(PR_SET_PDEATHSIG, SIGCONT); // the launcher's end wakes us if we are stopped
     if (watch_open(run, &watch) != CLAB_OK)
         _exit(1);
     const int rank = start_all(&watch);
@@ -484,7 +482,7 @@ int supervise(struct run *run)
         watch_close(&watch);
         return rank;
     }
-    signal(SIGPIPE, SIG_IGN); // the forwarder hears of it from write(2)
+    signal(SIGPIPE, SIG_IGN); // the forwarder sees EPIPE
     while (watch.running > 0 || !watch.is_over)
         step(&watch);
     settle_blame(&watch);
@@ -494,6 +492,6 @@ int supervise(struct run *run)
     if (watch.cut_short)
         report_flight(run);
     write_what_is_left(&watch);
-    take_signals(&watch); // those that have come meanwhile
+    take_signals(&watch); // that have come meanwhile
     _exit(watch.status);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What strangers say to the store (store.h), and who of them becomes a member (proof.h).
+// Unauthenticated peers of the store: which of them become members (store.h, proof.h).
 
 #include "core/job/store/connection.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Whether who says this, and knows the token, may join. If not, *refusal_p and *number_p of the message that says why.
+// Whether the sender of this STORE_JOIN, which knows the token, may join. If not: the reason in *refusal_p, *number_p.
 static bool may_join(const struct store *store, const struct store_message *m, uint32_t *refusal_p, uint32_t *number_p)
 {
     if (m->nranks != (uint32_t)store->job.nranks)
@@ -44,7 +44,7 @@ static int join(struct store_connection *connection, const struct store_message 
     unsigned char *room = malloc(STORE_POST_BYTES);
     if (!room)
         return CLAB_ENOMEM;
-    connection->in = room; // what it has said is in connection->first, and has been heard
+    connection->in = room; // connection->first holds STORE_JOIN, which is read
     connection->member = message->member;
     connection->next_notice = store->nnotices > STORE_NOTICES / 2 ? store->nnotices - STORE_NOTICES / 2 : 0;
     store->members[connection->member].connection = connection;

@@ -37,7 +37,7 @@ static void drop(struct store_bytes *b, size_t n)
 
 // ---- out -----------------------------------------------------------------------------------------------------
 
-// Where it fails, the reader finds out, after what was said to us before.
+// Errors are left to the reader: what the peer sent before is still to be read.
 void store_channel_flush(struct store_channel *channel)
 {
     while (channel->out.n) {
@@ -64,7 +64,7 @@ int store_channel_send(struct store_channel *channel, const struct store_message
 
 // ---- in ------------------------------------------------------------------------------------------------------
 
-// Read what there is, at least up to `wanted` bytes.
+// Read what has come, until there are at least `wanted` bytes.
 static int fill(struct store_channel *channel, size_t wanted)
 {
     struct store_bytes *in = &channel->in;

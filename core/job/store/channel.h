@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A member's connection to the store: messages in, messages out, never waiting.
+// A member's connection to the store, as messages. Only store_channel_await waits.
 #pragma once
 
 #include <stdbool.h>
@@ -24,10 +24,10 @@ bool store_bytes_add(struct store_bytes *bytes, const void *more, size_t n);
 int store_channel_send(struct store_channel *channel, const struct store_message *message);
 // Send what was held back.
 void store_channel_flush(struct store_channel *channel);
-// The next message that has come; its tail is good until the next call.
+// The next message that has come; its tail is valid until the next call.
 //   errors: CLAB_ENOENT (none yet), CLAB_EPEER (the connection has ended, errno says how, 0: in order), CLAB_EPARSE,
 //           CLAB_EUNSUPPORTED (of another version), CLAB_ENOMEM
 int store_channel_read(struct store_channel *channel, struct store_message *message_p);
-// What is said, or that something more can be sent, is waited for until `deadline` (seconds of clab_now).
+// Wait until there is something to read, or room for what was held back, or until `deadline` (seconds of clab_now).
 void store_channel_await(const struct store_channel *channel, double deadline);
 void store_channel_close(struct store_channel *channel);

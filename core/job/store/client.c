@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A member of the store's job (client.h): what it hears, says and waits for. join.c is how it gets there.
+// A member of the store's job: what it receives, sends and waits for (client.h). join.c connects it.
 
 #include "core/job/store/client.h"
 
@@ -11,24 +11,23 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/mix.h"
 #include "core/base/vector.h"
-#include "core/job/missing.h"
+#include "core/job/exchange.h"
 #include "core/job/store/client_inside.h"
 #include "core/job/store/refusals.h"
 
 #define LOOK_SECONDS     1e-3 // between two looks of next_notice
-#define NAP_SECONDS      1e-3 // of a wait, at most, while there is something else to do
-#define WITHDRAW_SECONDS 2.0  // for the answer to a withdrawal: a busy host may keep the store from its core for long
-#define LEAVE_SECONDS    1.0  // and to a farewell
+#define NAP_SECONDS      1e-3 // of a wait, at most, while `meanwhile` is busy
+#define WITHDRAW_SECONDS 2.0  // for the answer to a withdrawal: on a busy host the store may wait long for a core
+#define LEAVE_SECONDS    1.0  // for the store to close after a farewell
 
-// ---- what is kept until it is asked for ----------------------------------------------------------------------
+// ---- what has come --------------------------------------------------------------------------------------------
 
 static void keep_notice(struct store_client *c, const struct clab_notice *notice)
 {
     if (c->first == c->nnotices)
         c->first = c->nnotices = 0;
-    (void)CLAB_PUSH(c->notices, c->nnotices, c->room, *notice); // without memory, presence still says who is gone
+    (void)CLAB_PUSH(c->notices, c->nnotices, c->room, *notice); // without memory: `presence` still has it
 }
 
 static void keep_gone(struct store_client *c, const struct clab_notice *notice)
@@ -39,7 +38,7 @@ static void keep_gone(struct store_client *c, const struct clab_notice *notice)
     keep_notice(c, notice);
 }
 
-// A rank may say of itself that it is about to leave.
+// A rank may announce that it is about to leave.
 static void keep_reported(struct store_client *c, const struct clab_notice *notice)
 {
     const int rank = notice->culprit;
@@ -56,7 +55,7 @@ static void lose_all(struct store_client *c)
             keep_gone(c, &(struct clab_notice){CLAB_NOTICE_LOST, c->ticket.member, rank, CLAB_EPEER, 0});
 }
 
-// No more will be heard.
+// The connection has ended: every other rank counts as lost.
 static void cut(struct store_client *c, const char *why)
 {
     if (!c->is_cut && !c->has_ended)
@@ -79,11 +78,11 @@ static void keep_answer(struct store_client *c, const struct store_message *mess
 
 static void log_awaited(const struct store_client *c, const struct store_message *m)
 {
-    int named[CLAB_NAMED], n = 0;
-    for (int i = 0; i < 64 && n < CLAB_NAMED; i++)
+    int named[EXCHANGE_NAMED], n = 0;
+    for (int i = 0; i < 64 && n < EXCHANGE_NAMED; i++)
         if (m->key >> i & 1)
             named[n++] = m->member + i;
-    clab_log_awaited(named, n, (int)m->number, c->ticket.job.nnodes, c->ticket.host, c->ticket.port);
+    exchange_log_awaited(named, n, (int)m->number, c->ticket.job.nnodes, c->ticket.host, c->ticket.port);
 }
 
 static void take(struct store_client *c, const struct store_message *message)
@@ -98,11 +97,11 @@ static void take(struct store_client *c, const struct store_message *message)
         c->end = (struct store_end){message->node, message->member, message->status};
         c->has_ended = true;
         break;
-    default: break; // not said to members
+    default: break; // not sent to members
     }
 }
 
-// No beat where something else waits to be sent.
+// No heartbeat while other messages wait to be sent.
 static void check_keepalive(struct store_client *c)
 {
     const enum store_liveness sign = store_keepalive_check(&c->keepalive, c->channel.fd);
@@ -113,7 +112,7 @@ static void check_keepalive(struct store_client *c)
         cut(c, "its host does not answer");
 }
 
-// Send and read what can be.
+// Send and read what is possible without waiting.
 static void look(struct store_client *c)
 {
     struct store_message message;
@@ -137,22 +136,12 @@ static void say(struct store_client *c, const struct store_message *message)
 
 // ---- exchange ------------------------------------------------------------------------------------------------
 
-// One part of an exchange.
-struct part {
-    struct clab_fence fence;
-    int n;
-    uint64_t key;
-    const unsigned char *mine; // (bytes)
-    size_t bytes, whole;       // of this part, and in all
-    unsigned char *all;        // member i's goes to all + i * whole
-};
-
-static void post(struct store_client *c, const struct part *p)
+static void post(struct store_client *c, const struct exchange_part *p)
 {
     unsigned char tail[4 * STORE_MEMBERS + STORE_BLOB_BYTES];
-    const size_t listed = p->fence.ranks ? (size_t)p->n : 0;
+    const size_t listed = p->ranks ? (size_t)p->n : 0;
     for (size_t i = 0; i < listed; i++)
-        store_u32_write((uint32_t)p->fence.ranks[i], tail + 4 * i);
+        store_u32_write((uint32_t)p->ranks[i], tail + 4 * i);
     if (p->bytes)
         memcpy(tail + 4 * listed, p->mine, p->bytes);
     say(c, &(struct store_message){.kind = STORE_POST,
@@ -164,15 +153,15 @@ static void post(struct store_client *c, const struct part *p)
                                    .tail_bytes = 4 * listed + p->bytes});
 }
 
-// An answer to a fence that was given up may come late.
+// The answer to a fence that this member gave up may come late.
 static bool is_answered(const struct store_client *c, uint64_t key)
 {
     return c->has_answer && c->answer.key == key;
 }
 
-// Until the answer to the fence of `key` has come.
-//   errors: CLAB_ETIMEOUT (`deadline` is over), CLAB_EPEER (there will be none), those of meanwhile
-static int await(struct store_client *c, uint64_t key, double deadline, struct store_progress progress)
+// Wait for the answer to the fence of `key`.
+//   errors: CLAB_ETIMEOUT (at `deadline`), CLAB_EPEER (the connection has ended), those of meanwhile
+static int await(struct store_client *c, uint64_t key, double deadline, struct exchange_progress progress)
 {
     for (;;) {
         bool busy = false;
@@ -184,14 +173,9 @@ static int await(struct store_client *c, uint64_t key, double deadline, struct s
             return c->is_cut ? CLAB_EPEER : CLAB_ETIMEOUT;
         if (progress.meanwhile)
             CLAB_TRY(progress.meanwhile(progress.of, &busy));
-        if (!is_answered(c, key)) // as it may be by now: meanwhile hears notices, over the same connection
+        if (!is_answered(c, key)) // meanwhile reads notices, and maybe the answer, from the same connection
             store_channel_await(&c->channel, fmin(busy ? now + NAP_SECONDS : c->keepalive.next, deadline));
     }
-}
-
-static int member_of(const struct part *p, int i)
-{
-    return p->fence.ranks ? p->fence.ranks[i] : i;
 }
 
 static bool has_come(const struct store_client *c, int i)
@@ -199,31 +183,18 @@ static bool has_come(const struct store_client *c, int i)
     return c->answer.err == CLAB_OK || (c->answer.n && c->tail.at[i]);
 }
 
-static void log_missing(const struct store_client *c, const struct part *p)
-{
-    const int nranks = c->ticket.job.nranks;
-    const bool nodes = member_of(p, 0) >= nranks;
-    int named[CLAB_NAMED], missing = 0;
-    for (int i = 0; i < p->n; i++)
-        if (!has_come(c, i) && missing++ < CLAB_NAMED)
-            named[missing - 1] = member_of(p, i) - (nodes ? nranks : 0);
-    clab_log_missing(nodes ? "node" : "rank", named, missing, p->n, c->ticket.timeout);
-}
-
-// Of those who fail together, one says why.
-static void log_failure(const struct store_client *c, const struct part *p)
+// One of the members that fail together logs why.
+static void log_failure(const struct store_client *c, const struct exchange_part *p)
 {
     const struct store_message *answer = &c->answer;
-    if (!answer->says || p->fence.quiet)
+    if (!answer->says || p->quiet)
         return;
-    if (answer->err == CLAB_EPEER && answer->culprit >= c->ticket.job.nranks)
-        clab_error("rendezvous: node %d has ended", answer->culprit - c->ticket.job.nranks);
-    else if (answer->err == CLAB_EPEER)
-        clab_error("rendezvous: rank %d has ended", answer->culprit);
-    else if (answer->err == CLAB_ETIMEOUT)
-        log_missing(c, p);
+    if (answer->err == CLAB_EPEER)
+        exchange_log_ended(answer->culprit, c->ticket.job.nranks);
+    else if (answer->err == CLAB_ETIMEOUT && answer->n == (uint32_t)p->n)
+        exchange_log_missing(p, c->tail.at, c->ticket.job.nranks, c->ticket.timeout);
     else if (answer->err == CLAB_EMISMATCH && answer->whole != p->whole)
-        clab_error("rendezvous: this rank gives %zu bytes, another %zu", p->whole, (size_t)answer->whole);
+        exchange_log_sizes(p->whole, (size_t)answer->whole);
     else if (answer->err == CLAB_EMISMATCH)
         clab_error("rendezvous: ranks disagree on who meets");
 }
@@ -234,15 +205,15 @@ static void note_coming(struct store_client *c, int member)
         c->presence[member] = CLAB_PRESENT;
 }
 
-// What has come, and of this member in any case.
-static int take_parts(struct store_client *c, const struct part *p)
+// Copy the blobs that have come, and in any case this member's own.
+static int take_parts(struct store_client *c, const struct exchange_part *p)
 {
     const struct store_message *answer = &c->answer;
     if (answer->n && (answer->n != (uint32_t)p->n || answer->bytes != p->bytes))
-        return CLAB_EMISMATCH; // of keys that should differ
+        return CLAB_EMISMATCH; // two fences with the same key
     const unsigned char *bytes = c->tail.at + (answer->err ? answer->n : 0);
     for (int i = 0; i < p->n; i++) {
-        const int member = member_of(p, i);
+        const int member = exchange_member(p, i);
         if (!has_come(c, i) && member != c->ticket.member)
             continue;
         note_coming(c, member);
@@ -253,21 +224,29 @@ static int take_parts(struct store_client *c, const struct part *p)
     return answer->err;
 }
 
-// Give up, because of `err`; what has come is told to all who wait.
-static int withdraw(struct store_client *c, const struct part *p, int err)
+// Give up because of `err`. The store sends what has come to all members that wait.
+static int withdraw(struct store_client *c, const struct exchange_part *p, int err)
 {
     say(c, &(struct store_message){.kind = STORE_WITHDRAW, .key = p->key, .err = err});
-    const int answered = await(c, p->key, clab_now() + WITHDRAW_SECONDS, (struct store_progress){0});
-    if (answered == CLAB_ETIMEOUT && !p->fence.quiet)
+    const int answered = await(c, p->key, clab_now() + WITHDRAW_SECONDS, (struct exchange_progress){0});
+    if (answered == CLAB_ETIMEOUT && !p->quiet)
         clab_error("rendezvous: the job's store at %s:%d does not answer", c->ticket.host, c->ticket.port);
     return answered;
 }
 
-static int exchange_part(struct store_client *c, const struct part *p, struct store_progress progress)
+// An exchange under way.
+struct exchange {
+    struct store_client *client;
+    struct exchange_progress progress;
+};
+
+static int run_part(void *of, const struct exchange_part *p)
 {
+    const struct exchange *exchange = of;
+    struct store_client *c = exchange->client;
     c->has_answer = false;
     post(c, p);
-    int err = await(c, p->key, clab_now() + c->ticket.timeout, progress);
+    int err = await(c, p->key, clab_now() + c->ticket.timeout, exchange->progress);
     if (err != CLAB_OK && !c->is_cut && withdraw(c, p, err) != CLAB_OK)
         return c->is_cut ? CLAB_EPEER : err;
     if (!is_answered(c, p->key))
@@ -278,24 +257,10 @@ static int exchange_part(struct store_client *c, const struct part *p, struct st
 }
 
 int store_client_exchange(struct store_client *c, struct clab_fence fence, const void *mine, size_t bytes, void *all,
-                          struct store_progress progress)
+                          struct exchange_progress progress)
 {
-    size_t done = 0;
-    do {
-        const size_t part = bytes - done < STORE_BLOB_BYTES ? bytes - done : STORE_BLOB_BYTES;
-        const struct part p = {
-            .fence = fence,
-            .n = fence.ranks ? fence.n : c->ticket.job.nranks,
-            .key = clab_mix(fence.key, done),
-            .mine = (const unsigned char *)mine + done,
-            .bytes = part,
-            .whole = bytes,
-            .all = (unsigned char *)all + done,
-        };
-        CLAB_TRY(exchange_part(c, &p, progress));
-        done += part;
-    } while (done < bytes);
-    return CLAB_OK;
+    struct exchange exchange = {c, progress};
+    return exchange_in_parts(fence, c->ticket.job.nranks, mine, bytes, all, STORE_BLOB_BYTES, run_part, &exchange);
 }
 
 // ---- notices -------------------------------------------------------------------------------------------------
@@ -305,7 +270,7 @@ void store_client_notify(struct store_client *c, const struct clab_notice *notic
     say(c, &(struct store_message){.kind = STORE_NOTICE, .notice = *notice});
 }
 
-// A system call every so often, the clock otherwise.
+// One system call per LOOK_SECONDS; otherwise only the clock.
 static void look_now_and_then(struct store_client *c)
 {
     const double now = clab_now();
@@ -371,14 +336,14 @@ void store_client_forget(struct store_client *c)
     free(c);
 }
 
-// The store closes once it has heard the farewell; before that, our end would be one without it.
+// The store closes when it has read the farewell. If this end closed first, the rank might count as lost.
 void store_client_leave(struct store_client *c)
 {
     if (!c)
         return;
     const double deadline = clab_now() + LEAVE_SECONDS;
     say(c, &(struct store_message){.kind = STORE_FAREWELL});
-    c->has_ended = true; // the end of the connection is what we wait for
+    c->has_ended = true; // so the end of the connection is no error
     for (look(c); !c->is_cut && clab_now() < deadline; look(c))
         store_channel_await(&c->channel, fmin(c->keepalive.next, deadline));
     store_client_forget(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What store.c and admission.c share: the store from within, its members and its connections.
+// What store.c and admission.c share: the store's state, its members and its connections.
 #pragma once
 
 #include "core/job/store/store.h"
@@ -19,26 +19,26 @@ struct store_answer {
 struct store_connection {
     struct store *store;
     char address[STORE_ADDRESS_BYTES];
-    int member;            // -1: a stranger
+    int member;            // -1: not authenticated
     bool over, is_greeted; // it has been sent the challenge
     struct store_contact contact;
-    unsigned char *in, first[STORE_FIXED_BYTES]; // what it has begun to say; a member has room for more
+    unsigned char *in, first[STORE_FIXED_BYTES]; // of an incomplete message; a member has a larger buffer
     size_t in_bytes;
 
-    unsigned char out[STORE_BATCH_BYTES]; // what is being sent to it, and behind that
-    struct store_block *block;            // this
+    unsigned char out[STORE_BATCH_BYTES]; // being sent: these bytes
+    struct store_block *block;            // then these
     size_t out_bytes, sent;
-    struct store_answer answer; // what is next
+    struct store_answer answer; // to send next
     uint64_t next_notice;       // the number of the next to send
-    bool is_welcome;            // it has been told that it has joined: what else there is comes after that
+    bool is_welcome;            // STORE_WELCOME was sent: everything else comes after it
     bool has_sent_end;
-    bool needs_heartbeat; // it is to be sent STORE_HEARTBEAT
+    bool needs_heartbeat; // STORE_HEARTBEAT is to be sent
 };
 
 struct store_member {
     struct store_connection *connection; // NULL: not connected
     enum clab_presence presence;
-    bool done; // a node's ranks have ended
+    bool done; // all ranks of this node have ended
 };
 
 struct store_notice {
@@ -54,7 +54,7 @@ struct store {
     uint64_t nnotices; // ever
     struct store_job_status job_status;
     struct store_refusals refusals;
-    double patient_until; // node 0 is told then who has not joined
+    double patient_until; // clab_now() when node 0 is sent the nodes that have not joined
     bool has_reported_missing;
     struct store_member members[]; // (nranks + nnodes)
 };
@@ -69,10 +69,10 @@ static inline bool store_is_rank(const struct store *store, int member)
     return member < store->job.nranks;
 }
 
-// Answer a connection: a later answer takes the place of one that nobody waits for any more.
+// Answer a connection. A later answer replaces one that is not sent yet: nobody waits for that any more.
 void store_answer(struct store_connection *connection, const struct store_message *message, struct store_block *block);
 
-// What a stranger says.  errors: CLAB_EPARSE (none of our members would), CLAB_ENOMEM
+// Handle a message of an unauthenticated peer.  errors: CLAB_EPARSE (no member sends that), CLAB_ENOMEM
 int store_admission_receive(struct store_connection *connection, const struct store_message *message);
-// It is of another version.
+// Refuse a peer of another version.
 int store_refuse_version(struct store_connection *connection);

@@ -17,7 +17,7 @@ struct fence {
 };
 
 struct member {
-    struct fence *fence;  // that it has posted in; NULL: none
+    struct fence *fence;  // in which it has posted; NULL: none
     unsigned char *bytes; // (STORE_BLOB_BYTES), from its first post on
     bool lost;
 };
@@ -87,11 +87,11 @@ static struct store_block *block_of(size_t bytes)
 {
     struct store_block *block = malloc(sizeof *block + bytes);
     if (block)
-        *block = (struct store_block){.users = 1, .bytes = bytes}; // us, until all have been answered
+        *block = (struct store_block){.users = 1, .bytes = bytes}; // this function, until it has answered all
     return block;
 }
 
-// All have posted: to each what all gave.
+// All have posted: send each the bytes of all.
 static int complete(struct store_fences *m, struct fence *fence)
 {
     struct store_block *block = block_of((size_t)fence->n * fence->bytes);
@@ -118,7 +118,7 @@ static bool has_posted(const struct store_fences *m, const struct fence *fence, 
     return m->members[member].fence == fence;
 }
 
-// What has come: a flag for each of those who should meet, and their bytes.
+// What has come: one flag per member, then the bytes of all members.
 static struct store_block *gather_some(const struct store_fences *m, const struct fence *fence)
 {
     const size_t n = (size_t)fence->n, bytes = fence->bytes;
@@ -139,7 +139,7 @@ static void remember(struct store_fences *m, uint64_t key, int err, int culprit)
     m->failures[m->nfailures++ % REMEMBERED] = (struct failure){key, err, culprit};
 }
 
-// To all who have posted the same error. The `speaker` among them says so; -1: the first.
+// Send the same error to all members that have posted. The `speaker` logs it; -1: the first of them.
 static int fail(struct store_fences *m, struct fence *fence, int err, int culprit, int speaker)
 {
     struct store_block *block = gather_some(m, fence);
@@ -177,7 +177,7 @@ static struct fence *find(const struct store_fences *m, uint64_t key)
     return fence;
 }
 
-// How the fence of `key` has failed, if it has; NULL for the one by whom it has: it has come to try again.
+// How the fence of `key` has failed, or NULL. Forget the failure if `member` caused it: it tries again.
 static const struct failure *find_failure(struct store_fences *m, uint64_t key, int member)
 {
     for (unsigned i = 0; i < REMEMBERED && i < m->nfailures; i++)
@@ -245,7 +245,7 @@ static int find_lost(const struct store_fences *m, const struct fence *fence)
     return -1;
 }
 
-// Others disagree with `member`, which is not among those who have posted.
+// `member` disagrees with the members that have posted.
 static int refuse(struct store_fences *m, struct fence *fence, int member, const struct store_message *post)
 {
     const struct store_message answer = {.kind = STORE_GATHERED,

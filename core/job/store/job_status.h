@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whose failure decides how a job of several nodes ends: the first one's.
+// The status of a job of several nodes: that of its first failure.
 //
-// - Ranks hear at once that a peer's connection has ended, and fail of it, maybe before the peer's launcher, on a busy
-//   host, has seen how its process has ended. What others' launchers say waits for that one's word, JOB_STATUS_PATIENCE
-//   seconds at most: a process may have closed its connection and live on.
+// - If a rank dies, its peers see at once that its connection has ended, and fail. Their launchers may report that
+//   before the launcher of the first rank, on a busy host, has seen how it ended. So the other reports wait for that
+//   launcher's, but at most JOB_STATUS_PATIENCE: a process may close its connection and go on.
 #pragma once
 
 #include <math.h>
@@ -11,13 +11,13 @@
 
 #include "core/job/store/message.h"
 
-#define JOB_STATUS_PATIENCE 1.0 // seconds; those that a launcher gives survivors to report a death
+#define JOB_STATUS_PATIENCE 1.0 // seconds; as long as a launcher lets survivors report a death
 
 struct store_job_status {
     bool is_decided;
     struct store_message end;  // STORE_END; once it is given
-    int awaited;               // the rank that was lost first, whose launcher has not said how; -1: none
-    struct store_message held; // what decides if that does not; its status is 0: none
+    int awaited;               // the first lost rank, while its launcher has not reported how it ended; -1: none
+    struct store_message held; // the report that decides if that launcher stays silent; status 0: none
     double until;              // clab_now() then; INFINITY: nothing is held
 };
 
@@ -26,14 +26,14 @@ static inline void store_job_status_init(struct store_job_status *job_status)
     *job_status = (struct store_job_status){.awaited = -1, .until = INFINITY};
 }
 
-// The connection of `rank` has ended, and its launcher will say why.
+// The connection of `rank` has ended; its launcher will report why.
 void store_job_status_await(struct store_job_status *job_status, int rank);
 
-// Rank `rank` of `node` has ended with `status` at `now`.
+// The launcher of `node` reports that `rank` has ended with `status`; it is `now`.
 void store_job_status_report(struct store_job_status *job_status, int node, int rank, int status, double now);
 
-// It is that, unless it was given: `rank` -1: the node is lost; `node` -1, too: all are done.
+// Set the status unless it is decided. rank -1: the node is lost; node -1, too: all are done.
 void store_job_status_decide(struct store_job_status *job_status, int node, int rank, int status);
 
-// It is `now`: nothing is held any longer than it may be.
+// It is `now`: decide what has been held for long enough.
 void store_job_status_poll(struct store_job_status *job_status, double now);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How a member joins: it connects to the store, both prove that they know the token, and the store lets it in or says
+// How a member joins: it connects to the store, both prove that they know the token, and the store accepts it or says
 // why not (client.h).
 //
-// - Members start in any order, so a store that is not there yet is tried again until the timeout; so is one that hangs
-//   up before it has answered, as the store of the job before ours does, or one in a crowd of strangers.
+// - Members start in any order, so a member tries again until the timeout if no store listens yet. It also tries again
+//   if the store hangs up before it has answered: the store of the previous job does that, and so does one that has too
+//   many unauthenticated peers.
 
 #include <errno.h>
 #include <math.h>
@@ -60,7 +61,7 @@ static int unmasked(const struct store_ticket *t)
     return CLAB_EINVAL;
 }
 
-// Say one thing, and hear the next.  errors: as of store_channel_read; CLAB_ENOENT: no answer in time
+// Send one message, and wait for the next.  errors: as of store_channel_read; CLAB_ENOENT: no answer in time
 static int ask(struct store_channel *channel, const struct store_message *question, double deadline,
                struct store_message *answer_p)
 {
@@ -84,7 +85,7 @@ static int greet(struct store_channel *channel, double deadline, struct store_co
     return CLAB_OK;
 }
 
-// STORE_WRONG_TOKEN needs no proof, since the store of another job can not give one. Every other answer needs one.
+// Every answer needs a proof but STORE_WRONG_TOKEN: the store of another job can not give one.
 int store_introduce(struct store_channel *channel, const struct store_ticket *t, double deadline)
 {
     struct store_contact contact;
@@ -126,8 +127,8 @@ static int unknown(const struct store_ticket *t, int err)
     }
 }
 
-// One attempt; a host that does not answer is left at `until`.
-//   errors: CLAB_ESYS: worth another, errno says why; others are final, and were logged
+// One attempt, which gives up a host that does not answer at `until`.
+//   errors: CLAB_ESYS: try again, errno says why; all others are final and logged
 static int attempt(const struct store_ticket *t, double until, double deadline, struct store_channel *channel_p)
 {
     struct store_channel channel = {0};
@@ -145,7 +146,7 @@ static int attempt(const struct store_ticket *t, double until, double deadline, 
     return err == CLAB_EPEER || err == CLAB_ENOENT ? CLAB_ESYS : unknown(t, err);
 }
 
-// Ranks do not say that they wait: their launcher has met all nodes, or they are many.
+// Ranks do not log that they wait: they are many, or their launcher has already waited for all nodes.
 static int reach(const struct store_ticket *t, struct store_channel *channel_p)
 {
     const double deadline = clab_now() + t->timeout;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signs of life of a host (keepalive.h). sources: tcp(7), TCP_INFO; Linux, Documentation/networking/tcp-thin.rst
+// Whether a host answers (keepalive.h). Sources: tcp(7), TCP_INFO; Linux, Documentation/networking/tcp-thin.rst
 
 #include "core/job/store/keepalive.h"
 
@@ -15,7 +15,7 @@
 
 #define LOOK_SECONDS 0.05 // between looks while an answer is overdue
 
-// TCP sends again in equal steps while less than four packets are under way ("thin"), else ever more rarely.
+// TCP resends at equal intervals while fewer than four packets are under way ("thin"), else at growing ones.
 enum { BEATS = 3, MISSES = 18 };
 
 enum store_liveness store_keepalive_judge(struct store_keepalive *keepalive, double now, double overdue)
@@ -27,15 +27,15 @@ enum store_liveness store_keepalive_judge(struct store_keepalive *keepalive, dou
     return keepalive->misses > 0 && keepalive->misses <= BEATS ? STORE_PROBE : STORE_ALIVE;
 }
 
-// A peer that reads nothing shuts its window: the kernel asks it ever more rarely, and nothing of ours can be sent.
-// Without a route nothing is sent, either, but the window is open.
+// A peer that does not read closes its window: the kernel probes it ever more rarely, and we can send it nothing. With
+// no route we can send nothing either, but the window is open.
 static bool takes_nothing(int fd, const struct tcp_info *info)
 {
     int unsent = 0;
     return ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && unsent > 0 && info->tcpi_snd_wnd < info->tcpi_snd_mss;
 }
 
-// The kernel asks when there was nothing for STORE_KEEPALIVE; then an answer takes a round trip.
+// The kernel probes after STORE_KEEPALIVE of silence; the answer takes a round trip more.
 static double overdue_of(int fd)
 {
     struct tcp_info info;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What is said on a connection to the store (store.h): a header of 8 bytes, fixed fields, and for two kinds a tail.
+// The messages of a connection to the store (store.h): a header of 8 bytes, fixed fields, and for two kinds a tail.
 //
 //   header   u16 magic, u8 version, u8 kind, u32 bytes behind the header; all numbers are little-endian
 //
-// - Reading and writing are pure functions over one list of fields a kind, so that they can not disagree.
-// - What is read has been checked: kinds, lengths, codes, and that a tail is as long as its numbers say. What the
-//   numbers mean (which members there are) is the store's to check.
+// - Reading and writing are pure functions over one list of fields per kind, so they can not disagree.
+// - Reading checks kinds, lengths, codes, and that a tail is as long as its numbers say. The store checks what the
+//   numbers mean, such as which members there are.
 #pragma once
 
 #include <stddef.h>
@@ -15,21 +15,21 @@
 #include "core/job/launchers/launcher.h"
 
 enum store_kind {
-    STORE_HELLO = 1, // member to store, the first: nonce
-    STORE_CHALLENGE, // store to member: nonce, job
-    STORE_JOIN,      // member: proof, member, nranks, nnodes
-    STORE_WELCOME,   // store to member: joined; proof
-    STORE_REFUSED,   // store to member, the last: refusal, number; proof, unless token or version differ
-    STORE_POST,      // member: key, whole, bytes, n; tail: (n) members as u32, then the bytes. n = 0: all ranks
-    STORE_WITHDRAW,  // member: key, err. Has waited too long, or has heard that it is in vain
-    STORE_GATHERED, // store: key, err, says, culprit, whole, n, bytes; tail: (n, bytes), and after an error before them
-                    // (n) flags: who has come; with n = 0 none
-    STORE_NOTICE,   // both ways: notice
-    STORE_GONE,     // store: notice, of LEFT and LOST, that the store itself has found
-    STORE_FAREWELL, // member, the last: leaves
-    STORE_ENDED,    // node to store: the process of rank `member` has ended with `status`
-    STORE_DONE,     // node: all its ranks have ended
-    STORE_END,      // store to nodes: the job is over with `status`, since `member` of node `node` has failed
+    STORE_HELLO = 1,   // member to store, the first: nonce
+    STORE_CHALLENGE,   // store to member: nonce, job
+    STORE_JOIN,        // member: proof, member, nranks, nnodes
+    STORE_WELCOME,     // store to member: joined; proof
+    STORE_REFUSED,     // store to member, the last: refusal, number; proof, unless token or version differ
+    STORE_POST,        // member: key, whole, bytes, n; tail: (n) members as u32, then the bytes. n = 0: all ranks
+    STORE_WITHDRAW,    // member: key, err. It has waited too long, or `meanwhile` has failed
+    STORE_GATHERED,    // store: key, err, says, culprit, whole, n, bytes; tail: (n, bytes); after an error, (n) flags
+                       // before them: which have come; with n = 0 none
+    STORE_NOTICE,      // both ways: notice
+    STORE_GONE,        // store: notice, of LEFT and LOST, that the store itself has found
+    STORE_FAREWELL,    // member, the last: leaves
+    STORE_ENDED,       // node to store: the process of rank `member` has ended with `status`
+    STORE_DONE,        // node: all its ranks have ended
+    STORE_END,         // store to nodes: the job is over with `status`, since `member` of node `node` has failed
     STORE_TURNED_AWAY, // store to the first node, or rank 0: who was refused; refusal, number, address
     STORE_AWAITED,     // store to the first node: who has not joined; number, member, key (store.c)
     STORE_HEARTBEAT,   // both ways: nothing, but that the other host's kernel answers (keepalive.h)
@@ -77,7 +77,7 @@ struct store_message {
     size_t tail_bytes;
 };
 
-// Read the message at `bytes`, of which (n) are there. *bytes_p: its size, as far as it can be told; it has been read,
+// Read the message at `bytes`, of which (n) are there. *bytes_p: its size, as far as it is known; it has been read,
 // and *message_p is set, if that is at most n. Its tail points into `bytes`.
 //   errors: CLAB_EPARSE (not of this protocol), CLAB_EUNSUPPORTED (of another version)
 int store_message_read(const unsigned char *bytes, size_t n, struct store_message *message_p, size_t *bytes_p);

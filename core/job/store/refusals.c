@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Refusals for node 0's user (refusals.h).
+// Which refusals node 0 logs (refusals.h).
 
 #include "core/job/store/refusals.h"
 
@@ -8,7 +8,7 @@
 
 #include "core/base/log.h"
 
-#define FIRST_PAUSE 5.0 // seconds; each is four times the one before
+#define FIRST_PAUSE 5.0 // seconds; each later pause is four times as long
 #define PAUSES      4
 
 void store_refusals_add(struct store_refusals *r, enum store_refusal refusal, const char *address)

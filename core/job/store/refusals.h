@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Who was refused, for who can do something about it: the launcher of node 0, or rank 0 where there is none, logs it.
+// Refused peers: the launcher of node 0 logs them, or rank 0 if there is no launcher. Its user can mend the cause.
 //
-// - A few lines, however many knock: the first is said at once, the next ones ever more rarely, with how many it were
-//   by then. Who is none of commlab's, such as a port scanner, is not worth one.
+// - The first refusal is logged at once, later ones ever more rarely and with their number. So many peers cause few
+//   lines. A peer that does not speak the protocol, such as a port scanner, is not logged.
 #pragma once
 
 #include "core/job/store/message.h"
 
 struct store_refusals {
-    struct store_message next; // of STORE_TURNED_AWAY; number: of others since the last one was said
-    int waiting;               // that were not yet said
-    double since, pause;       // the last one was said, and how long the next one waits
+    struct store_message next; // of STORE_TURNED_AWAY; number: of others since the last one that was sent
+    int waiting;               // not yet sent
+    double since, pause;       // when the last one was sent, and how long the next one waits
 };
 
 // From the numeric `address`.
 void store_refusals_add(struct store_refusals *refusals, enum store_refusal refusal, const char *address);
-// What is to be said at `now` (clab_now), if anything.
+// The message to send at `now` (clab_now), if there is one.
 bool store_refusals_take(struct store_refusals *refusals, double now, struct store_message *message_p);
-// One line, with the remedy.
+// Log one line, with the remedy.
 void store_refusals_log(const struct store_message *message);

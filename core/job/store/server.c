@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The store's sockets: one poll(2) loop between connections and the connections of store.c.
+// The store's sockets: one poll(2) loop moves bytes between sockets and the connections of store.c.
 //
-// - A stranger has JOIN_SECONDS to prove that it knows the token, however slowly it speaks; when too many are there,
-//   the one that has been there longest goes. A member whose JOIN was cut off in such a crowd tries again.
-// - Members may be silent for hours, but not their hosts (keepalive.h).
+// - A peer has JOIN_SECONDS to prove that it knows the token. If too many are unauthenticated, the server closes the
+//   oldest. A member whose connection it closed that way tries again.
+// - Members may send nothing for hours; their hosts must answer (keepalive.h).
 
 #include "core/job/store/store.h"
 
@@ -23,9 +23,10 @@
 #include "core/job/store/keepalive.h"
 #include "core/job/store/socket.h"
 
-#define JOIN_SECONDS 5.0 // for a stranger to join
-#define LAST_SECONDS 5.0 // for members to leave once the job has ended, and for who is over to take its output
-#define DEAF_SECONDS 0.1 // without accepting, when there are no descriptors left
+#define JOIN_SECONDS 5.0 // for a peer to join
+#define LAST_SECONDS \
+    5.0 // for members to leave after the job has ended, and for a closing connection to take its output
+#define DEAF_SECONDS 0.1 // without accepting, after descriptors ran out
 
 enum { MAX_UNAUTHENTICATED = 128, READ_BYTES = 64 << 10 };
 enum { OF_LISTENER, OF_LIFELINE, OF_PEERS }; // entries of server.fds
@@ -33,15 +34,15 @@ enum { OF_LISTENER, OF_LIFELINE, OF_PEERS }; // entries of server.fds
 struct peer {
     int fd;
     struct store_connection *connection;
-    double until; // it is closed; INFINITY: never
+    double until; // clab_now() when it is closed; INFINITY: never
     struct store_keepalive keepalive;
 };
 
 struct server {
     struct store *store;
     int listener, lifeline;
-    bool is_orphan;     // the lifeline has ended; our end of it stays open until we do
-    struct peer *peers; // (npeers), the oldest first
+    bool is_orphan;     // the lifeline has ended; this end stays open until the server exits
+    struct peer *peers; // (npeers), oldest first
     struct pollfd *fds; // (OF_PEERS + npeers)
     int npeers, room, fd_room;
     double deaf_until, end_at;
@@ -56,7 +57,7 @@ static void close_peer(struct peer *peer, bool unreachable)
     peer->connection = NULL;
 }
 
-// Those that were closed have no connection.
+// Closed peers have no connection.
 static void forget_closed(struct server *server)
 {
     int kept = 0;
@@ -77,7 +78,7 @@ static bool is_unauthenticated(const struct peer *peer)
     return peer->connection && !store_has_joined(peer->connection);
 }
 
-// So that no crowd of strangers keeps members out.
+// Close the oldest unauthenticated peer if there are too many: they must not keep members out.
 static void make_way(struct server *server)
 {
     int unauthenticated = 0, oldest = -1;
@@ -112,7 +113,7 @@ static bool accept_one(struct server *server)
     return true;
 }
 
-// As many as there is room for, so that the peers that have come are looked at between two crowds.
+// At most half of the limit at a time, so that those that have come are served before the next.
 static void accept_some(struct server *server)
 {
     for (int i = 0; i < MAX_UNAUTHENTICATED / 2 && accept_one(server); i++)
@@ -165,7 +166,7 @@ static void check_keepalive(struct peer *peer)
     }
 }
 
-// Send what there is, and see whether the peer has served.
+// Send what there is, and close the peer if it is done.
 static void look_after(struct peer *peer)
 {
     const unsigned char *bytes;
@@ -218,7 +219,7 @@ static void await_something(struct server *server)
             server->fds[i].revents = 0;
 }
 
-// What one peer says may be for all: all are looked after, again and again until nobody is lost by it.
+// A message of one peer may be for all, and a lost peer is news for all: repeat until nobody is lost.
 static void look_after_all(struct server *server)
 {
     int before;
@@ -244,7 +245,7 @@ static void step(struct server *server)
 {
     await_something(server);
     read_peers(server, false);
-    read_peers(server, true); // what they say of ends is judged by who is lost (job_status.h)
+    read_peers(server, true); // after ranks: a launcher's report is judged by which ranks are lost (job_status.h)
     forget_closed(server);
     if (server->fds[OF_LISTENER].revents)
         accept_some(server);
@@ -263,7 +264,7 @@ static bool is_needed(const struct server *server)
     return is_used && clab_now() < server->end_at;
 }
 
-// A connection a member, and strangers.
+// One descriptor per member, and those of unauthenticated peers.
 static void allow_many_files(void)
 {
     struct rlimit limit;

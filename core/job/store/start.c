@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The store as a process of its own (store.h).
 //
-// - It is nobody's child, so that who waits for its own children does not meet it, and survives who has started it.
-// - It closes what it has inherited: a launcher that waits until its ranks' output has ended does not wait for it.
+// - It is nobody's child: it outlives the process that started it, and no wait for children returns it.
+// - It closes the descriptors that it has inherited: a launcher that waits for the end of its ranks' output does not
+//   wait for the store.
 
 #include "core/job/store/store.h"
 
@@ -21,7 +22,7 @@
 
 enum { LISTENER = STDERR_FILENO + 1, LIFELINE, FIRST_OTHER };
 
-// Another one's descriptors, while they are moved, may lie where these shall be: they go up first.
+// Move both up first: one may have the number that the other shall get.
 static void keep_only(int listener, int lifeline)
 {
     const int high_listener = fcntl(listener, F_DUPFD, FIRST_OTHER),
@@ -43,7 +44,7 @@ static void keep_only(int listener, int lifeline)
         close(null);
 }
 
-// Signals as a process has them from the start, whatever the caller has done with them.
+// Default signal actions and an empty mask, whatever the caller has set.
 static void reset_signals(void)
 {
     sigset_t none;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store (store.h): who has joined, what is to be told to whom, and when the job is over.
+// The store: which members have joined, what to send to each, and when the job is over (store.h).
 
 #include "core/job/store/store.h"
 
@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/job/store/connection.h"
 
-// ---- what is to be sent --------------------------------------------------------------------------------------
+// ---- output --------------------------------------------------------------------------------------------------
 
 void store_answer(struct store_connection *connection, const struct store_message *message, struct store_block *block)
 {
@@ -38,7 +38,7 @@ static bool has_room(const struct store_connection *connection)
     return connection->out_bytes + STORE_FIXED_BYTES <= STORE_BATCH_BYTES;
 }
 
-// The oldest notice that it has not heard has been overwritten.
+// A newer notice has overwritten the next one to send.
 static bool has_missed(const struct store_connection *connection)
 {
     return connection->member >= 0 && connection->store->nnotices - connection->next_notice > STORE_NOTICES;
@@ -64,7 +64,7 @@ static void add_end(struct store_connection *connection)
     connection->has_sent_end = true;
 }
 
-// To node 0's launcher, or rank 0.
+// Refusals, for node 0's launcher or rank 0.
 static void add_refusals(struct store_connection *connection)
 {
     struct store *store = connection->store;
@@ -75,8 +75,8 @@ static void add_refusals(struct store_connection *connection)
         add(connection, &refused);
 }
 
-// To node 0's launcher, once: how many nodes it waits for, the first of them, and in `key` a bit for it and the next
-// 63.
+// Once, for node 0's launcher: how many nodes have not joined, the first of them, and in `key` one bit for each of the
+// 64 nodes from that one on.
 static void add_awaited(struct store_connection *connection)
 {
     struct store *store = connection->store;
@@ -98,13 +98,13 @@ static void add_awaited(struct store_connection *connection)
     store->has_reported_missing = true;
 }
 
-// Notices come first, so that who is answered that a peer is gone has heard of it.
+// Notices first: a member reads that a peer is gone before the answer that fails because of it.
 static void compose(struct store_connection *connection)
 {
     struct store_answer *answer = &connection->answer;
     connection->out_bytes = connection->sent = 0;
     if (has_missed(connection))
-        return; // it is cut off, and what is left would be out of order
+        return; // its connection is closed: later notices would be out of order
     if (connection->is_welcome) {
         add_notices(connection);
         add_refusals(connection);
@@ -150,7 +150,7 @@ void store_heartbeat(struct store_connection *connection)
     connection->needs_heartbeat = connection->is_welcome;
 }
 
-// ---- what goes wrong -----------------------------------------------------------------------------------------
+// ---- failures ------------------------------------------------------------------------------------------------
 
 static void post_notice(struct store *store, bool gone, const struct clab_notice *notice)
 {
@@ -158,13 +158,13 @@ static void post_notice(struct store *store, bool gone, const struct clab_notice
     for (int i = 0; i < store_members(store); i++) {
         struct store_connection *connection = store->members[i].connection;
         if (connection && store->nnotices - connection->next_notice >= STORE_NOTICES)
-            connection->over = true; // it has not listened for long
+            connection->over = true; // it has not read for long
     }
 }
 
 static void lose_node(struct store *store, int node);
 
-// A rank, or a node, has LEFT or is LOST.
+// `member`, a rank or a node, has LEFT or is LOST.
 static void lose(struct store *store, int member, enum clab_presence how)
 {
     struct store_member *m = &store->members[member];
@@ -184,7 +184,7 @@ static void lose(struct store *store, int member, enum clab_presence how)
         lose_node(store, member - store->job.nranks);
 }
 
-// Its ranks end with their launcher, or are as far away.
+// Its ranks are lost, too: they end with their launcher, or their host does not answer.
 static void lose_node(struct store *store, int node)
 {
     const struct store_job *job = &store->job;
@@ -203,14 +203,14 @@ static int node_of(const struct store *store, int rank)
     return node;
 }
 
-// ---- what members say ----------------------------------------------------------------------------------------
+// ---- messages of members -------------------------------------------------------------------------------------
 
-// A node says that the process of one of its ranks has ended. One that never joined can not be waited for, either.
+// A node reports that the process of one of its ranks has ended. That rank may never have joined.
 static int note_end(struct store *store, int node, int rank, int status)
 {
     if (!store_is_rank(store, rank) || node_of(store, rank) != node)
         return CLAB_EPARSE;
-    const bool silent = store->members[rank].presence == CLAB_PRESENT; // it did not say farewell
+    const bool silent = store->members[rank].presence == CLAB_PRESENT; // it sent no farewell
     lose(store, rank, status || silent ? CLAB_LOST : CLAB_LEFT);
     store_job_status_report(&store->job_status, node, rank, status, clab_now());
     return CLAB_OK;
@@ -244,7 +244,7 @@ static int receive_from_member(struct store_connection *connection, const struct
         return CLAB_OK;
     case STORE_NOTICE:
         if (message->notice.kind == CLAB_NOTICE_LEFT && message->notice.culprit == connection->member)
-            store_fences_lose(store->fences, connection->member); // it is about to leave, and will come to none
+            store_fences_lose(store->fences, connection->member); // it is about to leave, and takes part in no fence
         post_notice(store, false, &message->notice);
         return CLAB_OK;
     case STORE_HEARTBEAT: return CLAB_OK;
@@ -260,7 +260,7 @@ static int receive_from_member(struct store_connection *connection, const struct
 
 // ---- connections --------------------------------------------------------------------------------------------------
 
-// The next message, if all of it is there: heard, and its size in *bytes_p; else the size that it will have.
+// Handle the next message if it is complete. *bytes_p: its size; of an incomplete one, the size that it will have.
 static int receive_next(struct store_connection *connection, const unsigned char *in, size_t n, size_t *bytes_p)
 {
     struct store_message message;
@@ -275,7 +275,7 @@ static int receive_next(struct store_connection *connection, const unsigned char
                                   : receive_from_member(connection, &message);
 }
 
-// Messages are collected until they are whole.
+// Collect bytes until a message is complete.
 int store_receive(struct store_connection *connection, const unsigned char *bytes, size_t n)
 {
     while (!connection->over) {
@@ -317,7 +317,7 @@ void store_disconnect(struct store_connection *connection, bool unreachable)
             store_job_status_await(&store->job_status, connection->member);
         if (store->members[connection->member].presence == CLAB_PRESENT)
             lose(store, connection->member, CLAB_LOST);
-        if (unreachable && store->job.nnodes > 0 && store_is_rank(store, connection->member)) // so is its node
+        if (unreachable && store->job.nnodes > 0 && store_is_rank(store, connection->member)) // so does its node's
             lose(store, store->job.nranks + node_of(store, connection->member), CLAB_LOST);
     }
     store_block_release(connection->block);

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The store: the one process that all members of a job are connected to where they share no memory: several nodes, or
-// another launcher than ours.
+// The store: the process to which all members of a job connect if they do not share the launcher's memory: ranks on
+// several nodes, or ranks of another launcher than ours.
 //
-//   store_message  what is said on a connection          store_client   a member's end of it
-//   store_fence  exchanges among members               store_server   sockets and poll(2); store_start: the process
-//   store_socket   addresses, and TCP's options          store_keepalive    whether a host still answers
-//   store_proof    that both know the token
-//   store_refusals who was refused, for node 0's log      store_job_status  whose failure ends a job of several nodes
-//   store_door     unauthenticated, and who of them becomes a member
-//   store          connections, members, notices, and how a job of several nodes ends: no sockets, bytes in and bytes out
+//   message    the messages of a connection                channel, client, join   a member's end of a connection
+//   fence      exchanges among members                     server, start           sockets and poll(2); the process
+//   socket     addresses, and TCP's options                keepalive               whether a host still answers
+//   proof      that both sides know the token              admission               which peers become members
+//   refusals   refused peers, for node 0's log             job_status              which failure decides the status
+//   store      connections, members, notices: bytes in and bytes out, without sockets
 //
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
-// - A connection is a connection. It is a stranger until it has proved in a message of STORE_JOIN that it knows the token,
-//   and may say nothing but STORE_HELLO before that; a member joins once.
-// - A member that says farewell has LEFT; one whose connection ends without that is LOST. All members hear of both, and
-//   of what members tell, in one order. Who falls behind by STORE_NOTICES is cut off, so that memory is bounded.
-// - With nodes: the first rank that fails, or launcher that is lost, ends the job; else it ends when all are done.
+// - A peer is unauthenticated until its STORE_JOIN has proved that it knows the token. Before that it may send only
+//   STORE_HELLO. A member joins once.
+// - A member that sends a farewell has LEFT; if its connection ends without one, it is LOST. All members receive these
+//   and the other members' notices in one order. The store closes the connection of a member that falls behind by
+//   STORE_NOTICES, so memory is bounded.
+// - With nodes: the first rank that fails, or the first launcher that is lost, ends the job; else it ends when all nodes
+//   are done.
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #include "core/job/store/message.h"
 
 enum { STORE_NOTICES = 16384 };
-#define STORE_PATIENCE 2.0 // seconds that a launcher waits for other nodes before it says so
+#define STORE_PATIENCE 2.0 // seconds that a launcher waits for other nodes before it logs that
 
 struct store_job {
     int nranks;
@@ -37,29 +38,29 @@ struct store_connection;
 
 // NULL: out of memory.
 struct store *store_create(const struct store_job *job);
-void store_destroy(struct store *store); // its connections have left
+void store_destroy(struct store *store); // after all its connections were closed
 
 // A connection has come from `address` (numeric, of STORE_ADDRESS_BYTES at most).  NULL: out of memory.
 struct store_connection *store_accept(struct store *store, const char *address);
-// It has sent `bytes`.
-//   errors: CLAB_EPARSE (no member would say that), CLAB_ENOMEM. Its connection is to be closed
+// Its peer has sent `bytes`.
+//   errors: CLAB_EPARSE (no member sends that), CLAB_ENOMEM. Close the connection
 int store_receive(struct store_connection *connection, const unsigned char *bytes, size_t n);
-// What is to be sent to it next, and how much of that was sent. 0: nothing now.
+// The bytes to send next, how many; 0: none. And how many of them were sent.
 size_t store_output(struct store_connection *connection, const unsigned char **bytes_p);
 void store_sent(struct store_connection *connection, size_t n);
-// A message of STORE_HEARTBEAT is, where nothing else is to be sent.
+// Send STORE_HEARTBEAT if there is nothing else to send.
 void store_heartbeat(struct store_connection *connection);
-// It has ended, or is to be closed: the connection is freed. `unreachable`: its host does not answer.
+// It has ended, or the server closes it: free it.  unreachable: its host does not answer
 void store_disconnect(struct store_connection *connection, bool unreachable);
 
 bool store_has_joined(const struct store_connection *connection);
 bool store_is_launcher(const struct store_connection *connection); // of a node
-// Its connection is to be closed once its output was sent.
+// Close it when its output has been sent.
 bool store_is_over(const struct store_connection *connection);
-// The job is: nobody is to be waited for much longer.
+// The job is over: do not wait for members much longer.
 bool store_has_ended(const struct store *store);
 
-// What is to be decided by now, though nobody has said anything, is; and clab_now() when that is next, or INFINITY.
+// Decide what is due without a message; and clab_now() when that is next due, or INFINITY.
 void store_look(struct store *store);
 double store_next(const struct store *store);
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // The exchange over the control pages: an allgather among any ranks of the host.
 //
-// - A rank posts its blob under the fence's key in one of its two mailboxes, then reads those of all members. What was
-//   posted stays posted: a member that dies after it has posted does not spoil the round.
-// - A mailbox is written again when each member of its last round has read it, has given the round up, or is gone. A
-//   member that was silent for the whole timeout is not waited for either.
-// - A rank that gives up says so in its mailbox, and ranks that still wait for it give up for the same reason. Its mailbox is
-//   free then. It also marks the others' mailboxes as taken: a rank that has completed the round needs no reader more.
+// - A rank posts its blob under the fence's key in one of its two mailboxes, then reads those of all members. A post
+//   stays: the round survives a member that dies after it has posted.
+// - The owner writes a mailbox again when each member of its last round has read it, has given up that round, or is
+//   gone. It also ignores a member that did not come within the timeout.
+// - A rank that gives up stores the error in its mailbox, and ranks that still wait for it give up with the same error.
+//   Its mailbox is then free. It also marks the others' mailboxes as taken, so that their owners do not wait for it.
 //   It writes `err` first and looks for mailboxes second; a rank that posts later writes its key first and reads `err`
-//   second. All four are sequentially consistent, so that one of the two sees the other.
-// - A mailbox can therefore be written again while a slow reader copies it. Invariant: `key` is 0 while the mailbox changes,
-//   and `post` differs each time. What a reader copies counts only if both are unchanged after the copy (a sequence
-//   lock, as in board.c). It marks a numbered post as taken, so that a late mark does not free a newer one.
-// - Waiting: spin while there are cores for all, lend the core out, then sleep on the futex.
+//   second. All four accesses are sequentially consistent, so one of the two ranks sees the other.
+// - So an owner may write a mailbox again while a slow reader copies it. Invariant: `key` is 0 while the mailbox
+//   changes, and `post` differs each time. A copy counts only if both are unchanged after it (a sequence lock, as in
+//   board.c). A reader marks a numbered post as taken, so that a late mark does not free a newer post.
+// - Waiting: spin while there is a core for every rank, yield the core, then sleep on the futex.
 
-#include "core/job/control.h"
+#include "core/job/pages/control.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -22,37 +22,29 @@
 
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
-#include "core/base/mix.h"
 #include "core/base/relax.h"
 #include "core/base/vector.h"
-#include "core/job/missing.h"
+#include "core/job/exchange.h"
 
 enum {
-    SPINS = 2000, // looks before the core is given away: 10 to 100 us, more than a round takes
-    YIELDS = 50,  // and before sleep: a futex wake costs about as much
+    SPINS = 2000, // looks before the first yield: 10 to 100 us, more than a round takes
+    YIELDS = 50,  // yields before the first sleep: a futex wake costs about as much
 };
-static const double nap = 1e-3; // s, at most, while there is something else to do
+static const double nap = 1e-3; // s of a sleep, at most, while `meanwhile` is busy
 
-// A round under way.
+// A part of an exchange under way.
 struct round {
+    const struct exchange_part *part;
     struct clab_rank_slot *slot;
-    const int *ranks; // (n); NULL: all
-    int n;
     uint64_t key;
-    bool quiet;
-    const char *mine; // (bytes)
-    size_t bytes;     // of this part
-    size_t whole;     // that each member gives in all
-    char *all;        // member i's goes to all + i * whole
     double deadline;
-    bool *have; // (n)
+    unsigned char *have; // (part->n) flags
     int missing;
 };
 
 static int member(const struct round *r, int i)
 {
-    return r->ranks ? r->ranks[i] : i;
+    return exchange_member(r->part, i);
 }
 
 static bool is_gone(struct clab_control *control, int rank)
@@ -72,16 +64,16 @@ static struct control_mailbox *find_mailbox(struct clab_control *control, int ra
     return NULL;
 }
 
-// Whoever finds an error first says it, the others only fail.
-static bool is_to_say(const struct round *r)
+// The rank that finds the error first logs it; the others only fail.
+static bool must_log(const struct round *r)
 {
-    return !r->quiet && atomic_exchange(&r->slot->control->logged_key, r->key) != r->key;
+    return !r->part->quiet && atomic_exchange(&r->slot->control->logged_key, r->key) != r->key;
 }
 
 static int refuse_size(const struct round *r, size_t other)
 {
-    if (is_to_say(r))
-        clab_error("rendezvous: this rank gives %zu bytes, another %zu", r->whole, other);
+    if (must_log(r))
+        exchange_log_sizes(r->part->whole, other);
     return CLAB_EMISMATCH;
 }
 
@@ -96,8 +88,8 @@ static void mark_taken(const struct round *r, struct control_mailbox *mailbox, u
     atomic_store_explicit(&mailbox->taken[r->slot->rank], post, memory_order_release);
 }
 
-// Acquire and release: who reads a word of a newer post finds that the key has changed, too.
-static void read_blob(struct control_mailbox *mailbox, char *to, size_t bytes)
+// Acquire and release: a reader of a word of a newer post also sees that the key has changed.
+static void read_blob(struct control_mailbox *mailbox, unsigned char *to, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
         const uint64_t word = atomic_load_explicit(&mailbox->blob[i / sizeof word], memory_order_acquire);
@@ -105,7 +97,7 @@ static void read_blob(struct control_mailbox *mailbox, char *to, size_t bytes)
     }
 }
 
-static void write_blob(struct control_mailbox *mailbox, const char *from, size_t bytes)
+static void write_blob(struct control_mailbox *mailbox, const unsigned char *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
         uint64_t word = 0;
@@ -114,16 +106,16 @@ static void write_blob(struct control_mailbox *mailbox, const char *from, size_t
     }
 }
 
-// Take what member i has posted in `mailbox`. If it has failed and written something else meanwhile, nothing is taken.
+// Take what member i has posted in `mailbox`. If its owner has written another post meanwhile, take nothing.
 static int take_mailbox(struct round *r, int i, struct control_mailbox *mailbox)
 {
     const uint32_t post = atomic_load(&mailbox->post), whole = atomic_load(&mailbox->bytes);
-    if (whole == (uint32_t)r->whole)
-        read_blob(mailbox, r->all + (size_t)i * r->whole, r->bytes);
+    if (whole == (uint32_t)r->part->whole)
+        read_blob(mailbox, r->part->all + (size_t)i * r->part->whole, r->part->bytes);
     const int err = atomic_load(&mailbox->err);
     if (!is_still(r, mailbox, post))
         return CLAB_OK;
-    if (whole != (uint32_t)r->whole)
+    if (whole != (uint32_t)r->part->whole)
         return refuse_size(r, whole);
     mark_taken(r, mailbox, post);
     r->have[i] = true;
@@ -135,37 +127,37 @@ static int take_mailbox(struct round *r, int i, struct control_mailbox *mailbox)
 static int take(struct round *r, int i)
 {
     struct clab_control *control = r->slot->control;
-    const bool gone = is_gone(control, member(r, i)); // asked first: what it posted before it went is there
+    const bool gone = is_gone(control, member(r, i)); // before the mailbox: what it posted before it left is there
     struct control_mailbox *mailbox = find_mailbox(control, member(r, i), r->key);
     if (mailbox)
         return take_mailbox(r, i, mailbox);
     if (!gone)
         return CLAB_OK;
-    if (is_to_say(r))
-        clab_error("rendezvous: rank %d has ended", member(r, i));
+    if (must_log(r))
+        exchange_log_ended(member(r, i), (int)r->slot->control->nranks);
     return CLAB_EPEER;
 }
 
 static int take_all(struct round *r)
 {
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->part->n; i++)
         if (!r->have[i])
             CLAB_TRY(take(r, i));
     return CLAB_OK;
 }
 
-// The deadline has passed: take what there is, also from those who have given up before me.
+// The deadline has passed: take all posts, also of members that have given up before this rank.
 static void take_the_rest(struct round *r)
 {
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->part->n; i++)
         if (!r->have[i])
             take(r, i);
 }
 
-// I have given up, and have said so: no member waits for me to read what it has posted in this round.
+// This rank has given up and has stored its error: tell the members that it will not read their posts of this round.
 static void take_no_more(const struct round *r)
 {
-    for (int i = 0; i < r->n; i++) {
+    for (int i = 0; i < r->part->n; i++) {
         struct control_mailbox *mailbox = r->have[i] ? NULL : find_mailbox(r->slot->control, member(r, i), r->key);
         const uint32_t post = mailbox ? atomic_load(&mailbox->post) : 0;
         if (mailbox && is_still(r, mailbox, post))
@@ -173,7 +165,7 @@ static void take_no_more(const struct round *r)
     }
 }
 
-// Whether the members of my last round but one have all taken what I posted then.
+// Whether all members of the last round in this mailbox have taken its post.
 static bool is_mailbox_free(const struct round *r)
 {
     const struct clab_members *last = &r->slot->last[r->slot->turn & 1];
@@ -188,23 +180,14 @@ static bool is_mailbox_free(const struct round *r)
 
 // ---- waiting -------------------------------------------------------------------------------------------------
 
-static void log_missing(const struct round *r)
-{
-    int named[CLAB_NAMED], missing = 0;
-    for (int i = 0; i < r->n; i++)
-        if (!r->have[i] && missing++ < CLAB_NAMED)
-            named[missing - 1] = member(r, i);
-    clab_log_missing("rank", named, missing, r->n, r->slot->timeout);
-}
-
-// Found nothing `fruitless` times: what suits.
+// The last `fruitless` looks found nothing: spin, yield or sleep.
 static int pause_a_moment(struct round *r, int fruitless, uint32_t seen)
 {
     struct clab_rank_slot *slot = r->slot;
     const int spins = slot->control->nranks <= slot->control->cores ? SPINS : 0;
     bool busy = false;
-    if (slot->meanwhile)
-        CLAB_TRY(slot->meanwhile(slot->meanwhile_of, &busy));
+    if (slot->progress.meanwhile)
+        CLAB_TRY(slot->progress.meanwhile(slot->progress.of, &busy));
     if (fruitless < spins) {
         clab_relax();
     } else if (fruitless < spins + YIELDS) {
@@ -222,7 +205,7 @@ static int pause_a_moment(struct round *r, int fruitless, uint32_t seen)
 static int await(struct round *r, int (*look)(struct round *), bool (*is_done)(const struct round *))
 {
     for (int fruitless = 0;; fruitless++) {
-        const uint32_t seen = atomic_load(&r->slot->control->futex); // before the look: what comes after it rings
+        const uint32_t seen = atomic_load(&r->slot->control->futex); // before the look: later posts change it
         CLAB_TRY(look(r));
         if (is_done(r))
             return CLAB_OK;
@@ -245,9 +228,9 @@ static bool has_all(const struct round *r)
 
 static int remember(struct round *r, struct clab_members *last)
 {
-    CLAB_TRY(CLAB_RESERVE(last->ranks, last->room, r->n));
-    last->n = r->n;
-    for (int i = 0; i < r->n; i++)
+    CLAB_TRY(CLAB_RESERVE(last->ranks, last->room, r->part->n));
+    last->n = r->part->n;
+    for (int i = 0; i < r->part->n; i++)
         last->ranks[i] = member(r, i);
     return CLAB_OK;
 }
@@ -256,13 +239,13 @@ static struct control_mailbox *post(struct round *r)
 {
     struct control_mailbox *mailbox = control_mailbox(r->slot->control, r->slot->rank, r->slot->turn);
     struct control_mailbox *other = control_mailbox(r->slot->control, r->slot->rank, r->slot->turn + 1);
-    if (atomic_load(&other->key) == r->key) // of this fence, at which I have failed before
+    if (atomic_load(&other->key) == r->key) // an earlier attempt at this fence, which failed
         atomic_store(&other->key, 0);
     atomic_store(&mailbox->key, 0);
     atomic_fetch_add(&mailbox->post, 1);
-    atomic_store(&mailbox->bytes, (uint32_t)r->whole);
+    atomic_store(&mailbox->bytes, (uint32_t)r->part->whole);
     atomic_store(&mailbox->err, CLAB_OK);
-    write_blob(mailbox, r->mine, r->bytes);
+    write_blob(mailbox, r->part->mine, r->part->bytes);
     atomic_store(&mailbox->key, r->key);
     control_wake(r->slot->control);
     return mailbox;
@@ -270,13 +253,13 @@ static struct control_mailbox *post(struct round *r)
 
 static bool has_come(const struct round *r, int rank)
 {
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->part->n; i++)
         if (member(r, i) == rank)
             return r->have[i];
-    return true; // nobody has asked for it
+    return true; // not a member of this round
 }
 
-// The deadline is over: who was missing all the time is not waited for to read what I have posted before.
+// The deadline has passed: do not wait for the missing members to read earlier posts either.
 static void forget_silent(const struct round *r, struct clab_members *last)
 {
     int kept = 0;
@@ -286,13 +269,13 @@ static void forget_silent(const struct round *r, struct clab_members *last)
     last->n = kept;
 }
 
-// Those who have taken what I posted are free of me, and I of those who have not.
+// From now on this rank and the other members of the round do not wait for each other.
 static void give_up(struct round *r, struct control_mailbox *mailbox, int err)
 {
     struct clab_rank_slot *slot = r->slot;
     atomic_store(&mailbox->err, err);
     take_no_more(r);
-    slot->last[slot->turn & 1].n = 0; // some may never take what I have posted
+    slot->last[slot->turn & 1].n = 0; // some may never take this post
     if (err == CLAB_ETIMEOUT)
         forget_silent(r, &slot->last[(slot->turn + 1) & 1]);
 }
@@ -306,42 +289,35 @@ static int run_round(struct round *r)
     const int err = await(r, take_all, has_all);
     if (err == CLAB_ETIMEOUT)
         take_the_rest(r);
-    if (err == CLAB_ETIMEOUT && is_to_say(r))
-        log_missing(r);
+    if (err == CLAB_ETIMEOUT && must_log(r))
+        exchange_log_missing(r->part, r->have, (int)slot->control->nranks, slot->timeout);
     if (err)
         give_up(r, mailbox, err);
-    control_wake(slot->control); // who waits for me, or for a free mailbox
+    control_wake(slot->control); // ranks that wait for this post, or for a free mailbox
     slot->turn++;
+    return err;
+}
+
+static int run_part(void *of, const struct exchange_part *part)
+{
+    struct clab_rank_slot *slot = of;
+    unsigned char *have = calloc((size_t)part->n, 1);
+    if (!have)
+        return CLAB_ENOMEM;
+    struct round round = {
+        .part = part,
+        .slot = slot,
+        .key = part->key | 1, // never 0
+        .deadline = clab_now() + slot->timeout,
+        .have = have,
+        .missing = part->n,
+    };
+    const int err = run_round(&round);
+    free(have);
     return err;
 }
 
 int clab_slot_exchange(struct clab_rank_slot *slot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
-    const int n = fence.ranks ? fence.n : (int)slot->control->nranks;
-    bool *have = malloc((size_t)n * sizeof *have);
-    size_t done = 0;
-    int err = have ? CLAB_OK : CLAB_ENOMEM;
-    do {
-        const size_t part = bytes - done < CONTROL_BLOB_BYTES ? bytes - done : CONTROL_BLOB_BYTES;
-        struct round round = {
-            .slot = slot,
-            .ranks = fence.ranks,
-            .n = n,
-            .key = clab_mix(fence.key, done) | 1, // never 0
-            .quiet = fence.quiet,
-            .mine = (const char *)mine + done,
-            .bytes = part,
-            .whole = bytes,
-            .all = (char *)all + done,
-            .deadline = clab_now() + slot->timeout,
-            .have = have,
-            .missing = n,
-        };
-        if (!err)
-            memset(have, 0, (size_t)n * sizeof *have);
-        err = err ? err : run_round(&round);
-        done += part;
-    } while (done < bytes && !err);
-    free(have);
-    return err;
+    return exchange_in_parts(fence, (int)slot->control->nranks, mine, bytes, all, CONTROL_BLOB_BYTES, run_part, slot);
 }

@@ -7,7 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "core/job/launch/memory.h"
+#include "core/job/pages/memory.h"
 
 struct pages_member {
     struct membership member; // first, so that a pointer to it is one to all
@@ -24,8 +24,7 @@ static struct pages_member *pages_of(struct clab_bootstrap *boot)
 static int exchange(struct clab_bootstrap *boot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
     struct clab_rank_slot *slot = &pages_of(boot)->slot;
-    slot->meanwhile = boot->meanwhile;
-    slot->meanwhile_of = boot->meanwhile_of;
+    slot->progress = (struct exchange_progress){boot->meanwhile, boot->meanwhile_of};
     return clab_slot_exchange(slot, fence, mine, bytes, all);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A host's memory file (memory.h).
 
-#include "core/job/launch/memory.h"
+#include "core/job/pages/memory.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hosts and their memory (host.h).
 
-#include "core/job/launch/host.h"
+#include "core/job/store/host.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -14,11 +14,11 @@
 #include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/job/job.h"
-#include "core/job/launch/memory.h"
+#include "core/job/pages/memory.h"
 
 #define FENCE_KEY UINT64_C(0x686f737473206172) // the keys of these fences
 
-static const struct store_progress nothing_else;
+static const struct exchange_progress nothing_else;
 
 // ---- who is here ---------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The control pages: the little memory that a host's launcher and ranks share before there is a backend, and beside it.
+// The control pages: shared memory of one host's launcher and ranks, used before and beside the backend.
 //
-// - control.c   slots: who has come, who has left, who is lost; and the futex that wakes all who wait.
-// - mailboxes.c the exchange: each rank posts in mailboxes of its own, and reads those of the others.
-// - board.c     notices: what has gone wrong, told to all.
-// - Behind each slot is room for the rank's flight recorder (core/flight/flight.h), which outlives the rank.
-// - They know no processes and no environment (launch.c, bootstrap.c), so that threads can test them.
+// - control.c   rank slots: which ranks have joined, left or died; and the futex that wakes all sleepers.
+// - mailboxes.c the exchange: each rank posts in its own mailboxes and reads those of the others.
+// - board.c     notices about failures, for all ranks.
+// - Behind the rank slots is one flight recorder per rank (core/flight/flight.h), which outlives the rank.
+// - These files know no processes and no environment, so tests can use threads.
 #pragma once
 
 #include <stdatomic.h>
@@ -14,43 +14,42 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/transport/backend.h"
+#include "core/job/exchange.h"
 
-enum { CLAB_BOARD_NOTICES = 4096 }; // that the board holds; older ones are forgotten
+enum { CLAB_BOARD_NOTICES = 4096 }; // on the board; a newer one overwrites the oldest
 
-struct clab_board_line {
-    _Atomic uint64_t number;   // 1 + how many were posted before; 0: being written
+struct clab_board_entry {
+    _Atomic uint64_t number;   // 1 + the notices posted before it; 0: being written
     _Atomic uint64_t words[2]; // a struct clab_notice
 };
 
-// How far a reader of the board is.
+// A reader's position on the board.
 struct clab_read_cursor {
     uint64_t next; // the number of the notice to read
-    double since;  // when the next one was found unfinished (clab_now); 0: it was not
+    double since;  // when this reader first found that notice half written (clab_now); 0: it did not
 };
 
 struct clab_control {
     uint64_t magic;
-    uint32_t nranks, cores; // cores that the launcher could use: a pinned rank sees only its own
-    size_t bytes;           // of the control pages; what is behind them is the backend's
+    uint32_t nranks, cores; // cores of the launcher: a pinned rank sees only its own
+    size_t bytes;           // of the control pages; the backend's part is behind them
     size_t segment_bytes;   // of the backend's part
 
-    _Alignas(64) _Atomic uint32_t futex; // a futex: changes whenever a sleeper must look again
+    _Alignas(64) _Atomic uint32_t futex; // changes whenever a sleeper must look again
     _Atomic uint32_t sleepers;
-    _Atomic uint64_t logged_key;          // the key of the round whose failure was logged last
+    _Atomic uint64_t logged_key;          // the key of the last round whose failure was logged
     _Alignas(64) _Atomic uint64_t posted; // notices, ever
-    struct clab_board_line board[CLAB_BOARD_NOTICES];
+    struct clab_board_entry board[CLAB_BOARD_NOTICES];
 };
 
-// One rank's use of the pages.
+// A rank's handle on its slot.
 struct clab_rank_slot {
     struct clab_control *control;
     int rank;
-    double timeout;                   // seconds that a wait may last
-    int (*meanwhile)(void *, bool *); // of struct clab_bootstrap; may be NULL
-    void *meanwhile_of;
-    unsigned turn;        // exchanges' rounds so far
-    struct clab_members { // of the last round that used each of the two mailboxes
+    double timeout; // seconds that a wait may last
+    struct exchange_progress progress;
+    unsigned turn;        // rounds so far
+    struct clab_members { // the last round in each of the two mailboxes
         int *ranks, n, room;
     } last[2];
 };
@@ -64,13 +63,13 @@ bool clab_control_is_valid(const struct clab_control *control, int nranks);
 // Where the flight recorders are: (nranks, CLAB_FLIGHT_BYTES).
 char *clab_control_flights(struct clab_control *control);
 
-// Take slot `rank`, and give it back: who has left it is not waited for.
-//   errors: CLAB_EINVAL (rank out of range, or a living process sits there)
+// Take the slot of `rank`, and leave it: nobody waits for a rank that has left.
+//   errors: CLAB_EINVAL (rank out of range, or a running process has the slot)
 int clab_slot_take(struct clab_control *control, int rank, double timeout, struct clab_rank_slot *slot_p);
 void clab_slot_leave(struct clab_rank_slot *slot);
-// Its rank can not go on, and has said why.
+// The rank has logged why it can not go on.
 void clab_slot_refuse(struct clab_rank_slot *slot);
-// It will be left: who waits at a fence for it need not.
+// The rank is about to leave: fences that wait for it fail.
 void clab_slot_announce(struct clab_rank_slot *slot);
 
 // The exchange of struct clab_bootstrap.  mine: (bytes); all: (n, bytes)
@@ -78,12 +77,12 @@ int clab_slot_exchange(struct clab_rank_slot *slot, struct clab_fence fence, con
 
 enum clab_presence clab_control_presence(struct clab_control *control, int rank);
 
-// Launcher: the process of `rank` has ended; `failed` when its status was not 0. Tells all, and wakes who waits.
-// Whether it had not left its slot.
+// Launcher: the process of `rank` has ended; `failed` if its status was not 0. Posts a notice and wakes all sleepers.
+// Whether the rank had not left its slot.
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
 // Launcher: whether `rank` has ended after clab_slot_refuse.
 bool clab_control_has_refused(struct clab_control *control, int rank);
-// Whether a process sits at any slot: only such can hear of a death.
+// Whether any slot is taken: only ranks that have joined read notices.
 bool clab_control_is_used(struct clab_control *control);
 
 // The board of struct clab_bootstrap.
@@ -95,17 +94,17 @@ bool clab_control_next_notice(struct clab_control *control, struct clab_read_cur
 
 enum { CONTROL_BLOB_BYTES = 4096 }; // of a rank in one round; longer ones take several rounds
 
-// What a rank posts in one round. Only its owner writes it, except for `taken`, which the readers write.
+// What a rank posts in one round. Its owner writes it; readers write only `taken`.
 struct control_mailbox {
     _Alignas(64) _Atomic uint64_t key;      // of the round; 0: being written
-    _Atomic uint32_t post;                  // how often this mailbox was written
-    _Atomic uint32_t bytes;                 // that the owner gives in all
-    _Atomic int32_t err;                    // the owner has given up
-    _Atomic uint32_t taken[CLAB_MAX_RANKS]; // by rank: the last post that it has read, or will not read
+    _Atomic uint32_t post;                  // posts in this mailbox so far
+    _Atomic uint32_t bytes;                 // that the owner gives in the whole exchange
+    _Atomic int32_t err;                    // why the owner has given up
+    _Atomic uint32_t taken[CLAB_MAX_RANKS]; // by rank: the last post that it has read or gives up
     _Alignas(64) _Atomic uint64_t blob[CONTROL_BLOB_BYTES / sizeof(uint64_t)];
 };
 
 struct control_mailbox *control_mailbox(struct clab_control *control, int rank, unsigned turn);
 void control_wake(struct clab_control *control);
-// Sleep until the futex is no longer at `seen`, or until `deadline` (seconds of clab_now).
+// Sleep until the futex no longer has the value `seen`, or until `deadline` (seconds of clab_now).
 void control_sleep(struct clab_control *control, uint32_t seen, double deadline);

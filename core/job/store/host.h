@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Which ranks share a host, and the memory that they share: found out over the store, by ranks that no launcher of ours
-// has given any.
+// Which ranks share a host, and the memory file that they share. Ranks find this out over the store if our launcher did
+// not start them all on one host.
 //
-// - Ranks are of one host if its boot, and their namespaces of the network, of processes and of IPC, are the same:
-//   a container is a host of its own, and so is a network namespace.
-// - Hosts are numbered by their lowest ranks. The lowest makes the memory file, the others open it by way of /proc;
-//   where that is forbidden, all go on without.
+// - Ranks share a host if the boot id and the network, process and IPC namespaces are the same. So a container counts as
+//   a host, and so does a network namespace.
+// - Hosts are numbered by their lowest ranks. The lowest rank makes the memory file; the others open it in /proc. If
+//   the system forbids that, all ranks go on without the file.
 #pragma once
 
-#include "core/job/control.h"
+#include "core/job/pages/control.h"
 #include "core/job/store/client.h"
 
 struct clab_host {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The control pages: their layout, the slots, and the futex.
+// The control pages: their layout, the rank slots, and the futex.
 
-#include "core/job/control.h"
+#include "core/job/pages/control.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -17,11 +17,10 @@ enum { CONTROL_ALIGNMENT = 2 << 20 }; // a huge page, so that what follows may b
 static const uint64_t CONTROL_MAGIC = UINT64_C(0x636c61626a6f6205); // "clabjob", version 5
 
 struct slot {
-    _Alignas(64) _Atomic int32_t pid; // 0: nobody has taken it, or its owner has left
-    _Atomic int32_t presence;         // enum clab_presence
-    _Atomic int32_t refused;          // its rank can not go on, and has said why
-    struct control_mailbox
-        mailboxes[2]; // they take turns, so that one can be written while others still read the other
+    _Alignas(64) _Atomic int32_t pid;    // of its owner; 0: not taken, or left
+    _Atomic int32_t presence;            // enum clab_presence
+    _Atomic int32_t refused;             // its rank has logged why it can not go on
+    struct control_mailbox mailboxes[2]; // used in turn: the owner writes one while others still read the other
 };
 
 static struct slot *slot_of(struct clab_control *control, int rank)
@@ -60,7 +59,7 @@ bool clab_control_is_valid(const struct clab_control *control, int nranks)
     return control->magic == CONTROL_MAGIC && control->nranks == (uint32_t)nranks;
 }
 
-// ---- slots ---------------------------------------------------------------------------------------------------
+// ---- rank slots ---------------------------------------------------------------------------------------------------
 
 int clab_slot_take(struct clab_control *control, int rank, double timeout, struct clab_rank_slot *slot_p)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Joining a job by its store: rank 0 starts it where no launcher has, and tells the others where it is.
+// Joining a job over its store. Rank 0 starts the store if no launcher has, and publishes its address.
 
 #include "core/job/bootstrap.h"
 
@@ -11,7 +11,7 @@
 
 #include "core/base/log.h"
 #include "core/base/variables.h"
-#include "core/job/launch/host.h"
+#include "core/job/store/host.h"
 #include "core/job/store/client.h"
 #include "core/job/store/proof.h"
 #include "core/job/store/socket.h"
@@ -29,7 +29,7 @@ static struct store_joined *joined_of(struct clab_bootstrap *boot)
 
 static int exchange(struct clab_bootstrap *boot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
-    const struct store_progress progress = {boot->meanwhile, boot->meanwhile_of};
+    const struct exchange_progress progress = {boot->meanwhile, boot->meanwhile_of};
     return store_client_exchange(joined_of(boot)->client, fence, mine, bytes, all, progress);
 }
 
@@ -58,7 +58,7 @@ static void leave(struct membership *member)
 
 // ---- where the store is --------------------------------------------------------------------------------------
 
-// Rank 0: listen where the launcher says, or where all ranks find it.
+// Rank 0: listen at the launcher's address, or at any that all ranks can reach.
 static int listen_for_all(const struct clab_launched *launched, struct store_ticket *ticket, int *listener_p)
 {
     if (launched->host[0])
@@ -100,7 +100,7 @@ static int read_place(const char *text, struct store_ticket *ticket)
     return CLAB_EPARSE;
 }
 
-// Where the launcher has said nothing: rank 0 makes a token and tells the others.
+// If the launcher names no address: rank 0 shares the token and its own address by the launcher's key-value store.
 static int share_place(const struct clab_launched *launched, struct store_ticket *ticket)
 {
     char text[CLAB_SHARED_BYTES] = "";
@@ -129,7 +129,7 @@ static int reach_store(const struct clab_launched *launched, double timeout, str
     struct store_ticket ticket = {
         .port = launched->port, .job.nranks = launched->nranks, .member = launched->rank, .timeout = timeout};
     int lifeline = -1;
-    CLAB_TRY(store_proof_ready()); // all ranks find out, before any waits for another
+    CLAB_TRY(store_proof_ready()); // all ranks fail here, before any waits for another
     memcpy(ticket.job.token, launched->token, CLAB_TOKEN_BYTES);
     strcpy(ticket.host, launched->host);
     int err = find_store(launched, &ticket, &lifeline);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The notice board of a host: a ring of lines that all may write and everybody reads at their own pace.
-// - A line is two words and its number, which is written last and looked at twice (a sequence lock, Lameter 2005).
-// - Who falls behind by a whole ring misses the oldest: what it says of ranks can be read from their slots as well.
-// - Who is killed while writing holds readers up for `patience`, and then they go on without that line. So does who
-//   tells a whole ring later, into the same line: a writer that had no core meanwhile would else end by spoiling the
-//   new one.
+// The notice board of a host: a ring of entries that every rank may write, and that each rank reads at its own pace.
+// - An entry is two words and its number. The writer stores the number last; a reader loads it before and after the
+//   words (a sequence lock, Lameter 2005).
+// - A reader that falls behind by a whole ring misses the oldest entries. The rank slots still say who has died.
+// - A writer that is killed in the middle delays readers by WRITE_SECONDS; then they skip its entry. The writer of the
+//   same entry one ring later waits as long: a slow earlier writer would otherwise overwrite the newer notice.
 
-#include "core/job/control.h"
+#include "core/job/pages/control.h"
 
 #include <sched.h>
 
 #include "core/base/clock.h"
 
-static const double patience = 1; // s
+#define WRITE_SECONDS 1.0 // that a writer may take for one entry
 
-static struct clab_board_line *line_of(struct clab_control *control, uint64_t number)
+static struct clab_board_entry *entry_of(struct clab_control *control, uint64_t number)
 {
     return &control->board[number % CLAB_BOARD_NOTICES];
 }
@@ -37,16 +37,16 @@ static struct clab_notice unpack(const uint64_t words[2])
     };
 }
 
-// Wait for who writes the line that was posted a whole ring before `number`.
-static void await_last_writer(struct clab_board_line *line, uint64_t number)
+// Wait until the entry that was posted one ring before `number` is complete.
+static void await_last_post(struct clab_board_entry *entry, uint64_t number)
 {
     if (number < CLAB_BOARD_NOTICES)
         return;
     const uint64_t last = number + 1 - CLAB_BOARD_NOTICES;
-    for (double since = 0; atomic_load(&line->number) != last; sched_yield()) {
+    for (double since = 0; atomic_load(&entry->number) != last; sched_yield()) {
         const double now = clab_now();
         since = since > 0 ? since : now;
-        if (now - since > patience)
+        if (now - since > WRITE_SECONDS)
             return;
     }
 }
@@ -54,18 +54,18 @@ static void await_last_writer(struct clab_board_line *line, uint64_t number)
 void clab_control_notify(struct clab_control *control, const struct clab_notice *notice)
 {
     const uint64_t number = atomic_fetch_add(&control->posted, 1);
-    struct clab_board_line *line = line_of(control, number);
+    struct clab_board_entry *entry = entry_of(control, number);
     uint64_t words[2];
     pack(notice, words);
-    await_last_writer(line, number);
-    atomic_store(&line->number, 0);
-    atomic_store(&line->words[0], words[0]);
-    atomic_store(&line->words[1], words[1]);
-    atomic_store(&line->number, number + 1);
+    await_last_post(entry, number);
+    atomic_store(&entry->number, 0);
+    atomic_store(&entry->words[0], words[0]);
+    atomic_store(&entry->words[1], words[1]);
+    atomic_store(&entry->number, number + 1);
     control_wake(control);
 }
 
-// Whether to wait for who writes the next line: it was killed in the midst of it, if others have posted more since long.
+// Whether the next entry may still be completed: its writer was killed if others have posted later entries for long.
 static bool is_being_written(struct clab_read_cursor *cursor, uint64_t posted)
 {
     if (posted - cursor->next == 1)
@@ -73,10 +73,10 @@ static bool is_being_written(struct clab_read_cursor *cursor, uint64_t posted)
     const double now = clab_now();
     if (cursor->since == 0)
         cursor->since = now;
-    return now - cursor->since < patience;
+    return now - cursor->since < WRITE_SECONDS;
 }
 
-static void go_on(struct clab_read_cursor *cursor, uint64_t next)
+static void move_to(struct clab_read_cursor *cursor, uint64_t next)
 {
     *cursor = (struct clab_read_cursor){.next = next};
 }
@@ -89,18 +89,18 @@ bool clab_control_next_notice(struct clab_control *control, struct clab_read_cur
         if (cursor->next == posted)
             return false;
         if (posted - cursor->next > CLAB_BOARD_NOTICES) {
-            go_on(cursor, posted - CLAB_BOARD_NOTICES);
+            move_to(cursor, posted - CLAB_BOARD_NOTICES);
             continue;
         }
-        struct clab_board_line *line = line_of(control, cursor->next);
-        const uint64_t number = atomic_load(&line->number);
-        const uint64_t words[2] = {atomic_load(&line->words[0]), atomic_load(&line->words[1])};
+        struct clab_board_entry *entry = entry_of(control, cursor->next);
+        const uint64_t number = atomic_load(&entry->number);
+        const uint64_t words[2] = {atomic_load(&entry->words[0]), atomic_load(&entry->words[1])};
         if (number < next) {
             if (is_being_written(cursor, posted))
                 return false;
-            go_on(cursor, next);
-        } else if (number == next && atomic_load(&line->number) == number) {
-            go_on(cursor, next);
+            move_to(cursor, next);
+        } else if (number == next && atomic_load(&entry->number) == number) {
+            move_to(cursor, next);
             *notice_p = unpack(words);
             return true;
         } // else overtaken
