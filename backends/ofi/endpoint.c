@@ -339,24 +339,32 @@ int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, stru
 
 // ---- closing -------------------------------------------------------------------------------------------------
 
-void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op)
+// Whether `peer` needs no other farewell than this one.
+static bool is_farewell_over(struct clab_endpoint *e, int peer)
 {
-    if (is_there(e, op->peer) && !ofi_wire_say(e, op->peer, OFI_BYE, 0, 0, 0) && !e->err) {
-        ofi_work_add(e, op);
-        return;
-    }
-    ofi_op_give(e, op);
+    return !is_there(e, peer) || ofi_wire_say(e, peer, OFI_BYE, 0, 0, 0) || e->err;
 }
 
+void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op)
+{
+    if (is_farewell_over(e, op->peer))
+        ofi_op_give(e, op);
+    else
+        ofi_work_add(e, op);
+}
+
+// Without memory, unless it must wait: peers of a rank that lacks memory would else wait for its farewell.
 static void say_farewell(struct clab_endpoint *e, int peer)
 {
+    e->peers[peer].parted = true;
+    if (is_farewell_over(e, peer))
+        return;
     struct ofi_op *op = ofi_op_take(e);
     if (!op)
         return;
     op->kind = OFI_FAREWELL;
     op->peer = peer;
-    e->peers[peer].parted = true;
-    ofi_farewell_push(e, op);
+    ofi_work_add(e, op);
 }
 
 // Also to those that we first hear of now.

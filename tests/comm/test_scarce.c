@@ -188,13 +188,21 @@ static int pass_on(struct clab_comm *comm, struct clab_comm **made_p)
 static const struct {
     const char *name;
     call_fn call;
-} calls[] = {{"create", create},           {"split", split},
-             {"shrink", shrink},           {"allreduce", allreduce},
-             {"broadcast", broadcast},     {"reduce", reduce},
-             {"allgather", allgather},     {"reduce_scatter", reduce_scatter},
-             {"alltoall", alltoall},       {"gather", gather},
-             {"scatter", scatter},         {"barrier", barrier},
-             {"monitored barrier", watch}, {"send and receive", pass_on}};
+    bool over_ofi; // where communicators take long to make, and the others allocate in the same places
+} calls[] = {{"create", create, true},
+             {"split", split, true},
+             {"shrink", shrink, true},
+             {"allreduce", allreduce, true},
+             {"broadcast", broadcast, false},
+             {"reduce", reduce, false},
+             {"allgather", allgather, false},
+             {"reduce_scatter", reduce_scatter, false},
+             {"alltoall", alltoall, true},
+             {"gather", gather, false},
+             {"scatter", scatter, false},
+             {"barrier", barrier, false},
+             {"monitored barrier", watch, false},
+             {"send and receive", pass_on, true}};
 enum { NCALLS = sizeof calls / sizeof *calls };
 
 // ---- the sweep -----------------------------------------------------------------------------------------------
@@ -217,6 +225,11 @@ static bool meet(void)
         if (clab_now() - start > PATIENCE)
             return false;
     return true;
+}
+
+static bool is_over_ofi(void)
+{
+    return !strcmp(job->backend_name, "ofi");
 }
 
 // Memory that waited for the others has been freed now.
@@ -294,7 +307,8 @@ static int sweep(struct attempt a, int rank)
         }
         if (!is_right(&this))
             return CLAB_EWRONG;
-        if (live_now() != live) {
+        // ofi keeps a closed endpoint until its peers have said farewell: after a failure, perhaps to the job's end.
+        if (!is_over_ofi() && live_now() != live) {
             fprintf(stderr, "WRONG: %s, allocation %ld of rank %d fails: rank %d loses %ld blocks\n", a.name, a.fails,
                     a.victim, rank, scarce.live - live);
             return CLAB_EWRONG;
@@ -309,7 +323,7 @@ static int sweep_all(struct clab_comm *comm, int rank)
 {
     (void)comm;
     for (int c = 0; c < NCALLS; c++)
-        for (int victim = 0; victim < 2; victim++)
+        for (int victim = 0; victim < 2 && (calls[c].over_ofi || !is_over_ofi()); victim++)
             for (int lasts = 0; lasts < 2; lasts++) {
                 const struct attempt a = {
                     .name = calls[c].name, .call = calls[c].call, .victim = victim, .lasts = lasts};
@@ -374,6 +388,8 @@ static void test_each_allocation_may_fail(void **state)
     setenv("CLAB_FLIGHT", "0", 1); // a report's memory is the C library's, which no count sees
     if (!strcmp(*state, "sim"))
         needs_inih();
+    if (!strcmp(*state, "ofi"))
+        needs_libfabric();
     said->came = 0;
     const char *text = run_all(NRANKS, just_act, sweep_all, "20s", 0);
     unsetenv("CLAB_BACKEND");
@@ -386,9 +402,10 @@ static void test_each_allocation_may_fail(void **state)
 
 int main(void)
 {
-    static char shm[] = "shm", sim[] = "sim";
+    static char shm[] = "shm", ofi[] = "ofi", sim[] = "sim";
     const struct CMUnitTest tests[] = {
         {"test_each_allocation_may_fail_over_shm", test_each_allocation_may_fail, forget, NULL, shm},
+        {"test_each_allocation_may_fail_over_ofi", test_each_allocation_may_fail, forget, NULL, ofi},
         {"test_each_allocation_may_fail_in_virtual_time", test_each_allocation_may_fail, forget, NULL, sim},
         {"test_splits_that_fail_take_no_memory", test_splits_that_fail_take_no_memory, forget, NULL, shm},
     };
