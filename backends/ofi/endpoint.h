@@ -36,9 +36,11 @@ struct ofi_request {
     struct ofi_request *next;              // of the free ones
 };
 
+enum ofi_kind { OFI_SEND, OFI_RECEIVE, OFI_CREDIT, OFI_FAREWELL };
+
 // A transfer under way, or a message without one.
 struct ofi_op {
-    enum { OFI_SEND, OFI_RECEIVE, OFI_CREDIT, OFI_FAREWELL } kind;
+    enum ofi_kind kind;
     struct clab_transfer *t; // NULL: CREDIT, FAREWELL
     int peer, lane;
     uint32_t number;          // of its message
@@ -158,7 +160,10 @@ void ofi_memory_close(struct clab_domain *domain);
 
 // Of an endpoint; NULL after the endpoint has failed with CLAB_ENOMEM.
 struct ofi_op *ofi_op_take(struct clab_endpoint *e);
+struct ofi_op *ofi_op_begin(struct clab_endpoint *e, struct clab_transfer *t, enum ofi_kind kind); // under way now
 void ofi_op_give(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_op_append(struct ofi_op **list, struct ofi_op *op); // at the end
+void ofi_op_remove(struct ofi_op **list, struct ofi_op *op); // which is in it
 struct ofi_request *ofi_request_take(struct clab_endpoint *e);
 void ofi_request_give(struct clab_endpoint *e, struct ofi_request *request);
 char *ofi_bounce_take(struct clab_endpoint *e);

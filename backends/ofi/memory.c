@@ -143,6 +143,35 @@ struct ofi_op *ofi_op_take(struct clab_endpoint *e)
     return op;
 }
 
+struct ofi_op *ofi_op_begin(struct clab_endpoint *e, struct clab_transfer *t, enum ofi_kind kind)
+{
+    struct ofi_op *op = ofi_op_take(e);
+    if (!op)
+        return NULL;
+    op->kind = kind;
+    op->t = t;
+    op->peer = t->peer;
+    op->lane = t->lane;
+    op->number = (uint32_t)t->turn;
+    op->bytes = ofi_message_bytes(t);
+    e->under_way++;
+    return op;
+}
+
+void ofi_op_append(struct ofi_op **list, struct ofi_op *op)
+{
+    while (*list)
+        list = &(*list)->next;
+    *list = op;
+}
+
+void ofi_op_remove(struct ofi_op **list, struct ofi_op *op)
+{
+    while (*list != op)
+        list = &(*list)->next;
+    *list = op->next;
+}
+
 void ofi_op_give(struct clab_endpoint *e, struct ofi_op *op)
 {
     op->next = e->spare_ops;

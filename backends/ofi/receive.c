@@ -206,10 +206,7 @@ static void land_own(struct clab_endpoint *e, struct ofi_op *send, struct clab_t
     land(t, 0, send->t->src, send->bytes);
     lane->taken++;
     t->moved = send->t->moved = send->bytes;
-    struct ofi_op **link = &lane->sends;
-    while (*link != send)
-        link = &(*link)->next;
-    *link = send->next;
+    ofi_op_remove(&lane->sends, send);
     ofi_op_finish(e, send);
 }
 
@@ -236,30 +233,6 @@ static bool was_sent_by_ourselves(struct clab_endpoint *e, struct ofi_lane *lane
 
 // ---- starting ------------------------------------------------------------------------------------------------
 
-static struct ofi_op *begin(struct clab_endpoint *e, struct clab_transfer *t)
-{
-    struct ofi_op *op = ofi_op_take(e);
-    if (!op)
-        return NULL;
-    op->kind = OFI_RECEIVE;
-    op->t = t;
-    op->peer = t->peer;
-    op->lane = t->lane;
-    op->number = (uint32_t)t->turn;
-    op->bytes = ofi_message_bytes(t);
-    op->posted = ofi_eager_bytes(op->bytes); // that comes through the pool
-    e->under_way++;
-    return op;
-}
-
-static void append(struct ofi_lane *lane, struct ofi_op *op)
-{
-    struct ofi_op **end = &lane->receives;
-    while (*end)
-        end = &(*end)->next;
-    *end = op;
-}
-
 void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t)
 {
     struct ofi_lane *lane = ofi_lane(e, t->peer, t->lane);
@@ -277,12 +250,13 @@ void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t)
     }
     if (t->done || e->err)
         return;
-    struct ofi_op *op = begin(e, t);
+    struct ofi_op *op = ofi_op_begin(e, t, OFI_RECEIVE);
     if (!op)
         return;
+    op->posted = ofi_eager_bytes(bytes); // that comes through the pool
     op->eager_done = early != NULL;
     if (!op->eager_done)
-        append(lane, op);
+        ofi_op_append(&lane->receives, op);
     if (op->posted < op->bytes && t->peer != e->rank)
         ofi_receive_push(e, op);
 }

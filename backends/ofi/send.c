@@ -60,14 +60,6 @@ static void recall_ready(struct clab_endpoint *e, struct ofi_lane *lane, struct 
 
 // ---- an op ---------------------------------------------------------------------------------------------------
 
-static void leave_lane(struct ofi_lane *lane, struct ofi_op *op)
-{
-    struct ofi_op **link = &lane->sends;
-    while (*link != op)
-        link = &(*link)->next;
-    *link = op->next;
-}
-
 static void push_eager(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
     if (!may_go(lane, op->number) || !ofi_wire_eager(e, op)) {
@@ -92,7 +84,7 @@ void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op)
             ofi_work_add(e, op);
             return;
         }
-    leave_lane(lane, op);
+    ofi_op_remove(&lane->sends, op);
 }
 
 void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request)
@@ -128,19 +120,9 @@ void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number
 
 static struct ofi_op *begin(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
-    struct ofi_op *op = ofi_op_take(e), **end = &lane->sends;
-    if (!op)
-        return NULL;
-    op->kind = OFI_SEND;
-    op->t = t;
-    op->peer = t->peer;
-    op->lane = t->lane;
-    op->number = (uint32_t)t->turn;
-    op->bytes = ofi_message_bytes(t);
-    while (*end)
-        end = &(*end)->next;
-    *end = op;
-    e->under_way++;
+    struct ofi_op *op = ofi_op_begin(e, t, OFI_SEND);
+    if (op)
+        ofi_op_append(&lane->sends, op);
     return op;
 }
 
