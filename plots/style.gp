@@ -134,7 +134,7 @@ describe(finding, alt) = (head_text = finding, alt_text = alt, \
 is_virtual = manifest("time") ne ""
 cores = is_virtual ? 0 : int(number_before(" cores", manifest("machine")))
 place = is_virtual ? sprintf("virtual time on %s: the same on every machine", manifest("net")) : manifest("machine") \
-    .(manifest("emulate") eq "" ? "" : sprintf("; wire emulated: %s", manifest("emulate")))
+    .(manifest("emulate") eq "" ? "" : sprintf("; emulated network: %s", manifest("emulate")))
 # Of fewer than six pairs low..high is their range: no interval covers with 95 % (core/base/stats.h).
 npairs = int(number(manifest("pairs")))
 nswept = int(number(manifest("sweep_pairs")))

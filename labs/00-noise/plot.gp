@@ -15,14 +15,14 @@ stats csv using (is_row("after", "difference") ? $8 : NaN) nooutput name "ALL"
 stats csv using (pairs("after") > 0 && $8 >= 5 ? pairs("after") : 0) nooutput name "WIDE"
 stats csv using (pairs("after") > WIDE_max ? pairs("after") : 1e9) nooutput name "NARROW"
 enough = NARROW_min < 1e9 ? int(NARROW_min) : 0
-finding = I_max == 0 ? "In virtual time identical runs are identical: one timing is enough" \
-    : sprintf("One timing of each differs by %.2g %%, though both are the same; ", ONE_max) \
-      .(enough ? sprintf("%d pairs tell 5 %% apart", enough) : sprintf("not even %.0f pairs tell 5 %% apart", N_max))
+finding = I_max == 0 ? "In virtual time all runs of one program are equal: one timing is enough" \
+    : sprintf("Two single timings of the same program differ by %.2g %%; ", ONE_max) \
+      .(enough ? sprintf("%d pairs are enough to see 5 %%", enough) : sprintf("%.0f pairs are too few to see 5 %%", N_max))
 subject = sprintf("allreduce of %s against itself, %d ranks, backend %s; %s", \
                   size_text(real(manifest("bytes"))), ranks, first(3), measured_text)
 eval describe(finding, \
     "The interval of the ratio of two identical programs against the number of pairs, measured and predicted, with the 5 " \
-    ."percent that are to be seen, and the difference that one timing of each shows.")
+    ."percent to see, and the difference of two single timings.")
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -35,7 +35,7 @@ do for [terminal in terminals] {
     set rmargin at screen 0.68
     set key at screen 0.695, screen 0.86 left top
     set xlabel "pairs of timings"
-    set ylabel "half of the interval of 95 %, in percent" offset label_offset
+    set ylabel "half of the 95 % interval (%)" offset label_offset
     set logscale x 2
     set xtics (1, 2, 6, 12, 25, 50, 100, 200, 400, 800)
     set xrange [0.7 : N_max * 1.6]
@@ -52,6 +52,6 @@ do for [terminal in terminals] {
              title "before: one timing of each", \
          csv using (pairs("after")):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 11 title "after: the A/A test", \
          csv using (pairs("after")):11 with lines linestyle 1 title "predicted: 1/√pairs", \
-         5 with lines linestyle 98 title "5 %: to be seen"
+         5 with lines linestyle 98 title "5 %: the difference to see"
     set output
 }

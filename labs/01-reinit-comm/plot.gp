@@ -18,11 +18,11 @@ stats csv using (is_row("after/before", "ratio") ? $8 : NaN) nooutput name "R"
 if (K_max > 1) {
     stats csv using (here("after", "break_even") ? $8 : NaN) nooutput name "EVEN"
     stats csv using (here("after", "op") ? $8 * K_max / (K_max - 1) : NaN) nooutput name "OP"
-    finding = sprintf("Made once, a communicator is paid off after %.0f operations; over %d the loop is %s times faster", \
+    finding = sprintf("One communicator for all pays off after %.0f operations; a loop of %d is %s times faster", \
                       EVEN_max, K_max, factor_text(R_max))
 } else {
     stats csv using (here("after", "first_op") ? $8 : NaN) nooutput name "OP"
-    finding = "Over one iteration there is nothing to save"
+    finding = "In a single iteration, one communicator for all saves nothing"
 }
 subject = sprintf("allreduce of %s, %d ranks, backend %s; %s", \
                   size_text(real(manifest("bytes"))), ranks, first(3), measured_text)
@@ -63,7 +63,7 @@ do for [terminal in terminals] {
     set xlabel "iterations of the loop" offset 0, 0.4
     eval fine_time_axis
     set yrange [0.5 * OP_max : *]
-    set ylabel "time of an iteration" offset label_offset
+    set ylabel "time per iteration" offset label_offset
     set key at screen 0.715, screen 0.91 left top
     plot csv using (iterations("before") * 1.05):8:9:10 with yerrorbars linestyle 12 title "before: one in every iteration", \
          csv using (iterations("after") / 1.05):8:9:10 with yerrorbars linestyle 11 title "after: one for all", \
@@ -81,8 +81,8 @@ do for [terminal in terminals] {
     set xrange [0.4 : 2.6]
     set yrange [0 : *]
     set xtics ("before" 1, "after" 2)
-    set xlabel sprintf("where an iteration goes, of %d", K_max) offset 0, 0.4
-    set ylabel "µs an iteration" offset label_offset
+    set xlabel sprintf("phases of an iteration, in a loop of %d", K_max) offset 0, 0.4
+    set ylabel "µs per iteration" offset label_offset
     set ytics auto
     set key at screen 0.39, screen 0.40 left top
     set style fill solid 1 border rgb "#ffffff"
@@ -96,7 +96,7 @@ do for [terminal in terminals] {
     set xtics auto
     set xtics 1
     set xrange [1.5 : 8.5]
-    set ylabel "time of an iteration, before" offset label_offset
+    set ylabel "time per iteration, before" offset label_offset
     eval fine_time_axis
     set yrange [*:*]
     set key at screen 0.69, screen 0.455 left top

@@ -25,11 +25,11 @@ parted(quantity) = cell("before", quantity, 9) > cell("after", quantity, 10) || 
 compute(program) = 1e3 * (cell(program, "forward", 8) + cell(program, "backward", 8))
 is_alone = manifest("progress")[1:6] eq "manual"
 finding = ratio_low > 1 && ratio_low > compute("before") / compute("after") \
-    ? sprintf("Reduced beside the backward pass: %.2f times faster, %.0f %% of the communication is hidden", ratio, overlap) \
+    ? sprintf("Overlap makes the step %.2f times faster, and hides %.0f %% of the communication", ratio, overlap) \
     : parted("forward") || parted("backward") \
-    ? sprintf("Computation alone took %.3g ms before and %.3g ms after: these runs tell nothing of overlap", compute("before"), compute("after")) \
-    : is_alone ? sprintf("Started beside the backward pass, no clear gain (%.2f times as fast): nobody is free to move gradients", ratio) \
-    : sprintf("Reduced beside the backward pass: %.2f times as fast, but by these runs from %.3g to %.3g", ratio, ratio_low, ratio_high)
+    ? sprintf("Computation alone took %.3g ms before and %.3g ms after: these runs cannot show overlap", compute("before"), compute("after")) \
+    : is_alone ? sprintf("No measurable gain by overlap (%.2f times as fast): both cores compute, and none is free to move gradients", ratio) \
+    : sprintf("No measurable gain by overlap: %.2f times as fast, 95 %% interval %.3g to %.3g", ratio, ratio_low, ratio_high)
 net = manifest("net") eq "none" ? "" : sprintf(", network %s", manifest("net"))
 subject = sprintf("a training step of %d ranks, backend %s%s%s", \
                   ranks, first(3), net, \
@@ -53,7 +53,7 @@ do for [terminal in terminals] {
     set bmargin at screen 0.2
     set xrange [0 : 1.12 * longest]
     set yrange [1.4 : 5.9]
-    set xlabel "time of a step (ms)"
+    set xlabel "time per step (ms)"
     set ytics ("before, measured" row(1, 0), "after, measured" row(2, 0))
     if (has_predictions) { set ytics add ("predicted" row(1, 1), " predicted" row(2, 1)) }
     set key at screen 0.97, screen 0.87 right top horizontal

@@ -20,10 +20,10 @@ stats csv using (@is_time ? $10 : NaN) nooutput name "HIGH"
 # Of a machine's ranks with a core each there may be one number only: then nothing grows.
 growth(max, min) = sprintf("%.3g times", max / min)
 finding = RANKS_max > RANKS_min \
-    ? sprintf("From %d to %d ranks, rank 0's bytes grow %s; a replica's %s", RANKS_min, RANKS_max, \
+    ? sprintf("From %d to %d ranks, the bytes through rank 0 grow %s, those of a replica %s", RANKS_min, RANKS_max, \
               growth(BEFORE_max, BEFORE_min), growth(AFTER_max, AFTER_min)) \
-    : sprintf("With %d ranks, rank 0 moves %.2g times a replica's bytes", RANKS_max, BEFORE_max / AFTER_max)
-subject = sprintf("data parallel training, four layers %s wide, 16 samples a rank, backend %s%s", width_shown, \
+    : sprintf("With %d ranks, rank 0 moves %.2g times the bytes of a replica", RANKS_max, BEFORE_max / AFTER_max)
+subject = sprintf("data parallel training, four layers %s wide, 16 samples per rank, backend %s%s", width_shown, \
     first(3), is_virtual ? " on ".manifest("net") : "; ".measured_text)
 eval describe(finding, "Two panels against the number of ranks. Left: bytes in and out of rank 0, and of the busiest other rank, when " \
     ."everything goes through rank 0, and of a replica's rank. Right: the time of a step of both.")
@@ -54,12 +54,12 @@ do for [terminal in terminals] {
     set bmargin at screen 0.13
     set lmargin at screen 0.11
     set rmargin at screen 0.47
-    set title "bytes in and out of a rank, in a step" offset 0, -0.4
+    set title "bytes in and out per rank and step" offset 0, -0.4
     eval bytes_axis
     set yrange [AFTER_min / 2 : BEFORE_max * 12]
     set key inside left top vertical samplen 2
     plot csv using (P("before", "bytes_of_zero/")):8 with points linestyle 12 title "rank 0 (before)", \
-         csv using (P("before", "bytes_of_other/")):8 with points linestyle 13 title "another", \
+         csv using (P("before", "bytes_of_other/")):8 with points linestyle 13 title "another rank (before)", \
          csv using (P("after", "bytes_of_zero/")):8 with points linestyle 11 title "a replica (after)", \
          csv using (P("before", "bytes_of_zero/")):11 smooth unique with lines linestyle 2 title "lines: predicted", \
          csv using (P("before", "bytes_of_other/")):11 smooth unique with lines linestyle 3 notitle, \
@@ -67,7 +67,7 @@ do for [terminal in terminals] {
     unset label
     set lmargin at screen 0.6
     set rmargin at screen 0.97
-    set title "time of a step" offset 0, -0.4
+    set title "time per step" offset 0, -0.4
     eval fine_time_axis
     set yrange [0.7 * LOW_min : 5 * HIGH_max]
     set key inside left top vertical samplen 2

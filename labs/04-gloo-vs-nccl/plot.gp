@@ -26,15 +26,15 @@ stats csv using (size_of_ratio(1) > 0 && $8 < 1 ? size_of_ratio(1) : 1e30) noout
 stats csv using (size_of_ratio(1) > 0 && $8 >= 1 ? size_of_ratio(1) : 0) nooutput name "FASTER" # the largest such
 stats csv using (size_of_ratio(1) > 0 && $8 >= 1 ? size_of_ratio(1) : 1e30) nooutput name "FIRST"
 between = sprintf("%s to %s times", factor_text(RATIO_min), factor_text(RATIO_max))
-finding = RATIO_min >= 1 ? sprintf("%s is %s faster than %s: the size decides", named("after"), between, named("before")) \
-    : RATIO_max < 1 ? sprintf("%s is the slower one here, at all sizes", named("after")) \
-    : sprintf("%s is the faster one up to %s, %s beyond: no backend is right for all", named("after"), size_text(FASTER_max), named("before"))
+finding = RATIO_min >= 1 ? sprintf("%s is %s faster than %s, depending on the size", named("after"), between, named("before")) \
+    : RATIO_max < 1 ? sprintf("%s is slower here at all sizes", named("after")) \
+    : sprintf("%s is faster up to %s, %s beyond: no backend is best for all sizes", named("after"), size_text(FASTER_max), named("before"))
 if (RATIO_min < 1 && RATIO_max >= 1 && SLOWER_min < FASTER_max) {
-    finding = sprintf("%s is the faster one from %s on, %s below: no backend is right for all", named("after"), size_text(FIRST_min), named("before"))
+    finding = sprintf("%s is faster from %s on, %s below: no backend is best for all sizes", named("after"), size_text(FIRST_min), named("before"))
 }
 subject = sprintf("allreduce of float32%s; %s", columns > 1 ? "" : sprintf(", %d ranks", ranks), \
                   is_virtual ? "virtual time, exact" : measured_text)
-crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
+core_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core per rank", r, cores)
 eval describe(finding, \
     "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce " \
     ."on both backends, measured and predicted. Below: the time on before's backend divided by that on after's.")
@@ -56,10 +56,10 @@ do for [terminal in terminals] {
 
         set tmargin at screen 0.88
         set bmargin at screen 0.47
-        set title crowd_text(ranks) offset 0, -0.5
+        set title core_text(ranks) offset 0, -0.5
         eval c == 1 ? time_axis : unlabelled_time_axis
         set yrange [0.5 * TIME_min : 2 * TIME_max]
-        set ylabel (c == 1 ? "time of a call" : "") offset label_offset
+        set ylabel (c == 1 ? "time per call" : "") offset label_offset
         set xlabel ""
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size("before")):8:9:10 with yerrorbars linestyle 12 title "before: ".named("before"), \
@@ -79,7 +79,7 @@ do for [terminal in terminals] {
             set ytics ("" 0.01, "" 0.1, "" 1, "" 10, "" 100, "" 1000, "" 10000, "" 100000)
         }
         set ylabel (c == 1 ? "time before / time after" : "") offset label_offset
-        set xlabel "bytes a rank contributes"
+        set xlabel "bytes per rank"
         if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
         plot 1 with lines linestyle 98 title "above: after is faster", \
              csv using (size_of_ratio(1)):8:9:10 with yerrorbars linestyle 13 title "measured", \

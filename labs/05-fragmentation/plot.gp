@@ -12,10 +12,10 @@ step(program, name) = x(program, name."/")
 has_registration = found("before", "registering") > 0
 
 # ---- what was found --------------------------------------------------------------------------------------------------
-finding = failed < asked_steps ? sprintf("One heap fails at step %.0f with %.0f %% of the memory free; the arena goes on", \
+finding = failed < asked_steps ? sprintf("One heap fails at step %.0f with %.0f %% of the memory free; the arena does not fail", \
                                          failed + 1, 100 * found("before", "free") / memory) \
-                               : sprintf("With this seed both find memory for all %.0f steps", asked_steps)
-subject = sprintf("%s of memory a rank, %d ranks, backend %s; %s", \
+                               : sprintf("With this seed, neither the heap nor the arena fails in %.0f steps", asked_steps)
+subject = sprintf("%s of memory per rank, %d ranks, backend %s; %s", \
                   size_text(1024 * memory), ranks, first(3), measured_text)
 eval describe(finding, \
     "Panels above: for each program the free memory and its largest piece against the step, with the " \
@@ -29,7 +29,7 @@ array foreseen[2] = [value_of("before", "step_time", 11), value_of("after", "ste
 predicted_steps = predicted_registering = ""
 if (foreseen[1] > 0 || foreseen[2] > 0) {
     predicted_steps = ", '+' using (int($0) + 1):(foreseen[int($0) + 1] > 0 ? foreseen[int($0) + 1] * 1e3 : NaN) every ::0::1 " \
-        ."with points linestyle 17 pointtype 6 pointsize 1.6 title 'the whole, predicted'"
+        ."with points linestyle 17 pointtype 6 pointsize 1.6 title 'step, predicted'"
 }
 if (value_of("before", "registering", 11) > 0) {
     predicted_registering = ", csv using (step('before', 'register')):11 with lines linestyle 1 title 'predicted'" \
@@ -51,13 +51,13 @@ do for [terminal in terminals] {
     set yrange [0 : 1.05 * memory / 1024]
     set tmargin at screen 0.87
     set bmargin at screen 0.52
-    set xlabel "step, as it asks for its flat buffer" offset 0, 0.4
+    set xlabel "step, at the request for its flat buffer" offset 0, 0.4
     do for [p = 1:2] {
         program = p == 1 ? "before" : "after"
         set lmargin at screen p == 1 ? 0.1 : 0.46
         set rmargin at screen p == 1 ? 0.42 : 0.79
         set title (p == 1 ? "before: one heap" : "after: an arena") offset 0, -0.5
-        set ylabel (p == 1 ? "memory of a rank (MiB)" : "") offset label_offset
+        set ylabel (p == 1 ? "memory per rank (MiB)" : "") offset label_offset
         if (p == 2) { set key at screen 0.80, screen 0.87 left top } else { unset key }
         if (p == 1 && failed < asked_steps) {
             set arrow 1 from failed + 1, 0 to failed + 1, graph 1 nohead linestyle 98
@@ -66,7 +66,7 @@ do for [terminal in terminals] {
         plot csv using (step(program, "reserved")):((memory - $8) / 1024) smooth unique with lines linestyle 11 linewidth 4 title "free", \
              csv using (step(program, "hole")):($8 / 1024) smooth unique with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \
              csv using (step(program, "hole")):($11 / 1024) smooth unique with lines linestyle 2 linecolor rgb "#000000" title "predicted", \
-             request / 1024 with lines linestyle 97 title "asked for"
+             request / 1024 with lines linestyle 97 title "requested"
         unset arrow 1
         unset label # the heading, too: it is drawn with each panel
     }
@@ -84,14 +84,14 @@ do for [terminal in terminals] {
         eval time_axis
         set yrange [*:*]
         set xlabel "bytes registered at once" offset 0, 0.4
-        set ylabel "time of a call" offset label_offset
+        set ylabel "time per call" offset label_offset
         set key at screen 0.12, screen 0.40 left top
         plot csv using (step("before", "register")):8:9:10 with yerrorbars linestyle 11 title "register", \
-             csv using (step("before", "unregister")):8:9:10 with yerrorbars linestyle 13 title "let go" \
+             csv using (step("before", "unregister")):8:9:10 with yerrorbars linestyle 13 title "deregister" \
              @predicted_registering
         unset logscale
     } else {
-        set label 2 "Nothing is registered here:\nthe network of this backend does not\nsay what it takes, or this process\nmay not lock its memory." \
+        set label 2 "No registration here: the\ndescription of this network has no\ncost of it, or this process may\nnot lock its memory." \
             at screen 0.10, screen 0.30 left font ",12" textcolor rgb "#606060"
     }
 
@@ -105,7 +105,7 @@ do for [terminal in terminals] {
     set yrange [0 : *]
     set ytics auto
     set xlabel "mean of the first 12 steps" offset 0, 0.4
-    set ylabel "time of a step (ms)" offset label_offset
+    set ylabel "time per step (ms)" offset label_offset
     set key at screen 0.80, screen 0.41 left top
     set style fill solid 1 border rgb "#ffffff"
     plot '+' using (int($0) + 1):(part[2 * int($0) + 1] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[1] title "summing", \

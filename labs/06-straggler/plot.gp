@@ -15,9 +15,9 @@ stats csv using (at_most("after", "injected") ? $8 : NaN) nooutput name "INJECTE
 stats csv using (at_most("after", "named") ? $8 : NaN) nooutput name "NAMED"
 stats csv using (at_most("before", "wait_straggler") ? $8 : NaN) nooutput name "LEAST"
 stats csv using (at_most("before", "wait_others") ? $8 : NaN) nooutput name "MOST"
-finding = sprintf("Rank %.0f is named, %s late after %s of extra work; in a plain barrier it waits least", \
+finding = sprintf("The barrier names rank %.0f, %s late after %s of extra work; in a plain barrier it waits least", \
                   NAMED_max, time_text(LATE_max), time_text(INJECTED_max))
-if (LEAST_max >= MOST_max) { finding = sprintf("Rank %.0f is named, %s late after %s of extra work", NAMED_max, time_text(LATE_max), time_text(INJECTED_max)) }
+if (LEAST_max >= MOST_max) { finding = sprintf("The barrier names rank %.0f, %s late after %s of extra work", NAMED_max, time_text(LATE_max), time_text(INJECTED_max)) }
 subject = sprintf("%d ranks, backend %s, the last one with extra work; %s", ranks, first(3), measured_text)
 eval describe(finding, \
     "Two panels against the straggler's extra work. Above: the time that it and the others wait in a plain barrier, the work " \
@@ -48,7 +48,7 @@ do for [terminal in terminals] {
     set key at screen 0.675, screen 0.91 left top
     plot csv using (extra("before", "wait_others") * 1.06):8:9:10 with yerrorbars linestyle 13 title "before: others wait", \
          csv using (extra("before", "wait_straggler")):8:9:10 with yerrorbars linestyle 12 title "before: the straggler waits", \
-         csv using (extra("after", "injected") / 1.06):8:9:10 with yerrorbars linestyle 16 title "extra work, by its own clock", \
+         csv using (extra("after", "injected") / 1.06):8:9:10 with yerrorbars linestyle 16 title "extra work, timed by the straggler", \
          csv using (extra("after", "lateness")):8:9:10 with yerrorbars linestyle 11 title "after: reported lateness", \
          csv using (extra("after", "lateness")):11 with lines linestyle 1 title "lines: predicted" \
          @predicted_lines
@@ -56,8 +56,8 @@ do for [terminal in terminals] {
     unset label
     set tmargin at screen 0.37
     set bmargin at screen 0.12
-    set xlabel "extra work of the straggler, percent of a rank's"
-    set ylabel "lost by all ranks" offset label_offset
+    set xlabel "extra work of the straggler, percent of the work of a rank"
+    set ylabel "time lost by all ranks" offset label_offset
     set key at screen 0.675, screen 0.37 left top
     plot csv using (extra("before", "lost") * 1.04):8:9:10 with yerrorbars linestyle 12 title "before: by waiting times", \
          csv using (extra("after", "lost") / 1.04):8:9:10 with yerrorbars linestyle 11 title "after: by lateness", \

@@ -37,21 +37,21 @@ do for [i = 1:N] {
 }
 stats csv using (size_of_ratio(best) == SIZE_max ? $9 : NaN) nooutput name "SURE"
 stats csv using (size_of_ratio(best) == SIZE_max ? $10 : NaN) nooutput name "MOST"
-# A wide interval is said, and that another algorithm may be the best as well.
+# The title gives a wide interval, and says that another algorithm may be as fast.
 unsure = best_ratio > 1 && MOST_max > 1.5 * SURE_max ? sprintf(" (%s to %s)", factor_text(SURE_max), factor_text(MOST_max)) : ""
 others = 0
 do for [i = 1:N] {
     stats csv using (size_of_ratio(i) == SIZE_max ? $10 : 0) nooutput name "R"
     others = others + (i != best && R_max > SURE_max)
 }
-rivals = others && unsure ne "" ? sprintf(", as may be %s", others == 1 ? "another" : sprintf("%d others", others)) : ""
+rivals = others && unsure ne "" ? sprintf("; %s may be as fast", others == 1 ? "another algorithm" : sprintf("%d others", others)) : ""
 stats csv using (size_of_ratio(best) > 0 && $10 < 1 ? size_of_ratio(best) : 0) nooutput name "SLOWER" # 0: nowhere
 finding = best_ratio <= 1 ? sprintf("No algorithm beats everyone-to-everyone here, not even at %s", size_text(SIZE_max)) \
-    : sprintf("%s: %s times%s faster than everyone-to-everyone at %s%s%s", name(best), factor_text(best_ratio), unsure, \
+    : sprintf("%s is %s times%s faster than everyone-to-everyone at %s%s%s", name(best), factor_text(best_ratio), unsure, \
               size_text(SIZE_max), rivals, SLOWER_max > 0 ? "; slower up to ".size_text(SLOWER_max) : "")
 subject = sprintf("allreduce of float32, %d ranks, backend %s; %s", ranks, first(3), measured_text)
 cost = number(manifest("limit_seconds_per_byte"))
-crowd_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core each", r, cores)
+core_text(r) = sprintf(cores == 0 ? "%d ranks" : r > cores ? "%d ranks on %d cores" : "%d ranks, a core per rank", r, cores)
 eval describe(finding, \
     "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce " \
     ."by hand and by each algorithm, measured and predicted. Below: the time by hand divided by the time " \
@@ -82,10 +82,10 @@ do for [terminal in terminals] {
 
         set tmargin at screen 0.88
         set bmargin at screen 0.47
-        set title crowd_text(ranks) offset 0, -0.5
+        set title core_text(ranks) offset 0, -0.5
         eval c == 1 ? time_axis : unlabelled_time_axis
         set yrange [0.5 * TIME_min : 2 * TIME_max]
-        set ylabel (c == 1 ? "time of a call" : "") offset label_offset
+        set ylabel (c == 1 ? "time per call" : "") offset label_offset
         set xlabel ""
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size_by_hand(2 ** (0.48 * columns))):8:9:10 with yerrorbars linestyle 17 title "by hand (before)", \
@@ -104,7 +104,7 @@ do for [terminal in terminals] {
             set ytics ("" 0.0625, "" 0.125, "" 0.25, "" 0.5, "" 1, "" 2, "" 4, "" 8, "" 16, "" 32, "" 64)
         }
         set ylabel (c == 1 ? "time by hand / time" : "") offset label_offset
-        set xlabel "bytes a rank contributes"
+        set xlabel "bytes per rank"
         if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
         plot 1 with lines linestyle 98 title "above: faster", \
              for [i = 1:N] csv using (size_of_ratio(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Before: gradients are averaged after the backward pass, one collective a parameter, or copied together into one.
+// Before: gradients are averaged after the backward pass, one collective per parameter, or copied together into one.
 //
 //   before [-n RANKS] [--backend B] [LAYERS WIDTH ROWS REPEAT [CAP...]]
 //
@@ -14,7 +14,7 @@
 enum { MOST_LAYERS = 256, MOST = 1 << 30, TRAINED = 4, SEED = 1, SAMPLES = 9, STEPS = 2 };
 static const float rate = 0.02f;
 static const char about[] =
-    "Data parallel training whose gradients are averaged after the backward pass: one collective a parameter, or one.\n"
+    "Data parallel training whose gradients are averaged after the backward pass: one collective per parameter, or one.\n"
     "Reports the seconds a step, those in which nothing is computed, the number of collectives, and the loss.\n\n"
     "  LAYERS WIDTH       at most 256 layers, each so wide (24 64)\n"
     "  ROWS REPEAT        samples a rank, and how often its batch holds each (128 1)\n"
@@ -31,7 +31,7 @@ struct trainer {
     float *x, *wanted, *gradient, *flat;
 };
 
-// One collective a parameter.
+// One collective per parameter.
 static void average_each(const struct trainer *t)
 {
     const struct clab_parameter *p = clab_mlp_parameters(t->mlp);

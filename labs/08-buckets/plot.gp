@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Lab 08: the time of a step against the cap of a bucket, between one collective a parameter and one in all.
+# Lab 08: the time of a step against the cap of a bucket, between one collective per parameter and one for all.
 load "plots/lab.gp"
 height = 560
 is_bucket(program, quantity) = program eq "after" && starts_with(quantity, "time/bucket/")
@@ -23,20 +23,20 @@ best(n) = cell_of("after", "collectives/best/parameter", n)
 name = "The best bucket"
 do for [c in caps] {
     if (best(9) == best(10) && cell_of("after", "collectives/bucket/".c, 8) == best(8)) {
-        name = number(c) == 1 ? "One a parameter, early" : "Buckets of ".size_text(number(c))
+        name = number(c) == 1 ? "One call per parameter, during the backward pass" : "Buckets of ".size_text(number(c))
     }
 }
 times(f) = sprintf(f >= 10 ? "%.0f" : f >= 2 ? "%.1f" : "%.2f", f)
 ratio(way, n) = cell_of("after/before", "ratio/time/best/".way, n)
 is_apart(way) = ratio(way, 9) > 1 || ratio(way, 10) < 1
-against(way, text) = is_apart(way) ? sprintf("%s times as fast as %s", times(ratio(way, 8)), text) : sprintf("not to be told from %s", text)
-finding = sprintf("%s: %s; %s", name, time_text(cell_of("after", "time/best/parameter", 8)), \
-    is_apart("parameter") || is_apart("flat") ? against("parameter", "one a parameter").", ".against("flat", "one in all") \
-    : "not to be told from one a parameter, nor from one in all")
+against(way, text) = is_apart(way) ? sprintf("%s times as fast as %s", times(ratio(way, 8)), text) : sprintf("no measurable difference from %s", text)
+finding = sprintf("%s: %s per step; %s", name, time_text(cell_of("after", "time/best/parameter", 8)), \
+    is_apart("parameter") || is_apart("flat") ? against("parameter", "one call per parameter").", ".against("flat", "one call for all") \
+    : "no measurable difference between buckets, one call per parameter, and one call for all")
 subject = sprintf("data parallel training, %d ranks, backend %s%s", ranks, first(3), \
-    is_virtual ? " on ".manifest("net") : (manifest("emulate") eq "" ? "" : ", wire ".manifest("emulate"))."; ".measured_text)
+    is_virtual ? " on ".manifest("net") : (manifest("emulate") eq "" ? "" : ", network ".manifest("emulate"))."; ".measured_text)
 eval describe(finding, "The time of a step against the cap of a bucket: measured with intervals, and predicted; horizontal lines are " \
-    ."the step with one collective a parameter, with one in all, and without communication.")
+    ."the step with one collective per parameter, with one for all, and without communication.")
 predicted = has_net ? ", csv using (at(x('after', 'time/bucket/'))):11 with lines linestyle 1 title 'predicted'" : ""
 # Where all of it lies close together, an axis that is not logarithmic has more labels.
 largest = each > BUCKET_max ? each : BUCKET_max
@@ -56,7 +56,7 @@ do for [terminal in terminals] {
     eval small_print(place)
     set logscale x 2
     set xtics ()
-    do for [c in caps] { set xtics add ((number(c) == 1 ? "a parameter" : size_text(number(c))) at(number(c))) }
+    do for [c in caps] { set xtics add ((number(c) == 1 ? "one per parameter" : size_text(number(c))) at(number(c))) }
     if (is_linear) {
         unset logscale y
         set ytics ()
@@ -71,10 +71,10 @@ do for [terminal in terminals] {
     set xrange [at(1) < least ? least / 6 : least / 1.5 : most * 1.5]
     set yrange [is_linear ? 0 : 0.8 * smallest : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
     set xlabel "cap of a bucket"
-    set ylabel "time of a step" offset label_offset
+    set ylabel "time per step" offset label_offset
     set key at screen 0.735, screen 0.86 left top
-    plot each with lines linestyle 12 dashtype (16, 5) title "one a parameter (before)", \
-         whole with lines linestyle 13 dashtype (4, 4) title "one in all (before)", \
+    plot each with lines linestyle 12 dashtype (16, 5) title "one per parameter (before)", \
+         whole with lines linestyle 13 dashtype (4, 4) title "one for all (before)", \
          csv using (at(x("after", "time/bucket/"))):8:9:10 with yerrorbars linestyle 11 title "buckets (after)" \
          @predicted, \
          alone with lines linestyle 98 title "without communication"
