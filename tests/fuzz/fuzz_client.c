@@ -60,7 +60,7 @@ static void check_heard(struct store_client *c)
         if (notice.kind == CLAB_NOTICE_LOST && notice.culprit >= 0 && notice.culprit < RANKS)
             lost[notice.culprit] = true;
     }
-    for (int rank = 0; rank < RANKS; rank++) { // none can be heard of any more
+    for (int rank = 0; rank < RANKS; rank++) { // all others count as lost
         const enum clab_presence presence = store_client_presence(c, rank);
         must_hold(presence == CLAB_LEFT || presence == CLAB_LOST || rank == SELF);
         must_hold(presence != CLAB_LOST || lost[rank]);

@@ -124,7 +124,7 @@ static int write_for_ever(int rank)
     return 1;
 }
 
-static void test_ranks_hear_when_nobody_reads(void **state)
+static void test_ranks_notice_when_nobody_reads(void **state)
 {
     (void)state;
     int ends[2];
@@ -154,7 +154,7 @@ int main(void)
         test(test_lines_of_ranks_do_not_mix),
         test(test_a_long_line_is_cut),
         test(test_last_words_of_a_crash_get_out),
-        test(test_ranks_hear_when_nobody_reads),
+        test(test_ranks_notice_when_nobody_reads),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -209,7 +209,7 @@ static int die_at_2(int rank)
     return fine ? 0 : 3;
 }
 
-static void test_survivors_hear_of_a_killed_rank(void **state)
+static void test_survivors_receive_a_notice_of_a_killed_rank(void **state)
 {
     (void)state;
     needs_sodium();
@@ -241,8 +241,8 @@ static void test_a_rank_joins_once(void **state)
     run_ranks(join_twice);
     const char *text = capture_end(err);
     assert_text_has(text, "rank 1 has joined the job at 127.0.0.1:");
-    assert_text_has(text,
-                    "who wanted to join from 127.0.0.1 was refused: it is a rank or node that has joined already");
+    assert_text_has(
+        text, "a process at 127.0.0.1 that wanted to join was refused: it is a rank or node that has joined already");
 }
 
 #define test(name) cmocka_unit_test_setup(name, forget)
@@ -250,12 +250,9 @@ static void test_a_rank_joins_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_ranks_of_one_host_share_its_memory),
-        test(test_other_namespaces_are_other_hosts),
-        test(test_containers_crowd_the_cores_of_their_machine),
-        test(test_without_proc_ranks_go_on_without_memory),
-        test(test_survivors_hear_of_a_killed_rank),
-        test(test_a_rank_joins_once),
+        test(test_ranks_of_one_host_share_its_memory),          test(test_other_namespaces_are_other_hosts),
+        test(test_containers_crowd_the_cores_of_their_machine), test(test_without_proc_ranks_go_on_without_memory),
+        test(test_survivors_receive_a_notice_of_a_killed_rank), test(test_a_rank_joins_once),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -201,7 +201,7 @@ static void test_stop_and_continue(void **state)
 }
 
 // The supervisor, stopped, does not see its rank end, and then has both to see to.
-static void test_a_signal_that_comes_when_ranks_have_just_ended_is_heard(void **state)
+static void test_a_signal_just_after_the_last_rank_has_ended_counts(void **state)
 {
     (void)state;
     const pid_t job = start_job(ranks(1), end_when_told);
@@ -218,7 +218,7 @@ static void test_a_signal_that_comes_when_ranks_have_just_ended_is_heard(void **
     assert_all_end();
 }
 
-static void test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard(void **state)
+static void test_a_signal_while_leftover_processes_end_counts(void **state)
 {
     (void)state;
     const pid_t job = start_job(ranks(1), leave_who_stops_the_supervisor);
@@ -378,8 +378,8 @@ int main(void)
         test(test_interruption_ends_the_job_without_a_word),
         test(test_second_interruption_ends_who_ignored_the_first),
         test(test_stop_and_continue),
-        test(test_a_signal_that_comes_when_ranks_have_just_ended_is_heard),
-        test(test_a_signal_that_comes_while_what_is_left_tidies_up_is_heard),
+        test(test_a_signal_just_after_the_last_rank_has_ended_counts),
+        test(test_a_signal_while_leftover_processes_end_counts),
         test(test_who_fails_of_a_death_is_not_named_for_it),
         test(test_who_ends_later_but_not_of_others_is_named),
         test(test_what_ranks_leave_behind_is_ended),

@@ -135,7 +135,7 @@ static void test_a_process_that_nobody_started_is_alone(void **state)
     assert_alone("RANK= WORLD_SIZE=");
 }
 
-static void test_a_rank_by_hand_is_told_by_four_variables(void **state)
+static void test_four_variables_make_a_rank_by_hand(void **state)
 {
     (void)state;
     struct clab_launched launched = found(BY_HAND);
@@ -428,7 +428,7 @@ static void test_no_place_for_a_token_is_said(void **state)
 
 // ---- sharing --------------------------------------------------------------------------------------------------
 
-static void test_a_launcher_without_a_store_is_told_with_the_remedy(void **state)
+static void test_a_launcher_without_a_store_is_named_with_the_remedy(void **state)
 {
     (void)state;
     const struct clab_launched launched = found(HYDRA "PMI_FD=");
@@ -453,7 +453,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_process_that_nobody_started_is_alone),
-        cmocka_unit_test(test_a_rank_by_hand_is_told_by_four_variables),
+        cmocka_unit_test(test_four_variables_make_a_rank_by_hand),
         cmocka_unit_test(test_half_of_a_rank_by_hand_is_refused),
         cmocka_unit_test(test_numbers_out_of_range_are_refused),
         cmocka_unit_test(test_ranks_of_commlab_find_its_store_running),
@@ -474,7 +474,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_environment_says_a_jobs_token, forget_token, forget_token),
         cmocka_unit_test_setup_teardown(test_a_token_that_others_may_read_is_refused, forget_token, forget_token),
         cmocka_unit_test_setup_teardown(test_no_place_for_a_token_is_said, forget_token, forget_token),
-        cmocka_unit_test(test_a_launcher_without_a_store_is_told_with_the_remedy),
+        cmocka_unit_test(test_a_launcher_without_a_store_is_named_with_the_remedy),
         cmocka_unit_test(test_digits_of_no_bytes_are_an_empty_text),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -138,7 +138,8 @@ static int meet_partly(struct player *player, struct store_client *client)
     const bool is_late = player->member == nranks - 1;
     usleep(is_late ? 600000 : 0);
     const struct clab_fence fence = {.key = 1, .quiet = true};
-    const int err = store_client_exchange(client, fence, &player->member, sizeof(int), all, (struct exchange_progress){0});
+    const int err =
+        store_client_exchange(client, fence, &player->member, sizeof(int), all, (struct exchange_progress){0});
     for (int m = 0; m < nranks; m++)
         if (all[m] != (is_late == (m == nranks - 1) ? m : -1))
             return CLAB_EWRONG;
@@ -219,7 +220,7 @@ static int hear_a_while_later(void *client, bool *busy_p)
 }
 
 // Notices and answers come over the same connection: who hears reads both, and must not sleep then.
-static void test_an_answer_that_is_heard_meanwhile_ends_the_wait(void **state)
+static void test_an_answer_that_meanwhile_reads_ends_the_wait(void **state)
 {
     (void)state;
     struct party party = open_party(1, 3);
@@ -244,26 +245,27 @@ static void await_notice(struct store_client *client, struct clab_notice *notice
             fail_msg("no notice within %g s", PATIENCE);
 }
 
-static void test_all_hear_what_is_told_and_who_is_gone(void **state)
+static void test_all_receive_notices_and_departures(void **state)
 {
     (void)state;
     struct party party = open_party(3, 10);
     struct store_client *clients[3] = {join(&party, 0), join(&party, 1), join(&party, 2)};
-    const struct clab_notice told = {CLAB_NOTICE_REVOKED, 1, 2, CLAB_ETIMEOUT, UINT64_C(0xfedcba9876543210)};
-    store_client_notify(clients[1], &told);
+    const struct clab_notice sent = {CLAB_NOTICE_REVOKED, 1, 2, CLAB_ETIMEOUT, UINT64_C(0xfedcba9876543210)};
+    store_client_notify(clients[1], &sent);
     for (int rank = 0; rank < 3; rank++) {
-        struct clab_notice heard;
-        await_notice(clients[rank], &heard);
-        assert_int_equal(heard.kind, CLAB_NOTICE_REVOKED);
-        assert_true(heard.reporter == 1 && heard.culprit == 2 && heard.err == CLAB_ETIMEOUT && heard.comm == told.comm);
+        struct clab_notice received;
+        await_notice(clients[rank], &received);
+        assert_int_equal(received.kind, CLAB_NOTICE_REVOKED);
+        assert_true(received.reporter == 1 && received.culprit == 2 && received.err == CLAB_ETIMEOUT &&
+                    received.comm == sent.comm);
     }
     store_client_leave(clients[1]);
     store_client_forget(clients[2]); // as when its process is killed
     for (int i = 0; i < 2; i++) {
-        struct clab_notice heard;
-        await_notice(clients[0], &heard);
-        assert_int_equal(heard.kind, i ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT);
-        assert_int_equal(heard.culprit, 1 + i);
+        struct clab_notice received;
+        await_notice(clients[0], &received);
+        assert_int_equal(received.kind, i ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT);
+        assert_int_equal(received.culprit, 1 + i);
     }
     assert_int_equal(store_client_presence(clients[0], 1), CLAB_LEFT);
     assert_int_equal(store_client_presence(clients[0], 2), CLAB_LOST);
@@ -275,12 +277,12 @@ static void test_a_look_without_news_is_cheap(void **state)
 {
     (void)state;
     enum { LOOKS = 1000000 };
-    struct clab_notice heard;
+    struct clab_notice received;
     struct party party = open_party(1, 10);
     struct store_client *client = join(&party, 0);
     const double start = clab_now();
     for (int i = 0; i < LOOKS; i++)
-        assert_false(store_client_next_notice(client, &heard));
+        assert_false(store_client_next_notice(client, &received));
     assert_true((clab_now() - start) / LOOKS < 1e-6);
     store_client_leave(client);
     assert_true(ends(&party));
@@ -297,8 +299,8 @@ int main(void)
         cmocka_unit_test(test_what_has_come_by_the_deadline_is_given),
         cmocka_unit_test(test_a_fence_can_be_called_off),
         cmocka_unit_test(test_a_wait_does_what_there_is_to_do_meanwhile),
-        cmocka_unit_test(test_an_answer_that_is_heard_meanwhile_ends_the_wait),
-        cmocka_unit_test(test_all_hear_what_is_told_and_who_is_gone),
+        cmocka_unit_test(test_an_answer_that_meanwhile_reads_ends_the_wait),
+        cmocka_unit_test(test_all_receive_notices_and_departures),
         cmocka_unit_test(test_a_look_without_news_is_cheap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void assert_refused(const struct store_ticket *ticket, int err, const cha
     assert_one_line_with(text, words);
 }
 
-static void test_who_is_refused_is_told_what_to_do(void **state)
+static void test_a_refusal_names_the_remedy(void **state)
 {
     (void)state;
     struct party party = open_party(2, 10);
@@ -48,7 +48,7 @@ static void test_a_job_that_is_not_there_is_waited_for_until_the_timeout(void **
     assert_true(clab_now() - start < 1);
 }
 
-static void test_another_service_at_the_port_is_told_apart(void **state)
+static void test_another_service_at_the_port_is_recognized(void **state)
 {
     (void)state;
     int listener;
@@ -61,7 +61,7 @@ static void test_another_service_at_the_port_is_told_apart(void **state)
         _exit(write(fd, "SSH-2.0-OpenSSH_9.2\r\n", 21) != 21 || read(fd, &listener, 4) < 0 || pause());
     }
     close(listener);
-    assert_refused(&ticket, CLAB_EINVAL, "is no job of commlab: choose another port");
+    assert_refused(&ticket, CLAB_EINVAL, "is not a commlab job: choose another port");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }
@@ -97,7 +97,7 @@ static void test_a_port_in_use_is_named_with_the_remedy(void **state)
     close(listener);
 }
 
-// ---- strangers -----------------------------------------------------------------------------------------------
+// ---- unauthenticated peers -----------------------------------------------------------------------------------------------
 
 static int dial(const struct party *party)
 {
@@ -112,7 +112,7 @@ static int dial(const struct party *party)
     return fd;
 }
 
-typedef void stranger_fn(const struct party *party);
+typedef void peer_fn(const struct party *party);
 
 static void say_nothing(const struct party *party)
 {
@@ -192,14 +192,14 @@ static int join_and_meet(struct player *player, struct store_client *client)
     return CLAB_OK;
 }
 
-static void assert_members_meet_among(stranger_fn *strangers[], int n)
+static void assert_members_meet_among(peer_fn *peers[], int n)
 {
     struct player players[MAX_MEMBERS];
     struct party party = open_party(8, 20);
     pid_t pids[8];
     for (int i = 0; i < n; i++)
         if ((pids[i] = fork()) == 0) {
-            strangers[i](&party);
+            peers[i](&party);
             _exit(0);
         }
     usleep(300000); // for them to get going
@@ -211,20 +211,20 @@ static void assert_members_meet_among(stranger_fn *strangers[], int n)
     assert_all(players, 0, 8, CLAB_OK);
     for (int m = 0; m < 8; m++)
         if (players[m].seconds > 5)
-            fail_msg("rank %d took %g s to join among strangers", m, players[m].seconds);
+            fail_msg("rank %d took %g s to join among unauthenticated peers", m, players[m].seconds);
     assert_true(ends(&party));
 }
 
 static void test_members_join_in_time_whoever_else_connects(void **state)
 {
     (void)state;
-    stranger_fn *all[] = {say_nothing, speak_slowly, talk_nonsense, scan_ports, guess_tokens, say_hello_only};
+    peer_fn *all[] = {say_nothing, speak_slowly, talk_nonsense, scan_ports, guess_tokens, say_hello_only};
     for (int i = 0; i < 6; i++)
         assert_members_meet_among(&all[i], 1);
     assert_members_meet_among(all, 6);
 }
 
-static void test_a_stranger_is_hung_up_on(void **state)
+static void test_an_unauthenticated_peer_is_closed_after_a_while(void **state)
 {
     (void)state;
     char byte;
@@ -237,7 +237,7 @@ static void test_a_stranger_is_hung_up_on(void **state)
     assert_true(clab_now() - start < 1);
     assert_true(recv(silent, &byte, 1, 0) <= 0);
     assert_true(clab_now() - start < 7);
-    assert_true(recv(stalled, &byte, 1, 0) <= 0); // the challenge has been heard, and no answer given
+    assert_true(recv(stalled, &byte, 1, 0) <= 0); // the challenge has been received, and no answer given
     assert_true(clab_now() - start < 7);
     close(silent), close(garbled), close(stalled);
     assert_true(ends(&party));
@@ -264,7 +264,7 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
 {
     (void)state;
     int all[3], mine = 0;
-    struct clab_notice heard;
+    struct clab_notice received;
     struct party party = open_party(3, 10);
     struct store_client *client = join(&party, 0);
     const pid_t pid = find_store(party.ticket.port);
@@ -284,8 +284,8 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
     assert_true(seconds < 1);
     assert_one_line_with(text, "the connection to the job's store at 127.0.0.1:");
     for (int rank = 1; rank < 3; rank++) {
-        assert_true(store_client_next_notice(client, &heard));
-        assert_true(heard.kind == CLAB_NOTICE_LOST && heard.culprit == rank);
+        assert_true(store_client_next_notice(client, &received));
+        assert_true(received.kind == CLAB_NOTICE_LOST && received.culprit == rank);
         assert_int_equal(store_client_presence(client, rank), CLAB_LOST);
     }
     assert_int_equal(meet(client, NULL, 0, 2, &mine, sizeof mine, all), CLAB_EPEER);
@@ -328,13 +328,13 @@ static void test_a_store_holds_nothing_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_refused_is_told_what_to_do),
+        cmocka_unit_test(test_a_refusal_names_the_remedy),
         cmocka_unit_test(test_a_job_that_is_not_there_is_waited_for_until_the_timeout),
-        cmocka_unit_test(test_another_service_at_the_port_is_told_apart),
+        cmocka_unit_test(test_another_service_at_the_port_is_recognized),
         cmocka_unit_test(test_a_host_without_a_name_is_none),
         cmocka_unit_test(test_a_port_in_use_is_named_with_the_remedy),
         cmocka_unit_test(test_members_join_in_time_whoever_else_connects),
-        cmocka_unit_test(test_a_stranger_is_hung_up_on),
+        cmocka_unit_test(test_an_unauthenticated_peer_is_closed_after_a_while),
         cmocka_unit_test(test_the_stores_own_end_is_one_of_all_others),
         cmocka_unit_test(test_a_store_that_nobody_joins_ends_with_its_starter),
         cmocka_unit_test(test_a_store_outlives_its_starter_but_not_its_members),

@@ -66,7 +66,7 @@ static struct store_message joining(int member, int nranks, int nnodes)
     return m;
 }
 
-// A stranger that has said hello, and has been challenged.
+// An unauthenticated peer that has said hello, and has been challenged.
 static struct store_connection *greeted(struct store *store, struct store_contact *contact_p)
 {
     struct store_connection *connection = store_accept(store, "192.0.2.7");
@@ -124,7 +124,7 @@ static void assert_token_refused(struct store *store, struct store_message m)
     assert_refused_by(store, wrong_token, m, STORE_WRONG_TOKEN, 0);
 }
 
-static void test_who_may_not_join_is_told_why(void **state)
+static void test_a_refused_member_receives_the_reason(void **state)
 {
     (void)state;
     struct store *store = store_new(3, 2);
@@ -141,7 +141,7 @@ static void test_who_may_not_join_is_told_why(void **state)
 }
 
 // To the first launcher alone, and at most a few lines.
-static void test_who_was_refused_is_told_to_the_first_node(void **state)
+static void test_refusals_are_sent_to_the_first_node(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 2);
@@ -150,11 +150,11 @@ static void test_who_was_refused_is_told_to_the_first_node(void **state)
     const unsigned char *at;
     for (int i = 0; i < 100; i++)
         assert_token_refused(store, m);
-    const struct store_message heard = answer_to(first);
-    assert_int_equal(heard.kind, STORE_TURNED_AWAY);
-    assert_int_equal(heard.refusal, STORE_WRONG_TOKEN);
-    assert_int_equal(heard.number, 99);
-    assert_string_equal(heard.address, "192.0.2.7");
+    const struct store_message received = answer_to(first);
+    assert_int_equal(received.kind, STORE_TURNED_AWAY);
+    assert_int_equal(received.refusal, STORE_WRONG_TOKEN);
+    assert_int_equal(received.number, 99);
+    assert_string_equal(received.address, "192.0.2.7");
     assert_token_refused(store, m);
     assert_int_equal(store_output(first, &at), 0); // not yet
     assert_int_equal(store_output(second, &at), 0);
@@ -163,7 +163,7 @@ static void test_who_was_refused_is_told_to_the_first_node(void **state)
     store_destroy(store);
 }
 
-static void test_refusals_are_told_ever_more_rarely(void **state)
+static void test_refusals_are_sent_ever_more_rarely(void **state)
 {
     (void)state;
     struct store_refusals refusals = {0};
@@ -177,7 +177,7 @@ static void test_refusals_are_told_ever_more_rarely(void **state)
 }
 
 // Neither before the challenge, nor instead of the answer to it.
-static void test_strangers_may_say_nothing_but_hello_and_who_they_are(void **state)
+static void test_unauthenticated_peers_may_send_only_hello_and_join(void **state)
 {
     (void)state;
     struct store_contact contact;
@@ -235,16 +235,16 @@ static void assert_gone(struct store_connection *connection, int rank, enum clab
     assert_int_equal(m.notice.kind, kind);
 }
 
-static void test_all_hear_in_one_order_who_is_gone_and_what_is_told(void **state)
+static void test_all_receive_departures_and_notices_in_one_order(void **state)
 {
     (void)state;
     struct store *store = store_new(4, 0);
     struct store_connection *connections[4];
     for (int rank = 0; rank < 4; rank++)
         connections[rank] = join(store, rank, 4, 0);
-    const struct store_message told = any(STORE_NOTICE), farewell = {.kind = STORE_FAREWELL};
+    const struct store_message sent = any(STORE_NOTICE), farewell = {.kind = STORE_FAREWELL};
     store_disconnect(connections[1], false);
-    assert_int_equal(say(connections[0], &told), CLAB_OK);
+    assert_int_equal(say(connections[0], &sent), CLAB_OK);
     assert_int_equal(say(connections[3], &farewell), CLAB_OK);
     assert_true(store_is_over(connections[3]));
     store_disconnect(connections[3], false);
@@ -259,7 +259,7 @@ static void test_all_hear_in_one_order_who_is_gone_and_what_is_told(void **state
     store_destroy(store);
 }
 
-static void test_who_joins_late_is_welcome_before_it_hears_of_others(void **state)
+static void test_a_late_member_is_welcomed_before_it_receives_notices(void **state)
 {
     (void)state;
     struct store *store = store_new(3, 0);
@@ -274,36 +274,36 @@ static void test_who_does_not_listen_is_cut_off(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_connection *deaf = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
-    const struct store_message told = any(STORE_NOTICE);
+    struct store_connection *slow = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
+    const struct store_message sent = any(STORE_NOTICE);
     for (int i = 0; i < STORE_NOTICES; i++) {
-        assert_false(store_is_over(deaf));
-        assert_int_equal(say(reporter, &told), CLAB_OK);
+        assert_false(store_is_over(slow));
+        assert_int_equal(say(reporter, &sent), CLAB_OK);
         while (answer_to(reporter).kind)
             ;
     }
-    assert_true(store_is_over(deaf));
+    assert_true(store_is_over(slow));
     assert_false(store_is_over(reporter));
-    store_disconnect(deaf, false);
+    store_disconnect(slow, false);
     store_disconnect(reporter, false);
     store_destroy(store);
 }
 
-static void test_who_is_cut_off_hears_nothing_out_of_order(void **state)
+static void test_a_slow_member_receives_nothing_out_of_order(void **state)
 {
     (void)state;
     struct store *store = store_new(2, 0);
-    struct store_connection *deaf = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
-    struct store_message told = any(STORE_NOTICE), heard;
+    struct store_connection *slow = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
+    struct store_message sent = any(STORE_NOTICE), received;
     for (int i = 1; i <= STORE_NOTICES + STORE_NOTICES / 2; i++) { // half of them over those that were first
-        told.notice.comm = (uint64_t)i;
-        assert_int_equal(say(reporter, &told), CLAB_OK);
+        sent.notice.comm = (uint64_t)i;
+        assert_int_equal(say(reporter, &sent), CLAB_OK);
         while (answer_to(reporter).kind)
             ;
     }
-    for (uint64_t last = 0; (heard = answer_to(deaf)).kind; last = heard.notice.comm)
-        assert_true(heard.notice.comm == last + 1);
-    store_disconnect(deaf, false);
+    for (uint64_t last = 0; (received = answer_to(slow)).kind; last = received.notice.comm)
+        assert_true(received.notice.comm == last + 1);
+    store_disconnect(slow, false);
     store_disconnect(reporter, false);
     store_destroy(store);
 }
@@ -471,16 +471,16 @@ static void test_all_ranks_of_a_lost_node_are_lost_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_may_not_join_is_told_why),
-        cmocka_unit_test(test_who_was_refused_is_told_to_the_first_node),
-        cmocka_unit_test(test_refusals_are_told_ever_more_rarely),
-        cmocka_unit_test(test_strangers_may_say_nothing_but_hello_and_who_they_are),
+        cmocka_unit_test(test_a_refused_member_receives_the_reason),
+        cmocka_unit_test(test_refusals_are_sent_to_the_first_node),
+        cmocka_unit_test(test_refusals_are_sent_ever_more_rarely),
+        cmocka_unit_test(test_unauthenticated_peers_may_send_only_hello_and_join),
         cmocka_unit_test(test_no_two_challenges_are_alike),
         cmocka_unit_test(test_another_version_is_named),
-        cmocka_unit_test(test_all_hear_in_one_order_who_is_gone_and_what_is_told),
-        cmocka_unit_test(test_who_joins_late_is_welcome_before_it_hears_of_others),
+        cmocka_unit_test(test_all_receive_departures_and_notices_in_one_order),
+        cmocka_unit_test(test_a_late_member_is_welcomed_before_it_receives_notices),
         cmocka_unit_test(test_who_does_not_listen_is_cut_off),
-        cmocka_unit_test(test_who_is_cut_off_hears_nothing_out_of_order),
+        cmocka_unit_test(test_a_slow_member_receives_nothing_out_of_order),
         cmocka_unit_test(test_a_member_posts_once_at_a_time),
         cmocka_unit_test(test_what_was_posted_stays_when_its_member_is_lost),
         cmocka_unit_test(test_the_first_rank_that_fails_ends_the_job_of_all_nodes),

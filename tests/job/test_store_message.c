@@ -28,12 +28,12 @@ static void test_messages_come_back_as_they_were(void **state)
     for (int i = 0; i < 200; i++)
         for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
             const struct store_message said = any(kind);
-            struct store_message heard;
+            struct store_message received;
             size_t size;
             const size_t n = write_whole(&said);
-            assert_int_equal(store_message_read(bytes, n, &heard, &size), CLAB_OK);
+            assert_int_equal(store_message_read(bytes, n, &received, &size), CLAB_OK);
             assert_int_equal(size, n);
-            assert_same(&said, &heard);
+            assert_same(&said, &received);
         }
 }
 
@@ -44,13 +44,13 @@ static void test_a_part_of_a_message_says_how_long_it_will_be(void **state)
         const struct store_message said = any(kind);
         const size_t n = write_whole(&said), step = n < 500 ? 1 : n / 400;
         for (size_t part = 0; part < n; part += step) {
-            struct store_message heard = {.kind = STORE_KINDS};
+            struct store_message received = {.kind = STORE_KINDS};
             size_t size;
             unsigned char *exact = malloc(part); // so that a sanitizer sees what is read behind it
             memcpy(exact, bytes, part);
-            assert_int_equal(store_message_read(exact, part, &heard, &size), CLAB_OK);
+            assert_int_equal(store_message_read(exact, part, &received, &size), CLAB_OK);
             assert_int_equal(size, part < STORE_HEADER_BYTES ? STORE_HEADER_BYTES : n);
-            assert_int_equal(heard.kind, STORE_KINDS);
+            assert_int_equal(received.kind, STORE_KINDS);
             free(exact);
         }
     }
@@ -68,9 +68,9 @@ static void test_bytes_lie_as_they_are_described(void **state)
 
 static void assert_refused(size_t n, int err)
 {
-    struct store_message heard;
+    struct store_message received;
     size_t size;
-    assert_int_equal(store_message_read(bytes, n, &heard, &size), err);
+    assert_int_equal(store_message_read(bytes, n, &received, &size), err);
 }
 
 static void test_what_is_not_of_this_protocol_is_refused(void **state)
@@ -105,16 +105,16 @@ static void test_garbage_is_read_without_harm(void **state)
 {
     (void)state;
     for (int i = 0; i < 100000; i++) {
-        struct store_message m = any((enum store_kind)(STORE_HELLO + chance(STORE_KINDS - 1))), heard;
+        struct store_message m = any((enum store_kind)(STORE_HELLO + chance(STORE_KINDS - 1))), received;
         m.tail_bytes = m.tail_bytes < 300 ? m.tail_bytes : 300;
         const size_t n = write_whole(&m);
         for (uint32_t changes = chance(6); changes > 0; changes--)
             bytes[chance(STORE_FIXED_BYTES)] = (unsigned char)chance(256);
         size_t size = 0;
-        if (store_message_read(bytes, n, &heard, &size) == CLAB_OK && size <= n) {
-            assert_true(heard.kind >= STORE_HELLO && heard.kind < STORE_KINDS);
-            assert_true(heard.tail >= bytes && heard.tail + heard.tail_bytes == bytes + size);
-            assert_true(heard.n <= STORE_MEMBERS && heard.bytes <= STORE_BLOB_BYTES);
+        if (store_message_read(bytes, n, &received, &size) == CLAB_OK && size <= n) {
+            assert_true(received.kind >= STORE_HELLO && received.kind < STORE_KINDS);
+            assert_true(received.tail >= bytes && received.tail + received.tail_bytes == bytes + size);
+            assert_true(received.n <= STORE_MEMBERS && received.bytes <= STORE_BLOB_BYTES);
         }
     }
 }

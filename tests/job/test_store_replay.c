@@ -22,8 +22,8 @@ struct record {
 
 struct proxy {
     int listener, port, store_port;
-    bool withholds;               // STORE_JOIN does not get through
-    struct record said[2], heard; // by members (one each, in the order of their coming), by the store
+    bool withholds;                  // STORE_JOIN does not get through
+    struct record said[2], received; // by members (one each, in the order of their coming), by the store
     int nmembers;
     pthread_t thread;
 };
@@ -71,7 +71,7 @@ static void *run_proxy(void *argument)
             if (fds[0].revents)
                 is_open = pass(member, store, said, proxy->withholds);
             if (is_open && fds[1].revents)
-                is_open = pass(store, member, &proxy->heard, false);
+                is_open = pass(store, member, &proxy->received, false);
         }
         close(member), close(store);
     }
@@ -103,7 +103,7 @@ static int replay(int port, const struct record *record)
 {
     const int fd = dial(port);
     unsigned char answer[8192] = {0};
-    ssize_t heard = 0;
+    ssize_t received = 0;
     for (size_t at = 0, bytes; at < record->n; at += bytes) {
         struct store_message m;
         assert_int_equal(store_message_read(record->bytes + at, record->n - at, &m, &bytes), CLAB_OK);
@@ -112,10 +112,10 @@ static int replay(int port, const struct record *record)
             break; // it should not have come so far
         assert_int_equal(send(fd, record->bytes + at, bytes, MSG_NOSIGNAL), bytes);
         assert_int_equal(poll(&(struct pollfd){fd, POLLIN, 0}, 1, STALL_MS), 1);
-        heard = recv(fd, answer, sizeof answer, 0);
+        received = recv(fd, answer, sizeof answer, 0);
     }
     close(fd);
-    return heard > 3 ? answer[3] : 0;
+    return received > 3 ? answer[3] : 0;
 }
 
 static int visit(int port, const struct party *party, int member)
@@ -244,7 +244,7 @@ static void test_the_token_is_nowhere_in_what_is_said(void **state)
     for (int member = 0; member < 2; member++)
         assert_int_equal(visit(proxy.port, &party, member), CLAB_OK);
     close_proxy(&proxy);
-    const struct record *all[] = {&proxy.said[0], &proxy.said[1], &proxy.heard};
+    const struct record *all[] = {&proxy.said[0], &proxy.said[1], &proxy.received};
     for (int i = 0; i < 3; i++) {
         assert_nowhere(all[i], token, CLAB_TOKEN_BYTES);
         assert_nowhere(all[i], hex, 2 * CLAB_TOKEN_BYTES);
@@ -260,9 +260,9 @@ static void test_the_token_is_nowhere_in_what_is_said(void **state)
 struct fake {
     int listener, port;
     // What it answers to a message.
-    struct store_message (*answer)(const struct store_message *heard);
+    struct store_message (*answer)(const struct store_message *received);
     pthread_t thread;
-    struct record heard;
+    struct record received;
 };
 
 static void *run_fake(void *argument)
@@ -271,11 +271,11 @@ static void *run_fake(void *argument)
     for (int fd; (fd = accept(fake->listener, NULL, NULL)) >= 0; close(fd)) {
         unsigned char bytes[8192];
         for (ssize_t n; (n = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
-            struct store_message heard = {0};
+            struct store_message received = {0};
             size_t size;
-            keep(&fake->heard, bytes, (size_t)n);
-            assert_int_equal(store_message_read(bytes, (size_t)n, &heard, &size), CLAB_OK);
-            const struct store_message answer = fake->answer(&heard);
+            keep(&fake->received, bytes, (size_t)n);
+            assert_int_equal(store_message_read(bytes, (size_t)n, &received, &size), CLAB_OK);
+            const struct store_message answer = fake->answer(&received);
             if (answer.kind)
                 (void)!send(fd, bytes, store_message_write(&answer, bytes), MSG_NOSIGNAL);
         }
@@ -305,67 +305,67 @@ static void assert_seen_through(struct store_message (*answer)(const struct stor
     assert_int_equal(result, err);
     assert_one_line_with(text, words);
     assert_true(clab_now() - start < 3);
-    assert_nowhere(&fake.heard, party.ticket.job.token, CLAB_TOKEN_BYTES);
+    assert_nowhere(&fake.received, party.ticket.job.token, CLAB_TOKEN_BYTES);
 }
 
-static struct store_message welcome_at_once(const struct store_message *heard)
+static struct store_message welcome_at_once(const struct store_message *received)
 {
-    (void)heard;
+    (void)received;
     return (struct store_message){.kind = STORE_WELCOME};
 }
 
-static struct store_message any_challenge(const struct store_message *heard)
+static struct store_message any_challenge(const struct store_message *received)
 {
-    return (struct store_message){.kind = heard->kind == STORE_HELLO ? STORE_CHALLENGE : STORE_KINDS};
+    return (struct store_message){.kind = received->kind == STORE_HELLO ? STORE_CHALLENGE : STORE_KINDS};
 }
 
-static struct store_message challenge_only(const struct store_message *heard)
+static struct store_message challenge_only(const struct store_message *received)
 {
-    return heard->kind == STORE_HELLO ? any_challenge(heard) : (struct store_message){0};
+    return received->kind == STORE_HELLO ? any_challenge(received) : (struct store_message){0};
 }
 
-static struct store_message welcome_without_proof(const struct store_message *heard)
+static struct store_message welcome_without_proof(const struct store_message *received)
 {
-    return heard->kind == STORE_HELLO ? any_challenge(heard) : (struct store_message){.kind = STORE_WELCOME};
+    return received->kind == STORE_HELLO ? any_challenge(received) : (struct store_message){.kind = STORE_WELCOME};
 }
 
-static struct store_message welcome_by_its_own_proof(const struct store_message *heard)
+static struct store_message welcome_by_its_own_proof(const struct store_message *received)
 {
-    struct store_message welcome = welcome_without_proof(heard);
-    if (heard->kind == STORE_JOIN)
-        memcpy(welcome.proof, heard->proof, sizeof welcome.proof);
+    struct store_message welcome = welcome_without_proof(received);
+    if (received->kind == STORE_JOIN)
+        memcpy(welcome.proof, received->proof, sizeof welcome.proof);
     return welcome;
 }
 
-static struct store_message welcome_by_another_token(const struct store_message *heard)
+static struct store_message welcome_by_another_token(const struct store_message *received)
 {
     static struct store_message hello;
-    struct store_message answer = welcome_without_proof(heard);
-    if (heard->kind == STORE_HELLO)
-        hello = *heard;
-    if (heard->kind == STORE_JOIN) {
+    struct store_message answer = welcome_without_proof(received);
+    if (received->kind == STORE_HELLO)
+        hello = *received;
+    if (received->kind == STORE_JOIN) {
         const struct store_message challenge = any_challenge(&hello);
         const struct store_contact contact = store_contact_of(&hello, &challenge);
-        store_prove((const unsigned char *)"another's token", &contact, heard, &answer, answer.proof);
+        store_prove((const unsigned char *)"another's token", &contact, received, &answer, answer.proof);
     }
     return answer;
 }
 
-static struct store_message refuse_without_proof(const struct store_message *heard)
+static struct store_message refuse_without_proof(const struct store_message *received)
 {
     const struct store_message refused = {.kind = STORE_REFUSED, .refusal = STORE_OTHER_RANKS, .number = 7};
-    return heard->kind == STORE_HELLO ? any_challenge(heard) : refused;
+    return received->kind == STORE_HELLO ? any_challenge(received) : refused;
 }
 
-static struct store_message refuse_the_token(const struct store_message *heard)
+static struct store_message refuse_the_token(const struct store_message *received)
 {
     const struct store_message refused = {.kind = STORE_REFUSED, .refusal = STORE_WRONG_TOKEN};
-    return heard->kind == STORE_HELLO ? any_challenge(heard) : refused;
+    return received->kind == STORE_HELLO ? any_challenge(received) : refused;
 }
 
-static struct store_message refuse_at_once(const struct store_message *heard)
+static struct store_message refuse_at_once(const struct store_message *received)
 {
-    (void)heard;
+    (void)received;
     return (struct store_message){.kind = STORE_REFUSED, .refusal = STORE_TAKEN};
 }
 
@@ -373,8 +373,8 @@ static void test_a_false_store_is_seen_through(void **state)
 {
     (void)state;
     needs_sodium();
-    assert_seen_through(welcome_at_once, CLAB_EINVAL, "is no job of commlab: choose another port");
-    assert_seen_through(refuse_at_once, CLAB_EINVAL, "is no job of commlab: choose another port");
+    assert_seen_through(welcome_at_once, CLAB_EINVAL, "is not a commlab job: choose another port");
+    assert_seen_through(refuse_at_once, CLAB_EINVAL, "is not a commlab job: choose another port");
     assert_seen_through(welcome_without_proof, CLAB_EINVAL, "is not the job's store: it does not know the token");
     assert_seen_through(welcome_by_its_own_proof, CLAB_EINVAL, "is not the job's store: it does not know the token");
     assert_seen_through(welcome_by_another_token, CLAB_EINVAL, "is not the job's store: it does not know the token");
@@ -389,8 +389,8 @@ static void test_a_store_that_stalls_is_left_in_time(void **state)
     assert_seen_through(challenge_only, CLAB_ETIMEOUT, "no job answers at 127.0.0.1:");
 }
 
-// As version 2 did: its members said the token first, and its store heard it.
-static void test_the_version_before_is_told_apart_by_both(void **state)
+// As version 2 did: its members said the token first, and its store received it.
+static void test_both_sides_recognize_the_previous_version(void **state)
 {
     (void)state;
     static const unsigned char join[36] = {'C', 'L', 2, 1, 28};
@@ -413,7 +413,7 @@ int main(void)
         cmocka_unit_test(test_the_token_is_nowhere_in_what_is_said),
         cmocka_unit_test(test_a_false_store_is_seen_through),
         cmocka_unit_test(test_a_store_that_stalls_is_left_in_time),
-        cmocka_unit_test(test_the_version_before_is_told_apart_by_both),
+        cmocka_unit_test(test_both_sides_recognize_the_previous_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,10 +41,10 @@ static int read_master(const char *text, char host[CLAB_HOST_BYTES], int *port_p
 static int check(const struct clab_launch *launch, struct store_ticket *ticket)
 {
     if (launch->node < 0 || launch->node >= launch->nnodes)
-        clab_error("--nodes %d needs --node-rank K: which of them this is, from 0 to %d", launch->nnodes,
+        clab_error("--nodes %d needs --node-rank K: the number of this node, from 0 to %d", launch->nnodes,
                    launch->nnodes - 1);
     else if (launch->nranks < launch->nnodes)
-        clab_error("-n %d is the number of ranks on all nodes together, and each of the %d has one at least",
+        clab_error("-n %d is the number of ranks on all nodes together: each of the %d nodes needs at least one",
                    launch->nranks, launch->nnodes);
     else if (!launch->master)
         clab_error("--nodes %d needs --master HOST:PORT: an address of node 0, and a port that is free there",

@@ -203,7 +203,8 @@ static void note_end(struct watch *watch, int i, int status)
     if (unread)
         end_unread(watch, i, pid, status);
     else if (clab_control_mark_ended(watch->run->control, i, status != 0) && status == 0)
-        clab_warn("rank %d (pid %d) has ended without clab_job_close: who waits for it will fail", rank, (int)pid);
+        clab_warn("rank %d (pid %d) has ended without clab_job_close: ranks that wait for it will fail", rank,
+                  (int)pid);
     if (status == 0 || unread || !may_blame)
         return;
     put_blame(watch, i, pid, status);
@@ -435,7 +436,7 @@ static int watch_open(const struct run *run, struct watch *watch_p)
     };
     if (watch_p->pids && watch_p->fds && watch_p->forwarder && watch_p->signals >= 0)
         return CLAB_OK;
-    clab_error("can not watch over %zu ranks: %m", nlocal);
+    clab_error("can not watch %zu ranks: %m", nlocal);
     watch_close(watch_p);
     return CLAB_ESYS;
 }

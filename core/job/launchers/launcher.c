@@ -14,7 +14,7 @@
 
 #define BY_HAND "a rank started by hand needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
 
-// What a launcher tells its processes, by names of variables.
+// The variables in which a launcher describes a process.
 struct source {
     const char *by;
     bool (*is_here)(void);
@@ -39,7 +39,7 @@ static int read_number(const char *name, int low, int high, int *value_p)
     if (text)
         clab_error("%s is '%s', not a number from %d to %d: correct or unset it", name, text, low, high);
     else
-        clab_error("%s is not set, as it is in every process of this launcher's: pass the whole environment on", name);
+        clab_error("%s is not set, but this launcher sets it in every process: pass the whole environment on", name);
     return CLAB_EPARSE;
 }
 
@@ -303,10 +303,9 @@ int clab_launcher_share(const struct clab_launched *launched, double timeout, ch
         return launcher_share_pmi(launched->rank, timeout, text);
     if (launched->share == CLAB_SHARE_PMIX)
         return launcher_share_pmix(launched->rank, timeout, text);
-    clab_error(
-        "%s has set neither PMI_FD nor PMIX_NAMESPACE, over which ranks could find each other: set MASTER_ADDR and "
-        "MASTER_PORT for all, rank 0's host and a free port there",
-        launched->by);
+    clab_error("%s has set neither PMI_FD nor PMIX_NAMESPACE, so ranks can not find each other: set MASTER_ADDR and "
+               "MASTER_PORT for all, rank 0's host and a free port there",
+               launched->by);
     return CLAB_EUNSUPPORTED;
 }
 

@@ -71,8 +71,7 @@ int clab_mpirun_become(const struct clab_backend *backend, int nranks, char *con
     struct words words = {0};
     char *text = NULL;
     if (!backend->launcher[0][0]) {
-        clab_error("--backend %s: its library came without a launcher: start the ranks by your cluster's own",
-                   backend->name);
+        clab_error("--backend %s: its library has no launcher: start the ranks with your cluster's own", backend->name);
         return CLAB_EUNSUPPORTED;
     }
     int err = compose(backend, nranks, program, &words, &text);

@@ -121,9 +121,10 @@ static int complain(int err, const char *answer, const char *line)
             "job started?",
             pmi.timeout, answer);
     else if (err != CLAB_OK)
-        clab_error("the launcher's end of PMI_FD is closed or says nonsense (%s): start the program by mpiexec or srun "
-                   "itself, or set MASTER_ADDR and MASTER_PORT",
-                   answer);
+        clab_error(
+            "the launcher's end of PMI_FD is closed or sends an invalid message (%s): start the program by mpiexec or srun "
+            "itself, or set MASTER_ADDR and MASTER_PORT",
+            answer);
     else
         clab_error("the launcher answers '%.*s' over PMI_FD, not %s", (int)strcspn(line, "\n"), line, answer);
     return err == CLAB_OK ? CLAB_ESYS : err;

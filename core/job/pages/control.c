@@ -124,13 +124,13 @@ enum clab_presence clab_control_presence(struct clab_control *control, int rank)
 
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed)
 {
-    const bool sat = atomic_load(&slot_of(control, rank)->pid) != 0, lost = failed || sat;
+    const bool had_joined = atomic_load(&slot_of(control, rank)->pid) != 0, lost = failed || had_joined;
     atomic_store(&slot_of(control, rank)->presence, lost ? CLAB_LOST : CLAB_LEFT);
     clab_control_notify(control, &(struct clab_notice){.kind = lost ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT,
                                                        .reporter = rank,
                                                        .culprit = rank,
                                                        .err = CLAB_EPEER});
-    return sat;
+    return had_joined;
 }
 
 // ---- the futex ------------------------------------------------------------------------------------------------

@@ -95,8 +95,9 @@ static int read_place(const char *text, struct store_ticket *ticket)
     if (sscanf(text, "%32s %d %255s", token, &ticket->port, ticket->host) == 3 &&
         launcher_unhex(token, ticket->job.token, CLAB_TOKEN_BYTES) == CLAB_OK)
         return CLAB_OK;
-    clab_error("the launcher has passed on text of rank 0 that does not name the job's store: run the same version of "
-               "commlab on all nodes");
+    clab_error(
+        "the launcher has passed on a text of rank 0 that is not the address of the job's store: run the same version of "
+        "commlab on all nodes");
     return CLAB_EPARSE;
 }
 

@@ -59,7 +59,7 @@ static void lose_all(struct store_client *c)
 static void cut(struct store_client *c, const char *why)
 {
     if (!c->is_cut && !c->has_ended)
-        clab_error("the connection to the job's store at %s:%d has ended (%s): no other rank can be heard of any more",
+        clab_error("the connection to the job's store at %s:%d has ended (%s): this rank counts all others as lost",
                    c->ticket.host, c->ticket.port, why);
     if (!c->has_ended)
         c->end = (struct store_end){-1, -1, 1};
@@ -196,7 +196,7 @@ static void log_failure(const struct store_client *c, const struct exchange_part
     else if (answer->err == CLAB_EMISMATCH && answer->whole != p->whole)
         exchange_log_sizes(p->whole, (size_t)answer->whole);
     else if (answer->err == CLAB_EMISMATCH)
-        clab_error("rendezvous: ranks disagree on who meets");
+        clab_error("rendezvous: ranks disagree on the members of a fence");
 }
 
 static void note_coming(struct store_client *c, int member)

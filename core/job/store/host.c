@@ -28,7 +28,7 @@ struct identity {
     uint64_t namespaces[3]; // inode numbers
 };
 
-// What each rank tells the others.
+// What each rank sends to the others.
 struct hello {
     struct identity identity;
     cpu_set_t cores;

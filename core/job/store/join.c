@@ -117,7 +117,7 @@ static int unknown(const struct store_ticket *t, int err)
     switch (err) {
     case CLAB_ENOENT: clab_error("there is no host '%s'", t->host); return CLAB_EINVAL;
     case CLAB_EPARSE:
-        clab_error("what listens at %s:%d is no job of commlab: choose another port", t->host, t->port);
+        clab_error("the program that listens at %s:%d is not a commlab job: choose another port", t->host, t->port);
         return CLAB_EINVAL;
     case CLAB_EUNSUPPORTED:
         clab_error("the job at %s:%d is of another version of commlab: install the same on all nodes", t->host,

@@ -91,11 +91,11 @@ static int read_token(int fd, const char *path, unsigned char token[CLAB_TOKEN_B
     if (fstat(fd, &status) != 0)
         return refuse("read", path);
     if (!S_ISREG(status.st_mode)) {
-        clab_error("%s should be a file with your token, but is no regular file: remove it, and run this again", path);
+        clab_error("%s is not a regular file, but should hold your token: remove it, and run this again", path);
         return CLAB_EPARSE;
     }
     if (status.st_uid != geteuid() || (status.st_mode & 077)) {
-        clab_error("%s may be read by others, but is a secret: remove it, and it is made anew", path);
+        clab_error("%s is a secret that others may read: remove it; commlab makes a new one", path);
         return CLAB_EPARSE;
     }
     const ssize_t n = read(fd, text, sizeof text - 1);
@@ -103,7 +103,7 @@ static int read_token(int fd, const char *path, unsigned char token[CLAB_TOKEN_B
     text[strcspn(text, "\n")] = '\0';
     if (launcher_unhex(text, token, CLAB_TOKEN_BYTES) == CLAB_OK)
         return CLAB_OK;
-    clab_error("%s does not hold %d hexadecimal digits: remove it, and it is made anew", path, TEXT_BYTES);
+    clab_error("%s does not hold %d hexadecimal digits: remove it; commlab makes a new one", path, TEXT_BYTES);
     return CLAB_EPARSE;
 }
 
