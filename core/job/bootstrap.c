@@ -4,7 +4,6 @@
 #include "core/job/bootstrap.h"
 
 #include <float.h>
-#include <stdlib.h>
 
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -31,11 +30,10 @@ int clab_timeout_read(double *seconds_p)
 static int join(double timeout, struct membership **member_p)
 {
     struct clab_launched launched;
-    if (clab_variable_is_set(CLAB_VARIABLE_JOB_FD))
-        return clab_pages_join(timeout, member_p);
     CLAB_TRY(clab_launcher_find(&launched));
     clab_log_set_rank(launched.rank);
-    return clab_store_join(&launched, timeout, member_p);
+    return (clab_variable_given(CLAB_VARIABLE_JOB_FD) ? clab_pages_join : clab_store_join)(&launched, timeout,
+                                                                                           member_p);
 }
 
 int clab_bootstrap_open(struct clab_bootstrap **boot_p)

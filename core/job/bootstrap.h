@@ -15,5 +15,5 @@ struct membership {
 };
 
 // As clab_bootstrap_open.
-int clab_pages_join(double timeout, struct membership **member_p);
+int clab_pages_join(const struct clab_launched *launched, double timeout, struct membership **member_p);
 int clab_store_join(const struct clab_launched *launched, double timeout, struct membership **member_p);

@@ -242,7 +242,7 @@ static void test_a_rank_joins_once(void **state)
     const char *text = capture_end(err);
     assert_text_has(text, "rank 1 has joined the job at 127.0.0.1:");
     assert_text_has(
-        text, "a process at 127.0.0.1 that wanted to join was refused: it is a rank or node that has joined already");
+        text, "a process from 127.0.0.1 was refused: it is a rank or node that has joined already");
 }
 
 #define test(name) cmocka_unit_test_setup(name, forget)

@@ -407,7 +407,7 @@ static void test_a_token_that_others_may_read_is_refused(void **state)
     unsigned char token[CLAB_TOKEN_BYTES];
     assert_int_equal(clab_launcher_token(token), CLAB_OK);
     chmod(token_file(), 0640);
-    refuse_token(CLAB_EPARSE, "token may be read by others");
+    refuse_token(CLAB_EPARSE, "token is a secret that others may read");
     chmod(token_file(), 0600);
     assert_int_equal(truncate(token_file(), 20), 0);
     refuse_token(CLAB_EPARSE, "token does not hold 32 hexadecimal digits");

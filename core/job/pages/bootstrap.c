@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "core/job/pages/memory.h"
 
 struct pages_member {
@@ -55,13 +56,12 @@ static void leave(struct membership *member)
     free(pages);
 }
 
-static int read_int(const char *name, int low, int high, int *value_p)
+static int read_fd(int *fd_p)
 {
-    const char *text = getenv(name);
-    if (text && clab_parse_int(text, low, high, value_p) == CLAB_OK)
+    const char *text = clab_variable_given(CLAB_VARIABLE_JOB_FD);
+    if (clab_parse_int(text, 0, INT32_MAX, fd_p) == CLAB_OK)
         return CLAB_OK;
-    clab_error("%s is '%s', not a number from %d to %d: leave it as the launcher set it", name, text ? text : "", low,
-               high);
+    clab_error("CLAB_JOB_FD is '%s', not a number: leave it as the launcher set it", text);
     return CLAB_EPARSE;
 }
 
@@ -77,7 +77,7 @@ static int map_control(int fd, int nranks, struct clab_control **control_p)
     return err == CLAB_EINVAL ? CLAB_ESYS : err;
 }
 
-static struct pages_member *sit_down(const struct clab_rank_slot *slot, int nranks, int fd)
+static struct pages_member *make_member(const struct clab_rank_slot *slot, int nranks, int fd)
 {
     struct pages_member *pages = calloc(1, sizeof *pages + (size_t)nranks * sizeof *pages->locals);
     if (!pages)
@@ -109,17 +109,16 @@ static struct pages_member *sit_down(const struct clab_rank_slot *slot, int nran
     return pages;
 }
 
-int clab_pages_join(double timeout, struct membership **member_p)
+int clab_pages_join(const struct clab_launched *launched, double timeout, struct membership **member_p)
 {
-    int rank, nranks, fd;
+    const int nranks = launched->nranks;
+    int fd;
     struct clab_control *control;
     struct clab_rank_slot slot;
-    CLAB_TRY(read_int("CLAB_JOB_FD", 0, INT32_MAX, &fd));
-    CLAB_TRY(read_int("WORLD_SIZE", 1, CLAB_MAX_RANKS, &nranks));
-    CLAB_TRY(read_int("RANK", 0, nranks - 1, &rank));
+    CLAB_TRY(read_fd(&fd));
     CLAB_TRY(map_control(fd, nranks, &control));
-    int err = clab_slot_take(control, rank, timeout, &slot);
-    struct pages_member *pages = err ? NULL : sit_down(&slot, nranks, fd);
+    int err = clab_slot_take(control, launched->rank, timeout, &slot);
+    struct pages_member *pages = err ? NULL : make_member(&slot, nranks, fd);
     if (!pages) {
         if (!err)
             clab_slot_leave(&slot);

@@ -49,5 +49,5 @@ void store_refusals_log(const struct store_message *m)
     char others[48] = "";
     if (m->number)
         snprintf(others, sizeof others, " (and %u others since then)", (unsigned)m->number);
-    clab_warn("a process at %s that wanted to join was refused: %s%s", m->address, what_to_do(m->refusal), others);
+    clab_warn("a process from %s was refused: %s%s", m->address, what_to_do(m->refusal), others);
 }
