@@ -208,7 +208,7 @@ refuses_another_token() {
     ended 3 1 2 && lines err.1 1 &&
         says err.1 'refuses our token: let CLAB_TOKEN, or else ~/.config/commlab/token, be the same on all' &&
         says err.0 'node 1 of 2 did not arrive within 1 s' && lines err.0 2 && leaves_nothing &&
-        says err.0 'join from 127.0.0.1 was refused: its token is another: let CLAB_TOKEN, or else ~/.config'
+        says err.0 'a process from 127.0.0.1 was refused: its token is another: let CLAB_TOKEN, or else ~/.config'
 }
 names_a_port_in_use() {
     ((port++))
@@ -259,7 +259,7 @@ refuses_bad_options() {
         refuses 2 "--master 'here' is not HOST:PORT" --nodes 2 --node-rank 0 --master here true &&
         refuses 2 "--master '::1:70' is not HOST:PORT" --nodes 2 --node-rank 0 --master ::1:70 true &&
         refuses 2 "--master 'a:0' is not HOST:PORT" --nodes 2 --node-rank 0 --master a:0 true &&
-        refuses 2 'each of the 3 has one at least' --nodes 3 --node-rank 0 --master a:1 -n 2 true &&
+        refuses 2 'each of the 3 nodes needs at least one' --nodes 3 --node-rank 0 --master a:1 -n 2 true &&
         refuses 2 "--nodes 'two'" --nodes two true &&
         refuses 2 '192.0.2.1 is not an address' --nodes 2 --node-rank 0 --master 192.0.2.1:29999 true
     local result=$?
