@@ -171,7 +171,7 @@ both
 LINES
 }
 
-seeds_relay() {
+seeds_forward() {
     put pieces '\x80\6one\ntw\1\5three\x80\2o\n\x81\1\n\2\xc8no end'
     put long "\\x80\\xc8$(printf 'x%.0s' {1..200})"
 }
