@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Our own subcommands as children, one after another: for those that put many measurements together.
-// - Who ends us ends the child under way, whose launcher ends its ranks; then we clean up, and go as we always do.
+// Run our own subcommands as child processes, one after another: for commands that combine many measurements.
+// - A signal that ends us also ends the running child, whose launcher ends its ranks. Then we clean up, and end as
+//   usual.
 #pragma once
 
 #include <limits.h>
 #include <sys/types.h>
 
-// From here on signals that would end us are noted, and passed on to the child; those that are ignored stay so.
+// From here on, note each signal that would end us, and pass it on to the child. Ignored signals stay ignored.
 void child_watch(void);
-// As before child_watch; returns the signal that came meanwhile, or 0. Raise it: then an outer watch notes it, too.
+// End the watch, and return the signal that came meanwhile, or 0. The caller raises it, so that an outer watch notes
+// it, too.
 int child_unwatch(void);
 // The signal that has come since child_watch, or 0.
 int child_ended_by(void);
 
-// A new folder for what children write, below TMPDIR or else /tmp. Made after child_watch and removed before who ends
-// us is answered, it is never left behind.
+// A new folder for the files of children, below TMPDIR or else /tmp. Made after child_watch and removed before
+// child_unwatch, it is never left behind.
 //   errors: CLAB_EIO (logged)
 int child_folder_make(char path_p[PATH_MAX]);
 // With the files that are in it.
@@ -24,8 +26,8 @@ void child_folder_remove(const char *path);
 // shown. *status_p is waitpid's.
 //   errors: CLAB_ESYS
 int child_run(char *const words[], int *status_p);
-// As fork(2); signals end the child as they usually do. For who launches ranks: a launcher takes the signals of the
-// process that it runs in, those as well that come when its ranks have just ended, which would be lost on us.
+// As fork(2); signals end the child as usual. Callers that launch ranks need it: a launcher handles the signals of its
+// process, and in ours a signal that comes just after its ranks have ended would be lost.
 pid_t child_fork(void);
 // Wait for a child that was started so, or otherwise; signals are passed on to it meanwhile. *status_p is waitpid's.
 //   errors: CLAB_ESYS

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: MIT
-// Whether a plugin's backend works here, asked of a job of one rank before any lab runs: a machine without a GPU says
-// so in one line, and not in one a program and a rank.
+// SPDX-License-Identifier: MIT Whether a plugin's backend works here: a job of one rank tries it before any lab runs.
+// So a machine without a GPU says so in one line, and not in one line per program and rank.
 
 #include "cmd/lab/lab.h"
 
@@ -16,7 +15,7 @@
 #include "core/job/job.h"
 #include "core/transport/plugin.h"
 
-// Nothing that a double for tests does is a result.
+// Times of a double for tests are no results.
 static int refuse_fakes(const struct clab_job *job)
 {
     char text[256];
@@ -29,8 +28,8 @@ static int refuse_fakes(const struct clab_job *job)
     return CLAB_EUNSUPPORTED;
 }
 
-// Leave the answer in `answer`, which outlives this process: it becomes the job's launcher, and its copy the rank. What
-// a library starts itself (mpi) is left to the programs.
+// Leave the answer in `answer`, a page that our parent shares: this process becomes the job's launcher, and its copy
+// the rank. Libraries that start ranks themselves (mpi) are left to the programs.
 static void ask(const char *backend, int *answer)
 {
     char *words[] = {"commlab lab", "-n", "1", "--backend", (char *)backend, NULL};
@@ -40,7 +39,7 @@ static void ask(const char *backend, int *answer)
     *answer = found ? CLAB_OK : CLAB_EUNSUPPORTED;
     if (!found || found->launcher)
         return;
-    unsetenv("CLAB_EMULATE"); // the programs say what they think of that
+    unsetenv("CLAB_EMULATE"); // the programs refuse it if it is wrong
     *answer = CLAB_EPEER;     // unless the rank says more
     int err = clab_job_open(&count, words, &job);
     if (!err) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lab.conf: what a lab is, in text. [lab] describes the run; [lab sim] and so on say what is different on that backend,
-// [lab emulate] over an emulated wire; each further section is a quantity that the programs report.
+// lab.conf describes a lab in text. [lab] describes the run. [lab sim] and so on have the settings that differ on that
+// backend, and [lab emulate] those over an emulated network. Each other section is a quantity that the programs report.
 
 #include "cmd/lab/lab.h"
 
@@ -123,7 +123,7 @@ static int set_lab(const struct clab_setting *s, struct lab_conf *conf)
     return CLAB_EPARSE;
 }
 
-// Kept for lab_conf_use; that it can be set is found out now.
+// Keep it for lab_conf_use, after a check that it can be set.
 static int add_override(const struct clab_setting *s, struct lab_conf *conf)
 {
     const char *variant = s->section + strlen("lab ");

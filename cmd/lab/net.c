@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The network that a lab is predicted by: in virtual time the one that is simulated, else --net's, or this machine's
-// profile of the backend; with --emulate the emulated one on top of that profile.
+// The network that predicts a lab. In virtual time it is the simulated one. Else it is that of --net, or this machine's
+// profile of the backend. With --emulate it is the emulated network on top of that profile.
 //
-// - An emulated message is delivered when the network would, and not before (backends/emulate): what this machine needs
-//   to move and to add its bytes is hidden behind that as long as it is shorter. So the wire has the machine's calls
-//   and copies, whose time is not hidden, but no cost of pulls and sums; and a prediction is the longer one of the
-//   wire's and of the machine's without it (model.c).
-// - Without a profile, the machine's part is taken to be nothing.
+// - An emulated network delivers a message when the described network would, and not before. That hides the time in
+//   which this machine moves and adds the bytes, as long as it is shorter. So `net` has the machine's calls and copies,
+//   which nothing hides, and no cost of pulls and sums. A prediction is the longer one of that and of the machine's
+//   without the emulated network (model.c).
+// - Without a profile, the machine's part counts as nothing.
 
 #include "cmd/lab/lab.h"
 
@@ -17,7 +17,7 @@
 #include "core/base/err.h"
 #include "backends/model/virtual.h"
 
-// What is left of the machine's costs on top of a wire that hides its messages'.
+// Add the machine's costs that an emulated network does not hide.
 static void put_on(const struct clab_net *machine, struct clab_net *wire)
 {
     wire->gamma = 0;
@@ -41,7 +41,7 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// One that was asked for by name: what is wrong with it is wrong usage, unlike what is wrong with the kit's own files.
+// A network that the user named: a mistake in it is wrong usage, unlike a mistake in the kit's own files.
 static int load_named(const char *name, struct clab_net **net_p)
 {
     const int err = clab_net_load(name, net_p);
@@ -57,7 +57,7 @@ static int load_emulated(const char *name, const char *backend, struct lab_nets 
     return CLAB_OK;
 }
 
-// A default network may be missing or broken: then nothing that needs it is predicted.
+// A default network may be missing or broken. Then the lab runs without predictions that need one.
 static int load_profile(const char *backend, struct lab_nets *nets)
 {
     CLAB_TRY(clab_net_load_profile(backend, nets->why, &nets->net));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a lab run found: before and after side by side, their ratio, and what was predicted of each.
+// The results of a lab run: before and after side by side, their ratio, and the predictions.
 //
-// - A ratio is the time of before over the time of after, so that above 1 after is faster: the median of the ratios of
-//   pairs that ran one after the other, with its interval.
-// - residual_pct is 100 (measured - predicted) / measured, as in the bench: above 0, it was more than foreseen.
+// - A ratio is the time of before divided by the time of after: above 1, after is faster. It is the median over pairs
+//   that ran one after the other, with its interval.
+// - residual_pct is 100 (measured - predicted) / measured, as in the bench: above 0, the measured value is larger.
 
 #include "cmd/lab/lab.h"
 
@@ -221,7 +221,7 @@ static const struct clab_column screen_columns[NSCREEN] = {
     [R_FORESEEN] = {.name = "predicted", .kind = CLAB_KIND_TEXT, .width = 9, .group = "before / after"},
 };
 
-// At most eight signs, as all that value_cell makes: "2.05 MiB", and not "2.055 MiB".
+// At most eight characters, as all cells of value_cell: "2.05 MiB", and not "2.055 MiB".
 static const char *size_text(double bytes, char text[CLAB_TEXT])
 {
     double unit = 1;
@@ -268,7 +268,7 @@ static struct clab_cell residual_cell(const struct finding *f)
     return clab_cell_real(round(residual_pct(f)) + 0.0);
 }
 
-// At most four signs below 1e7: its interval has two of them in a column of ten.
+// At most four characters below 1e7: an interval has two of them in a column of ten.
 static const char *ratio_text(double ratio, char text[CLAB_TEXT])
 {
     const bool thousands = ratio >= 9999.5;

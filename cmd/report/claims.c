@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Claims, beside what was measured here and what the simulator says of the hardware that was meant.
+// Published claims, each beside our measurement, and beside the simulator's answer for the hardware that was meant.
 //
-// - labs/claims.csv has the claims, and says which rows of which lab measure each, and which commands price it: nothing
-//   about a claim is written here.
-// - The model's value is computed each time, by running these commands: they can be run by hand, too.
-// - A verdict compares numbers: as claimed, more, or less; perhaps, where the interval of what was measured allows
-//   another. Where labs have run in several settings, it says so of both ends.
+// - labs/claims.csv lists the claims. For each it names the rows of a lab that measure it, and the commands that
+//   simulate it. This file knows no claim.
+// - These commands run each time. You can also run them by hand.
+// - A verdict compares numbers: as claimed, more, or less. "Perhaps" means that the measured interval allows another
+//   verdict. If a lab has run in several settings, the verdict covers the smallest and the largest value.
 
 #include "cmd/report/report.h"
 
@@ -84,7 +84,7 @@ static struct span value_in(const struct report_claims *claims, int row, const s
 
 // ---- the verdict ---------------------------------------------------------------------------------------------
 
-// An open end takes all; what differs by rounding is equal.
+// A claim may have no upper end. Values that differ by rounding are equal.
 static const char *judge(const struct report_claims *claims, int row, double value)
 {
     const double low = clab_csv_real(&claims->data, row, "low"), high = clab_csv_real(&claims->data, row, "high");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pieces of the page: plain HTML without scripts, figures within it, so that the file can be sent alone.
 //
-// - A section a result file: its figures, their data as a table, the command and the machine that made it, its
+// - One section per result file: its figures, their data as a table, the command and the machine that made it, its
 //   warnings.
 // - All that is not ours goes through put_text, or through put_url where it is part of an address: results files, their
 //   names, and the paths to them may come from anyone.
