@@ -115,9 +115,9 @@ static bool all_agree(ncclComm_t comm)
     return true;
 }
 
-// NCCL moves registered memory by other means, for which the ranks of a host meet: src/misc/shmutils.cc,
+// NCCL moves registered memory by other means, for which the ranks of a host synchronize: src/misc/shmutils.cc,
 // ncclShmemAllgather of 2.28.9, which looks at no abort flag.
-static bool meet(ncclComm_t comm)
+static bool synchronize_hosts_ranks(ncclComm_t comm)
 {
     if (gate_pass(comm, &comm->segment->collective))
         return true;
@@ -157,6 +157,6 @@ bool collective(ncclComm_t comm, struct task *task)
         .in = task->in_at,
         .out = task->out_at,
     };
-    return meet(comm) && all_agree(comm) && are_registered_alike(comm) && take_part(comm, task) &&
+    return synchronize_hosts_ranks(comm) && all_agree(comm) && are_registered_alike(comm) && take_part(comm, task) &&
            gate_pass(comm, &comm->segment->collective);
 }

@@ -131,10 +131,10 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-static ncclResult_t meet(ncclComm_t comm, void *data)
+static ncclResult_t bootstrap(ncclComm_t comm, void *data)
 {
     (void)data;
-    const ncclResult_t result = comm_meet(comm);
+    const ncclResult_t result = comm_bootstrap(comm);
     if (!result)
         inform("comm %s rank %d nranks %d cudaDev %d: Init COMPLETE", comm->id, comm->rank, comm->nranks, comm->device);
     return result;
@@ -163,7 +163,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm_p, int nranks, ncclUniqueId
         comm_fail(comm, ncclSystemError);
         return warn(ncclSystemError, "rank %d: ncclCommInitRankConfig: a fault that CLAB_FAKE_FAULT asks for", rank);
     }
-    const ncclResult_t result = comm_do(comm, meet, 0);
+    const ncclResult_t result = comm_do(comm, bootstrap, 0);
     if (result && result != ncclInProgress) {
         *comm_p = 0;
         comm_release(comm);
@@ -199,7 +199,7 @@ static void leave(ncclComm_t comm)
     if (!comm->segment)
         return;
     atomic_store(&comm->segment->left[comm->rank], true);
-    word_ring(&comm->segment->farewell);
+    futex_signal(&comm->segment->farewell);
 }
 
 // Whether all ranks have left, or ended. Those of this process may be destroyed one after another.
@@ -224,7 +224,7 @@ static ncclResult_t finalize(ncclComm_t comm, void *data)
         const unsigned farewell = atomic_load(&comm->segment->farewell);
         if (all_left(comm))
             break;
-        word_wait(&comm->segment->farewell, farewell);
+        futex_wait(&comm->segment->farewell, farewell);
     }
     return ncclSuccess;
 }
@@ -257,10 +257,10 @@ void comm_stop(ncclComm_t comm)
     atomic_store(&comm->aborting, true);
     pthread_cond_broadcast(&comm->turned);
     if (comm->segment) {
-        word_wake(&comm->segment->bells[comm->rank]);
-        word_wake(&comm->segment->collective.round);
-        word_wake(&comm->segment->talk.round);
-        word_wake(&comm->segment->farewell);
+        futex_wake(&comm->segment->futexes[comm->rank]);
+        futex_wake(&comm->segment->collective.round);
+        futex_wake(&comm->segment->talk.round);
+        futex_wake(&comm->segment->farewell);
     }
     while (comm->running || comm->doing)
         pthread_cond_wait(&comm->turned, &comm->lock);

@@ -2,7 +2,7 @@
 // What the files of the fake libnccl share.
 //
 // - A communicator's ranks share a segment, a file in memory that rank 0 makes and hands to the others over a socket
-//   when they meet, with the files of their device memory: data is read where it lies, by whoever needs it (`pull`).
+//   at their bootstrap, with the files of their device memory: whoever needs data reads it where it lies (`pull`).
 //   Nothing of it has a name, so nothing is left when processes are killed.
 // - Who waits sleeps on a word of the segment (futex); it looks ten times a second whether it is to abort, and whether
 //   the processes that it waits for still are.
@@ -55,19 +55,19 @@ struct offer {
 };
 
 // The next message from one rank to another.
-struct mail {
+struct mailbox {
     atomic_uint posted, taken; // since ever: one is under way when they differ
     uint64_t offset, bytes;    // in the sender's memory
 };
 
 struct segment {
-    struct gate collective, talk; // of operations; of split, which comes beside them
-    atomic_uint bells[MAX_RANKS]; // of messages: rung for the rank when one is posted or taken
-    atomic_bool left[MAX_RANKS];  // has finalized, or aborted
-    atomic_uint farewell;         // rung at each of these
+    struct gate collective, talk;   // of operations; of split, which comes beside them
+    atomic_uint futexes[MAX_RANKS]; // signalled for the rank when a message is posted or taken
+    atomic_bool left[MAX_RANKS];    // has finalized, or aborted
+    atomic_uint farewell;           // signalled at each of these
     struct offer offers[MAX_RANKS];
-    char words[MAX_RANKS][32]; // what each says in a talk
-    struct mail mails[];       // (nranks from, nranks to)
+    char words[MAX_RANKS][32];  // what each says in a talk
+    struct mailbox mailboxes[]; // (nranks from, nranks to)
 };
 
 // ---- a rank's own --------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ struct member {
 struct ncclComm {
     int rank, nranks, device;
     bool blocking;
-    char id[32]; // of the meeting; those of its children are made of it
+    char id[32]; // of the bootstrap; those of its children derive from it
     unsigned children;
     ncclComm_t parent; // while it is being born
     struct member members[MAX_RANKS];
@@ -139,9 +139,9 @@ size_t type_bytes(ncclDataType_t type); // 0: none that the fake knows
 // ---- nccl_wait.c ---------------------------------------------------------------------------------------------
 
 // Sleep while *word is `value`, for a tenth of a second at most. False: it still is, and it is time to look around.
-bool word_wait(atomic_uint *word, unsigned value);
-void word_wake(atomic_uint *word); // who sleeps on it looks around
-void word_ring(atomic_uint *word); // another value, and wake who sleeps on it
+bool futex_wait(atomic_uint *word, unsigned value);
+void futex_wake(atomic_uint *word);   // who sleeps on it checks again
+void futex_signal(atomic_uint *word); // another value, and wake who sleeps on it
 // False: the communicator aborts, or the process of a member has ended, which then is its state (`peer` -1: any).
 bool comm_lives(ncclComm_t comm, int peer);
 bool member_has_ended(ncclComm_t comm, int peer); // its process
@@ -151,10 +151,10 @@ void comm_fail(ncclComm_t comm, ncclResult_t result); // the first stays
 // Sleep until the communicator aborts: what the real one's kernels do when they can never end.
 void comm_hang(ncclComm_t comm);
 
-// ---- nccl_meet.c ---------------------------------------------------------------------------------------------
+// ---- nccl_bootstrap.c ----------------------------------------------------------------------------------------
 
 // All ranks with this id find each other: members and segment.
-ncclResult_t comm_meet(ncclComm_t comm);
+ncclResult_t comm_bootstrap(ncclComm_t comm);
 
 // ---- nccl_comm.c ---------------------------------------------------------------------------------------------
 

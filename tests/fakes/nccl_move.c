@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-static struct mail *mail(ncclComm_t comm, int from, int to)
+static struct mailbox *mailbox(ncclComm_t comm, int from, int to)
 {
-    return &comm->segment->mails[from * comm->nranks + to];
+    return &comm->segment->mailboxes[from * comm->nranks + to];
 }
 
 static size_t bytes_of(const struct task *task)
@@ -24,7 +24,7 @@ static size_t bytes_of(const struct task *task)
 // Whether anything has come of it.
 static bool move_send(ncclComm_t comm, struct task *task)
 {
-    struct mail *to = mail(comm, comm->rank, task->root);
+    struct mailbox *to = mailbox(comm, comm->rank, task->root);
     if (task->posted) {
         task->done = atomic_load(&to->taken) == task->number;
         return task->done;
@@ -33,13 +33,13 @@ static bool move_send(ncclComm_t comm, struct task *task)
     to->bytes = bytes_of(task);
     task->number = atomic_fetch_add(&to->posted, 1) + 1;
     task->posted = true;
-    word_ring(&comm->segment->bells[task->root]);
+    futex_signal(&comm->segment->futexes[task->root]);
     return true;
 }
 
 static bool move_recv(ncclComm_t comm, struct task *task)
 {
-    struct mail *from = mail(comm, task->root, comm->rank);
+    struct mailbox *from = mailbox(comm, task->root, comm->rank);
     if (atomic_load(&from->posted) == atomic_load(&from->taken))
         return false;
     if (from->bytes != bytes_of(task)) {
@@ -52,7 +52,7 @@ static bool move_recv(ncclComm_t comm, struct task *task)
     if (from->bytes)
         memcpy(task->to, memory_bytes(comm->members[task->root].memory) + from->offset, from->bytes);
     atomic_fetch_add(&from->taken, 1);
-    word_ring(&comm->segment->bells[task->root]);
+    futex_signal(&comm->segment->futexes[task->root]);
     task->done = true;
     return true;
 }
@@ -84,14 +84,14 @@ static bool peers_live(ncclComm_t comm, const struct task *tasks, int n)
 
 bool move(ncclComm_t comm, struct task *tasks, int n)
 {
-    atomic_uint *bell = &comm->segment->bells[comm->rank];
+    atomic_uint *futex = &comm->segment->futexes[comm->rank];
     for (;;) {
-        const unsigned rung = atomic_load(bell);
+        const unsigned seen = atomic_load(futex);
         bool left;
         const bool moved = move_some(comm, tasks, n, &left);
         if (!left)
             return true;
-        if (!moved && !word_wait(bell, rung) && !peers_live(comm, tasks, n))
+        if (!moved && !futex_wait(futex, seen) && !peers_live(comm, tasks, n))
             return false;
         if (atomic_load(&comm->aborting))
             return false;

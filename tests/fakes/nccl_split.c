@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Children of a communicator of the fake libnccl.
 //
-// - Split: all ranks say color and key in the parent's segment, and those of a color meet. As with the real one, the
+// - Split: all ranks say color and key in the parent's segment, and each color bootstraps. As with the real one, the
 //   caller's pointer is NULL until the split is over, which takes a while: who uses it before then is found out here.
-// - Shrink: those that are left meet, and ask the others nothing.
-// - The name of a child's meeting is the parent's, how many children that has had, and the color, or who is left out.
+// - Shrink: those that are left bootstrap, and ask the others nothing.
+// - The name of a child's bootstrap is the parent's, how many children that has had, and the color, or who is left out.
 
 #include "tests/fakes/nccl_inside.h"
 
@@ -59,7 +59,7 @@ static ncclComm_t new_child(ncclComm_t parent, const ncclConfig_t *config)
 static ncclResult_t be_born(const struct birth *birth, ncclResult_t result)
 {
     ncclComm_t child = birth->child;
-    result = result ? result : comm_meet(child);
+    result = result ? result : comm_bootstrap(child);
     child->parent = 0;
     atomic_store(&child->state, (int)result);
     __atomic_store_n(birth->child_p, child, __ATOMIC_RELEASE);

@@ -10,22 +10,22 @@
 #include <time.h>
 #include <unistd.h>
 
-bool word_wait(atomic_uint *word, unsigned value)
+bool futex_wait(atomic_uint *word, unsigned value)
 {
     const struct timespec tenth = {.tv_nsec = 100000000};
     syscall(SYS_futex, word, FUTEX_WAIT, value, &tenth, 0, 0);
     return atomic_load(word) != value;
 }
 
-void word_wake(atomic_uint *word)
+void futex_wake(atomic_uint *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, 0, 0, 0);
 }
 
-void word_ring(atomic_uint *word)
+void futex_signal(atomic_uint *word)
 {
     atomic_fetch_add(word, 1);
-    word_wake(word);
+    futex_wake(word);
 }
 
 void comm_fail(ncclComm_t comm, ncclResult_t result)
@@ -59,11 +59,11 @@ bool gate_pass(ncclComm_t comm, struct gate *gate)
 {
     const unsigned round = atomic_load(&gate->round);
     if (atomic_fetch_add(&gate->arrivals, 1) % (unsigned)comm->nranks == (unsigned)comm->nranks - 1) {
-        word_ring(&gate->round);
+        futex_signal(&gate->round);
         return true;
     }
     while (atomic_load(&gate->round) == round)
-        if (!word_wait(&gate->round, round) && !comm_lives(comm, -1))
+        if (!futex_wait(&gate->round, round) && !comm_lives(comm, -1))
             return false;
     return true;
 }

@@ -228,7 +228,7 @@ static int names_in(const char *path, const char *name)
 
 static void wait_to_be_killed(struct rank *me)
 {
-    // Rank 2 never comes to the second meeting: rank 0 listens, rank 1 waits for its answer.
+    // Rank 2 never comes to the second bootstrap: rank 0 listens, rank 1 waits for its answer.
     ncclComm_t second;
     rank_join(me);
     me->id.internal[0] ^= 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How the ranks of a new communicator of the fake libnccl find each other: rank 0 listens at a Unix socket of the
-// abstract namespace that is named by the unique id; each other says who it is and hands over the file of its device
-// memory; when all have come, each is answered with all that was said, and the files of all and of the segment.
+// The bootstrap of a communicator of the fake libnccl: rank 0 listens at a Unix socket of the abstract namespace, named
+// by the unique id. Each other rank sends its description and the file of its device memory. When all have come, rank 0
+// sends each the descriptions and files of all, and the file of the segment.
 //
 // - A rank that comes before rank 0 tries again every millisecond.
 // - One whose connection breaks before all have come fails all (ncclRemoteError).
@@ -108,7 +108,7 @@ static int my_memory(void)
 
 static size_t segment_bytes(int nranks)
 {
-    return sizeof(struct segment) + (size_t)nranks * (size_t)nranks * sizeof(struct mail);
+    return sizeof(struct segment) + (size_t)nranks * (size_t)nranks * sizeof(struct mailbox);
 }
 
 // Take what the answer says; files: the segment, and the memory of each rank, which are taken.
@@ -224,7 +224,7 @@ static void close_table(struct table *table)
     free(table);
 }
 
-static ncclResult_t meet_as_root(ncclComm_t comm)
+static ncclResult_t bootstrap_as_root(ncclComm_t comm)
 {
     struct table *table = calloc(1, sizeof *table);
     if (!table)
@@ -276,7 +276,7 @@ static ncclResult_t take_answer(ncclComm_t comm, int fd)
     return n == 1 + comm->nranks ? join(comm, &answer, files) : ncclInternalError;
 }
 
-static ncclResult_t meet_at_root(ncclComm_t comm)
+static ncclResult_t bootstrap_at_root(ncclComm_t comm)
 {
     const int fd = connect_to_root(comm);
     if (fd < 0)
@@ -291,8 +291,8 @@ static ncclResult_t meet_at_root(ncclComm_t comm)
     return result;
 }
 
-ncclResult_t comm_meet(ncclComm_t comm)
+ncclResult_t comm_bootstrap(ncclComm_t comm)
 {
-    const ncclResult_t result = comm->rank == 0 ? meet_as_root(comm) : meet_at_root(comm);
+    const ncclResult_t result = comm->rank == 0 ? bootstrap_as_root(comm) : bootstrap_at_root(comm);
     return result ? result : check_devices(comm);
 }
