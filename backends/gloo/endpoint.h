@@ -45,7 +45,7 @@ struct clab_endpoint {
 
     clab_domain *domain;
     std::shared_ptr<gloo::Context> context; // knows rank and size
-    std::chrono::milliseconds patience;     // with which Gloo waits
+    std::chrono::milliseconds timeout;      // of a wait in Gloo
     clab_gloo::Messages messages;
     std::unique_ptr<clab_native> native; // under way
     uint32_t natives = 0;                // that have been started, ever: Gloo's tag

@@ -118,8 +118,8 @@ static int open(clab_domain *domain, clab_group *group, clab_endpoint **endpoint
     const int err = guarded([&] {
         auto endpoint = std::make_unique<clab_endpoint>(domain);
         endpoint->context = meet(domain, group);
-        endpoint->patience = std::chrono::milliseconds(static_cast<long>(2e3 * timeout) + 1000);
-        endpoint->context->setTimeout(endpoint->patience);
+        endpoint->timeout = std::chrono::milliseconds(static_cast<long>(2e3 * timeout) + 1000);
+        endpoint->context->setTimeout(endpoint->timeout);
         *endpoint_p = endpoint.release();
     });
     return err == CLAB_EPEER && clab_now() - start >= timeout ? CLAB_ETIMEOUT : err;

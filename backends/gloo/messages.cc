@@ -57,7 +57,7 @@ void send(clab_endpoint *endpoint, Message &message)
         memcpy(head.few, t.src, bytes);
     auto buffer = context->createUnboundBuffer(&head, sizeof head);
     buffer->send(t.peer, slot_of(HEAD, t.lane, t.turn), 0, offsetof(Head, few) + (is_few ? bytes : 0));
-    buffer->waitSend(endpoint->patience);
+    buffer->waitSend(endpoint->timeout);
     if (is_few) {
         message.moved += bytes;
         return;
@@ -66,7 +66,7 @@ void send(clab_endpoint *endpoint, Message &message)
     for (size_t at = 0; at < bytes; at += PIECE_BYTES)
         body->send(t.peer, slot_of(BODY, t.lane, t.turn), at, std::min(PIECE_BYTES, bytes - at));
     for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        body->waitSend(endpoint->patience);
+        body->waitSend(endpoint->timeout);
         message.moved += std::min(PIECE_BYTES, bytes - at);
     }
 }
@@ -92,7 +92,7 @@ void receive_body(clab_endpoint *endpoint, Message &message)
     for (size_t at = 0; at < bytes; at += PIECE_BYTES)
         body->recv(t.peer, slot_of(BODY, t.lane, t.turn), at, std::min(PIECE_BYTES, bytes - at));
     for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        body->waitRecv(endpoint->patience);
+        body->waitRecv(endpoint->timeout);
         land(message, to + at, at, std::min(PIECE_BYTES, bytes - at));
     }
 }
@@ -103,7 +103,7 @@ void receive(clab_endpoint *endpoint, Message &message)
     Head head;
     auto buffer = endpoint->context->createUnboundBuffer(&head, sizeof head);
     buffer->recv(t.peer, slot_of(HEAD, t.lane, t.turn));
-    buffer->waitRecv(endpoint->patience);
+    buffer->waitRecv(endpoint->timeout);
     check(message, head);
     if (message.bytes() <= sizeof head.few)
         land(message, head.few, 0, message.bytes());

@@ -184,8 +184,8 @@ void agree(clab_endpoint *endpoint, const Task &task)
     for (int distance = 1; distance < size; distance *= 2) {
         told->send((rank + distance) % size, slot, 0, sizeof mine);
         heard->recv((rank + size - distance) % size, slot);
-        told->waitSend(endpoint->patience);
-        heard->waitRecv(endpoint->patience);
+        told->waitSend(endpoint->timeout);
+        heard->waitRecv(endpoint->timeout);
         if (theirs != mine)
             throw Failure{CLAB_EMISMATCH};
     }

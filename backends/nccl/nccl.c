@@ -115,8 +115,8 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 
 static void detach(struct clab_domain *domain)
 {
-    const double patience = domain->boot->timeout < longest_end ? domain->boot->timeout : longest_end;
-    nccl_end_rest(domain, clab_now() + patience);
+    const double limit = domain->boot->timeout < longest_end ? domain->boot->timeout : longest_end;
+    nccl_end_rest(domain, clab_now() + limit);
     nccl_free_deferred(domain, true);
     domain->host->detach(domain->host_domain);
     if (!domain->is_stuck) // else CUDA would wait, too

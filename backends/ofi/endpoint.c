@@ -421,11 +421,11 @@ void ofi_endpoint_close(struct clab_endpoint *e, bool failed)
 void ofi_closing_finish(struct clab_domain *domain)
 {
     const double timeout = domain->boot->timeout;
-    const double patience = domain->has_failed && timeout > LAST_SECONDS ? LAST_SECONDS : timeout;
-    const double deadline = clab_now() + patience;
+    const double limit = domain->has_failed && timeout > LAST_SECONDS ? LAST_SECONDS : timeout;
+    const double deadline = clab_now() + limit;
     for (unsigned fruitless = 0; ofi_closing_progress(domain); fruitless++) {
         if (fruitless % 16 == 0 && clab_now() >= deadline) {
-            clab_warn("ofi: not all peers have said farewell within %g s: leaving without", patience);
+            clab_warn("ofi: not all peers have said farewell within %g s: leaving without", limit);
             break;
         }
         if (fruitless < OFI_YIELDS)

@@ -27,7 +27,7 @@
 #include "backends/shm/channel.h"
 
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }; // NAP: ns
-#define GREET UINT64_C(0x73686d2067726565)                                        // the keys of attach's two meetings
+#define GREET UINT64_C(0x73686d2067726565)                                        // the keys of attach's two exchanges
 
 // ---- domain --------------------------------------------------------------------------------------------------
 

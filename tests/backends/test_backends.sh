@@ -18,13 +18,13 @@ plugin() {
 }
 
 # Another name for shm.
-twin() {
+clone() {
     plugin "$1" <<'C'
 #include "core/transport/plugin.h"
 #include "backends/shm/shm.h"
-static struct clab_backend twin;
-static __attribute__((constructor)) void fill(void) { twin = clab_backend_shm; twin.name = "twin"; }
-CLAB_PLUGIN("twin", &twin);
+static struct clab_backend clone;
+static __attribute__((constructor)) void fill(void) { clone = clab_backend_shm; clone.name = "clone"; }
+CLAB_PLUGIN("clone", &clone);
 C
 }
 with_plugins() { CLAB_BACKENDS=$scratch/backends "$@"; }
@@ -32,8 +32,8 @@ bench() { with_plugins run 0 bench $quick "$@"; }
 bench_refuses() { with_plugins refuses 2 "$1" bench $quick --csv "$scratch/refused" "${@:2}"; }
 
 loads_a_plugin() {
-    twin twin && bench --backend twin --csv "$scratch/csv" && why=$(cut -d, -f3 "$scratch/csv") &&
-        grep -qx twin <<<"$why"
+    clone clone && bench --backend clone --csv "$scratch/csv" && why=$(cut -d, -f3 "$scratch/csv") &&
+        grep -qx clone <<<"$why"
 }
 # Whoever finds it first says it for all; the launcher, which sees statuses only, adds nothing.
 says_once_that_no_rank_can_join() {
@@ -61,7 +61,7 @@ C
 loads_a_plugin_into_a_lab() {
     local lab
     lab=$(ls -d "$build"/labs/01-*)/after
-    twin twin && subject=("$lab") && with_plugins run 0 -n 2 --backend twin
+    clone clone && subject=("$lab") && with_plugins run 0 -n 2 --backend clone
     local status=$?
     subject=("$commlab")
     return $status
@@ -80,7 +80,7 @@ exports_to_plugins_what_they_need() { # each plugin of this build, from each lab
     done
 }
 names_plugins_among_what_there_is() {
-    twin twin && bench_refuses "there is: shm" --backend smoke && grep -q ' twin' "$scratch/err"
+    clone clone && bench_refuses "there is: shm" --backend smoke && grep -q ' clone' "$scratch/err"
 }
 says_how_to_get_a_plugin_that_is_missing() {
     bench_refuses "gloo is not in this build: it needs Gloo (libgloo-dev)" --backend gloo &&
@@ -96,7 +96,7 @@ const struct clab_plugin clab_plugin = {CLAB_PLUGIN_VERSION - 1, sizeof old, "ol
 C
 }
 refuses_a_plugin_by_another_name() {
-    twin other && bench_refuses "other.so holds the backend twin" --backend other
+    clone other && bench_refuses "other.so holds the backend clone" --backend other
 }
 refuses_what_is_no_plugin() {
     plugin empty <<<'int nothing;' && bench_refuses "empty.so is no plugin of commlab" --backend empty &&
@@ -107,17 +107,17 @@ refuses_a_plugin_whose_library_is_missing() {
         bench_refuses "backend lost can not be loaded here" --backend lost
 }
 looks_for_plugins_in_its_folder_only() {
-    cp "$scratch/backends/twin.so" "$scratch/twin.so"
-    bench_refuses "there is no '../twin'" --backend ../twin
+    cp "$scratch/backends/clone.so" "$scratch/clone.so"
+    bench_refuses "there is no '../clone'" --backend ../clone
 }
 
 puts_several_backends_into_one_table() {
-    twin twin && bench allreduce broadcast --backend shm,twin --csv "$scratch/csv" || return 1
+    clone clone && bench allreduce broadcast --backend shm,clone --csv "$scratch/csv" || return 1
     why="backends $(grep -v '^#' "$scratch/csv" | tail -n +2 | cut -d, -f3 | sort | uniq -c | tr '\n' ' ')
 $(cat "$scratch/out")"
-    [ "$(grep -cE '^(allreduce|broadcast),.*,(shm|twin),2,8,' "$scratch/csv")" = 8 ] &&
+    [ "$(grep -cE '^(allreduce|broadcast),.*,(shm|clone),2,8,' "$scratch/csv")" = 8 ] &&
         [ "$(grep -c '^# allreduce, float, sum' "$scratch/out")" = 2 ] &&
-        grep -qE '1\.0x .*\| (shm|twin)$' "$scratch/out" &&
+        grep -qE '1\.0x .*\| (shm|clone)$' "$scratch/out" &&
         [ "$(awk 'length > 100 && !/^# [a-z]+: /' "$scratch/out" | wc -l)" = 0 ]
 }
 leaves_out_a_backend_that_is_missing() {
@@ -127,13 +127,13 @@ leaves_out_a_backend_that_is_missing() {
         grep -q "no 'smoke'" "$scratch/err" && grep -q ',shm,2,8,' "$scratch/csv"
 }
 leaves_no_folder_when_it_is_ended() {
-    with_plugins leaves_no_folder "$commlab" bench -n 2 -b 8 -e 8 --seconds 20s --backend shm,twin
+    with_plugins leaves_no_folder "$commlab" bench -n 2 -b 8 -e 8 --seconds 20s --backend shm,clone
 }
 # As under nohup.
 goes_on_after_a_hangup_that_is_ignored() {
     local pid folder=$scratch/hangup i
     mkdir "$folder"
-    (trap '' HUP && CLAB_BACKENDS=$scratch/backends TMPDIR=$folder exec "$commlab" bench $quick --backend shm,twin) \
+    (trap '' HUP && CLAB_BACKENDS=$scratch/backends TMPDIR=$folder exec "$commlab" bench $quick --backend shm,clone) \
         >"$scratch/out" 2>"$scratch/err" </dev/null &
     pid=$!
     for ((i = 0; i < 3000; i++)); do
@@ -149,12 +149,12 @@ names_the_folder_that_it_can_not_use() {
     local long
     long=/tmp/$(printf 'x%.0s' {1..5000})
     TMPDIR=$scratch/none with_plugins refuses 1 "can not make a folder in $scratch/none: No such file" bench $quick \
-        --backend shm,twin && TMPDIR=$long with_plugins refuses 1 "5005 bytes: it is too long" bench $quick \
-        --backend shm,twin
+        --backend shm,clone && TMPDIR=$long with_plugins refuses 1 "5005 bytes: it is too long" bench $quick \
+        --backend shm,clone
 }
 fails_where_no_backend_is_there() {
     with_plugins run 3 bench $quick --backend smoke,fog && bench_refuses 'has 0 names' --backend , &&
-        with_plugins run 2 bench $quick --backend shm,twin --algo rings
+        with_plugins run 2 bench $quick --backend shm,clone --algo rings
 }
 
 subject=("$commlab")

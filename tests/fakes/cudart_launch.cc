@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kernels of the fake libcudart: the same files as the GPU's, as C++, called once for each thread of the grid.
 //
-// - kernels.inc includes these files. twins.inc is made from them: TWIN(name) for each; a kernel is found by the name
+// - kernels.inc includes these files. host_kernels.inc lists them, as HOST_KERNEL(name); a kernel is found by the name
 //   that its object gives when it is loaded (__cudaRegisterFunction).
 // - A kernel's arguments are copied when it is launched. Its pointers are translated when it runs: one that no device
 //   can reach fails the device (cudaErrorIllegalAddress), as on a GPU, whether the kernel would use it or not.
@@ -92,22 +92,22 @@ template <typename... Args> std::unique_ptr<Launch> capture(void (*kernel)(Args.
 
 using Capture = std::unique_ptr<Launch> (*)(void **given);
 
-struct Twin {
+struct HostKernel {
     const char *name;
     Capture capture;
 };
 
-const Twin twins[] = {
-#define TWIN(kernel) {#kernel, [](void **given) { return capture(kernel, given); }},
-#include "twins.inc"
-#undef TWIN
+const HostKernel host_kernels[] = {
+#define HOST_KERNEL(kernel) {#kernel, [](void **given) { return capture(kernel, given); }},
+#include "host_kernels.inc"
+#undef HOST_KERNEL
 };
 
-const Twin *find(const std::string &name)
+const HostKernel *find(const std::string &name)
 {
-    for (const Twin &twin : twins)
-        if (name == twin.name)
-            return &twin;
+    for (const HostKernel &kernel : host_kernels)
+        if (name == kernel.name)
+            return &kernel;
     return nullptr;
 }
 
@@ -124,19 +124,20 @@ std::map<const void *, std::string> &registered()
     return *names;
 }
 
-const Twin *twin_of(const void *function)
+const HostKernel *host_kernel_of(const void *function)
 {
     const std::lock_guard<std::mutex> guard(registered_lock());
     const auto found = registered().find(function);
     if (found == registered().end())
         return nullptr;
-    const Twin *twin = find(found->second);
-    if (!twin) {
-        std::fprintf(stderr, "fake CUDA: there is no twin of kernel %s: those of backends/nccl/kernels.cu have one\n",
+    const HostKernel *kernel = find(found->second);
+    if (!kernel) {
+        std::fprintf(stderr,
+                     "fake CUDA: there is no host version of kernel %s: those of backends/nccl/kernels.cu have one\n",
                      found->second.c_str());
         std::abort();
     }
-    return twin;
+    return kernel;
 }
 
 void run(void *data, cudaError_t status)
@@ -158,10 +159,10 @@ cudaError_t launch(const void *function, const Grid &grid, void **arguments, cud
     const cudaError_t error = fake_enter();
     if (error)
         return error;
-    const Twin *twin = twin_of(function);
-    if (!twin || !fits(grid))
-        return fake_error(twin ? cudaErrorInvalidConfiguration : cudaErrorInvalidDeviceFunction);
-    std::unique_ptr<Launch> launch = twin->capture(arguments);
+    const HostKernel *kernel = host_kernel_of(function);
+    if (!kernel || !fits(grid))
+        return fake_error(kernel ? cudaErrorInvalidConfiguration : cudaErrorInvalidDeviceFunction);
+    std::unique_ptr<Launch> launch = kernel->capture(arguments);
     launch->grid = grid;
     launch->device = fake_stream_device(stream);
     const cudaError_t given = fake_stream_put(stream, run, launch.get(), nullptr);
@@ -196,7 +197,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes_p, const
     const cudaError_t error = fake_enter();
     if (error)
         return error;
-    if (!attributes_p || !twin_of(function))
+    if (!attributes_p || !host_kernel_of(function))
         return fake_error(attributes_p ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidValue);
     *attributes_p = {};
     attributes_p->maxThreadsPerBlock = 1024;

@@ -4,7 +4,7 @@
 #
 # - They have the names of the real ones, and the version of their symbols (libcudart.so.13), so that what was linked
 #   against those runs over these: LD_LIBRARY_PATH=build/fakes.
-# - Kernels are compiled by the C++ compiler from the files that nvcc compiles; twins.inc lists them.
+# - Kernels are compiled by the C++ compiler from the files that nvcc compiles; host_kernels.inc lists them.
 # - The programs that test them are linked against the real ones.
 
 .PHONY: fakes
@@ -32,15 +32,15 @@ $(fake_all_o): compile = $(CC) -std=c11 $(any) $(CFLAGS) -fPIC $(probed_cuda_inc
 # A thread's place in the grid is read by each thread of each kernel.
 fake_cxx = $(CXX) -std=c++17 $(any) $(CXXFLAGS) -fPIC -ftls-model=initial-exec $(probed_cuda_includes) -Itests/fakes
 $(B)/obj/tests/fakes/cudart_launch.o: compile = $(fake_cxx) -I$(B)/obj/tests/fakes
-$(B)/obj/tests/fakes/cudart_launch.o: $(B)/obj/tests/fakes/twins.inc $(B)/obj/tests/fakes/kernels.inc
+$(B)/obj/tests/fakes/cudart_launch.o: $(B)/obj/tests/fakes/host_kernels.inc $(B)/obj/tests/fakes/kernels.inc
 
 $(B)/obj/tests/fakes/kernels.inc: tests/fakes/fakes.mk $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)printf '#include "%s"\n' $(abspath $(fake_kernels)) > $@
 
-$(B)/obj/tests/fakes/twins.inc: $(fake_kernels) tests/fakes/cuda_as_cpp.h $(B)/obj/tests/fakes/kernels.inc
+$(B)/obj/tests/fakes/host_kernels.inc: $(fake_kernels) tests/fakes/cuda_as_cpp.h $(B)/obj/tests/fakes/kernels.inc
 	$(Q)$(fake_cxx) -E -P -DFAKE_LIST -include tests/fakes/cuda_as_cpp.h -xc++ $(B)/obj/tests/fakes/kernels.inc | \
-	    tr '\n' ' ' | grep -oE 'fake_kernel +void +[A-Za-z_0-9]+' | awk '{ print "TWIN(" $$3 ")" }' > $@
+	    tr '\n' ' ' | grep -oE 'fake_kernel +void +[A-Za-z_0-9]+' | awk '{ print "HOST_KERNEL(" $$3 ")" }' > $@
 
 fake_link = $(CXX) -shared $(CXXFLAGS) -pthread $(sanitize) $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LDFLAGS) \
     -Wl,-soname,$(@F) -o $@ $(filter %.o $(fake_cudart),$^)

@@ -31,7 +31,7 @@ extern "C" __global__ void sample_cast(const float *x, float *by_half, float *by
 }
 
 #ifdef __CUDACC__
-extern "C" __global__ void sample_without_twin(int *cell)
+extern "C" __global__ void sample_without_host_version(int *cell)
 {
     *cell = 1;
 }
@@ -56,9 +56,9 @@ int sample_start_cast(const float *x, float *by_half, float *by_bf16, size_t n, 
     return cudaGetLastError();
 }
 
-int sample_start_without_twin(int *cell)
+int sample_start_without_host_version(int *cell)
 {
-    sample_without_twin<<<1, 1>>>(cell);
+    sample_without_host_version<<<1, 1>>>(cell);
     return cudaGetLastError();
 }
 }

@@ -265,11 +265,11 @@ static int case_pinned_pointer(void)
     return got == 6 ? 0 : 1;
 }
 
-static int case_without_twin(void)
+static int case_without_host_version(void)
 {
     int *cell;
     MUST(cudaMalloc((void **)&cell, sizeof *cell));
-    return sample_start_without_twin(cell);
+    return sample_start_without_host_version(cell);
 }
 
 static int case_no_device(void)
@@ -303,9 +303,12 @@ static const struct {
     const char *name;
     int (*run)(void);
 } cases[] = {
-    {"host pointer", case_host_pointer},        {"pinned pointer", case_pinned_pointer},
-    {"without twin", case_without_twin},        {"no device", case_no_device},
-    {"visible", case_two_of_three_are_visible}, {"third allocation", case_third_allocation_fails},
+    {"host pointer", case_host_pointer},
+    {"pinned pointer", case_pinned_pointer},
+    {"without host version", case_without_host_version},
+    {"no device", case_no_device},
+    {"visible", case_two_of_three_are_visible},
+    {"third allocation", case_third_allocation_fails},
 };
 
 static void test_a_kernel_given_a_host_pointer_fails_its_device_for_good(void **state)
@@ -315,10 +318,10 @@ static void test_a_kernel_given_a_host_pointer_fails_its_device_for_good(void **
     assert_int_equal(status_of_case("pinned pointer", 0, 0), 0);
 }
 
-static void test_a_kernel_without_a_twin_ends_the_process(void **state)
+static void test_a_kernel_without_a_host_version_ends_the_process(void **state)
 {
     (void)state;
-    assert_int_equal(status_of_case("without twin", 0, 0), -SIGABRT);
+    assert_int_equal(status_of_case("without host version", 0, 0), -SIGABRT);
 }
 
 static void test_a_machine_may_have_no_device_and_no_driver(void **state)
@@ -357,7 +360,7 @@ int main(void)
         cmocka_unit_test(test_kernels_convert_half_and_bf16),
         cmocka_unit_test(test_a_forked_child_has_no_device),
         cmocka_unit_test(test_a_kernel_given_a_host_pointer_fails_its_device_for_good),
-        cmocka_unit_test(test_a_kernel_without_a_twin_ends_the_process),
+        cmocka_unit_test(test_a_kernel_without_a_host_version_ends_the_process),
         cmocka_unit_test(test_a_machine_may_have_no_device_and_no_driver),
         cmocka_unit_test(test_the_allocation_that_a_fault_names_fails),
     };
