@@ -3,48 +3,187 @@
 
 #include "core/program/layout.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <assert.h>
 
-#include "core/base/err.h"
+static_assert(sizeof(struct chunk) == 1, "a byte a chunk");
+static_assert(CLAB_ALT < 4 && CLAB_SCRATCH_ALT - CLAB_SCRATCH_TEMP == CLAB_ALT - CLAB_TEMP, "chunk.region is enough");
 
-int layout_create(struct clab_program *program, struct layout *layout_p)
+void layout_init(struct layout *layout, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                 bool in_place)
 {
-    const struct clab_problem *problem = &program->problem;
-    const struct clab_algorithm *algorithm = program->algorithm;
-    struct layout l = {.problem = problem,
-                       .algorithm = algorithm,
-                       .rank = program->rank,
-                       .in_place = program->in_place,
-                       .region_elements = program->region_elements};
-    l.per_block = algorithm->chunks(problem);
-    l.nchunks[CLAB_DATA] = clab_problem_blocks(problem) * l.per_block;
-    l.nchunks[CLAB_INPUT] = problem->collective == CLAB_ALLTOALL ? l.nchunks[CLAB_DATA] : 0;
-    l.nchunks[CLAB_SCRATCH] = algorithm->scratch(problem) * l.per_block;
-    bool complete = (l.steps = calloc((size_t)algorithm->width(problem) + 1, sizeof *l.steps)) != NULL;
-    for (int b = 0; b < CLAB_BUFFER_COUNT; b++)
-        complete &= (l.chunks[b] = calloc((size_t)l.nchunks[b] + 1, sizeof *l.chunks[b])) != NULL;
-    *layout_p = l;
-    return complete ? CLAB_OK : CLAB_ENOMEM;
+    const int per_block = algorithm->chunks(problem);
+    *layout = (struct layout){.problem = problem,
+                              .algorithm = algorithm,
+                              .in_place = in_place,
+                              .per_block = per_block,
+                              .nchunks = clab_problem_blocks(problem) * per_block,
+                              .nscratch = algorithm->scratch(problem) * per_block};
 }
 
-void layout_free(struct layout *layout)
+// The state on entry: the input lies in `in`; in place, what is wanted lies in `out` already.
+static void locate_block(struct layout *l, int block)
 {
-    for (int b = 0; b < CLAB_BUFFER_COUNT; b++)
-        free(layout->chunks[b]);
-    free(layout->steps);
+    const bool wanted = clab_problem_wants(l->problem, l->rank, block);
+    const bool held = clab_problem_holds(l->problem, l->rank, block);
+    struct chunk *chunks = &l->chunks[block * l->per_block];
+    for (int i = 0; i < l->per_block; i++)
+        chunks[i] = (struct chunk){.region = l->in_place && wanted ? CLAB_OUT : CLAB_IN,
+                                   .is_located = held,
+                                   .is_wanted = wanted,
+                                   .is_early = chunks[i].is_early,
+                                   .is_odd = chunks[i].begins_odd,
+                                   .begins_odd = chunks[i].begins_odd};
+}
+
+void layout_begin(struct layout *l)
+{
+    for (int block = 0; block < l->nchunks / l->per_block; block++)
+        locate_block(l, block);
+    for (struct chunk *c = l->chunks + l->nchunks; c < l->chunks + l->nchunks + l->nscratch; c++)
+        *c = (struct chunk){.is_odd = c->begins_odd, .begins_odd = c->begins_odd};
+}
+
+// ---- the first walk ------------------------------------------------------------------------------------------
+
+// Chunks that still lie in `in` and are sent with others that do not are early; whether there are any.
+static bool note_mixture(const struct layout *l, struct clab_span span)
+{
+    struct chunk *chunks = layout_chunks(l, span);
+    bool moved = false, any = false;
+    for (int i = 0; i < span.count; i++)
+        moved |= chunks[i].region != CLAB_IN;
+    for (int i = 0; moved && i < span.count; i++)
+        if (chunks[i].region == CLAB_IN) {
+            chunks[i].is_early = true;
+            any = true;
+        }
+    return any;
+}
+
+// Whether any chunk can not land where it lies, since the stage reads it there.
+static bool note_write(const struct layout *l, struct clab_span span)
+{
+    struct chunk *chunks = layout_chunks(l, span);
+    bool any = false;
+    for (int i = 0; i < span.count; i++) {
+        const bool is_free = !chunks[i].is_located || (chunks[i].region == CLAB_IN && !chunks[i].is_early);
+        any |= !is_free && chunks[i].is_read;
+        chunks[i].begins_odd ^= !is_free && chunks[i].is_read;
+        chunks[i].is_located = true;
+        chunks[i].region = CLAB_OUT; // or wherever: no longer in `in`
+    }
+    return any;
+}
+
+struct layout_walk layout_first_walk(struct layout *l)
+{
+    struct layout_walk found = {0};
+    int n;
+    layout_begin(l);
+    for (int stage = 0; (n = l->algorithm->stage(l->problem, l->rank, l->lane, stage, l->steps)) != CLAB_DONE;
+         stage++) {
+        layout_begin_stage(l, l->steps, n);
+        for (int i = 0; i < n; i++)
+            if (l->steps[i].op == CLAB_SEND && l->steps[i].src.buffer == CLAB_DATA)
+                found.moves_early |= note_mixture(l, l->steps[i].src);
+        for (int i = 0; i < n; i++)
+            if (l->steps[i].op != CLAB_SEND && l->steps[i].op != CLAB_CALC)
+                found.alternates |= note_write(l, l->steps[i].dst);
+        layout_end_stage(l, l->steps, n);
+    }
+    return found;
+}
+
+// ---- copies --------------------------------------------------------------------------------------------------
+
+int layout_next_early(const struct layout *l, int from)
+{
+    for (int i = from; i < l->nchunks; i++)
+        if (l->chunks[i].is_early && l->chunks[i].region == CLAB_IN)
+            return i;
+    return -1;
+}
+
+static bool is_unwritten(const struct chunk *chunk)
+{
+    return chunk->is_wanted && chunk->is_located && chunk->region == CLAB_IN && !chunk->is_early;
+}
+
+int layout_next_unwritten(const struct layout *l, int from)
+{
+    for (int i = from; i < l->nchunks; i++)
+        if (is_unwritten(&l->chunks[i]))
+            return i;
+    return -1;
+}
+
+int layout_next_away(const struct layout *l, int from)
+{
+    for (int i = from; i < l->nchunks; i++)
+        if (l->chunks[i].is_wanted && l->chunks[i].region > CLAB_OUT)
+            return i;
+    return -1;
+}
+
+// A lane's elements of a block.
+static size_t slice_of(const struct layout *l)
+{
+    return clab_part_size(l->problem->count, l->problem->lanes, l->lane);
+}
+
+// Chunks of a block that have elements: the first ones.
+static int filled_of(const struct layout *l)
+{
+    const size_t slice = slice_of(l);
+    return slice < (size_t)l->per_block ? (int)slice : l->per_block;
+}
+
+// Whether the span is one piece if all of it lies in one region: a lane's slices of several blocks lie apart, unless
+// they are whole blocks.
+static bool is_one_piece(const struct layout *l, struct clab_span span)
+{
+    const int at = span.first % l->per_block;
+    if (span.count <= 1 || at + span.count <= l->per_block)
+        return true;
+    const int filled = filled_of(l), blocks = (at < filled) + (at + span.count - 1) / l->per_block;
+    return filled == 0 || blocks == 1 || slice_of(l) == l->problem->count;
+}
+
+// Chunks without elements lie anywhere.
+static bool is_one_region_but_for_empties(const struct layout *l, struct clab_span span)
+{
+    const struct chunk *chunks = layout_chunks(l, span);
+    const int filled = filled_of(l);
+    int region = -1;
+    for (int i = 0; i < span.count; i++) {
+        if ((span.first + i) % l->per_block >= filled)
+            continue;
+        if (region >= 0 && chunks[i].region != region)
+            return false;
+        region = chunks[i].region;
+    }
+    return true;
+}
+
+bool layout_is_together(const struct layout *l, struct clab_span span)
+{
+    if (!is_one_piece(l, span))
+        return false;
+    const struct chunk *chunks = layout_chunks(l, span);
+    for (int i = 1; i < span.count && span.buffer != CLAB_INPUT; i++)
+        if (chunks[i].region != chunks[0].region)
+            return is_one_region_but_for_empties(l, span);
+    return true;
+}
+
+bool layout_unpacks(const struct layout *l, const struct clab_step *step)
+{
+    return !is_one_piece(l, step->dst) || (step->op == CLAB_RECV_REDUCE && !layout_is_together(l, step->dst));
 }
 
 // ---- places --------------------------------------------------------------------------------------------------
 
-void layout_use(struct layout *l, struct clab_place place, size_t count)
-{
-    size_t *elements = &l->region_elements[place.region];
-    if (place.region > CLAB_OUT && place.start + count > *elements)
-        *elements = place.start + count;
-}
-
-struct clab_place layout_place_in(struct layout *l, enum clab_buffer buffer, int index, enum clab_region region,
+struct clab_place layout_place_in(const struct layout *l, enum clab_buffer buffer, int index, enum clab_region region,
                                   size_t *count_p)
 {
     size_t start, n = l->problem->count;
@@ -54,33 +193,14 @@ struct clab_place layout_place_in(struct layout *l, enum clab_buffer buffer, int
         start += (size_t)clab_problem_in_block(l->problem, l->rank, block) * n - (size_t)block * n;
     if (buffer == CLAB_DATA && region == CLAB_OUT)
         start += (size_t)clab_problem_out_block(l->problem, l->rank, block) * n - (size_t)block * n;
-    return (struct clab_place){region, start};
+    return (struct clab_place){layout_region(buffer, region), start};
 }
 
-struct clab_place layout_place(struct layout *l, enum clab_buffer buffer, int index, size_t *count_p)
+struct clab_place layout_place(const struct layout *l, enum clab_buffer buffer, int index, size_t *count_p)
 {
-    return layout_place_in(l, buffer, index, layout_chunk(l, buffer, index)->region, count_p);
-}
-
-bool layout_is_contiguous(struct layout *l, struct clab_span span, enum clab_region region, struct clab_place *first_p,
-                          size_t *count_p)
-{
-    struct clab_place first = {CLAB_PACK, 0};
-    size_t total = 0;
-    for (int i = 0; i < span.count; i++) {
-        size_t count;
-        int index = span.first + i;
-        enum clab_region where = region == CLAB_REGION_COUNT ? layout_chunk(l, span.buffer, index)->region : region;
-        struct clab_place place = layout_place_in(l, span.buffer, index, where, &count);
-        if (total && count && (place.region != first.region || place.start != first.start + total))
-            return false;
-        if (!total)
-            first = place;
-        total += count;
-    }
-    *first_p = first;
-    *count_p = total;
-    return true;
+    const struct clab_span span = {buffer, index, 1};
+    const enum clab_region region = buffer == CLAB_INPUT ? CLAB_IN : layout_chunks(l, span)->region;
+    return layout_place_in(l, buffer, index, region, count_p);
 }
 
 size_t layout_elements(const struct layout *l, struct clab_span span)
@@ -89,118 +209,4 @@ size_t layout_elements(const struct layout *l, struct clab_span span)
     for (int i = 0; i < span.count; i++)
         total += clab_problem_elements(l->problem, l->per_block, l->lane, span.first + i, &start);
     return total;
-}
-
-// ---- stages --------------------------------------------------------------------------------------------------
-
-bool layout_begin_stage(struct layout *l, int stage)
-{
-    l->stage = stage;
-    l->nsteps = l->algorithm->stage(l->problem, l->rank, l->lane, stage, l->steps);
-    for (int s = 0; s < l->nsteps; s++) {
-        const struct clab_step *step = &l->steps[s];
-        for (int i = 0; (step->op == CLAB_SEND || step->op == CLAB_COPY) && i < step->src.count; i++)
-            layout_chunk(l, step->src.buffer, step->src.first + i)->read_stage = stage;
-    }
-    return l->nsteps != CLAB_DONE;
-}
-
-// The state on entry: the input lies in `in`; in place, what is wanted lies in `out` already.
-static void locate_inputs(struct layout *l)
-{
-    for (int b = 0; b < CLAB_BUFFER_COUNT; b++)
-        for (int i = 0; i < l->nchunks[b]; i++) {
-            struct chunk *chunk = &l->chunks[b][i];
-            int block = i / l->per_block;
-            chunk->wanted = b == CLAB_DATA && clab_problem_wants(l->problem, l->rank, block);
-            chunk->located = b == CLAB_INPUT || (b == CLAB_DATA && clab_problem_holds(l->problem, l->rank, block));
-            chunk->region = l->in_place && chunk->wanted ? CLAB_OUT : CLAB_IN;
-            chunk->read_stage = -1;
-        }
-}
-
-// ---- the first walk ------------------------------------------------------------------------------------------
-
-static void note_mixture(struct layout *l, struct clab_span span)
-{
-    bool moved = false;
-    for (int i = 0; i < span.count; i++)
-        moved |= layout_chunk(l, span.buffer, span.first + i)->region != CLAB_IN;
-    for (int i = 0; moved && i < span.count; i++)
-        if (layout_chunk(l, span.buffer, span.first + i)->region == CLAB_IN)
-            layout_chunk(l, span.buffer, span.first + i)->early = true;
-}
-
-static void note_write(struct layout *l, struct clab_span span)
-{
-    for (int i = 0; i < span.count; i++) {
-        struct chunk *chunk = layout_chunk(l, span.buffer, span.first + i);
-        bool free_choice = !chunk->located || (chunk->region == CLAB_IN && !chunk->early);
-        if (!free_choice && chunk->read_stage == l->stage)
-            chunk->conflicts++;
-        chunk->located = true;
-        chunk->region = CLAB_OUT; // or wherever: no longer in `in`
-    }
-}
-
-void layout_begin_lane(struct layout *l, int lane)
-{
-    l->lane = lane;
-    for (int b = 0; b < CLAB_BUFFER_COUNT; b++)
-        memset(l->chunks[b], 0, (size_t)l->nchunks[b] * sizeof *l->chunks[b]);
-    locate_inputs(l);
-    for (int stage = 0; layout_begin_stage(l, stage); stage++) {
-        for (int s = 0; s < l->nsteps; s++)
-            if (l->steps[s].op == CLAB_SEND && l->steps[s].src.buffer == CLAB_DATA)
-                note_mixture(l, l->steps[s].src);
-        for (int s = 0; s < l->nsteps; s++)
-            if (l->steps[s].op != CLAB_SEND)
-                note_write(l, l->steps[s].dst);
-    }
-    locate_inputs(l);
-}
-
-// ---- writes --------------------------------------------------------------------------------------------------
-
-static enum clab_region other_place(enum clab_region region)
-{
-    return region == CLAB_SCRATCH_TEMP ? CLAB_SCRATCH_ALT : CLAB_ALT;
-}
-
-// Whether a write of `span` to `region` would hit what a send or copy of this stage is reading.
-static bool is_read_in(struct layout *l, struct clab_span span, enum clab_region region)
-{
-    for (int i = 0; i < span.count; i++) {
-        const struct chunk *chunk = layout_chunk(l, span.buffer, span.first + i);
-        if (chunk->located && chunk->read_stage == l->stage && chunk->region == region)
-            return true;
-    }
-    return false;
-}
-
-enum clab_region layout_choose(struct layout *l, struct clab_span span)
-{
-    enum clab_region home = span.buffer == CLAB_SCRATCH ? CLAB_SCRATCH_TEMP : CLAB_OUT;
-    for (int i = 0; i < span.count && home == CLAB_OUT; i++)
-        if (!layout_chunk(l, span.buffer, span.first + i)->wanted)
-            home = CLAB_TEMP;
-    enum clab_region away = other_place(home);
-    if (is_read_in(l, span, home))
-        return away;
-    bool odd = layout_chunk(l, span.buffer, span.first)->conflicts % 2;
-    return odd && !is_read_in(l, span, away) ? away : home;
-}
-
-void layout_settle(struct layout *l, struct clab_span span, enum clab_region region)
-{
-    for (int i = 0; i < span.count; i++) {
-        struct chunk *chunk = layout_chunk(l, span.buffer, span.first + i);
-        size_t count;
-        if (chunk->read_stage == l->stage && chunk->located && chunk->region != CLAB_IN && chunk->conflicts)
-            chunk->conflicts--;
-        chunk->located = true;
-        chunk->region = region;
-        struct clab_place place = layout_place_in(l, span.buffer, span.first + i, region, &count);
-        layout_use(l, place, count);
-    }
 }

@@ -1,65 +1,152 @@
 // SPDX-License-Identifier: MIT
-// Where every chunk's current value lies, while a compiler walks one rank's stages of one lane.
+// The rules of where chunks lie, and so of which local copies one rank makes in one lane. The compiler (program.c)
+// turns them into moves, and the simulator prices them: both walk the stages and ask here.
 //
 // - A chunk begins in the caller's `in` and is read from there at its first touch.
-// - A chunk that the rank wants at the end is written to `out`, others to CLAB_TEMP.
-// - A chunk that is sent while it is received (recursive doubling) can not land where it is being read from: it
-//   alternates between two places. A first walk over all stages counts how often, so that the alternation
-//   begins with the place from which the last write lands in `out`.
-// - Chunks that came by message and chunks that did not, sent together, must lie together: the latter are moved out of
-//   `in` at the start ("early").
+// - A chunk that the rank wants at the end is written to `out`, others to CLAB_TEMP: its home.
+// - A chunk that is sent while it is received (recursive doubling) cannot land where it is being read. It alternates
+//   between its home and CLAB_ALT. A first walk over all stages counts how often, so that the last write lands at home.
+// - Chunks that came by message and chunks that did not, sent together, must lie together. The latter are copied home
+//   before the first stage: they are "early".
+//
+// The copies of a call, in their order:
+//   before the first stage    every early chunk (layout_next_early), to its home
+//   before a stage            what COPY steps say; the chunks of a send that do not lie together, to a pack
+//   beside the first stage    what is wanted and never written (layout_next_unwritten), from `in` to `out`
+//   after a stage             what could not be received in one piece (layout_unpacks), out of its pack
+//   at the end                what is wanted and does not lie in `out` (layout_next_away)
 #pragma once
+
+#include <stdint.h>
 
 #include "core/program/program.h"
 
+// One byte, since the simulator has one for each chunk of each rank.
 struct chunk {
-    bool located; // its value lies in `region`; false: there is none yet
-    enum clab_region region;
-    bool wanted;    // in `out` at the end
-    bool early;     // moved out of `in` at the start
-    int read_stage; // the last stage that sends or copies it; -1: none
-    int conflicts;  // stages to come that both read and receive it, and so change its place
+    uint8_t region : 2;     // CLAB_IN, CLAB_OUT, CLAB_TEMP or CLAB_ALT; layout_region() says it of CLAB_SCRATCH
+    uint8_t is_located : 1; // it has a value, which lies in `region`
+    uint8_t is_wanted : 1;  // in `out` at the end
+    uint8_t is_early : 1;   // copied home before the first stage
+    uint8_t is_read : 1;    // the stage at hand sends or copies it
+    uint8_t is_odd : 1;     // an odd number of stages to come both read and write it
+    uint8_t begins_odd : 1; // as is_odd, before the first stage
 };
 
 struct layout {
     const struct clab_problem *problem;
     const struct clab_algorithm *algorithm;
-    int rank, lane;
     bool in_place;
-    int per_block; // chunks of a block
-    int nchunks[CLAB_BUFFER_COUNT];
-    struct chunk *chunks[CLAB_BUFFER_COUNT];
-    int stage, nsteps;       // at hand
-    struct clab_step *steps; // (width)
-    size_t *region_elements; // the program's: grows as places are used
+    int per_block;           // chunks of a block
+    int nchunks, nscratch;   // of CLAB_DATA and of CLAB_SCRATCH, in one lane
+    int rank, lane;          // at hand
+    struct chunk *chunks;    // (nchunks + nscratch) theirs; zeroed before layout_walk
+    struct clab_step *steps; // (width) for layout_walk
 };
 
-// errors: CLAB_ENOMEM; layout_free is right after an error, too
-int layout_create(struct clab_program *program, struct layout *layout_p);
-void layout_free(struct layout *layout);
+// What the first walk has found.
+struct layout_walk {
+    bool moves_early; // some chunks are early
+    bool alternates;  // some chunks are sent while they are received
+};
 
-// Put all chunks where they lie before the first stage of `lane`.
-void layout_begin_lane(struct layout *layout, int lane);
-// Compute the steps of `stage`; false when there is no such stage.
-bool layout_begin_stage(struct layout *layout, int stage);
+// All but the rank and lane at hand and the memory, which the caller sets.
+void layout_init(struct layout *layout, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                 bool in_place);
+// The first walk over all stages of the rank and lane at hand. Until layout_begin, layout_next_unwritten answers.
+struct layout_walk layout_first_walk(struct layout *layout);
+// A call begins: all chunks lie where they do before the first stage.
+void layout_begin(struct layout *layout);
 
-static inline struct chunk *layout_chunk(struct layout *layout, enum clab_buffer buffer, int index)
+// ---- copies --------------------------------------------------------------------------------------------------
+
+// The first chunk of CLAB_DATA from `from` on that is to be copied, as the table above says; -1: there is none.
+int layout_next_early(const struct layout *layout, int from);
+int layout_next_unwritten(const struct layout *layout, int from); // after the first walk, or all stages
+int layout_next_away(const struct layout *layout, int from);      // after all stages
+
+// Whether the chunks of `span` lie in one piece; a send of others is packed.
+bool layout_is_together(const struct layout *layout, struct clab_span span);
+// Whether a receive that lands in `region` is unpacked; if it reduces, a local move combines it with what is there.
+bool layout_unpacks(const struct layout *layout, const struct clab_step *step);
+
+// ---- stages: asked of each message, so in line ---------------------------------------------------------------
+
+// The first chunk of a span of CLAB_DATA or CLAB_SCRATCH.
+static inline struct chunk *layout_chunks(const struct layout *l, struct clab_span span)
 {
-    return &layout->chunks[buffer][index];
+    return &l->chunks[span.buffer == CLAB_SCRATCH ? l->nchunks + span.first : span.first];
 }
+
+static inline void layout_mark(const struct layout *l, const struct clab_step *steps, int nsteps, bool is_read)
+{
+    for (const struct clab_step *step = steps; step < steps + nsteps; step++) {
+        if ((step->op != CLAB_SEND && step->op != CLAB_COPY) || step->src.buffer == CLAB_INPUT)
+            continue;
+        struct chunk *chunks = layout_chunks(l, step->src);
+        for (int i = 0; i < step->src.count; i++)
+            chunks[i].is_read = is_read;
+    }
+}
+
+// A stage begins, before any of its steps is asked about; and ends, when all that it writes has settled.
+static inline void layout_begin_stage(const struct layout *layout, const struct clab_step *steps, int nsteps)
+{
+    layout_mark(layout, steps, nsteps, true);
+}
+static inline void layout_end_stage(const struct layout *layout, const struct clab_step *steps, int nsteps)
+{
+    layout_mark(layout, steps, nsteps, false);
+}
+
+// Whether a write of these chunks to `region` would hit what a send or copy of this stage is reading.
+static inline bool layout_is_read_in(const struct chunk *chunks, int n, enum clab_region region)
+{
+    for (int i = 0; i < n; i++)
+        if (chunks[i].is_located && chunks[i].is_read && chunks[i].region == region)
+            return true;
+    return false;
+}
+
+// Where chunks go that the rank wants, all of them, or that it does not.
+static inline enum clab_region layout_home(const struct chunk *chunks, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!chunks[i].is_wanted)
+            return CLAB_TEMP;
+    return CLAB_OUT;
+}
+
+// Where a receive or copy into `span` lands, as chunk.region; it lies there once settled.
+static inline enum clab_region layout_choose(const struct layout *l, struct clab_span span)
+{
+    const struct chunk *chunks = layout_chunks(l, span);
+    const enum clab_region home = layout_home(chunks, span.count);
+    if (layout_is_read_in(chunks, span.count, home))
+        return CLAB_ALT;
+    return chunks->is_odd && !layout_is_read_in(chunks, span.count, CLAB_ALT) ? CLAB_ALT : home;
+}
+
+static inline void layout_settle(const struct layout *l, struct clab_span span, enum clab_region region)
+{
+    struct chunk *chunks = layout_chunks(l, span);
+    for (int i = 0; i < span.count; i++) {
+        chunks[i].is_odd ^= chunks[i].is_read && chunks[i].is_located && chunks[i].region != CLAB_IN;
+        chunks[i].is_located = true;
+        chunks[i].region = region & 3;
+    }
+}
+
+// chunk.region as a region of the program's memory.
+static inline enum clab_region layout_region(enum clab_buffer buffer, enum clab_region region)
+{
+    return buffer == CLAB_SCRATCH ? region + (CLAB_SCRATCH_TEMP - CLAB_TEMP) : region;
+}
+
+// ---- places --------------------------------------------------------------------------------------------------
 
 // The elements of all chunks of `span`.
 size_t layout_elements(const struct layout *layout, struct clab_span span);
-// The place of chunk `index`: now, or if it lay in `region`. *count_p: its elements.
-struct clab_place layout_place(struct layout *layout, enum clab_buffer buffer, int index, size_t *count_p);
-struct clab_place layout_place_in(struct layout *layout, enum clab_buffer buffer, int index, enum clab_region region,
-                                  size_t *count_p);
-// Whether the span's chunks lie one behind the other: now (region = CLAB_REGION_COUNT), or if they lay in `region`.
-bool layout_is_contiguous(struct layout *layout, struct clab_span span, enum clab_region region,
-                          struct clab_place *first_p, size_t *count_p);
-
-// Where a receive or copy into `span` lands; it lies there once settled.
-enum clab_region layout_choose(struct layout *layout, struct clab_span span);
-void layout_settle(struct layout *layout, struct clab_span span, enum clab_region region);
-// Note that `count` elements at `place` are used.
-void layout_use(struct layout *layout, struct clab_place place, size_t count);
+// The place of chunk `index`: now, or if it lay in `region` (as chunk.region). *count_p: its elements.
+struct clab_place layout_place(const struct layout *layout, enum clab_buffer buffer, int index, size_t *count_p);
+struct clab_place layout_place_in(const struct layout *layout, enum clab_buffer buffer, int index,
+                                  enum clab_region region, size_t *count_p);

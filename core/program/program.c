@@ -4,6 +4,7 @@
 #include "core/program/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/vector.h"
@@ -21,9 +22,35 @@ struct compiler {
     struct layout layout;
     struct plan *plans;           // (width)
     size_t pack_start, pack_used; // this lane's part of CLAB_PACK, and what the stage has used of it
+    int nsteps;                   // of the stage at hand, layout.steps
     int stage_room, move_room;
     int err;
 };
+
+// The layout's memory; layout_free is right after an error, too.
+static int layout_create(struct clab_program *program, struct layout *l)
+{
+    layout_init(l, &program->problem, program->algorithm, program->in_place);
+    l->rank = program->rank;
+    l->chunks = calloc((size_t)l->nchunks + (size_t)l->nscratch + 1, sizeof *l->chunks);
+    l->steps = calloc((size_t)l->algorithm->width(l->problem) + 1, sizeof *l->steps);
+    return l->chunks && l->steps ? CLAB_OK : CLAB_ENOMEM;
+}
+
+static void layout_free(struct layout *l)
+{
+    free(l->chunks);
+    free(l->steps);
+}
+
+// All chunks of `lane` where they lie before the first stage.
+static void begin_lane(struct layout *l, int lane)
+{
+    l->lane = lane;
+    memset(l->chunks, 0, ((size_t)l->nchunks + (size_t)l->nscratch) * sizeof *l->chunks);
+    layout_first_walk(l);
+    layout_begin(l);
+}
 
 // ---- growing arrays ------------------------------------------------------------------------------------------
 
@@ -54,11 +81,19 @@ static struct clab_stage *begin_stage(struct compiler *c)
     return c->err ? NULL : &p->stages[p->nstages - 1];
 }
 
+// Note that `count` elements at `place` are used.
+static void use(struct compiler *c, struct clab_place place, size_t count)
+{
+    size_t *elements = &c->program->region_elements[place.region];
+    if (place.region > CLAB_OUT && place.start + count > *elements)
+        *elements = place.start + count;
+}
+
 static struct clab_place take_pack(struct compiler *c, size_t count)
 {
     struct clab_place place = {CLAB_PACK, c->pack_start + c->pack_used};
     c->pack_used += count;
-    layout_use(&c->layout, place, count);
+    use(c, place, count);
     return place;
 }
 
@@ -79,9 +114,7 @@ static enum clab_region compile_copy(struct compiler *c, const struct clab_step 
 // Copies that bring a scattered message together; its send reads the pack.
 static void compile_packing(struct compiler *c, const struct clab_step *step)
 {
-    struct clab_place first;
-    size_t total;
-    if (layout_is_contiguous(&c->layout, step->src, CLAB_REGION_COUNT, &first, &total))
+    if (layout_is_together(&c->layout, step->src))
         return;
     struct clab_place pack = take_pack(c, layout_elements(&c->layout, step->src));
     for (int i = 0; i < step->src.count; i++) {
@@ -92,11 +125,27 @@ static void compile_packing(struct compiler *c, const struct clab_step *step)
     }
 }
 
+// The place of the first chunk of `span` that has elements, in `region`, or where it lies (CLAB_REGION_COUNT).
+static struct clab_place place_of(const struct compiler *c, struct clab_span span, enum clab_region region)
+{
+    for (int i = 0; i < span.count; i++) {
+        size_t count;
+        const int index = span.first + i;
+        struct clab_place place = region == CLAB_REGION_COUNT
+                                      ? layout_place(&c->layout, span.buffer, index, &count)
+                                      : layout_place_in(&c->layout, span.buffer, index, region, &count);
+        if (count)
+            return place;
+    }
+    return (struct clab_place){CLAB_PACK, 0};
+}
+
 static void compile_send(struct compiler *c, const struct clab_step *step, size_t *packed)
 {
-    struct clab_move move = {.op = CLAB_SEND, .peer = step->peer};
-    if (!layout_is_contiguous(&c->layout, step->src, CLAB_REGION_COUNT, &move.src, &move.count)) {
-        move.count = layout_elements(&c->layout, step->src);
+    struct clab_move move = {.op = CLAB_SEND, .peer = step->peer, .count = layout_elements(&c->layout, step->src)};
+    if (layout_is_together(&c->layout, step->src)) {
+        move.src = place_of(c, step->src, CLAB_REGION_COUNT);
+    } else {
         move.src = (struct clab_place){CLAB_PACK, c->pack_start + *packed};
         *packed += move.count;
     }
@@ -106,17 +155,16 @@ static void compile_send(struct compiler *c, const struct clab_step *step, size_
 // A receive lands where it belongs, or, when that is no one piece, in a pack.
 static void compile_receive(struct compiler *c, const struct clab_step *step, struct plan *plan)
 {
-    struct clab_move move = {.op = step->op, .peer = step->peer};
-    size_t total;
+    struct clab_move move = {.op = step->op, .peer = step->peer, .count = layout_elements(&c->layout, step->dst)};
     plan->region = layout_choose(&c->layout, step->dst);
-    plan->unpacks = !layout_is_contiguous(&c->layout, step->dst, plan->region, &move.dst, &move.count);
-    if (step->op == CLAB_RECV_REDUCE &&
-        !layout_is_contiguous(&c->layout, step->dst, CLAB_REGION_COUNT, &move.src, &total))
-        plan->unpacks = true;
+    plan->unpacks = layout_unpacks(&c->layout, step);
     if (plan->unpacks) {
         move.op = CLAB_RECV;
-        move.count = layout_elements(&c->layout, step->dst);
         move.dst = plan->pack = take_pack(c, move.count);
+    } else {
+        move.dst = place_of(c, step->dst, plan->region);
+        if (step->op == CLAB_RECV_REDUCE)
+            move.src = place_of(c, step->dst, CLAB_REGION_COUNT);
     }
     emit(c, move);
 }
@@ -142,7 +190,7 @@ static void compile_unpacking(struct compiler *c, const struct clab_step *step, 
 
 static void compile_local(struct compiler *c)
 {
-    for (int i = 0; i < c->layout.nsteps; i++) {
+    for (int i = 0; i < c->nsteps; i++) {
         const struct clab_step *step = &c->layout.steps[i];
         c->plans[i] = (struct plan){0};
         if (step->op == CLAB_COPY)
@@ -155,7 +203,7 @@ static void compile_local(struct compiler *c)
 static void compile_transfers(struct compiler *c)
 {
     size_t packed = 0;
-    for (int i = 0; i < c->layout.nsteps; i++) {
+    for (int i = 0; i < c->nsteps; i++) {
         const struct clab_step *step = &c->layout.steps[i];
         if (step->op == CLAB_SEND)
             compile_send(c, step, &packed);
@@ -164,8 +212,35 @@ static void compile_transfers(struct compiler *c)
     }
 }
 
+static void settle(struct compiler *c, struct clab_span span, enum clab_region region)
+{
+    layout_settle(&c->layout, span, region);
+    for (int i = 0; i < span.count; i++) {
+        size_t count;
+        struct clab_place place = layout_place(&c->layout, span.buffer, span.first + i, &count);
+        use(c, place, count);
+    }
+}
+
+// Copy a chunk to where it belongs.
+static void bring_home(struct compiler *c, int index)
+{
+    const struct clab_span chunk = {CLAB_DATA, index, 1};
+    const enum clab_region home = layout_home(layout_chunks(&c->layout, chunk), 1);
+    size_t count;
+    struct clab_place src = layout_place(&c->layout, CLAB_DATA, index, &count);
+    settle(c, chunk, home);
+    emit_copy(c, src, layout_place(&c->layout, CLAB_DATA, index, &count), count);
+}
+
+static void bring_each_home(struct compiler *c, int (*next)(const struct layout *, int))
+{
+    for (int i = next(&c->layout, 0); i >= 0; i = next(&c->layout, i + 1))
+        bring_home(c, i);
+}
+
 // Chunks change their place only when all is emitted, since all steps of a stage read the state on entry.
-static void compile_stage(struct compiler *c)
+static void compile_stage(struct compiler *c, bool is_first)
 {
     struct clab_stage *stage = begin_stage(c);
     struct clab_program *p = c->program;
@@ -173,70 +248,49 @@ static void compile_stage(struct compiler *c)
     if (!stage)
         return;
     c->pack_used = 0;
+    if (is_first)
+        bring_each_home(c, layout_next_early);
+    layout_begin_stage(&c->layout, steps, c->nsteps);
     compile_local(c);
     stage->before = p->nmoves - stage->first;
     compile_transfers(c);
     stage->transfers = p->nmoves - stage->first - stage->before;
-    for (int i = 0; i < c->layout.nsteps; i++)
+    for (int i = 0; i < c->nsteps; i++)
         if (c->plans[i].unpacks)
             compile_unpacking(c, &steps[i], &c->plans[i]);
     stage->after = p->nmoves - stage->first - stage->before - stage->transfers;
-    for (int i = 0; i < c->layout.nsteps; i++)
+    for (int i = 0; i < c->nsteps; i++)
         if (steps[i].op != CLAB_SEND)
-            layout_settle(&c->layout, steps[i].dst, c->plans[i].region);
+            settle(c, steps[i].dst, c->plans[i].region);
+    layout_end_stage(&c->layout, steps, c->nsteps);
     if (stage->transfers > p->width)
         p->width = stage->transfers;
 }
 
-// Copy a chunk to where it belongs.
-static void bring_home(struct compiler *c, int index)
+// The steps of the lane's `stage`; false: there is no such stage.
+static bool compute_stage(struct compiler *c, int stage)
 {
-    struct chunk *chunk = layout_chunk(&c->layout, CLAB_DATA, index);
-    enum clab_region home = chunk->wanted ? CLAB_OUT : CLAB_TEMP;
-    size_t count;
-    if (!chunk->located || chunk->region == home)
-        return;
-    struct clab_place src = layout_place(&c->layout, CLAB_DATA, index, &count);
-    struct clab_place dst = layout_place_in(&c->layout, CLAB_DATA, index, home, &count);
-    layout_use(&c->layout, dst, count);
-    chunk->region = home;
-    emit_copy(c, src, dst, count);
-}
-
-// Early copies are a stage of their own, dropped if there are none.
-static void compile_early(struct compiler *c)
-{
-    struct clab_stage *stage = begin_stage(c);
-    if (!stage)
-        return;
-    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
-        if (layout_chunk(&c->layout, CLAB_DATA, i)->early)
-            bring_home(c, i);
-    stage->before = c->program->nmoves - stage->first;
-    if (!stage->before)
-        c->program->nstages--;
+    const struct layout *l = &c->layout;
+    c->nsteps = l->algorithm->stage(l->problem, l->rank, l->lane, stage, l->steps);
+    return c->nsteps != CLAB_DONE;
 }
 
 static void compile_lane(struct compiler *c, int index)
 {
-    struct clab_lane *lane = &c->program->lanes[index];
-    layout_begin_lane(&c->layout, index);
-    lane->first_stage = c->program->nstages;
-    compile_early(c);
-    for (int stage = 0; !c->err && layout_begin_stage(&c->layout, stage); stage++)
-        compile_stage(c);
-    lane->nstages = c->program->nstages - lane->first_stage;
-    lane->aside = c->program->nmoves;
-    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
-        if (layout_chunk(&c->layout, CLAB_DATA, i)->wanted && layout_chunk(&c->layout, CLAB_DATA, i)->region == CLAB_IN)
-            bring_home(c, i);
-    lane->finish = c->program->nmoves;
-    for (int i = 0; i < c->layout.nchunks[CLAB_DATA]; i++)
-        if (layout_chunk(&c->layout, CLAB_DATA, i)->wanted)
-            bring_home(c, i);
+    struct clab_program *p = c->program;
+    struct clab_lane *lane = &p->lanes[index];
+    begin_lane(&c->layout, index);
+    lane->first_stage = p->nstages;
+    for (int stage = 0; !c->err && compute_stage(c, stage); stage++)
+        compile_stage(c, stage == 0);
+    lane->nstages = p->nstages - lane->first_stage;
+    lane->aside = p->nmoves;
+    bring_each_home(c, layout_next_unwritten);
+    lane->finish = p->nmoves;
+    bring_each_home(c, layout_next_away);
     lane->naside = lane->finish - lane->aside;
-    lane->nfinish = c->program->nmoves - lane->finish;
-    c->pack_start = c->program->region_elements[CLAB_PACK];
+    lane->nfinish = p->nmoves - lane->finish;
+    c->pack_start = p->region_elements[CLAB_PACK];
 }
 
 // ---- interface -----------------------------------------------------------------------------------------------
