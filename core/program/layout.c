@@ -21,26 +21,24 @@ void layout_init(struct layout *layout, const struct clab_problem *problem, cons
 }
 
 // The state on entry: the input lies in `in`; in place, what is wanted lies in `out` already.
-static void locate_block(struct layout *l, int block)
+static struct chunk chunk_on_entry(const struct layout *l, int block)
 {
     const bool wanted = clab_problem_wants(l->problem, l->rank, block);
-    const bool held = clab_problem_holds(l->problem, l->rank, block);
-    struct chunk *chunks = &l->chunks[block * l->per_block];
-    for (int i = 0; i < l->per_block; i++)
-        chunks[i] = (struct chunk){.region = l->in_place && wanted ? CLAB_OUT : CLAB_IN,
-                                   .is_located = held,
-                                   .is_wanted = wanted,
-                                   .is_early = chunks[i].is_early,
-                                   .is_odd = chunks[i].begins_odd,
-                                   .begins_odd = chunks[i].begins_odd};
+    return (struct chunk){.region = l->in_place && wanted ? CLAB_OUT : CLAB_IN,
+                          .is_located = clab_problem_holds(l->problem, l->rank, block),
+                          .is_wanted = wanted};
 }
 
 void layout_begin(struct layout *l)
 {
-    for (int block = 0; block < l->nchunks / l->per_block; block++)
-        locate_block(l, block);
-    for (struct chunk *c = l->chunks + l->nchunks; c < l->chunks + l->nchunks + l->nscratch; c++)
-        *c = (struct chunk){.is_odd = c->begins_odd, .begins_odd = c->begins_odd};
+    const struct chunk fields = {.region = 3, .is_located = 1, .is_wanted = 1, .is_read = 1, .is_odd = 1};
+    const int blocks = l->nchunks / l->per_block, own = blocks > 1 ? l->rank : 0;
+    // A rank holds and wants its own block, or all alike (problem.c).
+    chunks_set(l->chunks, l->nchunks, fields, chunk_on_entry(l, (own + 1) % blocks));
+    chunks_set(l->chunks + own * l->per_block, l->per_block, fields, chunk_on_entry(l, own));
+    chunks_set(l->chunks + l->nchunks, l->nscratch, fields, (struct chunk){0});
+    for (int i = 0; l->walk.alternates && i < l->nchunks + l->nscratch; i++)
+        l->chunks[i].is_odd = l->chunks[i].begins_odd;
 }
 
 // ---- the first walk ------------------------------------------------------------------------------------------
@@ -80,6 +78,7 @@ struct layout_walk layout_first_walk(struct layout *l)
     struct layout_walk found = {0};
     int n;
     layout_begin(l);
+    l->walk.alternates = true; // for all that is known
     for (int stage = 0; (n = l->algorithm->stage(l->problem, l->rank, l->lane, stage, l->steps)) != CLAB_DONE;
          stage++) {
         layout_begin_stage(l, l->steps, n);
@@ -91,7 +90,7 @@ struct layout_walk layout_first_walk(struct layout *l)
                 found.alternates |= note_write(l, l->steps[i].dst);
         layout_end_stage(l, l->steps, n);
     }
-    return found;
+    return l->walk = found;
 }
 
 // ---- copies --------------------------------------------------------------------------------------------------
@@ -119,9 +118,12 @@ int layout_next_unwritten(const struct layout *l, int from)
 
 int layout_next_away(const struct layout *l, int from)
 {
-    for (int i = from; i < l->nchunks; i++)
-        if (l->chunks[i].is_wanted && l->chunks[i].region > CLAB_OUT)
+    const struct chunk there = {.is_wanted = 1, .region = CLAB_OUT}, fields = {.is_wanted = 1, .region = 3};
+    for (int i = from; i < l->nchunks; i++) {
+        i += chunks_with(&l->chunks[i], l->nchunks - i, fields, there);
+        if (i < l->nchunks && l->chunks[i].is_wanted && l->chunks[i].region > CLAB_OUT)
             return i;
+    }
     return -1;
 }
 
@@ -169,11 +171,8 @@ bool layout_is_together(const struct layout *l, struct clab_span span)
 {
     if (!is_one_piece(l, span))
         return false;
-    const struct chunk *chunks = layout_chunks(l, span);
-    for (int i = 1; i < span.count && span.buffer != CLAB_INPUT; i++)
-        if (chunks[i].region != chunks[0].region)
-            return is_one_region_but_for_empties(l, span);
-    return true;
+    return span.buffer == CLAB_INPUT || layout_run(layout_chunks(l, span), span.count) == span.count ||
+           is_one_region_but_for_empties(l, span);
 }
 
 bool layout_unpacks(const struct layout *l, const struct clab_step *step)

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include "core/program/program.h"
 
@@ -32,6 +33,12 @@ struct chunk {
     uint8_t begins_odd : 1; // as is_odd, before the first stage
 };
 
+// What the first walk has found.
+struct layout_walk {
+    bool moves_early; // some chunks are early
+    bool alternates;  // some chunks are sent while they are received
+};
+
 struct layout {
     const struct clab_problem *problem;
     const struct clab_algorithm *algorithm;
@@ -39,20 +46,16 @@ struct layout {
     int per_block;           // chunks of a block
     int nchunks, nscratch;   // of CLAB_DATA and of CLAB_SCRATCH, in one lane
     int rank, lane;          // at hand
+    struct layout_walk walk; // theirs
     struct chunk *chunks;    // (nchunks + nscratch) theirs; zeroed before layout_walk
     struct clab_step *steps; // (width) for layout_walk
 };
 
-// What the first walk has found.
-struct layout_walk {
-    bool moves_early; // some chunks are early
-    bool alternates;  // some chunks are sent while they are received
-};
-
-// All but the rank and lane at hand and the memory, which the caller sets.
+// All but the rank and lane at hand, their chunks, and `steps`, which the caller sets.
 void layout_init(struct layout *layout, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                  bool in_place);
-// The first walk over all stages of the rank and lane at hand. Until layout_begin, layout_next_unwritten answers.
+// The first walk over all stages of the rank and lane at hand, which it notes in `walk`, too. Until
+// layout_begin, layout_next_unwritten answers.
 struct layout_walk layout_first_walk(struct layout *layout);
 // A call begins: all chunks lie where they do before the first stage.
 void layout_begin(struct layout *layout);
@@ -64,7 +67,7 @@ int layout_next_early(const struct layout *layout, int from);
 int layout_next_unwritten(const struct layout *layout, int from); // after the first walk, or all stages
 int layout_next_away(const struct layout *layout, int from);      // after all stages
 
-// Whether the chunks of `span` lie in one piece; a send of others is packed.
+// Whether the chunks of `span`, several, lie in one piece; a send of others is packed (layout_packs).
 bool layout_is_together(const struct layout *layout, struct clab_span span);
 // Whether a receive that lands in `region` is unpacked; if it reduces, a local move combines it with what is there.
 bool layout_unpacks(const struct layout *layout, const struct clab_step *step);
@@ -79,7 +82,7 @@ static inline struct chunk *layout_chunks(const struct layout *l, struct clab_sp
 
 static inline void layout_mark(const struct layout *l, const struct clab_step *steps, int nsteps, bool is_read)
 {
-    for (const struct clab_step *step = steps; step < steps + nsteps; step++) {
+    for (const struct clab_step *step = steps; l->walk.alternates && step < steps + nsteps; step++) {
         if ((step->op != CLAB_SEND && step->op != CLAB_COPY) || step->src.buffer == CLAB_INPUT)
             continue;
         struct chunk *chunks = layout_chunks(l, step->src);
@@ -98,6 +101,50 @@ static inline void layout_end_stage(const struct layout *layout, const struct cl
     layout_mark(layout, steps, nsteps, false);
 }
 
+static inline uint64_t chunk_bytes(struct chunk chunk) // eight of it
+{
+    uint8_t byte;
+    memcpy(&byte, &chunk, sizeof byte);
+    return byte * UINT64_C(0x0101010101010101);
+}
+
+// How many of `n` chunks, from the first on, have `value` in the fields of `mask`: eight at a time, as spans are long.
+static inline int chunks_with(const struct chunk *chunks, int n, struct chunk mask, struct chunk value)
+{
+    const uint64_t fields = chunk_bytes(mask), values = chunk_bytes(value) & fields;
+    int i = 0;
+    for (uint64_t eight; i + 8 <= n; i += 8) {
+        memcpy(&eight, chunks + i, sizeof eight);
+        if ((eight & fields) != values)
+            break;
+    }
+    while (i < n && (chunk_bytes(chunks[i]) & fields) == values)
+        i++;
+    return i;
+}
+
+// Give `n` chunks `value` in the fields of `mask`.
+static inline void chunks_set(struct chunk *chunks, int n, struct chunk mask, struct chunk value)
+{
+    const uint64_t fields = chunk_bytes(mask), values = chunk_bytes(value) & fields;
+    int i = 0;
+    for (uint64_t eight; i + 8 <= n; i += 8) {
+        memcpy(&eight, chunks + i, sizeof eight);
+        eight = (eight & ~fields) | values;
+        memcpy(chunks + i, &eight, sizeof eight);
+    }
+    for (; i < n; i++) {
+        const uint8_t one = (uint8_t)((chunk_bytes(chunks[i]) & ~fields) | values);
+        memcpy(chunks + i, &one, sizeof one);
+    }
+}
+
+// How many of `n` chunks, from the first on, lie in its region.
+static inline int layout_run(const struct chunk *chunks, int n)
+{
+    return n == 1 ? 1 : chunks_with(chunks, n, (struct chunk){.region = 3}, chunks[0]);
+}
+
 // Whether a write of these chunks to `region` would hit what a send or copy of this stage is reading.
 static inline bool layout_is_read_in(const struct chunk *chunks, int n, enum clab_region region)
 {
@@ -107,20 +154,23 @@ static inline bool layout_is_read_in(const struct chunk *chunks, int n, enum cla
     return false;
 }
 
-// Where chunks go that the rank wants, all of them, or that it does not.
-static inline enum clab_region layout_home(const struct chunk *chunks, int n)
+// Where chunks go that the rank wants, all of them, or that it does not: it wants whole blocks.
+static inline enum clab_region layout_home(const struct layout *l, struct clab_span span)
 {
-    for (int i = 0; i < n; i++)
+    const struct chunk *chunks = layout_chunks(l, span);
+    for (int i = 0; i < span.count; i += l->per_block)
         if (!chunks[i].is_wanted)
             return CLAB_TEMP;
-    return CLAB_OUT;
+    return span.count == 0 || chunks[span.count - 1].is_wanted ? CLAB_OUT : CLAB_TEMP;
 }
 
 // Where a receive or copy into `span` lands, as chunk.region; it lies there once settled.
 static inline enum clab_region layout_choose(const struct layout *l, struct clab_span span)
 {
     const struct chunk *chunks = layout_chunks(l, span);
-    const enum clab_region home = layout_home(chunks, span.count);
+    const enum clab_region home = layout_home(l, span);
+    if (!l->walk.alternates)
+        return home;
     if (layout_is_read_in(chunks, span.count, home))
         return CLAB_ALT;
     return chunks->is_odd && !layout_is_read_in(chunks, span.count, CLAB_ALT) ? CLAB_ALT : home;
@@ -129,10 +179,14 @@ static inline enum clab_region layout_choose(const struct layout *l, struct clab
 static inline void layout_settle(const struct layout *l, struct clab_span span, enum clab_region region)
 {
     struct chunk *chunks = layout_chunks(l, span);
-    for (int i = 0; i < span.count; i++) {
+    for (int i = 0; l->walk.alternates && i < span.count; i++)
         chunks[i].is_odd ^= chunks[i].is_read && chunks[i].is_located && chunks[i].region != CLAB_IN;
-        chunks[i].is_located = true;
-        chunks[i].region = region & 3;
+    const struct chunk landed = {.region = region & 3, .is_located = true};
+    if (span.count == 1) {
+        chunks->region = landed.region;
+        chunks->is_located = true;
+    } else {
+        chunks_set(chunks, span.count, (struct chunk){.region = 3, .is_located = true}, landed);
     }
 }
 
@@ -140,6 +194,12 @@ static inline void layout_settle(const struct layout *l, struct clab_span span, 
 static inline enum clab_region layout_region(enum clab_buffer buffer, enum clab_region region)
 {
     return buffer == CLAB_SCRATCH ? region + (CLAB_SCRATCH_TEMP - CLAB_TEMP) : region;
+}
+
+// Whether a send's chunks are copied together first.
+static inline bool layout_packs(const struct layout *layout, struct clab_span src)
+{
+    return src.count > 1 && !layout_is_together(layout, src);
 }
 
 // ---- places --------------------------------------------------------------------------------------------------

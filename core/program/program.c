@@ -114,7 +114,7 @@ static enum clab_region compile_copy(struct compiler *c, const struct clab_step 
 // Copies that bring a scattered message together; its send reads the pack.
 static void compile_packing(struct compiler *c, const struct clab_step *step)
 {
-    if (layout_is_together(&c->layout, step->src))
+    if (!layout_packs(&c->layout, step->src))
         return;
     struct clab_place pack = take_pack(c, layout_elements(&c->layout, step->src));
     for (int i = 0; i < step->src.count; i++) {
@@ -143,7 +143,7 @@ static struct clab_place place_of(const struct compiler *c, struct clab_span spa
 static void compile_send(struct compiler *c, const struct clab_step *step, size_t *packed)
 {
     struct clab_move move = {.op = CLAB_SEND, .peer = step->peer, .count = layout_elements(&c->layout, step->src)};
-    if (layout_is_together(&c->layout, step->src)) {
+    if (!layout_packs(&c->layout, step->src)) {
         move.src = place_of(c, step->src, CLAB_REGION_COUNT);
     } else {
         move.src = (struct clab_place){CLAB_PACK, c->pack_start + *packed};
@@ -226,7 +226,7 @@ static void settle(struct compiler *c, struct clab_span span, enum clab_region r
 static void bring_home(struct compiler *c, int index)
 {
     const struct clab_span chunk = {CLAB_DATA, index, 1};
-    const enum clab_region home = layout_home(layout_chunks(&c->layout, chunk), 1);
+    const enum clab_region home = layout_home(&c->layout, chunk);
     size_t count;
     struct clab_place src = layout_place(&c->layout, CLAB_DATA, index, &count);
     settle(c, chunk, home);

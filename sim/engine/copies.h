@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Copies of a rank's own memory, as the executor makes them: before messages leave, while the first ones travel, and
-// home at the end. For full.c alone, as price.h.
+// What copies of a rank's own memory cost: before messages leave, while the first ones travel, behind them, and at the
+// end. Which copies there are, core/program/layout.h says, of the program that the executor runs. For full.c alone, as
+// price.h.
 #pragma once
 
 #include "sim/engine/delivery.h"
-
-// A message is one piece of memory. Lanes lie between the blocks of a span, so that such a span must be packed.
-static bool must_pack(const struct full *s, struct clab_span span)
-{
-    return s->problem->lanes > 1 && span.first % s->slices.chunks + span.count > s->slices.chunks;
-}
 
 // ---- lines that a peer has ------------------------------------------------------------------------------------
 
@@ -37,15 +32,16 @@ static struct taking taking_back(struct full *s, double since, enum clab_load lo
                            later(0, l->add_fresh[load] - l->add[load])};
 }
 
-// Of `bytes` that are written to the place of `dst`, while the peer touches `meanwhile` others.
-static struct taking taking_of(const struct turn *t, struct clab_span dst, size_t bytes, enum clab_load load,
+// Of `bytes` that are written to `dst` in `region`, while the peer touches `meanwhile` others.
+static struct taking taking_of(const struct turn *t, struct clab_span dst, enum clab_region region, size_t bytes,
                                double meanwhile)
 {
-    const double since = cache_state_since(&t->s->cache, t->rank, t->lane, dst, false);
+    struct full *s = t->s;
+    const double since = cache_state_since(&s->cache, &s->layout, dst, region);
     if (since < 0)
         return (struct taking){0};
     // It read the first byte when all others were to come.
-    return taking_back(t->s, since + (double)bytes + meanwhile / 2, load);
+    return taking_back(s, since + (double)bytes + meanwhile / 2, s->load);
 }
 
 // What both ranks have read is shared, and stays so even where it has left their own caches. Between near cores of a
@@ -65,46 +61,36 @@ static struct taking taking_shared(struct full *s, size_t bytes, enum clab_load 
 }
 
 // The message of `step` is read where it lies by who gets it, if it is pulled.
-static void lend(struct full *s, int rank, int lane, const struct clab_step *step, enum clab_load load)
+static void lend(struct full *s, const struct clab_step *step, enum clab_load load)
 {
+    const int rank = s->layout.rank, lane = s->layout.lane;
     const double touched = 2 * (double)span_bytes(s, lane, step->src);
     if (load == CLAB_ALONE)
         cache_state_touch(&s->cache, rank, touched);
     if (clab_link_segment(full_link(s, rank, step->peer), span_bytes(s, lane, step->src))->memory)
-        cache_state_lend(&s->cache, rank, lane, step->src, load == CLAB_ALONE ? 0 : touched);
+        cache_state_lend(&s->cache, &s->layout, step->src, load == CLAB_ALONE ? 0 : touched);
 }
 
-// Whether a receive's place is being read by a send of its stage.
-static bool is_sent_too(const struct full *s, struct clab_span dst, int nsteps)
-{
-    for (int i = 0; i < nsteps; i++) {
-        struct clab_span src = s->steps[i].src;
-        if (s->steps[i].op == CLAB_SEND && src.buffer == dst.buffer && src.first < dst.first + dst.count &&
-            dst.first < src.first + src.count)
-            return true;
-    }
-    return false;
-}
-
-// Of `bytes` that are written to where `dst` is received, while the peer touches `meanwhile` others. What lands beside
-// is copied home, to what both have read.
-FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, size_t bytes, double meanwhile)
+// Of `bytes` that are received into `dst` in `region`, while the peer touches `meanwhile` others. A chunk that
+// alternates goes back to where both have read it.
+FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, enum clab_region region, size_t bytes,
+                                    double meanwhile)
 {
     struct full *s = t->s;
-    if (!s->cache.in_place || dst.buffer != CLAB_DATA || !is_sent_too(s, dst, s->nsteps))
-        return taking_of(t, dst, bytes, s->load, meanwhile);
-    if (cache_state_since(&s->cache, t->rank, t->lane, dst, true) < 0)
+    const struct layout *l = &s->layout;
+    const enum clab_region now = layout_chunks(l, dst)->region;
+    if (now == CLAB_IN || (now == CLAB_ALT) == (region == CLAB_ALT))
+        return taking_of(t, dst, region, bytes, meanwhile);
+    if (cache_state_since(&s->cache, l, dst, region) < 0)
         return (struct taking){0};
     return taking_shared(s, bytes, s->load);
 }
 
-// What has landed lies in the place of `dst`, or beside it.
-static void settle(struct full *s, int rank, int lane, const struct clab_step *step, int nsteps)
+// A copy or a sum has landed in `dst`, in `region`.
+static void settle(struct full *s, struct clab_span dst, enum clab_region region, bool is_sum)
 {
-    const struct clab_span dst = step->dst;
-    if (s->cache.in_place && dst.buffer == CLAB_DATA && is_sent_too(s, dst, nsteps))
-        cache_state_swap(&s->cache, rank, lane, dst);
-    cache_state_write(&s->cache, rank, lane, dst, step->op == CLAB_RECV_REDUCE);
+    cache_state_write(&s->cache, &s->layout, dst, region, is_sum);
+    layout_settle(&s->layout, dst, region);
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------
@@ -123,141 +109,154 @@ static enum clab_load load_at_home(const struct full *s)
     return s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE;
 }
 
-// Bytes that the executor copies before this step's message leaves.
-static size_t bytes_copied(const struct turn *t, const struct clab_step *step)
+// `bytes` before messages leave, each for `more` than a copy takes; peers touch `touched` meanwhile.
+static void copy_before(const struct turn *t, size_t bytes, double touched, double more)
 {
-    struct full *s = t->s;
-    if (step->op == CLAB_COPY || (step->op == CLAB_SEND && must_pack(s, step->src)))
-        return span_bytes(s, t->lane, step->src);
-    // Of one chunk, nothing is missing where it has been written.
-    if (step->op == CLAB_SEND && !s->cache.in_place && step->src.count > 1 &&
-        cache_state_is_fresh(&s->cache, t->rank, t->lane, step->src))
-        return cache_state_bring(&s->cache, &s->slices, t->rank, t->lane, step->src);
-    return 0;
+    cache_state_touch(&t->s->cache, t->rank, touched);
+    t->l->clock = copy_bytes(t, t->l->clock, bytes, t->s->load, more);
 }
 
-// What `step` copies before messages leave.
+// What peers touch while a rank copies `bytes` before its messages leave.
+static double touched_beside(const struct full *s, size_t bytes)
+{
+    const bool together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
+    return together ? 2 * (double)bytes : 0;
+}
+
+// The chunks that `next` (layout.h) finds go home; returns their bytes.
+static size_t bring_home(struct full *s, int (*next)(const struct layout *, int))
+{
+    const struct layout *l = &s->layout;
+    size_t bytes = 0;
+    for (int c = next(l, 0); c >= 0; c = next(l, c + 1)) {
+        const struct clab_span chunk = {CLAB_DATA, c, 1};
+        settle(s, chunk, layout_home(l, chunk), false);
+        bytes += slices_bytes(&s->slices, l->lane, c, 1);
+    }
+    return bytes;
+}
+
+// What `step` copies before messages leave: a COPY, or the packing of a send.
 static void copy(const struct turn *t, const struct clab_step *step)
 {
     struct full *s = t->s;
-    const size_t bytes = bytes_copied(t, step);
-    if (bytes) {
-        const bool together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
-        const double touched = together ? 2 * (double)bytes : 0;
-        const double more = step->op == CLAB_COPY ? taking_of(t, step->dst, bytes, s->load, touched).pull : 0;
-        cache_state_touch(&s->cache, t->rank, touched);
-        t->l->clock = copy_bytes(t, t->l->clock, bytes, s->load, more);
+    if (step->op == CLAB_CALC || (step->op == CLAB_SEND && !layout_packs(&s->layout, step->src)))
+        return;
+    const size_t bytes = span_bytes(s, t->lane, step->src);
+    const double touched = touched_beside(s, bytes);
+    if (step->op == CLAB_SEND) {
+        copy_before(t, bytes, touched, 0);
+    } else {
+        const enum clab_region region = layout_choose(&s->layout, step->dst);
+        copy_before(t, bytes, touched, taking_of(t, step->dst, region, bytes, touched).pull);
+        settle(s, step->dst, region, false);
     }
-    if (step->op == CLAB_COPY)
-        cache_state_write(&s->cache, t->rank, t->lane, step->dst, false);
+}
+
+// The copies of the stage at hand, before its messages leave.
+static void copy_all(const struct turn *t)
+{
+    struct full *s = t->s;
+    if (t->l->stage == 0 && s->layout.walk.moves_early) {
+        const size_t bytes = bring_home(s, layout_next_early);
+        copy_before(t, bytes, touched_beside(s, bytes), 0);
+    }
+    layout_begin_stage(&s->layout, s->steps, s->nsteps);
+    for (int i = 0; i < s->nsteps; i++)
+        if (!is_receive(&s->steps[i]))
+            copy(t, &s->steps[i]);
 }
 
 // What is copied while the first messages travel.
 static void copy_aside(const struct turn *t)
 {
     struct full *s = t->s;
-    if (!s->aside)
+    if (!s->has_levels || s->layout.in_place)
         return;
     if (s->recorder)
         recorder_from_clock(t);
-    const size_t bytes = s->aside[(size_t)t->rank * (size_t)s->problem->lanes + (size_t)t->lane];
+    const size_t bytes = full_copies(s, t->rank, t->lane)->aside;
     double end = copy_bytes(t, t->l->clock, bytes, load_at_home(s), 0);
     if (s->recorder)
         recorder_end(t, end, s->recorder->at);
     t->l->end = later(t->l->end, end);
 }
 
-// ---- at the end of a lane --------------------------------------------------------------------------------------
-
-// All blocks that `rank` wants, as far as they are not home.
-static size_t bring_wanted(struct full *s, int rank, int lane)
-{
-    size_t bytes = 0;
-    for (int b = 0; b < clab_problem_blocks(s->problem); b++)
-        if (clab_problem_wants(s->problem, rank, b))
-            bytes += cache_state_bring(&s->cache, &s->slices, rank, lane,
-                                       (struct clab_span){CLAB_DATA, b * s->slices.chunks, s->slices.chunks});
-    return bytes;
-}
-
-// Bytes of `lane` that no stage brings to `out`: the executor copies them aside. Walks all stages, before the first
-// call.
-static size_t price_aside(struct full *s, int rank, int lane)
-{
-    int n;
-    for (int stage = 0; (n = s->algorithm->stage(s->problem, rank, lane, stage, s->steps)) != CLAB_DONE; stage++)
-        for (int i = 0; i < n; i++) {
-            const struct clab_step *step = &s->steps[i];
-            if (step->op != CLAB_SEND)
-                cache_state_write(&s->cache, rank, lane, step->dst, false);
-            else if (cache_state_is_fresh(&s->cache, rank, lane, step->src))
-                cache_state_bring(&s->cache, &s->slices, rank, lane, step->src);
-        }
-    size_t bytes = bring_wanted(s, rank, lane);
-    cache_state_reset_lane(&s->cache, rank, lane);
-    return bytes;
-}
-
-// Ranks with one representative (schedule.h) copy the same, where their chunks are equal; the first of them has been seen before.
-static size_t find_aside(struct full *s, int rank, int lane)
-{
-    const bool alike = s->algorithm->representative && s->slices.extra[lane] == 0;
-    const int first = alike ? s->algorithm->representative(s->problem, 1, rank, rank) : rank;
-    return first < rank ? s->aside[first * s->problem->lanes + lane] : price_aside(s, rank, lane);
-}
+// ---- before the first call, and at the end of a lane -----------------------------------------------------------
 
 // A stage of a call that is not simulated: what it lends, and writes.
 static void pass_stage(struct full *s, int rank, int lane, int nsteps)
 {
+    const struct layout *l = full_layout(s, rank, lane);
     bool sends = false, receives = false;
     for (int i = 0; i < nsteps; i++) {
         sends |= s->steps[i].op == CLAB_SEND;
         receives |= s->steps[i].op < CLAB_COPY && s->steps[i].op != CLAB_SEND;
     }
+    layout_begin_stage(l, s->steps, nsteps);
     for (int i = 0; i < nsteps; i++)
         if (s->steps[i].op == CLAB_SEND)
-            lend(s, rank, lane, &s->steps[i], sends && receives ? CLAB_BOTH : CLAB_ALONE);
+            lend(s, &s->steps[i], sends && receives ? CLAB_BOTH : CLAB_ALONE);
     for (int i = 0; i < nsteps; i++)
         if (s->steps[i].op != CLAB_SEND) {
+            const struct clab_span dst = s->steps[i].dst;
             if (sends && receives)
-                cache_state_touch(&s->cache, rank, 2 * (double)span_bytes(s, lane, s->steps[i].dst));
-            settle(s, rank, lane, &s->steps[i], nsteps);
+                cache_state_touch(&s->cache, rank, 2 * (double)span_bytes(s, lane, dst));
+            settle(s, dst, layout_choose(l, dst), s->steps[i].op == CLAB_RECV_REDUCE);
         }
+    layout_end_stage(l, s->steps, nsteps);
 }
 
 // What a call before the first one that is simulated has done.
 static void pass_call(struct full *s, int rank, int lane)
 {
+    struct layout *l = full_layout(s, rank, lane);
     int n;
+    layout_begin(l);
+    bring_home(s, layout_next_early);
     for (int stage = 0; (n = s->algorithm->stage(s->problem, rank, lane, stage, s->steps)) != CLAB_DONE; stage++)
         pass_stage(s, rank, lane, n);
-    if (s->cache.in_place)
-        bring_wanted(s, rank, lane);
+    bring_home(s, layout_next_away);
 }
 
-// Before the first call.
-static void prepare_copies(struct full *s, int rank, int lane)
+// A call of the rank begins.
+static void begin_copies(struct full *s, int rank, bool is_first)
 {
-    if (s->aside)
-        s->aside[rank * s->problem->lanes + lane] = find_aside(s, rank, lane);
-    if (s->has_levels && s->busy)
-        pass_call(s, rank, lane);
+    for (int lane = 0; s->has_levels && lane < s->problem->lanes; lane++) {
+        if (is_first && s->busy)
+            pass_call(s, rank, lane);
+        layout_begin(full_layout(s, rank, lane));
+    }
 }
 
-// What is copied home at the end of a lane, in place.
+// Bytes of chunks that lie at their other place: what is copied home from there goes to what both ranks have read.
+static size_t bytes_alternated(const struct full *s)
+{
+    const struct layout *l = &s->layout;
+    size_t bytes = 0;
+    for (int c = layout_next_away(l, 0); c >= 0; c = layout_next_away(l, c + 1))
+        if (l->chunks[c].region == CLAB_ALT)
+            bytes += slices_bytes(&s->slices, l->lane, c, 1);
+    return bytes;
+}
+
+// What is copied to `out` at the end of a lane.
 static void price_finish(const struct turn *t)
 {
-    size_t bytes = t->s->cache.in_place ? bring_wanted(t->s, t->rank, t->lane) : 0;
-    if (t->s->recorder)
+    struct full *s = t->s;
+    const size_t shared = s->has_levels && s->layout.walk.alternates ? bytes_alternated(s) : 0;
+    const size_t bytes = s->has_levels ? bring_home(s, layout_next_away) : 0;
+    if (s->recorder)
         recorder_from_clock(t);
-    if (t->l->stage == 0 && t->s->aside) { // there was no stage
+    if (t->l->stage == 0) { // there was no stage
         copy_aside(t);
         t->l->clock = later(t->l->clock, t->l->end);
     }
-    const double more = bytes ? taking_shared(t->s, bytes, load_at_home(t->s)).summed : 0; // what lies beside are sums
+    const double more = shared ? taking_shared(s, shared, load_at_home(s)).summed : 0; // what lies there are sums
     if (bytes)
-        cache_state_touch(&t->s->cache, t->rank, 2 * (double)bytes);
-    t->l->clock = copy_bytes(t, t->l->clock, bytes, load_at_home(t->s), more);
-    if (t->s->recorder)
+        cache_state_touch(&s->cache, t->rank, 2 * (double)bytes);
+    t->l->clock = copy_bytes(t, t->l->clock, shared, load_at_home(s), more);
+    t->l->clock = copy_bytes(t, t->l->clock, bytes - shared, load_at_home(s), 0);
+    if (s->recorder)
         recorder_clock(t);
 }

@@ -48,10 +48,7 @@ static void begin_call(struct full *s, int rank, double when)
         begin = price_core(&t, begin, s->call_cost, PART_LATENCY, MODE_ANY);
     r->lanes_left = (uint8_t)s->problem->lanes;
     r->sends = r->receives = false;
-    for (int lane = 0; lane < s->problem->lanes && r->call == 0; lane++)
-        prepare_copies(s, rank, lane);
-    if (s->has_levels)
-        cache_state_reset(&s->cache, rank);
+    begin_copies(s, rank, r->call == 0);
     if (s->recorder)
         recorder_begin_lanes(&t);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
@@ -90,10 +87,12 @@ static void end_lane(struct full *s, int rank, int lane)
 
 // ---- stages --------------------------------------------------------------------------------------------------
 
-// The steps of a stage; false: there is none.
-FULL_INLINE bool compute_stage(const struct turn *t)
+// The steps of a stage; false: there is none. Its lane is at hand then, of the layout, too.
+FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
+    if (mode == MODE_ANY && s->has_levels)
+        full_layout(s, t->rank, t->lane);
     s->nsteps = s->algorithm->stage(s->problem, t->rank, t->lane, t->l->stage, s->steps);
     return s->nsteps != CLAB_DONE;
 }
@@ -236,7 +235,7 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
     }
     if (l->phase == PHASE_ENTERS && l->stage == s->stop)
         return false;
-    if (!compute_stage(t)) {
+    if (!compute_stage(t, mode)) {
         end_lane(s, t->rank, t->lane);
         return false;
     }
@@ -259,6 +258,8 @@ FULL_INLINE bool advance(const struct turn *t, enum mode mode)
             return true;
     }
     land_all(t, mode);
+    if (mode == MODE_ANY && s->has_levels)
+        layout_end_stage(&s->layout, s->steps, s->nsteps);
     l->phase = PHASE_ACKS;
     if (mode == MODE_ANY && l->acks > 0)
         return false;
@@ -363,7 +364,7 @@ static bool release_lane(struct full *s, int rank, int lane)
     bool any = false;
     if (t.l->phase != PHASE_COLLECTS)
         return false;
-    compute_stage(&t);
+    compute_stage(&t, MODE_ANY);
     find_messages(&t, MODE_ANY);
     int32_t held = t.l->last;
     for (int i = 0; i < s->nsteps; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The state of the dataflow engine, shared by full.c (who runs when), price.h (what it costs) and folded.c.
-// O(ranks) state and the messages in flight; stages are computed, never stored. Where a network has levels, some bits a
-// chunk of each rank besides, and where lines that a peer has read cost more to write, 4 bytes or 8 (cache_state.h).
+// O(ranks) state and the messages in flight; stages are computed, never stored. Where a network has levels, a byte a
+// chunk of each rank besides (layout.h), and where lines that a peer has read cost more to write, 4 bytes or 8
+// (cache_state.h).
 #pragma once
 
 #include <assert.h>
@@ -132,6 +133,12 @@ struct transfers {
     int base;              // run_queue: transfer i begins as base + i
 };
 
+// The copies of a rank in one lane.
+struct copies {
+    size_t aside; // bytes copied to `out` while the first messages travel
+    struct layout_walk walk;
+};
+
 struct full {
     const struct clab_problem *problem;
     const struct clab_algorithm *algorithm;
@@ -159,14 +166,17 @@ struct full {
     int reach;          // one beyond the last of them
     double *ends;       // (all ranks) when each ended the last; or NULL
     struct slices slices;
+    bool has_levels;       // copies cost something: what follows is used
+    bool alternates;       // some chunks of some ranks do (layout.h)
+    struct layout layout;  // of the rank and lane at hand: full_layout()
+    struct chunk *chunks;  // (nranks, lanes, nplaces) where all ranks' chunks lie
+    struct copies *copies; // (nranks, lanes)
     struct cache_state cache;
-    bool has_levels; // copies cost something
-    bool busy;       // as clab_sim_options
-    bool has_calcs;  // there are steps that calculate
+    bool busy;      // as clab_sim_options
+    bool has_calcs; // there are steps that calculate
     enum mode mode;
-    bool timed;    // the earliest goes first in any case
-    size_t *aside; // (nranks, lanes) bytes that a lane copies to `out` while its first messages travel; NULL: none
-    char *state;   // (nranks, stride) a rank_state and its lane_states
+    bool timed;  // the earliest goes first in any case
+    char *state; // (nranks, stride) a rank_state and its lane_states
     size_t stride;
     int32_t *awaited;      // (nranks, lanes)
     struct inbox *inboxes; // (nranks, lanes)
@@ -242,6 +252,24 @@ FULL_INLINE size_t span_bytes(const struct full *s, int lane, struct clab_span s
 static inline int full_member(const struct full *s, int rank)
 {
     return s->members ? s->members[rank] : rank;
+}
+
+static inline struct copies *full_copies(const struct full *s, int rank, int lane)
+{
+    return &s->copies[(size_t)rank * (size_t)s->problem->lanes + (size_t)lane];
+}
+
+// Makes `lane` of `rank` the one at hand of `s->layout`. Only where the network has levels.
+static inline struct layout *full_layout(struct full *s, int rank, int lane)
+{
+    struct layout *l = &s->layout;
+    const size_t nplaces = (size_t)l->nchunks + (size_t)l->nscratch;
+    s->cache.at = ((size_t)rank * (size_t)s->problem->lanes + (size_t)lane) * nplaces;
+    l->rank = rank;
+    l->lane = lane;
+    l->chunks = s->chunks + s->cache.at;
+    l->walk = full_copies(s, rank, lane)->walk;
+    return l;
 }
 
 static inline const struct clab_link *full_link(const struct full *s, int a, int b)

@@ -102,6 +102,50 @@ static bool minds_reads(const struct clab_net *net)
     return false;
 }
 
+// Walks all stages.
+static struct copies walk(struct full *s, int rank, int lane)
+{
+    struct layout *l = full_layout(s, rank, lane);
+    struct copies copies = {.walk = layout_first_walk(l)};
+    for (int c = layout_next_unwritten(l, 0); c >= 0; c = layout_next_unwritten(l, c + 1))
+        copies.aside += slices_bytes(&s->slices, lane, c, 1);
+    return copies;
+}
+
+// Ranks with one representative (schedule.h) copy the same where their chunks are equal, and it is the first of them.
+// Which chunks are early, and which alternate, each rank must find for itself.
+static void find_copies(struct full *s, int rank, int lane)
+{
+    const bool alike = s->algorithm->representative && s->slices.extra[lane] == 0;
+    const int first = alike ? s->algorithm->representative(s->problem, 1, rank, rank) : rank;
+    struct copies *copies = full_copies(s, rank, lane);
+    *copies = *full_copies(s, first, lane);
+    if (first == rank || copies->walk.moves_early || copies->walk.alternates)
+        *copies = walk(s, rank, lane);
+    s->alternates |= copies->walk.alternates;
+}
+
+static size_t nplaces_of(const struct full *s)
+{
+    return (size_t)s->layout.nchunks + (size_t)s->layout.nscratch;
+}
+
+static int allocate_copies(struct full *s, bool in_place)
+{
+    const size_t lanes = (size_t)s->nranks * (size_t)s->problem->lanes;
+    layout_init(&s->layout, s->problem, s->algorithm, in_place);
+    s->layout.steps = s->steps;
+    s->chunks = calloc(lanes * nplaces_of(s) + 1, sizeof *s->chunks);
+    s->copies = calloc(lanes, sizeof *s->copies);
+    if (!s->chunks || !s->copies)
+        return CLAB_ENOMEM;
+    for (int rank = 0; rank < s->nranks; rank++)
+        for (int lane = 0; lane < s->problem->lanes; lane++)
+            find_copies(s, rank, lane);
+    return cache_state_init(&s->cache, s->nranks, s->problem->lanes, (int)nplaces_of(s), minds_reads(s->net),
+                            s->alternates);
+}
+
 static int allocate(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_problem *p = s->problem;
@@ -117,14 +161,9 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
     CLAB_TRY(run_queue_init(&s->run_queue, (int)lanes + 1, p->lanes > 1 || s->timed));
-    if (s->has_levels && !options->in_place && !(s->aside = calloc(lanes, sizeof *s->aside)))
-        return CLAB_ENOMEM;
     if (options->busy)
         use_ports(s);
-    if (s->has_levels)
-        return cache_state_init(&s->cache, s->nranks, p->lanes, clab_problem_blocks(p) * s->slices.chunks,
-                                s->algorithm->scratch(p) * s->slices.chunks, options->in_place, minds_reads(s->net));
-    return CLAB_OK;
+    return s->has_levels ? allocate_copies(s, options->in_place) : CLAB_OK;
 }
 
 // How many ranks there are to simulate: those that are their own representatives come first.
@@ -209,7 +248,8 @@ size_t full_bytes(const struct full *s)
     size_t width = (size_t)s->algorithm->width(s->problem) + 1;
     return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
            lanes * (sizeof *s->run_queue.items + sizeof *s->awaited + sizeof *s->inboxes) +
-           inflight_bytes(&s->inflight) + transfers_bytes(s) + cache_state_bytes(&s->cache, s->nranks);
+           inflight_bytes(&s->inflight) + transfers_bytes(s) + cache_state_bytes(&s->cache, s->nranks) +
+           (s->has_levels ? lanes * (nplaces_of(s) * sizeof *s->chunks + sizeof *s->copies) : 0);
 }
 
 void full_free(struct full *s)
@@ -220,7 +260,8 @@ void full_free(struct full *s)
     cache_state_free(&s->cache);
     run_queue_free(&s->run_queue);
     inflight_free(&s->inflight);
-    free(s->aside);
+    free(s->copies);
+    free(s->chunks);
     free(s->arrivals);
     free(s->steps);
     free(s->awaited);

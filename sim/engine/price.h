@@ -126,8 +126,8 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
         .lane = (uint16_t)t->lane,
     };
     if (mode == MODE_ANY && s->has_levels) {
-        message.summed = cache_state_is_sum(&s->cache, t->rank, t->lane, step->src);
-        lend(s, t->rank, t->lane, step, s->load);
+        message.summed = cache_state_is_sum(&s->cache, &s->layout, step->src);
+        lend(s, step, s->load);
     }
     s->messages++;
     if (mode == MODE_ANY)
@@ -174,9 +174,8 @@ FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
     if (RECORDS(s, mode))
         recorder_enter(t);
     price_stage(t, mode);
-    for (int i = 0; mode == MODE_ANY && s->has_levels && i < s->nsteps; i++)
-        if (!is_receive(&s->steps[i]))
-            copy(t, &s->steps[i]);
+    if (mode == MODE_ANY && s->has_levels)
+        copy_all(t);
     t->l->end = t->l->clock;
     if (RECORDS(s, mode))
         recorder_entered(t);
@@ -201,9 +200,7 @@ struct rates {
 // Bytes that a sender touches for copies of its own, while its first message is pulled.
 static double copied_by(const struct turn *t, int sender)
 {
-    const struct full *s = t->s;
-    const size_t lane = (size_t)sender * (size_t)s->problem->lanes + (size_t)t->lane;
-    return s->aside && t->l->stage == 0 ? 2 * (double)s->aside[lane] : 0;
+    return t->l->stage == 0 ? 2 * (double)full_copies(t->s, sender, t->lane)->aside : 0;
 }
 
 static double beside(const double cost[CLAB_LOADS], double share)
@@ -220,28 +217,30 @@ static double share_beside(const struct turn *t, const struct clab_step *step, s
     return copied < (double)bytes ? copied / (double)bytes : 1;
 }
 
-// What `bytes` that `step` receives cost a core, where they are pulled. Reading a peer's lines costs little more
-// where it has just written them; what does is writing lines that a peer has read.
-static struct rates rates_of(const struct turn *t, const struct clab_step *step, size_t bytes, bool adds, bool summed)
+// Whether a receive-reduce adds to what lies in `region`, rather than writing the sum of two others to a third.
+static bool adds(const struct layout *l, struct clab_span dst, enum clab_region region)
+{
+    const struct chunk *chunks = layout_chunks(l, dst);
+    return chunks->region == region && layout_run(chunks, dst.count) == dst.count;
+}
+
+// What `bytes` that `step` receives into `region` cost a core, where they are pulled. Reading a peer's lines costs little
+// more where it has just written them; what does is writing lines that a peer has read.
+static struct rates rates_of(const struct turn *t, const struct clab_step *step, enum clab_region region, size_t bytes,
+                             bool summed)
 {
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
     const bool reduces = step->op == CLAB_RECV_REDUCE;
-    const double touched = s->load == CLAB_BOTH ? (reduces && !adds ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
-    const struct taking taking = taking_at(t, step->dst, bytes, touched);
+    const bool in_place = adds(&s->layout, step->dst, region);
+    const double touched =
+        s->load == CLAB_BOTH ? (reduces && !in_place ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
+    const struct taking taking = taking_at(t, step->dst, region, bytes, touched);
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
-    const double reduce = beside(adds ? kept->add : kept->reduce[CLAB_KEPT], share);
-    const double more = adds ? taking.add : taking.reduce, taken = summed ? taking.summed : taking.pull;
+    const double reduce = beside(in_place ? kept->add : kept->reduce[CLAB_KEPT], share);
+    const double more = in_place ? taking.add : taking.reduce, taken = summed ? taking.summed : taking.pull;
     cache_state_touch(&s->cache, t->rank, touched);
     return (struct rates){reduces ? pull : pull + taken, later(0, reduce + more - pull)};
-}
-
-// Whether a receive-reduce adds to what lies in its place, rather than writing the sum of two others to a third.
-static bool adds(const struct full *s, int rank, int lane, struct clab_span dst)
-{
-    if (!s->has_levels || dst.buffer != CLAB_DATA)
-        return s->has_levels;
-    return s->cache.in_place ? !is_sent_too(s, dst, s->nsteps) : cache_state_is_fresh(&s->cache, rank, lane, dst);
 }
 
 // What the bytes of a message cost the core that takes them, in s.
@@ -249,14 +248,15 @@ struct work {
     double pull, last, reduce; // last: of the last fragment, where it is pulled
 };
 
-FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, const struct loggp_cost *cost,
-                                bool summed, enum mode mode)
+// `region`: where it lands.
+FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, enum clab_region region,
+                                const struct loggp_cost *cost, bool summed, enum mode mode)
 {
     struct full *s = t->s;
     if (mode != MODE_ANY || !s->has_levels)
         return (struct work){cost->recv, 0, cost->reduce};
     const struct clab_segment *segment = cost->segment;
-    struct rates rates = rates_of(t, step, cost->bytes, adds(s, t->rank, t->lane, step->dst), summed);
+    struct rates rates = rates_of(t, step, region, cost->bytes, summed);
     double reduce = full_cost(s, cost->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){cost->recv, 0, reduce};
@@ -317,7 +317,9 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     int src = message->src;
     const struct loggp_cost *cost = cost_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
     const struct clab_link *link = cost->link;
-    struct work work = work_of(t, step, cost, message->summed, mode);
+    const struct layout *l = mode == MODE_ANY && s->has_levels ? &s->layout : NULL;
+    const enum clab_region region = l ? layout_choose(l, step->dst) : CLAB_OUT;
+    struct work work = work_of(t, step, region, cost, message->summed, mode);
     double fixed = fixed_of(s, cost, s->load);
     bool by_socket = mode == MODE_ANY && cost->buffers && !s->transfers;
     if (RECORDS(s, mode))
@@ -327,10 +329,10 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
     if (mode == MODE_ANY && s->has_calcs)
         end = price_calcs(t, step + 1, s->steps + s->nsteps, end);
-    if (mode == MODE_ANY && s->has_levels) {
-        if (must_pack(s, step->dst))
+    if (l) {
+        if (layout_unpacks(l, step))
             end = copy_bytes(t, end, cost->bytes, s->load, 0);
-        settle(s, t->rank, t->lane, step, s->nsteps);
+        settle(s, step->dst, region, step->op == CLAB_RECV_REDUCE);
     }
     if (RECORDS(s, mode))
         recorder_landed(t, message, end, cost->waits ? cost->latency : 0);
