@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 
 static const struct clab_command *const commands[] = {
     &cmd_doctor,
@@ -79,6 +80,10 @@ int main(int argc, char **argv)
             argv[1] = name;
             return commands[i]->run(argc - 1, argv + 1);
         }
-    fprintf(stderr, "commlab: unknown command '%s'; `commlab --help` lists them\n", argv[1]);
+    struct clab_nearest nearest = clab_nearest_to(argv[1], strlen(argv[1]));
+    for (size_t i = 0; commands[i]; i++)
+        clab_nearest_offer(&nearest, commands[i]->name);
+    fprintf(stderr, "commlab: unknown command '%s'%s; `commlab --help` lists them\n", argv[1],
+            clab_nearest_hint(&nearest));
     return STATUS_USAGE;
 }

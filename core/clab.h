@@ -51,6 +51,14 @@ struct clab_registration; // memory that the backend has been told of
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p);
 
+// The same with options that the program chooses itself. Texts are kept, not copied.
+struct clab_job_options {
+    int nranks; // 0: those of the job that is there, or 2
+    // NULL: as CLAB_BACKEND, CLAB_NET, CLAB_STRAGGLE, CLAB_EMULATE, CLAB_PROVIDER, CLAB_INTERFACE, CLAB_TRACE say
+    const char *backend, *net, *straggle, *emulate, *provider, *interface, *trace;
+};
+int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p);
+
 // Leave, whatever it returns. Communicators are destroyed and memory freed before. NULL is fine.
 //   errors: CLAB_EIO, CLAB_ENOMEM, CLAB_EUNSUPPORTED (at rank 0 only: CLAB_TRACE's file was not written)
 int clab_job_close(struct clab_job *job);

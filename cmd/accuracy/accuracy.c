@@ -6,7 +6,6 @@
 
 #include "cmd/accuracy/accuracy.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "core/base/conf.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
+#include "core/base/options.h"
 #include "core/base/units.h"
 #include "cmd/command.h"
 #include "core/job/job.h"
@@ -24,18 +24,6 @@
 #include "sim/sim.h"
 
 enum { ROUND_FILES = 256 };
-enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_NET, KEY_NO_PLOT };
-
-static const struct argp_option options[] = {
-    {"ranks", 'n', "N", 0, "ranks (2)", 0},
-    {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (shm)", 0},
-    {"maxbytes", 'e', "SIZE", 0, "largest size (32M)", 0},
-    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement, in each of two rounds (0.025s)", 0},
-    {"net", KEY_NET, "NAME|FILE", 0, "the network that predicts, instead of one that is fitted first", 0},
-    {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 0},
-    {0},
-};
-
 static const char doc[] =
     "How good predictions are here: fit this machine, measure all collectives by all algorithms twice, and compare.\v"
     "With FILE...: judge these results of `commlab bench all --algo all --csv FILE` instead, the second half of the "
@@ -51,43 +39,29 @@ struct request {
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static void refuse(const char *option, const char *text, const char *expected)
-{
-    clab_error("accuracy: %s '%s': expected %s", option, text, expected);
-    exit(STATUS_USAGE);
-}
+#define REQUEST struct request
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static const struct clab_option options[] = {
+    {"ranks", 'n', "N", "ranks (2)", CLAB_INT(REQUEST, plan.nranks, 2, CLAB_MAX_RANKS)},
+    {"backend", 0, "NAME", "what moves their bytes (shm)", CLAB_TEXT_AT(REQUEST, plan.backend)},
+    {"maxbytes", 'e', "SIZE", "largest size (32M)", CLAB_SIZE(REQUEST, plan.last, 8)},
+    {"seconds", 0, "TIME", "time for a row and placement, in each of two rounds (0.025s)",
+     CLAB_BARE_SECONDS(REQUEST, plan.seconds, BENCH_MOST_SECONDS)},
+    {"net", 0, "NAME|FILE", "the network that predicts, instead of one that is fitted first",
+     CLAB_TEXT_AT(REQUEST, plan.net)},
+    {"no-plot", 0, NULL, "draw nothing", CLAB_OFF(REQUEST, draws)},
+    {0},
+};
+
+static int take_file(const char *text, void *into)
 {
-    struct request *r = state->input;
-    struct accuracy_plan *p = &r->plan;
-    switch (key) {
-    case 'n':
-        if (clab_parse_int(arg, 2, CLAB_MAX_RANKS, &p->nranks))
-            refuse("-n", arg, "a number of ranks from 2 on");
-        return 0;
-    case 'e':
-        if (clab_parse_size(arg, &p->last) || p->last < 8)
-            refuse("-e", arg, "a size from 8 bytes on, such as 32M");
-        return 0;
-    case KEY_SECONDS:
-        if (bench_take_seconds(arg, &p->seconds))
-            exit(STATUS_USAGE);
-        return 0;
-    case KEY_BACKEND: p->backend = arg; return 0;
-    case KEY_NET: p->net = arg; return 0;
-    case KEY_NO_PLOT: r->draws = false; return 0;
-    case ARGP_KEY_ARG:
-        if (r->nfiles == ROUND_FILES)
-            refuse("argument", arg, "no more than 256 files");
-        r->files[r->nfiles++] = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (r->nfiles && !p->net)
-            refuse("argument", r->files[0], "--net with files: what predicts their rows");
-        return 0;
+    struct request *r = into;
+    if (r->nfiles == ROUND_FILES) {
+        clab_error("accuracy: '%s' is too much: %d files at most", text, ROUND_FILES);
+        return CLAB_EINVAL;
     }
-    return ARGP_ERR_UNKNOWN;
+    r->files[r->nfiles++] = text;
+    return CLAB_OK;
 }
 
 // ---- before --------------------------------------------------------------------------------------------------
@@ -190,13 +164,18 @@ static int run_request(struct request *r)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[FILE...]", .doc = doc};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "[FILE...]", .about = doc, .argument = take_file};
     struct request request = {
         .plan = {.backend = "shm", .nranks = 2, .last = 32 << 20, .seconds = 0.025},
         .draws = true,
     };
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
+    if (request.nfiles && !request.plan.net) {
+        clab_error("accuracy: '%s': say by --net what predicts the rows of these files", request.files[0]);
+        return STATUS_USAGE;
+    }
     if (clab_conf_check("networks"))
         return STATUS_LACKING;
     if (!can_begin(&request))

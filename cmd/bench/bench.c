@@ -34,7 +34,7 @@ static int open_buffers(struct bench *bench, void **memory_p)
 {
     const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64;
     void *memory = NULL;
-    if (bench->options->shared_memory)
+    if (bench->options->memory == BENCH_ALLOC)
         CLAB_TRY(clab_alloc(bench->job, 2 * each, &memory));
     else if (!(memory = aligned_alloc(64, 2 * each)))
         clab_error("rank %d: no memory for two buffers of %zu bytes", bench->rank, each);
@@ -47,7 +47,7 @@ static int open_buffers(struct bench *bench, void **memory_p)
 
 static void close_buffers(struct bench *bench, void *memory)
 {
-    if (bench->options->shared_memory)
+    if (bench->options->memory == BENCH_ALLOC)
         clab_free(bench->job, memory);
     else
         free(memory);
@@ -160,12 +160,7 @@ static int check_clock(const struct bench *bench)
 // they share, where each may be bound to one, and by which backend. Else this does not return in the launcher.
 static int open_job(struct bench *bench, struct bench_options *options)
 {
-    char ranks[16];
-    snprintf(ranks, sizeof ranks, "%d", options->nranks);
-    char *name = (char *)options->backend_name;
-    char *words[] = {"commlab bench", "-n", ranks, name ? "--backend" : NULL, name, NULL};
-    int count = name ? 5 : 3;
-    CLAB_TRY(clab_job_open(&count, words, &bench->job));
+    CLAB_TRY(clab_job_open_with(&options->job, &bench->job));
     options->cores = bench->job->bootstrap->job_cores;
     options->backend = clab_backend_find(clab_job_backend(bench->job));
     return check_clock(bench);

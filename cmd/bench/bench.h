@@ -4,7 +4,6 @@
 //
 // - bench.c     the subcommand: the order of events in the launcher and in the ranks.
 // - options     the command line, checked before anything is started.
-// - values      values of flags.
 // - row, plan   a row of the table; all rows that were asked for.
 // - call, data  one call and its buffers; what ranks give, and whether they got the right data.
 // - limits      what this machine can do at most.

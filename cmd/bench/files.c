@@ -51,7 +51,7 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
     CLAB_TRY(clab_manifest_add(m, "command", "%s", o->command));
     CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
     CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
-                               o->shared_memory ? "clab_alloc" : "malloc"));
+                               o->memory == BENCH_ALLOC ? "clab_alloc" : "malloc"));
     if (o->is_short)
         CLAB_TRY(clab_manifest_add(m, "sizes",
                                    "up to %zu B, so that %d ranks share this machine's memory; -e asks for more",

@@ -5,7 +5,6 @@
 
 #include "cmd/bench/options.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,61 +22,95 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
+#include "core/clab/options.h"
 #include "core/job/job.h"
 #include "core/transport/backend.h"
 
-enum {
-    KEY_BACKEND = 256,
-    KEY_PROVIDER,
-    KEY_INTERFACE,
-    KEY_ALGO,
-    KEY_MODE,
-    KEY_LANES,
-    KEY_ITERS,
-    KEY_SECONDS,
-    KEY_IN_PLACE,
-    KEY_MEMORY,
-    KEY_NET,
-    KEY_CSV,
-    KEY_JSON,
-    KEY_SEED,
-    KEY_EMULATE,
-    KEY_TRACE,
-};
+#define OPTIONS struct bench_options
 
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "What is measured:", 1},
-    {"ranks", 'n', "N", 0, "ranks (2)", 1},
-    {"backend", KEY_BACKEND, "NAMES", 0,
-     "what moves their bytes; several, with commas, in one table (shm; among several hosts ofi)", 1},
-    {"provider", KEY_PROVIDER, "NAME", 0, "ofi: libfabric's provider, such as verbs or efa (CLAB_PROVIDER, or tcp)", 1},
-    {"interface", KEY_INTERFACE, "NAME|ADDRESS", 0, "ofi: the network interface that ranks are reached at", 1},
-    {"emulate", KEY_EMULATE, "NAME|FILE", 0, "delay messages as this network would", 1},
-    {"trace", KEY_TRACE, "FILE", 0, "what all ranks did when, for Perfetto: the last calls (commlab trace)", 4},
-    {"algo", KEY_ALGO, "NAMES", 0, "algorithms, commas between them; native: the backend's own; auto; all (auto)", 1},
-    {"lanes", KEY_LANES, "L", 0, "lanes of each algorithm; 0: its own (0)", 1},
-    {"minbytes", 'b', "SIZE", 0, "smallest size, such as 8, 64K, 1M (8)", 1},
-    {"maxbytes", 'e', "SIZE", 0, "largest size (64M)", 1},
-    {"stepfactor", 'f', "N", 0, "sizes grow by this factor (4)", 1},
-    {"stepbytes", 'i', "SIZE", 0, "or by this many bytes", 1},
-    {"datatype", 'd', "TYPES", 0, "element types, commas between them, or all (float)", 1},
-    {"op", 'o', "OPS", 0, "reductions, commas between them, or all (sum)", 1},
-    {"root", 'r', "RANK", 0, "root, or all (0)", 1},
-    {"in-place", KEY_IN_PLACE, "0|1|both", 0, "placements (both: 150 columns; one: 120)", 1},
-    {"memory", KEY_MEMORY, "alloc|malloc", 0, "buffers that peers reach fastest, or any (alloc)", 1},
-    {NULL, 0, NULL, 0, "How:", 2},
-    {"mode", KEY_MODE, "MODE", 0,
-     "throughput: calls back to back; latency: one call from a common start, on one host; local: each rank's mean", 2},
-    {"seconds", KEY_SECONDS, "TIME", 0, "time for a row and placement, at most (0.3s)", 2},
-    {"iters", KEY_ITERS, "N", 0, "calls a batch, instead of as many as last 1 ms", 2},
-    {"warmup_iters", 'w', "N", 0, "calls before it, instead of until there is no drift", 2},
-    {"check", 'c', "0|1", 0, "check results (1)", 2},
-    {"seed", KEY_SEED, "N", 0, "of the data, to repeat a run", 2},
-    {NULL, 0, NULL, 0, "What is done with it:", 3},
-    {"net", KEY_NET, "NAME|FILE", 0,
-     "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim", 3},
-    {"csv", KEY_CSV, "FILE", 0, "write all as CSV", 3},
-    {"json", KEY_JSON, "FILE", 0, "write all as JSON", 3},
+static const char *mode_name(int i)
+{
+    return bench_mode_name((enum bench_mode)i);
+}
+
+static const struct clab_names modes = {BENCH_MODES, NULL, mode_name};
+
+static int take_collective(const char *text, void *into)
+{
+    struct bench_options *o = into;
+    bool chosen[CLAB_COLLECTIVE_COUNT];
+    CLAB_TRY(clab_names_take(&clab_collective_names, "bench", text, chosen));
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++) {
+        for (int i = 0; i < o->ncollectives; i++)
+            chosen[c] &= o->collectives[i] != (enum clab_collective)c;
+        if (chosen[c])
+            o->collectives[o->ncollectives++] = (enum clab_collective)c;
+    }
+    return CLAB_OK;
+}
+
+static int take_root(const char *flag, const char *text, void *into)
+{
+    struct bench_options *o = into;
+    if (strcmp(text, "all"))
+        return clab_take_int(flag, text, 0, CLAB_MAX_RANKS - 1, &o->root);
+    o->root = BENCH_ALL_ROOTS;
+    return CLAB_OK;
+}
+
+static int take_placements(const char *flag, const char *text, void *into)
+{
+    struct bench_options *o = into;
+    const int number = clab_names_find(&CLAB_NAMES("0", "1", "both"), flag, text, strlen(text));
+    o->placements[BENCH_OUT_OF_PLACE] = number != 1;
+    o->placements[BENCH_IN_PLACE] = number != 0;
+    return number < 0 ? CLAB_EINVAL : CLAB_OK;
+}
+
+static const struct clab_option options[] = {
+    CLAB_HEADING("What is measured:"),
+    {"ranks", 'n', "N", "ranks (2)", CLAB_INT(OPTIONS, nranks, 1, CLAB_MAX_RANKS)},
+    {"backend", 0, "NAMES", "what moves their bytes; several, with commas, in one table (shm; among several hosts ofi)",
+     CLAB_TEXT_AT(OPTIONS, job.backend), .variable = CLAB_VARIABLE_BACKEND},
+    {"provider", 0, "NAME", "ofi: libfabric's provider, such as verbs or efa (tcp)",
+     CLAB_TEXT_AT(OPTIONS, job.provider), .variable = CLAB_VARIABLE_PROVIDER},
+    {"interface", 0, "NAME|ADDRESS", "ofi: the network interface that ranks are reached at",
+     CLAB_TEXT_AT(OPTIONS, job.interface), .variable = CLAB_VARIABLE_INTERFACE},
+    {"emulate", 0, "NAME|FILE", "delay messages as this network would, and predict by it",
+     CLAB_TEXT_AT(OPTIONS, job.emulate), .variable = CLAB_VARIABLE_EMULATE},
+    {"algo", 0, "NAMES", "algorithms, commas between them; native: the backend's own; auto; all (auto)",
+     CLAB_TEXT_AT(OPTIONS, algorithms)},
+    {"lanes", 0, "L", "lanes of each algorithm; 0: its own (0)", CLAB_INT(OPTIONS, lanes, 0, CLAB_MAX_LANES)},
+    {"minbytes", 'b', "SIZE", "smallest size, such as 8, 64K, 1M (8)", CLAB_SIZE(OPTIONS, first, 1)},
+    {"maxbytes", 'e', "SIZE", "largest size (64M)", CLAB_SIZE(OPTIONS, last, 1)},
+    {"stepfactor", 'f', "N", "sizes grow by this factor (4)", CLAB_INT(OPTIONS, factor, 2, 1 << 20)},
+    {"stepbytes", 'i', "SIZE", "or by this many bytes", CLAB_SIZE(OPTIONS, step, 1)},
+    {"datatype", 'd', "TYPES", "element types, commas between them, or all (float)",
+     CLAB_NAME_LIST(OPTIONS, types, &clab_type_names)},
+    {"op", 'o', "OPS", "reductions, commas between them, or all (sum)", CLAB_NAME_LIST(OPTIONS, ops, &clab_op_names)},
+    {"root", 'r', "RANK", "root, or all (0)", CLAB_CALL(take_root)},
+    {"in-place", 0, "0|1|both", "placements (both: 150 columns; one: 120)", CLAB_CALL(take_placements)},
+    {"memory", 0, "alloc|malloc", "buffers that peers reach fastest, or any (alloc)",
+     CLAB_NAME(OPTIONS, memory, &CLAB_NAMES("malloc", "alloc"))},
+    CLAB_HEADING("How:"),
+    {"mode", 0, "MODE",
+     "throughput: calls back to back; latency: one call from a common start, on one host; local: each rank's mean",
+     CLAB_NAME(OPTIONS, mode, &modes)},
+    {"seconds", 0, "TIME", "time for a row and placement, at most (0.3s)",
+     CLAB_BARE_SECONDS(OPTIONS, budget, BENCH_MOST_SECONDS)},
+    {"iters", 0, "N", "calls per batch, instead of as many as last 1 ms", CLAB_INT(OPTIONS, iterations, 1, 1 << 22)},
+    {"warmup_iters", 'w', "N", "calls before it, instead of until there is no drift",
+     CLAB_INT(OPTIONS, warmup, 0, 1 << 30)},
+    {"check", 'c', "0|1", "check results (1)", CLAB_INT(OPTIONS, check, 0, 1)},
+    {"seed", 0, "N", "of the data, to repeat a run", CLAB_SEED(OPTIONS, seed)},
+    CLAB_HEADING("What is done with it:"),
+    {"net", 0, "NAME|FILE",
+     "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim",
+     CLAB_TEXT_AT(OPTIONS, net)},
+    {"csv", 0, "FILE", "write all as CSV", CLAB_TEXT_AT(OPTIONS, csv)},
+    {"json", 0, "FILE", "write all as JSON", CLAB_TEXT_AT(OPTIONS, json)},
+    {"trace", 0, "FILE", "write what all ranks did when, for Perfetto: the last calls (`commlab trace`)",
+     CLAB_TEXT_AT(OPTIONS, job.trace), .variable = CLAB_VARIABLE_TRACE},
     {0},
 };
 
@@ -88,142 +121,13 @@ static const char doc[] =
     "wrong, any time was refused, or a rank failed; 2 for wrong usage; 3 where this machine lacks the backend. Of "
     "several backends, those that are missing are named and left out.";
 
-// ---- names ---------------------------------------------------------------------------------------------------
-
-static const char *type_name(int i)
-{
-    return clab_type_name((enum clab_type)i);
-}
-
-static const char *op_name(int i)
-{
-    return clab_op_name((enum clab_op)i);
-}
-
-static const char *mode_name(int i)
-{
-    return bench_mode_name((enum bench_mode)i);
-}
-
-static const char *collective_name(int i)
-{
-    return clab_collective_name((enum clab_collective)i);
-}
-
-static const struct bench_names types = {CLAB_TYPE_COUNT, type_name}, ops = {CLAB_OP_COUNT, op_name},
-                                modes = {BENCH_MODES, mode_name},
-                                collectives = {CLAB_COLLECTIVE_COUNT, collective_name};
-
-// ---- flags ---------------------------------------------------------------------------------------------------
-
-static error_t take_collective(const char *text, struct bench_options *o)
-{
-    bool chosen[CLAB_COLLECTIVE_COUNT];
-    if (bench_take_list(collectives, "bench", text, chosen))
-        return CLAB_EINVAL;
-    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++) {
-        for (int i = 0; i < o->ncollectives; i++)
-            chosen[c] &= o->collectives[i] != (enum clab_collective)c;
-        if (chosen[c])
-            o->collectives[o->ncollectives++] = (enum clab_collective)c;
-    }
-    return 0;
-}
-
-static error_t take_root(const char *text, struct bench_options *o)
-{
-    if (strcmp(text, "all"))
-        return bench_take_int("-r", text, 0, CLAB_MAX_RANKS - 1, &o->root);
-    o->root = BENCH_ALL_ROOTS;
-    return 0;
-}
-
-static error_t take_placements(const char *text, struct bench_options *o)
-{
-    static const char *const words[] = {"0", "1", "both", NULL};
-    int number;
-    if (bench_take_word("--in-place", text, words, &number))
-        return CLAB_EINVAL;
-    o->placements[BENCH_OUT_OF_PLACE] = number != 1;
-    o->placements[BENCH_IN_PLACE] = number != 0;
-    return 0;
-}
-
-static error_t take_memory(const char *text, struct bench_options *o)
-{
-    static const char *const words[] = {"malloc", "alloc", NULL};
-    int number;
-    if (bench_take_word("--memory", text, words, &number))
-        return CLAB_EINVAL;
-    o->shared_memory = number == 1;
-    return 0;
-}
-
-static error_t take_check(const char *text, struct bench_options *o)
-{
-    int checks;
-    if (bench_take_int("-c", text, 0, 1, &checks))
-        return CLAB_EINVAL;
-    o->check = checks > 0;
-    return 0;
-}
-
-static error_t take_mode(const char *text, struct bench_options *o)
-{
-    const int mode = bench_find_name(modes, "--mode", text, strlen(text));
-    o->mode = mode < 0 ? o->mode : (enum bench_mode)mode;
-    return mode < 0 ? EINVAL : 0;
-}
-
-static error_t parse_what(int key, char *arg, struct bench_options *o)
-{
-    switch (key) {
-    case 'n': return bench_take_int("-n", arg, 1, CLAB_MAX_RANKS, &o->nranks);
-    case 'b': return bench_take_size("-b", arg, &o->first);
-    case 'e': return bench_take_size("-e", arg, &o->last);
-    case 'f': return bench_take_int("-f", arg, 2, 1 << 20, &o->factor);
-    case 'i': return bench_take_size("-i", arg, &o->step);
-    case 'd': return bench_take_list(types, "-d", arg, o->types);
-    case 'o': return bench_take_list(ops, "-o", arg, o->ops);
-    case 'r': return take_root(arg, o);
-    case KEY_BACKEND: o->backend_name = arg; return 0;
-    case KEY_PROVIDER: o->has_provider = true; return setenv("CLAB_PROVIDER", arg, 1);
-    case KEY_INTERFACE: return setenv("CLAB_INTERFACE", arg, 1);
-    case KEY_EMULATE: o->net = o->net ? o->net : arg; return setenv("CLAB_EMULATE", arg, 1);
-    case KEY_TRACE: return setenv("CLAB_TRACE", arg, 1);
-    case KEY_ALGO: o->algorithms = arg; return 0;
-    case KEY_LANES: return bench_take_int("--lanes", arg, 0, CLAB_MAX_LANES, &o->lanes);
-    case KEY_IN_PLACE: return take_placements(arg, o);
-    case KEY_MEMORY: return take_memory(arg, o);
-    case ARGP_KEY_ARG: return take_collective(arg, o);
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct bench_options *o = state->input;
-    switch (key) {
-    case 'w': return bench_take_int("-w", arg, 0, 1 << 30, &o->warmup);
-    case 'c': return take_check(arg, o);
-    case KEY_MODE: return take_mode(arg, o);
-    case KEY_ITERS: return bench_take_int("--iters", arg, 1, 1 << 22, &o->iterations);
-    case KEY_SECONDS: return bench_take_seconds(arg, &o->budget);
-    case KEY_SEED: return bench_take_seed(arg, &o->seed);
-    case KEY_NET: o->net = arg; return 0;
-    case KEY_CSV: o->csv = arg; return 0;
-    case KEY_JSON: o->json = arg; return 0;
-    default: return parse_what(key, arg, o);
-    }
-}
-
 // ---- what must fit together ----------------------------------------------------------------------------------
 
 static int resolve_ranks(struct bench_options *o)
 {
     struct clab_launch_plan plan;
     CLAB_TRY(clab_job_plan(o->nranks, &plan));
-    o->nranks = plan.nranks;
+    o->nranks = o->job.nranks = plan.nranks;
     o->joins = plan.joins;
     o->cores = clab_cores();
     if (o->root < o->nranks)
@@ -235,14 +139,14 @@ static int resolve_ranks(struct bench_options *o)
 static int resolve_backend(struct bench_options *o)
 {
     const char *job = clab_variable_text(CLAB_VARIABLE_BACKEND);
-    const bool several = o->backend_name && strchr(o->backend_name, ',');
-    const char *names = o->backend_name ? o->backend_name : job ? job : clab_backend_usual(1);
-    const bool is_open = o->joins && !o->backend_name && !job; // it depends on how many hosts there are
+    const bool several = o->job.backend && strchr(o->job.backend, ',');
+    const char *names = o->job.backend ? o->job.backend : job ? job : clab_backend_usual(1);
+    const bool is_open = o->joins && !o->job.backend && !job; // it depends on how many hosts there are
     if (several && clab_variable_is_set(CLAB_VARIABLE_TRACE)) {
         clab_error("--trace FILE is of one job, and each of several backends has its own: name one --backend");
         return CLAB_EINVAL;
     }
-    if (o->has_provider && !is_open && !clab_list_has(names, "ofi")) {
+    if (o->job.provider && !is_open && !clab_list_has(names, "ofi")) {
         clab_error("--provider is of ofi, and --backend is %s: add --backend ofi, or drop it", names);
         return CLAB_EINVAL;
     }
@@ -252,7 +156,7 @@ static int resolve_backend(struct bench_options *o)
     if (!o->backend)
         return CLAB_EINVAL;
     if (o->backend->is_virtual && o->net)
-        setenv("CLAB_NET", o->net, 1);
+        clab_variable_set(CLAB_VARIABLE_NET, o->net);
     else if (o->backend->is_virtual)
         o->net = clab_sim_net_name();
     return CLAB_OK;
@@ -310,7 +214,8 @@ int bench_crowd(const struct bench_options *o)
 
 int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[COLLECTIVE...]", .doc = doc};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "[COLLECTIVE...]", .about = doc, .argument = take_collective};
     struct bench_options o = {
         .algorithms = "auto",
         .types[CLAB_F32] = true,
@@ -319,16 +224,16 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         .placements = {true, true},
         .warmup = -1,
         .iterations = -1,
-        .check = true,
+        .check = 1,
         .budget = 0.3,
-        .shared_memory = true,
+        .memory = BENCH_ALLOC,
     };
-    argp_err_exit_status = STATUS_USAGE;
     if (getrandom(&o.seed, sizeof(uint32_t), 0) < 0)
         return CLAB_EINVAL;
     const uint64_t drawn = o.seed;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
-        return CLAB_EINVAL;
+    CLAB_TRY(clab_options_parse(&line, argc, argv, &o));
+    clab_job_options_apply(&o.job);
+    o.net = o.net ? o.net : o.job.emulate;
     if (!o.ncollectives)
         o.collectives[o.ncollectives++] = CLAB_ALLREDUCE;
     CLAB_TRY(resolve_ranks(&o));

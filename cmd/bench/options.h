@@ -8,10 +8,14 @@
 
 #include "cmd/bench/row.h"
 #include "cmd/bench/time.h"
+#include "core/clab.h"
 
 struct clab_backend;
 
-enum { BENCH_ALL_ROOTS = -1 };
+enum { BENCH_ALL_ROOTS = -1, BENCH_MOST_SECONDS = 3600 }; // the latter per row
+
+// Buffers: of malloc, or of clab_alloc.
+enum bench_memory { BENCH_MALLOC, BENCH_ALLOC };
 
 struct bench_options {
     enum clab_collective collectives[CLAB_COLLECTIVE_COUNT]; // in the order of the command line
@@ -20,8 +24,7 @@ struct bench_options {
     bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
     int nranks, cores;                  // cores: those that the ranks share
     bool joins;                         // a job that is running already, and knows the cores and the backend
-    bool has_provider;                  // --provider was given
-    const char *backend_name;           // as given; NULL: the job's
+    struct clab_job_options job;        // as given
     const struct clab_backend *backend; // NULL: several were named
     int lanes;                          // 0: the default of each algorithm
     int root;                           // or BENCH_ALL_ROOTS
@@ -32,9 +35,9 @@ struct bench_options {
     enum bench_mode mode;
     bool placements[BENCH_PLACEMENTS];
     int warmup, iterations; // calls; -1: as many as are needed
-    bool check;
-    double budget;      // seconds per row and placement
-    bool shared_memory; // buffers of clab_alloc
+    int check;     // 0 or 1
+    double budget; // seconds per row and placement
+    enum bench_memory memory;
     const char *net, *csv, *json;
     uint64_t seed;
     char *command; // the whole line, for the manifest

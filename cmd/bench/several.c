@@ -55,14 +55,14 @@ static int count_names(const char *list)
 
 static int find_backends(struct several *s)
 {
-    const int names = count_names(s->options->backend_name);
+    const int names = count_names(s->options->job.backend);
     size_t length;
     if (names < 1 || names > MOST) {
-        clab_error("--backend '%s' has %d names: give 1 to %d with commas between them", s->options->backend_name,
+        clab_error("--backend '%s' has %d names: give 1 to %d with commas between them", s->options->job.backend,
                    names, MOST);
         return CLAB_EINVAL;
     }
-    for (const char *word, *rest = s->options->backend_name; (word = clab_list_next(&rest, &length));)
+    for (const char *word, *rest = s->options->job.backend; (word = clab_list_next(&rest, &length));)
         if (length) {
             snprintf(s->names[s->n], NAME, "%.*s", length < NAME ? (int)length : NAME - 1, word);
             s->n += clab_backend_find(s->names[s->n]) != NULL;

@@ -51,7 +51,7 @@ static struct trial begin(struct bench *bench, int index, enum bench_placement p
 static const struct clab_device *device_of(const struct trial *t)
 {
     const struct bench_options *options = t->bench->options;
-    return options->shared_memory ? options->backend->device : &clab_device_cpu;
+    return options->memory == BENCH_ALLOC ? options->backend->device : &clab_device_cpu;
 }
 
 // Random input, and an output of all ones: NaN, or -1.

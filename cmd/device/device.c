@@ -8,7 +8,6 @@
 
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/base/manifest.h"
+#include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/base/table.h"
@@ -25,18 +25,9 @@
 #include "core/clab.h"
 #include "core/job/job.h"
 
-enum { KEY_BACKEND = 256, KEY_CSV, KEY_BYTES, KEY_SECONDS };
 enum { MOST_SECONDS = 3600, LEAST_BYTES = 4 << 10, BATCHES = 1000, FEW = 6, BLOCK = 256 };
 enum { LEAST_SIZE = 256, MOST_SIZE = 8192 }; // of square matrices
 static const double batch_seconds = 2e-3;
-
-static const struct argp_option argp_options[] = {
-    {"backend", KEY_BACKEND, "NAME", 0, "whose device: nccl is a GPU's, all others are the processor's (shm)", 1},
-    {"bytes", KEY_BYTES, "SIZE", 0, "of each array of floats, 4K or more (256M)", 1},
-    {"seconds", KEY_SECONDS, "TIME", 0, "for each row (0.1s)", 1},
-    {"csv", KEY_CSV, "FILE", 0, "write the rows there, too", 1},
-    {0},
-};
 
 static const char doc[] =
     "Time what a device computes against its memory's bandwidth and its best product of matrices, in the same run.\v"
@@ -335,40 +326,26 @@ static int measure_in(struct clab_job *job, const struct options *o)
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-    struct options *o = state->input;
-    switch (key) {
-    case KEY_BACKEND: o->backend = arg; return 0;
-    case KEY_CSV: o->csv = arg; return 0;
-    case KEY_BYTES:
-        if (clab_parse_size(arg, &o->bytes) != CLAB_OK || o->bytes < LEAST_BYTES)
-            argp_error(state, "--bytes '%s' is not a size of 4K or more, such as 64M", arg);
-        return 0;
-    case KEY_SECONDS:
-        if (clab_parse_seconds_within(arg, 0, MOST_SECONDS, &o->seconds) == CLAB_OK)
-            return 0;
-        clab_error("device: --seconds '%s': expected a time from 0s to %ds, such as 0.1s or 50ms", arg, MOST_SECONDS);
-        exit(STATUS_USAGE);
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
+static const struct clab_option options[] = {
+    {"backend", 0, "NAME", "whose device: nccl is a GPU's, all others are the processor's (shm)",
+     CLAB_TEXT_AT(struct options, backend)},
+    {"bytes", 0, "SIZE", "of each array of floats, 4K or more (256M)", CLAB_SIZE(struct options, bytes, LEAST_BYTES)},
+    {"seconds", 0, "TIME", "for each row (0.1s)", CLAB_SECONDS(struct options, seconds, 0, MOST_SECONDS)},
+    {"csv", 0, "FILE", "write the rows there, too", CLAB_TEXT_AT(struct options, csv)},
+    {0},
+};
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {argp_options, parse_option, NULL, doc, NULL, NULL, NULL};
+    static const struct clab_command_line line = {.options = options, .about = doc};
     struct options o = {.backend = "shm", .bytes = 256 << 20, .seconds = 0.1};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    struct clab_job *job;
-    char name[] = "commlab device", n[] = "-n", one[] = "1", backend[] = "--backend";
-    char *words[] = {name, n, one, backend, (char *)o.backend, NULL};
-    int count = 5, err = clab_backend_find(o.backend) ? CLAB_OK : CLAB_EINVAL;
-    if (err)
+    if (clab_options_parse(&line, argc, argv, &o) || !clab_backend_find(o.backend))
         return STATUS_USAGE;
+    const struct clab_job_options alone = {.nranks = 1, .backend = o.backend};
+    struct clab_job *job;
     if (o.csv && clab_output_check(o.csv))
         return EXIT_FAILURE;
-    err = clab_job_open(&count, words, &job);
+    int err = clab_job_open_with(&alone, &job);
     if (err)
         return command_status(err);
     err = measure_in(job, &o);

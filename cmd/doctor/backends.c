@@ -15,21 +15,13 @@
 enum { MOST_BACKENDS = 24, NAME_BYTES = 32 };
 static const double patience = 30; // s; an MPI takes one, CUDA more with many GPUs
 
-static int open_alone(const char *name, struct clab_job **job_p)
-{
-    char program[] = "commlab", option[] = "--backend", backend[NAME_BYTES], ranks[] = "-n", one[] = "1";
-    char *words[] = {program, option, backend, ranks, one, NULL};
-    int n = 5;
-    snprintf(backend, sizeof backend, "%s", name);
-    return clab_job_open(&n, words, job_p);
-}
-
 static int attach(const char *name)
 {
     struct clab_job *job;
     struct clab_comm *comm;
     float one = 1, sum = 0;
-    CLAB_TRY(open_alone(name, &job));
+    const struct clab_job_options alone = {.nranks = 1, .backend = name};
+    CLAB_TRY(clab_job_open_with(&alone, &job));
     int err = clab_comm_create(job, &comm);
     if (!err) {
         err = clab_allreduce(comm, &one, &sum, 1, CLAB_F32, CLAB_SUM);

@@ -4,22 +4,13 @@
 #include "cmd/command.h"
 #include "cmd/doctor/doctor.h"
 
-#include <argp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
-
-enum { KEY_GPU = 256, KEY_JSON, KEY_ROOT };
-
-static const struct argp_option argp_options[] = {
-    {"gpu", KEY_GPU, NULL, 0, "only GPUs: driver, devices, CUDA, NCCL, network, environment", 0},
-    {"json", KEY_JSON, NULL, 0, "print JSON", 0},
-    {"root", KEY_ROOT, "DIR", 0, "read DIR/proc, DIR/sys and DIR/dev, copies of another machine's", 0},
-    {0},
-};
+#include "core/base/options.h"
 
 static const char doc[] =
     "Say what this build and this machine have, what they lack, and what to do about it.\v"
@@ -36,17 +27,13 @@ struct request {
     const char *root;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct request *request = state->input;
-    switch (key) {
-    case KEY_GPU: request->gpu = true; return 0;
-    case KEY_JSON: request->json = true; return 0;
-    case KEY_ROOT: request->root = arg; return 0;
-    case ARGP_KEY_ARG: argp_error(state, "'%s' is too much: doctor takes options only", arg); return EINVAL;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
+static const struct clab_option options[] = {
+    {"gpu", 0, NULL, "only GPUs: driver, devices, CUDA, NCCL, network, environment", CLAB_ON(struct request, gpu)},
+    {"json", 0, NULL, "print JSON", CLAB_ON(struct request, json)},
+    {"root", 0, "DIR", "read DIR/proc, DIR/sys and DIR/dev, copies of another machine's",
+     CLAB_TEXT_AT(struct request, root)},
+    {0},
+};
 
 static void look_at_all(struct doctor *doctor, bool gpu_only)
 {
@@ -65,10 +52,10 @@ static void look_at_all(struct doctor *doctor, bool gpu_only)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc};
+    static const struct clab_command_line line = {.options = options, .about = doc};
     struct request request = {.root = ""};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
     if (request.json && clab_json_check() != CLAB_OK)
         return STATUS_LACKING;
     if (*request.root && access(request.root, X_OK) != 0) {

@@ -6,12 +6,12 @@
 
 #include "cmd/fit/session.h"
 
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
@@ -19,21 +19,7 @@
 #include "core/job/job.h"
 #include "sim/net/net.h"
 
-enum { RANKS = 2 };
-enum { KEY_BACKEND = 256, KEY_SECONDS, KEY_SAMPLES };
-static const double seconds_at_most = 60;
-
-static const struct argp_option argp_options[] = {
-    {"ranks", 'n', "N", 0, "ranks: 2", 0},
-    {"backend", KEY_BACKEND, "NAME", 0, "what moves their bytes (CLAB_BACKEND, or shm)", 0},
-    {"output", 'o', "FILE", 0,
-     "where the profile is written (CLAB_PROFILE, or machine.net beside the program; of another backend than shm "
-     "machine-NAME.net beside it)",
-     0},
-    {"samples", KEY_SAMPLES, "FILE", 0, "write all that was measured as CSV, too", 0},
-    {"seconds", KEY_SECONDS, "TIME", 0, "how long to measure at most, up to 60s (30s)", 0},
-    {0},
-};
+enum { RANKS = 2, SECONDS_AT_MOST = 60 };
 
 static const char doc[] =
     "Measure this machine, and write its profile: the network `machine` of `commlab sim` and `commlab bench`, or "
@@ -45,42 +31,35 @@ static const char doc[] =
 
 struct request {
     const char *backend; // as given; NULL: not
-    char *path;
+    const char *output;  // likewise
+    char *path;          // of the profile
     const char *samples;
     double seconds;
 };
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static void refuse(const char *option, const char *text, const char *expected)
+static int take_ranks(const char *flag, const char *text, void *into)
 {
-    clab_error("fit: %s '%s': expected %s", option, text, expected);
-    exit(STATUS_USAGE);
+    int ranks;
+    (void)into;
+    return clab_parse_int(text, RANKS, RANKS, &ranks) ? clab_refuse(flag, text, "2, which is what a message needs")
+                                                      : CLAB_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct request *r = state->input;
-    int ranks;
-    switch (key) {
-    case 'n':
-        if (clab_parse_int(arg, RANKS, RANKS, &ranks) != CLAB_OK)
-            refuse("-n", arg, "2, which is what a message needs");
-        return 0;
-    case KEY_BACKEND: r->backend = arg; return 0;
-    case 'o':
-        free(r->path);
-        r->path = strdup(arg);
-        return r->path ? 0 : ENOMEM;
-    case KEY_SAMPLES: r->samples = arg; return 0;
-    case KEY_SECONDS:
-        if (clab_parse_seconds_within(arg, 1, seconds_at_most, &r->seconds) != CLAB_OK)
-            refuse("--seconds", arg, "a time from 1s to 60s");
-        return 0;
-    case ARGP_KEY_ARG: refuse("argument", arg, "none");
-    }
-    return ARGP_ERR_UNKNOWN;
-}
+static const struct clab_option options[] = {
+    {"ranks", 'n', "N", "ranks: 2", CLAB_CALL(take_ranks)},
+    {"backend", 0, "NAME", "what moves their bytes (shm)", CLAB_TEXT_AT(struct request, backend),
+     .variable = CLAB_VARIABLE_BACKEND},
+    {"output", 'o', "FILE",
+     "where the profile is written (CLAB_PROFILE, or machine.net beside the program; of another backend than shm "
+     "machine-NAME.net beside it)",
+     CLAB_TEXT_AT(struct request, output)},
+    {"samples", 0, "FILE", "write all that was measured as CSV, too", CLAB_TEXT_AT(struct request, samples)},
+    {"seconds", 0, "TIME", "how long to measure at most, up to 60s (30s)",
+     CLAB_SECONDS(struct request, seconds, 1, SECONDS_AT_MOST)},
+    {0},
+};
 
 // The largest buffer goes well beyond the last cache, but takes no more than a small part of the memory.
 static size_t largest_buffer(const struct clab_machine *machine)
@@ -121,15 +100,16 @@ static int find_backend(struct request *r, const struct clab_backend **backend_p
 
 static int find_path(struct request *r)
 {
-    const char *emulated = clab_variable_text(CLAB_VARIABLE_EMULATE);
-    if (!r->path && emulated && *emulated) {
+    const char *emulated = clab_variable_given(CLAB_VARIABLE_EMULATE);
+    if (!r->output && emulated) {
         clab_error("fit: this machine behaves as %s at present (CLAB_EMULATE): say by -o where that profile goes",
                    emulated);
         return CLAB_EINVAL;
     }
-    if (!r->path)
-        CLAB_TRY(clab_net_profile_path(r->backend, &r->path));
-    return CLAB_OK;
+    if (!r->output)
+        return clab_net_profile_path(r->backend, &r->path);
+    r->path = strdup(r->output);
+    return r->path ? CLAB_OK : CLAB_ENOMEM;
 }
 
 static int check_outputs(const struct fit_session *session)
@@ -232,10 +212,9 @@ static int run_rank(struct fit_session *session, struct clab_job *job)
 // In a launcher, this does not return: its two copies do.
 static int run_job(const struct request *r, struct fit_session *session)
 {
-    char *words[] = {"commlab fit", "-n", "2", "--backend", (char *)r->backend, NULL};
-    int count = 5;
+    const struct clab_job_options options = {.nranks = RANKS, .backend = r->backend};
     struct clab_job *job;
-    CLAB_TRY(clab_job_open(&count, words, &job));
+    CLAB_TRY(clab_job_open_with(&options, &job));
     int err = run_rank(session, job);
     const int closed = clab_job_close(job);
     return err ? err : closed;
@@ -243,11 +222,11 @@ static int run_job(const struct request *r, struct fit_session *session)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc};
+    static const struct clab_command_line line = {.options = options, .about = doc};
     struct request request = {.seconds = 30};
     struct fit_session session;
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
     int err = prepare(&request, &session);
     if (!err)
         err = run_job(&request, &session);

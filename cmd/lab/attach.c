@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "core/clab.h"
 #include "core/job/job.h"
@@ -32,16 +33,15 @@ static int refuse_fakes(const struct clab_job *job)
 // the rank. Libraries that start ranks themselves (mpi) are left to the programs.
 static void ask(const char *backend, int *answer)
 {
-    char *words[] = {"commlab lab", "-n", "1", "--backend", (char *)backend, NULL};
+    const struct clab_job_options alone = {.nranks = 1, .backend = backend};
     const struct clab_backend *found = clab_backend_find(backend);
     struct clab_job *job;
-    int count = 5;
     *answer = found ? CLAB_OK : CLAB_EUNSUPPORTED;
     if (!found || found->launcher)
         return;
-    unsetenv("CLAB_EMULATE"); // the programs refuse it if it is wrong
-    *answer = CLAB_EPEER;     // unless the rank says more
-    int err = clab_job_open(&count, words, &job);
+    clab_variable_set(CLAB_VARIABLE_EMULATE, ""); // the programs refuse it if it is wrong
+    *answer = CLAB_EPEER;                         // unless the rank says more
+    int err = clab_job_open_with(&alone, &job);
     if (!err) {
         err = refuse_fakes(job);
         clab_job_close(job);

@@ -3,48 +3,39 @@
 
 #include "cmd/lab/lab.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "cmd/command.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
 
-enum {
-    KEY_BACKEND = 256,
-    KEY_NET,
-    KEY_EMULATE,
-    KEY_PAIRS,
-    KEY_OPTIONS,
-    KEY_SIZES,
-    KEY_ITERATIONS,
-    KEY_RESULTS,
-    KEY_NO_SWEEP,
-    KEY_NO_PLOT
-};
+#define REQUEST struct lab_request
 
-static const struct argp_option options[] = {
-    {"backend", KEY_BACKEND, "NAME", 0, "what moves the bytes (the lab's first)", 0},
-    {"ranks", 'n', "N", 0, "ranks (the lab's number)", 0},
-    {"net", KEY_NET, "NAME", 0,
+static const struct clab_option options[] = {
+    {"backend", 0, "NAME", "what moves the bytes (the lab's first)", CLAB_TEXT_AT(REQUEST, backend)},
+    {"ranks", 'n', "N", "ranks (the lab's number)", CLAB_INT(REQUEST, ranks, 1, CLAB_MAX_RANKS)},
+    {"net", 0, "NAME",
      "predict by this network: a name or a file (machine: what commlab fit wrote); on sim, it is the network's time",
-     0},
-    {"emulate", KEY_EMULATE, "NAME", 0,
+     CLAB_TEXT_AT(REQUEST, net)},
+    {"emulate", 0, "NAME",
      "put the wire of this network between the ranks, and predict by it: a name or a file, `commlab nets` lists them",
-     0},
-    {"pairs", KEY_PAIRS, "K", 0, "pairs of runs (the lab's number)", 0},
-    {"options", KEY_OPTIONS, "WORDS", 0, "other options of the programs, spaces between (their --help lists them)", 0},
-    {"sizes", KEY_SIZES, "LIST", 0, "other sizes in bytes, for labs that have them: 8,4096", 0},
-    {"iterations", KEY_ITERATIONS, "LIST", 0, "other numbers of iterations, for labs that have them: 1,16", 0},
-    {"results", KEY_RESULTS, "DIR", 0, "where the CSV file goes (results/)", 0},
-    {"no-sweep", KEY_NO_SWEEP, NULL, 0, "leave out other numbers of ranks", 0},
-    {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 0},
+     CLAB_TEXT_AT(REQUEST, emulate), .variable = CLAB_VARIABLE_EMULATE},
+    {"pairs", 0, "K", "pairs of runs (the lab's number)", CLAB_INT(REQUEST, pairs, 1, 1000)},
+    {"options", 0, "WORDS", "other options of the programs, spaces between (their --help lists them)",
+     CLAB_TEXT_AT(REQUEST, options)},
+    {"sizes", 0, "LIST", "other sizes in bytes, for labs that have them: 8,4096", CLAB_TEXT_AT(REQUEST, sizes)},
+    {"iterations", 0, "LIST", "other numbers of iterations, for labs that have them: 1,16",
+     CLAB_TEXT_AT(REQUEST, iterations)},
+    {"results", 0, "DIR", "where the CSV file goes (results/)", CLAB_TEXT_AT(REQUEST, results)},
+    {"no-sweep", 0, NULL, "leave out other numbers of ranks", CLAB_ON(REQUEST, no_sweep)},
+    {"no-plot", 0, NULL, "draw nothing", CLAB_ON(REQUEST, no_plot)},
     {0},
 };
 
@@ -55,36 +46,15 @@ static const char doc[] =
     "predicts: the emulated one, or machine, what commlab fit wrote. `all` runs every lab there is, one by one.\n\n"
     "Example: ./commlab lab 07 -n 2 --emulate 1gbe";
 
-static error_t take_number(const char *option, const char *text, int high, int *value_p)
+static int take_lab(const char *text, void *into)
 {
-    if (clab_parse_int(text, 1, high, value_p) == CLAB_OK)
-        return 0;
-    clab_error("lab: %s '%s' is not a whole number from 1 to %d", option, text, high);
-    exit(STATUS_USAGE);
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct lab_request *r = state->input;
-    switch (key) {
-    case 'n': return take_number("-n", arg, CLAB_MAX_RANKS, &r->ranks);
-    case KEY_PAIRS: return take_number("--pairs", arg, 1000, &r->pairs);
-    case KEY_BACKEND: r->backend = arg; return 0;
-    case KEY_NET: r->net = arg; return 0;
-    case KEY_EMULATE: r->emulate = arg; return 0;
-    case KEY_OPTIONS: r->options = arg; return 0;
-    case KEY_SIZES: r->sizes = arg; return 0;
-    case KEY_ITERATIONS: r->iterations = arg; return 0;
-    case KEY_RESULTS: r->results = arg; return 0;
-    case KEY_NO_SWEEP: r->no_sweep = true; return 0;
-    case KEY_NO_PLOT: r->no_plot = true; return 0;
-    case ARGP_KEY_ARG:
-        if (r->lab)
-            return ARGP_ERR_UNKNOWN;
-        r->lab = arg;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    struct lab_request *r = into;
+    if (r->lab) {
+        clab_error("lab: '%s' and '%s': one lab at a time, or all", r->lab, text);
+        return CLAB_EINVAL;
     }
+    r->lab = text;
+    return CLAB_OK;
 }
 
 // A list of numbers from the command line in place of lab.conf's.
@@ -172,9 +142,7 @@ int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
 // One network at a time: an emulated one is what predicts. The programs take one from the environment, too.
 static void check_emulate(struct lab_request *r)
 {
-    const char *variable = clab_variable_text(CLAB_VARIABLE_EMULATE);
-    if (!r->emulate && variable && *variable)
-        r->emulate = variable;
+    r->emulate = r->emulate ? r->emulate : clab_variable_given(CLAB_VARIABLE_EMULATE);
     if (!r->emulate || !r->net)
         return;
     clab_error("lab: --net %s, --emulate %s: give one of them; an emulated network also predicts", r->net, r->emulate);
@@ -183,10 +151,11 @@ static void check_emulate(struct lab_request *r)
 
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "NN|all", .doc = doc};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "NN|all", .about = doc, .argument = take_lab};
     struct lab_request request = {.command = kit_command_line(argc, argv)};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        exit(STATUS_USAGE);
     check_emulate(&request);
     *request_p = request;
 }

@@ -11,103 +11,68 @@
 #include "core/base/err.h"
 #include "core/base/input.h"
 #include "core/base/log.h"
-#include "core/base/units.h"
-#include "cmd/command.h"
 
 enum { MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024 };
-enum {
-    KEY_GPUS = 512, // above those of the commands
-    KEY_NODES,
-    KEY_ARCH,
-    KEY_CPU,
-    KEY_CHANNELS,
-    KEY_INTRA_BW,
-    KEY_INTER_BW,
-    KEY_NET_LATENCY,
-    KEY_INTRA,
-    KEY_NVSWITCH,
-    KEY_NVLS,
-    KEY_COLLNET,
-    KEY_LOG,
-    KEY_VERSION
-};
-
-static const struct argp_option options[] = {
-    {"nodes", KEY_NODES, "N", 0, "nodes (1)", 2},
-    {"gpus", KEY_GPUS, "N", 0, "GPUs per node (8)", 2},
-    {"arch", KEY_ARCH, "NAME", 0, "volta, ampere, hopper or blackwell (hopper)", 2},
-    {"cpu", KEY_CPU, "NAME", 0, "intel, amd or other (intel)", 2},
-    {"channels", KEY_CHANNELS, "N", 0, "channels that NCCL's search found", 2},
-    {"intra-bw", KEY_INTRA_BW, "GB/s", 0, "of a channel within a node", 2},
-    {"inter-bw", KEY_INTER_BW, "GB/s", 0, "of a channel between nodes", 2},
-    {"net-latency", KEY_NET_LATENCY, "US", 0, "of the network, beside NCCL's own (0)", 2},
-    {"intra", KEY_INTRA, "nvlink|pci", 0, "what joins the GPUs of a node (nvlink)", 2},
-    {"nvswitch", KEY_NVSWITCH, NULL, 0, "an NVLink switch joins them, as CollNetDirect needs", 2},
-    {"nvls", KEY_NVLS, NULL, 0, "that switch reduces", 2},
-    {"collnet", KEY_COLLNET, NULL, 0, "the network reduces (SHARP)", 2},
-    {"log", KEY_LOG, "FILE", 0, "take channels, bandwidths or the whole table from a log of NCCL", 2},
-    {"nccl", KEY_VERSION, "VERSION", 0, "whose constants the model has (2.30.7)", 2},
-    {0},
-};
-
 // ---- flags ---------------------------------------------------------------------------------------------------
 
-int nccl_take_word(const char *flag, const char *text, const char *const words[])
+// The switch reduces: then there is one.
+static int take_nvls(const char *flag, const char *text, void *into)
 {
-    char known[128] = "";
-    for (int i = 0; words[i]; i++) {
-        if (!strcmp(text, words[i]))
-            return i;
-        snprintf(known + strlen(known), sizeof known - strlen(known), " %s", words[i]);
-    }
-    clab_error("%s: there is no '%s'; there is:%s", flag, text, known);
-    exit(STATUS_USAGE);
+    struct nccl_given *g = into;
+    (void)flag;
+    (void)text;
+    g->machine.nvls = g->machine.nvswitch = true;
+    return CLAB_OK;
 }
 
-static int take_int(const char *flag, const char *text, int low, int high)
-{
-    int value;
-    if (clab_parse_int(text, low, high, &value) == CLAB_OK)
-        return value;
-    clab_error("%s '%s' is not a number from %d to %d", flag, text, low, high);
-    exit(STATUS_USAGE);
-}
-
-static double take_number(const char *flag, const char *text, bool may_be_0, const char *unit)
+static int take_positive(const char *flag, const char *text, const char *unit, bool may_be_0, double *value_p)
 {
     char *end;
-    double value = strtod(text, &end);
-    if (end != text && !*end && isfinite(value) && (value > 0 || (may_be_0 && value == 0)))
-        return value;
-    clab_error("%s '%s' is not a number of %s", flag, text, unit);
-    exit(STATUS_USAGE);
+    const double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value < 0 || (value == 0 && !may_be_0))
+        return clab_refuse(flag, text, unit);
+    *value_p = value;
+    return CLAB_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int take_intra(const char *flag, const char *text, void *into)
 {
-    struct nccl_given *g = state->input;
-    static const char *const archs[] = {"volta", "ampere", "hopper", "blackwell", NULL};
-    static const char *const cpus[] = {"intel", "amd", "other", NULL}, *const links[] = {"nvlink", "pci", NULL};
-    switch (key) {
-    case KEY_NODES: g->machine.nodes = take_int("--nodes", arg, 1, MOST_NODES); return 0;
-    case KEY_GPUS: g->machine.gpus = take_int("--gpus", arg, 1, MOST_GPUS); return 0;
-    case KEY_ARCH: g->machine.arch = (enum clab_nccl_arch)nccl_take_word("--arch", arg, archs); return 0;
-    case KEY_CPU: g->machine.cpu = (enum clab_nccl_cpu)nccl_take_word("--cpu", arg, cpus); return 0;
-    case KEY_CHANNELS: g->channels = take_int("--channels", arg, 1, MOST_CHANNELS); return 0;
-    case KEY_INTRA_BW: g->intra = take_number("--intra-bw", arg, false, "GB/s above 0"); return 0;
-    case KEY_INTER_BW: g->inter = take_number("--inter-bw", arg, false, "GB/s above 0"); return 0;
-    case KEY_NET_LATENCY: g->machine.net_latency = take_number("--net-latency", arg, true, "us"); return 0;
-    case KEY_INTRA: g->pci = nccl_take_word("--intra", arg, links) == 1; return 0;
-    case KEY_NVSWITCH: g->machine.nvswitch = true; return 0;
-    case KEY_NVLS: g->machine.nvls = g->machine.nvswitch = true; return 0;
-    case KEY_COLLNET: g->machine.collnet = true; return 0;
-    case KEY_LOG: g->log_path = arg; return 0;
-    case KEY_VERSION: g->version = arg; return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    return take_positive(flag, text, "a number of GB/s above 0", false, &((struct nccl_given *)into)->intra);
 }
 
-const struct argp nccl_given_argp = {.options = options, .parser = parse};
+static int take_inter(const char *flag, const char *text, void *into)
+{
+    return take_positive(flag, text, "a number of GB/s above 0", false, &((struct nccl_given *)into)->inter);
+}
+
+static int take_latency(const char *flag, const char *text, void *into)
+{
+    return take_positive(flag, text, "a number of us", true, &((struct nccl_given *)into)->machine.net_latency);
+}
+
+#define GIVEN struct nccl_given
+
+const struct clab_option nccl_given_options[] = {
+    {"nodes", 0, "N", "nodes (1)", CLAB_INT(GIVEN, machine.nodes, 1, MOST_NODES)},
+    {"gpus", 0, "N", "GPUs per node (8)", CLAB_INT(GIVEN, machine.gpus, 1, MOST_GPUS)},
+    {"arch", 0, "NAME", "volta, ampere, hopper or blackwell (hopper)",
+     CLAB_NAME(GIVEN, machine.arch, &CLAB_NAMES("volta", "ampere", "hopper", "blackwell"))},
+    {"cpu", 0, "NAME", "intel, amd or other (intel)",
+     CLAB_NAME(GIVEN, machine.cpu, &CLAB_NAMES("intel", "amd", "other"))},
+    {"channels", 0, "N", "channels that NCCL's search found", CLAB_INT(GIVEN, channels, 1, MOST_CHANNELS)},
+    {"intra-bw", 0, "GB/s", "of a channel within a node", CLAB_CALL(take_intra)},
+    {"inter-bw", 0, "GB/s", "of a channel between nodes", CLAB_CALL(take_inter)},
+    {"net-latency", 0, "US", "of the network, beside NCCL's own (0)", CLAB_CALL(take_latency)},
+    {"intra", 0, "nvlink|pci", "what joins the GPUs of a node (nvlink)",
+     CLAB_NAME(GIVEN, pci, &CLAB_NAMES("nvlink", "pci"))},
+    {"nvswitch", 0, NULL, "an NVLink switch joins them, as CollNetDirect needs", CLAB_ON(GIVEN, machine.nvswitch)},
+    {"nvls", 0, NULL, "that switch reduces", CLAB_CALL(take_nvls)},
+    {"collnet", 0, NULL, "the network reduces (SHARP)", CLAB_ON(GIVEN, machine.collnet)},
+    {"log", 0, "FILE", "take channels, bandwidths or the whole table from a log of NCCL",
+     CLAB_TEXT_AT(GIVEN, log_path)},
+    {"nccl", 0, "VERSION", "whose constants the model has (2.30.7)", CLAB_TEXT_AT(GIVEN, version)},
+    {0},
+};
 
 const struct nccl_given nccl_given_default = {
     .machine = {.arch = CLAB_NCCL_HOPPER, .cpu = CLAB_NCCL_INTEL, .nodes = 1, .gpus = 8},

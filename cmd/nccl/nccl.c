@@ -4,7 +4,6 @@
 
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,18 +19,6 @@
 #include "sim/nccl/rows.h"
 
 enum { MOST_LOG2 = 34 };
-enum { KEY_COLLECTIVE = 256, KEY_CSV, KEY_JSON };
-
-static const struct argp_option argp_options[] = {
-    {"collective", KEY_COLLECTIVE, "NAME", 0, "allreduce, broadcast, reduce, allgather or reduce_scatter (allreduce)",
-     1},
-    {"bytes", 'b', "SIZE", 0, "of the whole buffer (1M)", 1},
-    {NULL, 0, NULL, 0, "How:", 3},
-    {"csv", KEY_CSV, "FILE", 0,
-     "write the choice for every power of two from 1 byte to 16 GiB, for NCCL's tuner plugin", 3},
-    {"json", KEY_JSON, NULL, 0, "print JSON", 3},
-    {0},
-};
 
 static const char doc[] =
     "Show what NCCL's own model says of every algorithm and protocol, and which it takes.\v"
@@ -52,30 +39,29 @@ struct request {
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static enum clab_collective take_collective(const char *text)
+// Those that NCCL's tuner chooses for.
+static int take_collective(const char *flag, const char *text, void *into)
 {
-    static const char *const words[] = {"allreduce", "broadcast", "reduce", "allgather", "reduce_scatter", NULL};
     static const enum clab_collective numbers[] = {CLAB_ALLREDUCE, CLAB_BROADCAST, CLAB_REDUCE, CLAB_ALLGATHER,
                                                    CLAB_REDUCE_SCATTER};
-    return numbers[nccl_take_word("--collective", text, words)];
+    const int i = clab_names_find(&CLAB_NAMES("allreduce", "broadcast", "reduce", "allgather", "reduce_scatter"), flag,
+                                  text, strlen(text));
+    ((struct request *)into)->collective = numbers[i < 0 ? 0 : i];
+    return i < 0 ? CLAB_EINVAL : CLAB_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct request *r = state->input;
-    switch (key) {
-    case KEY_COLLECTIVE: r->collective = take_collective(arg); return 0;
-    case 'b':
-        if (clab_parse_size(arg, &r->bytes) == CLAB_OK && r->bytes)
-            return 0;
-        clab_error("--bytes '%s' is not a size above 0, such as 8, 64K, 1M", arg);
-        exit(STATUS_USAGE);
-    case KEY_CSV: r->csv = arg; return 0;
-    case KEY_JSON: r->json = true; return 0;
-    case ARGP_KEY_INIT: state->child_inputs[0] = &r->given; return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
+static const struct clab_option options[] = {
+    {"collective", 0, "NAME", "allreduce, broadcast, reduce, allgather or reduce_scatter (allreduce)",
+     CLAB_CALL(take_collective)},
+    {"bytes", 'b', "SIZE", "of the whole buffer (1M)", CLAB_SIZE(struct request, bytes, 1)},
+    CLAB_HEADING("The machine:"),
+    CLAB_TABLE(struct request, given, nccl_given_options),
+    CLAB_HEADING("How:"),
+    {"csv", 0, "FILE", "write the choice for every power of two from 1 byte to 16 GiB, for NCCL's tuner plugin",
+     CLAB_TEXT_AT(struct request, csv)},
+    {"json", 0, NULL, "print JSON", CLAB_ON(struct request, json)},
+    {0},
+};
 
 // ---- the answer ----------------------------------------------------------------------------------------------
 
@@ -261,12 +247,10 @@ static int answer(struct request *r)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&nccl_given_argp, 0, "The machine:", 2}, {0}};
-    static const struct argp argp = {.options = argp_options, .parser = parse, .doc = doc, .children = children};
+    static const struct clab_command_line line = {.options = options, .about = doc};
     struct request request = {.collective = CLAB_ALLREDUCE, .bytes = 1 << 20, .given = nccl_given_default};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
-    if (nccl_given_costs(&request.given, request.collective, &request.believed) != CLAB_OK)
+    if (clab_options_parse(&line, argc, argv, &request) ||
+        nccl_given_costs(&request.given, request.collective, &request.believed) != CLAB_OK)
         return STATUS_USAGE;
     return answer(&request) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -3,7 +3,6 @@
 
 #include "cmd/nccl/tune.h"
 
-#include <argp.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,27 +20,6 @@
 #include "cmd/lab/lab.h"
 
 enum { MOST_FILES = 256 };
-enum { KEY_CSV = 256, KEY_MODEL, KEY_FROM, KEY_GAIN, KEY_BACKEND, KEY_SECONDS };
-
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "What it is made of:", 1},
-    {"from", KEY_FROM, "[ALGORITHM/PROTOCOL=]FILE", 0,
-     "times in a file: of this choice (ring/ll, tree/ll128/8 with 8 channels), or of NCCL's own; may be given often",
-     1},
-    {"model", KEY_MODEL, NULL, 0, "times that NCCL's own model believes in, of the machine below", 1},
-    {NULL, 0, NULL, 0, "Else it is measured here:", 3},
-    {"ranks", 'n', "N", 0, "ranks, a GPU each (2)", 3},
-    {"minbytes", 'b', "SIZE", 0, "smallest size (8)", 3},
-    {"maxbytes", 'e', "SIZE", 0, "largest size (64M)", 3},
-    {"stepfactor", 'f', "N", 0, "sizes grow by this factor (4)", 3},
-    {"seconds", KEY_SECONDS, "TIME", 0, "time for a size, at most (0.3s)", 3},
-    {"backend", KEY_BACKEND, "nccl", 0, "what is measured (nccl)", 3},
-    {NULL, 0, NULL, 0, "What is done with it:", 4},
-    {"output", 'o', "FILE", 0, "write the table, for NCCL_TUNER_CONFIG_FILE", 4},
-    {"csv", KEY_CSV, "FILE", OPTION_HIDDEN, "the same", 4},
-    {"gain", KEY_GAIN, "PERCENT", 0, "what a change of choice must gain (3)", 4},
-    {0},
-};
 
 static const char doc[] =
     "Write the table of choices for NCCL's tuner plugin, build/backends/libnccl-tuner-commlab.so.\v"
@@ -78,58 +56,71 @@ __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...
     exit(STATUS_USAGE);
 }
 
-static void take_collective(struct request *r, const char *text)
+static const char *function_name(int function)
 {
-    const int function = clab_nccl_function_find(text);
+    return function == CLAB_NCCL_REDUCE_SCATTER ? "reduce_scatter" : clab_nccl_function_word(function);
+}
+
+static const struct clab_names functions = {CLAB_NCCL_FUNCTIONS, NULL, function_name};
+
+static int take_collective(const char *text, void *into)
+{
+    struct request *r = into;
+    const int function = clab_names_find(&functions, "tune", text, strlen(text));
     if (function < 0)
-        refuse("there is no '%s'; NCCL's tuner chooses for allreduce, broadcast, reduce, allgather, reduce_scatter",
-               text);
+        return CLAB_EINVAL;
     r->functions[function] = r->any_function = true;
+    return CLAB_OK;
 }
 
-static void take_file(struct request *r, const char *text)
+static int take_file(const char *flag, const char *text, void *into)
 {
+    struct request *r = into;
     if (r->nfiles == MOST_FILES)
-        refuse("--from: %d files at most", MOST_FILES);
+        return clab_refuse(flag, text, "one of at most 256 files");
     r->files[r->nfiles++] = text;
+    return CLAB_OK;
 }
 
-static void take_gain(struct request *r, const char *text)
+// What the bench takes is checked here, and handed on as it was given.
+static int take_ranks(const char *flag, const char *text, void *into)
 {
-    if (clab_parse_number(text, &r->gain) || r->gain > 1000)
-        refuse("--gain '%s' is not a percentage from 0 to 1000", text);
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct request *r = state->input;
     int ranks;
-    double seconds;
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &r->given; return 0;
-    case ARGP_KEY_ARG: take_collective(r, arg); return 0;
-    case KEY_MODEL: r->is_model = true; return 0;
-    case KEY_FROM: take_file(r, arg); return 0;
-    case KEY_GAIN: take_gain(r, arg); return 0;
-    case KEY_CSV:
-    case 'o': r->output = arg; return 0;
-    case 'n':
-        if (clab_parse_int(arg, 2, CLAB_MAX_RANKS, &ranks))
-            refuse("-n '%s' is not a number of ranks from 2 on", arg);
-        r->run.ranks = arg;
-        return 0;
-    case 'b': r->run.first = arg; return 0;
-    case 'e': r->run.last = arg; return 0;
-    case 'f': r->run.factor = arg; return 0;
-    case KEY_SECONDS:
-        r->run.seconds = arg;
-        if (bench_take_seconds(arg, &seconds)) // which bench will take
-            exit(STATUS_USAGE);
-        return 0;
-    case KEY_BACKEND: r->run.backend = arg; return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    ((struct request *)into)->run.ranks = text;
+    return clab_parse_int(text, 2, CLAB_MAX_RANKS, &ranks) ? clab_refuse(flag, text, "a number of ranks from 2 on")
+                                                           : CLAB_OK;
 }
+
+static int take_seconds(const char *flag, const char *text, void *into)
+{
+    double seconds;
+    ((struct request *)into)->run.seconds = text;
+    return clab_take_bare_seconds(flag, text, BENCH_MOST_SECONDS, &seconds);
+}
+
+#define REQUEST struct request
+
+static const struct clab_option options[] = {
+    CLAB_HEADING("What it is made of:"),
+    {"from", 0, "[ALGORITHM/PROTOCOL=]FILE",
+     "times in a file: of this choice (ring/ll, tree/ll128/8 with 8 channels), or of NCCL's own; may be given often",
+     CLAB_CALL(take_file)},
+    {"model", 0, NULL, "times that NCCL's own model believes in, of the machine below", CLAB_ON(REQUEST, is_model)},
+    CLAB_HEADING("The machine (--nodes: of files that do not say, too):"),
+    CLAB_TABLE(REQUEST, given, nccl_given_options),
+    CLAB_HEADING("Else it is measured here:"),
+    {"ranks", 'n', "N", "ranks, a GPU each (2)", CLAB_CALL(take_ranks)},
+    {"minbytes", 'b', "SIZE", "smallest size (8)", CLAB_TEXT_AT(REQUEST, run.first)},
+    {"maxbytes", 'e', "SIZE", "largest size (64M)", CLAB_TEXT_AT(REQUEST, run.last)},
+    {"stepfactor", 'f', "N", "sizes grow by this factor (4)", CLAB_TEXT_AT(REQUEST, run.factor)},
+    {"seconds", 0, "TIME", "time for a size, at most (0.3s)", CLAB_CALL(take_seconds)},
+    {"backend", 0, "nccl", "what is measured (nccl)", CLAB_TEXT_AT(REQUEST, run.backend)},
+    CLAB_HEADING("What is done with it:"),
+    {"output", 'o', "FILE", "write the table, for NCCL_TUNER_CONFIG_FILE", CLAB_TEXT_AT(REQUEST, output)},
+    {"csv", 0, "FILE", NULL, CLAB_TEXT_AT(REQUEST, output)}, // the same
+    {"gain", 0, "PERCENT", "what a change of choice must gain (3)", CLAB_NUMBER(REQUEST, gain, 0, 1000)},
+    {0},
+};
 
 static void check(struct request *r)
 {
@@ -260,15 +251,13 @@ static int answer(const struct request *r, struct tune_times *times)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {
-        {&nccl_given_argp, 0, "The machine (--nodes: of files that do not say, too):", 2}, {0}};
-    static const struct argp argp = {
-        .options = options, .parser = parse, .args_doc = "[COLLECTIVE...]", .doc = doc, .children = children};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "[COLLECTIVE...]", .about = doc, .argument = take_collective};
     struct request request = {.gain = 3, .run = {.backend = "nccl"}, .given = nccl_given_default};
     struct tune_times times = {0};
     int status;
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
     check(&request);
     if (request.output && clab_output_check(request.output))
         return EXIT_FAILURE;

@@ -86,7 +86,7 @@ int tune_read_input(struct clab_input *input, const char *path, struct tune_labe
 
 struct tune_run {
     const char *backend;
-    char *ranks, *first, *last, *factor, *seconds; // as the bench has them
+    const char *ranks, *first, *last, *factor, *seconds; // as the bench has them
     int nodes;
 };
 // Measure here.  out: *status_p, of the bench that could not measure even NCCL's own choice, which has said why; else 0

@@ -54,7 +54,8 @@ static int run_bench(const struct tune_run *run, int function, char *csv, int *s
                           "--algo",  "native", "--in-place", "0",         "--csv",
                           csv};
     const struct {
-        char *flag, *value;
+        char *flag;
+        const char *value;
     } flags[] = {
         {"-n", run->ranks}, {"-b", run->first}, {"-e", run->last}, {"-f", run->factor}, {"--seconds", run->seconds}};
     int n = 11;
@@ -63,7 +64,7 @@ static int run_bench(const struct tune_run *run, int function, char *csv, int *s
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].value) {
             words[n++] = flags[i].flag;
-            words[n++] = flags[i].value;
+            words[n++] = (char *)(uintptr_t)flags[i].value;
         }
     CLAB_TRY(child_run(words, status_p));
     return child_ended_by() ? CLAB_EPEER : CLAB_OK;

@@ -8,7 +8,6 @@
 
 #include "cmd/report/report.h"
 
-#include <argp.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,14 +16,13 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
 #include "cmd/command.h"
 #include "cmd/kit/kit.h"
 #include "cmd/lab/lab.h"
-
-enum { KEY_RESULTS = 256, KEY_OUTPUT };
 
 struct request {
     const char *results, *output; // folders; NULL: the kit's
@@ -38,21 +36,11 @@ struct session {
     bool cannot_draw; // there is no gnuplot: it has been said
 };
 
-static const struct argp_option options[] = {
-    {"results", KEY_RESULTS, "DIR", 0, "where the CSV files are (results/)", 0},
-    {"output", KEY_OUTPUT, "DIR", 0, "where the page goes (build/report/)", 0},
+static const struct clab_option options[] = {
+    {"results", 0, "DIR", "where the CSV files are (results/)", CLAB_TEXT_AT(struct request, results)},
+    {"output", 0, "DIR", "where the page goes (build/report/)", CLAB_TEXT_AT(struct request, output)},
     {0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct request *r = state->input;
-    switch (key) {
-    case KEY_RESULTS: r->results = arg; return 0;
-    case KEY_OUTPUT: r->output = arg; return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
 
 // ---- figures -------------------------------------------------------------------------------------------------
 
@@ -287,13 +275,12 @@ static int make_report(const struct request *request, struct session *session)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options,
-                                     .parser = parse,
-                                     .doc = "Draw what was measured, and put it on one page: build/report/index.html."};
+    static const struct clab_command_line line = {
+        .options = options, .about = "Draw what was measured, and put it on one page: build/report/index.html."};
     struct request request = {0};
     struct session session = {0};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
     const int err = make_report(&request, &session);
     for (int i = 0; i < session.nsections; i++)
         section_free(&session.sections[i]);

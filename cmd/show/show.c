@@ -4,7 +4,6 @@
 
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
 #include "cmd/kit/load.h"
@@ -20,7 +20,6 @@
 #include "core/schedule/formats/msccl.h"
 
 enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
-enum { KEY_BYTES = 256, KEY_REDUCE, KEY_GROUP, KEY_GOAL, KEY_MSCCL };
 
 enum format { TEXT, SVG, GOAL, MSCCL };
 
@@ -168,18 +167,26 @@ static int show(struct arguments *arguments)
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static const struct argp_option options[] = {
-    {"ranks", 'n', "P", 0, "ranks, 1 to 512 (4)", 0},
-    {"collective", 'c', "NAME", 0, "which collective's algorithm (allreduce, if it has one of that name)", 0},
-    {"lanes", 'L', "N", 0, "lanes (the algorithm's own)", 0},
-    {"root", 'r', "RANK", 0, "root (0)", 0},
-    {"group", KEY_GROUP, "N", 0, "ranks a node, for hierarchical algorithms (the square root of P)", 0},
-    {"format", 'f', "FORMAT", 0, "text, svg, goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)", 0},
-    {"goal", KEY_GOAL, "FILE", 0, "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom", 0},
-    {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn", 0},
-    {"bytes", KEY_BYTES, "SIZE", 0, "of the collective's whole buffer, for goal (1M)", 0},
-    {"reduce", KEY_REDUCE, "TIME", 0, "a byte reduced, such as 0.1ns/B or 10GB/s, for goal (nothing)", 0},
-    {"output", 'o', "FILE", 0, "where to write (standard output)", 0},
+#define ARGUMENTS struct arguments
+
+static const struct clab_option options[] = {
+    {"ranks", 'n', "P", "ranks, 1 to 512 (4)", CLAB_INT(ARGUMENTS, problem.nranks, 1, MAX_RANKS)},
+    {"collective", 'c', "NAME", "which collective's algorithm (allreduce, if it has one of that name)",
+     CLAB_TEXT_AT(ARGUMENTS, collective)},
+    {"lanes", 'L', "N", "lanes (the algorithm's own)", CLAB_INT(ARGUMENTS, lanes, 1, MAX_LANES)},
+    {"root", 'r', "RANK", "root (0)", CLAB_INT(ARGUMENTS, problem.root, 0, MAX_RANKS - 1)},
+    {"group", 0, "N", "ranks per node, for hierarchical algorithms (the square root of P)",
+     CLAB_INT(ARGUMENTS, problem.group, 1, MAX_RANKS)},
+    {"format", 'f', "FORMAT", "text, svg, goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)",
+     CLAB_NAME(ARGUMENTS, format, &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [GOAL] = "goal", [MSCCL] = "msccl"))},
+    {"goal", 0, "FILE", "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom",
+     CLAB_TEXT_AT(ARGUMENTS, goal)},
+    {"msccl", 0, "FILE", "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn",
+     CLAB_TEXT_AT(ARGUMENTS, msccl)},
+    {"bytes", 0, "SIZE", "of the collective's whole buffer, for goal (1M)", CLAB_SIZE(ARGUMENTS, bytes, 0)},
+    {"reduce", 0, "COST", "what reducing a byte costs, such as 0.1ns/B or 10GB/s, for goal (nothing)",
+     CLAB_COST(ARGUMENTS, reduce_seconds)},
+    {"output", 'o', "FILE", "where to write (standard output)", CLAB_TEXT_AT(ARGUMENTS, output)},
     {0},
 };
 
@@ -188,71 +195,24 @@ static const char doc[] =
     "Time is counted in rounds: every message takes one, and a rank sends and hears one at a time. n is the bytes of "
     "the collective's whole buffer.";
 
-static void refuse(const char *option, const char *text, const char *wanted)
+static int take_name(const char *text, void *into)
 {
-    clab_error("show: --%s '%s': give %s", option, text, wanted);
-    exit(STATUS_USAGE);
-}
-
-static int parse_count(const char *option, const char *text, int low, int high, int *value_p)
-{
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "a number from %d to %d", low, high);
-    if (clab_parse_int(text, low, high, value_p) != CLAB_OK)
-        refuse(option, text, wanted);
-    return 0;
-}
-
-static int parse_format(const char *text, enum format *format_p)
-{
-    static const char *const names[] = {[TEXT] = "text", [SVG] = "svg", [GOAL] = "goal", [MSCCL] = "msccl"};
-    for (int i = TEXT; i <= MSCCL; i++)
-        if (!strcmp(text, names[i])) {
-            *format_p = (enum format)i;
-            return 0;
-        }
-    refuse("format", text, "text, svg, goal or msccl");
-    return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct arguments *arguments = state->input;
-    switch (key) {
-    case 'n': return parse_count("ranks", arg, 1, MAX_RANKS, &arguments->problem.nranks);
-    case 'c': arguments->collective = arg; return 0;
-    case 'L': return parse_count("lanes", arg, 1, MAX_LANES, &arguments->lanes);
-    case 'r': return parse_count("root", arg, 0, MAX_RANKS - 1, &arguments->problem.root);
-    case KEY_GROUP: return parse_count("group", arg, 1, MAX_RANKS, &arguments->problem.group);
-    case 'f': return parse_format(arg, &arguments->format);
-    case KEY_BYTES:
-        if (clab_parse_size(arg, &arguments->bytes) != CLAB_OK)
-            refuse("bytes", arg, "a size such as 8, 64K or 1M");
-        return 0;
-    case KEY_REDUCE:
-        if (clab_parse_seconds_per_byte(arg, &arguments->reduce_seconds) != CLAB_OK || arguments->reduce_seconds > 1)
-            refuse("reduce", arg, "a time per byte or a rate, up to 1s/B, such as 0.1ns/B or 10GB/s");
-        return 0;
-    case 'o': arguments->output = arg; return 0;
-    case KEY_GOAL: arguments->goal = arg; return 0;
-    case KEY_MSCCL: arguments->msccl = arg; return 0;
-    case ARGP_KEY_ARG:
-        if (arguments->name) {
-            clab_error("show: '%s' and '%s': one algorithm at a time", arguments->name, arg);
-            exit(STATUS_USAGE);
-        }
-        arguments->name = arg;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    struct arguments *arguments = into;
+    if (arguments->name) {
+        clab_error("show: '%s' and '%s': one algorithm at a time", arguments->name, text);
+        return CLAB_EINVAL;
     }
+    arguments->name = text;
+    return CLAB_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[ALGORITHM]", .doc = doc};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "[ALGORITHM]", .about = doc, .argument = take_name};
     struct arguments arguments = {.problem = {.nranks = 4}, .bytes = 1 << 20};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (clab_options_parse(&line, argc, argv, &arguments))
+        return STATUS_USAGE;
     if (!arguments.name && !arguments.goal && !arguments.msccl) {
         list_algorithms();
         return EXIT_SUCCESS;

@@ -11,22 +11,22 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/base/values.h"
 #include "core/base/vector.h"
-#include "cmd/bench/values.h"
 
 enum { MOST_VALUES = 4096, MOST_RANKS = 1 << 24 };
 
 int sim_take_ranks(const char *flag, const char *text, size_t *value_p)
 {
     int ranks;
-    CLAB_TRY(bench_take_int(flag, text, 1, MOST_RANKS, &ranks));
+    CLAB_TRY(clab_take_int(flag, text, 1, MOST_RANKS, &ranks));
     *value_p = (size_t)ranks;
     return CLAB_OK;
 }
 
 int sim_take_size(const char *flag, const char *text, size_t *value_p)
 {
-    return bench_take_size(flag, text, value_p);
+    return clab_take_size(flag, text, 1, value_p);
 }
 
 static int add_value(const char *flag, size_t value, struct sim_list *list)

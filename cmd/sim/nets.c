@@ -4,7 +4,6 @@
 #include "core/transport/backend.h"
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "sim/net/net.h"
@@ -157,11 +157,12 @@ static int add_profile(struct clab_table *table, const char *backend, bool *brok
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.doc = doc};
+    static const struct clab_option none[] = {{0}};
+    static const struct clab_command_line line = {.options = none, .about = doc};
     struct clab_table table;
     char *folder;
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    if (clab_options_parse(&line, argc, argv, NULL))
+        return STATUS_USAGE;
     if (clab_net_folder(&folder) != CLAB_OK)
         return EXIT_FAILURE;
     clab_table_init(&table, columns, NCOLUMNS);

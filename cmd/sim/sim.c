@@ -3,7 +3,6 @@
 
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/units.h"
 #include "sim/engine/in_network.h"
 #include "cmd/kit/kit.h"
@@ -24,59 +24,7 @@
 #include "cmd/sim/print.h"
 #include "cmd/sim/why.h"
 
-enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000 };
-enum {
-    KEY_NET = 256,
-    KEY_ENGINE,
-    KEY_LANES,
-    KEY_ROOT,
-    KEY_TYPE,
-    KEY_ALPHA,
-    KEY_BETA,
-    KEY_GAMMA,
-    KEY_CALLS,
-    KEY_DELAY,
-    KEY_COMPUTE,
-    KEY_FORCE,
-    KEY_IN_PLACE,
-    KEY_GOAL,
-    KEY_MSCCL,
-    KEY_JSON,
-    KEY_WHY,
-    KEY_TRACE
-};
-
-static const struct argp_option argp_options[] = {
-    {"algo", 'a', "NAME", 0, "the algorithm, in_network, or all for a table, fastest first (all)", 0},
-    {"ranks", 'r', "P", 0, "ranks (2)", 0},
-    {"bytes", 'b', "SIZE", 0,
-     "the whole buffer, as nccl-tests counts it: blocks times ranks where there is one a rank (1M)", 0},
-    {"net", KEY_NET, "NAME|FILE", 0, "the network: `commlab nets` lists them (machine)", 0},
-    {"goal", KEY_GOAL, "FILE", 0,
-     "a schedule in GOAL, as `commlab show -f goal` or LogGOPSim has it, instead of COLLECTIVE", 0},
-    {"msccl", KEY_MSCCL, "FILE", 0, "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes says of how much", 0},
-    {"alpha", KEY_ALPHA, "TIME", 0, "of --net flat: what a message costs, as 5us (0s)", 1},
-    {"beta", KEY_BETA, "COST", 0, "of --net flat: what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", 1},
-    {"gamma", KEY_GAMMA, "COST", 0, "of --net flat: what reducing a byte costs (0ns/B)", 1},
-    {"engine", KEY_ENGINE, "NAME", 0,
-     "auto, closed (cost times alpha, beta, gamma), full (a clock a rank), folded (full by symmetry: a few ranks "
-     "stand for all) or events (full, with shared links and cores) (auto)",
-     2},
-    {"force", KEY_FORCE, NULL, 0, "simulate more than 50 million messages, too, however long that takes", 2},
-    {"lanes", KEY_LANES, "L", 0, "lanes (the algorithm's own)", 2},
-    {"root", KEY_ROOT, "R", 0, "root (0)", 2},
-    {"type", KEY_TYPE, "NAME", 0, "element type (float)", 2},
-    {"calls", KEY_CALLS, "K", 0, "calls back to back: what one more adds; 1 is a call from a common start (1)", 2},
-    {"delay", KEY_DELAY, "RANK=TIME", 0, "a straggler: this rank begins so much later, as 3=100us; may be given again",
-     2},
-    {"compute", KEY_COMPUTE, "TIME", 0, "each rank's core computes so long before each call (0s)", 2},
-    {"in-place", KEY_IN_PLACE, NULL, 0, "in and out are the same memory", 2},
-    {"json", KEY_JSON, NULL, 0, "print JSON", 3},
-    {"why", KEY_WHY, NULL, 0, "the critical path, and what would help; of all algorithms, the fastest one's", 3},
-    {"trace", KEY_TRACE, "FILE", 0, "what each core and port does when, for Perfetto or chrome://tracing", 3},
-    {0},
-};
-
+enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, SECONDS_AT_MOST = 3600, NOT_GIVEN = -1 };
 static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
@@ -87,109 +35,86 @@ static const char in_network[] = "in_network"; // what the switches do, which is
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static void refuse(const char *option, const char *text, const char *expected)
-{
-    clab_error("sim: %s '%s': expected %s", option, text, expected);
-    exit(STATUS_USAGE);
-}
-
-static void parse_number(const char *option, const char *text, int low, int high, int *value_p)
-{
-    char expected[64];
-    snprintf(expected, sizeof expected, "a whole number from %d to %d", low, high);
-    if (clab_parse_int(text, low, high, value_p) != CLAB_OK)
-        refuse(option, text, expected);
-}
-
-// Nothing needs no unit.
-static void parse_cost(const char *option, const char *text, double *value_p)
-{
-    if (strcmp(text, "0") == 0)
-        *value_p = 0;
-    else if (clab_parse_seconds_per_byte(text, value_p) != CLAB_OK || *value_p > 1)
-        refuse(option, text, "a cost or rate with its unit, up to 1s/B, such as 0.1ns/B or 10GB/s");
-}
-
-static void parse_time(const char *option, const char *text, double *value_p)
-{
-    if (strcmp(text, "0") == 0)
-        *value_p = 0;
-    else if (clab_parse_seconds_within(text, 0, 3600, value_p) != CLAB_OK)
-        refuse(option, text, "a time with its unit, up to 3600s, such as 5us");
-}
+#define REQUEST struct sim_request
 
 // RANK=TIME
-static void parse_delay(const char *text, struct sim_request *r)
+static int take_delay(const char *flag, const char *text, void *into)
 {
+    struct sim_request *r = into;
+    struct sim_delay *d = &r->stragglers[r->nstragglers];
     char rank[16];
     const char *equals = strchr(text, '=');
-    struct sim_delay *d = &r->stragglers[r->nstragglers];
     if (r->nstragglers == STRAGGLERS_AT_MOST)
-        refuse("--delay", text, "64 stragglers at most");
+        return clab_refuse(flag, text, "one of at most 64 stragglers");
     if (!equals || (size_t)(equals - text) >= sizeof rank)
-        refuse("--delay", text, "RANK=TIME, as 3=100us");
+        return clab_refuse(flag, text, "RANK=TIME, as 3=100us");
     snprintf(rank, sizeof rank, "%.*s", (int)(equals - text), text);
-    parse_number("--delay", rank, 0, RANKS_AT_MOST, &d->rank);
-    parse_time("--delay", equals + 1, &d->seconds);
+    CLAB_TRY(clab_take_int(flag, rank, 0, RANKS_AT_MOST, &d->rank));
+    CLAB_TRY(clab_take_seconds(flag, equals + 1, 0, SECONDS_AT_MOST, &d->seconds));
     r->nstragglers++;
+    return CLAB_OK;
 }
 
-static enum clab_sim_engine parse_engine(const char *text)
+static int take_collective(const char *text, void *into)
 {
-    enum clab_sim_engine engine = CLAB_ENGINE_AUTO;
-    if (clab_sim_engine_parse(text, &engine) != CLAB_OK)
-        refuse("--engine", text, "auto, closed, folded, full or events");
-    return engine;
-}
-
-static error_t parse_model(int key, char *arg, struct sim_request *r)
-{
-    switch (key) {
-    case KEY_NET: r->net_name = arg; return 0;
-    case KEY_ENGINE: r->options.engine = parse_engine(arg); return 0;
-    case KEY_CALLS: parse_number("--calls", arg, 1, CALLS_AT_MOST, &r->options.calls); return 0;
-    case KEY_DELAY: parse_delay(arg, r); return 0;
-    case KEY_GOAL: r->goal = arg; return 0;
-    case KEY_MSCCL: r->msccl = arg; return 0;
-    case KEY_COMPUTE: parse_time("--compute", arg, &r->options.compute); return 0;
-    case KEY_FORCE: r->options.force = true; return 0;
-    case KEY_IN_PLACE: r->options.in_place = true; return 0;
-    case KEY_BETA: parse_cost("--beta", arg, &r->beta); break;
-    case KEY_GAMMA: parse_cost("--gamma", arg, &r->gamma); break;
-    case KEY_ALPHA: parse_time("--alpha", arg, &r->alpha); break;
-    default: return ARGP_ERR_UNKNOWN;
+    struct sim_request *r = into;
+    if (r->collective) {
+        clab_error("sim: '%s' and '%s': one collective at a time; `commlab sim sweep` takes several", r->collective, text);
+        return CLAB_EINVAL;
     }
-    r->flat = true;
-    return 0;
+    r->collective = text;
+    return CLAB_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static const char *engine_name(int i)
 {
-    struct sim_request *r = state->input;
-    switch (key) {
-    case 'a': r->algorithm = arg; return 0;
-    case 'r': parse_number("--ranks", arg, 1, RANKS_AT_MOST, &r->problem.nranks); return 0;
-    case 'b':
-        if (clab_parse_size(arg, &r->bytes) != CLAB_OK || r->bytes == 0)
-            refuse("--bytes", arg, "a size of at least 1 byte, such as 8, 64K or 1GiB");
-        return 0;
-    case KEY_LANES: parse_number("--lanes", arg, 1, 64, &r->lanes); return 0;
-    case KEY_ROOT: parse_number("--root", arg, 0, RANKS_AT_MOST, &r->problem.root); return 0;
-    case KEY_TYPE:
-        if (clab_type_parse(arg, &r->type) != CLAB_OK)
-            refuse("--type", arg, "float, double, half, bfloat16, int8, uint8, int32 or int64");
-        return 0;
-    case KEY_JSON: r->json = true; return 0;
-    case KEY_WHY: r->why = true; return 0;
-    case KEY_TRACE: r->trace = arg; return 0;
-    case ARGP_KEY_ARG:
-        if (r->collective)
-            refuse("argument", arg, "one collective only");
-        r->collective = arg;
-        return 0;
-    default: return parse_model(key, arg, r);
-    }
+    return clab_sim_engine_name((enum clab_sim_engine)i);
 }
+
+static const struct clab_names engines = {CLAB_ENGINES, NULL, engine_name};
+
+static const struct clab_option options[] = {
+    {"algo", 'a', "NAME",
+     "the algorithm; in_network: by the switches; auto: as the library would choose here; all: a table, fastest first "
+     "(all)",
+     CLAB_TEXT_AT(REQUEST, algorithm)},
+    {"ranks", 'r', "P", "ranks (2)", CLAB_INT(REQUEST, problem.nranks, 1, RANKS_AT_MOST)},
+    {"bytes", 'b', "SIZE", "the whole buffer, as nccl-tests counts it: all blocks, where each rank has one (1M)",
+     CLAB_SIZE(REQUEST, bytes, 1)},
+    {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine)", CLAB_TEXT_AT(REQUEST, net_name)},
+    {"goal", 0, "FILE", "a schedule in GOAL, as `commlab show -f goal` or LogGOPSim has it, instead of COLLECTIVE",
+     CLAB_TEXT_AT(REQUEST, goal)},
+    {"msccl", 0, "FILE", "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes says of how much",
+     CLAB_TEXT_AT(REQUEST, msccl)},
+    CLAB_HEADING("With --net flat:"),
+    {"alpha", 0, "TIME", "what a message costs, as 5us (0s)", CLAB_SECONDS(REQUEST, alpha, 0, SECONDS_AT_MOST)},
+    {"beta", 0, "COST", "what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", CLAB_COST(REQUEST, beta)},
+    {"gamma", 0, "COST", "what reducing a byte costs (0ns/B)", CLAB_COST(REQUEST, gamma)},
+    CLAB_HEADING("How:"),
+    {"engine", 0, "NAME",
+     "auto, closed (claim times alpha, beta, gamma), full (a clock per rank), folded (full by symmetry: a few ranks "
+     "stand for all) or events (full, with shared links and cores) (auto)",
+     CLAB_NAME(REQUEST, options.engine, &engines)},
+    {"force", 0, NULL, "simulate more than 50 million messages, too, however long that takes",
+     CLAB_ON(REQUEST, options.force)},
+    {"lanes", 0, "L", "lanes (the algorithm's own)", CLAB_INT(REQUEST, lanes, 1, 64)},
+    {"root", 0, "R", "root (0)", CLAB_INT(REQUEST, problem.root, 0, RANKS_AT_MOST)},
+    {"type", 0, "NAME", "element type (float)", CLAB_NAME(REQUEST, type, &clab_type_names)},
+    {"calls", 0, "K", "calls back to back: what one more adds; 1 is a call from a common start (1)",
+     CLAB_INT(REQUEST, options.calls, 1, CALLS_AT_MOST)},
+    {"delay", 0, "RANK=TIME", "a straggler: this rank begins so much later, as 3=100us; may be given again",
+     CLAB_CALL(take_delay)},
+    {"compute", 0, "TIME", "each rank's core computes so long before each call (0s)",
+     CLAB_SECONDS(REQUEST, options.compute, 0, SECONDS_AT_MOST)},
+    {"in-place", 0, NULL, "in and out are the same memory", CLAB_ON(REQUEST, options.in_place)},
+    CLAB_HEADING("What is printed:"),
+    {"json", 0, NULL, "print JSON", CLAB_ON(REQUEST, json)},
+    {"why", 0, NULL, "the critical path, and what would help; of all algorithms, the fastest one's",
+     CLAB_ON(REQUEST, why)},
+    {"trace", 0, "FILE", "what each core and port does when, for Perfetto or chrome://tracing",
+     CLAB_TEXT_AT(REQUEST, trace)},
+    {0},
+};
 
 static void refuse_collective(const char *name)
 {
@@ -259,6 +184,10 @@ static void refuse_to_look_closer(const struct sim_request *r)
 static int complete(struct sim_request *r)
 {
     struct clab_problem *p = &r->problem;
+    r->flat = r->alpha >= 0 || r->beta >= 0 || r->gamma >= 0;
+    r->alpha = fmax(r->alpha, 0);
+    r->beta = fmax(r->beta, 0);
+    r->gamma = fmax(r->gamma, 0);
     if (r->why || r->trace)
         refuse_to_look_closer(r);
     if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
@@ -441,14 +370,22 @@ static int run(int argc, char **argv)
         return sim_sweep(argc - 1, argv + 1);
     if (is_subcommand(argc, argv, "train", train))
         return sim_train(argc - 1, argv + 1);
-    static const struct argp argp = {
-        .options = argp_options, .parser = parse, .args_doc = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain", .doc = doc};
-    struct sim_request request = {.algorithm = "all", .type = CLAB_F32, .bytes = 1 << 20, .problem = {.lanes = 1}};
+    static const struct clab_command_line line = {.options = options,
+                                                  .arguments = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain",
+                                                  .about = doc,
+                                                  .argument = take_collective};
+    struct sim_request request = {.algorithm = "all",
+                                  .type = CLAB_F32,
+                                  .bytes = 1 << 20,
+                                  .alpha = NOT_GIVEN,
+                                  .beta = NOT_GIVEN,
+                                  .gamma = NOT_GIVEN,
+                                  .problem = {.lanes = 1}};
     char *command = kit_command_line(argc, argv); // before argp moves its words
     request.command = command ? command : "commlab sim";
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
-    int err = complete(&request);
+    int err = clab_options_parse(&line, argc, argv, &request);
+    if (!err)
+        err = complete(&request);
     if (!err)
         err = set_delays(&request);
     if (!err)

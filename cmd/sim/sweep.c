@@ -3,7 +3,6 @@
 
 #include "cmd/sim/sweep.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,32 +10,15 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
+#include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "cmd/bench/values.h"
 #include "cmd/command.h"
 #include "sim/engine/in_network.h"
 #include "cmd/kit/kit.h"
 #include "cmd/sim/commands.h"
-
-enum { KEY_NET = 256, KEY_FACTOR, KEY_TYPE, KEY_MOST, KEY_AT, KEY_CSV, KEY_PLOT, KEY_NO_PLOT };
-
-static const struct argp_option options[] = {
-    {"ranks", 'r', "LIST", 0, "ranks: `2,4,8`, or a range (2-1024)", 0},
-    {"bytes", 'b', "LIST", 0, "sizes of the whole buffer, as nccl-tests counts it (8-1G)", 0},
-    {"factor", KEY_FACTOR, "N", 0, "ranges grow by this factor (2)", 0},
-    {"algo", 'a', "NAMES", 0, "algorithms, commas between them, in_network, or all (all)", 0},
-    {"net", KEY_NET, "NAMES", 0, "networks, commas between them: `commlab nets` lists them (machine)", 0},
-    {"type", KEY_TYPE, "NAME", 0, "element type (float)", 0},
-    {"most", KEY_MOST, "MESSAGES", 0, "leave out what would simulate more messages than this (5000000)", 1},
-    {"at", KEY_AT, "P", 0, "the ranks whose times are drawn (the most)", 1},
-    {"csv", KEY_CSV, "FILE", 0, "all times (results/sweep-COLLECTIVE-NET.csv)", 1},
-    {"plot", KEY_PLOT, "FILE", 0,
-     "the figure, as FILE.svg and FILE.png, its words as FILE.txt (build/plots/sweep-COLLECTIVE-NET.svg)", 1},
-    {"no-plot", KEY_NO_PLOT, NULL, 0, "draw nothing", 1},
-    {0},
-};
 
 static const char doc[] =
     "Price all algorithms of COLLECTIVE over ranks and bytes, and say where which one is best.\v"
@@ -63,54 +45,37 @@ struct request {
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static const char *collective_name(int i)
-{
-    return clab_collective_name((enum clab_collective)i);
-}
+#define REQUEST struct request
 
-static const char *type_name(int i)
-{
-    return clab_type_name((enum clab_type)i);
-}
+static const struct clab_option options[] = {
+    {"ranks", 'r', "LIST", "ranks: `2,4,8`, or a range (2-1024)", CLAB_TEXT_AT(REQUEST, ranks)},
+    {"bytes", 'b', "LIST", "sizes of the whole buffer, as nccl-tests counts it (8-1G)", CLAB_TEXT_AT(REQUEST, bytes)},
+    {"factor", 0, "N", "ranges grow by this factor (2)", CLAB_INT(REQUEST, factor, 2, 1 << 20)},
+    {"algo", 'a', "NAMES", "algorithms, commas between them, in_network, or all (all)",
+     CLAB_TEXT_AT(REQUEST, algorithms)},
+    {"net", 0, "NAMES", "networks, commas between them: `commlab nets` lists them (machine)",
+     CLAB_TEXT_AT(REQUEST, nets)},
+    {"type", 0, "NAME", "element type (float)", CLAB_NAME(REQUEST, sweep.type, &clab_type_names)},
+    CLAB_HEADING("What is done with it:"),
+    {"most", 0, "MESSAGES", "leave out what would simulate more messages than this (5000000)",
+     CLAB_INT(REQUEST, most, 1, 1 << 30)},
+    {"at", 0, "P", "the ranks whose times are drawn (the most)", CLAB_INT(REQUEST, at, 1, 1 << 24)},
+    {"csv", 0, "FILE", "all times (results/sweep-COLLECTIVE-NET.csv)", CLAB_TEXT_AT(REQUEST, csv)},
+    {"plot", 0, "FILE",
+     "the figure, as FILE.svg and FILE.png, its words as FILE.txt (build/plots/sweep-COLLECTIVE-NET.svg)",
+     CLAB_TEXT_AT(REQUEST, plot)},
+    {"no-plot", 0, NULL, "draw nothing", CLAB_ON(REQUEST, no_plot)},
+    {0},
+};
 
-static const struct bench_names collectives = {CLAB_COLLECTIVE_COUNT, collective_name},
-                                types = {CLAB_TYPE_COUNT, type_name};
-
-static error_t take_collectives(const char *text, struct request *r)
+static int take_collectives(const char *text, void *into)
 {
+    struct request *r = into;
     bool chosen[CLAB_COLLECTIVE_COUNT];
-    if (bench_take_list(collectives, "sim sweep", text, chosen))
-        return EINVAL;
+    CLAB_TRY(clab_names_take(&clab_collective_names, "sim sweep", text, chosen));
     for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
         r->collectives[i] |= chosen[i];
-    return 0;
-}
-
-static error_t take_type(const char *text, struct request *r)
-{
-    const int type = bench_find_name(types, "--type", text, strlen(text));
-    r->sweep.type = type < 0 ? r->sweep.type : (enum clab_type)type;
-    return type < 0 ? EINVAL : 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct request *r = state->input;
-    switch (key) {
-    case 'r': r->ranks = arg; return 0;
-    case 'b': r->bytes = arg; return 0;
-    case 'a': r->algorithms = arg; return 0;
-    case KEY_FACTOR: return bench_take_int("--factor", arg, 2, 1 << 20, &r->factor);
-    case KEY_NET: r->nets = arg; return 0;
-    case KEY_TYPE: return take_type(arg, r);
-    case KEY_MOST: return bench_take_int("--most", arg, 1, 1 << 30, &r->most);
-    case KEY_AT: return bench_take_int("--at", arg, 1, 1 << 24, &r->at);
-    case KEY_CSV: r->csv = arg; return 0;
-    case KEY_PLOT: r->plot = arg; return 0;
-    case KEY_NO_PLOT: r->no_plot = true; return 0;
-    case ARGP_KEY_ARG: return take_collectives(arg, r);
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    return CLAB_OK;
 }
 
 // ---- who competes --------------------------------------------------------------------------------------------
@@ -133,7 +98,11 @@ static int check_algorithms(const struct request *r)
             known |= r->collectives[clab_algorithms[i]->collective] && !strcmp(clab_algorithms[i]->name, name);
         if (known || !strcmp(name, "all") || !strcmp(name, in_network))
             continue;
-        clab_error("--algo: there is no algorithm '%s'; there are:%s", name, there_are);
+        struct clab_nearest nearest = clab_nearest_to(name, length);
+        for (int i = 0; clab_algorithms[i]; i++)
+            if (r->collectives[clab_algorithms[i]->collective])
+                clab_nearest_offer(&nearest, clab_algorithms[i]->name);
+        clab_error("--algo: there is no algorithm '%s'%s; there are:%s", name, clab_nearest_hint(&nearest), there_are);
         return CLAB_ENOENT;
     }
     return CLAB_OK;
@@ -232,7 +201,7 @@ static void name_files(const struct request *r, char *name, size_t room)
     int n = 0;
     for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
         if (r->collectives[c]) {
-            collective = collective_name(c);
+            collective = clab_collective_name((enum clab_collective)c);
             n++;
         }
     size_t used = n > 1 ? (size_t)snprintf(name, room, "sweep-%d-collectives", n)
@@ -369,7 +338,8 @@ static void request_free(struct request *r)
 
 int sim_sweep(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[COLLECTIVE...]", .doc = doc};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "[COLLECTIVE...]", .about = doc, .argument = take_collectives};
     struct request r = {.ranks = "2-1024",
                         .bytes = "8-1G",
                         .algorithms = "all",
@@ -379,8 +349,7 @@ int sim_sweep(int argc, char **argv)
                         .sweep = {.type = CLAB_F32},
                         .command = kit_command_line(argc, argv)};
     bool any = false;
-    argp_err_exit_status = STATUS_USAGE;
-    int err = argp_parse(&argp, argc, argv, 0, NULL, &r) ? CLAB_EINVAL : r.command ? CLAB_OK : CLAB_ENOMEM;
+    int err = r.command ? clab_options_parse(&line, argc, argv, &r) : CLAB_ENOMEM;
     for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
         any |= r.collectives[i];
     r.collectives[CLAB_ALLREDUCE] |= !any;

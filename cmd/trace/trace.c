@@ -4,21 +4,16 @@
 
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/base/table.h"
 #include "cmd/trace/file.h"
 
 enum { FILES_AT_MOST = 16 };
-
-static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "write all of them into one file", 0},
-    {0},
-};
 
 static const char doc[] =
     "Check trace files, say what each process did, and put several into one.\v"
@@ -33,21 +28,20 @@ struct request {
     int n;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static const struct clab_option options[] = {
+    {"output", 'o', "FILE", "write all of them into one file", CLAB_TEXT_AT(struct request, output)},
+    {0},
+};
+
+static int take_file(const char *text, void *into)
 {
-    struct request *r = state->input;
-    switch (key) {
-    case 'o': r->output = arg; return 0;
-    case ARGP_KEY_ARG:
-        if (r->n == FILES_AT_MOST) {
-            clab_error("trace: %d files at most", FILES_AT_MOST);
-            exit(STATUS_USAGE);
-        }
-        r->files[r->n++] = arg;
-        return 0;
-    case ARGP_KEY_NO_ARGS: clab_error("trace: no file given: ./commlab trace FILE..., or --help"); exit(STATUS_USAGE);
-    default: return ARGP_ERR_UNKNOWN;
+    struct request *r = into;
+    if (r->n == FILES_AT_MOST) {
+        clab_error("trace: %d files at most", FILES_AT_MOST);
+        return CLAB_EINVAL;
     }
+    r->files[r->n++] = text;
+    return CLAB_OK;
 }
 
 static int print(const struct trace_process *processes, int n)
@@ -136,10 +130,15 @@ static int join(const struct request *r)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "FILE...", .doc = doc};
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "FILE...", .about = doc, .argument = take_file};
     struct request request = {0};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &request);
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
+    if (!request.n) {
+        clab_error("trace: no file given: ./commlab trace FILE..., or --help");
+        return STATUS_USAGE;
+    }
     return command_status(join(&request));
 }
 

@@ -4,7 +4,6 @@
 
 #include "cmd/command.h"
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,8 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
+#include "core/base/options.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "core/schedule/verify/verify.h"
@@ -20,7 +21,7 @@
 enum { MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3 };
 
 struct arguments {
-    char **names; // (nnames): algorithms to verify; none: all
+    const char **names; // (nnames): algorithms to verify; none: all
     int nnames;
     bool one_collective;
     enum clab_collective collective;
@@ -222,20 +223,15 @@ static int verify(const struct arguments *arguments)
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-static const struct argp_option options[] = {
-    {"collective", 'c', "NAME", 0, "only the algorithms of this collective", 0},
-    {"ranks", 'n', "LOW-HIGH", 0, "ranks to prove them for, within 1 and 512 (1-64)", 0},
-    {0},
-};
-
 static const char doc[] =
     "Prove that algorithms (all, unless named) compute their collectives and that their stated costs are exact.\v"
     "Each schedule is replayed for every number of ranks and every root on sets of contributors instead of numbers, "
     "with messages matched as rendezvous, so that a proof holds for every count, type and operation, and buffering "
     "hides no deadlock. n is the bytes of the collective's whole buffer. The exit status is 1 if anything is flawed.";
 
-static int parse_ranks(const char *text, struct arguments *arguments)
+static int take_ranks(const char *flag, const char *text, void *into)
 {
+    struct arguments *arguments = into;
     char low[16];
     const char *dash = strchr(text, '-');
     size_t length = dash ? (size_t)(dash - text) : strlen(text);
@@ -246,32 +242,30 @@ static int parse_ranks(const char *text, struct arguments *arguments)
             clab_parse_int(dash ? dash + 1 : low, arguments->low, MAX_RANKS, &arguments->high) == CLAB_OK)
             return 0;
     }
-    clab_error("--ranks '%s': give a number or a range such as 1-64, within 1 and %d", text, MAX_RANKS);
-    exit(STATUS_USAGE);
+    return clab_refuse(flag, text, "a number or a range such as 1-64, within 1 and 512");
 }
 
-static int parse_collective(const char *text, struct arguments *arguments)
+static int take_collective(const char *flag, const char *text, void *into)
 {
+    struct arguments *arguments = into;
+    const int number = clab_names_find(&clab_collective_names, flag, text, strlen(text));
     arguments->one_collective = true;
-    if (clab_collective_parse(text, &arguments->collective) == CLAB_OK)
-        return 0;
-    clab_error("--collective '%s': there is no such collective; `commlab verify --ranks 1` lists them", text);
-    exit(STATUS_USAGE);
+    arguments->collective = number < 0 ? CLAB_ALLREDUCE : (enum clab_collective)number;
+    return number < 0 ? CLAB_EINVAL : CLAB_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int take_name(const char *text, void *into)
 {
-    struct arguments *arguments = state->input;
-    switch (key) {
-    case 'c': return parse_collective(arg, arguments);
-    case 'n': return parse_ranks(arg, arguments);
-    case ARGP_KEY_ARGS:
-        arguments->names = state->argv + state->next;
-        arguments->nnames = state->argc - state->next;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    struct arguments *arguments = into;
+    arguments->names[arguments->nnames++] = text;
+    return CLAB_OK;
 }
+
+static const struct clab_option options[] = {
+    {"collective", 'c', "NAME", "only the algorithms of this collective", CLAB_CALL(take_collective)},
+    {"ranks", 'n', "LOW-HIGH", "ranks to prove them for, within 1 and 512 (1-64)", CLAB_CALL(take_ranks)},
+    {0},
+};
 
 // Check that every name is an algorithm, of the given collective if there is one.
 static bool names_are_known(const struct arguments *arguments)
@@ -279,14 +273,18 @@ static bool names_are_known(const struct arguments *arguments)
     for (int i = 0; i < arguments->nnames; i++) {
         struct arguments one = *arguments;
         bool known = false;
+        struct clab_nearest nearest = clab_nearest_to(arguments->names[i], strlen(arguments->names[i]));
         one.names = &arguments->names[i];
         one.nnames = 1;
         for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
-            known = known || is_asked_for(&one, *a);
+            if (is_asked_for(&one, *a))
+                known = true;
+            else if (!one.one_collective || (*a)->collective == one.collective)
+                clab_nearest_offer(&nearest, (*a)->name);
         if (!known) {
-            clab_error("verify: there is no algorithm '%s'%s%s; `commlab verify --ranks 1` lists them", one.names[0],
+            clab_error("verify: there is no algorithm '%s'%s%s%s; `commlab verify --ranks 1` lists them", one.names[0],
                        one.one_collective ? " of " : "",
-                       one.one_collective ? clab_collective_name(one.collective) : "");
+                       one.one_collective ? clab_collective_name(one.collective) : "", clab_nearest_hint(&nearest));
             return false;
         }
     }
@@ -295,13 +293,15 @@ static bool names_are_known(const struct arguments *arguments)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options, .parser = parse, .args_doc = "[ALGORITHM...]", .doc = doc};
-    struct arguments arguments = {.low = 1, .high = 64};
-    argp_err_exit_status = STATUS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-    if (!names_are_known(&arguments))
-        return STATUS_USAGE;
-    return verify(&arguments) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    static const struct clab_command_line line = {
+        .options = options, .arguments = "[ALGORITHM...]", .about = doc, .argument = take_name};
+    struct arguments arguments = {.names = calloc((size_t)argc, sizeof(char *)), .low = 1, .high = 64};
+    if (!arguments.names)
+        return EXIT_FAILURE;
+    const bool is_wrong = clab_options_parse(&line, argc, argv, &arguments) || !names_are_known(&arguments);
+    const int status = is_wrong ? STATUS_USAGE : verify(&arguments) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    free(arguments.names);
+    return status;
 }
 
 const struct clab_command cmd_verify = {"verify", "prove that algorithms are right and their stated costs exact", run};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/names.h"
 
 #define X(name, text, bytes) [name] = text,
 static const char *const type_names[] = {CLAB_TYPES(X)};
@@ -17,6 +18,10 @@ static const unsigned char type_bytes[] = {CLAB_TYPES(X)};
 static const char *const op_names[] = {CLAB_OPS(X)};
 static const char *const precision_names[] = {CLAB_PRECISION_LIST(X)};
 #undef X
+
+const struct clab_names clab_type_names = {CLAB_TYPE_COUNT, type_names, NULL},
+                        clab_op_names = {CLAB_OP_COUNT, op_names, NULL},
+                        clab_precision_names = {CLAB_PRECISIONS, precision_names, NULL};
 
 size_t clab_type_bytes(enum clab_type type)
 {

@@ -47,6 +47,9 @@ const char *clab_type_name(enum clab_type type);
 const char *clab_op_name(enum clab_op op);
 const char *clab_precision_name(enum clab_precision precision);
 
+struct clab_names; // core/base/names.h
+extern const struct clab_names clab_type_names, clab_op_names, clab_precision_names;
+
 // The type, operation or precision called `name`. Errors: CLAB_ENOENT, and *_p is untouched.
 int clab_type_parse(const char *name, enum clab_type *type_p);
 int clab_op_parse(const char *name, enum clab_op *op_p);

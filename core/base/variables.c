@@ -9,11 +9,11 @@
 #include "core/base/err.h"
 
 #define X(variable, ...) "CLAB_" #variable,
-static const char *const names[] = {CLAB_VARIABLES(X)};
+static const char *const names[] = {"", CLAB_VARIABLES(X)};
 #undef X
 enum { NOWHERE, MANIFEST };
 #define X(variable, written, ...) written,
-static const unsigned char is_written[] = {CLAB_VARIABLES(X)};
+static const unsigned char is_written[] = {NOWHERE, CLAB_VARIABLES(X)};
 #undef X
 static const char *told[CLAB_VARIABLES_COUNT]; // by flags
 

@@ -54,7 +54,7 @@
 // clang-format on
 
 #define X(variable, ...) CLAB_VARIABLE_##variable,
-enum clab_variable { CLAB_VARIABLES(X) CLAB_VARIABLES_COUNT };
+enum clab_variable { CLAB_VARIABLE_NONE, CLAB_VARIABLES(X) CLAB_VARIABLES_COUNT };
 #undef X
 
 // "CLAB_NET"

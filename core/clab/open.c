@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "core/base/units.h"
 #include "core/base/variables.h"
 #include "core/flight/flight.h"
+#include "core/clab/options.h"
 #include "core/comm/progress.h"
 #include "core/trace/buffer.h"
 #include "backends/model/emulate.h"
@@ -24,90 +24,19 @@
 #include "backends/model/virtual.h"
 #include "sim/sim.h"
 
-struct options {
-    int nranks;          // 0: not given
-    const char *backend; // NULL: not given
-    bool has_net;
-};
-
-// Options that become variables, which the backend reads.
-static const struct {
-    const char *option, *variable;
-} settings[] = {{"--provider", "CLAB_PROVIDER"}, {"--interface", "CLAB_INTERFACE"},
-                {"--emulate", "CLAB_EMULATE"},   {"--trace", "CLAB_TRACE"},
-                {"--net", "CLAB_NET"},           {"--straggle", "CLAB_STRAGGLE"}};
-
-// The value of option `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next argument, onto which *i moves.
-// NULL: it is another option.
-static const char *value_of(const char *name, int argc, char **argv, int *i)
-{
-    const char *arg = argv[*i];
-    const size_t length = strlen(name);
-    if (strncmp(arg, name, length) != 0)
-        return NULL;
-    if (arg[length] == '\0')
-        return *i + 1 < argc ? argv[++*i] : "";
-    if (name[1] != '-') // -n4, but not -nodes
-        return arg[length] >= '0' && arg[length] <= '9' ? arg + length : NULL;
-    return arg[length] == '=' ? arg + length + 1 : NULL;
-}
-
-static int take_ranks(const char *text, struct options *options)
-{
-    if (clab_parse_int(text, 1, CLAB_MAX_RANKS, &options->nranks) == CLAB_OK)
-        return CLAB_OK;
-    clab_error("-n '%s': a job has 1 to %d ranks", text, CLAB_MAX_RANKS);
-    return CLAB_EINVAL;
-}
-
 // --net without a backend whose time it could be would do nothing.
-static int check_net(const struct options *options)
+static int check_net(const struct clab_job_options *options)
 {
     const char *name = options->backend ? options->backend : clab_variable_text(CLAB_VARIABLE_BACKEND);
-    if (!options->has_net || (name && !strcmp(name, clab_backend_sim.name)))
+    if (!options->net || (name && !strcmp(name, clab_backend_sim.name)))
         return CLAB_OK;
     clab_error("--net is the network of --backend sim; on others, --emulate NAME delays messages as that would");
     return CLAB_EINVAL;
 }
 
-static bool take_setting(int argc, char **argv, int *i, struct options *options)
-{
-    for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
-        const char *value = value_of(settings[s].option, argc, argv, i);
-        if (value)
-            options->has_net |= !strcmp(settings[s].option, "--net");
-        if (value)
-            return setenv(settings[s].variable, value, 1) == 0;
-    }
-    return false;
-}
-
-// Take our options out of argv, and leave the others in order. What follows "--" is not ours.
-static int take_options(int *argc, char **argv, struct options *options_p)
-{
-    struct options options = {0};
-    int kept = *argc > 0, i = kept; // argv[0] is the program
-    for (const char *value; i < *argc && strcmp(argv[i], "--") != 0; i++) {
-        if ((value = value_of("-n", *argc, argv, &i)))
-            CLAB_TRY(take_ranks(value, &options));
-        else if ((value = value_of("--backend", *argc, argv, &i)))
-            options.backend = value;
-        else if (take_setting(*argc, argv, &i, &options))
-            continue;
-        else
-            argv[kept++] = argv[i];
-    }
-    while (i < *argc)
-        argv[kept++] = argv[i++];
-    argv[kept] = NULL;
-    *argc = kept;
-    *options_p = options;
-    return CLAB_OK;
-}
-
 // Become a rank of a new job. The parent does not return: the copies run what the caller has left to run, and its
 // atexit handlers.
-static int launch_copies(const struct options *options, int nranks)
+static int launch_copies(const struct clab_job_options *options, int nranks)
 {
     const struct clab_launch launch = {
         .nranks = nranks,
@@ -122,9 +51,8 @@ static int launch_copies(const struct options *options, int nranks)
     return CLAB_OK;
 }
 
-// The option becomes CLAB_BACKEND, which all that join read. Our launcher has set it for all ranks; others leave it to
-// the option, which is the same for all of them.
-static int choose_backend(const struct options *options)
+// Our launcher has said for all ranks which backend it is; others leave it to the option, which is the same for all.
+static int choose_backend(const struct clab_job_options *options)
 {
     const char *backend = clab_variable_text(CLAB_VARIABLE_BACKEND);
     if (!options->backend)
@@ -135,7 +63,7 @@ static int choose_backend(const struct options *options)
                    options->backend, backend, options->backend);
         return CLAB_EINVAL;
     }
-    setenv("CLAB_BACKEND", options->backend, 1);
+    clab_variable_set(CLAB_VARIABLE_BACKEND, options->backend);
     return CLAB_OK;
 }
 
@@ -233,19 +161,25 @@ int clab_job_plan(int asked, struct clab_launch_plan *plan_p)
     return CLAB_OK;
 }
 
-int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
+int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p)
 {
-    struct options options;
     struct clab_launch_plan plan;
-    CLAB_TRY(take_options(argc, argv, &options));
-    CLAB_TRY(check_net(&options));
-    CLAB_TRY(choose_backend(&options));
-    CLAB_TRY(clab_job_plan(options.nranks, &plan));
+    CLAB_TRY(check_net(options));
+    CLAB_TRY(choose_backend(options));
+    clab_job_options_apply(options);
+    CLAB_TRY(clab_job_plan(options->nranks, &plan));
     if (!plan.joins) {
         CLAB_TRY(clab_tape_check());
-        CLAB_TRY(launch_copies(&options, plan.nranks));
+        CLAB_TRY(launch_copies(options, plan.nranks));
     }
     return join(job_p);
+}
+
+int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
+{
+    struct clab_job_options options = {0};
+    CLAB_TRY(clab_options_take(clab_job_flags, argc, argv, &options));
+    return clab_job_open_with(&options, job_p);
 }
 
 int clab_job_close(struct clab_job *job)

@@ -19,27 +19,6 @@
 
 enum { STATUS_USAGE = 2 };
 
-static const char options[] =
-    "  -n RANKS           processes of the job that is started (2); under commlab run, mpirun, srun: as they started\n"
-    "  --backend B        what moves the bytes: shm, ofi, gloo, mpi (shm within a host, ofi among several); or sim\n"
-    "  --net NET          of sim: the network whose time it is (dgx-h100); `commlab nets` lists them\n"
-    "  --straggle R=F     of sim: rank R computes F times as long\n"
-    "  --provider P       of ofi: tcp, verbs, efa (tcp)\n"
-    "  --interface I      of ofi: the network interface, or an address of it\n"
-    "  --emulate NET      put a network between the ranks: `commlab nets` lists them\n"
-    "  --help             this\n";
-
-void clab_help(int argc, char **argv, const char *arguments, const char *about)
-{
-    bool asked = false;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        asked |= !strcmp(argv[i], "--help");
-    if (!asked)
-        return;
-    printf("Usage: %s [-n RANKS] [--backend B] %s\n%s\n%s", argv[0], arguments, about, options);
-    exit(EXIT_SUCCESS);
-}
-
 void clab_must(int err, const char *text, const char *file, int line)
 {
     if (err == CLAB_OK)

@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/names.h"
 
 // Which blocks of a buffer a rank has.
 enum part { OWN, ALL, ALL_AT_ROOT };
@@ -35,6 +36,13 @@ const char *clab_collective_name(enum clab_collective collective)
 {
     return shapes[collective].name;
 }
+
+static const char *name_of(int collective)
+{
+    return shapes[collective].name;
+}
+
+const struct clab_names clab_collective_names = {CLAB_COLLECTIVE_COUNT, NULL, name_of};
 
 int clab_collective_parse(const char *name, enum clab_collective *collective_p)
 {

@@ -43,6 +43,8 @@ enum clab_collective { CLAB_COLLECTIVES(X) CLAB_COLLECTIVE_COUNT };
 #undef X
 
 const char *clab_collective_name(enum clab_collective collective);
+struct clab_names; // core/base/names.h
+extern const struct clab_names clab_collective_names;
 int clab_collective_parse(const char *name, enum clab_collective *collective_p); // CLAB_ENOENT
 bool clab_collective_reduces(enum clab_collective collective);
 bool clab_collective_rooted(enum clab_collective collective);

@@ -108,6 +108,7 @@ int rank_start(const struct run *run, int rank, int out, int err, pid_t *pid_p)
             clab_debug("rank %d is not pinned: %d ranks, %d cores", rank, run->nlocal, (int)run->control->cores);
         restore_signals(run);
         if (run->launch->program) {
+            clab_variables_export();
             execvp(run->launch->program[0], run->launch->program);
             clab_error("can not run '%s': %m", run->launch->program[0]);
             _exit(127);

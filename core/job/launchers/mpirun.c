@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "core/base/vector.h"
 #include "core/job/job.h"
 
@@ -78,6 +79,7 @@ int clab_mpirun_become(const struct clab_backend *backend, int nranks, char *con
     if (!err) {
         char cores[16];
         snprintf(cores, sizeof cores, "%d", clab_cores()); // a rank that is bound to one sees no other
+        clab_variables_export();
         setenv("CLAB_CORES", cores, 1);
         setenv("CLAB_BACKEND", backend->name, 1);
         fflush(NULL);

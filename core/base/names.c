@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Names (names.h).
+
+#include "core/base/names.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/nearest.h"
+#include "core/base/text.h"
+
+const char *clab_names_at(const struct clab_names *names, int i)
+{
+    return names->words ? names->words[i] : names->name(i);
+}
+
+static void refuse(const struct clab_names *names, const char *flag, const char *text, size_t length)
+{
+    char room[512];
+    struct clab_text there_are = clab_text_begin(room, sizeof room);
+    struct clab_nearest nearest = clab_nearest_to(text, length);
+    for (int i = 0; i < names->count; i++) {
+        clab_nearest_offer(&nearest, clab_names_at(names, i));
+        clab_text_add(&there_are, " %s", clab_names_at(names, i));
+    }
+    clab_error("%s: there is no '%.*s'%s; there are:%s", flag, (int)length, text, clab_nearest_hint(&nearest), room);
+}
+
+int clab_names_find(const struct clab_names *names, const char *flag, const char *text, size_t length)
+{
+    for (int i = 0; i < names->count; i++)
+        if (strlen(clab_names_at(names, i)) == length && !strncmp(clab_names_at(names, i), text, length))
+            return i;
+    refuse(names, flag, text, length);
+    return -1;
+}
+
+int clab_names_take(const struct clab_names *names, const char *flag, const char *text, bool chosen[])
+{
+    const bool all = !strcmp(text, "all");
+    for (int i = 0; i < names->count; i++)
+        chosen[i] = all;
+    size_t length;
+    for (const char *word, *rest = text; !all && (word = clab_list_next(&rest, &length));) {
+        const int i = clab_names_find(names, flag, word, length);
+        if (i < 0)
+            return CLAB_EINVAL;
+        chosen[i] = true;
+    }
+    return CLAB_OK;
+}
