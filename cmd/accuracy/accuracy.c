@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/bench/values.h"
+#include "cmd/bench/options.h"
 #include "core/base/conf.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"

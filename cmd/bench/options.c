@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "backends/model/virtual.h"
-#include "cmd/bench/values.h"
-#include "cmd/command.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"

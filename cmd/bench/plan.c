@@ -16,6 +16,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
+#include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
@@ -239,8 +240,12 @@ static int check_names(const struct bench_options *options)
         return CLAB_OK;
     for (const char *list = options->algorithms; take_name(&list, name);)
         if (!is_known(options, name)) {
+            struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
+            for (int i = 0; i < options->ncollectives; i++)
+                clab_algorithm_offer(options->collectives[i], &nearest);
             list_algorithms(options, there_are, sizeof there_are);
-            clab_error("--algo: there is no algorithm '%s'; there are auto, all, native, and: %s", name, there_are);
+            clab_error("--algo: there is no algorithm '%s'%s; there are auto, all, native, and: %s", name,
+                       clab_nearest_hint(&nearest), there_are);
             return CLAB_ENOENT;
         }
     return CLAB_OK;

@@ -6,10 +6,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/base/nearest.h"
 #include "cmd/doctor/doctor.h"
 #include "cmd/doctor/variables.h"
 
-enum { NAME = 64, VALUE = DOCTOR_WRONG, NEAR = 2, SHOWN = 48 };
+enum { NAME = 64, VALUE = DOCTOR_WRONG, SHOWN = 48 };
 
 // ---- one variable --------------------------------------------------------------------------------------------
 
@@ -43,40 +44,6 @@ static void add_known(struct doctor *doctor, const struct doctor_variable *varia
 
 // ---- names that are unknown ----------------------------------------------------------------------------------
 
-// Letters to change, add or take away (Levenshtein); both names are shorter than NAME.
-static int distance(const char *a, const char *b)
-{
-    int row[NAME + 1];
-    const int n = (int)strlen(b);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; *a; a++, i++) {
-        int corner = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            const int changed = corner + (*a != b[j - 1]);
-            const int moved = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            corner = row[j];
-            row[j] = changed < moved ? changed : moved;
-        }
-    }
-    return row[n];
-}
-
-static const char *nearest(const char *name)
-{
-    const char *best = NULL;
-    int least = NEAR + 1;
-    for (const struct doctor_variable *known = doctor_known_variables; known->name && strlen(name) < NAME; known++) {
-        const int letters = distance(name, known->name);
-        if (letters < least) {
-            least = letters;
-            best = known->name;
-        }
-    }
-    return best;
-}
-
 static void add_unknown(struct doctor *doctor, const char *name, const char *text)
 {
     char hidden[NAME + 8], topic[VALUE];
@@ -87,10 +54,12 @@ static void add_unknown(struct doctor *doctor, const char *name, const char *tex
         doctor_advise(doctor, "unset %s, unless you want that", name);
         return;
     }
-    const char *close = nearest(name);
-    if (close) {
+    struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
+    for (const struct doctor_variable *known = doctor_known_variables; known->name; known++)
+        clab_nearest_offer(&nearest, known->name);
+    if (*nearest.word) {
         doctor_add(doctor, DOCTOR_WARNING, topic, "no program reads this name");
-        doctor_advise(doctor, "did you mean %s?", close);
+        doctor_advise(doctor, "did you mean %s?", nearest.word);
     } else if (strncmp(name, "CUDA_", 5) != 0) {
         doctor_add(doctor, DOCTOR_WARNING, topic, "no name that %s",
                    *name == 'N' ? "NCCL documents; a plugin may read it" : "this kit reads");

@@ -11,6 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/units.h"
 
 static int is_lab(const struct dirent *entry)
@@ -58,15 +59,20 @@ int lab_select(const char *root, const char *id, struct lab_words *folders)
     struct lab_words all = {0}, wanted = {0};
     char names[1024] = "";
     int err = list(root, &all);
+    struct clab_nearest nearest = clab_nearest_to(id ? id : "", id ? strlen(id) : 0);
     for (int i = 0; !err && i < all.count; i++) {
+        clab_nearest_offer(&nearest, all.words[i]);
+        clab_nearest_offer(&nearest, all.words[i] + strcspn(all.words[i], "-") + 1);
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s", all.words[i]);
         if (is_wanted(all.words[i], id) && !(wanted.words[wanted.count++] = strdup(all.words[i])))
             err = CLAB_ENOMEM;
     }
     lab_words_free(&all);
     if (!err && !wanted.count) {
-        clab_error(id ? "lab: there is no lab '%s'; there are:%s, and all" : "lab: which one?%s There are:%s, and all",
-                   id ? id : "", names);
+        if (id)
+            clab_error("lab: there is no lab '%s'%s; there are:%s, and all", id, clab_nearest_hint(&nearest), names);
+        else
+            clab_error("lab: which one? There are:%s, and all", names);
         err = CLAB_ENOENT;
     }
     if (err)

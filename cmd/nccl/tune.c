@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
-#include "cmd/bench/values.h"
+#include "cmd/bench/options.h"
 #include "core/clab.h"
 #include "cmd/command.h"
 #include "cmd/lab/lab.h"

@@ -11,6 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
@@ -66,12 +67,16 @@ static const struct clab_algorithm *choose(const struct arguments *arguments)
 {
     char collectives[200] = "";
     enum clab_collective collective = CLAB_ALLREDUCE;
+    struct clab_nearest nearest = clab_nearest_to(arguments->name, strlen(arguments->name));
     int n = find_collectives(arguments->name, collectives, sizeof collectives, &collective);
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+        clab_algorithm_offer((enum clab_collective)c, &nearest);
     if (arguments->collective && clab_collective_parse(arguments->collective, &collective) != CLAB_OK)
-        clab_error("show: --collective '%s': there is no such collective; `commlab show` lists them",
-                   arguments->collective);
+        clab_names_find(&clab_collective_names, "show: --collective", arguments->collective,
+                        strlen(arguments->collective)); // which says what there is
     else if (n == 0)
-        clab_error("show: there is no algorithm '%s'; `commlab show` lists them", arguments->name);
+        clab_error("show: there is no algorithm '%s'%s; `commlab show` lists them", arguments->name,
+                   clab_nearest_hint(&nearest));
     else if (arguments->collective && !clab_algorithm_find(collective, arguments->name))
         clab_error("show: %s has no algorithm '%s', but %s ha%s", arguments->collective, arguments->name, collectives,
                    n > 1 ? "ve" : "s");

@@ -21,7 +21,8 @@ struct sim_request {
     enum clab_type type;
     size_t bytes;
     double alpha, beta, gamma;
-    bool flat; // one of alpha, beta, gamma was given
+    bool flat;      // one of alpha, beta, gamma was given
+    bool is_chosen; // --algo auto: `algorithm` is what the library would take
     bool json, why;
     const char *trace, *command;
     int lanes;

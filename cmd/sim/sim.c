@@ -12,11 +12,13 @@
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/options.h"
 #include "core/base/units.h"
 #include "sim/engine/in_network.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/load.h"
+#include "core/comm/comm.h"
 #include "sim/net/net.h"
 #include "core/schedule/schedule.h"
 #include "sim/sim.h"
@@ -31,7 +33,7 @@ static const char doc[] =
     "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and "
     "wait; with --why, they are those of the critical path, at its end.";
 
-static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
+static const char automatic[] = "auto", in_network[] = "in_network"; // what the switches do, which is no rank's schedule
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
@@ -116,17 +118,14 @@ static const struct clab_option options[] = {
     {0},
 };
 
-static void refuse_collective(const char *name)
+static void ask_for_collective(void)
 {
     char names[256] = "";
     for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++) {
         strcat(names, i ? ", " : "");
         strcat(names, clab_collective_name((enum clab_collective)i));
     }
-    if (name)
-        clab_error("sim: there is no collective '%s'; there are %s", name, names);
-    else
-        clab_error("sim: which collective? There are %s", names);
+    clab_error("sim: which collective? There are %s", names);
     exit(STATUS_USAGE);
 }
 
@@ -138,8 +137,12 @@ static void refuse_algorithm(const struct sim_request *r)
             strcat(names, *names ? ", " : "");
             strcat(names, (*a)->name);
         }
-    clab_error("sim: %s has no algorithm '%s'; it has %s, in_network (by the switches), or all", r->collective,
-               r->algorithm, names);
+    struct clab_nearest nearest = clab_nearest_to(r->algorithm, strlen(r->algorithm));
+    clab_algorithm_offer(r->problem.collective, &nearest);
+    clab_nearest_offer(&nearest, automatic);
+    clab_nearest_offer(&nearest, in_network);
+    clab_error("sim: %s has no algorithm '%s'%s; it has %s, in_network (by the switches), auto, or all", r->collective,
+               r->algorithm, clab_nearest_hint(&nearest), names);
     exit(STATUS_USAGE);
 }
 
@@ -202,9 +205,13 @@ static int complete(struct sim_request *r)
     if (r->goal || r->msccl)
         return complete_listing(r);
     p->nranks = p->nranks ? p->nranks : 2;
-    if (!r->collective || clab_collective_parse(r->collective, &p->collective) != CLAB_OK)
-        refuse_collective(r->collective);
-    if (strcmp(r->algorithm, "all") && strcmp(r->algorithm, "in_network") &&
+    if (!r->collective)
+        ask_for_collective();
+    const int number = clab_names_find(&clab_collective_names, "sim", r->collective, strlen(r->collective));
+    if (number < 0)
+        return CLAB_EINVAL;
+    p->collective = (enum clab_collective)number;
+    if (strcmp(r->algorithm, "all") && strcmp(r->algorithm, "in_network") && strcmp(r->algorithm, automatic) &&
         !clab_algorithm_find(p->collective, r->algorithm))
         refuse_algorithm(r);
     if (p->root >= p->nranks || (p->root && !clab_collective_rooted(p->collective))) {
@@ -234,6 +241,24 @@ static int set_delays(struct sim_request *r)
         r->delays[r->stragglers[i].rank] = r->stragglers[i].seconds;
     }
     r->options.delays = r->delays;
+    return CLAB_OK;
+}
+
+// What the library would take: on this machine's own network it knows how many cores the ranks share; else each has its
+// own.
+static int choose_automatically(struct sim_request *r)
+{
+    struct clab_problem problem = r->problem;
+    const int cores = r->net->nodes == 1 && r->net->cores_per_node ? r->net->cores_per_node : problem.nranks;
+    const struct clab_ground ground = {.crowded = problem.nranks > cores, .cores = cores};
+    const struct clab_algorithm *algorithm = clab_select(&problem, r->options.element_bytes, ground);
+    if (!algorithm) {
+        clab_error("sim: --algo auto: no algorithm of %s supports %d ranks", r->collective, problem.nranks);
+        return CLAB_EINVAL;
+    }
+    r->is_chosen = true;
+    r->algorithm = algorithm->name;
+    r->lanes = r->lanes ? r->lanes : problem.lanes;
     return CLAB_OK;
 }
 
@@ -390,6 +415,8 @@ static int run(int argc, char **argv)
         err = set_delays(&request);
     if (!err)
         err = load_net(&request);
+    if (!err && !strcmp(request.algorithm, automatic))
+        err = choose_automatically(&request);
     if (!err)
         err = answer(&request);
     free(command);

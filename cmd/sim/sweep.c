@@ -99,9 +99,9 @@ static int check_algorithms(const struct request *r)
         if (known || !strcmp(name, "all") || !strcmp(name, in_network))
             continue;
         struct clab_nearest nearest = clab_nearest_to(name, length);
-        for (int i = 0; clab_algorithms[i]; i++)
-            if (r->collectives[clab_algorithms[i]->collective])
-                clab_nearest_offer(&nearest, clab_algorithms[i]->name);
+        for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+            if (r->collectives[c])
+                clab_algorithm_offer((enum clab_collective)c, &nearest);
         clab_error("--algo: there is no algorithm '%s'%s; there are:%s", name, clab_nearest_hint(&nearest), there_are);
         return CLAB_ENOENT;
     }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_LETTERS = 63, MOST_DISTANCE = 3 };
+enum { MOST_LETTERS = 63, MOST_DISTANCE = 2 };
 
 static int least(int a, int b)
 {

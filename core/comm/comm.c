@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/mix.h"
 #include "core/comm/comm.h"
 #include "core/comm/coordinator.h"
@@ -166,7 +167,10 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
     }
     if (!automatic && !(found = find_algorithm(comm, collective, algorithm))) {
         list_algorithms(comm, collective, names, sizeof names);
-        clab_error("%s has no algorithm '%s'; it has: auto%s", clab_collective_name(collective), algorithm, names);
+        struct clab_nearest nearest = clab_nearest_to(algorithm, strlen(algorithm));
+        clab_algorithm_offer(collective, &nearest);
+        clab_error("%s has no algorithm '%s'%s; it has: auto%s", clab_collective_name(collective), algorithm,
+                   clab_nearest_hint(&nearest), names);
         return CLAB_ENOENT;
     }
     comm->choice[collective].algorithm = found;

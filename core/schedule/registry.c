@@ -5,9 +5,18 @@
 
 #include <string.h>
 
+#include "core/base/nearest.h"
+
 #define X(name) &clab_##name,
 const struct clab_algorithm *const clab_algorithms[] = {CLAB_ALGORITHMS(X) NULL};
 #undef X
+
+void clab_algorithm_offer(enum clab_collective collective, struct clab_nearest *nearest)
+{
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+        if ((*a)->collective == collective)
+            clab_nearest_offer(nearest, (*a)->name);
+}
 
 const struct clab_algorithm *clab_algorithm_find(enum clab_collective collective, const char *name)
 {

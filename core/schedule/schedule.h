@@ -133,6 +133,9 @@ extern const struct clab_algorithm *const clab_algorithms[];
 
 // The algorithm called `name` of `collective`, or NULL.
 const struct clab_algorithm *clab_algorithm_find(enum clab_collective collective, const char *name);
+// Offer the names of its algorithms as what a mistyped one may mean.
+struct clab_nearest; // core/base/nearest.h
+void clab_algorithm_offer(enum clab_collective collective, struct clab_nearest *nearest);
 // 1 + the index of `algorithm` in clab_algorithms, which is the same in all processes; 0: it is not there.
 int clab_algorithm_number(const struct clab_algorithm *algorithm);
 

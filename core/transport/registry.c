@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/relax.h"
 #include "core/transport/plugin.h"
 #include "backends/shm/shm.h"
@@ -58,6 +59,7 @@ static void say_what_there_is(const char *name)
 {
     char names[512] = "";
     size_t used = 0;
+    struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         if (!strcmp(optional[i].name, name)) {
             clab_error("--backend: %s is not in this build: it needs %s; install that (./setup.sh, but for CUDA), "
@@ -65,9 +67,11 @@ static void say_what_there_is(const char *name)
                        name, optional[i].needs);
             return;
         }
-    for (int i = 0; clab_backend_name(i) && used < sizeof names; i++)
+    for (int i = 0; clab_backend_name(i) && used < sizeof names; i++) {
+        clab_nearest_offer(&nearest, clab_backend_name(i));
         used += (size_t)snprintf(names + used, sizeof names - used, " %s", clab_backend_name(i));
-    clab_error("--backend: there is no '%s' in this build; there is:%s", name, names);
+    }
+    clab_error("--backend: there is no '%s' in this build%s; there is:%s", name, clab_nearest_hint(&nearest), names);
 }
 
 const struct clab_backend *clab_backend_find(const char *name)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where descriptions of networks lie: above the program (program_path.h).
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/variables.h"
 #include "sim/net/program_path.h"
 #include "sim/net/net.h"
@@ -90,6 +92,24 @@ static bool is_path(const char *name)
     return strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".net") == 0);
 }
 
+// The folder of `path` may have one of a name like it.
+static void say_there_is_none(const char *name, const char *path)
+{
+    char folder[PATH_MAX], other[NAME_MAX + 1];
+    struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    DIR *files = opendir(folder);
+    for (const struct dirent *file; files && (file = readdir(files));)
+        if (is_path(file->d_name)) {
+            snprintf(other, sizeof other, "%.*s", (int)(strlen(file->d_name) - strlen(".net")), file->d_name);
+            clab_nearest_offer(&nearest, other);
+        }
+    if (files)
+        closedir(files);
+    clab_error("no network '%s'%s: there is no %s; `commlab nets` lists those there are", name,
+               clab_nearest_hint(&nearest), path);
+}
+
 int clab_net_find(const char *name, char **path_p)
 {
     char *folder, *path;
@@ -106,7 +126,7 @@ int clab_net_find(const char *name, char **path_p)
     if (written < 0)
         return CLAB_ENOMEM;
     if (access(path, F_OK) != 0) {
-        clab_error("no network '%s': there is no %s; `commlab nets` lists those there are", name, path);
+        say_there_is_none(name, path);
         free(path);
         return CLAB_ENOENT;
     }

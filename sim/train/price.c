@@ -15,6 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/vector.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/in_network.h"
@@ -154,8 +155,10 @@ static int refuse(const struct clab_train *train, const struct train_price *pric
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         if ((*a)->collective == price->collective)
             strcat(strcat(names, " "), (*a)->name);
-    clab_error("%s has no algorithm '%s'; it has%s, in_network, or auto", clab_collective_name(price->collective),
-               train->algorithm, names);
+    struct clab_nearest nearest = clab_nearest_to(train->algorithm, strlen(train->algorithm));
+    clab_algorithm_offer(price->collective, &nearest);
+    clab_error("%s has no algorithm '%s'%s; it has%s, in_network, or auto", clab_collective_name(price->collective),
+               train->algorithm, clab_nearest_hint(&nearest), names);
     return CLAB_ENOENT;
 }
 

@@ -22,7 +22,7 @@ prints_a_row_for_every_operation() {
 }
 refuses_what_is_no_size_or_time() {
     run 2 --bytes 1K && grep -q "bytes '1K' is not a size of 4K or more" "$scratch/err" &&
-        run 2 --seconds 5 && grep -q "seconds '5': expected a time from 0s to 3600s" "$scratch/err" &&
+        run 2 --seconds 5 && grep -q "seconds '5' is not a time from 0s to 3600s with its unit" "$scratch/err" &&
         refuses 2 "there is no 'abacus'" --backend abacus --csv "$scratch/refused"
 }
 # Before anything is measured: nothing is printed.

@@ -21,13 +21,13 @@ at_once() {
 refuses_times_that_never_end() {
     local text
     for text in 1e300 1e300s 3601s -1 nan; do
-        at_once refuses 2 "--seconds '$text': expected a time from 0 to 3600s" timeout 30 "${bench[@]}" \
+        at_once refuses 2 "--seconds '$text' is not a time from 0 to 3600s" timeout 30 "${bench[@]}" \
             --seconds "$text" || return 1
     done
-    at_once refuses 2 "expected a time from 0 to 3600s" timeout 30 "$commlab" accuracy -e 8 --seconds 1e300 &&
-        at_once refuses 2 "'1e300s': expected a time from 0s to 3600s" timeout 30 "$commlab" device --seconds 1e300s &&
-        at_once refuses 2 "'1e300s': expected a time from 1s to 60s" timeout 30 "$commlab" fit --seconds 1e300s &&
-        at_once refuses 2 'expected a time from 0 to 3600s' timeout 30 "$commlab" tune -n 2 --seconds 1e300
+    at_once refuses 2 "--seconds '1e300' is not a time from 0 to 3600s" timeout 30 "$commlab" accuracy -e 8 --seconds 1e300 &&
+        at_once refuses 2 "'1e300s' is not a time from 0s to 3600s with its unit" timeout 30 "$commlab" device --seconds 1e300s &&
+        at_once refuses 2 "'1e300s' is not a time from 1s to 60s with its unit" timeout 30 "$commlab" fit --seconds 1e300s &&
+        at_once refuses 2 "--seconds '1e300' is not a time from 0 to 3600s" timeout 30 "$commlab" tune -n 2 --seconds 1e300
 }
 # It writes a profile, or says that a busy machine has given it too little.
 fits_for_no_longer_than_told() {
@@ -48,9 +48,9 @@ refuses_timeouts_beyond_a_month() {
 }
 refuses_costs_of_no_machine() {
     local sim=("$commlab" sim allreduce --ranks 4 --bytes 8)
-    refuses 2 "expected a time with its unit, up to 3600s, such as 5us" "${sim[@]}" --alpha 1e300s &&
-        refuses 2 "expected a cost or rate with its unit, up to 1s/B" "${sim[@]}" --beta 1e300ns/B &&
-        refuses 2 "expected a cost or rate with its unit, up to 1s/B" "${sim[@]}" --gamma 1e-300B/s &&
+    refuses 2 "--alpha '1e300s' is not a time from 0s to 3600s with its unit" "${sim[@]}" --alpha 1e300s &&
+        refuses 2 "--beta '1e300ns/B' is not a cost or rate with its unit, up to 1s/B" "${sim[@]}" --beta 1e300ns/B &&
+        refuses 2 "--gamma '1e-300B/s' is not a cost or rate with its unit, up to 1s/B" "${sim[@]}" --gamma 1e-300B/s &&
         run 0 "${sim[@]}" --alpha 3600s --beta 1s/B
 }
 

@@ -133,7 +133,7 @@ leaves_a_file_as_it_was_when_it_cannot_start() {
 }
 
 refuses_an_unknown_collective() {
-    bench_refuses 2 "there is no 'allreduces'; there are: allreduce broadcast" allreduces
+    bench_refuses 2 "there is no 'allreduces' (did you mean 'allreduce'?); there are: allreduce broadcast" allreduces
 }
 refuses_an_unknown_algorithm() {
     bench_refuses 2 "there is no algorithm 'rings'; there are auto, all, native, and: allreduce has naive" --algo rings

@@ -17,7 +17,7 @@
 #include "cmd/bench/limits.h"
 #include "cmd/bench/options.h"
 #include "cmd/bench/plan.h"
-#include "cmd/bench/values.h"
+#include "core/base/values.h"
 #include "core/comm/comm.h"
 
 static struct bench_options options_for(enum clab_collective collective, const char *algorithms, int nranks)
@@ -250,12 +250,12 @@ static void test_seconds_are_taken_whole(void **state)
     char cut[96]; // a time up to its 63rd character
     double seconds = 12345;
     snprintf(cut, sizeof cut, "%.61s5s or so", zeros);
-    assert_int_equal(bench_take_seconds("5m", &seconds), CLAB_EINVAL); // minutes, perhaps, but not 5 ms
-    assert_int_equal(bench_take_seconds(cut, &seconds), CLAB_EINVAL);
+    assert_int_equal(clab_take_bare_seconds("--seconds", "5m", BENCH_MOST_SECONDS, &seconds), CLAB_EINVAL); // minutes, perhaps, but not 5 ms
+    assert_int_equal(clab_take_bare_seconds("--seconds", cut, BENCH_MOST_SECONDS, &seconds), CLAB_EINVAL);
     assert_true(seconds == 12345);
-    assert_int_equal(bench_take_seconds("0.3", &seconds), CLAB_OK);
+    assert_int_equal(clab_take_bare_seconds("--seconds", "0.3", BENCH_MOST_SECONDS, &seconds), CLAB_OK);
     assert_true(seconds == 0.3);
-    assert_int_equal(bench_take_seconds("50ms", &seconds), CLAB_OK);
+    assert_int_equal(clab_take_bare_seconds("--seconds", "50ms", BENCH_MOST_SECONDS, &seconds), CLAB_OK);
     assert_true(seconds == 50e-3);
 }
 

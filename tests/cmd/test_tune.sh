@@ -70,7 +70,7 @@ if [ -e /dev/nvidiactl ]; then
 else
     check says_in_a_line_that_nothing_can_be_measured
 fi
-check refuses_unknown_collective refuses 2 "no 'alltoall'; NCCL's tuner chooses for" alltoall -o "$scratch/refused"
+check refuses_unknown_collective refuses 2 "there is no 'alltoall'; there are: broadcast reduce allgather reduce_scatter allreduce" alltoall -o "$scratch/refused"
 check refuses_two_sources refuses 2 'one or the other' --model --from x -o "$scratch/refused"
 check refuses_ranks_of_a_model refuses 2 'are for what is measured here; --model has its own' --model -n 8
 check refuses_another_backend refuses 2 '--backend shm: only nccl has a tuner' --backend shm

@@ -8,10 +8,11 @@
 #include <inttypes.h>
 
 #include "core/base/err.h"
+#include "core/base/names.h"
 #include "core/base/units.h"
 #include "cmd/bench/options.h"
 #include "cmd/bench/plan.h"
-#include "cmd/bench/values.h"
+#include "core/base/values.h"
 #include "core/transport/backend.h"
 
 static const char *const words[] = {"ring", "tree", "doubling", "both", NULL};
@@ -55,14 +56,15 @@ static bool is_list(const char *text, bool chosen[WORDS])
 static void check_words(const char *text)
 {
     bool chosen[WORDS], expected[WORDS];
-    int number = -1;
-    const int err = bench_take_list((struct bench_names){WORDS, word}, "--list", text, chosen);
+    const int err = clab_names_take(&(struct clab_names){WORDS, words, NULL}, "--list", text, chosen);
     must_hold((err == CLAB_OK) == is_list(text, expected));
     must_hold(err || memcmp(chosen, expected, sizeof chosen) == 0);
     check_said(err, "--list");
-    const int word_err = bench_take_word("--word", text, words, &number);
-    must_hold((word_err == CLAB_OK) == (number >= 0) && (word_err || strcmp(words[number], text) == 0));
-    check_said(word_err, "--word");
+    const int number = clab_names_find(&(struct clab_names){WORDS, NULL, word}, "--word", text, strlen(text));
+    must_hold(number < 0 || strcmp(words[number], text) == 0);
+    for (int i = 0; i < WORDS; i++)
+        must_hold(number >= 0 || strcmp(words[i], text) != 0);
+    check_said(number < 0, "--word");
 }
 
 static void check_numbers(const char *text)
@@ -71,20 +73,20 @@ static void check_numbers(const char *text)
     size_t bytes = 0;
     double seconds = -1, expected = -1;
     char *with_unit, digits[32];
-    check_said(bench_take_size("-b", text, &bytes), "-b");
-    const int err = bench_take_seconds(text, &seconds);
+    check_said(clab_take_size("-b", text, 1, &bytes), "-b");
+    const int err = clab_take_bare_seconds("--seconds", text, BENCH_MOST_SECONDS, &seconds);
     must_hold(asprintf(&with_unit, "%ss", text) > 0);
     const bool bare = *text && strchr("0123456789.", text[strlen(text) - 1]); // 5m is not 5 ms
     const bool good = clab_parse_seconds_within(bare ? with_unit : text, 0, BENCH_MOST_SECONDS, &expected) == CLAB_OK;
     must_hold((err == CLAB_OK) == good && seconds == expected);
     check_said(err, "--seconds");
     free(with_unit);
-    const int seed_err = bench_take_seed(text, &seed);
+    const int seed_err = clab_take_seed("--seed", text, &seed);
     snprintf(digits, sizeof digits, "%" PRIu64, seed);
     if (seed_err == CLAB_OK) { // the number itself, but for zeros before it
         const char *number = text + strspn(text, "0");
         must_hold(strcmp(*number ? number : "0", digits) == 0);
-        must_hold(bench_take_seed(digits, &again) == CLAB_OK && again == seed);
+        must_hold(clab_take_seed("--seed", digits, &again) == CLAB_OK && again == seed);
     }
     check_said(seed_err, "--seed");
 }
