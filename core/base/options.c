@@ -164,6 +164,7 @@ static bool is_unknown(const struct parsing *p, const char *word, size_t length)
             snprintf(flag, sizeof flag, "--%s", p->rows[i].option->name);
             clab_nearest_offer(&nearest, flag);
         }
+    clab_nearest_offer(&nearest, "--help");
     clab_error("%s: there is no flag %.*s%s; `%s --help` lists them", p->short_name, (int)length, word,
                clab_nearest_hint(&nearest), p->name);
     return true;

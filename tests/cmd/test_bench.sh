@@ -136,7 +136,7 @@ refuses_an_unknown_collective() {
     bench_refuses 2 "there is no 'allreduces' (did you mean 'allreduce'?); there are: allreduce broadcast" allreduces
 }
 refuses_an_unknown_algorithm() {
-    bench_refuses 2 "there is no algorithm 'rings'; there are auto, all, native, and: allreduce has naive" --algo rings
+    bench_refuses 2 "there is no algorithm 'rings' (did you mean 'ring'?); there are auto, all, native, and: allreduce has naive" --algo rings
 }
 refuses_an_unknown_type() { bench_refuses 2 "there is no 'f33'; there are: float double" -d f33; }
 refuses_an_unknown_operation() { bench_refuses 2 "there is no 'xor'; there are: sum prod" -o xor; }

@@ -64,7 +64,19 @@ a_trace_that_is_not_there_has_no_line() {
         refuses 2 "$scratch: Is a directory" trace "$scratch"
 }
 
-check_each says_what_can_not_be_written a_rank_says_so_for_its_job a_closed_output_is_noticed \
+# Each command takes flags by a table (core/base/options.h), and answers a mistyped one with the nearest.
+a_mistyped_word_is_answered_with_the_nearest() {
+    local command
+    refuses 2 "unknown command 'bnech' (did you mean 'bench'?)" bnech || return 1
+    for command in doctor run bench verify show sim 'sim sweep' 'sim train' lab report nets fit device accuracy nccl tune trace; do
+        # shellcheck disable=SC2086
+        refuses 2 "$command: there is no flag --hepl (did you mean '--help'?)" $command --hepl || return 1
+    done
+    refuses 2 "there is no 'smh' in this build (did you mean 'shm'?)" bench --backend smh &&
+        refuses 2 "there is no lab 'bukets' (did you mean 'buckets'?)" lab bukets
+}
+
+check_each says_what_can_not_be_written a_mistyped_word_is_answered_with_the_nearest a_rank_says_so_for_its_job a_closed_output_is_noticed \
     refuses_more_backends_than_a_table_has
 check_with inih says_so_of_networks_too asking_for_what_is_not_there_is_wrong_usage a_broken_network_is_wrong_usage
 check_with jansson a_trace_that_is_not_there_has_no_line

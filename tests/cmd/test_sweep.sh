@@ -71,13 +71,33 @@ draws_the_map() {
         grep -q '^title: Among 8 ranks of dgx-h100, allreduce by doubling is best up to' "$scratch/map.txt"
 }
 
+# `sim --algo auto` prices what `bench --algo auto` runs, and says what that is.
+chooses_as_the_bench_does() {
+    local bytes chosen said
+    "$commlab" bench -n 4 --backend sim --net dgx-h100 allreduce allgather --in-place 0 -b 1K -e 16M -f 128 \
+        --csv "$scratch/auto.csv" >"$scratch/out" 2>&1 || return 1
+    for bytes in 1024 131072 16777216; do
+        for collective in allreduce allgather; do
+            chosen=$(awk -F, -v c=$collective -v b=$bytes '/^#/ { next }
+                !n { for (n = 1; n <= NF; n++) at[$n] = n; next }
+                $at["collective"] == c && $at["bytes"] == b { print $at["algorithm"] }' "$scratch/auto.csv")
+            said=$("$commlab" sim $collective --net dgx-h100 --algo auto --ranks 4 --bytes $bytes |
+                sed -n 's/^# auto: \([a-z_]*\), as the library would choose$/\1/p')
+            why="$collective of $bytes B: '$said', and the bench takes '$chosen'"
+            [ -n "$said" ] && [ "$said" = "$chosen" ] || return 1
+        done
+    done
+}
+
+check_with inih chooses_as_the_bench_does
 check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
     fits_120_columns leaves_out_ranks_without_room lists_the_network_that_is_told
 check_with 'inih jansson' prices_what_sim_prices
 check_with 'inih gnuplot' draws_the_map
-check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong'" --algo rong --net 10gbe --csv "$scratch/refused"
+check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong' (did you mean 'ring'?)" --algo rong --net 10gbe --csv "$scratch/refused"
 check refuses_a_range_backwards refuses 2 "--ranks '8-2'" --ranks 8-2 --net 10gbe --csv "$scratch/refused"
 check refuses_half_a_range refuses 2 "--bytes '' is not a size" --bytes 8- --net 10gbe --csv "$scratch/refused"
+check refuses_a_mistyped_network refuses 2 "no network '10gbee' (did you mean '10gbe'?)" --net 10gbee --csv "$scratch/refused"
 check refuses_an_unknown_network refuses 2 "no network 'x'" --net x --csv "$scratch/refused"
 check refuses_an_unknown_collective refuses 2 "no 'x'" x --net 10gbe --csv "$scratch/refused"
 subject=("$commlab" sim)
