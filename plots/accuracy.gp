@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# How good predictions were, against size: every row of `commlab accuracy`, over the noise of measuring it twice.
+# The errors of predictions against size: each row of `commlab accuracy`, and how far the row is from itself, measured twice.
 #
-# collective,algorithm,ranks,bytes,inplace,round,usec,predicted_usec,corrected_usec,error_pct,noise_pct,held_out,
+# collective,algorithm,ranks,bytes,inplace,round,usec,predicted_usec,error_pct,noise_pct,held_out,
 # disturbed,line_nsec,fresh_psB,call_nsec
 load "plots/style.gp"
 height = 760
@@ -23,24 +23,24 @@ array middle_errors[S]; array middle_noises[S]
 do for [k = 1:S] {
     bytes = word(sizes, k)
     twice = 0
-    stats csv using (strcol(4) eq bytes ? abs($10) : NaN) nooutput name "E"
-    stats csv using (twice = twice + (strcol(4) eq bytes && number(strcol(11)) > 0), 0) every ::1 nooutput
-    if (twice) { stats csv using (strcol(4) eq bytes ? $11 : NaN) nooutput name "N" }
+    stats csv using (strcol(4) eq bytes ? abs($9) : NaN) nooutput name "E"
+    stats csv using (twice = twice + (strcol(4) eq bytes && number(strcol(10)) > 0), 0) every ::1 nooutput
+    if (twice) { stats csv using (strcol(4) eq bytes ? $10 : NaN) nooutput name "N" }
     middle_errors[k] = E_median
     middle_noises[k] = twice ? N_median : NaN
 }
 
 # ---- what was found --------------------------------------------------------------------------------------------------
-stats csv using (abs($10)) every ::1 nooutput name "ERROR"
-stats csv using 11 every ::1 nooutput name "NOISE"
+stats csv using (abs($9)) every ::1 nooutput name "ERROR"
+stats csv using 10 every ::1 nooutput name "NOISE"
 stats csv using (is_sized(strcol(4)) ? $4 : NaN) nooutput name "SIZE"
 finding = sprintf("Half of the predictions are within %.1f %%, and the same row measured twice is %.1f %% apart", \
                   ERROR_median, NOISE_median)
 limit = 60 # percent
 beyond = 0
-stats csv using (beyond = beyond + (is_sized(strcol(4)) && abs($10) > limit), 0) every ::1 nooutput
-subject = sprintf("predicted / measured - 1 of %d rows: %d ranks, all collectives, algorithms and placements, none of them fitted%s", \
-                  ERROR_records, ranks, beyond ? sprintf("; %d stand at the edge, and lie beyond", beyond) : "")
+stats csv using (beyond = beyond + (is_sized(strcol(4)) && abs($9) > limit), 0) every ::1 nooutput
+subject = sprintf("predicted / measured - 1 of %d rows: %d ranks, all collectives, algorithms and placements; no parameter is fitted to a collective%s", \
+                  ERROR_records, ranks, beyond ? sprintf("; %d lie beyond the edge where they are drawn", beyond) : "")
 eval describe(finding, \
     "Error of the prediction against size, a point for each measured row, coloured by collective. A grey band is the noise: " \
     ."how far the same row is from itself, measured twice. A line is the median size of the error.")
@@ -59,10 +59,10 @@ do for [terminal in terminals] {
     set ytics 20
     set format y "%+.0f %%"
     set xlabel "size of the whole buffer"
-    set ylabel "error: above 0 it was promised slower than it is" offset label_offset - 1
+    set ylabel "error: above 0, the prediction is slower than the measurement" offset label_offset - 1
     plot middle_noises using (size_of($1)):(-middle_noises[int($1)]):(middle_noises[int($1)]) with filledcurves linecolor rgb "#c8c8c8" fillstyle solid 0.7 noborder title "noise: measured twice", \
          0 with lines linestyle 97 notitle, \
-         for [i = 1:N] csv using (bytes(i) * 2 ** (0.06 * (i - (N + 1) / 2.0))):(clipped($10)) with points linestyle 10 + i pointsize 0.45 \
+         for [i = 1:N] csv using (bytes(i) * 2 ** (0.06 * (i - (N + 1) / 2.0))):(clipped($9)) with points linestyle 10 + i pointsize 0.45 \
              title nice(word(collectives, i)), \
          middle_errors using (size_of($1)):(middle_errors[int($1)]) with lines linewidth 2.2 linecolor rgb "#000000" title "median |error|"
     set output

@@ -120,7 +120,6 @@ static int judge(struct accuracy_rows *rows, const struct clab_net *net, const s
                  const char *build)
 {
     accuracy_rows_predict(rows, net);
-    accuracy_correct(rows);
     if (!rows->n) {
         clab_error("accuracy: no row that was measured has a prediction");
         return CLAB_EINVAL;

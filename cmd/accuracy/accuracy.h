@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// commlab accuracy: how good predictions are on this machine, beside how well it can be measured at all.
+// commlab accuracy: how good predictions are on this machine, and how well the machine can be measured at all.
 //
 // - accuracy.c        the subcommand: the command line, the order of events.
 // - sweep.c           fits the machine, and has everything measured twice, minutes apart.
 // - rows.c            the rows of those measurements, with their predictions.
-// - judge.c           errors, corrections, noise, choices: pure functions of rows.
+// - judge.c           errors, noise, choices: pure functions of rows.
 // - report.c          the tables, and the file that the figure is drawn from.
 //
 // What is fitted: parameters of messages, copies and reductions, by `commlab fit`, which runs no collective. README.md
@@ -26,9 +26,6 @@ struct accuracy_row {
     double seconds;     // measured
     double spread;      // half the interval of that median, as a fraction
     double predicted;   // s; from what was fitted, no collective
-    double corrected;   // s; from that and the kept sizes. NAN: not of a held-out size
-    double by_twin;     // s; from that and its own other round. NAN: not of a held-out size, or measured once
-    double off_at_size; // of `corrected`, what is common to its size: a logarithm
 };
 
 struct accuracy_rows {
@@ -54,23 +51,15 @@ void accuracy_rows_predict(struct accuracy_rows *rows, const struct clab_net *ne
 // hash holds out one, for each collective another.
 bool accuracy_is_held_out(enum clab_collective collective, size_t bytes);
 
-// Fill `corrected` at held-out sizes: the prediction, times half of what other collectives were off at the same size,
-// and what the same algorithm and placement was off beyond that at other sizes, the less the further they are. All that
-// is of kept sizes, while the cores were in the same place. Where there is nothing, it is the prediction.
-// Fill `by_twin`, too: the prediction, times what the same row was off in the other round. This sees what is held out,
-// and says how near a correction can come while the machine changes between measurements.
-void accuracy_correct(struct accuracy_rows *rows);
-
-// predicted / measured - 1, corrected / measured - 1, and by_twin / measured - 1.
+// predicted / measured - 1.
 double accuracy_error(const struct accuracy_row *row);
-double accuracy_corrected_error(const struct accuracy_row *row);
-double accuracy_error_by_twin(const struct accuracy_row *row);
 
 // The same row, measured in the same round; NULL: there is none.
 struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row);
 // The same row in the other round; NULL: there is none.
-const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row);
-// How far a row is from its twin, as a fraction of the lesser; NAN: there is none, or its cores were elsewhere.
+const struct accuracy_row *accuracy_again(const struct accuracy_rows *rows, const struct accuracy_row *row);
+// The distance to the same row in the other round, as a fraction of the lesser. NAN: there is none, or the cores had
+// moved.
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row);
 
 // Whether the interval of its median is wider than +-5 %: something else ran.
@@ -95,9 +84,8 @@ struct accuracy_figures {
 
 // Of the rows that `is_of` chooses.  errors: CLAB_ENOMEM
 typedef bool accuracy_filter(const struct accuracy_row *row, const void *which);
-typedef double accuracy_measure(const struct accuracy_row *row);
 int accuracy_figures(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
-                     accuracy_measure *error, struct accuracy_figures *figures_p);
+                     struct accuracy_figures *figures_p);
 
 // For each collective, size and placement of two algorithms or more: the one that is predicted to be the fastest.
 struct accuracy_choices {

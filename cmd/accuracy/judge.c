@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors, corrections, noise, choices (accuracy.h). No measuring, no printing.
+// Errors, noise and choices (accuracy.h). It measures and prints nothing.
 
 #include "cmd/accuracy/accuracy.h"
 
@@ -28,35 +28,35 @@ static bool is_same_program(const struct accuracy_row *a, const struct accuracy_
     return a->what.algorithm == b->what.algorithm && is_same_problem(a, b);
 }
 
-struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row)
+static struct accuracy_row *find(const struct accuracy_rows *rows, const struct accuracy_row *row, bool same_round)
 {
     for (int i = 0; i < rows->n; i++) {
         struct accuracy_row *other = &rows->all[i];
-        if (other->round == row->round && other->bytes == row->bytes && is_same_program(other, row))
+        if ((other->round == row->round) == same_round && other->bytes == row->bytes && is_same_program(other, row))
             return other;
     }
     return NULL;
 }
 
-const struct accuracy_row *accuracy_twin(const struct accuracy_rows *rows, const struct accuracy_row *row)
+struct accuracy_row *accuracy_same(const struct accuracy_rows *rows, const struct accuracy_row *row)
 {
-    for (int i = 0; i < rows->n; i++) {
-        const struct accuracy_row *other = &rows->all[i];
-        if (other->round != row->round && other->bytes == row->bytes && is_same_program(other, row))
-            return other;
-    }
-    return NULL;
+    return find(rows, row, true);
 }
 
-static double distance(const struct accuracy_row *row, const struct accuracy_row *twin)
+const struct accuracy_row *accuracy_again(const struct accuracy_rows *rows, const struct accuracy_row *row)
 {
-    return fmax(row->seconds, twin->seconds) / fmin(row->seconds, twin->seconds) - 1;
+    return find(rows, row, false);
+}
+
+static double distance(const struct accuracy_row *row, const struct accuracy_row *again)
+{
+    return fmax(row->seconds, again->seconds) / fmin(row->seconds, again->seconds) - 1;
 }
 
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row)
 {
-    const struct accuracy_row *twin = accuracy_twin(rows, row);
-    return twin && clab_look_is_same(row->batch.look, twin->batch.look) ? distance(row, twin) : NAN;
+    const struct accuracy_row *again = accuracy_again(rows, row);
+    return again && clab_look_is_same(row->batch.look, again->batch.look) ? distance(row, again) : NAN;
 }
 
 bool accuracy_is_unsteady(const struct accuracy_row *row)
@@ -90,9 +90,7 @@ bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *n
 
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)
 {
-    if (accuracy_is_unsteady(row))
-        return true;
-    return !is_placed(row, net);
+    return accuracy_is_unsteady(row) || !is_placed(row, net);
 }
 
 // ---- held-out sizes --------------------------------------------------------------------------------------------
@@ -105,64 +103,6 @@ bool accuracy_is_held_out(enum clab_collective collective, size_t bytes)
     return (clab_mix((uint64_t)collective, octave / 2) & 1) == octave % 2;
 }
 
-static double off(const struct accuracy_row *row)
-{
-    return log(row->seconds / row->predicted);
-}
-
-// Whether what `other` was off may say something of `row`: its size is kept, and its cores were in the same place.
-static bool is_told_by(const struct accuracy_row *row, const struct accuracy_row *other)
-{
-    return other->what.problem.nranks == row->what.problem.nranks &&
-           !accuracy_is_held_out(other->what.problem.collective, other->bytes) &&
-           clab_look_is_same(row->batch.look, other->batch.look);
-}
-
-// Half of what the other collectives were off at the same size, in the mean: about as much is common to all.
-static double off_at_size(const struct accuracy_rows *rows, const struct accuracy_row *row)
-{
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < rows->n; i++) {
-        const struct accuracy_row *other = &rows->all[i];
-        if (other->bytes != row->bytes || other->what.problem.collective == row->what.problem.collective ||
-            !is_told_by(row, other))
-            continue;
-        sum += off(other);
-        n++;
-    }
-    return n ? sum / n / 2 : 0;
-}
-
-// What the same algorithm was off beyond that at other sizes. That of twice the size has half a voice, and that there
-// is nothing to correct has one, so that few voices, or far ones, say little.
-static double off_by_itself(const struct accuracy_rows *rows, const struct accuracy_row *row)
-{
-    double sum = 0, voices = 1;
-    for (int i = 0; i < rows->n; i++) {
-        const struct accuracy_row *other = &rows->all[i];
-        if (!is_same_program(row, other) || !is_told_by(row, other))
-            continue;
-        const double a = (double)row->bytes, b = (double)other->bytes, voice = fmin(a, b) / fmax(a, b);
-        sum += voice * (off(other) - other->off_at_size);
-        voices += voice;
-    }
-    return sum / voices;
-}
-
-void accuracy_correct(struct accuracy_rows *rows)
-{
-    for (int i = 0; i < rows->n; i++)
-        rows->all[i].off_at_size = off_at_size(rows, &rows->all[i]);
-    for (int i = 0; i < rows->n; i++) {
-        struct accuracy_row *row = &rows->all[i];
-        const struct accuracy_row *twin = accuracy_twin(rows, row);
-        const bool held_out = accuracy_is_held_out(row->what.problem.collective, row->bytes);
-        row->corrected = held_out ? row->predicted * exp(row->off_at_size + off_by_itself(rows, row)) : NAN;
-        row->by_twin = held_out && twin ? row->predicted * exp(off(twin)) : NAN;
-    }
-}
-
 // ---- errors ----------------------------------------------------------------------------------------------------
 
 double accuracy_error(const struct accuracy_row *row)
@@ -170,36 +110,27 @@ double accuracy_error(const struct accuracy_row *row)
     return row->predicted / row->seconds - 1;
 }
 
-double accuracy_corrected_error(const struct accuracy_row *row)
-{
-    return row->corrected / row->seconds - 1;
-}
-
-double accuracy_error_by_twin(const struct accuracy_row *row)
-{
-    return row->by_twin / row->seconds - 1;
-}
-
 // In three columns of `room`, (3, rows->n): errors, their sizes, noise.
-static void collect(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
-                    accuracy_measure *error, double *room, struct accuracy_figures *f)
+static void collect(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which, double *room,
+                    struct accuracy_figures *f)
 {
     double *sizes = room + rows->n, *noise = sizes + rows->n;
     int repeated = 0;
     for (int i = 0; i < rows->n; i++) {
         const struct accuracy_row *row = &rows->all[i];
-        if (!is_of(row, which) || isnan(error(row)))
+        if (!is_of(row, which))
             continue;
-        room[f->n] = error(row);
-        sizes[f->n++] = fabs(error(row));
+        room[f->n] = accuracy_error(row);
+        sizes[f->n] = fabs(room[f->n]);
+        f->n++;
         noise[repeated] = accuracy_noise(rows, row);
         repeated += !isnan(noise[repeated]);
     }
     const bool none = !repeated;
-    for (int i = 0; i < rows->n && none; i++) { // the cores were elsewhere each time: then that is in it, too
-        const struct accuracy_row *row = &rows->all[i], *twin = accuracy_twin(rows, row);
-        if (is_of(row, which) && twin)
-            noise[repeated++] = distance(row, twin);
+    for (int i = 0; i < rows->n && none; i++) { // the cores had moved each time: then the noise includes that
+        const struct accuracy_row *row = &rows->all[i], *again = accuracy_again(rows, row);
+        if (is_of(row, which) && again)
+            noise[repeated++] = distance(row, again);
     }
     if (f->n) {
         f->bias = clab_quantile(room, f->n, 0.5);
@@ -211,13 +142,13 @@ static void collect(const struct accuracy_rows *rows, accuracy_filter *is_of, co
 }
 
 int accuracy_figures(const struct accuracy_rows *rows, accuracy_filter *is_of, const void *which,
-                     accuracy_measure *error, struct accuracy_figures *figures_p)
+                     struct accuracy_figures *figures_p)
 {
     struct accuracy_figures figures = {.median = NAN, .p95 = NAN, .bias = NAN};
     double *room = malloc((size_t)(3 * rows->n + 1) * sizeof *room);
     if (!room)
         return CLAB_ENOMEM;
-    collect(rows, is_of, which, error, room, &figures);
+    collect(rows, is_of, which, room, &figures);
     free(room);
     *figures_p = figures;
     return CLAB_OK;
@@ -228,9 +159,9 @@ int accuracy_figures(const struct accuracy_rows *rows, accuracy_filter *is_of, c
 // The geometric mean over rounds of a row's time or prediction.
 static double mean(const struct accuracy_rows *rows, const struct accuracy_row *row, bool predicted)
 {
-    const struct accuracy_row *twin = accuracy_twin(rows, row);
+    const struct accuracy_row *again = accuracy_again(rows, row);
     const double one = predicted ? row->predicted : row->seconds;
-    return twin ? sqrt(one * (predicted ? twin->predicted : twin->seconds)) : one;
+    return again ? sqrt(one * (predicted ? again->predicted : again->seconds)) : one;
 }
 
 struct rivals {
@@ -247,7 +178,7 @@ static struct rivals rivals_of(const struct accuracy_rows *rows, const struct ac
         const struct accuracy_row *other = &rows->all[i];
         if (other->bytes != row->bytes || !is_same_problem(row, other))
             continue;
-        if (other->round != row->round && accuracy_twin(rows, other))
+        if (other->round != row->round && accuracy_again(rows, other))
             continue; // counted with the other
         const double seconds = mean(rows, other, false), promised = mean(rows, other, true);
         r.n++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tables of how good predictions were, for people, and all rows for the figure (accuracy.h).
+// Prints the tables, and writes all rows for the figure (accuracy.h).
 
 #include "cmd/accuracy/accuracy.h"
 #include "core/base/err.h"
@@ -54,7 +54,7 @@ static bool is_placed(const struct accuracy_row *row, const void *placement)
 
 // ---- a table -------------------------------------------------------------------------------------------------
 
-// "1.23 %", or "-" for what was not measured.
+// "1.2 %", or "-" for NAN.
 static const char *percent(double fraction, char out[CLAB_TEXT])
 {
     if (isnan(fraction))
@@ -75,12 +75,11 @@ static void print_heading(const char *by)
            "noise p95");
 }
 
-static int print_line(const struct accuracy_rows *rows, const char *name, accuracy_filter *is_of, const void *which,
-                      accuracy_measure *error)
+static int print_line(const struct accuracy_rows *rows, const char *name, accuracy_filter *is_of, const void *which)
 {
     struct accuracy_figures f;
     char text[5][CLAB_TEXT];
-    CLAB_TRY(accuracy_figures(rows, is_of, which, error, &f));
+    CLAB_TRY(accuracy_figures(rows, is_of, which, &f));
     if (f.n)
         printf("%-*s %6d %9s %9s %9s %9s %9s\n", NAME_WIDTH, name, f.n, percent(f.median, text[0]),
                percent(f.p95, text[1]), signed_percent(f.bias, text[2]), percent(f.noise, text[3]),
@@ -97,7 +96,7 @@ static int print_decades(const struct accuracy_rows *rows)
     print_heading("size");
     for (size_t i = 0; i + 1 < sizeof names / sizeof *names; i++, decade *= 10) {
         snprintf(name, sizeof name, "%s to %s", names[i], names[i + 1]);
-        CLAB_TRY(print_line(rows, name, is_in_decade, &decade, accuracy_error));
+        CLAB_TRY(print_line(rows, name, is_in_decade, &decade));
     }
     return CLAB_OK;
 }
@@ -107,7 +106,7 @@ static int print_collectives(const struct accuracy_rows *rows)
     print_heading("collective");
     for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++) {
         const enum clab_collective collective = (enum clab_collective)c;
-        CLAB_TRY(print_line(rows, clab_collective_name(collective), is_of_collective, &collective, accuracy_error));
+        CLAB_TRY(print_line(rows, clab_collective_name(collective), is_of_collective, &collective));
     }
     return CLAB_OK;
 }
@@ -119,7 +118,7 @@ static int print_algorithms(const struct accuracy_rows *rows)
     for (int i = 0; clab_algorithms[i]; i++) {
         const struct clab_algorithm *a = clab_algorithms[i];
         snprintf(name, sizeof name, "%s %s", clab_collective_name(a->collective), a->name);
-        CLAB_TRY(print_line(rows, name, is_by_algorithm, a, accuracy_error));
+        CLAB_TRY(print_line(rows, name, is_by_algorithm, a));
     }
     return CLAB_OK;
 }
@@ -128,8 +127,8 @@ static int print_placements(const struct accuracy_rows *rows)
 {
     static const enum bench_placement out = BENCH_OUT_OF_PLACE, in = BENCH_IN_PLACE;
     print_heading("placement");
-    CLAB_TRY(print_line(rows, "out of place", is_placed, &out, accuracy_error));
-    return print_line(rows, "in place", is_placed, &in, accuracy_error);
+    CLAB_TRY(print_line(rows, "out of place", is_placed, &out));
+    return print_line(rows, "in place", is_placed, &in);
 }
 
 // ---- the worst ------------------------------------------------------------------------------------------------
@@ -165,23 +164,19 @@ static int print_worst(const struct accuracy_rows *rows, const struct clab_net *
 
 // ---- the end -------------------------------------------------------------------------------------------------
 
-// What stands between the tables and the closing lines: all rows, and those that others may want to tell apart.
+// Between the tables and the closing lines.
 static int print_whole(const struct accuracy_rows *rows, const struct clab_net *net)
 {
     int disturbed = 0;
     for (int i = 0; i < rows->n; i++)
         disturbed += accuracy_is_disturbed(&rows->all[i], net);
     print_heading("all of it");
-    CLAB_TRY(print_line(rows, "all rows", is_any, NULL, accuracy_error));
-    CLAB_TRY(print_line(rows, "  but those disturbed", is_quiet, net, accuracy_error));
-    CLAB_TRY(print_line(rows, "  of held-out sizes", is_held_out, NULL, accuracy_error));
-    CLAB_TRY(print_line(rows, "  the same, corrected", is_held_out, NULL, accuracy_corrected_error));
-    CLAB_TRY(print_line(rows, "  the same, by themselves", is_held_out, NULL, accuracy_error_by_twin));
-    printf(
-        "# disturbed: %d of %d rows, whose interval is wider than +-5 %%, or whose cores were where none was fitted\n",
-        disturbed, rows->n);
-    printf("# corrected: by what kept sizes were off. That is fitted to collectives, all else is not\n"
-           "# by themselves: by what the very row was off in the other round, which no held-out size may know\n");
+    CLAB_TRY(print_line(rows, "all rows", is_any, NULL));
+    CLAB_TRY(print_line(rows, "  but those disturbed", is_quiet, net));
+    CLAB_TRY(print_line(rows, "  of held-out sizes", is_held_out, NULL));
+    printf("# disturbed: %d of %d rows. Their interval is wider than +-5 %%, or `commlab fit` has not seen their cores "
+           "where they were\n",
+           disturbed, rows->n);
     return CLAB_OK;
 }
 
@@ -197,16 +192,16 @@ static void print_closing(const struct accuracy_figures *all, const struct accur
 int accuracy_report(const struct accuracy_rows *rows, const struct clab_net *net)
 {
     struct accuracy_figures all, held_out;
-    printf("# error: predicted / measured - 1. bias: its median. noise: a row measured twice, "
-           "minutes apart, its cores in the same place\n");
+    printf("# error: predicted / measured - 1. bias: the median error. noise: the distance between two measurements of "
+           "a row,\n# minutes apart, with its cores in the same place\n");
     CLAB_TRY(print_decades(rows));
     CLAB_TRY(print_collectives(rows));
     CLAB_TRY(print_algorithms(rows));
     CLAB_TRY(print_placements(rows));
     CLAB_TRY(print_worst(rows, net));
     CLAB_TRY(print_whole(rows, net));
-    CLAB_TRY(accuracy_figures(rows, is_any, NULL, accuracy_error, &all));
-    CLAB_TRY(accuracy_figures(rows, is_held_out, NULL, accuracy_corrected_error, &held_out));
+    CLAB_TRY(accuracy_figures(rows, is_any, NULL, &all));
+    CLAB_TRY(accuracy_figures(rows, is_held_out, NULL, &held_out));
     const struct accuracy_choices choices = accuracy_choices(rows, all.noise);
     print_closing(&all, &held_out, &choices);
     return CLAB_OK;
@@ -219,7 +214,7 @@ static const struct clab_column columns[] = {
     {.name = "ranks", .kind = CLAB_KIND_INTEGER},       {.name = "bytes", .kind = CLAB_KIND_INTEGER},
     {.name = "inplace", .kind = CLAB_KIND_INTEGER},     {.name = "round", .kind = CLAB_KIND_INTEGER},
     {.name = "usec", .kind = CLAB_KIND_REAL},           {.name = "predicted_usec", .kind = CLAB_KIND_REAL},
-    {.name = "corrected_usec", .kind = CLAB_KIND_REAL}, {.name = "error_pct", .kind = CLAB_KIND_REAL},
+    {.name = "error_pct", .kind = CLAB_KIND_REAL},
     {.name = "noise_pct", .kind = CLAB_KIND_REAL},      {.name = "held_out", .kind = CLAB_KIND_INTEGER},
     {.name = "disturbed", .kind = CLAB_KIND_INTEGER},   {.name = "line_nsec", .kind = CLAB_KIND_REAL},
     {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
@@ -238,7 +233,6 @@ static int add_row(const struct accuracy_rows *rows, const struct accuracy_row *
         clab_cell_integer(r->round + 1),
         clab_cell_real(1e6 * r->seconds),
         clab_cell_real(1e6 * r->predicted),
-        clab_cell_real(1e6 * r->corrected),
         clab_cell_real(100 * accuracy_error(r)),
         clab_cell_real(100 * accuracy_noise(rows, r)),
         clab_cell_integer(accuracy_is_held_out(r->what.problem.collective, r->bytes)),

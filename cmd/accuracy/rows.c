@@ -81,8 +81,6 @@ static struct accuracy_row read_row(const struct clab_csv *data, int row, int ro
         .seconds = seconds,
         .spread = width / 2 / seconds,
         .predicted = NAN,
-        .corrected = NAN,
-        .by_twin = NAN,
     };
     if (bench_has_data(r.what.problem.collective))
         r.bytes = strtoull(clab_csv_cell(data, row, "bytes"), NULL, 10);

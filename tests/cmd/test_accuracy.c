@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How predictions are judged: what is held out, corrected, counted as noise, as the right choice. Rows are made up, and
+// How predictions are judged: which sizes are held out, what counts as noise, and as the right choice. Rows are made up, and
 // what must come out is worked out by hand.
 
 #include <math.h>
@@ -24,7 +24,6 @@ static struct accuracy_row made(const char *algorithm, size_t bytes, int round, 
         .batch = {.calls = 1, .look = {.line = 100e-9}},
         .seconds = seconds,
         .predicted = predicted,
-        .corrected = NAN,
     };
 }
 
@@ -76,77 +75,13 @@ static void test_errors_are_of_predictions_by_what_was_measured(void **state)
                                  made("chain", 64, 0, 2e-6, 1e-6)};
     const struct accuracy_rows rows = {.all = all, .n = 3};
     struct accuracy_figures f;
-    assert_int_equal(accuracy_figures(&rows, is_any, NULL, accuracy_error, &f), CLAB_OK);
+    assert_int_equal(accuracy_figures(&rows, is_any, NULL, &f), CLAB_OK);
     assert_int_equal(f.n, 3);
     assert_near(f.median, 0.12); // of 0.1, 0.12, 0.5
     assert_near(f.bias, -0.12);
     assert_near(f.noise, 0.25); // that of the two which are the same
-    assert_ptr_equal(accuracy_twin(&rows, &all[0]), &all[1]);
-    assert_null(accuracy_twin(&rows, &all[2]));
-}
-
-// Two powers of two further on a size is kept, and in between one is held out, for some collective.
-static void test_a_held_out_size_is_corrected_by_its_kept_neighbours(void **state)
-{
-    (void)state;
-    size_t middle = 32;
-    while (!(accuracy_is_held_out(CLAB_BROADCAST, middle) && !accuracy_is_held_out(CLAB_BROADCAST, middle / 2) &&
-             !accuracy_is_held_out(CLAB_BROADCAST, 2 * middle)))
-        middle *= 2;
-    struct accuracy_row all[] = {
-        made("flat", middle / 2, 0, 4e-6, 1e-6), // 4 times too low
-        made("flat", middle, 0, 2e-6, 1e-6),      made("flat", 2 * middle, 0, 1e-6, 1e-6),
-        made("chain", middle / 2, 0, 9e-6, 1e-6), // another algorithm
-        made("chain", 2 * middle, 1, 9e-6, 1e-6), made("flat", middle / 2, 1, 9e-6, 1e-6),
-        made("flat", middle, 1, 3e-6, 1.5e-6),
-    };
-    all[5].batch.look.line = 300e-9; // its cores were elsewhere
-    struct accuracy_rows rows = {.all = all, .n = 7};
-    const double expected = 1e-6 * sqrt(2); // 4, and twice 1, with voices of 1/2, 1/2 and 1: the fourth root of 4
-    accuracy_correct(&rows);
-    assert_near(all[1].corrected, expected);
-    assert_near(all[1].by_twin, 2e-6); // as far off as the other round: 2
-    assert_near(1 + accuracy_error_by_twin(&all[6]), 1);
-    assert_true(isnan(all[0].corrected) && isnan(all[2].corrected) && isnan(all[0].by_twin));
-    all[1].seconds = 1; // what was measured there is of no matter
-    accuracy_correct(&rows);
-    assert_near(all[1].corrected, expected);
-    rows.n = 2;
-    all[0].batch.look.line = 300e-9;
-    accuracy_correct(&rows); // nothing tells of it
-    assert_near(all[1].corrected, 1e-6);
-    assert_true(isnan(all[1].by_twin));
-}
-
-static struct accuracy_row of(enum clab_collective collective, struct accuracy_row row)
-{
-    row.what.problem.collective = collective;
-    return row;
-}
-
-static void test_a_held_out_size_is_corrected_by_other_collectives_that_keep_it(void **state)
-{
-    (void)state;
-    size_t size = 8;
-    while (!(accuracy_is_held_out(CLAB_BROADCAST, size) && !accuracy_is_held_out(CLAB_BROADCAST, 2 * size) &&
-             !accuracy_is_held_out(CLAB_REDUCE, size) && !accuracy_is_held_out(CLAB_REDUCE, 2 * size) &&
-             accuracy_is_held_out(CLAB_GATHER, size)))
-        size *= 2;
-    struct accuracy_row all[] = {
-        made("flat", size, 0, 1e-6, 1e-6),
-        of(CLAB_REDUCE, made("flat", size, 1, 4e-6, 1e-6)), // twice that much, by half of its logarithm
-        of(CLAB_GATHER, made("flat", size, 0, 9e-6, 1e-6)), // held out itself
-        of(CLAB_REDUCE, made("flat", size, 0, 9e-6, 1e-6)), // elsewhere
-        of(CLAB_REDUCE, made("flat", 2 * size, 0, 4e-6, 1e-6)),
-        made("flat", 2 * size, 0, 4e-6, 1e-6), // 2 of these 4 are common to its size
-    };
-    struct accuracy_rows rows = {.all = all, .n = 4};
-    all[3].batch.look.line = 300e-9;
-    accuracy_correct(&rows);
-    assert_near(all[0].corrected, 2e-6);
-    rows.n = 6;
-    accuracy_correct(&rows);
-    assert_near(all[0].corrected, 2e-6 * cbrt(2)); // 2 with a voice of 1/2, beside the 1 of nothing
+    assert_ptr_equal(accuracy_again(&rows, &all[0]), &all[1]);
+    assert_null(accuracy_again(&rows, &all[2]));
 }
 
 static void test_a_choice_is_right_within_the_noise(void **state)
@@ -225,8 +160,6 @@ int main(void)
         cmocka_unit_test(test_of_each_two_neighbouring_sizes_one_is_held_out),
         cmocka_unit_test(test_what_is_held_out_stays_so),
         cmocka_unit_test(test_errors_are_of_predictions_by_what_was_measured),
-        cmocka_unit_test(test_a_held_out_size_is_corrected_by_its_kept_neighbours),
-        cmocka_unit_test(test_a_held_out_size_is_corrected_by_other_collectives_that_keep_it),
         cmocka_unit_test(test_a_choice_is_right_within_the_noise),
         cmocka_unit_test(test_rows_are_disturbed_by_their_spread_or_their_place),
         cmocka_unit_test(test_the_better_of_two_measurements_is_told_by_what_was_seen),

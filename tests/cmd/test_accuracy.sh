@@ -28,8 +28,7 @@ judges_files_again() {
     done
     run 0 --net 1gbe --no-plot "$scratch/1.csv" "$scratch/2.csv" && has_its_closing_lines &&
         grep -qE '^broadcast +64 ' "$scratch/out" && # 4 algorithms, 4 sizes, 2 placements, 2 rounds
-        grep -qE "^  the same, corrected +64 +$number %" "$scratch/out" && # three sizes of broadcast, two of scatter
-        grep -qE "^  the same, by themselves +64 +$number %" "$scratch/out"
+        grep -qE "^  of held-out sizes +64 +$number %" "$scratch/out" # three sizes of broadcast, two of scatter
 }
 refuses_files_without_a_network() { refuses 2 "--net with files" "$scratch/none.csv"; }
 refuses_what_is_no_bench() {
