@@ -39,8 +39,8 @@ finding = sprintf("Half of the predictions are within %.1f %%, and the same row 
 limit = 60 # percent
 beyond = 0
 stats csv using (beyond = beyond + (is_sized(strcol(4)) && abs($9) > limit), 0) every ::1 nooutput
-subject = sprintf("predicted / measured - 1 of %d rows: %d ranks, all collectives, algorithms and placements; no parameter is fitted to a collective%s", \
-                  ERROR_records, ranks, beyond ? sprintf("; %d lie beyond the edge where they are drawn", beyond) : "")
+subject = sprintf("predicted / measured - 1 of %d rows, %d ranks; no parameter is fitted to a collective%s", \
+                  ERROR_records, ranks, beyond ? sprintf("; %d lie beyond the edge", beyond) : "")
 eval describe(finding, \
     "Error of the prediction against size, a point for each measured row, coloured by collective. A grey band is the noise: " \
     ."how far the same row is from itself, measured twice. A line is the median size of the error.")

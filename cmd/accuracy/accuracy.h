@@ -23,9 +23,9 @@ struct accuracy_row {
     size_t bytes; // 0: a barrier
     int round;
     struct bench_batch batch;
-    double seconds;     // measured
-    double spread;      // half the interval of that median, as a fraction
-    double predicted;   // s; from what was fitted, no collective
+    double seconds;   // measured
+    double spread;    // half the interval of that median, as a fraction
+    double predicted; // s; from what was fitted, no collective
 };
 
 struct accuracy_rows {

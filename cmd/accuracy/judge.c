@@ -8,7 +8,7 @@
 
 #include "core/base/mix.h"
 #include "core/base/stats.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 #include "core/base/err.h"
 #include "sim/net/net.h"
 
@@ -76,7 +76,7 @@ bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row 
         return is_placed(a, net);
     if (accuracy_is_unsteady(a) != accuracy_is_unsteady(b))
         return accuracy_is_unsteady(b);
-    if (!line_is_calm(call_a, call_b) || !line_is_calm(call_b, call_a))
+    if (!probe_is_calm(call_a, call_b) || !probe_is_calm(call_b, call_a))
         return call_a < call_b;
     return a->spread < b->spread;
 }
@@ -85,7 +85,7 @@ bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *n
 {
     const struct clab_look look = row->batch.look;
     const double call = clab_net_placed(net, look)->call;
-    return accuracy_is_disturbed(row, net) || (call > 0 && !line_is_calm(look.call, call));
+    return accuracy_is_disturbed(row, net) || (call > 0 && !probe_is_calm(look.call, call));
 }
 
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)

@@ -18,7 +18,7 @@
 #include "cmd/bench/sweep.h"
 #include "cmd/bench/table.h"
 #include "cmd/command.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/clab.h"
@@ -91,10 +91,10 @@ static int run_with_memory(struct bench *bench)
     void *memory;
     CLAB_TRY(clab_broadcast(bench->control, &bench->seed, &bench->seed, 1, CLAB_I64,
                             0)); // joined ranks have drawn their own
-    CLAB_TRY(clab_alloc(bench->job, LINE_ROOM, &bench->look_room));
+    CLAB_TRY(clab_alloc(bench->job, PROBE_ROOM, &bench->probe_room));
     int err = open_buffers(bench, &memory);
     if (err != CLAB_OK) {
-        clab_free(bench->job, bench->look_room);
+        clab_free(bench->job, bench->probe_room);
         return err;
     }
     bench->results = calloc((size_t)bench->plan->nrows, sizeof *bench->results);
@@ -102,7 +102,7 @@ static int run_with_memory(struct bench *bench)
     free(bench->results);
     free(bench->latencies);
     close_buffers(bench, memory);
-    clab_free(bench->job, bench->look_room);
+    clab_free(bench->job, bench->probe_room);
     return err;
 }
 

@@ -39,12 +39,12 @@ struct bench {
     struct clab_machine machine; // this rank's, with the cores that all ranks of the host share
     struct clab_job *job;        // NULL: it has not been started
     struct clab_comm *comm;      // its calls are measured
-    struct clab_comm *alone;     // of this rank alone, for cmd/probe/latency.h; NULL: not used yet
+    struct clab_comm *alone;     // of this rank alone, for cmd/probe/placement.h; NULL: not used yet
     struct clab_comm *control;   // for what ranks agree on, so that those calls are not counted
     int rank, nranks;
     uint64_t seed;
     struct bench_buffers whole; // (plan->buffer_bytes) each
-    void *look_room;            // for cmd/probe/latency.h
+    void *probe_room;           // for cmd/probe/placement.h
     struct bench_limits limits;
     struct bench_result (*results)[BENCH_PLACEMENTS]; // (plan->nrows)
     double *latencies;                                // scratch of time.c

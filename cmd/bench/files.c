@@ -5,7 +5,7 @@
 // - usec is the median of a call; usec_low and usec_high are its 95 % interval, in local mode the least and most over
 //   ranks.
 // - calls counts the calls of a batch; line_nsec, fresh_psB and call_nsec say where the cores were
-//   (cmd/probe/latency.h).
+//   (cmd/probe/placement.h).
 // - A refused row has no time. A cell is empty where a value was not checked, not predicted, or is unknown.
 
 #include "cmd/bench/files.h"

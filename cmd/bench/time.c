@@ -5,8 +5,8 @@
 // - First we find the number of calls per batch. Then we drop batches until a dozen show no drift. Then we keep batches
 //   until the interval of their median is within 1 %, or the time is up: such a row is noisy.
 // - Rank 0 decides, and tells the others after each batch.
-// - After each batch we observe where the cores are (cmd/probe/latency.h), where that can be seen. A batch does not count
-//   if the cores were elsewhere then, or taken by other processes.
+// - After each batch we observe where the cores are (cmd/probe/placement.h), where that can be seen. A batch does not
+//   count if the cores were elsewhere then, or taken by other processes.
 // - Times of several ranks are compared: all ranks of a host have one monotonic clock. The timers enclose calls only.
 //
 // Source: Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking (modes, barriers between measurements).
@@ -19,7 +19,7 @@
 
 #include "backends/model/clock.h"
 #include "cmd/bench/bench.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
@@ -107,10 +107,10 @@ static void keep(struct sampling *s, double value, double least, double most)
 static int batch_of_many(struct sampling *s)
 {
     const int nranks = s->bench->nranks;
-    const double before = line_interruptions();
+    const double before = probe_interruptions();
     double seconds;
     CLAB_TRY(make_calls(s, s->calls, &seconds));
-    double sum = seconds / s->calls, extremes[3] = {sum, -sum, line_interruptions() - before};
+    double sum = seconds / s->calls, extremes[3] = {sum, -sum, probe_interruptions() - before};
     CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
     if (extremes[2] > 0)
         s->look = (struct clab_look){0};
@@ -152,8 +152,8 @@ static int look(struct sampling *s)
 {
     struct bench *bench = s->bench;
     if (!bench->alone)
-        CLAB_TRY(line_alone(bench->control, &bench->alone));
-    return line_look(bench->control, bench->alone, bench->look_room, &s->look);
+        CLAB_TRY(probe_alone(bench->control, &bench->alone));
+    return probe_placement(bench->control, bench->alone, bench->probe_room, &s->look);
 }
 
 static int batch(struct sampling *s)
@@ -268,7 +268,7 @@ static int collect(struct sampling *s)
 static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p,
                      struct clab_look *look_p)
 {
-    return clab_summarize(values, has_look(s->bench) ? line_keep_same(values, s->looks, s->n, look_p) : s->n,
+    return clab_summarize(values, has_look(s->bench) ? probe_keep_same(values, s->looks, s->n, look_p) : s->n,
                           summary_p);
 }
 

@@ -13,7 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/stats.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 enum { BURST = 4, MOST_TURNS = 1 << 20 };
 
@@ -196,15 +196,16 @@ static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, doub
     return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
 }
 
-// A look and a batch; if a rank's core was given to others during either, what was seen is forgotten (cmd/probe/latency.h).
+// A look and a batch; if a rank's core was given to others during either, what was seen is forgotten
+// (cmd/probe/placement.h).
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
                       struct clab_look *look)
 {
-    const double before = line_interruptions();
+    const double before = probe_interruptions();
     if (r->comm->backend->protocols.memory)
-        CLAB_TRY(line_look(r->comm, r->alone, r->look_room, look));
+        CLAB_TRY(probe_placement(r->comm, r->alone, r->probe_room, look));
     *took_p = time_batch(r, task, turns);
-    double interruptions = line_interruptions() - before;
+    double interruptions = probe_interruptions() - before;
     CLAB_TRY(r->err);
     CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
     if (interruptions > 0)
@@ -226,7 +227,7 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     for (int i = 0; i < nbatches; i++)
         CLAB_TRY(time_alone(r, task, turns, &batches[i], &looks[i]));
     if (r->comm->backend->protocols.memory)
-        n = line_keep_same(batches, looks, nbatches, look_p);
+        n = probe_keep_same(batches, looks, nbatches, look_p);
     *took_p = clab_quantile(batches, n, 0.5);
     return r->err;
 }
@@ -272,7 +273,7 @@ static int alloc_values(struct clab_job *job, size_t bytes, char **memory_p)
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p)
 {
     struct fit_ranks r = {.comm = comm, .rank = clab_comm_rank(comm), .clock_cost = cost_of_clock()};
-    int err = line_alone(comm, &r.alone);
+    int err = probe_alone(comm, &r.alone);
     if (!err)
         err = clab_comm_set_algorithm(r.alone, CLAB_BARRIER, "tree", 1);
     if (!err)
@@ -282,7 +283,7 @@ int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, st
     if (!err)
         err = alloc_values(job, room, &r.z);
     if (!err)
-        err = alloc_values(job, LINE_ROOM, &r.look_room);
+        err = alloc_values(job, PROBE_ROOM, &r.probe_room);
     if (err)
         fit_ranks_close(&r, job);
     else
@@ -295,6 +296,6 @@ void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job)
     clab_free(job, ranks->x);
     clab_free(job, ranks->y);
     clab_free(job, ranks->z);
-    clab_free(job, ranks->look_room);
+    clab_free(job, ranks->probe_room);
     clab_comm_destroy(ranks->alone);
 }

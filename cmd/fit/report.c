@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // From samples to profiles.
 //
-// A virtual machine's cores are moved about (cmd/probe/latency.h). Samples of shared memory are sorted by where the cores were; of a
-// task that has some beside which no core was slowed by its neighbour, only these count; they are put to one pace. If
-// there were several places, and every probe was made in two of them, there are two profiles, of which the first names
-// the second. Wires have one.
+// A virtual machine's cores are moved about (cmd/probe/placement.h). Samples of shared memory are sorted by where the
+// cores were; of a task that has some beside which no core was slowed by its neighbour, only these count; they are put
+// to one pace. If there were several places, and every probe was made in two of them, there are two profiles, of which
+// the first names the second. Wires have one.
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "core/base/stats.h"
 #include "core/base/units.h"
 #include "cmd/fit/session.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: times a line may take between placements
 
@@ -63,7 +63,7 @@ static enum counts counts_of(const struct fit_record *record, const struct clab_
     enum counts counts = THE_NEAREST;
     for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
         if (is_of(record, all, which, k)) {
-            if (line_is_calm(record->looks[k].call, least))
+            if (probe_is_calm(record->looks[k].call, least))
                 return THE_FASTEST;
             counts = ALL_THERE;
         }
@@ -76,7 +76,7 @@ static bool is_taken(const struct fit_record *record, const struct clab_placemen
     switch (counts_of(record, all, which, least, task)) {
     case THE_NEAREST: return i == nearest_of(record, all->mark[which], task);
     case ALL_THERE: return is_of(record, all, which, i);
-    case THE_FASTEST: return is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least);
+    case THE_FASTEST: return is_of(record, all, which, i) && probe_is_calm(record->looks[i].call, least);
     }
     return false;
 }
@@ -93,7 +93,7 @@ static int look_of(const struct fit_record *record, const struct clab_placements
     if (!room)
         return CLAB_ENOMEM;
     for (int i = 0; i < n; i++)
-        if (is_of(record, all, which, i) && line_is_calm(record->looks[i].call, least))
+        if (is_of(record, all, which, i) && probe_is_calm(record->looks[i].call, least))
             room[calm++] = record->looks[i].line;
     *look_p = (struct clab_look){clab_quantile(room, calm, 0.5), all->mark[which], least};
     free(room);

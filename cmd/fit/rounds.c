@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 #include "cmd/fit/session.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // that are wanted; that there is room for
 
@@ -114,7 +114,8 @@ static bool is_made(const struct fit_record *record, struct clab_look usual, int
 {
     const struct clab_placements one = {1, {usual.fresh}};
     for (int i = task; i <= record->nrounds * record->ntasks + task; i += record->ntasks)
-        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0 && line_is_calm(record->looks[i].call, usual.call))
+        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0 &&
+            probe_is_calm(record->looks[i].call, usual.call))
             return true;
     return false;
 }

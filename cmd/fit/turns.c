@@ -3,7 +3,7 @@
 
 #include "cmd/fit/turns.h"
 
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 // ---- messages ------------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ void fit_turn_call(struct fit_ranks *r, size_t bytes)
 {
     (void)bytes;
     if (!r->err)
-        r->err = line_call(r->alone);
+        r->err = probe_call(r->alone);
 }
 
 void fit_turn_stages(struct fit_ranks *r, size_t bytes)

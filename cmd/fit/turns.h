@@ -12,7 +12,7 @@ struct fit_ranks {
     struct clab_comm *comm, *alone; // of both ranks; of this one
     int rank;
     char *x, *y, *z;   // floats > 0
-    char *look_room;   // for cmd/probe/latency.h
+    char *probe_room;  // for cmd/probe/placement.h
     bool turned;       // whose turn it is of y and z
     int lane;          // of all messages
     double clock_cost; // s that reading the clock takes

@@ -27,7 +27,7 @@
 #include "core/comm/progress.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 #include "sim/net/net.h"
 
 enum { PROBES = 3 }; // runs of each probe, of which the median counts
@@ -152,8 +152,9 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
         fprintf(stderr, "\r%-50s%s", text, pair < pairs ? "" : "\r");
 }
 
-// Over a wire it does not matter where the cores are; and a library that starts its ranks itself would start us anew.
-static bool wants_line(const struct session *s, const char *backend)
+// Over an emulated network the cores' placement does not matter. A library that starts its ranks itself would start us
+// anew.
+static bool wants_latency(const struct session *s, const char *backend)
 {
     return !s->context.is_virtual && !s->context.is_emulated && !clab_backend_find(backend)->launcher;
 }
@@ -161,7 +162,7 @@ static bool wants_line(const struct session *s, const char *backend)
 static int measure_program(struct session *s, enum lab_program program, int ranks, const struct lab_words *iterations)
 {
     const char *backend = program == LAB_BEFORE ? s->setting.before_backend : s->setting.backend;
-    if (wants_line(s, backend))
+    if (wants_latency(s, backend))
         CLAB_TRY(lab_latency_probe(backend, program, ranks, &s->probe));
     return lab_run(&s->setting, program, ranks, iterations, &s->results);
 }
@@ -205,26 +206,26 @@ static double limit_seconds_per_byte(const struct lab_context *context)
     return least * fmax(1, (double)context->ranks / context->cores);
 }
 
-// Where the cores were, whether they stayed there, and whether the profile knows that place.
-static int describe_line(const struct session *s, struct clab_manifest *m)
+// Where the cores were, whether they stayed there, and whether the profile knows that placement.
+static int describe_placement(const struct session *s, struct clab_manifest *m)
 {
-    const struct lab_series *line = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "latency");
+    const struct lab_series *latency = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "latency");
     struct clab_summary summary;
-    if (!line)
-        return CLAB_OK; // a wire is emulated
-    CLAB_TRY(clab_summarize(line->samples, line->n, &summary));
+    if (!latency)
+        return CLAB_OK; // over an emulated network
+    CLAB_TRY(clab_summarize(latency->samples, latency->n, &summary));
     CLAB_TRY(clab_manifest_add(m, "line", "%.3g ns between two cores, %.3g to %.3g ns meanwhile", 1e9 * summary.median,
                                1e9 * summary.min, 1e9 * summary.max));
-    if (!line_is_same(clab_quantile(line->samples, line->n, 0.25), clab_quantile(line->samples, line->n, 0.75)))
-        return clab_manifest_add(m, "warning", "the host moved the cores about while this was measured");
+    if (!probe_is_same(clab_quantile(latency->samples, latency->n, 0.25),
+                       clab_quantile(latency->samples, latency->n, 0.75)))
+        return clab_manifest_add(m, "warning", "the hypervisor moved this VM's CPUs during the run: run again");
     const double known =
         s->nets.net ? clab_net_placed(s->nets.net, (struct clab_look){.line = summary.median})->look.line : 0;
-    if (known > 0 && !line_is_same(summary.median, known))
-        return clab_manifest_add(
-            m, "warning",
-            "the cores lie elsewhere than when the profile was measured (a line takes %.3g ns, not "
-            "%.3g), so times are off: `commlab fit` measures it anew",
-            1e9 * summary.median, 1e9 * known);
+    if (known > 0 && !probe_is_same(summary.median, known))
+        return clab_manifest_add(m, "warning",
+                                 "the latency between the cores is %.3g ns, and was %.3g ns when the profile was "
+                                 "measured: predictions are off; `commlab fit` measures the profile anew",
+                                 1e9 * summary.median, 1e9 * known);
     return CLAB_OK;
 }
 
@@ -276,7 +277,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
     if (s->context.is_virtual)
         return CLAB_OK;
     CLAB_TRY(describe_pairs(s, m));
-    CLAB_TRY(describe_line(s, m));
+    CLAB_TRY(describe_placement(s, m));
     if (isfinite(limit))
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
     if (!s->nets.net && !conf->before_backends.count) // else probes predict

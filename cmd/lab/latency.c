@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The latency between the cores that a lab's programs run on: a small job of two ranks probes it, between their runs.
 //
-// - A hypervisor moves a virtual machine's CPUs, and a profile may describe two placements (cmd/probe/latency.h,
+// - A hypervisor moves a virtual machine's CPUs, and a profile may describe two placements (cmd/probe/placement.h,
 //   sim/net/net.h). The prediction must be for the placement that is measured.
 // - The probe's launcher is a child of ours, and its ranks are copies of that. Rank 0 leaves its result in a page that
 //   all share.
@@ -15,7 +15,7 @@
 #include "core/base/err.h"
 #include "cmd/kit/child.h"
 #include "core/job/job.h"
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 // What a rank does.  errors: the library's
 static int take_part(double *seconds)
@@ -27,7 +27,7 @@ static int take_part(double *seconds)
     int argc = 1;
     CLAB_TRY(clab_job_open(&argc, arguments, &job));
     CLAB_TRY(clab_comm_create(job, &comm));
-    CLAB_TRY(line_measure(comm, &latency));
+    CLAB_TRY(probe_latency(comm, &latency));
     if (clab_job_rank(job) == 0)
         *seconds = latency;
     clab_comm_destroy(comm);

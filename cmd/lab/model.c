@@ -18,7 +18,7 @@
 // ---- which there are -----------------------------------------------------------------------------------------
 
 #define DECLARE(folder, model) extern const struct lab_model model;
-#define ENTRY(folder, model) {folder, &model},
+#define ENTRY(folder, model)   {folder, &model},
 LAB_MODELS(DECLARE)
 
 static const struct {

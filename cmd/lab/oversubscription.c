@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: MIT
-// The cost of a schedule where more ranks than cores share one machine's memory. The simulator gives each rank a core of
-// its own.
+// SPDX-License-Identifier: MIT The cost of a schedule where more ranks than cores share one machine's memory. The
+// simulator gives each rank a core of its own.
 //
-// - Work: all ranks' copies and additions go through the cores that there are. So the sum over the ranks counts, not the
-//   busiest rank: W / cores.
+// - Work: all ranks' copies and additions go through the cores that there are. So the sum over the ranks counts, not
+//   the busiest rank: W / cores.
 // - Turns: in each stage a rank waits for another, which may have to be scheduled first. That takes one turn of each of
 //   the P / cores ranks on a core: (stages + 2) P / cores turns in all. Two of them are the call's own, to enter and to
 //   leave it.
@@ -106,8 +105,8 @@ static double time_of(const struct lab_context *context, int ranks, double work,
 }
 
 // What a byte costs where the ranks of a core touch `buffers` buffers each.
-static struct clab_level level_of(const struct lab_context *context, enum lab_program program, int ranks,
-                                     int buffers, size_t bytes)
+static struct clab_level level_of(const struct lab_context *context, enum lab_program program, int ranks, int buffers,
+                                  size_t bytes)
 {
     return clab_net_level(
         clab_net_placed(context->net, (struct clab_look){.line = lab_latency(context->probe, program, ranks)}),
@@ -115,7 +114,7 @@ static struct clab_level level_of(const struct lab_context *context, enum lab_pr
 }
 
 double lab_oversubscribed_predict(const struct lab_context *context, const struct clab_problem *problem,
-                         const struct clab_algorithm *algorithm)
+                                  const struct clab_algorithm *algorithm)
 {
     const struct lab_counts c = lab_count(problem, algorithm);
     const struct clab_level level =
@@ -130,6 +129,5 @@ double lab_oversubscribed_by_hand(const struct lab_context *context, int ranks, 
 {
     const struct clab_level level = level_of(context, LAB_BEFORE, ranks, ranks + 2, bytes);
     const double moved = (double)ranks * (ranks - 1) * (double)bytes;
-    return time_of(context, ranks, moved * (level.pull[CLAB_KEPT][CLAB_BOTH] + level.reduce[CLAB_KEPT][CLAB_BOTH]),
-                      1);
+    return time_of(context, ranks, moved * (level.pull[CLAB_KEPT][CLAB_BOTH] + level.reduce[CLAB_KEPT][CLAB_BOTH]), 1);
 }

@@ -62,8 +62,9 @@ static double predict_time(const struct lab_context *context, enum lab_program p
     const struct clab_net *net = other ? context->before_net : context->net;
     if (context->is_virtual || context->is_emulated)
         return net ? on_wire(context, net, ranks, (size_t)bytes) : NAN;
-    return program == LAB_AFTER && net && !lab_oversubscribed(context, ranks) ? on_wire(context, net, ranks, (size_t)bytes)
-                                                                       : by_line(context, program, ranks, bytes);
+    return program == LAB_AFTER && net && !lab_oversubscribed(context, ranks)
+               ? on_wire(context, net, ranks, (size_t)bytes)
+               : by_line(context, program, ranks, bytes);
 }
 
 static double predict(const struct lab_context *context, enum lab_program program, int ranks, const char *quantity)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Half round trips, of a word and of what the other has just written, and empty calls (latency.h).
+// Half round trips, of a word and of what the other has just written, and empty calls (placement.h).
 
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 #include <math.h>
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ static int time_turns(struct clab_comm *comm, int turns, void *data, size_t word
     return CLAB_OK;
 }
 
-int line_alone(struct clab_comm *comm, struct clab_comm **alone_p)
+int probe_alone(struct clab_comm *comm, struct clab_comm **alone_p)
 {
     struct clab_comm *alone;
     CLAB_TRY(clab_comm_split(comm, clab_comm_rank(comm), 0, &alone));
@@ -47,45 +47,45 @@ int line_alone(struct clab_comm *comm, struct clab_comm **alone_p)
     return err;
 }
 
-int line_call(struct clab_comm *alone)
+int probe_call(struct clab_comm *alone)
 {
     static const float in;
     float out;
     return clab_broadcast(alone, &in, &out, 1, CLAB_F32, 0);
 }
 
-// Of the slower core, when no longer cold: the least of a few runs.
+// An empty call of the slower core: the least of a few runs, since the first ones find cold caches.
 static int time_calls(struct clab_comm *comm, struct clab_comm *alone, double *seconds_p)
 {
     double least = INFINITY;
     for (int run = 0; run < CALL_RUNS; run++) {
         const double begin = clab_now();
         for (int i = 0; i < CALLS; i++)
-            CLAB_TRY(line_call(alone));
+            CLAB_TRY(probe_call(alone));
         least = fmin(least, (clab_now() - begin) / CALLS);
     }
     return clab_allreduce(comm, &least, seconds_p, 1, CLAB_F64, CLAB_MAX);
 }
 
-int line_look(struct clab_comm *comm, struct clab_comm *alone, void *room, struct clab_look *look_p)
+int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room, struct clab_look *look_p)
 {
     long long word = 0;
     double line, fresh, call;
     CLAB_TRY(time_calls(comm, alone, &call));
     CLAB_TRY(time_turns(comm, TURNS, &word, 1, &line));
-    CLAB_TRY(time_turns(comm, 1, room, LINE_ROOM / sizeof word, &fresh)); // the first has not just been written
-    CLAB_TRY(time_turns(comm, FRESH_TURNS, room, LINE_ROOM / sizeof word, &fresh));
-    *look_p = (struct clab_look){line, fresh / LINE_ROOM, call};
+    CLAB_TRY(time_turns(comm, 1, room, PROBE_ROOM / sizeof word, &fresh)); // its first data are not fresh
+    CLAB_TRY(time_turns(comm, FRESH_TURNS, room, PROBE_ROOM / sizeof word, &fresh));
+    *look_p = (struct clab_look){line, fresh / PROBE_ROOM, call};
     return CLAB_OK;
 }
 
-double line_interruptions(void)
+double probe_interruptions(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (double)usage.ru_nivcsw;
 }
 
-int line_measure(struct clab_comm *comm, double *seconds_p)
+int probe_latency(struct clab_comm *comm, double *seconds_p)
 {
     double runs[RUNS], seconds = 0;
     long long word = 0;
@@ -98,13 +98,13 @@ int line_measure(struct clab_comm *comm, double *seconds_p)
     return CLAB_OK;
 }
 
-// One of them, also of an even number: between two placements there is none.
+// One of the values, also of an even number: the mean of two placements is no placement.
 static double middle(const double values[], int n)
 {
     return clab_quantile(values, n, n > 1 ? (double)((n - 1) / 2) / (n - 1) : 0);
 }
 
-// Only those that were not interrupted, if there are enough of them: `values` and their looks; returns how many.
+// Keep the values that were not interrupted, if there are enough, and their samples. Returns how many.
 static int keep_undisturbed(double values[], const struct clab_look looks[], int n, struct clab_look kept[])
 {
     int calm = 0, found = 0;
@@ -118,12 +118,12 @@ static int keep_undisturbed(double values[], const struct clab_look looks[], int
     return found;
 }
 
-bool line_is_calm(double call, double least)
+bool probe_is_calm(double call, double least)
 {
     return call <= least * calm;
 }
 
-// Of values in one place, those at one pace: the fastest that a quarter of them have, else the usual.
+// Of values with one placement, keep those at one pace: the fastest that a quarter of them have, else the usual.
 static int keep_pace(double values[], struct clab_look looks[], int n)
 {
     double calls[MOST] = {0};
@@ -132,17 +132,17 @@ static int keep_pace(double values[], struct clab_look looks[], int n)
         calls[i] = looks[i].call;
     const double least = clab_quantile(calls, n, 0), usual = middle(calls, n);
     for (int i = 0; i < n; i++)
-        fastest += line_is_calm(calls[i], least);
+        fastest += probe_is_calm(calls[i], least);
     const double from = 4 * fastest < n ? usual / calm : 0, pace = 4 * fastest < n ? usual : least;
     for (int i = 0; i < n; i++)
-        if (calls[i] >= from && line_is_calm(calls[i], pace)) {
+        if (calls[i] >= from && probe_is_calm(calls[i], pace)) {
             values[found] = values[i];
             looks[found++] = looks[i];
         }
     return found;
 }
 
-// The middle of each of the things that are seen.
+// The median of each number of the samples.
 static struct clab_look middle_look(const struct clab_look looks[], int n)
 {
     double lines[MOST] = {0}, fresh[MOST] = {0}, calls[MOST] = {0};
@@ -154,7 +154,7 @@ static struct clab_look middle_look(const struct clab_look looks[], int n)
     return (struct clab_look){middle(lines, n), middle(fresh, n), middle(calls, n)};
 }
 
-int line_keep_same(double values[], const struct clab_look looks[], int n, struct clab_look *look_p)
+int probe_keep_same(double values[], const struct clab_look looks[], int n, struct clab_look *look_p)
 {
     struct clab_look seen[MOST] = {0};
     int kept = 0;
@@ -165,13 +165,13 @@ int line_keep_same(double values[], const struct clab_look looks[], int n, struc
             values[kept] = values[i];
             seen[kept++] = seen[i];
         }
-    if (usual.fresh > 0) // else nobody knows of most
+    if (usual.fresh > 0) // else most samples are zeros
         kept = keep_pace(values, seen, kept);
     *look_p = middle_look(seen, kept);
     return kept;
 }
 
-bool line_is_same(double a, double b)
+bool probe_is_same(double a, double b)
 {
-    return a <= b * LINE_FACTOR && b <= a * LINE_FACTOR;
+    return a <= b * PROBE_FACTOR && b <= a * PROBE_FACTOR;
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/probe/latency.h"
+#include "cmd/probe/placement.h"
 
 static const struct clab_look near = {110e-9, 120e-12, 0}, far = {300e-9, 500e-12, 0}, halves = {110e-9, 20e-12, 0},
                               none;
@@ -19,7 +19,7 @@ static void test_batches_count_where_the_cores_usually_were(void **state)
     const struct clab_look looks[] = {near, far, near, near, halves};
     double values[] = {1, 2, 3, 4, 5};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 5, &look), 3);
+    assert_int_equal(probe_keep_same(values, looks, 5, &look), 3);
     assert_true(values[0] == 1 && values[1] == 3 && values[2] == 4);
     assert_true(look.line == near.line && look.fresh == near.fresh);
 }
@@ -31,7 +31,7 @@ static void test_halves_of_a_core_are_a_place_of_their_own(void **state)
     const struct clab_look looks[] = {halves, near, halves};
     double values[] = {1, 2, 3};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 3, &look), 2);
+    assert_int_equal(probe_keep_same(values, looks, 3, &look), 2);
     assert_true(values[1] == 3 && look.fresh == halves.fresh);
 }
 
@@ -41,7 +41,7 @@ static void test_interrupted_batches_do_not_count(void **state)
     const struct clab_look looks[] = {near, none, near, none, none};
     double values[] = {1, 9, 2, 9, 9};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 5, &look), 2);
+    assert_int_equal(probe_keep_same(values, looks, 5, &look), 2);
     assert_true(values[0] == 1 && values[1] == 2 && look.line == near.line);
 }
 
@@ -51,7 +51,7 @@ static void test_where_most_were_interrupted_all_count(void **state)
     const struct clab_look looks[] = {none, none, none, none, near};
     double values[] = {1, 2, 3, 4, 5};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 5, &look), 5);
+    assert_int_equal(probe_keep_same(values, looks, 5, &look), 5);
     assert_true(look.line == 0);
 }
 
@@ -63,7 +63,7 @@ static void test_batches_count_at_the_fastest_pace_that_a_quarter_have(void **st
     const struct clab_look looks[] = {slow, fast, slow, slow};
     double values[] = {1, 2, 3, 4};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 4, &look), 1);
+    assert_int_equal(probe_keep_same(values, looks, 4, &look), 1);
     assert_true(values[0] == 2 && look.call == fast.call && look.line == fast.line);
 }
 
@@ -74,7 +74,7 @@ static void test_where_few_are_fast_the_usual_pace_counts(void **state)
     const struct clab_look looks[] = {slow, fast, slow, slow, slow};
     double values[] = {1, 2, 3, 4, 5};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 5, &look), 4);
+    assert_int_equal(probe_keep_same(values, looks, 5, &look), 4);
     assert_true(values[0] == 1 && values[1] == 3 && look.call == slow.call);
 }
 
@@ -84,7 +84,7 @@ static void test_an_even_number_of_places_leaves_some(void **state)
     const struct clab_look looks[] = {near, far};
     double values[] = {1, 2};
     struct clab_look look;
-    assert_int_equal(line_keep_same(values, looks, 2, &look), 1);
+    assert_int_equal(probe_keep_same(values, looks, 2, &look), 1);
 }
 
 int main(void)
