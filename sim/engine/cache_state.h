@@ -4,8 +4,8 @@
 // - What a peer has read lies in that peer's cache, until other data drives it out. Who writes it anew must take each
 //   line back first. So a rank counts the bytes that its peers touch (as far as it knows: in an exchange as many as it
 //   does itself, else those of the messages that it sends), and a place remembers the count at which it was read.
-// - Where a chunk lies, the program's rules say (core/program/layout.h). A chunk that alternates has two places: its home
-//   and CLAB_ALT. The caller's `in` is written by nobody, so nothing is remembered of it.
+// - The program's rules say where a chunk lies (core/program/layout.h). A chunk that alternates has two places: its
+//   home and CLAB_ALT. The caller's `in` is written by nobody, so nothing is remembered of it.
 #pragma once
 
 #include <math.h>
@@ -25,7 +25,7 @@ struct cache_state {
     size_t at; // the first place of the rank and lane at hand
 };
 
-// nplaces: chunks of a rank in one lane; reads: what peers have read is remembered, 4 bytes a chunk; alternates: 4 more.
+// nplaces: chunks of a rank in one lane; reads: remember what peers have read, 4 bytes per chunk; alternates: 4 more.
 //   errors: CLAB_ENOMEM
 int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nplaces, bool reads, bool alternates);
 void cache_state_free(struct cache_state *cache);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine prices the local copies of the program that runs: for every algorithm, rank, lane and stage, as many bytes as
-// the compiled program's moves have.
+// The engine prices the local copies of the program that runs: for every algorithm, rank, lane and stage, as many
+// bytes as the compiled program's moves have.
 
 #include "core/program/program.h"
 #include "sim/engine/record.h"
@@ -119,7 +119,7 @@ static void test_copies_take_their_time(void **state)
     // Rank 2 of 4 receives two blocks in one piece, passes one on, and copies its own to `out`.
     assert_true(seconds(CLAB_SCATTER, "binomial", 4, false) == 100);
     assert_true(seconds(CLAB_SCATTER, "flat", 4, true) == 0);
-    // What rank 2 of 3 receives in its one exchange lands beside, and is copied to `out`. Of two, the second lands there.
+    // Of one exchange the sum lands beside `out`, and is copied there; of two, the second lands there.
     assert_true(seconds(CLAB_ALLREDUCE, "doubling", 3, true) == 100);
     assert_true(seconds(CLAB_ALLREDUCE, "doubling", 4, true) == 0);
     // Half of the blocks are received with the rank's own among them, which lies in `out` where the others do not.

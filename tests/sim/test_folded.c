@@ -86,7 +86,8 @@ static void assert_renamed(const struct clab_algorithm *a, const struct clab_pro
     }
 }
 
-// Every stage of a rank is, renamed, that of its representative; representatives come first; ranks of a node stay together.
+// Every stage of a rank is, renamed, that of its representative. Representatives come first; ranks of a node stay
+// together.
 static void test_folded_representatives_have_the_same_stages(void **state)
 {
     (void)state;

@@ -114,7 +114,7 @@ static const char *const ways[][2] = {
 };
 enum { STAGES = 3, WAYS = sizeof ways / sizeof *ways };
 
-// In round k each rank exchanges with the one whose number differs in bit k; in which of the ways, is like a throw of dice.
+// In round k each rank exchanges with the one whose number differs in bit k, in one of the ways, drawn at random.
 static int mixed(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])
 {
     int round = stage / STAGES, peer = rank ^ 1 << round, low = rank < peer ? rank : peer;

@@ -65,8 +65,8 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
     clab_net_free(net);
 }
 
-// Where it costs nothing, what peers have read takes no memory; else each rank remembers a float per chunk, and two where
-// chunks alternate between two places. Where everything has left the cache it is remembered to no effect.
+// Where it costs nothing, what peers have read takes no memory; else each rank remembers a float per chunk, and two
+// where chunks alternate between two places. Where everything has left the cache it is remembered to no effect.
 static void test_sim_remembers_reads_only_where_they_cost(void **state)
 {
     (void)state;
