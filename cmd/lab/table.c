@@ -151,7 +151,7 @@ static int write_row(struct writer *w, const struct finding *f)
     return clab_table_add_row(&w->table, cells);
 }
 
-// The series that `headline` means: the last of the run's own ranks that begins so.
+// The series that `headline` names: the last one of the run's own number of ranks whose name begins so.
 static const struct lab_series *find_headline(const struct lab_context *context, const struct lab_results *results)
 {
     const char *headline = context->conf->headline;
@@ -246,7 +246,7 @@ static struct clab_cell value_cell(double value, const char *unit, char text[CLA
     return clab_cell_text(text);
 }
 
-// A time of 0 is a phase that the program does not have. A unit that cells do not have is in the quantity's name.
+// A time of 0 is a phase that the program does not have. A unit without a cell of its own follows the quantity's name.
 static struct clab_cell measured_cell(const struct finding *f, char text[CLAB_TEXT])
 {
     return strcmp(f->unit, "s") || f->measured.median > 0 ? value_cell(f->measured.median, f->unit, text)
@@ -262,7 +262,7 @@ static void name_line(const struct lab_series *s, char name[], size_t room)
     snprintf(name, room, plain ? "%s" : "%s (%s)", s->quantity, s->unit);
 }
 
-// In whole percent: none is 0, not -0.
+// In whole percent, and never -0.
 static struct clab_cell residual_cell(const struct finding *f)
 {
     return clab_cell_real(round(residual_pct(f)) + 0.0);
@@ -282,7 +282,7 @@ static struct clab_cell ratio_cell(double ratio, char text[CLAB_TEXT])
     return isfinite(ratio) ? clab_cell_text(ratio_text(ratio, text)) : clab_cell_none();
 }
 
-// The ends of the interval, as percent of the median: "-100..+892", and no longer.
+// The ends of the interval, as percent of the median, in at most ten characters: "-100..+892".
 static struct clab_cell spread_cell(const struct clab_summary *s, char text[CLAB_TEXT])
 {
     if (!(s->median > 0) || s->n < 2)
@@ -293,7 +293,7 @@ static struct clab_cell spread_cell(const struct clab_summary *s, char text[CLAB
     return clab_cell_text(text);
 }
 
-// One line for a quantity of both programs, with their ratio where it is a time, or of one of them (the other is NULL).
+// One line for a quantity of both programs, or of one (the other is NULL). Times have a ratio.
 static int add_line(struct clab_table *table, const struct lab_context *context, const struct lab_series *before,
                     const struct lab_series *after)
 {
@@ -326,7 +326,7 @@ static int add_line(struct clab_table *table, const struct lab_context *context,
     return clab_table_add_row(table, cells);
 }
 
-// How many values of `q` were predicted, and how many of them within its tolerance.
+// Prints how many values of `q` were predicted, and how many predictions are within its tolerance.
 static int print_verdict(const struct lab_context *context, const struct lab_results *results,
                          const struct lab_quantity *q)
 {
@@ -340,13 +340,13 @@ static int print_verdict(const struct lab_context *context, const struct lab_res
         within += fabs(residual_pct(&f)) <= q->tolerance;
     }
     if (predicted && q->tolerance == 0)
-        printf("# %s: %d of %d exactly as predicted\n", q->name, within, predicted);
+        printf("# %s: %d of %d predictions are exact\n", q->name, within, predicted);
     else if (predicted)
-        printf("# %s: %d of %d within %g %% of the prediction\n", q->name, within, predicted, q->tolerance);
+        printf("# %s: %d of %d predictions are off by at most %g %%\n", q->name, within, predicted, q->tolerance);
     return CLAB_OK;
 }
 
-// Whether some series of after has `before` for its counterpart, so that both are on its line.
+// Whether `before` is the counterpart of a series of after: then both are on one line.
 static bool has_after(const struct lab_results *results, const struct lab_series *before)
 {
     for (const struct lab_series *s = results->series; s < results->series + results->count; s++)
@@ -355,13 +355,13 @@ static bool has_after(const struct lab_results *results, const struct lab_series
     return false;
 }
 
-// Counts and checksums have no rows: they are as predicted, or equal, or the schedule is not what ran.
+// Counts and checksums have no rows: they are exact or equal, else another schedule ran.
 static bool is_shown(const struct lab_quantity *q)
 {
     return q && !q->equal && q->tolerance != 0;
 }
 
-// The rows of one number of ranks, below what says how many.
+// The rows of one number of ranks, below a line with that number.
 static int print_rows(const struct lab_context *context, const struct lab_results *results, int ranks,
                       struct clab_table *table)
 {
@@ -380,6 +380,11 @@ static int print_rows(const struct lab_context *context, const struct lab_result
     return CLAB_OK;
 }
 
+static const char legend[] =
+    "# off: (measured - predicted) / measured. 50 %: twice the predicted value; below 0: less than predicted\n"
+    "# interval: where the true median is, with 95 % certainty; -3..+5: 3 % below to 5 % above the measured median\n"
+    "# before / after: the time of before divided by the time of after; above 1, after is faster\n";
+
 int lab_table_print(const struct lab_context *context, const struct lab_results *results)
 {
     const struct lab_conf *conf = context->conf;
@@ -391,6 +396,8 @@ int lab_table_print(const struct lab_context *context, const struct lab_results 
         if (s->ranks != ranks)
             err = print_rows(context, results, ranks = s->ranks, &table);
     clab_table_free(&table);
+    if (!err)
+        fputs(legend, stdout);
     for (int i = 0; !err && i < conf->nquantities; i++)
         if (!isnan(conf->quantities[i].tolerance))
             err = print_verdict(context, results, &conf->quantities[i]);

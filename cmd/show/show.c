@@ -125,7 +125,7 @@ static int write_to_file(const struct arguments *arguments, const struct clab_al
     return err;
 }
 
-// The problem is the file's. A schedule in bytes is drawn as signals.
+// The file gives the problem. A schedule in bytes has no chunks: its drawing shows only who has heard from whom.
 static int take_listing(struct arguments *arguments, const struct clab_algorithm **algorithm_p)
 {
     struct clab_problem *problem = &arguments->problem;
@@ -196,9 +196,9 @@ static const struct clab_option options[] = {
 };
 
 static const char doc[] =
-    "Draw what every rank does in an algorithm, and what its chunks are made of. Without ALGORITHM: list all of them.\v"
-    "Time is counted in rounds: every message takes one, and a rank sends and hears one at a time. n is the bytes of "
-    "the collective's whole buffer.";
+    "Draw what every rank does in an algorithm, and which ranks' data each chunk has. Without ALGORITHM: list all.\v"
+    "Time is counted in rounds: every message takes one round. In a round, a rank sends at most one message, and "
+    "receives at most one. `buffers`: bytes as a multiple of the collective's whole buffer.";
 
 static int take_name(const char *text, void *into)
 {

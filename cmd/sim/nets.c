@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab nets: the networks that the simulator knows, and this machine's own profile if there is one.
+// commlab nets: the networks that the simulator knows, and this machine, measured or not.
 
 #include "core/transport/backend.h"
 #include "cmd/command.h"
@@ -20,11 +20,12 @@
 #include "sim/sim.h"
 
 static const char doc[] =
-    "List the networks that `commlab sim --net NAME` knows: sim/nets/NAME.net (or CLAB_NETS), `flat`, which --alpha, "
-    "--beta and --gamma describe, and `machine`, this machine, once `commlab fit` has measured it. What is wrong with "
-    "a file that can not be read is said, and the rest listed.\v"
-    "alpha is a message's fixed cost and beta the rate of a link, one way; a network of nodes with several ranks has "
-    "those of both its links. Every figure's source is in its file.";
+    "List the networks that `commlab sim --net NAME` knows: the files sim/nets/NAME.net (CLAB_NETS names another "
+    "folder); `flat`, which --alpha, --beta and --gamma describe; and `machine`, this machine, which `commlab fit` "
+    "measures. A file with a mistake gets a message, and the others are listed.\v"
+    "alpha is the fixed time per message. beta is the rate of a link, in one direction. If a node has several ranks, "
+    "there are links within a node and links between nodes. Each file names the source of each figure. "
+    "labs/glossary.md explains the names of the hardware.";
 
 static const struct clab_column columns[] = {
     {"net", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
@@ -37,7 +38,7 @@ static const struct clab_column columns[] = {
     {"title", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
 };
 
-// TITLE: what 120 columns leave of a line.
+// TITLE: characters that the other columns leave of 120.
 enum { NCOLUMNS = sizeof columns / sizeof *columns, TITLE = 50 };
 
 static const char *alpha_of(const struct clab_link *link, char text[CLAB_TEXT])
@@ -50,7 +51,7 @@ static const char *beta_of(const struct clab_link *link, char text[CLAB_TEXT])
     return link->present && link->beta > 0 ? clab_rate_text(1 / link->beta, text) : NULL;
 }
 
-// The bytes of the title that go on one line: up to its end, or the last space that is near enough.
+// The bytes of the title that fit one line: all, or those before the last space that fits.
 static int bytes_of_line(const char *title)
 {
     int length = (int)strlen(title);
@@ -60,7 +61,7 @@ static int bytes_of_line(const char *title)
     return length ? length : TITLE;
 }
 
-// A line of its own for each piece of the title that the row has no room for.
+// Adds a line for each piece of the title that does not fit the row.
 static int add_rest(struct clab_table *table, const char *title)
 {
     int err = CLAB_OK;
@@ -77,7 +78,7 @@ static int add_rest(struct clab_table *table, const char *title)
     return err;
 }
 
-// One that can not be read has had its line: it is left out, and the others are listed.
+// A file that cannot be read has had its message: it is left out, and the others are listed.
 static int add_net(struct clab_table *table, const char *name, bool *broken)
 {
     struct clab_net *net;
@@ -106,14 +107,14 @@ static int add_net(struct clab_table *table, const char *name, bool *broken)
     return err;
 }
 
-// What has no file, since the command line describes it.
+// The command line describes it: it has no file.
 static int add_flat(struct clab_table *table)
 {
     const struct clab_cell row[NCOLUMNS] = {
         clab_cell_text("flat"),   clab_cell_text("any"),
         clab_cell_text("1"),      clab_cell_text(NULL),
         clab_cell_text(NULL),     clab_cell_text("--alpha"),
-        clab_cell_text("--beta"), clab_cell_text("what `commlab sim --net flat` is told"),
+        clab_cell_text("--beta"), clab_cell_text("the links that the command line describes"),
     };
     return clab_table_add_row(table, row);
 }
@@ -146,11 +147,24 @@ static int add_folder(struct clab_table *table, const char *folder, bool *broken
     return err;
 }
 
+static int add_unmeasured(struct clab_table *table)
+{
+    struct clab_cell row[NCOLUMNS] = {clab_cell_text("machine")};
+    for (int i = 1; i < NCOLUMNS - 1; i++)
+        row[i] = clab_cell_none();
+    row[NCOLUMNS - 1] = clab_cell_text("this machine, not measured yet: `commlab fit`");
+    return clab_table_add_row(table, row);
+}
+
 static int add_profile(struct clab_table *table, const char *backend, bool *broken)
 {
     char *path;
     CLAB_TRY(clab_net_profile_path(backend, &path));
-    int err = access(path, R_OK) == 0 ? add_net(table, path, broken) : CLAB_OK;
+    int err = CLAB_OK;
+    if (access(path, R_OK) == 0)
+        err = add_net(table, path, broken);
+    else if (!strcmp(backend, "shm")) // that of the network `machine`
+        err = add_unmeasured(table);
     free(path);
     return err;
 }

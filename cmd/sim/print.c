@@ -10,7 +10,7 @@
 #include "core/base/units.h"
 #include "core/schedule/formats/listing.h"
 
-enum { ENOUGH_MESSAGES = 10000 }; // for a rate to say something
+enum { ENOUGH_MESSAGES = 10000 }; // fewer give no useful rate
 
 void sim_print_question(const struct sim_request *r)
 {
@@ -35,9 +35,9 @@ static void print_part(const char *name, double seconds, double whole, const cha
 static void print_parts(const struct clab_sim_result *s)
 {
     print_part("latency", s->latency, s->seconds, "fixed costs of messages");
-    print_part("bandwidth", s->bandwidth, s->seconds, "bytes on the wire, and copied");
-    print_part("reduce", s->reduce, s->seconds, "bytes combined");
-    print_part("wait", s->wait, s->seconds, "for others");
+    print_part("bandwidth", s->bandwidth, s->seconds, "bytes sent, and copied");
+    print_part("reduce", s->reduce, s->seconds, "bytes added up");
+    print_part("wait", s->wait, s->seconds, "waiting for other ranks");
 }
 
 void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
@@ -50,9 +50,9 @@ void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
     printf("\n");
     if (!r->why)
         print_parts(s);
-    printf("engine %s (%s): %d rank%s, %ld message%s, %s, %s", clab_sim_engine_name(s->engine), s->why, s->ranks,
-           s->ranks == 1 ? "" : "s", s->messages, s->messages == 1 ? "" : "s",
-           clab_seconds_text(s->engine_seconds, cost), clab_size_text(s->peak_bytes, memory));
+    printf("simulated in %s by engine %s (%s): %d rank%s, %ld message%s, %s of memory",
+           clab_seconds_text(s->engine_seconds, cost), clab_sim_engine_name(s->engine), s->why, s->ranks,
+           s->ranks == 1 ? "" : "s", s->messages, s->messages == 1 ? "" : "s", clab_size_text(s->peak_bytes, memory));
     if (s->messages >= ENOUGH_MESSAGES)
         printf(", %.1f M messages/s", 1e-6 * (double)s->messages / s->engine_seconds);
     printf("\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a sweep says: for each number of ranks the best algorithm over ranges of sizes, and all times as CSV.
+// The tables of a sweep: for each number of ranks the best algorithm over ranges of sizes, and all times as CSV.
 //
-// - A loss is how much longer than the best one takes, over the sizes of the range that were priced: mean and most.
+// - A loss is how much longer an algorithm takes than the best one: mean and maximum over the priced sizes of a range.
 
 #include "cmd/sim/sweep.h"
 
@@ -56,7 +56,7 @@ static void add_loss(struct loss *loss, const char *name, double seconds, double
     loss->n++;
 }
 
-// As many of them as `width` columns hold, and how many more there are: "naive/leaders/+1". The first always fits.
+// As many names as `width` columns hold, and how many more there are: "naive/leaders/+1". The first always fits.
 static struct clab_cell names_cell(const struct loss *loss, int width, char text[NAMES])
 {
     const char *end = loss->names + strlen(loss->names);
@@ -154,6 +154,8 @@ int sweep_print(const struct sweep *sweep)
         clab_table_free(&table);
         CLAB_TRY(err);
     }
+    printf("# loses: how much longer than the best, as a mean over the sizes of a row; at most: at the worst size\n"
+           "# a/b: a at some sizes, b at others; +1: one more. default choice: the library's, if you name none\n");
     return CLAB_OK;
 }
 

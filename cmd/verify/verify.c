@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab verify: prove every algorithm, and its stated cost, at every number of ranks and every root.
+// commlab verify: prove every algorithm, and its stated cost, for every number of ranks P and every root.
 // - Every P with the algorithm's own lanes. Small P also with 1 to 4 lanes, and with every number of ranks per node.
 
 #include "cmd/command.h"
@@ -69,7 +69,7 @@ static int prove_problem(struct clab_verifier *verifier, const struct clab_probl
     return CLAB_OK;
 }
 
-// Every lane count and node size that a problem of few ranks is proved with.
+// Proves a case of few ranks with other numbers of lanes, and with every number of ranks per node.
 static int prove_variants(struct clab_verifier *verifier, struct clab_problem problem, struct proof *proof)
 {
     int own = problem.lanes;
@@ -105,10 +105,10 @@ static const struct clab_column columns[] = {
     {"collective", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
     {"algorithm", NULL, NULL, CLAB_KIND_TEXT, -17, 0, NULL},
     {"ranks_proved", "ranks", "proved", CLAB_KIND_TEXT, 8, 0, NULL},
-    {"problems", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
-    {"stages", NULL, "/rank", CLAB_KIND_INTEGER, 7, 0, "at the most ranks"},
-    {"rounds", NULL, "alpha", CLAB_KIND_INTEGER, 6, 0, "at the most ranks"},
-    {"sent", NULL, "n/rank", CLAB_KIND_REAL, 8, 3, "at the most ranks"},
+    {"cases", NULL, NULL, CLAB_KIND_INTEGER, 8, 0, NULL},
+    {"stages", NULL, "/rank", CLAB_KIND_INTEGER, 7, 0, "at largest rank count"},
+    {"rounds", NULL, "alpha", CLAB_KIND_INTEGER, 6, 0, "at largest rank count"},
+    {"sent", NULL, "buffers", CLAB_KIND_REAL, 9, 3, "at largest rank count"},
     {"seconds", "time", "s", CLAB_KIND_REAL, 6, 3, NULL},
 };
 
@@ -191,8 +191,10 @@ static int prove_all(struct clab_verifier *verifier, const struct arguments *arg
 
 static void print_summary(const struct summary *sum, double seconds)
 {
-    printf("# %d algorithm%s, %ld problems, %.2f s: ", sum->algorithms, sum->algorithms == 1 ? "" : "s", sum->problems,
-           seconds);
+    printf("# a case: one number of ranks, root, number of lanes, and number of ranks per node\n"
+           "# rounds: messages one after another, each costs one alpha; sent: by the busiest rank, in whole buffers\n"
+           "# %d algorithm%s, %ld cases, %.2f s: ",
+           sum->algorithms, sum->algorithms == 1 ? "" : "s", sum->problems, seconds);
     if (sum->flaws)
         printf("%ld FLAWED\n", sum->flaws);
     else if (sum->problems == 0)
@@ -225,9 +227,9 @@ static int verify(const struct arguments *arguments)
 
 static const char doc[] =
     "Prove that algorithms (all, unless named) compute their collectives and that their stated costs are exact.\v"
-    "Each schedule is replayed for every number of ranks and every root on sets of contributors instead of numbers, "
-    "with messages matched as rendezvous, so that a proof holds for every count, type and operation, and buffering "
-    "hides no deadlock. n is the bytes of the collective's whole buffer. The exit status is 1 if anything is flawed.";
+    "The verifier replays each schedule for every number of ranks and every root. Instead of numbers, it keeps in each "
+    "chunk the set of ranks that contributed. So a proof holds for every count, type and operation. A send waits for "
+    "its receive, so that buffers hide no deadlock. The exit status is 1 if an algorithm is wrong.";
 
 static int take_ranks(const char *flag, const char *text, void *into)
 {

@@ -197,7 +197,8 @@ static void draw_columns(const struct clab_trace *trace, int inputs[], FILE *out
     int width = (COLUMNS - HEAD) / (trace->problem.nranks > 4 ? trace->problem.nranks : 4);
     size_t next = 0;
     print_header(trace, out);
-    fprintf(out, "t: round; → send, ← receive, + receive and reduce; a chunk: . empty, 1-9 inputs, # complete\n\n");
+    fprintf(out, "t: round. \"→1 c0\": send chunk 0 to rank 1; ←3: receive from rank 3; +3: receive, and add.\n"
+                 "Below: one character per chunk. 1-9: it has the data of so many ranks; #: of all; .: of none.\n\n");
     put(&line, "t");
     for (int rank = 0; rank < trace->problem.nranks; rank++) {
         char head[24];
@@ -263,8 +264,7 @@ static void draw_rounds(const struct clab_trace *trace, int inputs[], FILE *out)
 {
     size_t next = 0, message = 0;
     print_header(trace, out);
-    fprintf(out,
-            "per round: messages sent (+: to be reduced), and chunks of all ranks that are complete after it\n\n");
+    fprintf(out, "per round: messages sent (+: to be reduced), and chunks of all ranks that are complete after it\n\n");
     fprintf(out, "%5s %8s %8s   %8s %8s %8s   %s\n", "round", "messages", "chunks", "complete", "partial", "nothing",
             "messages");
     clab_trace_start(trace, inputs);
