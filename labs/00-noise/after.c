@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// After: an A/A test. The same allreduce is timed as A and as B in interleaved pairs: whatever differs is noise.
+// After: an A/A test. It times the same allreduce as A and as B in interleaved pairs: any difference is noise.
 //
 //   after [-n RANKS] [--backend B] [BYTES PAIRS...]
 //
-// - A timing is one call, begun together, the slowest rank's. A pair's ratio is B's over A's; every other has B first.
-// - The interval of 95 % around the median of ratios is what PAIRS pairs can tell: a change must be larger to be seen.
+// - All ranks start one call together. Its time is that of the slowest rank. The ratio of a pair is B / A.
+// - After PAIRS pairs, you can see a change only if it is larger than half of the 95 % interval of the median ratio.
 
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@
 
 #include "clab.h"
 
-enum { WARM = 20, FEWEST = 6 };   // pairs: of fewer there is no interval of 95 %
-static const double target = 5;   // percent: the change that is to be seen
-static const double tick = 1e-10; // s: what is less than that apart is the same to any clock
+enum { WARM = 20, FEWEST = 6 };   // pairs: fewer have no 95 % interval
+static const double target = 5;   // percent: the change that we want to see
+static const double tick = 1e-10; // s: no clock can tell times apart that differ by less
 static const char about[] =
-    "An A/A test: the same allreduce, timed as A and as B in interleaved pairs.\n"
-    "Reports how far apart identical runs are, how sure their ratio is after so many pairs, and how many of them\n"
-    "show a change of 5 %.\n\n"
+    "An A/A test: times the same allreduce as A and as B in interleaved pairs.\n"
+    "Reports how much identical calls differ, the 95 % interval of their ratio after each number of pairs, and how\n"
+    "many pairs you need to see a change of 5 %.\n\n"
     "  BYTES              of the buffer that is summed, a multiple of 4 (64K)\n"
     "  PAIRS...           numbers of pairs, rising, each at least 6 (6 12 25 50 100 200 400)\n";
 static const char usage[] = "give BYTES (a multiple of 4) and PAIRS (at least 6, rising), as in 64K 6 100";
@@ -27,10 +27,10 @@ struct lab {
     struct clab_job *job;
     struct clab_comm *comm;
     size_t count;
-    float *in, *out, *host; // (count): in and out of clab_alloc, perhaps a GPU's; host the program's own
+    float *in, *out, *host; // (count): in and out may be a GPU's memory; host is the program's own
 };
 
-// Seconds of one call, the slowest rank's, to a tick.
+// Seconds that the slowest rank takes for one call, rounded to a tick.
 static double time_once(struct lab *lab)
 {
     must(clab_barrier(lab->comm));
@@ -58,8 +58,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The interval leaves out so many of the n sorted ratios at each end that it has the true median with 95 %: how many
-// lie below that is binomial, n / 2 -+ 1.96 sqrt(n) / 2, and whole. (n >= 6; David and Nagaraja 2003, section 7.1)
+// The number of ratios below the true median is binomial: with 95 % certainty n / 2 -+ 1.96 sqrt(n) / 2. So the
+// interval leaves out `low` of the n sorted ratios at each end. (n >= 6; David and Nagaraja 2003, section 7.1)
 static double half_interval_pct(const double ratios[], int n, double sorted[])
 {
     for (int i = 0; i < n; i++)
@@ -69,7 +69,7 @@ static double half_interval_pct(const double ratios[], int n, double sorted[])
     return 100 * (sorted[n - 1 - low] - sorted[low]) / 2;
 }
 
-// Half of the range that 95 of 100 ratios are in.
+// Half of the range that holds 95 of 100 ratios.
 static double spread_pct(const double sorted[], int n)
 {
     const int out = (int)(0.025 * n);
@@ -87,13 +87,13 @@ static void report_tests(struct lab *lab, const double ratios[], const int pairs
     }
     const int last = pairs[n - 1];
     const double spread = spread_pct(room, last), difference = 100 * fabs(room[last / 2] - 1);
-    const double scale = interval / target; // it falls with the root of the number of pairs
+    const double scale = interval / target; // the interval falls as 1 / sqrt(pairs)
     const double wanted = interval > 0 ? fmax(FEWEST, ceil(last * scale * scale)) : 1;
     must(clab_report(lab->comm, "difference", "%", &difference, 1));
     must(clab_report(lab->comm, "spread", "%", &spread, 1));
     must(clab_report(lab->comm, "pairs_for_5pct", "pairs", &wanted, 1));
     if (spread == 0 && clab_job_rank(lab->job) == 0)
-        printf("no spread at all: identical runs are identical here, and one is enough (virtual time is exact)\n");
+        printf("no spread: virtual time is computed, so one timing is enough\n");
 }
 
 static void measure(struct lab *lab, const int pairs[], int n)
@@ -102,7 +102,7 @@ static void measure(struct lab *lab, const int pairs[], int n)
     double *times = malloc(4 * (size_t)most * sizeof *times), *ratios = times + 2 * most, *room = ratios + most;
     must(times ? CLAB_OK : CLAB_ENOMEM);
     for (int i = 0; i < most; i++) {
-        const int a = i % 2, b = !a; // who goes first
+        const int a = i % 2, b = !a; // which of them goes first
         times[2 * i + a] = time_once(lab);
         times[2 * i + b] = time_once(lab);
         ratios[i] = times[2 * i + 1] / times[2 * i];

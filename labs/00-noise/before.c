@@ -3,8 +3,8 @@
 //
 //   before [-n RANKS] [--backend B] [BYTES PAIRS...]
 //
-// - A timing is one call, begun together, the slowest rank's. The programs take the same arguments; PAIRS are not
-//   asked.
+// - All ranks start one call together. Its time is that of the slowest rank. Both programs take the same arguments;
+//   here PAIRS are ignored.
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,21 +12,21 @@
 #include "clab.h"
 
 enum { WARM = 20 };
-static const double tick = 1e-10; // s: what is less than that apart is the same to any clock
-static const char about[] = "A timing of an allreduce, and one more of the same, as if it were another.\n"
-                            "Reports the time and by how many percent the second differs from the first.\n\n"
+static const double tick = 1e-10; // s: no clock can tell times apart that differ by less
+static const char about[] = "Times an allreduce (A), and times the same allreduce again (B).\n"
+                            "Reports the time of A, and by how many percent B differs from it.\n\n"
                             "  BYTES              of the buffer that is summed, a multiple of 4 (64K)\n"
-                            "  PAIRS...           of the program after; here there is one\n";
+                            "  PAIRS...           only the program after uses them\n";
 static const char usage[] = "give BYTES (a multiple of 4) and PAIRS, as in 64K 6 100";
 
 struct lab {
     struct clab_job *job;
     struct clab_comm *comm;
     size_t count;
-    float *in, *out, *host; // (count): in and out of clab_alloc, perhaps a GPU's; host the program's own
+    float *in, *out, *host; // (count): in and out may be a GPU's memory; host is the program's own
 };
 
-// Seconds of one call, the slowest rank's, to a tick.
+// Seconds that the slowest rank takes for one call, rounded to a tick.
 static double time_once(struct lab *lab)
 {
     must(clab_barrier(lab->comm));
