@@ -44,7 +44,7 @@ static void clear(void)
 static int run(char *const words[])
 {
     int status;
-    CLAB_TRY(child_run(words, &status));
+    CLAB_TRY(child_run(words, NULL, &status));
     if (child_ended_by())
         return CLAB_EPEER;
     if (WIFEXITED(status) && WEXITSTATUS(status) == LACKING)

@@ -87,7 +87,7 @@ static int run_bench(const struct several *s, const char *backend, const char *c
     const char *const more[] = {"--backend", backend, "--csv", csv, "--seconds", seconds};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         words[n++] = (char *)(uintptr_t)more[i];
-    const int err = child_run(words, status_p);
+    const int err = child_run(words, NULL, status_p);
     free(words);
     return err;
 }

@@ -14,6 +14,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 
 static volatile sig_atomic_t child, ended_by;
 static int watches; // how many want to know of signals
@@ -114,10 +115,21 @@ pid_t child_fork(void)
     return 0;
 }
 
-int child_run(char *const words[], int *status_p)
+void child_set_environment(const struct child_variable changes[])
+{
+    clab_variables_export();
+    for (const struct child_variable *v = changes; v && v->name; v++)
+        if (v->value)
+            setenv(v->name, v->value, !v->is_default);
+        else
+            unsetenv(v->name);
+}
+
+int child_run(char *const words[], const struct child_variable changes[], int *status_p)
 {
     const pid_t pid = child_fork();
     if (pid == 0) {
+        child_set_environment(changes);
         if (freopen("/dev/null", "w", stdout))
             execv("/proc/self/exe", words);
         _exit(EXIT_FAILURE);

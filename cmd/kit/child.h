@@ -5,6 +5,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 // From here on, note each signal that would end us, and pass it on to the child. Ignored signals stay ignored.
@@ -22,10 +23,19 @@ int child_folder_make(char path_p[PATH_MAX]);
 // With the files that are in it.
 void child_folder_remove(const char *path);
 
+// A variable of a child's environment: its value, or NULL to take it away. is_default: a value that is there stays.
+struct child_variable {
+    const char *name, *value;
+    bool is_default;
+};
+// In a child that is about to exec a program: its environment is ours, with what our flags have set
+// (core/base/variables.h) and `changes`, which end with {0} (NULL: there are none).
+void child_set_environment(const struct child_variable changes[]);
+
 // Run this program with `words` (NULL ends them; the first is "commlab"), its output thrown away, what it complains of
 // shown. *status_p is waitpid's.
 //   errors: CLAB_ESYS
-int child_run(char *const words[], int *status_p);
+int child_run(char *const words[], const struct child_variable changes[], int *status_p);
 // As fork(2); signals end the child as usual. Callers that launch ranks need it: a launcher handles the signals of its
 // process, and in ours a signal that comes just after its ranks have ended would be lost.
 pid_t child_fork(void);

@@ -97,6 +97,8 @@ static _Noreturn void become(char **argv, const struct drawing *d, pid_t parent)
     const int said = open("said", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), log = dup(STDERR_FILENO);
     if (said >= 0)
         dup2(said, STDERR_FILENO);
+    // In a plain C locale gnuplot complains of every sign beyond ASCII.
+    child_set_environment((const struct child_variable[]){{"LC_ALL", "C.UTF-8", false}, {0}});
     execvp(argv[0], argv);
     const int error = errno;
     dup2(log, STDERR_FILENO);
@@ -149,7 +151,6 @@ static int run_gnuplot(const struct drawing *d)
 {
     char *argv[] = {"gnuplot", "-e", "csv = 'data.csv'; out = 'figure'", (char *)d->script, NULL};
     int status = 0;
-    setenv("LC_ALL", "C.UTF-8", 1); // in a plain C locale gnuplot complains of every sign beyond ASCII
     const pid_t parent = getpid(), pid = child_fork();
     if (pid == 0)
         become(argv, d, parent);

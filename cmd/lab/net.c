@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/variables.h"
 #include "backends/model/virtual.h"
 
 // Add the machine's costs that an emulated network does not hide.
@@ -73,7 +74,7 @@ int lab_nets_load(const struct lab_request *request, const char *backend, bool i
     if (!name)
         return load_profile(backend, nets);
     if (is_virtual)
-        setenv("CLAB_NET", name, 1);
+        clab_variable_set(CLAB_VARIABLE_NET, name);
     nets->name = last_part(name);
     return load_named(name, &nets->net);
 }

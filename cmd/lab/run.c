@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,6 @@
 #include "core/base/trust.h"
 #include "core/base/vector.h"
 #include "cmd/kit/child.h"
-
-extern char **environ;
 
 const char *const lab_program_names[2] = {"before", "after"};
 
@@ -95,22 +92,20 @@ void lab_results_free(struct lab_results *results)
 
 // ---- the program ---------------------------------------------------------------------------------------------
 
-// Start argv[0] with its output in `log`; wait for it.  *status_p is as of waitpid.
-static int spawn(char **argv, const char *log, int *status_p)
+// Start argv[0] with its output in `log` and its rows in `rows`; wait for it.  *status_p is as of waitpid.
+static int spawn(char **argv, const char *log, const char *rows, int *status_p)
 {
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return CLAB_ENOMEM;
-    int err = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_APPEND, 0666);
-    if (!err)
-        err = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (err) {
-        clab_error("%s can not be started: %s", argv[0], strerror(err));
-        return CLAB_ESYS;
+    const pid_t pid = child_fork();
+    if (pid == 0) {
+        // A lab checks its results itself, and times the library alone, as the bench does.
+        child_set_environment(
+            (const struct child_variable[]){{"CLAB_RESULTS", rows, false}, {"CLAB_CHECK", "0", true}, {0}});
+        if (freopen(log, "a", stdout))
+            execv(argv[0], argv);
+        clab_error("%s can not be started: %m", argv[0]);
+        _exit(EXIT_FAILURE);
     }
-    return child_wait(pid, status_p);
+    return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
 }
 
 static int run_to_end(char **argv, const char *log, const char *rows)
@@ -122,12 +117,7 @@ static int run_to_end(char **argv, const char *log, const char *rows)
         return CLAB_ENOENT;
     }
     CLAB_TRY(clab_trust(argv[0], real));
-    // A lab checks its results itself, and times the library alone, as the bench does.
-    if (setenv("CLAB_RESULTS", rows, 1) != 0 || setenv("CLAB_CHECK", "0", 0) != 0)
-        return CLAB_ENOMEM;
-    int err = spawn(argv, log, &status);
-    unsetenv("CLAB_RESULTS");
-    CLAB_TRY(err);
+    CLAB_TRY(spawn(argv, log, rows, &status));
     if (child_ended_by())
         return CLAB_EPEER;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)

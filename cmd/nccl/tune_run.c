@@ -37,19 +37,15 @@ static bool is_possible(int function, int algorithm, int protocol)
     }
 }
 
-static void force(struct tune_label label)
+// By NCCL's own choice, or by the label's, which is forced. A table that is there must not choose now.
+static int run_bench(const struct tune_run *run, int function, struct tune_label label, char *csv, int *status_p)
 {
-    if (label.is_own) {
-        unsetenv("NCCL_ALGO");
-        unsetenv("NCCL_PROTO");
-        return;
-    }
-    setenv("NCCL_ALGO", clab_nccl_algorithm_name((enum clab_nccl_algorithm)label.algorithm), 1);
-    setenv("NCCL_PROTO", clab_nccl_protocol_name((enum clab_nccl_protocol)label.protocol), 1);
-}
-
-static int run_bench(const struct tune_run *run, int function, char *csv, int *status_p)
-{
+    const struct child_variable variables[] = {
+        {"NCCL_ALGO", label.is_own ? NULL : clab_nccl_algorithm_name((enum clab_nccl_algorithm)label.algorithm), false},
+        {"NCCL_PROTO", label.is_own ? NULL : clab_nccl_protocol_name((enum clab_nccl_protocol)label.protocol), false},
+        {"NCCL_TUNER_PLUGIN", "none", false},
+        {"NCCL_COMM_BLOCKING", "1", true},
+        {0}};
     char *words[WORDS] = {"commlab", "bench",  NULL,         "--backend", (char *)(uintptr_t)run->backend,
                           "--algo",  "native", "--in-place", "0",         "--csv",
                           csv};
@@ -66,7 +62,7 @@ static int run_bench(const struct tune_run *run, int function, char *csv, int *s
             words[n++] = flags[i].flag;
             words[n++] = (char *)(uintptr_t)flags[i].value;
         }
-    CLAB_TRY(child_run(words, status_p));
+    CLAB_TRY(child_run(words, variables, status_p));
     return child_ended_by() ? CLAB_EPEER : CLAB_OK;
 }
 
@@ -93,8 +89,7 @@ static int measure(const struct tune_run *run, int function, struct tune_label l
     char csv[PATH_MAX + 8];
     snprintf(csv, sizeof csv, "%s/a.csv", folder);
     tell(function, label);
-    force(label);
-    CLAB_TRY(run_bench(run, function, csv, status_p));
+    CLAB_TRY(run_bench(run, function, label, csv, status_p));
     tell_nothing();
     const int err = *status_p ? CLAB_OK : tune_read(csv, label, run->nodes, times);
     unlink(csv);
@@ -127,8 +122,6 @@ int tune_run(const struct tune_run *run, const bool functions[], struct tune_tim
 {
     char folder[PATH_MAX];
     int status = 0;
-    setenv("NCCL_TUNER_PLUGIN", "none", 1); // a table that is there must not choose now
-    setenv("NCCL_COMM_BLOCKING", "1", 0);
     child_watch();
     int err = child_folder_make(folder);
     const bool has_folder = err == CLAB_OK;
@@ -138,7 +131,6 @@ int tune_run(const struct tune_run *run, const bool functions[], struct tune_tim
     if (has_folder)
         child_folder_remove(folder);
     const int signo = child_unwatch();
-    force((struct tune_label){.is_own = true});
     if (signo)
         raise(signo);
     *status_p = WIFEXITED(status) ? WEXITSTATUS(status) : status ? 1 : 0;

@@ -221,7 +221,7 @@ static double price(const struct report_claims *claims, int row, const char *com
     argv[n++] = file;
     argv[n++] = is_lab ? "--no-plot" : NULL;
     argv[n] = NULL;
-    if (child_run(argv, &status) == CLAB_OK && status == 0 && take_csv(folder, &data) == CLAB_OK) {
+    if (child_run(argv, NULL, &status) == CLAB_OK && status == 0 && take_csv(folder, &data) == CLAB_OK) {
         value = is_lab ? value_in(claims, row, &data).value
                        : clab_csv_real(&data, data.nrows - 1, cell(claims, row, "column"));
         clab_csv_free(&data);

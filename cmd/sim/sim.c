@@ -33,7 +33,8 @@ static const char doc[] =
     "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and "
     "wait; with --why, they are those of the critical path, at its end.";
 
-static const char automatic[] = "auto", in_network[] = "in_network"; // what the switches do, which is no rank's schedule
+static const char automatic[] = "auto";
+static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
@@ -61,7 +62,8 @@ static int take_collective(const char *text, void *into)
 {
     struct sim_request *r = into;
     if (r->collective) {
-        clab_error("sim: '%s' and '%s': one collective at a time; `commlab sim sweep` takes several", r->collective, text);
+        clab_error("sim: '%s' and '%s': one collective at a time; `commlab sim sweep` takes several", r->collective,
+                   text);
         return CLAB_EINVAL;
     }
     r->collective = text;

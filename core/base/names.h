@@ -12,7 +12,7 @@ struct clab_names {
 };
 
 // Names that are written out: &CLAB_NAMES("0", "1", "both")
-#define CLAB_NAMES(...)                                                                   \
+#define CLAB_NAMES(...)                                                                     \
     ((const struct clab_names){sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), \
                                (const char *const[]){__VA_ARGS__}, NULL})
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Command lines by tables (options.h).
 //
-// - argp would say what is wrong itself, without what is near: it is told to be silent (ARGP_NO_ERRS), and the word that
-//   it stopped at is looked at here.
+// - argp's own errors do not suggest the nearest flag: argp stays silent (ARGP_NO_ERRS), and `explain` reads the word
+//   at which it stopped.
 
 #include "core/base/options.h"
 
@@ -65,7 +65,9 @@ static struct argp_option as_argp(const struct row *row, int number)
 {
     const struct clab_option *o = row->option;
     return (struct argp_option){.name = o->name,
-                                .key = !o->name ? 0 : o->letter ? o->letter : KEY_FIRST + number,
+                                .key = !o->name    ? 0
+                                       : o->letter ? o->letter
+                                                   : KEY_FIRST + number,
                                 .arg = o->value,
                                 .flags = o->help ? 0 : OPTION_HIDDEN,
                                 .doc = o->help ? o->help : "",
@@ -115,7 +117,8 @@ static const struct row *row_of(const struct parsing *p, int key)
 }
 
 // As it was typed: "--ranks" or "-n". Its value is the rest of its word, or the next word.
-static const char *flag_text(const struct argp_state *state, const char *value, const struct clab_option *o, char text[64])
+static const char *flag_text(const struct argp_state *state, const char *value, const struct clab_option *o,
+                             char text[64])
 {
     const int word = state->next - 1 - (value && value == state->argv[state->next - 1]);
     if (o->letter && strncmp(state->argv[word], "--", 2) != 0)
@@ -134,7 +137,8 @@ static const struct clab_option *option_of_letter(const struct parsing *p, int l
 }
 
 // The flags that begin with the `length` characters of `name`; *option_p: one that is just that, or the last of them.
-static int options_of_name(const struct parsing *p, const char *name, size_t length, const struct clab_option **option_p)
+static int options_of_name(const struct parsing *p, const char *name, size_t length,
+                           const struct clab_option **option_p)
 {
     int n = 0;
     for (int i = 0; i < p->n; i++) {
@@ -178,7 +182,8 @@ static bool explain_name(const struct parsing *p, const char *word)
     if (n == 0)
         return is_unknown(p, word, length);
     if (n > 1)
-        clab_error("%s: several flags begin with %.*s: `%s --help` lists them", p->short_name, (int)length, word, p->name);
+        clab_error("%s: several flags begin with %.*s: `%s --help` lists them", p->short_name, (int)length, word,
+                   p->name);
     else if (o->value && !word[length])
         return lacks_value(p, word, o);
     else if (!o->value && word[length])
@@ -275,7 +280,8 @@ static int parse_rows(struct parsing *p, int argc, char **argv)
     const unsigned flags = ARGP_NO_HELP | ARGP_NO_ERRS | (p->line->has_rest ? ARGP_IN_ORDER : 0);
     const error_t failed = argp_parse(&argp, argc, argv, flags, NULL, p);
     free(options);
-    if (failed && !p->err && !(p->next > 1 && explain(p, argv[p->next - 1])) && !(p->next < argc && explain(p, argv[p->next])))
+    if (failed && !p->err && !(p->next > 1 && explain(p, argv[p->next - 1])) &&
+        !(p->next < argc && explain(p, argv[p->next])))
         clab_error("%s: these words can not be read; `%s --help` lists what it takes", p->short_name, p->name);
     return failed && !p->err ? CLAB_EINVAL : p->err;
 }

@@ -54,12 +54,13 @@ struct clab_option {
 };
 
 // The type and the place of a value. They compile only for members of that type.
-#define CLAB_AT(s, member, t) offsetof(s, member) + 0 * sizeof((t *)0 == &((s *)0)->member)
+#define CLAB_AT(s, member, t)   offsetof(s, member) + 0 * sizeof((t *)0 == &((s *)0)->member)
 #define CLAB_AT_ENUM(s, member) offsetof(s, member) + 0 * sizeof(char[sizeof((s *)0)->member == sizeof(int) ? 1 : -1])
-#define CLAB_ON(s, member)  .type = CLAB_OPTION_ON, .at = CLAB_AT(s, member, bool)
-#define CLAB_OFF(s, member) .type = CLAB_OPTION_OFF, .at = CLAB_AT(s, member, bool)
+#define CLAB_ON(s, member)      .type = CLAB_OPTION_ON, .at = CLAB_AT(s, member, bool)
+#define CLAB_OFF(s, member)     .type = CLAB_OPTION_OFF, .at = CLAB_AT(s, member, bool)
 #define CLAB_TEXT_AT(s, member) .type = CLAB_OPTION_TEXT, .at = CLAB_AT(s, member, const char *)
-#define CLAB_INT(s, member, from, to) .type = CLAB_OPTION_INT, .at = CLAB_AT(s, member, int), .low = (from), .high = (to)
+#define CLAB_INT(s, member, from, to) \
+    .type = CLAB_OPTION_INT, .at = CLAB_AT(s, member, int), .low = (from), .high = (to)
 #define CLAB_SIZE(s, member, from) .type = CLAB_OPTION_SIZE, .at = CLAB_AT(s, member, size_t), .low = (from)
 #define CLAB_SECONDS(s, member, from, to) \
     .type = CLAB_OPTION_SECONDS, .at = CLAB_AT(s, member, double), .low = (from), .high = (to)
@@ -69,19 +70,25 @@ struct clab_option {
 #define CLAB_NUMBER(s, member, from, to) \
     .type = CLAB_OPTION_NUMBER, .at = CLAB_AT(s, member, double), .low = (from), .high = (to)
 #define CLAB_PERCENT(s, member, most) .type = CLAB_OPTION_PERCENT, .at = CLAB_AT(s, member, double), .high = (most)
-#define CLAB_SEED(s, member) .type = CLAB_OPTION_SEED, .at = CLAB_AT(s, member, uint64_t)
-#define CLAB_NAME(s, member, those) .type = CLAB_OPTION_NAME, .at = CLAB_AT_ENUM(s, member), .names = (those)
+#define CLAB_SEED(s, member)          .type = CLAB_OPTION_SEED, .at = CLAB_AT(s, member, uint64_t)
+#define CLAB_NAME(s, member, those)   .type = CLAB_OPTION_NAME, .at = CLAB_AT_ENUM(s, member), .names = (those)
 #define CLAB_NAME_LIST(s, member, those) \
     .type = CLAB_OPTION_NAMES, .at = offsetof(s, member) + 0 * sizeof((bool *)0 == ((s *)0)->member), .names = (those)
 #define CLAB_CALL(function) .type = CLAB_OPTION_CALL, .take = (function)
-#define CLAB_HEADING(text) {.help = (text)}
-#define CLAB_TABLE(s, member, rows) {.type = CLAB_OPTION_TABLE, .at = offsetof(s, member), .table = (rows)}
+#define CLAB_HEADING(text) \
+    {                      \
+        .help = (text)     \
+    }
+#define CLAB_TABLE(s, member, rows)                                           \
+    {                                                                         \
+        .type = CLAB_OPTION_TABLE, .at = offsetof(s, member), .table = (rows) \
+    }
 
 // A command's line.
 struct clab_command_line {
-    const struct clab_option *options; // ended by {0}
-    const char *arguments;             // what --help calls words that are no flags: "[COLLECTIVE...]"
-    const char *about;                 // for --help: above the flags, and, behind a \v, below
+    const struct clab_option *options;             // ended by {0}
+    const char *arguments;                         // what --help calls words that are no flags: "[COLLECTIVE...]"
+    const char *about;                             // for --help: above the flags, and, behind a \v, below
     int (*argument)(const char *text, void *into); // takes each such word; NULL: there are to be none
     // Or the first such word and all behind it, whatever they are, become the char ** at rest_at.
     bool has_rest;

@@ -78,8 +78,7 @@ int clab_take_cost(const char *flag, const char *text, double *seconds_p)
 {
     double seconds = 0;
     if (!is_nothing(text) && (clab_parse_seconds_per_byte(text, &seconds) != CLAB_OK || seconds > 1))
-        return clab_refuse(flag, text,
-                           "a cost or rate with its unit, up to 1s/B, such as 0.1ns/B or 10GB/s");
+        return clab_refuse(flag, text, "a cost or rate with its unit, up to 1s/B, such as 0.1ns/B or 10GB/s");
     *seconds_p = seconds;
     return CLAB_OK;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The environment variables of this kit, CLAB_*, and what each may be. Only variables.c reads them.
 //
-// - A flag such as --provider goes before its variable: clab_variable_set says so for this process and its forks, without
-//   changing the environment. Programs that are exec'd find both after clab_variables_export.
+// - A flag such as --provider goes before its variable: clab_variable_set keeps it for this process and its forks, and
+//   leaves the environment as it is. Programs that are exec'd find it there after clab_variables_export.
 // - Each reader checks the value, and names the variable if it is wrong; `commlab doctor` checks all of them by this
 //   table.
 #pragma once
@@ -33,7 +33,8 @@
     X(JOB_FD, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: the job's memory file", NULL) \
     X(LOG, MANIFEST, WORD, 0, 0, "error warn info debug", "how much this kit prints", NULL) \
     X(MODELS, MANIFEST, TEXT, 0, 0, NULL, "folder of model descriptions", NULL) \
-    X(NCCL_REGISTER, MANIFEST, SWITCH, 0, 0, NULL, "NCCL's own collectives register their memory, at all ranks alike", NULL) \
+    X(NCCL_REGISTER, MANIFEST, SWITCH, 0, 0, NULL, \
+      "NCCL's own collectives register their memory, at all ranks alike", NULL) \
     X(NCCL_SHARE, MANIFEST, SWITCH, 0, 0, NULL, "ranks may share a GPU, over the network", "its times mean nothing") \
     X(NCCL_TRACE, MANIFEST, TEXT, 0, 0, NULL, "file for each rank's trace by our profiler for NCCL", NULL) \
     X(NET, MANIFEST, TEXT, 0, 0, NULL, "network of the backend sim (--net)", NULL) \
@@ -44,7 +45,8 @@
     X(PROGRESS, MANIFEST, WORD, 0, 0, "auto thread manual", "who moves messages while a rank computes", NULL) \
     X(PROVIDER, MANIFEST, TEXT, 0, 0, NULL, "provider of libfabric (--provider)", NULL) \
     X(RESULTS, NOWHERE, TEXT, 0, 0, NULL, "file for the results of programs", NULL) \
-    X(SHM_NO_READV, MANIFEST, TEXT, 0, 0, NULL, "ranks do not read each other's memory", "large messages are copied twice") \
+    X(SHM_NO_READV, MANIFEST, TEXT, 0, 0, NULL, "ranks do not read each other's memory", \
+      "large messages are copied twice") \
     X(STORE, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: where ranks meet", NULL) \
     X(STRAGGLE, MANIFEST, TEXT, 0, 0, NULL, "RANK=FACTOR: a slow rank of the backend sim", NULL) \
     X(TIMEOUT, MANIFEST, DURATION, 0, 0, NULL, "how long a wait may last (30s)", NULL) \

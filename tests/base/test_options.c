@@ -98,8 +98,9 @@ static void test_each_type_is_taken_with_its_unit(void **state)
 {
     (void)state;
     struct request r;
-    assert_int_equal(parse(&line, (const char *[]){"-jn3", "--bytes=64K", "--seconds", "50ms", "--compute=1us", "word", "-o", "x",
-                                                    "--cost", "10GB/s", "--gain", "2.5", "--part", "5%", NULL},
+    assert_int_equal(parse(&line,
+                           (const char *[]){"-jn3", "--bytes=64K", "--seconds", "50ms", "--compute=1us", "word", "-o",
+                                            "x", "--cost", "10GB/s", "--gain", "2.5", "--part", "5%", NULL},
                            &r),
                      CLAB_OK);
     assert_true(r.json && r.plots && r.ranks == 3 && r.bytes == 65536 && r.seconds == 50e-3 && r.compute == 1e-6);
@@ -107,10 +108,12 @@ static void test_each_type_is_taken_with_its_unit(void **state)
     assert_string_equal(r.file, "x");
     assert_int_equal(r.narguments, 1);
     assert_string_equal(r.arguments[0], "word");
-    assert_int_equal(parse(&line, (const char *[]){"--no-plot", "--budget", "0.3", "--seed", "18446744073709551615", "-cgreen",
-                                                    "--colors", "red,blue", "--call=x", "--call", "y", "-D", "-2", "--hid", "z", NULL},
-                           &r),
-                     CLAB_OK);
+    assert_int_equal(
+        parse(&line,
+              (const char *[]){"--no-plot", "--budget", "0.3", "--seed", "18446744073709551615", "-cgreen", "--colors",
+                               "red,blue", "--call=x", "--call", "y", "-D", "-2", "--hid", "z", NULL},
+              &r),
+        CLAB_OK);
     assert_true(!r.plots && r.budget == 0.3 && r.seed == UINT64_MAX && r.color == GREEN && r.inner.depth == -2);
     assert_true(r.colors[RED] && !r.colors[GREEN] && r.colors[BLUE] && r.calls == 2);
     assert_string_equal(r.file, "z");
@@ -120,8 +123,9 @@ static void test_nothing_needs_no_unit_and_the_last_of_several_counts(void **sta
 {
     (void)state;
     struct request r;
-    assert_int_equal(parse(&line, (const char *[]){"--seconds", "0", "--cost", "0", "-n", "4", "--rank=5", "--budget=9ms",
-                                                    "--", "--json", NULL},
+    assert_int_equal(parse(&line,
+                           (const char *[]){"--seconds", "0", "--cost", "0", "-n", "4", "--rank=5", "--budget=9ms",
+                                            "--", "--json", NULL},
                            &r),
                      CLAB_OK);
     assert_true(r.seconds == 0 && r.cost == 0 && r.ranks == 5 && r.budget == 9e-3 && !r.json);
@@ -238,9 +242,15 @@ static void test_help_lists_flags_units_variables_and_headings(void **state)
     close(ends[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    static const char *const parts[] = {"Usage: commlab try [OPTION...] [WORD...]\n", "Try tables.", "-n, --ranks=N",
-                                        "where to write (CLAB_NETS)", " With units:\n", " Names:\n", "-D, --depth=N",
-                                        "-?, --help", "--usage"};
+    static const char *const parts[] = {"Usage: commlab try [OPTION...] [WORD...]\n",
+                                        "Try tables.",
+                                        "-n, --ranks=N",
+                                        "where to write (CLAB_NETS)",
+                                        " With units:\n",
+                                        " Names:\n",
+                                        "-D, --depth=N",
+                                        "-?, --help",
+                                        "--usage"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(text, parts[i]))
             fail_msg("no '%s' in: %s", parts[i], text);
@@ -253,9 +263,17 @@ static void test_distances_count_letters(void **state)
     static const struct {
         const char *a, *b;
         int distance;
-    } cases[] = {{"", "", 0},           {"", "abc", 3},        {"ring", "ring", 0},         {"rign", "ring", 1},
-                 {"rng", "ring", 1},    {"riing", "ring", 1},  {"rung", "ring", 1},         {"tree", "ring", 4},
-                 {"kitten", "sitting", 3}, {"ca", "abc", 3}, {"allreduec", "allreduce", 1}};
+    } cases[] = {{"", "", 0},
+                 {"", "abc", 3},
+                 {"ring", "ring", 0},
+                 {"rign", "ring", 1},
+                 {"rng", "ring", 1},
+                 {"riing", "ring", 1},
+                 {"rung", "ring", 1},
+                 {"tree", "ring", 4},
+                 {"kitten", "sitting", 3},
+                 {"ca", "abc", 3},
+                 {"allreduec", "allreduce", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(clab_edit_distance(cases[i].a, cases[i].b), cases[i].distance);
         assert_int_equal(clab_edit_distance(cases[i].b, cases[i].a), cases[i].distance);
