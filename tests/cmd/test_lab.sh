@@ -367,7 +367,7 @@ lists_the_labs() {
 programs_have_help() {
     local program
     for program in "$build"/labs/*/{before,after}; do
-        writes 'Usage:' "$program" -n 3 --help && writes '--backend B' "$program" --help || return 1
+        writes 'Usage:' "$program" -n 3 --help && writes '--backend=NAME' "$program" --help || return 1
         why="$program says nothing of what it does"
         sed -n 2p "$scratch/out" | grep -qE '^[A-Z][a-z]* [^ ]+ .*\.$' || return 1
         why="$program says nothing of its arguments"
