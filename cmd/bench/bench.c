@@ -2,8 +2,8 @@
 // commlab bench: time collectives, check their results, and compare them with the prediction.
 //
 // - The launcher reads the command line, makes the plan and loads the network, so mistakes are reported before ranks
-//   start. Ranks are copies of the launcher and have all of it. In a job that is running already, each rank does this by
-//   itself.
+//   start. Ranks are copies of the launcher and have all of it. In a job that is running already, each rank does this
+//   by itself.
 // - Rank 0 prints and writes files. If a rank fails, the launcher ends the job.
 
 #include "cmd/bench/bench.h"

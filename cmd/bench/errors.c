@@ -2,8 +2,8 @@
 // How far predictions were off (errors.h).
 //
 // - The residual is (measured - predicted) / measured: its size is the error; above 0 means slower than predicted.
-// - No prediction can be better than the noise floor. It is the larger of two medians over rows: half the width of their
-//   interval, and how much they differ when they are measured again (A/A) with their cores in the same place.
+// - No prediction can be better than the noise floor. It is the larger of two medians over rows: half the width of
+//   their interval, and how much they differ when they are measured again (A/A) with their cores in the same place.
 
 #include "cmd/bench/errors.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Several backends in one bench: how do the libraries compare that a user could choose?
 //
-// - Each backend runs as a bench of its own, a child process that writes CSV. Backends take turns for ROUNDS rounds, each
-//   time with that part of the time per row. So what disturbs the machine for a while disturbs all of them.
+// - Each backend runs as a bench of its own, a child process that writes CSV. Backends take turns for ROUNDS rounds,
+//   each time with that part of the time per row. So what disturbs the machine for a while disturbs all of them.
 // - The children are new processes with a command line of their own, since mpirun starts its ranks by that line again.
 // - Of a row's rounds the one with the median time counts, with everything that was measured together with it.
 // - A backend that this machine lacks is named and left out. If a backend's job fails, the bench fails.

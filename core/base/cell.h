@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One value of a result: text, an integer, a real, or nothing (not measured).
-// - Text is the caller's; who keeps a cell copies it (table.h).
-// - A real that is not finite prints as nothing does.
+// - The text belongs to the caller; whoever keeps a cell copies it (table.h).
+// - A real that is not finite prints like nothing.
 #pragma once
 
 #include <stddef.h>

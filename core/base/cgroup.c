@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Limits of the groups that this process is in (cgroup.h).
+// Limits of this process's control groups (cgroup.h).
 
 #include "core/base/cgroup.h"
 

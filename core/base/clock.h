@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one clock: monotonic, in seconds.
+// The wall clock of the kit: monotonic, in seconds.
 #pragma once
 
 #include <time.h>

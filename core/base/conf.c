@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The reader of settings. inih says which line is malformed, but not on which one a setting stands (unless it was built
-// so): we hand it the lines ourselves, and count.
+// The reader of settings (conf.h). inih says which line is malformed, but not where a setting stands (unless it was
+// built that way). So we hand it the lines ourselves, and count them.
 //
-// - What inih would cut without a word is refused: long lines, long names of sections, what follows a zero byte.
-// - inih takes an indented line for more of the value above it; here indentation means nothing.
+// - inih cuts some things silently: long lines, long names of sections, what follows a zero byte. We refuse them.
+// - For inih an indented line continues the value above it; here indentation means nothing.
 
 #include "core/base/conf.h"
 

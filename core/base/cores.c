@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which cores are there, and one for each rank (machine.h).
+// The cores of this machine, and one for each rank (machine.h).
 
 #include "core/base/machine.h"
 

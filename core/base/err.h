@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Error codes, defined once. 0 is success; every other code is positive.
-// - The list is an X-macro, so that clab_strerror cannot drift from the enum.
-// - Who first decides an error logs it, once (log.h); everyone above passes the code on.
+// Error codes. 0 is success; every other code is positive.
+// - The list is an X-macro, so that clab_strerror always matches the enum.
+// - Whoever first decides on an error logs it, once (log.h). All callers pass the code on.
 #pragma once
 
 #define CLAB_ERRORS(X)                                                     \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A file that somebody names, read whole before it is looked at.
+// A file that the user names, read whole before anything is parsed.
 // - Each kind of file has a size limit. A larger file is refused in one line that names the file, the limit and the
-//   remedy. An endless one is refused when the limit has been read.
-// - A folder, a device or a named pipe is refused, and never read or waited for. A pipe without a name (a shell's
+//   remedy. An endless one is refused once the limit has been read.
+// - A folder, a device or a named pipe is refused, and we never wait for it. A pipe without a name (a shell's
 //   `<(...)`), a socket, a terminal and our own standard input are read to their end.
-// - The parser reads from memory: a file that changes meanwhile, or lies on a slow disk, does not disturb it.
+// - The parser reads from memory, so a file that changes meanwhile, or lies on a slow disk, does not disturb it.
 #pragma once
 
 #include <stddef.h>

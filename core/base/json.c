@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON by jansson (json.h), and a table as JSON (table.h). The only file that knows the library, but for
-// cmd/trace/file.c, which reads.
+// JSON with jansson (json.h), and tables as JSON (table.h). Only this file knows the library, and cmd/trace/file.c,
+// which reads.
 
 #include "core/base/json.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Logging by level (log.h). A line goes out in one write, so that lines of several ranks do not mix.
+// Logging by level (log.h). A line is written in one call, so that lines of several ranks do not mix.
 
 #include "core/base/log.h"
 #include "core/base/variables.h"

@@ -10,8 +10,8 @@ enum clab_log_level { CLAB_LOG_ERROR, CLAB_LOG_WARN, CLAB_LOG_INFO, CLAB_LOG_DEB
 
 void clab_log_at(enum clab_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Between hold and release this thread's first error is kept rather than written, for whoever says it in another line:
-// without level and rank, cut to the room. Holds may be nested; each is released before the one around it.
+// Between hold and release this thread's first error is kept, not written, so that the caller can put it into a line of
+// its own. It has no level and no rank, and is cut to the buffer. Holds may be nested.
 struct clab_log_held {
     char text[1024]; // "": there was no error
     struct clab_log_held *around;
@@ -19,14 +19,14 @@ struct clab_log_held {
 void clab_log_hold(struct clab_log_held *held);
 void clab_log_release(struct clab_log_held *held);
 
-// Between share(said) and share(NULL), an error that one of the processes which share *said has written is written by
-// no other: what all of them find wrong alike is said once. Those differ that have other words, the rank aside.
+// Between share(said) and share(NULL), processes that share *said write each error once: one that another process has
+// written is not written again. Errors differ if their words do, apart from the rank.
 struct clab_log_said { // all zero at first; in memory that they share
-    uint64_t lines[8]; // hashes of what has been written; of more, all is
+    uint64_t lines[8]; // hashes of the errors written so far; later ones are always written
 };
 void clab_log_share(struct clab_log_said *said);
 
-// The rank that messages are signed with; -1 (the start) signs with none.
+// The rank that messages name; -1, the initial value: none.
 void clab_log_set_rank(int rank);
 
 #define clab_error(...) clab_log_at(CLAB_LOG_ERROR, __VA_ARGS__)

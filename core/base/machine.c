@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel says of this machine, and the manifest of a measurement (machine.h).
+// What the kernel says about this machine, and the manifest of a measurement (machine.h).
 
 #include "core/base/machine.h"
 

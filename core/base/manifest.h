@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a reader must know to judge a number: an ordered list of `key: value` lines that opens every result file.
-// - Keys are unique; adding to a key that is there appends to its value after "; ".
-// - Values are one line: line breaks in them become spaces.
+// What a reader must know to judge a result: an ordered list of `key: value` lines at the start of every result file.
+// - Keys are unique. Adding to an existing key appends to its value after "; ".
+// - A value is one line: line breaks become spaces.
 #pragma once
 
 struct clab_manifest_entry {

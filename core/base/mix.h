@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers that name things alike on all ranks without anybody telling: mixed from what all ranks know.
+// Numbers that all ranks compute alike, without communication: a hash of what all ranks know.
 // Source: Steele, Lea, Flood 2014 (SplitMix64's finaliser).
 #pragma once
 

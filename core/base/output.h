@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A file that is either written whole or not at all.
-// - Bytes go to a temporary file beside the target, which takes the target's name when it is closed without error.
-// - What can not be replaced (a pipe, a device, our own stdout as /dev/stdout) is written straight; a symbolic link is
+// A file that is written whole or not at all.
+// - Bytes go to a temporary file beside the target. It takes the target's name when it is closed without an error.
+// - A pipe, a device or our own stdout (/dev/stdout) can not be replaced, so it is written directly. A symbolic link is
 //   followed.
 // - Every failure logs one line with the path and the system's reason.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a backend changes the way of a message, by its bytes: what must be known before it is measured.
+// The message sizes at which a backend changes its protocol. The simulator needs them before it measures.
 #pragma once
 
 #include <stdbool.h>

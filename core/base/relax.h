@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a waiting loop says to its core between two looks: nothing is lost by going slowly.
+// The hint that a waiting loop gives its core between two looks: slow down, and save power.
 #pragma once
 
 static inline void clab_relax(void)

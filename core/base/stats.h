@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Order statistics: medians with intervals that assume no distribution, and paired ratios.
-// - The interval of a median is between two order statistics, chosen so that it covers with at least 95 %
-//   by the binomial distribution. Of fewer than six samples no interval does: what is given then is their whole range,
-//   which n of them cover with 1 - 2^(1 - n), that is 50 % of two and 94 % of five. Who shows it says so.
-// - Comparing two programs: the median of the ratios of interleaved pairs, with the same kind of interval.
+// Order statistics: medians with intervals that assume no distribution, and ratios of pairs.
+// - The interval of a median lies between two order statistics. By the binomial distribution it covers the median with
+//   at least 95 %. Fewer than six samples have no such interval: they get their whole range, which covers it with
+//   1 - 2^(1 - n), that is 50 % for two samples and 94 % for five. Whoever shows it says so.
+// - Two programs are compared by the median of the ratios of interleaved pairs, with the same kind of interval.
 #pragma once
 
 #include <stdbool.h>

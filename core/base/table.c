@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of results, and how they look on the screen (table.h). Files: csv.c, json.c.
+// Rows of results, and how the screen shows them (table.h). Files: csv.c, json.c.
 
 #include "core/base/table.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Results in rows: one object that prints as an aligned text table, as CSV and as JSON.
-// - A column says how it is called in files and how it looks on the screen; a cell holds text, an integer, a real, or
-//   nothing.
-// - What was not measured is a cell of nothing: "-" on the screen, empty in CSV, null in JSON. So is a real that is not
-//   finite.
-// - A bench prints as it goes: clab_table_print_header once, then clab_table_print_row after each row was added.
-// - Files are written whole or not at all (output.h) and open with the manifest; JSON needs jansson (json.h).
+// Rows of results, printed as an aligned text table, as CSV and as JSON.
+// - A column has a name for files and a layout for the screen. A cell holds text, an integer, a real, or nothing.
+// - A value that was not measured is a cell of nothing: "-" on the screen, empty in CSV, null in JSON. So is a real
+//   that is not finite.
+// - A bench prints while it runs: clab_table_print_header once, then clab_table_print_row after each row.
+// - Files are written whole or not at all (output.h), with the manifest first. JSON needs jansson (json.h).
 #pragma once
 
 #include <stddef.h>

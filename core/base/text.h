@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: MIT
-// Texts: one that is put together piece by piece in room of a fixed size, what does not fit being cut; the words of a
-// list with commas; and whether bytes are text at all.
+// SPDX-License-Identifier: MIT Text: building one in a buffer of fixed size, where what does not fit is cut off; the
+// words of a comma-separated list; and UTF-8.
 #pragma once
 
 #include <stdbool.h>
@@ -19,18 +18,18 @@ static inline struct clab_text clab_text_begin(char *at, size_t room)
 
 void clab_text_add(struct clab_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// The next word of a list with commas, *length_p bytes of it, or NULL after the last. *rest_p is the list at first, and
-// goes on. Words may be empty, as two of ",,ring"; so is the only one of an empty list. A comma at the end ends the
-// last one.
+// The next word of a comma-separated list, of *length_p bytes; NULL after the last. Begin with *rest_p at the list;
+// each call moves it on. Words may be empty, as the first two of ",,ring" and the only one of an empty list. A comma at
+// the end adds no word.
 const char *clab_list_next(const char **rest_p, size_t *length_p);
 
-// Whether a list with commas has the word.
+// Whether a comma-separated list has the word.
 bool clab_list_has(const char *list, const char *word);
 
-// How many bytes the character at `text` has, which has not ended; 0: it is none, as below.
+// The number of bytes of the character at `text`, which is not at its end; 0: it is not UTF-8.
 size_t clab_utf8_bytes(const char *text);
-// Whether all bytes are UTF-8: no character in more bytes than it needs, no half of a surrogate pair, none beyond
+// Whether all bytes are UTF-8: no character has more bytes than it needs, is half of a surrogate pair, or lies beyond
 // U+10FFFF.
 bool clab_is_utf8(const char *text);
-// Make it so: a question mark for each byte that is not.
+// Replace each byte that is not UTF-8 by a question mark.
 void clab_make_utf8(char *text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who may change the code that is run (trust.h).
+// Who may change the code that we run (trust.h).
 
 #include "core/base/trust.h"
 

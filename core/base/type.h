@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Element types, reduction operations and precisions of arithmetic, and the names that they go by.
-// - One table names them all: the command line, CSV files and messages use it.
+// Element types, reduction operations, precisions of arithmetic, and their names.
+// - The command line, CSV files and messages all use this table of names.
 // - f16 and bf16 are storage formats: they are reduced in f32 and rounded to nearest even (reduce.h).
-// - A precision is what units of a processor multiply; of sums, the wider ones. The 16-bit formats are as fast as each
-//   other wherever there are both.
+// - A precision is what a processor's units multiply; sums are at least as wide. Both 16-bit formats are equally fast
+//   on hardware that has both.
 #pragma once
 
 #include <stddef.h>
@@ -26,7 +26,7 @@
     X(CLAB_MAX, "max")   \
     X(CLAB_AVG, "avg")
 
-// From wide to narrow: what has no units of its own is computed in the one before.
+// From wide to narrow. A processor without units for one computes in the one before.
 #define CLAB_PRECISION_LIST(X) \
     X(CLAB_FP64, "f64")        \
     X(CLAB_FP32, "f32")        \
@@ -50,7 +50,7 @@ const char *clab_precision_name(enum clab_precision precision);
 struct clab_names; // core/base/names.h
 extern const struct clab_names clab_type_names, clab_op_names, clab_precision_names;
 
-// The type, operation or precision called `name`. Errors: CLAB_ENOENT, and *_p is untouched.
+// The type, operation or precision called `name`. *_p is set on success only.  errors: CLAB_ENOENT
 int clab_type_parse(const char *name, enum clab_type *type_p);
 int clab_op_parse(const char *name, enum clab_op *op_p);
 int clab_precision_parse(const char *name, enum clab_precision *precision_p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers with units, read and written (units.h). Locale plays no part: the point is the decimal sign.
+// Numbers with units, read and written (units.h). The decimal sign is a point in every locale.
 
 #include "core/base/units.h"
 

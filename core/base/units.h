@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Sizes, durations and rates with their units, read and written.
-// - Sizes: 8, 64K, 1M, 1G are powers of 1024 (nccl-tests' habit); KiB, MiB, GiB say so; KB, MB, GB are powers of 1000.
+// - Sizes: 8, 64K, 1M, 1G are powers of 1024, as in nccl-tests; so are KiB, MiB, GiB. KB, MB, GB are powers of 1000.
 // - Durations need a unit: ns, us, ms, s. Rates need one: GB/s (1e9 bytes), Gb/s (1e9 bits), MB/s, Mb/s, s/B, ns/B,
 //   ps/B.
-// - Rates of arithmetic: flop/s, and Mflop/s to Pflop/s, of powers of 1000.
-// - Every parser takes the whole text or nothing: "8x", "-1", "" and overflow are CLAB_EPARSE, and nothing is written.
-// - Parsers do not log: who asked names the flag or the line.
+// - Rates of arithmetic: flop/s, and Mflop/s to Pflop/s, in powers of 1000.
+// - A parser takes the whole text or nothing: "8x", "-1", "" and overflow are CLAB_EPARSE, and nothing is written.
+// - Parsers do not log: the caller names the flag or the line.
 #pragma once
 
 #include <stddef.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Files for trace viewers (Perfetto, chrome://tracing): processes with rows of slices, and arrows between them.
+// Files for trace viewers (Perfetto, chrome://tracing): processes with rows of slices, and arrows between slices.
 //
-// - Written event by event, so that a long one needs no memory; whole or not at all (output.h). It needs jansson
-//   (json.h).
-// - Times are seconds here and microseconds in the file. Slices of a row must not overlap, unless one holds the other.
-// - What goes wrong while it is written is told by close.
+// - Events are written one by one, so a long trace needs no memory. The file appears whole or not at all (output.h). It
+//   needs jansson (json.h).
+// - Times are seconds here and microseconds in the file. Slices of a row may not overlap, unless one contains the
+//   other.
+// - clab_viewer_close reports all errors.
 //
 // Source: "Trace Event Format", Google 2016: events X (a slice), s and f (an arrow's ends), M (names).
 #pragma once
@@ -22,19 +23,19 @@ struct clab_viewer_arg {
     struct clab_cell value;
 };
 
-enum { CLAB_VIEWER_ARGS = 8 }; // of an event, at most
+enum { CLAB_VIEWER_ARGS = 8 }; // per event, at most
 
 //   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EIO, CLAB_ENOMEM
 int clab_viewer_open(const char *path, struct clab_viewer **viewer_p);
-// Names; processes and rows are shown by rising number.
+// Names. The viewer sorts processes and rows by number.
 void clab_viewer_name_process(struct clab_viewer *viewer, int process, const char *name);
 void clab_viewer_name_row(struct clab_viewer *viewer, int process, int row, const char *name);
-//   args: (nargs); those whose value is nothing are left out
+//   args: (nargs); the viewer does not show those whose value is nothing
 void clab_viewer_slice(struct clab_viewer *viewer, int process, int row, const char *name, double begin, double end,
                        const struct clab_viewer_arg args[], int nargs);
-// One end of an arrow: `id` joins the two. It binds to the slice of the row that is there at `when`.
+// One end of an arrow; both ends have the same `id`. The end belongs to the slice that is in the row at `when`.
 void clab_viewer_arrow(struct clab_viewer *viewer, bool is_end, const char *id, int process, int row, double when,
                        const char *name);
-// Put the file in place, with what `about` says (or NULL).  errors: CLAB_EIO, CLAB_ENOMEM
+// Put the file in place, with the manifest `about` (or NULL).  errors: CLAB_EIO, CLAB_ENOMEM
 int clab_viewer_close(struct clab_viewer *viewer, const struct clab_manifest *about);
 void clab_viewer_abandon(struct clab_viewer *viewer);

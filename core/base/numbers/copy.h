@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copying, with or without the caches.
-// - An ordinary store reads the line that it overwrites. Where the output is too large to be found in a cache later,
-//   stores around the caches save that read: a third of the traffic of a copy.
-// - clab_bytes_copy decides by the size of the copy. A caller that copies a large thing in pieces calls
+// - An ordinary store first reads the line that it overwrites. If the output is too large to stay in a cache, a
+//   non-temporal store saves that read: a third of a copy's memory traffic.
+// - clab_bytes_copy decides by the size of the copy. A caller that copies something large in pieces calls
 //   clab_bytes_copy_nontemporal.
-// - Not for overlapping memory. Complete on return, also in the eyes of other processes.
+// - The memory may not overlap. A copy is complete on return, for other processes too.
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a collective must have made of random elements (random.h), element by element, and how far off it may be.
-// - What was only moved, and integers, are held to the bit; integers wrap.
+// What a collective must have made of random elements (random.h), element by element, and the allowed error.
+// - Integers, and data that was only moved, must be equal to the bit; integers wrap.
 // - A float sum, in any order, of P values x: |result - reference| <= (P - 1) u sum |x|, with the unit roundoff u of
 //   the type. Source: Higham 2002, section 4.2; without its second order terms Jeannerod and Rump 2013.
-// - Large results are looked at in windows: every `stride`-th, and those at both ends.
+// - Large results are checked in windows: every `stride`-th, and those at both ends.
 #pragma once
 
 #include <math.h>

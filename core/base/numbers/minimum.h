@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lesser of two floats; a NaN on either side gives a NaN (as IEEE 754-2019 minimum).
+// The lesser of two floats. A NaN on either side gives a NaN (IEEE 754-2019 minimum).
 #pragma once
 
 #include "core/base/numbers/half.h"

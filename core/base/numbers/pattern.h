@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: MIT
-// Elements of any type as bit patterns of 64 bits, unused bits 0, and what they mean: apart from the library's own
-// conversions (half.h), which are checked by these.
+// SPDX-License-Identifier: MIT Elements of any type as bit patterns of 64 bits, unused bits 0, and their values. This
+// is independent of the library's own conversions (half.h), and checks them.
 #pragma once
 
 #include <stdbool.h>

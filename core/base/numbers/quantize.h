@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Floats as int8 with a scale for each block: a quarter of the bytes, and a bounded error.
+// Floats as int8 with one scale per block: a quarter of the bytes, and a bounded error.
 // - The scale is the block's largest |x| over 127; q is x over the scale, rounded to nearest even, -127 to 127.
-// - What comes back, q times the scale, is at most (1/2 + 2^-16) scale + 2^-142 away from x: |x| / 254 of the largest.
-//   The second term is of scales so small that they are no normal floats.
-// - A block with an infinity or a NaN has the scale NaN, and comes back as NaNs: an overflow stays to be seen.
+// - The value read back, q times the scale, is at most (1/2 + 2^-16) scale + 2^-142 away from x: |x| / 254 for the
+//   largest. The second term covers scales so small that they are no normal floats.
+// - A block with an infinity or a NaN has the scale NaN, and reads back as NaNs, so an overflow stays visible.
 // Source: Dettmers et al. 2022 (block-wise quantization), with a linear code.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Random elements by counter: what each rank gives, so that every rank can compute what any other gave.
-// - Element i of rank r is a part of a hash of (seed, r, the number of the 8 bytes in which it lies): whoever fills a
-//   buffer, from wherever on, gives it the same bits.
+// Random elements by counter: each rank's input, which every other rank can compute as well.
+// - Element i of rank r is a part of a hash of (seed, r, the number of its group of 8 bytes). So a buffer gets the same
+//   bits wherever filling begins.
 // - Floats are random in sign and mantissa, of magnitude 1/8 to 2: the two lowest bits of their exponent are random.
-// - For products (`factors`) at most CLAB_RANDOM_MANY ranks give other magnitudes than 1 to an element, in 1/2 to 2, so
-//   that no partial product leaves the range of an f16.
-// - Integers use all their bits; sums and products of them wrap, as two's complement does.
+// - For products (`factors`), at most CLAB_RANDOM_MANY ranks give an element another magnitude than 1, in 1/2 to 2. So
+//   no partial product leaves the range of an f16.
+// - Integers use all their bits; sums and products of them wrap, as in two's complement.
 // Source: Steele, Lea and Flood 2014 (SplitMix64): the output function of a counter.
 #pragma once
 

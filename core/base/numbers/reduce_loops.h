@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The loops of reduce.c for one instruction set. Included once for each: it defines a static const struct isa.
+// The loops of reduce.c for one instruction set. Each inclusion defines a static const struct isa.
 // - The includer defines ISA (a word), TARGET (the function attribute that allows its instructions), and, where the CPU
 //   converts f16, F16_WIDEN(in, out) and F16_NARROW(in, out) of 8 values. All are undefined at the end.
-// - Every loop is plain C that the compiler turns into vectors at -O3; its iterations are independent, since out is a
-//   or b exactly, or apart from both.
+// - Every loop is plain C that the compiler turns into vectors at -O3. Its iterations are independent, since out is
+//   exactly a or b, or apart from both.
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)

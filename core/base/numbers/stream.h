@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Stores that go around the caches, on x86-64: the line that is overwritten is then not read first.
-// - Inline, for copy.c and reduce.c; elsewhere than on x86-64 they are ordinary stores.
-// - They are ordered by nothing but stream_fence: call it before the data is announced to anyone.
+// Non-temporal stores, which bypass the caches, on x86-64: the line that they overwrite is not read first.
+// - Inline, for copy.c and reduce.c. On other processors they are ordinary stores.
+// - Only stream_fence orders them: call it before the data is announced to anyone.
 #pragma once
 
 #include <stddef.h>
