@@ -21,47 +21,20 @@ static int integer(const struct clab_csv *data, int row, const char *name)
     return atoi(clab_csv_cell(data, row, name));
 }
 
-static int find(const char *text, int count, const char *(*name)(int))
-{
-    for (int i = 0; i < count; i++)
-        if (!strcmp(text, name(i)))
-            return i;
-    return 0; // "none", of what has no type or operation
-}
-
-static const char *type_name(int i)
-{
-    return clab_type_name((enum clab_type)i);
-}
-static const char *op_name(int i)
-{
-    return clab_op_name((enum clab_op)i);
-}
-static const char *collective_name(int i)
-{
-    return clab_collective_name((enum clab_collective)i);
-}
-
 // ---- a row ---------------------------------------------------------------------------------------------------
 
 static struct bench_row what_of(const struct clab_csv *data, int row)
 {
-    const char *name = clab_csv_cell(data, row, "collective");
-    const int collective = find(name, CLAB_COLLECTIVE_COUNT, collective_name);
-    const bool is_known = !strcmp(name, collective_name(collective));
     const int root = integer(data, row, "root");
-    struct bench_row what = {
-        .problem = {.collective = (enum clab_collective)collective,
-                    .nranks = integer(data, row, "ranks"),
-                    .root = root > 0 ? root : 0,
-                    .count = strtoull(clab_csv_cell(data, row, "count"), NULL, 10)},
-        .algorithm =
-            is_known ? clab_algorithm_find((enum clab_collective)collective, clab_csv_cell(data, row, "algorithm"))
-                     : NULL,
-        .type = (enum clab_type)find(clab_csv_cell(data, row, "type"), CLAB_TYPE_COUNT, type_name),
-        .op = (enum clab_op)find(clab_csv_cell(data, row, "op"), CLAB_OP_COUNT, op_name),
-    };
-    what.problem.lanes = what.algorithm ? what.algorithm->default_lanes : 1;
+    struct bench_row what = {.problem = {.nranks = integer(data, row, "ranks"),
+                                         .root = root > 0 ? root : 0,
+                                         .count = strtoull(clab_csv_cell(data, row, "count"), NULL, 10)}};
+    struct clab_problem *p = &what.problem;
+    (void)clab_type_parse(clab_csv_cell(data, row, "type"), &what.type); // or "none"
+    (void)clab_op_parse(clab_csv_cell(data, row, "op"), &what.op);
+    if (clab_collective_parse(clab_csv_cell(data, row, "collective"), &p->collective) == CLAB_OK)
+        what.algorithm = clab_algorithm_find(p->collective, clab_csv_cell(data, row, "algorithm"));
+    p->lanes = what.algorithm ? what.algorithm->default_lanes : 1;
     return what;
 }
 

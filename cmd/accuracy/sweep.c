@@ -18,25 +18,12 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "cmd/kit/child.h"
+#include "cmd/kit/progress.h"
 #include "core/base/err.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"
 
 enum { LACKING = 3, WORDS = 40, FIRST = 8, SIZES_AT_MOST = 60 }; // sizes: powers of two from FIRST on
-
-// ---- progress ------------------------------------------------------------------------------------------------
-
-static void show(const char *what, double share)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%3.0f %%: %s", 100 * share, what);
-}
-
-static void clear(void)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-}
 
 // ---- children ------------------------------------------------------------------------------------------------
 
@@ -51,7 +38,7 @@ static int run(char *const words[])
         return CLAB_EUNSUPPORTED; // as it has said
     if (!status)
         return CLAB_OK;
-    clear();
+    kit_progress_clear();
     clab_error("accuracy: commlab %s fails", words[1]);
     return CLAB_EPEER;
 }
@@ -61,7 +48,7 @@ static int run_fit(const struct accuracy_plan *plan, const char *net)
     char *const words[] = {"commlab",   "fit", "--backend", (char *)(uintptr_t)plan->backend,
                            "--seconds", "60s", "-o",        (char *)(uintptr_t)net,
                            NULL};
-    show("commlab fit", 0);
+    kit_progress("  0 %%: commlab fit");
     return run(words);
 }
 
@@ -141,9 +128,9 @@ static int count_sizes(const struct accuracy_plan *plan)
 // share: of the round, that is behind us
 static void show_size(int round, double share, size_t bytes, const char *again)
 {
-    char text[CLAB_TEXT], what[64];
-    snprintf(what, sizeof what, "round %d of %d, %s%s", round + 1, ACCURACY_ROUNDS, clab_size_text(bytes, text), again);
-    show(what, (round + share) / ACCURACY_ROUNDS);
+    char text[CLAB_TEXT];
+    kit_progress("%3.0f %%: round %d of %d, %s%s", 100 * (round + share) / ACCURACY_ROUNDS, round + 1, ACCURACY_ROUNDS,
+                 clab_size_text(bytes, text), again);
 }
 
 // Either pass is taken for half of the round, though the second may have little to do.
@@ -190,7 +177,7 @@ int accuracy_sweep(const struct accuracy_plan *plan, struct accuracy_rows *rows_
     struct accuracy_rows rows = {0};
     child_watch();
     const int err = sweep(plan, &rows, net_p), ended_by = child_unwatch();
-    clear();
+    kit_progress_clear();
     if (err)
         accuracy_rows_free(&rows);
     else

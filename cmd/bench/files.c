@@ -213,10 +213,8 @@ int bench_files_write(const struct bench *bench, const struct clab_manifest *man
     struct clab_table table;
     clab_table_init(&table, bench_columns, COLUMNS);
     int err = o->csv || o->json ? fill(bench, &table) : CLAB_OK;
-    if (err == CLAB_OK && o->csv)
-        err = clab_table_write_csv(&table, manifest, o->csv);
-    if (err == CLAB_OK && o->json)
-        err = clab_table_write_json(&table, manifest, o->json);
+    if (err == CLAB_OK)
+        err = clab_table_write(&table, manifest, o->csv, o->json);
     clab_table_free(&table);
     return err;
 }

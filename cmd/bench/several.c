@@ -21,8 +21,8 @@
 
 #include "cmd/bench/files.h"
 #include "cmd/bench/options.h"
-#include "cmd/bench/table.h"
 #include "cmd/kit/child.h"
+#include "cmd/kit/progress.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
@@ -97,10 +97,9 @@ static int run_one(struct several *s, int backend, int round)
     char csv[PATH_MAX + 16];
     int status = -1;
     snprintf(csv, sizeof csv, "%s/%d.csv", s->folder, backend);
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[Kround %d of %d: %s", round + 1, ROUNDS, s->names[backend]);
+    kit_progress("round %d of %d: %s", round + 1, ROUNDS, s->names[backend]);
     CLAB_TRY(run_bench(s, s->names[backend], csv, &status));
-    bench_progress_clear();
+    kit_progress_clear();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
         return CLAB_EINVAL; // as it has said
     if (WIFEXITED(status) && WEXITSTATUS(status) == LACKING)
@@ -207,10 +206,8 @@ static int write_files(const struct several *s)
     if (!err)
         err =
             clab_manifest_add(&m, "rounds", "%d, backends taking turns; a row is of the median of its rounds", ROUNDS);
-    if (!err && s->options->csv)
-        err = clab_table_write_csv(&s->table, &m, s->options->csv);
-    if (!err && s->options->json)
-        err = clab_table_write_json(&s->table, &m, s->options->json);
+    if (!err)
+        err = clab_table_write(&s->table, &m, s->options->csv, s->options->json);
     clab_manifest_free(&m);
     return err;
 }

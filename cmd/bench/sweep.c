@@ -17,6 +17,7 @@
 #include "cmd/bench/data.h"
 #include "cmd/bench/predict.h"
 #include "cmd/bench/table.h"
+#include "cmd/kit/progress.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -191,7 +192,7 @@ int bench_sweep(struct bench *bench)
         CLAB_TRY(run_row(bench, index));
         if (bench->rank != 0)
             continue;
-        bench_progress_clear();
+        kit_progress_clear();
         CLAB_TRY(bench_table_print_row(bench, index));
     }
     return CLAB_OK;

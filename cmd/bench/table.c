@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/bench/bench.h"
+#include "cmd/kit/progress.h"
 #include "core/base/err.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
@@ -205,13 +205,7 @@ void bench_table_print_header(const struct bench *bench, const struct clab_manif
 void bench_progress_show(const struct bench *bench, int index, const char *what)
 {
     const struct bench_row *row = &bench->plan->rows[index];
-    if (bench->rank == 0 && isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%d of %d: %s %s, %zu B, %s", index + 1, bench->plan->nrows,
-                clab_collective_name(row->problem.collective), row->algorithm->name, bench_bytes(row), what);
-}
-
-void bench_progress_clear(void)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
+    if (bench->rank == 0)
+        kit_progress("%d of %d: %s %s, %zu B, %s", index + 1, bench->plan->nrows,
+                     clab_collective_name(row->problem.collective), row->algorithm->name, bench_bytes(row), what);
 }

@@ -8,6 +8,5 @@ struct bench;
 
 void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest);
 int bench_table_print_row(const struct bench *bench, int index);
-// Where stderr is a terminal: show what is being measured, and clear that line.
+// Show on a terminal what is being measured (kit/progress.h).
 void bench_progress_show(const struct bench *bench, int index, const char *what);
-void bench_progress_clear(void);

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 #include "cmd/fit/session.h"
+#include "cmd/kit/progress.h"
 #include "cmd/probe/placement.h"
 
 enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // that are wanted; that there is room for
@@ -19,18 +20,6 @@ static const double enough = 30;         // s, beyond which a task is given no m
 static const double lacking_share = 0.2; // of the time, for what is lacking after all rounds
 static const double hurried_part = 0.5;  // of the time, by which the first round shall be over
 static const double fastest_part = 0.05; // of a placement's samples, by which it is known how fast its cores are
-
-static void show_progress(double share)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rfit: %3.0f %%", 100 * share);
-}
-
-static void clear_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-}
 
 // Seconds of a task. Who has more time gets more rounds: the cores are moved meanwhile.
 static double each_of(const struct fit_session *session, const struct fit_record *record)
@@ -47,7 +36,7 @@ static int choose_pace(const struct fit_session *session, struct fit_ranks *rank
     const bool is_late = record->nrounds == 0 && spent * record->ntasks > hurried_part * (i + 1);
     *batches_p = spent >= 1 ? 0 : is_late ? 1 : FIT_BATCHES;
     if (ranks->rank == 0 && i % 8 == 0)
-        show_progress(spent);
+        kit_progress("fit: %3.0f %%", 100 * spent);
     return clab_broadcast(ranks->comm, batches_p, batches_p, 1, CLAB_I32, 0);
 }
 
@@ -176,7 +165,7 @@ int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struc
     if (!err && places)
         err = run_lacking(ranks, &record, each_of(session, &record), begin + session->seconds);
     if (ranks->rank == 0)
-        clear_progress();
+        kit_progress_clear();
     if (err)
         fit_record_free(&record);
     else

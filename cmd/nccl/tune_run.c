@@ -19,6 +19,7 @@
 #include "core/base/log.h"
 #include "core/base/variables.h"
 #include "cmd/kit/child.h"
+#include "cmd/kit/progress.h"
 
 enum { WORDS = 32, ROUNDS = 2 };
 
@@ -68,19 +69,11 @@ static int run_bench(const struct tune_run *run, int function, struct tune_label
 
 static void tell(int function, struct tune_label label)
 {
-    if (!isatty(STDERR_FILENO))
-        return;
-    fprintf(stderr, "\r\033[K%s by ", clab_nccl_function_word(function));
     if (label.is_own)
-        fprintf(stderr, "NCCL's own choice");
+        kit_progress("%s by NCCL's own choice", clab_nccl_function_word(function));
     else
-        fprintf(stderr, "%s %s", clab_nccl_algorithm_word(label.algorithm), clab_nccl_protocol_word(label.protocol));
-}
-
-static void tell_nothing(void)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
+        kit_progress("%s by %s %s", clab_nccl_function_word(function), clab_nccl_algorithm_word(label.algorithm),
+                     clab_nccl_protocol_word(label.protocol));
 }
 
 static int measure(const struct tune_run *run, int function, struct tune_label label, const char *folder,
@@ -90,7 +83,7 @@ static int measure(const struct tune_run *run, int function, struct tune_label l
     snprintf(csv, sizeof csv, "%s/a.csv", folder);
     tell(function, label);
     CLAB_TRY(run_bench(run, function, label, csv, status_p));
-    tell_nothing();
+    kit_progress_clear();
     const int err = *status_p ? CLAB_OK : tune_read(csv, label, run->nodes, times);
     unlink(csv);
     return err;

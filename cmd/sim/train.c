@@ -128,15 +128,14 @@ static int draw(const struct train_request *r, const char *csv)
 // The CSV where it is wanted, or, for the figure alone, beside it.
 static int write_files(const struct train_request *r, const struct train_rows *rows)
 {
-    char *csv;
+    char *csv = NULL, *figure = NULL;
     if (!r->csv && !r->plot)
         return CLAB_OK;
     if (r->csv)
         csv = strdup(r->csv);
-    else if (kit_figure_path(r->plot, &csv) || !(csv = realloc(csv, strlen(csv) + 5)))
-        return CLAB_ENOMEM;
-    else
-        strcat(csv, ".csv");
+    else if (kit_figure_path(r->plot, &figure) == CLAB_OK && asprintf(&csv, "%s.csv", figure) < 0)
+        csv = NULL;
+    free(figure);
     int err = csv ? train_write_csv(r, rows, csv) : CLAB_ENOMEM;
     if (!err && r->plot)
         err = draw(r, csv);

@@ -179,3 +179,11 @@ void clab_table_print(const struct clab_table *table, FILE *out)
     for (int row = 0; row < clab_table_rows(table); row++)
         clab_table_print_row(table, row, out);
 }
+
+int clab_table_write(const struct clab_table *table, const struct clab_manifest *manifest, const char *csv,
+                     const char *json)
+{
+    if (csv)
+        CLAB_TRY(clab_table_write_csv(table, manifest, csv));
+    return json ? clab_table_write_json(table, manifest, json) : CLAB_OK;
+}

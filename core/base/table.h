@@ -63,3 +63,7 @@ void clab_table_print_csv(const struct clab_table *table, const struct clab_mani
 // {"manifest": {"key": "value", ...}, "rows": [{"name": cell, ...}, ...]}
 //   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
 int clab_table_write_json(const struct clab_table *table, const struct clab_manifest *manifest, const char *path);
+
+// Write CSV to `csv` and JSON to `json`, where these are not NULL.  errors: those of the two above
+int clab_table_write(const struct clab_table *table, const struct clab_manifest *manifest, const char *csv,
+                     const char *json);
