@@ -29,7 +29,7 @@
 
 // ---- a rank --------------------------------------------------------------------------------------------------
 
-// Both buffers in one piece, the second at a cache line of its own.
+// Both buffers in one allocation; the second begins on a new cache line.
 static int open_buffers(struct bench *bench, void **memory_p)
 {
     const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64;
@@ -53,7 +53,7 @@ static void close_buffers(struct bench *bench, void *memory)
         free(memory);
 }
 
-// Elements that were wrong, and times that can not be, fail the bench.
+// Wrong elements and impossible times fail the bench.
 static int judge(const struct bench *bench)
 {
     long long wrong = 0, refused = 0;
@@ -90,7 +90,7 @@ static int run_with_memory(struct bench *bench)
 {
     void *memory;
     CLAB_TRY(clab_broadcast(bench->control, &bench->seed, &bench->seed, 1, CLAB_I64,
-                            0)); // joined ranks have drawn their own
+                            0)); // ranks of a running job have drawn seeds of their own
     CLAB_TRY(clab_alloc(bench->job, PROBE_ROOM, &bench->probe_room));
     int err = open_buffers(bench, &memory);
     if (err != CLAB_OK) {
@@ -106,7 +106,7 @@ static int run_with_memory(struct bench *bench)
     return err;
 }
 
-// What a double does is no measurement.
+// A stand-in library for tests measures nothing.
 static int check_library(const struct bench *bench)
 {
     const struct bench_options *o = bench->options;
@@ -129,12 +129,12 @@ static int run_rank(struct bench *bench)
     bench->nranks = clab_job_ranks(bench->job);
     CLAB_TRY(check_library(bench));
     CLAB_TRY(clab_comm_create(bench->job, &bench->comm));
-    clab_comm_trust(bench->comm); // all ranks have one plan, and results are looked at
+    clab_comm_trust(bench->comm); // all ranks have the same plan, and the bench checks results
     int err = clab_comm_create(bench->job, &bench->control);
     if (err == CLAB_OK)
         err = run_with_memory(bench);
     if (err == CLAB_OK)
-        err = clab_barrier(bench->control); // no rank leaves while others still need it
+        err = clab_barrier(bench->control); // no rank leaves while others need it
     clab_comm_destroy(bench->alone);
     clab_comm_destroy(bench->control);
     clab_comm_destroy(bench->comm);
@@ -143,7 +143,7 @@ static int run_rank(struct bench *bench)
 
 // ---- the launcher --------------------------------------------------------------------------------------------
 
-// Entries and exits of different ranks are compared.
+// Latency mode compares entries and exits of different ranks.
 static int check_clock(const struct bench *bench)
 {
     const struct clab_bootstrap *boot = bench->job->bootstrap;
@@ -156,8 +156,8 @@ static int check_clock(const struct bench *bench)
     return CLAB_EINVAL;
 }
 
-// A job that is there is joined before anything is planned for it: the ranks of all hosts know together how many cores
-// they share, where each may be bound to one, and by which backend. Else this does not return in the launcher.
+// A running job is joined before the plan is made: only all of its ranks together know how many cores they share, where
+// each may be bound to one, and which backend they use. Otherwise this starts the job, and returns in its ranks only.
 static int open_job(struct bench *bench, struct bench_options *options)
 {
     CLAB_TRY(clab_job_open_with(&options->job, &bench->job));
@@ -166,7 +166,7 @@ static int open_job(struct bench *bench, struct bench_options *options)
     return check_clock(bench);
 }
 
-// A rank that is bound to a core sees no other.
+// A rank that is bound to one core does not see the others.
 static void read_machine(struct bench *bench)
 {
     struct clab_machine *machine = &bench->machine;

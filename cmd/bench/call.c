@@ -22,7 +22,7 @@ struct bench_buffers bench_place(const struct bench_row *row, int rank, enum ben
     }
 }
 
-// Everyone sends to the next rank, and receives from the one before.
+// Each rank sends to the next one, and receives from the one before.
 static int shift(struct clab_comm *comm, const struct bench_row *row, struct bench_buffers b)
 {
     const struct clab_problem *p = &row->problem;

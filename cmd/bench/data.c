@@ -32,7 +32,8 @@ void bench_data_fill(const struct clab_device *device, uint64_t seed, const stru
 
 // ---- what comes of it ----------------------------------------------------------------------------------------
 
-// The source of a block of out: elements [first, first + count) that `rank` gave, or of CLAB_ALL_RANKS, reduced.
+// The expected source of a block of `out`: elements [first, first + count) of the input of `rank`, or of all inputs
+// reduced (CLAB_ALL_RANKS).
 struct origin {
     int rank;
     size_t first;
@@ -55,8 +56,7 @@ static struct origin origin_of(const struct clab_problem *p, int rank, int block
 
 // ---- checks --------------------------------------------------------------------------------------------------
 
-// Every `stride`-th window of a block, from one that the seed and the rank choose, so that ranks look at different
-// ones.
+// Every `stride`-th window of a block. The seed and the rank choose the first one, so ranks check different windows.
 static size_t check_block(const struct clab_device *device, uint64_t seed, const struct bench_row *row, int rank,
                           struct origin origin, const void *block, size_t stride)
 {

@@ -19,7 +19,7 @@
 
 enum { FEWEST_REPEATS = 5, MOST_REPEATS = 12, ROWS_A_REPEAT = 10, FEWEST_PAIRS = 3 };
 
-// All results that were measured, in the order of the table: the same on all ranks.
+// All results that were measured, in the order of the table, which is the same on all ranks.
 struct sample {
     int row;
     enum bench_placement placement;
@@ -46,7 +46,7 @@ double bench_repeat_noise(const struct bench_time first[], const struct bench_ti
     return pairs < FEWEST_PAIRS ? NAN : clab_quantile(differences, pairs, 0.5);
 }
 
-// Measure some rows once more: how far they are from themselves, NAN if too few can tell; collective.
+// Measure some rows once more: how much they differ, NAN if too few can be compared; collective.
 static int repeat(struct bench *bench, const struct sample samples[], int n, double *noise_p)
 {
     int repeats = n / ROWS_A_REPEAT;
@@ -85,7 +85,7 @@ static void print_errors(const struct bench *bench, const struct sample samples[
                FEWEST_PAIRS);
     printf("prediction: median |error| %.1f %%, p95 %.1f %%, noise floor %.1f %%\n",
            100 * clab_quantile(room, predicted, 0.5), 100 * clab_quantile(room, predicted, 0.95),
-           100 * fmax(interval, repeated)); // of which a NAN does not count
+           100 * fmax(interval, repeated)); // fmax ignores a NAN
 }
 
 int bench_errors_print(struct bench *bench)

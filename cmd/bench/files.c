@@ -33,7 +33,7 @@ static const char *mode_text(enum bench_mode mode)
     }
 }
 
-// Of how many windows one is looked at in the largest check of all.
+// The largest check looks at one window out of this many.
 static size_t largest_stride(const struct bench_options *o, const struct bench_plan *plan)
 {
     size_t largest = 1;
@@ -89,7 +89,7 @@ int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifes
     return err;
 }
 
-// What no call over sockets can beat; of cache lines nobody asks there.
+// The bound of every call over sockets, where cache lines do not matter.
 static int add_tcp(const struct tcp_limit *tcp, struct clab_manifest *manifest)
 {
     char trip[CLAB_TEXT], rate[CLAB_TEXT], bytes[CLAB_TEXT];
@@ -99,7 +99,7 @@ static int add_tcp(const struct tcp_limit *tcp, struct clab_manifest *manifest)
         tcp->congestion[0] ? tcp->congestion : "unknown control");
 }
 
-// What does the work, where that is not this machine's cores and the kit.
+// The library that does the work, where that is not the kit itself.
 static int add_library(const struct bench *bench, struct clab_manifest *manifest)
 {
     char text[256];
@@ -160,7 +160,7 @@ const struct clab_column bench_columns[] = {
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;
 
-// What is timed and how, then what came of it; a refused time is NaN, and so is all that follows from it.
+// What is timed and how, then the result. A refused time is NaN, and so is every value that depends on it.
 static int add_result(const struct bench *bench, const struct bench_row *row, enum bench_placement placement,
                       const struct bench_result *result, struct clab_table *table)
 {

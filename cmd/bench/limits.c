@@ -66,8 +66,8 @@ static void make_copies(void *of)
     }
 }
 
-// Seconds, by the device's own clock: to start a GPU's copy and to wait for it takes the processor longer than most
-// take. INFINITY: it has failed, as a call that follows says.
+// Seconds by the device's own clock: the processor takes longer to start a GPU's copy, and to wait for it, than most
+// copies take. INFINITY: the copy failed, as the next call reports.
 static double time_copies(struct copies copies)
 {
     const double start = clab_now();
@@ -81,7 +81,7 @@ static double time_copies(struct copies copies)
 
 static struct rates copy_for_a_window(struct pair pair)
 {
-    const size_t some = pair.device ? TOGETHER : SMALL; // for the clock's sake
+    const size_t some = pair.device ? TOGETHER : SMALL; // long enough for the clock
     const struct copies copies = {&pair, pair.bytes < some ? (int)(some / pair.bytes) : 1};
     const double start = clab_now(), bytes = (double)copies.n * (double)pair.bytes;
     double least = INFINITY, copied = 0, spent = 0;
@@ -94,7 +94,7 @@ static struct rates copy_for_a_window(struct pair pair)
     return (struct rates){bytes / least, copied / spent};
 }
 
-// The best of all windows: of one rank's rates, or of the sum of what all copy at once.
+// The best of all windows: one rank's rate, or the sum of the rates of all ranks at once.
 static int copy_rate(struct bench *bench, struct pair pair, bool take_part, bool at_once, double *rate_p)
 {
     double best = 0;
@@ -113,7 +113,7 @@ static int measure_copies(struct bench *bench, struct bench_limits *limits)
 {
     size_t bytes = TOGETHER / (size_t)bench->nranks;
     bytes = bytes < SMALL ? SMALL : bytes > LARGE ? LARGE : bytes;
-    void *allocated; // the memory that is measured later: its pages may be larger than malloc's
+    void *allocated; // allocated like the buffers that are timed later: pages may be larger than malloc's
     CLAB_TRY(clab_alloc(bench->job, 2 * bytes, &allocated));
     char *memory = allocated;
     const struct clab_backend *backend = bench->job->backend;
@@ -128,7 +128,7 @@ static int measure_copies(struct bench *bench, struct bench_limits *limits)
         err = copy_rate(bench, far, true, true, &limits->copy_all);
     if (err == CLAB_OK)
         err = copy_rate(bench, near, true, false, &limits->copy_peak);
-    if (limits->copy_peak < limits->copy_one) // a GPU starts copies more slowly than it makes them
+    if (limits->copy_peak < limits->copy_one) // small copies of a GPU take longer to start than to make
         limits->copy_peak = limits->copy_one;
     clab_free(bench->job, memory);
     return err;
@@ -142,7 +142,7 @@ struct line {
     _Alignas(64) _Atomic uint32_t turn; // 2 i + 1: rank 0 has written; 2 i + 2: rank 1 has answered
 };
 
-// Wait for `turn`; false when it is over, or too late.
+// Wait for `turn`; false if the exchange is over, or after too long.
 static bool await_turn(struct line *line, uint32_t turn, double deadline)
 {
     for (unsigned spins = 1;; spins++) {
@@ -154,7 +154,7 @@ static bool await_turn(struct line *line, uint32_t turn, double deadline)
     }
 }
 
-// Best mean round trip of a few hundred, in seconds; NAN if the other does not answer.
+// The best mean of a few hundred round trips, in seconds; NAN if the other rank does not answer.
 static double serve(struct line *line)
 {
     const double end = clab_now() + line_seconds;
@@ -189,7 +189,7 @@ static int create_line(void)
     return -1;
 }
 
-// Rank 0 says where its file is: {process, descriptor}. Rank 1 opens it there.
+// Rank 0 sends {process, descriptor} of its memory file, and rank 1 opens it.
 static int open_line(struct bench *bench, int *file_p)
 {
     int where[2] = {getpid(), bench->rank == 0 ? create_line() : -1};
@@ -202,7 +202,7 @@ static int open_line(struct bench *bench, int *file_p)
     return CLAB_OK;
 }
 
-// Only where ranks 0 and 1 have a core each: else the scheduler would be measured.
+// Only where ranks 0 and 1 have a core each. Otherwise this would measure the scheduler.
 static int measure_line(struct bench *bench, struct bench_limits *limits)
 {
     int file, ready = 1;
@@ -219,7 +219,7 @@ static int measure_line(struct bench *bench, struct bench_limits *limits)
     if (err == CLAB_OK && ready && bench->rank == 0)
         limits->line = serve(memory);
     if (limits->line > line_at_most)
-        limits->line = NAN; // that was the scheduler
+        limits->line = NAN; // the scheduler was measured
     if (err == CLAB_OK && ready && bench->rank == 1)
         answer(memory);
     if (memory != MAP_FAILED)
@@ -240,7 +240,7 @@ static bool goes_over_tcp(const char *backend)
            (strcmp(backend, "ofi") == 0 && (!provider || !*provider || strcmp(provider, "tcp") == 0));
 }
 
-// Where rank 1 finds rank 0: the launcher's node 0 has it.
+// The address at which rank 1 finds rank 0: that of node 0.
 static const char *address_of_rank_0(const struct bench *bench)
 {
     const char *master = getenv("MASTER_ADDR");
@@ -262,7 +262,7 @@ static int measure_tcp(struct bench *bench, struct bench_limits *limits)
 int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p)
 {
     struct bench_limits limits = {.line = NAN, .tcp = {.trip = NAN, .rate = NAN}};
-    if (bench->options->backend->is_virtual) { // none of it is this machine's
+    if (bench->options->backend->is_virtual) { // the work is not this machine's
         *limits_p = limits;
         return CLAB_OK;
     }
@@ -275,7 +275,7 @@ int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p)
 
 // ---- the floor -----------------------------------------------------------------------------------------------
 
-// Bytes that the busiest rank must write at least.
+// The fewest bytes that the busiest rank must write.
 static double least_written(const struct bench_row *row, enum bench_placement placement)
 {
     const struct clab_problem *p = &row->problem;
@@ -290,7 +290,7 @@ static double least_written(const struct bench_row *row, enum bench_placement pl
     return (double)most * (double)p->count * (double)clab_type_bytes(row->type);
 }
 
-// Whether no rank can go on to its next call before it has heard of another's.
+// Whether each rank must hear from another one before its next call.
 static bool binds_all(enum clab_collective collective)
 {
     return collective == CLAB_ALLREDUCE || collective == CLAB_ALLGATHER || collective == CLAB_REDUCE_SCATTER ||
@@ -303,7 +303,7 @@ double bench_limits_floor(const struct bench_limits *limits, const struct bench_
     const double copied = least_written(row, placement) / limits->copy_peak;
     const bool waits = binds_all(row->problem.collective) && row->problem.nranks > 1 && row->problem.nranks <= cores;
     const double heard =
-        waits && !isnan(limits->line) ? limits->line / 4 : 0; // half a way: the line's noise is no reason
+        waits && !isnan(limits->line) ? limits->line / 4 : 0; // half of one way, as a margin for noise
     *why_p = copied > heard ? "its bytes at the rate of the fastest copy, within a cache"
                             : "half the time that a cache line needs from core to core";
     return copied > heard ? copied : heard;

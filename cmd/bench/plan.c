@@ -72,7 +72,7 @@ static struct clab_ground ground_of(const struct bench_options *options, const s
     };
 }
 
-// The library's choice depends on the size, so it is made for each row. Lanes are of schedules only.
+// The library's choice depends on the size, so each row has its own. Only schedules have lanes.
 static const struct clab_algorithm *choose(const struct bench_options *options, struct bench_row *row)
 {
     if (!options->lanes && has_native(options, row))
@@ -103,7 +103,7 @@ static int add_sizes(const struct bench_options *options, struct bench_row row, 
         const int before = plan->nrows;
         CLAB_TRY(add_size(options, row, bytes, plan));
         if (plan->nrows > before)
-            row.problem.count = plan->rows[before].problem.count; // not once more
+            row.problem.count = plan->rows[before].problem.count; // so that no size comes twice
     }
     return CLAB_OK;
 }
@@ -142,7 +142,7 @@ static int add_algorithm(const struct bench_options *options, struct bench_row r
     return add_sizes(options, row, plan);
 }
 
-// The names of a list with commas, one by one; false at its end.
+// The next name of a comma-separated list; false at its end.
 static bool take_name(const char **list_p, char name[BENCH_NAME])
 {
     size_t length = 0;
@@ -204,7 +204,7 @@ static int add_collective(const struct bench_options *options, enum clab_collect
         if (options->types[type])
             CLAB_TRY(add_ops(options, row, plan));
         if (options->types[type] && !bench_has_data(collective))
-            break; // of no type
+            break; // a barrier has no element type
     }
     return CLAB_OK;
 }

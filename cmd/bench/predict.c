@@ -27,7 +27,7 @@ int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WH
     return err;
 }
 
-// A batch begins from a barrier, right behind another: its first calls find ranks at rest, but not the network.
+// A batch begins at a barrier, right after another batch: its first calls find idle ranks, but a busy network.
 double bench_predict(const struct clab_net *net, const struct bench_row *row, const struct bench_batch *batch)
 {
     struct clab_sim_result result;

@@ -72,7 +72,7 @@ static int find_backends(struct several *s)
 
 // ---- one job ---------------------------------------------------------------------------------------------------
 
-// What is added to our own arguments takes precedence over what is there.
+// The last one of two equal flags counts, so those that are added here do.
 static int run_bench(const struct several *s, const char *backend, const char *csv, int *status_p)
 {
     char **words = calloc((size_t)s->argc + 10, sizeof *words), seconds[32];
@@ -101,7 +101,7 @@ static int run_one(struct several *s, int backend, int round)
     CLAB_TRY(run_bench(s, s->names[backend], csv, &status));
     kit_progress_clear();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
-        return CLAB_EINVAL; // as it has said
+        return CLAB_EINVAL; // the child has logged it
     if (WIFEXITED(status) && WEXITSTATUS(status) == LACKING)
         return CLAB_EUNSUPPORTED;
     if (child_ended_by())
@@ -121,7 +121,7 @@ static void leave_out(struct several *s, int backend)
     memmove(s->names[backend], s->names[backend + 1], (size_t)(s->n - backend) * sizeof *s->names);
 }
 
-// Where no screen shows which job it is now: a line a round.
+// Without a terminal, print one line per round.
 static void tell_round(const struct several *s, int round)
 {
     if (isatty(STDERR_FILENO))
@@ -139,7 +139,7 @@ static int run_rounds(struct several *s)
         for (int b = 0; b < s->n; b++) {
             const int err = run_one(s, b, round);
             if (err == CLAB_EUNSUPPORTED && round == 0)
-                leave_out(s, b--); // the next has its place
+                leave_out(s, b--); // the next backend takes its place
             else if (err)
                 return err;
         }
@@ -240,7 +240,7 @@ static bool is_same(const struct several *s, int a, int b, const int columns[], 
     return true;
 }
 
-// Whether both stand in one block, and on one line.
+// Whether both rows are in the same block of the screen, and on the same line.
 static bool is_of_block(const struct several *s, int a, int b)
 {
     static const int columns[] = {COLLECTIVE, TYPE, OP, ROOT, IN_PLACE};
@@ -253,7 +253,7 @@ static bool is_of_line(const struct several *s, int a, int b)
     return is_of_block(s, a, b) && is_same(s, a, b, columns, 1);
 }
 
-// µs of the fastest row on the line of `row` by `backend`; NAN: there is none.
+// The fastest time of `backend` on the line of `row`, in µs; NAN: it has none.
 static double fastest(const struct several *s, int row, const char *backend)
 {
     double least = NAN;

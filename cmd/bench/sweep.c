@@ -25,7 +25,7 @@
 #include "core/comm/comm.h"
 #include "core/transport/backend.h"
 
-// A placement of a row, under way.
+// One placement of a row, while it is measured.
 struct trial {
     struct bench *bench;
     const struct bench_row *row;
@@ -48,7 +48,7 @@ static struct trial begin(struct bench *bench, int index, enum bench_placement p
 
 // ---- data ----------------------------------------------------------------------------------------------------
 
-// Where the buffers are filled and checked: those of malloc are the processor's.
+// The device that fills and checks the buffers; malloc's belong to the processor.
 static const struct clab_device *device_of(const struct trial *t)
 {
     const struct bench_options *options = t->bench->options;
@@ -101,12 +101,12 @@ static int use_algorithm(const struct trial *t)
     const struct clab_problem *p = &t->row->problem;
     const bool automatic = t->row->automatic && !t->bench->options->lanes;
     if (p->collective == CLAB_SENDRECV)
-        return CLAB_OK; // messages have none
+        return CLAB_OK; // sendrecv has no algorithm
     return clab_comm_set_algorithm(t->bench->comm, p->collective, automatic ? "auto" : t->row->algorithm->name,
                                    automatic || is_native(t) ? 0 : p->lanes);
 }
 
-// A first call on fresh data: what it sends, and whether it is right.
+// The first call, on fresh data: how much it sends, and whether the result is right.
 static int call_first(const struct trial *t, struct bench_result *result)
 {
     const bool checks = t->bench->options->check && bench_has_data(t->row->problem.collective);
@@ -117,7 +117,7 @@ static int call_first(const struct trial *t, struct bench_result *result)
     return CLAB_OK;
 }
 
-// What each rank counted becomes what all counted.
+// Join the counts of all ranks.
 static int join_counts(const struct trial *t, struct bench_result *result)
 {
     CLAB_TRY(clab_allreduce(t->bench->control, &result->sent, &result->sent, 1, CLAB_I64, CLAB_MAX));
@@ -168,7 +168,7 @@ int bench_sweep_repeat(struct bench *bench, int index, enum bench_placement plac
 static bool is_wanted(const struct bench *bench, const struct bench_row *row, enum bench_placement placement)
 {
     if (!bench_has_data(row->problem.collective))
-        return placement == BENCH_OUT_OF_PLACE; // a barrier is neither
+        return placement == BENCH_OUT_OF_PLACE; // a barrier has no placement: it is measured once
     return bench->options->placements[placement] &&
            (placement == BENCH_OUT_OF_PLACE || bench_has_in_place(row->problem.collective));
 }

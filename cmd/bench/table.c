@@ -43,7 +43,7 @@ static const struct clab_column screen[] = {
 };
 enum { SCREEN_COLUMNS = sizeof screen / sizeof *screen, TEXT = 16 };
 
-// The columns for what was asked: a placement that was not has no width.  columns: (SCREEN_COLUMNS)
+// The columns of the placements that the user asked for; the others get no width.  columns: (SCREEN_COLUMNS)
 static void choose_columns(const struct bench *bench, struct clab_column columns[])
 {
     static const char *const groups[BENCH_PLACEMENTS] = {
@@ -56,7 +56,7 @@ static void choose_columns(const struct bench *bench, struct clab_column columns
     }
 }
 
-// Three digits or more, within six characters if it can be.
+// At least three digits, in six characters where possible.
 static struct clab_cell number(double value, char text[TEXT])
 {
     const int digits = value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0;
@@ -137,7 +137,7 @@ static void print_refusals(const struct bench_row *row, const struct bench_resul
                    clab_seconds_text(results[p].floor, floor), results[p].refused);
 }
 
-// What a GPU's own clock says of the kernels of one batch, and what is left of the median of many.
+// The kernels' time in one batch, by the GPU's own clock, and the rest of the median of many batches.
 static void print_device_time(const char *placement, const struct bench_time *time)
 {
     const double kernels = 1e6 * time->by_device, host = 1e6 * time->seconds - kernels; // us
@@ -178,7 +178,7 @@ int bench_table_print_row(const struct bench *bench, int index)
 
 // ---- the header ----------------------------------------------------------------------------------------------
 
-// Of the manifest, what a reader of the screen needs; the files have it all.
+// The part of the manifest that the screen shows; files have all of it.
 static const char *const shown[] = {"machine", "kernel",  "job",         "library",    "mode",      "sizes",  "data",
                                     "check",   "network", "memory copy", "cache line", "plain TCP", "warning"};
 

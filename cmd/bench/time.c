@@ -29,13 +29,13 @@
 #include "core/transport/backend.h"
 
 enum {
-    WINDOW = 12,         // batches in which a drift is looked for
-    ENOUGH = 6,          // batches below which there is no 95 % interval
-    FEW = 3,             // batches of calls that take longer than all that is allowed
+    WINDOW = 12,         // batches that are tested for drift
+    ENOUGH = 6,          // fewer batches have no 95 % interval
+    FEW = 3,             // batches of calls that take longer than the whole budget
     MOST = 4096,         // batches
     TRIES = 6,           // to find the number of calls
-    SINGLE_CALLS = 1024, // most calls of a batch whose calls are timed one by one
-    CALLS = 1 << 22,     // most of any other
+    SINGLE_CALLS = 1024, // most calls per batch where calls are timed one by one
+    CALLS = 1 << 22,     // most calls per batch elsewhere
 };
 static const double batch_seconds = 1e-3, wanted_width = 0.01;
 
@@ -46,15 +46,15 @@ const char *bench_mode_name(enum bench_mode mode)
     return mode_names[mode];
 }
 
-// The samples of a row, at rank 0. In local mode `value` is the mean over ranks, else least and most are the same as
-// value.
+// The samples of a row, at rank 0. In local mode a value is the mean over ranks; in the other modes least and most are
+// equal to it.
 struct sampling {
     struct bench *bench;
     const struct bench_row *row;
     struct bench_buffers buffers;
-    int calls;                     // a batch
-    double *values, *least, *most; // (MOST); seconds a call
-    struct clab_look *looks;       // (MOST); zeros: nobody looks
+    int calls;                     // per batch
+    double *values, *least, *most; // (MOST); seconds per call
+    struct clab_look *looks;       // (MOST); zeros: not observed
     struct clab_look look;         // the last
     int n;
     double start; // of the row
@@ -62,8 +62,8 @@ struct sampling {
 
 // ---- one batch -----------------------------------------------------------------------------------------------
 
-// Ranks leave a barrier one after another. In virtual time all can go on in the same instant, a second after the last
-// has come.
+// Ranks leave a barrier one after another. In virtual time all ranks continue in the same instant, a second after the
+// last one has arrived.
 static int start_together(const struct sampling *s)
 {
     struct clab_clock *clock = clab_clock_of(s->bench->job);
@@ -76,7 +76,7 @@ static int start_together(const struct sampling *s)
     return CLAB_OK;
 }
 
-// A GPU may still be at the last call's part of its own.
+// A GPU may still be working on the last call.
 static int finish(const struct sampling *s)
 {
     return s->bench->job->backend->device->finish();
@@ -103,7 +103,7 @@ static void keep(struct sampling *s, double value, double least, double most)
     s->most[s->n++] = most;
 }
 
-// Calls back to back: the slowest rank's mean, or each rank's.
+// Calls back to back: the mean of the slowest rank, or of each rank.
 static int batch_of_many(struct sampling *s)
 {
     const int nranks = s->bench->nranks;
@@ -122,8 +122,8 @@ static int batch_of_many(struct sampling *s)
     return CLAB_OK;
 }
 
-// Calls one by one, each from a barrier: from the last rank's entry to the last one's exit; the batch's is their
-// median.
+// Calls one by one, each after a barrier, timed from the last rank's entry to the last rank's exit. Their median is the
+// batch's sample.
 static int batch_of_single(struct sampling *s)
 {
     double *exits = s->bench->latencies, *entries = exits + s->calls;
@@ -142,7 +142,7 @@ static int batch_of_single(struct sampling *s)
     return CLAB_OK;
 }
 
-// Where ranks share cores, or messages cross a wire, a look tells nothing.
+// Where ranks share cores, or messages cross a network, observing the cores tells nothing.
 static bool has_look(const struct bench *bench)
 {
     return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
@@ -165,7 +165,7 @@ static int batch(struct sampling *s)
 
 // ---- how many ------------------------------------------------------------------------------------------------
 
-// Rank 0's decision becomes everyone's.
+// Send rank 0's decision to all ranks.
 static int agree(const struct sampling *s, int *decision)
 {
     return clab_broadcast(s->bench->control, decision, decision, 1, CLAB_I32, 0);
@@ -182,7 +182,7 @@ static int calls_for(const struct sampling *s, double seconds_a_call)
     return calls < 1 ? 1 : calls < most_calls(s) ? (int)calls : most_calls(s);
 }
 
-// Raise the number of calls until a batch is long enough. The first batches are slow, and would promise too much.
+// Raise the number of calls until a batch is long enough. The first batches are slow, so they do not decide.
 static int find_calls(struct sampling *s)
 {
     const int fixed = s->bench->options->iterations;
@@ -214,7 +214,7 @@ static double half_width(const struct clab_summary *summary)
     return (summary->high - summary->low) / 2 / summary->median;
 }
 
-// Throw batches away while they drift, for at most half of the time; the last window is kept.
+// Drop batches while they drift, for at most half of the time. The last window is kept.
 static int warm_up(struct sampling *s)
 {
     const double allowed = s->bench->options->budget / 2;
@@ -264,7 +264,7 @@ static int collect(struct sampling *s)
 
 // ---- interface -----------------------------------------------------------------------------------------------
 
-// Those batches that were made where most were.
+// Keep the batches during which the cores were in the most frequent place.
 static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p,
                      struct clab_look *look_p)
 {
@@ -292,7 +292,7 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
     return CLAB_OK;
 }
 
-// Virtual time is exact: one call from a common start is like another.
+// Virtual time is exact: all calls from a common start take the same time.
 static int measure_exactly(struct sampling *s, struct bench_time *time_p)
 {
     const int fixed = s->bench->options->iterations;
@@ -325,7 +325,7 @@ static void call_all(void *of)
         t->err = bench_call(t->s->bench->comm, t->s->row, t->s->buffers);
 }
 
-// One more batch: seconds a call at this rank, of the device's kernels alone. NAN: it is the processor.
+// One more batch: seconds per call that the device's kernels take at this rank. NAN: the device is the processor.
 static int time_by_device(const struct sampling *s, double *seconds_p)
 {
     const struct clab_job *job = s->bench->job;
