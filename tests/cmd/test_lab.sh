@@ -369,7 +369,9 @@ programs_have_help() {
     for program in "$build"/labs/*/{before,after}; do
         writes 'Usage:' "$program" -n 3 --help && writes '--backend=NAME' "$program" --help || return 1
         why="$program says nothing of what it does"
-        sed -n 2p "$scratch/out" | grep -qE '^[A-Z][a-z]* [^ ]+ .*\.$' || return 1
+        # Its first sentence, of one line or two.
+        awk 'NR > 1 && !NF { exit } NR > 1 { printf "%s ", $0 }' "$scratch/out" |
+            grep -qE '^[A-Z][a-z]* [^ ]+ [^.]*\. ' || return 1
         why="$program says nothing of its arguments"
         grep -qE '^  [A-Z]+(\.\.\.)?  +[^ ]' "$scratch/out" || return 1
     done
