@@ -284,9 +284,9 @@ static bool names_are_known(const struct arguments *arguments)
             else if (!one.one_collective || (*a)->collective == one.collective)
                 clab_nearest_offer(&nearest, (*a)->name);
         if (!known) {
-            clab_error("verify: there is no algorithm '%s'%s%s%s; `commlab verify --ranks 1` lists them", one.names[0],
-                       one.one_collective ? " of " : "",
-                       one.one_collective ? clab_collective_name(one.collective) : "", clab_nearest_hint(&nearest));
+            clab_error("verify: there is no algorithm '%s'%s%s%s; `commlab show` lists them", one.names[0],
+                       one.one_collective ? " of " : "", one.one_collective ? clab_collective_name(one.collective) : "",
+                       clab_nearest_hint(&nearest));
             return false;
         }
     }

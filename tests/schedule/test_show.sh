@@ -40,7 +40,7 @@ check refuses_to_verify_unknown_algorithm refuses 2 "no algorithm 'rong'" verify
 check refuses_to_verify_algorithm_of_another_collective \
     refuses 2 "no algorithm 'ring' of alltoall" verify ring -c alltoall
 check refuses_to_verify_unknown_collective refuses 2 "there is no 'x'; there are: allreduce broadcast" verify -c x
-check refuses_to_verify_no_ranks refuses 2 "--ranks '0' is not a number or a range such as 1-64, within 1 and 512\" verify --ranks 0
+check refuses_to_verify_no_ranks refuses 2 "--ranks '0' is not a number or a range such as 1-64, within 1 and 512" verify --ranks 0
 check refuses_to_verify_range_backwards refuses 2 "--ranks '9-3'" verify --ranks 9-3
 check refuses_to_verify_half_a_range refuses 2 "--ranks '9-'" verify --ranks 9-
 
