@@ -76,14 +76,14 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all but the tests; the default
+all: show $(library) $(B)/commlab $(labs) $(if $(filter build,$(B)),commlab) ## build all except the tests; the default
 
 # $(call run_by,SCRIPT,WHAT): WHAT the script runs, if it is among the tests that are run.
 scripts := $(filter-out $(patsubst %,test_%.sh,$(CLAB_TEST_EXCEPT)),$(notdir $(wildcard tests/*/test_*$(T)*.sh)))
 run_by = $(if $(filter $1,$(scripts)),$2)
 tests: all $(tests) ## build the tests
 
-test: tests ## build and run the tests; T=NAME runs those whose name has it
+test: tests ## build and run the tests; T=NAME runs the tests whose name contains NAME
 	$(Q)tests/run.sh $(B) $(T)
 
 floors: all ## check that no folder includes one above it (tests/floors.txt)
@@ -91,34 +91,34 @@ floors: all ## check that no folder includes one above it (tests/floors.txt)
 
 # By libFuzzer, or else by tests/fuzz/drive.c.
 FUZZ_SECONDS ?= 60
-fuzz: ## hand random input to all that reads input, for FUZZ_SECONDS in all (60); FUZZ_SEED=N repeats
+fuzz: ## give random input to every reader of input, for FUZZ_SECONDS (60) in total; FUZZ_SEED=N repeats a run
 	$(Q)$(MAKE) B=build/fuzz $(or $(probed_fuzz),SAN=address$(comma)undefined) targets
 	$(Q)tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 targets: $(targets)
 
 FAULTS ?= 500
-faults: all $(faults) ## kill, stop and confuse ranks at random: FAULTS jobs per backend (500), FAULT_SEED=N repeats
+faults: all $(faults) ## kill, stop and confuse ranks at random: FAULTS jobs per backend (500); FAULT_SEED=N repeats
 	$(Q)for backend in shm $(if $(findstring HAVE_LIBFABRIC,$(compile)),ofi); do \
 		$(faults) --backend $$backend --count $(FAULTS) $(if $(FAULT_SEED),--seed $(FAULT_SEED)) || exit 1; done
 
-wires: all ## how well predictions hold over wires of 100 Mbit/s and 1 Gbit/s (as root); WIRES, HOSTS
+wires: all ## as root: compare predictions with slow links of 100 Mbit/s and 1 Gbit/s; WIRES, HOSTS
 	$(Q)tests/wires.sh $(B)
 
-fit: all ## measure this machine for the predictions, anew (a minute at most)
+fit: all ## measure this machine again, so that predictions fit it (one minute at most)
 	$(Q)$(B)/commlab fit
 
-# What predictions are made of, and where the program looks for it: measured once, since nothing is predicted without.
+# The profile, from which everything is predicted: `make` measures the machine once.
 profile_file := $(or $(CLAB_PROFILE),$(B)/machine.net)
 $(profile_file): | all
 	$(Q)$(B)/commlab fit
 
-# One that can not be read is measured anew.
+# If the profile cannot be read, measure again.
 .PHONY: profile
 profile: $(profile_file)
 	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(B)/commlab fit
 
-plot: profile ## measure, predict, draw in five minutes: build/report/index.html; LAB=07 does one lab
+plot: profile ## measure, predict and draw all labs in five minutes: build/report/index.html; LAB=07: only lab 07
 	$(Q)mkdir -p results
 	$(Q)$(if $(LAB),:,$(B)/commlab bench all -n 2 --algo all --in-place 0 -e 32M --seconds 0.1s \
 		--csv results/bench-shm-2.csv > results/bench-shm-2.txt && tail -n 1 results/bench-shm-2.txt)
@@ -128,14 +128,14 @@ plot: profile ## measure, predict, draw in five minutes: build/report/index.html
 	$(Q)$(B)/commlab lab $(or $(LAB),all --pairs 6) --no-plot
 	$(Q)$(B)/commlab report
 
-# A backend after another; the last one's closing lines are the last. 3: this machine lacks it, as it has been said.
+# One backend after another. Exit status 3: this machine lacks the backend, and the command has said so.
 ACCURACY_BACKENDS ?= shm
 ACCURACY_RANKS ?= 2
-accuracy: all ## how good predictions are here, in five minutes: ACCURACY_BACKENDS=shm,ofi, ACCURACY_RANKS=N (2)
+accuracy: all ## measure how good predictions are here, in five minutes; ACCURACY_BACKENDS=shm,ofi ACCURACY_RANKS=2
 	$(Q)for backend in $(subst $(comma), ,$(ACCURACY_BACKENDS)); do \
 		$(B)/commlab accuracy --backend $$backend -n $(ACCURACY_RANKS) || [ $$? -eq 3 ] || exit 1; done
 
-# `make lab07` and so on: one target a folder in labs/.
+# `make lab07` and so on: one target per folder of labs/.
 lab_targets := $(foreach folder,$(wildcard labs/[0-9][0-9]-*),lab$(firstword $(subst -, ,$(notdir $(folder)))))
 .PHONY: $(lab_targets)
 $(lab_targets): lab%: profile
@@ -144,23 +144,23 @@ other_labs := $(filter-out $(lab_targets),$(filter lab%,$(MAKECMDGOALS)))
 $(if $(other_labs),$(error there is no $(other_labs); there are: $(lab_targets)))
 
 OUT ?= $(B)/gpu-check
-gpu-check: ## on a machine with a GPU: all that only one can show, in eight minutes, into OUT (build/gpu-check)
+gpu-check: ## with a GPU: run the checks that need one, in eight minutes; results go to OUT (build/gpu-check)
 	+$(Q)exec env MAKE='$(MAKE)' bash tests/gpu_check.sh $(B) $(OUT)
 
-clean: ## remove build/ and the link
+clean: ## remove build/ and the link ./commlab
 	$(Q)rm -rf build commlab
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile tests/fakes/fakes.mk
-	@echo '  make labNN    run lab NN: before, after, prediction, picture'
+	@echo '  make labNN    run lab NN: a table of measurements and predictions, and a figure'
 	@echo
-	@echo '  NO_X=1        do without X, WITH_X=1 stop if it is missing; X is one of'
+	@echo '  NO_X=1        build without X; WITH_X=1 fails if X is missing; X is one of'
 	@echo '               ' $$(./probe.sh --list)
-	@echo '  SAN=LIST      with sanitizers, into build/san-LIST: address,undefined or thread'
-	@echo '  WERROR=1      warnings are errors'
-	@echo '  V=1           show the commands'
-	@echo '  MPICC=NAME    the MPI that the mpi backend is built with (mpicc), such as mpicc.mpich'
-	@echo '  NVCC=PATH     the CUDA that the nccl backend is built with, CUDA_HOME and NCCL_HOME where its libraries are'
+	@echo '  SAN=LIST      build with sanitizers into build/san-LIST; LIST is address,undefined or thread'
+	@echo '  WERROR=1      treat compiler warnings as errors'
+	@echo '  V=1           print each command'
+	@echo '  MPICC=NAME    the compiler of the MPI for the mpi backend (mpicc), such as mpicc.mpich'
+	@echo '  NVCC=PATH     the CUDA compiler for the nccl backend; CUDA_HOME and NCCL_HOME: folders of its libraries'
 	@echo '  CC CPPFLAGS CFLAGS CXX CXXFLAGS LDFLAGS LDLIBS    as usual'
 
 # Goals that build need the machine's answers; `make help` and `make clean` do not.

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What this machine has. Each probe compiles and links a small program, or runs the program it asks for, and prints one
-# line: what it gives, or what is lost and how to get it.
+# Finds out which libraries and programs this machine has. Each probe compiles and links a small program, or runs the
+# program in question. It prints one line: what the kit gains, or what it lacks and the command that installs it.
 #
-#   probe.sh MK TXT    write the answers for make to MK, the lines to TXT and the screen
-#   probe.sh --list    the names of all
+#   probe.sh MK TXT    write make's variables to MK, and the lines to TXT and to the screen
+#   probe.sh --list    print the names of all probes
 #
-# From the environment: CC, FLAGS, CXX, CXXFLAGS, MPICC, NVCC, LDFLAGS, LDLIBS as for the build; NO_X=1 turns X off;
-# WITH_X=1 makes its absence an error; CUDA_HOME and NCCL_HOME are where CUDA and NCCL are, if not in the usual places.
+# Environment: CC, FLAGS, CXX, CXXFLAGS, MPICC, NVCC, LDFLAGS, LDLIBS as for the build. NO_X=1 turns X off; WITH_X=1
+# fails if X is missing. CUDA_HOME and NCCL_HOME are the folders of CUDA and NCCL, if these are in unusual places.
 set -u
 
 failed=0
@@ -17,8 +17,8 @@ trap 'rm -rf "$work"' EXIT
 : >"$work/mk"
 : >"$work/txt"
 
-# Whether the C program on standard input compiles and links with the libraries $@. A function that no header declares
-# is an error: with another header of that name the program would link all the same.
+# Succeeds if the C program on standard input compiles and links with the libraries $@. An undeclared function is an
+# error: else the program would link even with a wrong header of that name.
 links() {
     cat >"$work/try.c"
     # Unquoted: each of these is a list of words.
@@ -36,8 +36,8 @@ links_cxx() {
 # The same of a C program by the compiler of an MPI.
 links_mpi() { CC=${MPICC:-mpicc} links; }
 
-# The program that starts ranks of the MPI whose compiler is $1: Debian has one for each MPI, others one beside the
-# compiler. Nothing, if there is none.
+# Prints the mpirun of the MPI whose compiler is $1, or nothing. Debian has an mpirun per MPI; other systems have it
+# beside the compiler.
 mpirun_of() {
     local name kind=mpich
     "$1" -E -dM -include mpi.h -xc /dev/null 2>/dev/null | grep -qw OPEN_MPI && kind=openmpi
@@ -48,7 +48,7 @@ mpirun_of() {
 
 # ---- CUDA and NCCL: a toolkit, the system's packages, or the folders of Python's wheels, in any mixture -------------
 
-# The first of the files $@ that is there.
+# Prints the first of the files $@ that exists.
 first_of() {
     local file
     for file; do
@@ -57,14 +57,14 @@ first_of() {
     false
 }
 
-# The folders nvidia/ of Python's packages: each wheel has one of its own in there, with include/ and lib/.
+# Prints the folders of NVIDIA's Python wheels: each has a folder in nvidia/, with include/ and lib/.
 wheel_folders() {
     python3 -c 'import glob, sys
 for path in sys.path: print(*glob.glob(path + "/nvidia/*"), sep="\n")' 2>/dev/null
 }
 
-# find_header NAME FOLDER... and find_library NAME FOLDER...: the folder that has the header; the file of the library,
-# which in wheels has its version behind its name only.
+# find_header NAME FOLDER... prints the folder of the header. find_library NAME FOLDER... prints the library's file; in
+# wheels, only a name with the version exists.
 find_header() {
     local name=$1 file
     shift
@@ -82,10 +82,10 @@ find_library() {
     false
 }
 
-# The value of macro $2 in header $1.
+# Prints the value of macro $2 in header $1.
 macro() { sed -n "s/^#define  *$2  *\([0-9]*\).*/\1/p" "$1" 2>/dev/null | head -n 1; }
 
-# Where all that the plugin needs is: cuda_* below; `cuda_lacks` names what is not there.
+# Finds everything that the plugin needs, and sets cuda_*. If something is missing, `cuda_lacks` names it.
 find_cuda() {
     local folders wheels IFS=$'\n'
     cuda_lacks= cuda_includes= cuda_libraries=
@@ -110,7 +110,7 @@ find_cuda() {
     done
 }
 
-# $1: "CUDA 13.0 in /usr/local/cuda-13.0, NCCL 2.28.9"
+# Prints "CUDA 13.0 by /usr/local/cuda-13.0/bin/nvcc, NCCL 2.28.9 of /usr/lib".
 cuda_found() {
     local version
     version=$("$cuda_nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
@@ -118,7 +118,7 @@ cuda_found() {
         macro "$nccl_header" NCCL_PATCH) of $(dirname "$nccl_library")"
 }
 
-# Whether nvcc compiles a kernel: it takes some versions of C++ compilers only.
+# Succeeds if nvcc compiles a kernel: it accepts only some versions of C++ compilers.
 compiles_kernels() {
     echo 'extern "C" __global__ void twice(float *x) { *x *= 2; }
 extern "C" void start(float *x) { twice<<<1, 1>>>(x); }' >"$work/kernel.cu"
@@ -127,7 +127,7 @@ extern "C" void start(float *x) { twice<<<1, 1>>>(x); }' >"$work/kernel.cu"
         >"$work/log" 2>&1
 }
 
-# Whether the C program on standard input links with that kernel and all libraries.
+# Succeeds if the C program on standard input links with that kernel and all libraries.
 links_cuda() {
     [ -z "$cuda_lacks" ] || return
     cat >"$work/try.c"
@@ -135,9 +135,9 @@ links_cuda() {
         "$work/kernel.o" ${LDFLAGS-} $cuda_libraries -lstdc++ ${LDLIBS-} >"$work/log" 2>&1
 }
 
-# What kernels are compiled for: machine code of the A100 (80), and of the H100 and H200 (90). Drivers compile PTX at the
-# first start for all other GPUs: that of the oldest generation that this nvcc knows for older ones, that of the newest
-# one here for later ones. Each takes nvcc some seconds.
+# Prints nvcc's options for the GPUs that kernels are compiled for: machine code for the A100 (80), and for the H100 and
+# H200 (90). For all other GPUs, drivers compile PTX at the first start: older ones take that of the oldest generation
+# that this nvcc knows, later ones that of the newest one here. Each takes nvcc some seconds.
 cuda_targets() {
     local known arch oldest= newest=
     known=$("$cuda_nvcc" --list-gpu-arch)
@@ -152,9 +152,9 @@ cuda_targets() {
     paste -sd' ' "$work/targets"
 }
 
-# ---- what is said ----------------------------------------------------------------------------------------------
+# ---- lines for the reader ----------------------------------------------------------------------------------------
 
-# The command that installs $1 (Debian's name) or $2 (Fedora's) here.
+# Prints the command that installs $1 (Debian's name) or $2 (Fedora's name) here.
 install_hint() {
     if command -v apt-get >/dev/null; then echo "apt-get install $1"
     elif command -v dnf >/dev/null; then echo "dnf install $2"
@@ -164,7 +164,7 @@ install_hint() {
 say() { echo "$*" | tee -a "$work/txt"; }
 
 # probe NAME GIVES LOST DEBIAN FEDORA MK TEST...
-#   Run TEST; on success the line MK goes to make. GIVES and LOST are for the reader.
+#   Runs TEST. If it succeeds, make reads the line MK. GIVES and LOST are texts for the reader.
 probe() {
     local name=$1 gives=$2 lost=$3 debian=$4 fedora=$5 mk=$6 upper=${1^^}
     shift 6
@@ -184,31 +184,32 @@ probe() {
     fi
 }
 
-# library NAME GIVES LOST DEBIAN FEDORA, and a program on standard input: HAVE_NAME and -lNAME for the whole build.
+# library NAME GIVES LOST DEBIAN FEDORA, with a program on standard input: the whole build gets HAVE_NAME and -lNAME.
 library() {
     probe "$@" "probed_cppflags += -DHAVE_${1^^}
 probed_ldlibs += -l$1" links "-l$1"
 }
 
-# One call a probe; `all` is also what --list reads.
+# One call per probe; --list calls `all`, too.
 all() {
-    library jansson 'JSON: --json, profiles' 'no JSON is written or read: --json and profiles' \
+    library jansson 'JSON: --json, profiles' 'no JSON: --json and profiles do not work' \
         libjansson-dev jansson-devel <<'C'
 #include <jansson.h>
 int main(void) { json_t *json = json_object(); json_decref(json); return !json; }
 C
-    library inih 'settings in sections: networks, labs' 'no network and no lab is read' libinih-dev inih-devel <<'C'
+    library inih 'reads the files of networks and labs' 'no networks and no labs' libinih-dev inih-devel <<'C'
 #include <ini.h>
 static int take(void *user, const char *section, const char *name, const char *value)
 { (void)user; (void)section; (void)name; (void)value; return 1; }
 int main(void) { return ini_parse("", take, 0) == 0; }
 C
-    library expat 'schedules in MSCCL'"'"'s XML are read' 'no XML is read: --msccl' libexpat1-dev expat-devel <<'C'
+    library expat 'reads schedules in MSCCL'"'"'s XML' 'no XML: --msccl does not work' libexpat1-dev expat-devel <<'C'
 #include <expat.h>
 int main(void) { XML_Parser parser = XML_ParserCreate(0); XML_ParserFree(parser); return !parser; }
 C
-    library sodium 'jobs over several nodes, and by other launchers: ranks prove that they know the token' \
-        'no job over several nodes, nor by mpirun, srun, torchrun or MASTER_ADDR' libsodium-dev libsodium-devel <<'C'
+    library sodium 'jobs over several nodes, or started by mpirun and others: ranks prove that they know the token' \
+        'no job over several nodes, or started by mpirun, srun, torchrun or with MASTER_ADDR' \
+        libsodium-dev libsodium-devel <<'C'
 #include <sodium.h>
 int main(void)
 {
@@ -232,7 +233,7 @@ static void nothing(void **state) { (void)state; }
 static const struct CMUnitTest tests[] = {cmocka_unit_test(nothing)};
 int main(void) { return cmocka_run_group_tests(tests, 0, 0); }
 C
-    # Debian keeps the header in a folder of its own. The library is loaded when it is needed: it is not linked.
+    # Debian has the header in a separate folder. The kit loads the library at run time, and does not link it.
     local pmix= folder
     for folder in /usr/lib/*/pmix2/include; do
         [ ! -e "$folder/pmix.h" ] || pmix="-I$folder"
@@ -243,10 +244,10 @@ C
 #include <pmix.h>
 int main(void) { return PMIx_Initialized(); }
 C
-    # Fedora has the header in a folder of its own. The library is loaded when it is needed: it is not linked.
+    # Fedora has the header in a separate folder. The kit loads the library at run time, and does not link it.
     local blas=
     [ ! -e /usr/include/openblas/cblas.h ] || blas=-I/usr/include/openblas
-    probe openblas 'products of matrices in the training job' 'plain loops multiply in the training job' \
+    probe openblas 'fast matrix products in the training job' 'slow matrix products in the training job' \
         libopenblas-dev openblas-devel "probed_cppflags += -DHAVE_OPENBLAS $blas" links $blas -lopenblas <<'C'
 #include <cblas.h>
 void openblas_set_num_threads(int n);
@@ -271,8 +272,8 @@ int main()
     return gloo::transport::tcp::CreateDevice(attr) == nullptr;
 }
 CXX
-    # The library is loaded when it is needed: it is not linked.
-    probe libfabric 'the backend ofi: TCP between hosts, and other fabrics' 'no backend ofi' \
+    # The kit loads the library at run time, and does not link it.
+    probe libfabric 'the backend ofi: TCP between hosts, and fast networks of clusters' 'no backend ofi' \
         libfabric-dev libfabric-devel 'probed_backends += ofi
 probed_cppflags += -DHAVE_LIBFABRIC' links -lfabric <<'C'
 #include <rdma/fi_tagged.h>
@@ -320,17 +321,17 @@ int main(void)
 C
     probe gnuplot 'figures as SVG and PNG' 'no figures' \
         'gnuplot-nox fonts-dejavu-core' 'gnuplot dejavu-sans-fonts' '' draws
-    probe libfuzzer 'make fuzz sees which input leads to new code' 'make fuzz changes its input blindly' \
+    probe libfuzzer 'make fuzz sees which input reaches new code' 'make fuzz changes its input at random' \
         'clang libclang-rt-dev' 'clang compiler-rt' \
         'probed_fuzz := CC=clang SAN=fuzzer-no-link,address,undefined' fuzzes
 }
 
-# gnuplot may be there without the terminals that the figures are drawn with.
+# A gnuplot may lack the terminals (output formats) of the figures.
 draws() {
     gnuplot -e 'set terminal svg; set output "/dev/null"; plot x; set terminal pngcairo; plot x' >"$work/log" 2>&1
 }
 
-# clang may be there without its runtime.
+# A clang may lack its runtime library.
 fuzzes() {
     echo 'int LLVMFuzzerTestOneInput(const void *data, unsigned long n) { return 0 * !data * (int)n; }' >"$work/try.c"
     clang -fsanitize=fuzzer,address,undefined -o "$work/try" "$work/try.c" >"$work/log" 2>&1

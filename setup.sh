@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Installs what commlab needs and this machine lacks.
+# Installs the packages that commlab needs and this machine lacks.
 #
-#   ./setup.sh              install it
-#   ./setup.sh --dry-run    only say what is missing and what would be run
+#   ./setup.sh              install them
+#   ./setup.sh --dry-run    only print the missing packages, and the command that would install them
 #
-# - By apt-get (Debian, Ubuntu) or dnf (Fedora), as root or through a sudo that asks no password. Else it prints the
-#   command to run and exits with 1.
-# - It asks the package system what is there, and leaves that as it is. If nothing is missing, the network is not asked.
+# - It runs apt-get (Debian, Ubuntu) or dnf (Fedora), as root or with a sudo that asks for no password. If it cannot, it
+#   prints the command and exits with 1.
+# - It changes no package that is installed. If nothing is missing, it does not use the network.
 set -u
 
-# The package in Debian, in Fedora; `a|b`: either will do, the first is installed; `-`: comes with another.
-# gcc, a C library and make are needed; what the others give, ./probe.sh says.
+# The names of a package in Debian and in Fedora. `a|b`: either is enough; the script installs the first. `-`: another
+# package contains it. gcc, a C library and make are needed; ./probe.sh says what the others are for.
 packages='
 gcc                               gcc
 libc6-dev                         glibc-devel
@@ -47,7 +47,7 @@ esac
 deb_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 rpm_has() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }
 
-# missing HAS COLUMN: what to install, on one line.
+# missing HAS COLUMN: prints the packages to install, on one line.
 missing() {
     local debian fedora choice name names=()
     while read -r debian fedora; do
@@ -61,7 +61,7 @@ missing() {
     echo "${names[*]-}"
 }
 
-# The package lists may be missing or old, as they are in a new container: hence the update.
+# In a new container, package lists may be missing or old: apt-get update fetches them.
 if command -v apt-get >/dev/null; then
     names=$(missing deb_has debian)
     steps=('apt-get update' "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $names")
@@ -70,7 +70,7 @@ elif command -v dnf >/dev/null; then
     steps=("dnf install -y $names")
 else
     has_nothing() { false; }
-    echo "setup.sh: no apt-get and no dnf here; install by hand what Debian calls $(missing has_nothing debian)" >&2
+    echo "setup.sh: no apt-get and no dnf here; install by hand (Debian's names): $(missing has_nothing debian)" >&2
     exit 1
 fi
 
