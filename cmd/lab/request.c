@@ -27,7 +27,7 @@ static const struct clab_option options[] = {
     {"emulate", 0, "NAME",
      "put the wire of this network between the ranks, and predict by it: a name or a file, `commlab nets` lists them",
      CLAB_TEXT_AT(REQUEST, emulate), .variable = CLAB_VARIABLE_EMULATE},
-    {"pairs", 0, "K", "pairs of runs (the lab's number)", CLAB_INT(REQUEST, pairs, 1, 1000)},
+    {"pairs", 0, "K", "pairs of runs (the lab's number); a 95 % interval needs 6", CLAB_INT(REQUEST, pairs, 1, 1000)},
     {"options", 0, "WORDS", "other options of the programs, spaces between (their --help lists them)",
      CLAB_TEXT_AT(REQUEST, options)},
     {"sizes", 0, "LIST", "other sizes in bytes, for labs that have them: 8,4096", CLAB_TEXT_AT(REQUEST, sizes)},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The model of lab 00: how sure the ratio of two identical programs is after n pairs, by a short probe of the same.
+// The model of lab 00: predicts the interval of the ratio of two identical programs after n pairs, from a short probe.
 //
-// - The time is the simulator's. How far identical timings are apart is no matter of the network: a probe of m pairs
-//   says it, and how sure it was itself, i(m).
-// - The interval of a median falls with the root of the number of pairs: i(n) = i(m) sqrt(m / n). So 5 % are seen after
-//   n = m (i(m) / 5)^2 pairs, but not before 6, since of fewer there is no interval of 95 %.
-// - Of values spread by s (95 % of them within +-1.96 sigma) half differ from their middle by 0.6745 sigma: one pair by
-//   s 0.6745 / 1.96, the median of n pairs by as much of its interval. (As of a normal distribution; outliers are not.)
+// - The simulator predicts the time. No network predicts the spread of identical timings: a probe of m pairs measures
+//   it, and its own half interval i(m).
+// - The interval of a median falls as 1 / sqrt(pairs): i(n) = i(m) sqrt(m / n). So you see 5 % after
+//   n = m (i(m) / 5)^2 pairs, and at least 6: fewer have no 95 % interval.
+// - In a normal distribution, 95 % of values lie within 1.96 sigma = s, and half of them differ from the middle by more
+//   than 0.6745 sigma. So one pair differs by s 0.6745 / 1.96, and the median of n pairs by i(n) 0.6745 / 1.96.
 // - In virtual time all of this is 0, and one timing is enough.
 
 #include "cmd/lab/lab.h"

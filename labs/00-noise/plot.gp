@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Lab 00: how sure the ratio of two identical programs is after so many pairs, and what one timing of each would claim.
+# Lab 00: the interval of the ratio of two identical programs against the number of pairs, and the difference of two
+# single timings.
 load "plots/lab.gp"
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int($5) == ranks
 pairs(program) = x(program, "interval/")
@@ -11,7 +12,7 @@ stats csv using (pairs("after") > 0 ? $8 : NaN) nooutput name "I"
 stats csv using (is_row("before", "difference") ? $8 : NaN) nooutput name "ONE"
 stats csv using (is_row("before", "difference") ? $10 : NaN) nooutput name "ONE_HIGH"
 stats csv using (is_row("after", "difference") ? $8 : NaN) nooutput name "ALL"
-# The fewest pairs from which on every interval is below 5 %, as it was measured; 0: none.
+# The fewest measured pairs from which on every interval is below 5 %; 0: there are none.
 stats csv using (pairs("after") > 0 && $8 >= 5 ? pairs("after") : 0) nooutput name "WIDE"
 stats csv using (pairs("after") > WIDE_max ? pairs("after") : 1e9) nooutput name "NARROW"
 enough = NARROW_min < 1e9 ? int(NARROW_min) : 0
@@ -49,8 +50,8 @@ do for [terminal in terminals] {
         set yrange [-0.3 : 6]
     }
     plot csv using (is_row("before", "difference") ? 1 : NaN):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 12 \
-             title "before: one timing of each", \
-         csv using (pairs("after")):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 11 title "after: the A/A test", \
+             title "before: difference of two timings", \
+         csv using (pairs("after")):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 11 title "after: interval of the A/A test", \
          csv using (pairs("after")):11 with lines linestyle 1 title "predicted: 1/√pairs", \
          5 with lines linestyle 98 title "5 %: the difference to see"
     set output

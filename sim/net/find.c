@@ -80,7 +80,7 @@ static int find_profile(const char *backend, char **path_p)
     if (told)
         clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --backend %s`", path, backend);
     else
-        clab_error("there is no profile of %s on this machine yet; write it with `commlab fit --backend %s`", backend,
+        clab_error("this machine is not measured yet with backend %s; run `commlab fit --backend %s` first", backend,
                    backend);
     free(path);
     return CLAB_ENOENT;
