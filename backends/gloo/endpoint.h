@@ -26,34 +26,39 @@ extern "C" {
 #include "backends/gloo/messages.h"
 #include "backends/gloo/pool.h"
 
-struct clab_domain {
+namespace clab_gloo
+{
+
+struct Domain : clab_domain {
+    Domain(clab_bootstrap *boot, std::shared_ptr<gloo::transport::Device> device)
+        : clab_domain{}, boot(boot), device(std::move(device))
+    {
+    }
+
     clab_bootstrap *boot;
     std::shared_ptr<gloo::transport::Device> device; // its thread moves the bytes of all endpoints
 };
 
 // A collective.
-struct clab_native {
+struct Native {
     clab_call call;
     int err; // valid when done
     std::atomic<bool> done;
 };
 
-struct clab_endpoint {
-    explicit clab_endpoint(clab_domain *domain) : domain(domain), messages(this)
+struct Endpoint : clab_endpoint {
+    explicit Endpoint(Domain *domain) : clab_endpoint{}, domain(domain), messages(this)
     {
     }
 
-    clab_domain *domain;
+    Domain *domain;
     std::shared_ptr<gloo::Context> context; // knows rank and size
     std::chrono::milliseconds timeout;      // of a wait in Gloo
-    clab_gloo::Messages messages;
-    std::unique_ptr<clab_native> native; // under way
-    uint32_t natives = 0;                // that have been started, ever: Gloo's tag
-    clab_gloo::Pool pool;                // last: its tasks end before what they use goes
+    Messages messages;
+    std::unique_ptr<Native> native; // under way
+    uint32_t natives = 0;           // that have been started, ever: Gloo's tag
+    Pool pool;                      // last: its tasks end before what they use goes
 };
-
-namespace clab_gloo
-{
 
 // An error of ours on its way through Gloo.
 struct Failure {
@@ -67,12 +72,12 @@ int guarded(const std::function<void()> &work);
 // ---- fence.cc ------------------------------------------------------------------------------------------------
 
 // Connect to all members.  throws: Failure, Gloo's
-std::shared_ptr<gloo::Context> meet(clab_domain *domain, clab_group *group);
+std::shared_ptr<gloo::Context> meet(Domain *domain, clab_group *group);
 
 // ---- natives.cc: the slots of the table ----------------------------------------------------------------------
 
 bool has_native(clab_collective collective, clab_type type, clab_op op);
-int start_native(clab_endpoint *endpoint, const clab_call *call, clab_native **native_p);
-int test_native(clab_endpoint *endpoint, clab_native *native, bool *done_p);
+int start_native(clab_endpoint *base, const clab_call *call);
+int test_native(clab_endpoint *base, clab_answer *answer_p);
 
 } // namespace clab_gloo

@@ -81,7 +81,7 @@ class Store : public gloo::rendezvous::Store
 
 } // namespace
 
-std::shared_ptr<gloo::Context> meet(clab_domain *domain, clab_group *group)
+std::shared_ptr<gloo::Context> meet(Domain *domain, clab_group *group)
 {
     Store store(group);
     auto context = std::make_shared<gloo::rendezvous::Context>(group->rank, group->nranks);

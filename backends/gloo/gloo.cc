@@ -80,7 +80,7 @@ static int attach(clab_bootstrap *boot, clab_domain **domain_p)
     gloo::transport::tcp::attr attr;
     if (!choose_interface(boot, attr))
         return CLAB_EUNSUPPORTED;
-    const int err = guarded([&] { *domain_p = new clab_domain{boot, gloo::transport::tcp::CreateDevice(attr)}; });
+    const int err = guarded([&] { *domain_p = new Domain{boot, gloo::transport::tcp::CreateDevice(attr)}; });
     if (err != CLAB_EPEER) // Gloo's own
         return err;
     clab_error("gloo: it can not use interface '%s%s'; CLAB_INTERFACE names another", attr.iface.c_str(),
@@ -90,7 +90,7 @@ static int attach(clab_bootstrap *boot, clab_domain **domain_p)
 
 static void detach(clab_domain *domain)
 {
-    delete domain;
+    delete static_cast<Domain *>(domain);
 }
 
 static int alloc(clab_domain *, size_t bytes, void **memory_p)
@@ -112,11 +112,12 @@ static void release(clab_domain *, void *memory)
 // ---- endpoint ------------------------------------------------------------------------------------------------
 
 // Gloo's deadlines come after ours: at its own it closes all connections.
-static int open(clab_domain *domain, clab_group *group, clab_endpoint **endpoint_p)
+static int open(clab_domain *base, clab_group *group, clab_endpoint **endpoint_p)
 {
+    auto domain = static_cast<Domain *>(base);
     const double timeout = domain->boot->timeout, start = clab_now();
     const int err = guarded([&] {
-        auto endpoint = std::make_unique<clab_endpoint>(domain);
+        auto endpoint = std::make_unique<Endpoint>(domain);
         endpoint->context = meet(domain, group);
         endpoint->timeout = std::chrono::milliseconds(static_cast<long>(2e3 * timeout) + 1000);
         endpoint->context->setTimeout(endpoint->timeout);
@@ -138,23 +139,26 @@ static void close_connections(const std::shared_ptr<gloo::Context> &context)
 }
 
 // What is under way ends with its connection.
-static void close(clab_endpoint *endpoint, bool failed)
+static void close(clab_endpoint *base, bool failed)
 {
+    auto endpoint = static_cast<Endpoint *>(base);
     if (failed)
         close_connections(endpoint->context);
     delete endpoint;
 }
 
-static int start(clab_endpoint *endpoint, clab_transfer transfers[], int n)
+static int start(clab_endpoint *base, clab_transfer transfers[], int n)
 {
+    auto endpoint = static_cast<Endpoint *>(base);
     return guarded([&] {
         for (int i = 0; i < n; i++)
             endpoint->messages.start(&transfers[i]);
     });
 }
 
-static int test(clab_endpoint *endpoint, clab_transfer transfers[], int n, bool *done_p)
+static int test(clab_endpoint *base, clab_transfer transfers[], int n, bool *done_p)
 {
+    auto endpoint = static_cast<Endpoint *>(base);
     bool done = true;
     CLAB_TRY(guarded([&] {
         for (int i = 0; i < n; i++) {
@@ -169,9 +173,12 @@ static int test(clab_endpoint *endpoint, clab_transfer transfers[], int n, bool 
 
 static bool idle(clab_endpoint *endpoint, unsigned)
 {
-    endpoint->pool.wait(1e-3);
+    static_cast<Endpoint *>(endpoint)->pool.wait(1e-3);
     return true;
 }
+
+static const clab_collectives natives = {false,        has_native,  clab_host_reaches,
+                                         start_native, test_native, clab_look_nowhere};
 
 static clab_backend table()
 {
@@ -191,9 +198,8 @@ static clab_backend table()
     backend.start = start;
     backend.test = test;
     backend.idle = idle;
-    backend.has_native = has_native;
-    backend.native_start = start_native;
-    backend.native_test = test_native;
+    backend.collectives = &natives;
+    backend.time = &clab_wall_time;
     backend.describe = clab_no_description;
     backend.device = &clab_device_cpu;
     backend.has_threads = true;

@@ -46,7 +46,7 @@ void land(Message &message, const void *received, size_t offset, size_t bytes)
     message.moved += bytes;
 }
 
-void send(clab_endpoint *endpoint, Message &message)
+void send(Endpoint *endpoint, Message &message)
 {
     const clab_transfer &t = message.transfer;
     const auto &context = endpoint->context;
@@ -82,7 +82,7 @@ void check(const Message &message, const Head &head)
     throw Failure{CLAB_EMISMATCH};
 }
 
-void receive_body(clab_endpoint *endpoint, Message &message)
+void receive_body(Endpoint *endpoint, Message &message)
 {
     const clab_transfer &t = message.transfer;
     const size_t bytes = message.bytes();
@@ -97,7 +97,7 @@ void receive_body(clab_endpoint *endpoint, Message &message)
     }
 }
 
-void receive(clab_endpoint *endpoint, Message &message)
+void receive(Endpoint *endpoint, Message &message)
 {
     const clab_transfer &t = message.transfer;
     Head head;

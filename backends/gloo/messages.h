@@ -24,6 +24,8 @@ extern "C" {
 namespace clab_gloo
 {
 
+struct Endpoint;
+
 struct Message {
     clab_transfer transfer; // a copy: the caller's is not ours to write while a task runs
     std::atomic<size_t> moved{0};
@@ -32,7 +34,7 @@ struct Message {
 
     size_t bytes() const
     {
-        return transfer.count * clab_type_bytes(transfer.type);
+        return transfer.bytes;
     }
 };
 
@@ -46,7 +48,7 @@ struct Channel {
 class Messages
 {
   public:
-    explicit Messages(clab_endpoint *endpoint) : endpoint(endpoint)
+    explicit Messages(Endpoint *endpoint) : endpoint(endpoint)
     {
     }
 
@@ -57,7 +59,7 @@ class Messages
     void serve(Channel &channel);
     void deliver_to_self(int lane);
 
-    clab_endpoint *endpoint;
+    Endpoint *endpoint;
     std::mutex mutex;                                       // of the channels
     std::map<std::tuple<bool, int, int>, Channel> channels; // by whether they send, peer, lane
     std::map<uint64_t, std::shared_ptr<Message>> under_way; // by mark

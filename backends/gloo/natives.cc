@@ -46,11 +46,11 @@ struct Task {
     }
     bool is_root() const
     {
-        return context->rank == call.root;
+        return context->rank == call.problem.root;
     }
     size_t bytes() const
     {
-        return call.count * clab_type_bytes(call.type);
+        return call.problem.count * clab_type_bytes(call.type);
     }
     size_t all_bytes() const
     {
@@ -72,8 +72,8 @@ template <typename T> void allreduce(const Task &task)
 {
     gloo::AllreduceOptions options(task.context);
     if (task.in() != task.out())
-        options.setInput(reinterpret_cast<T *>(task.in()), task.call.count);
-    options.setOutput(reinterpret_cast<T *>(task.out()), task.call.count);
+        options.setInput(reinterpret_cast<T *>(task.in()), task.call.problem.count);
+    options.setOutput(reinterpret_cast<T *>(task.out()), task.call.problem.count);
     options.setReduceFunction(task.reduction());
     options.setTag(task.tag);
     gloo::allreduce(options);
@@ -85,9 +85,9 @@ template <typename T> void reduce(const Task &task)
     std::vector<char> lent(task.is_root() ? 0 : task.bytes());
     char *out = task.is_root() ? task.out() : lent.data();
     if (task.in() != out)
-        options.setInput(reinterpret_cast<T *>(task.in()), task.call.count);
-    options.setOutput(reinterpret_cast<T *>(out), task.call.count);
-    options.setRoot(task.call.root);
+        options.setInput(reinterpret_cast<T *>(task.in()), task.call.problem.count);
+    options.setOutput(reinterpret_cast<T *>(out), task.call.problem.count);
+    options.setRoot(task.call.problem.root);
     options.setReduceFunction(task.reduction());
     options.setTag(task.tag);
     gloo::reduce(options);
@@ -99,7 +99,7 @@ void broadcast(const Task &task)
     if (task.is_root() && task.in() != task.out())
         options.setInput(task.in(), task.bytes());
     options.setOutput(task.out(), task.bytes());
-    options.setRoot(task.call.root);
+    options.setRoot(task.call.problem.root);
     options.setTag(task.tag);
     gloo::broadcast(options);
 }
@@ -129,7 +129,7 @@ void gather(const Task &task)
     options.setInput(task.in(), task.bytes());
     if (task.is_root())
         options.setOutput(task.out(), task.all_bytes());
-    options.setRoot(task.call.root);
+    options.setRoot(task.call.problem.root);
     options.setTag(task.tag);
     gloo::gather(options);
 }
@@ -143,7 +143,7 @@ void scatter(const Task &task)
     if (task.is_root())
         options.setInputs(blocks, task.bytes());
     options.setOutput(task.out(), task.bytes());
-    options.setRoot(task.call.root);
+    options.setRoot(task.call.problem.root);
     options.setTag(task.tag);
     gloo::scatter(options);
 }
@@ -157,7 +157,7 @@ void barrier(const Task &task)
 
 template <typename T> void run_with(const Task &task)
 {
-    switch (task.call.collective) {
+    switch (task.call.problem.collective) {
     case CLAB_ALLREDUCE: return allreduce<T>(task);
     case CLAB_REDUCE: return reduce<T>(task);
     case CLAB_BROADCAST: return broadcast(task);
@@ -173,7 +173,7 @@ template <typename T> void run_with(const Task &task)
 // Each rank tells the one at distance 1, 2, 4, ... what it calls, once it has heard the same from those before: who has
 // heard from all distances knows it of all ranks.  throws: Failure{CLAB_EMISMATCH}
 // Source: Hensgen, Finkel, Manber 1988, the dissemination barrier.
-void agree(clab_endpoint *endpoint, const Task &task)
+void agree(Endpoint *endpoint, const Task &task)
 {
     constexpr uint64_t ours = 0x7e; // not messages.cc's; Gloo counts its kinds from 1
     const uint64_t slot = ours << 56 | task.tag;
@@ -193,7 +193,7 @@ void agree(clab_endpoint *endpoint, const Task &task)
 
 void run(const Task &task)
 {
-    if (task.call.count == 0 && task.call.collective != CLAB_BARRIER)
+    if (task.call.problem.count == 0 && task.call.problem.collective != CLAB_BARRIER)
         return;
     switch (clab_type_bytes(task.call.type)) {
     case 1: return run_with<uint8_t>(task);
@@ -210,11 +210,12 @@ bool has_native(clab_collective collective, clab_type, clab_op)
     return collective != CLAB_REDUCE_SCATTER && collective != CLAB_SENDRECV;
 }
 
-int start_native(clab_endpoint *endpoint, const clab_call *call, clab_native **native_p)
+int start_native(clab_endpoint *base, const clab_call *call)
 {
+    auto endpoint = static_cast<Endpoint *>(base);
     return guarded([&] {
-        endpoint->native.reset(new clab_native{*call, CLAB_OK, {false}});
-        clab_native *native = endpoint->native.get();
+        endpoint->native.reset(new Native{*call, CLAB_OK, {false}});
+        Native *native = endpoint->native.get();
         const uint32_t tag = endpoint->natives++;
         endpoint->pool.run([endpoint, native, tag] {
             native->err = guarded([&] {
@@ -225,16 +226,16 @@ int start_native(clab_endpoint *endpoint, const clab_call *call, clab_native **n
             });
             native->done = true;
         });
-        *native_p = native;
     });
 }
 
-int test_native(clab_endpoint *endpoint, clab_native *native, bool *done_p)
+int test_native(clab_endpoint *base, clab_answer *answer_p)
 {
-    *done_p = native->done;
-    if (!*done_p)
+    auto endpoint = static_cast<Endpoint *>(base);
+    answer_p->done = endpoint->native->done;
+    if (!answer_p->done)
         return CLAB_OK;
-    const int err = native->err;
+    const int err = endpoint->native->err;
     endpoint->native.reset();
     return err;
 }

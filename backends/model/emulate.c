@@ -15,7 +15,8 @@
 static const double nap = 1e-3;      // s that a wait sleeps at most
 static const double wake_up = 60e-6; // s that a sleeper may wake too late: so much earlier it wakes, and looks
 
-struct clab_domain {
+struct emulate_domain {
+    struct clab_domain base;
     const struct clab_backend *inner;
     struct clab_domain *domain; // of inner
     struct clab_net *net;
@@ -37,8 +38,9 @@ struct message {
     struct message *next; // in the list of those under way, or of spare ones
 };
 
-struct clab_endpoint {
-    struct clab_domain *owner;
+struct emulate_endpoint {
+    struct clab_endpoint base;
+    struct emulate_domain *owner;
     struct clab_endpoint *endpoint; // of inner
     int *job_ranks;                 // (nranks)
     struct message *under_way, *spare;
@@ -51,22 +53,17 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-static size_t bytes_of(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
-}
-
-static const struct clab_segment *segment_to(const struct clab_endpoint *e, const struct clab_transfer *t)
+static const struct clab_segment *segment_to(const struct emulate_endpoint *e, const struct clab_transfer *t)
 {
     const struct clab_net *net = e->owner->net;
-    return clab_link_segment(clab_net_link(net, e->owner->rank, e->job_ranks[t->peer]), bytes_of(t));
+    return clab_link_segment(clab_net_link(net, e->owner->rank, e->job_ranks[t->peer]), t->bytes);
 }
 
 // The sender's port takes the message as soon as it is free. As price.c, send.
-static void let_go(struct clab_endpoint *e, const struct clab_transfer *t, struct message *m)
+static void let_go(struct emulate_endpoint *e, const struct clab_transfer *t, struct message *m)
 {
     const struct clab_segment *s = segment_to(e, t);
-    double bytes = (double)bytes_of(t), first = later(0, bytes < (double)s->fragment ? bytes : (double)s->fragment);
+    double bytes = (double)t->bytes, first = later(0, bytes < (double)s->fragment ? bytes : (double)s->fragment);
     m->begin = clab_now();
     double posted = later(m->begin, e->owner->sends) + s->o_send;
     e->owner->sends = posted + bytes * s->gap_send;
@@ -76,17 +73,17 @@ static void let_go(struct clab_endpoint *e, const struct clab_transfer *t, struc
 }
 
 // The receiver's port takes it when it has arrived. As price.c, price_landing.
-static void receive(struct clab_endpoint *e, const struct clab_transfer *t, struct message *m)
+static void receive(struct emulate_endpoint *e, const struct clab_transfer *t, struct message *m)
 {
     const struct clab_segment *s = segment_to(e, t);
     m->begin = later(m->stamp.head, e->owner->receives);
-    m->due = later(m->begin + s->o_recv + (double)bytes_of(t) * s->gap_recv, m->stamp.last);
+    m->due = later(m->begin + s->o_recv + (double)t->bytes * s->gap_recv, m->stamp.last);
     e->owner->receives = m->due;
 }
 
 // ---- messages ------------------------------------------------------------------------------------------------
 
-static struct message *take_spare(struct clab_endpoint *e)
+static struct message *take_spare(struct emulate_endpoint *e)
 {
     struct message *m = e->spare;
     if (m)
@@ -99,7 +96,7 @@ static struct message *take_spare(struct clab_endpoint *e)
     return m;
 }
 
-static void give_back(struct clab_endpoint *e, struct message *done)
+static void give_back(struct emulate_endpoint *e, struct message *done)
 {
     for (struct message **link = &e->under_way; *link; link = &(*link)->next)
         if (*link == done) {
@@ -115,7 +112,7 @@ static struct message *message_of(const struct clab_transfer *t)
     return (struct message *)(uintptr_t)t->mark;
 }
 
-static int start_one(struct clab_endpoint *e, struct clab_transfer *t)
+static int start_one(struct emulate_endpoint *e, struct clab_transfer *t)
 {
     struct message *m = take_spare(e);
     if (!m)
@@ -131,6 +128,7 @@ static int start_one(struct clab_endpoint *e, struct clab_transfer *t)
         .src = sends ? &m->stamp : NULL,
         .dst = sends ? NULL : &m->stamp,
         .count = sizeof m->stamp,
+        .bytes = sizeof m->stamp,
         .type = CLAB_U8,
         .redop = CLAB_SUM,
         .call = t->call,
@@ -141,13 +139,15 @@ static int start_one(struct clab_endpoint *e, struct clab_transfer *t)
     return e->owner->inner->start(e->endpoint, m->parts, 2);
 }
 
-static int lanes(struct clab_endpoint *e, int n)
+static int lanes(struct clab_endpoint *base, int n)
 {
+    struct emulate_endpoint *e = (struct emulate_endpoint *)base;
     return e->owner->inner->lanes(e->endpoint, n);
 }
 
-static int start(struct clab_endpoint *e, struct clab_transfer transfers[], int n)
+static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
+    struct emulate_endpoint *e = (struct emulate_endpoint *)base;
     for (int i = 0; i < n; i++)
         CLAB_TRY(start_one(e, &transfers[i]));
     return CLAB_OK;
@@ -156,10 +156,10 @@ static int start(struct clab_endpoint *e, struct clab_transfer transfers[], int 
 // Bytes that the wire has carried: who waits for a slow wire sees that it moves.
 static size_t moved_by(double now, const struct clab_transfer *t, const struct message *m)
 {
-    return now <= m->begin ? 0 : (size_t)((double)bytes_of(t) * (now - m->begin) / (m->due - m->begin));
+    return now <= m->begin ? 0 : (size_t)((double)t->bytes * (now - m->begin) / (m->due - m->begin));
 }
 
-static int test_one(struct clab_endpoint *e, struct clab_transfer *t)
+static int test_one(struct emulate_endpoint *e, struct clab_transfer *t)
 {
     struct message *m = message_of(t);
     bool moved;
@@ -178,8 +178,9 @@ static int test_one(struct clab_endpoint *e, struct clab_transfer *t)
     return CLAB_OK;
 }
 
-static int test(struct clab_endpoint *e, struct clab_transfer transfers[], int n, bool *done_p)
+static int test(struct clab_endpoint *base, struct clab_transfer transfers[], int n, bool *done_p)
 {
+    struct emulate_endpoint *e = (struct emulate_endpoint *)base;
     bool done = true;
     for (int i = 0; i < n; i++) {
         if (!transfers[i].done)
@@ -193,7 +194,7 @@ static int test(struct clab_endpoint *e, struct clab_transfer transfers[], int n
 // ---- waiting -------------------------------------------------------------------------------------------------
 
 // When the first message that is on the wire is due; 0: none is.
-static double next_due(const struct clab_endpoint *e)
+static double next_due(const struct emulate_endpoint *e)
 {
     double due = 0;
     for (const struct message *m = e->under_way; m; m = m->next)
@@ -202,8 +203,9 @@ static double next_due(const struct clab_endpoint *e)
     return due;
 }
 
-static bool idle(struct clab_endpoint *e, unsigned fruitless)
+static bool idle(struct clab_endpoint *base, unsigned fruitless)
 {
+    struct emulate_endpoint *e = (struct emulate_endpoint *)base;
     double now = clab_now(), due = next_due(e), until = due < now + nap ? due - wake_up : now + nap;
     if (due <= now)
         return e->owner->inner->idle(e->endpoint, fruitless);
@@ -215,8 +217,9 @@ static bool idle(struct clab_endpoint *e, unsigned fruitless)
 }
 
 // A thread that sleeps until a delivery is due leaves the core to the rank's computation.
-static double arm(struct clab_endpoint *e)
+static double arm(struct clab_endpoint *base)
 {
+    struct emulate_endpoint *e = (struct emulate_endpoint *)base;
     const double now = clab_now();
     double until = e->owner->inner->nap->arm(e->endpoint);
     for (const struct message *m = e->under_way; m; m = m->next)
@@ -225,8 +228,9 @@ static double arm(struct clab_endpoint *e)
     return until;
 }
 
-static void sleep_until(struct clab_domain *domain, double until)
+static void sleep_until(struct clab_domain *base, double until)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     domain->inner->nap->sleep(domain->domain, until);
 }
 
@@ -248,62 +252,70 @@ int clab_emulate_wrap(const struct clab_backend *inner, struct clab_domain *inne
         clab_error("--emulate %s: the clocks of several hosts differ; emulate on one", net->name);
         return CLAB_EUNSUPPORTED;
     }
-    struct clab_domain *domain = malloc(sizeof *domain);
+    struct emulate_domain *domain = malloc(sizeof *domain);
     if (!domain)
         return CLAB_ENOMEM;
-    *domain = (struct clab_domain){.inner = inner, .domain = inner_domain, .net = net, .rank = boot->rank};
+    *domain = (struct emulate_domain){.inner = inner, .domain = inner_domain, .net = net, .rank = boot->rank};
     prctl(PR_SET_TIMERSLACK, 1UL); // ns; by default a sleep may last 50 us longer
-    *domain_p = domain;
+    *domain_p = &domain->base;
     return CLAB_OK;
 }
 
-static void detach(struct clab_domain *domain)
+static void detach(struct clab_domain *base)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     domain->inner->detach(domain->domain);
     clab_net_free(domain->net);
     free(domain);
 }
 
-static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+static int alloc(struct clab_domain *base, size_t bytes, void **memory_p)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     return domain->inner->alloc(domain->domain, bytes, memory_p);
 }
 
-static void release(struct clab_domain *domain, void *memory)
+static void release(struct clab_domain *base, void *memory)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     domain->inner->free(domain->domain, memory);
 }
 
-static bool reaches(struct clab_domain *domain, const void *memory)
+static bool reaches(struct clab_domain *base, const void *memory)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     return domain->inner->reaches(domain->domain, memory);
 }
 
-static int pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
+static int pin(struct clab_domain *base, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     return domain->inner->pin(domain->domain, memory, bytes, registration_p);
 }
 
-static void unpin(struct clab_domain *domain, struct clab_registration *registration)
+static void unpin(struct clab_domain *base, struct clab_registration *registration)
 {
+    struct emulate_domain *domain = (struct emulate_domain *)base;
     domain->inner->unpin(domain->domain, registration);
 }
 
 static void describe(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p)
 {
     if (domain)
-        domain->inner->describe(domain->domain, text, room, is_fake_p);
+        ((struct emulate_domain *)domain)
+            ->inner->describe(((struct emulate_domain *)domain)->domain, text, room, is_fake_p);
     else
         clab_no_description(domain, text, room, is_fake_p);
 }
 
-static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+static int open_endpoint(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
-    struct clab_endpoint *e = calloc(1, sizeof *e);
+    struct emulate_domain *domain = (struct emulate_domain *)base;
+    struct emulate_endpoint *e = calloc(1, sizeof *e);
     size_t bytes = (size_t)group->nranks * sizeof *e->job_ranks;
     int err = e && (e->job_ranks = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM;
     if (!err)
-        err = domain->inner->open(domain->domain, group, &e->endpoint);
+        err = clab_endpoint_open(domain->domain, group, &e->endpoint);
     if (err) {
         if (e)
             free(e->job_ranks);
@@ -312,7 +324,7 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     }
     memcpy(e->job_ranks, group->ranks, bytes);
     e->owner = domain;
-    *endpoint_p = e;
+    *endpoint_p = &e->base;
     return CLAB_OK;
 }
 
@@ -324,8 +336,9 @@ static void free_list(struct message *m)
     }
 }
 
-static void close_endpoint(struct clab_endpoint *e, bool failed)
+static void close_endpoint(struct clab_endpoint *base, bool failed)
 {
+    struct emulate_endpoint *e = (struct emulate_endpoint *)base;
     e->owner->inner->close(e->endpoint, failed);
     free_list(e->under_way);
     free_list(e->spare);
@@ -349,10 +362,10 @@ const struct clab_backend clab_backend_emulate = {
     .start = start,
     .test = test,
     .idle = idle,
-    .has_native = clab_no_native,
-    .native_start = clab_no_native_start,
-    .native_test = clab_no_native_test,
+    .collectives = &clab_no_collectives,
+    .time = &clab_wall_time,
     .describe = describe,
     .device = &clab_device_cpu,
+    .mover = CLAB_MOVED_BY_CLOCK,
     .nap = &naps, // where the one below has one
 };

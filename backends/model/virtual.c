@@ -17,6 +17,7 @@
 static const char usual_net[] = "dgx-h100";
 
 struct sim_domain {
+    struct clab_domain base;
     struct clab_domain *domain; // of shm
     struct clab_net *net;
     struct clab_clock clock;
@@ -32,6 +33,7 @@ struct message {
 };
 
 struct sim_endpoint {
+    struct clab_endpoint base;
     struct sim_domain *owner;
     struct clab_endpoint *endpoint; // of shm
     int *job_ranks;                 // (nranks)
@@ -98,7 +100,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!err)
         err = load_net(boot->nranks, &domain->net);
     if (!err)
-        err = clab_backend_shm.attach(boot, &domain->domain);
+        err = clab_attach(&clab_backend_shm, boot, &domain->domain);
     if (err) {
         if (domain)
             clab_net_free(domain->net);
@@ -167,7 +169,7 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     const size_t bytes = (size_t)group->nranks * sizeof *e->job_ranks;
     int err = e && (e->job_ranks = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM;
     if (!err)
-        err = clab_backend_shm.open(mine(domain)->domain, group, &e->endpoint);
+        err = clab_endpoint_open(mine(domain)->domain, group, &e->endpoint);
     if (err) {
         if (e)
             free_endpoint(e);
@@ -240,11 +242,6 @@ static void give_back(struct sim_endpoint *e, struct message *done)
     e->spare = done;
 }
 
-static size_t bytes_of(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
-}
-
 static int start_stamped(struct sim_endpoint *e, struct clab_transfer *t)
 {
     struct clab_clock *clock = &e->owner->clock;
@@ -257,13 +254,14 @@ static int start_stamped(struct sim_endpoint *e, struct clab_transfer *t)
     t->mark = (uintptr_t)m;
     m->posted = m->due = clock->now;
     if (sends)
-        m->due = clab_clock_send(clock, e->job_ranks[t->peer], bytes_of(t), &m->stamp);
+        m->due = clab_clock_send(clock, e->job_ranks[t->peer], t->bytes, &m->stamp);
     m->parts[0] = (struct clab_transfer){.op = sends ? CLAB_SEND : CLAB_RECV,
                                          .peer = t->peer,
                                          .lane = t->lane,
                                          .src = sends ? &m->stamp : NULL,
                                          .dst = sends ? NULL : &m->stamp,
                                          .count = sizeof m->stamp,
+                                         .bytes = sizeof m->stamp,
                                          .type = CLAB_U8,
                                          .redop = CLAB_SUM,
                                          .call = t->call};
@@ -305,13 +303,14 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
     return CLAB_OK;
 }
 
-double clab_sim_due(struct clab_endpoint *endpoint, const struct clab_transfer *t)
+// In the order of the program's waits, receives take their turns at the port.
+static double settle(struct clab_endpoint *endpoint, const struct clab_transfer *t)
 {
     struct sim_endpoint *e = my(endpoint);
     struct message *m = message_of(t);
-    const double due = t->op == CLAB_SEND ? m->due
-                                          : clab_clock_receive(&e->owner->clock, e->job_ranks[t->peer], bytes_of(t),
-                                                               m->posted, m->stamp);
+    const double due = t->op == CLAB_SEND
+                           ? m->due
+                           : clab_clock_receive(&e->owner->clock, e->job_ranks[t->peer], t->bytes, m->posted, m->stamp);
     give_back(e, m);
     return due;
 }
@@ -326,6 +325,58 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
     clab_shm_sleep(e->endpoint, fruitless, !e->messages);
     return true;
 }
+
+// ---- time ----------------------------------------------------------------------------------------------------
+
+static double now(const struct clab_domain *domain)
+{
+    return ((const struct sim_domain *)domain)->clock.now;
+}
+
+static void reach(struct clab_domain *domain, double when)
+{
+    clab_clock_reach(&mine(domain)->clock, when);
+}
+
+static int compute(struct clab_domain *domain, enum clab_precision precision, double flop, double bytes)
+{
+    return clab_clock_compute(&mine(domain)->clock, precision, flop, bytes);
+}
+
+// All members begin together, when the last has come.
+static int wait_for_the_latest(struct clab_clock *clock, struct clab_group *group, double latest[])
+{
+    CLAB_TRY(group->exchange(group, &clock->now, sizeof clock->now, latest));
+    for (int r = 0; r < group->nranks; r++)
+        clab_clock_reach(clock, latest[r]);
+    return CLAB_OK;
+}
+
+static int open_time(struct clab_endpoint *endpoint, struct clab_group *group, double start,
+                     struct clab_open_cost *cost_p)
+{
+    struct clab_clock *clock = &my(endpoint)->owner->clock;
+    double *clocks = malloc((size_t)group->nranks * sizeof *clocks);
+    const int err = clocks ? wait_for_the_latest(clock, group, clocks) : CLAB_ENOMEM;
+    free(clocks);
+    CLAB_TRY(err);
+    clab_clock_reach(clock, clock->now + clab_net_rendezvous(clock->net, group->ranks, group->nranks));
+    cost_p->rendezvous = clock->now - start;
+    const double found = clock->now;
+    clab_clock_reach(clock, found + clab_net_connect(clock->net, group->ranks, group->nranks, group->rank));
+    cost_p->connect = clock->now - found;
+    return CLAB_OK;
+}
+
+static const struct clab_time virtual_time = {
+    .is_exact = true,
+    .now = now,
+    .reach = reach,
+    .compute = compute,
+    .settle = settle,
+    .open = open_time,
+    .net = clab_sim_net_name,
+};
 
 const struct clab_backend clab_backend_sim = {
     .name = "sim",
@@ -343,10 +394,11 @@ const struct clab_backend clab_backend_sim = {
     .start = start,
     .test = test,
     .idle = idle,
-    .has_native = clab_no_native,
-    .native_start = clab_no_native_start,
-    .native_test = clab_no_native_test,
+    .collectives = &clab_no_collectives,
+    .time = &virtual_time,
     .describe = clab_no_description,
     .device = &clab_device_plain,
-    .is_virtual = true,
+    .mover = CLAB_MOVED_BY_ITSELF,
+    .bounces = true,
+    .own_cores = true,
 };

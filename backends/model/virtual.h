@@ -19,10 +19,6 @@ const char *clab_sim_net_name(void);
 
 struct clab_clock *clab_sim_clock(struct clab_domain *domain);
 
-// A send or receive is over, and waited for: when, in s of virtual time. Once a transfer; in the order of the program's
-// waits, receives take their turns at the port.
-double clab_sim_due(struct clab_endpoint *endpoint, const struct clab_transfer *transfer);
-
 // As shm/board.h has them.
 char *clab_sim_board(struct clab_endpoint *endpoint);
 size_t clab_sim_offset(const struct clab_endpoint *endpoint, const void *memory);

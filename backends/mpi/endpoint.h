@@ -17,18 +17,22 @@
 
 enum { MPI_PIECE_ELEMENTS = 1 << 27 }; // of at most 8 bytes
 
-struct clab_domain {
+struct mpi_domain {
+    struct clab_domain base;
     struct clab_bootstrap *boot;
     int *world_ranks; // (nranks): the rank in MPI_COMM_WORLD of each rank of the job
 };
 
-struct message; // of messages.c
+struct message;    // of messages.c
+struct mpi_native; // of natives.c
 
-struct clab_endpoint {
-    struct clab_domain *domain;
+struct mpi_endpoint {
+    struct clab_endpoint base;
+    struct mpi_domain *domain;
     MPI_Comm comm;
     int rank, nranks;
-    struct message *spare; // to use again
+    struct mpi_native *native; // the collective under way
+    struct message *spare;     // to use again
 };
 
 // Pass on what MPI says: CLAB_EMISMATCH of a message longer than its buffer, CLAB_ENOMEM, else CLAB_EPEER, which is
@@ -51,9 +55,9 @@ MPI_Op mpi_op(enum clab_type type, enum clab_op op);
 // ---- natives.c and messages.c: the slots of the table --------------------------------------------------------
 
 bool mpi_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
-int mpi_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
-int mpi_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
+int mpi_native_start(struct clab_endpoint *endpoint, const struct clab_call *call);
+int mpi_native_test(struct clab_endpoint *endpoint, struct clab_answer *answer_p);
 
 int mpi_messages_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
 int mpi_messages_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
-void mpi_messages_free(struct clab_endpoint *endpoint); // the spare ones
+void mpi_messages_free(struct mpi_endpoint *endpoint); // the spare ones

@@ -26,12 +26,7 @@ struct message {
     } head;
 };
 
-static size_t bytes_of(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
-}
-
-static struct message *take(struct clab_endpoint *endpoint, size_t bytes)
+static struct message *take(struct mpi_endpoint *endpoint, size_t bytes)
 {
     struct message *m = endpoint->spare ? endpoint->spare : calloc(1, sizeof *m);
     const int needed = (int)(bytes / PIECE_BYTES) + 2;
@@ -50,7 +45,7 @@ static struct message *take(struct clab_endpoint *endpoint, size_t bytes)
     return NULL;
 }
 
-static void give_back(struct clab_endpoint *endpoint, struct message *m)
+static void give_back(struct mpi_endpoint *endpoint, struct message *m)
 {
     free(m->bounce);
     m->bounce = NULL;
@@ -59,7 +54,7 @@ static void give_back(struct clab_endpoint *endpoint, struct message *m)
     endpoint->spare = m;
 }
 
-void mpi_messages_free(struct clab_endpoint *endpoint)
+void mpi_messages_free(struct mpi_endpoint *endpoint)
 {
     for (struct message *m = endpoint->spare, *next; m; m = next) {
         next = m->next;
@@ -70,10 +65,10 @@ void mpi_messages_free(struct clab_endpoint *endpoint)
 
 // ---- start ---------------------------------------------------------------------------------------------------
 
-static int start_send(struct clab_endpoint *endpoint, struct message *m)
+static int start_send(struct mpi_endpoint *endpoint, struct message *m)
 {
     const struct clab_transfer *t = m->transfer;
-    const size_t bytes = bytes_of(t);
+    const size_t bytes = t->bytes;
     m->head.bytes = bytes;
     m->head.call = t->call;
     if (bytes && bytes <= FEW)
@@ -86,10 +81,10 @@ static int start_send(struct clab_endpoint *endpoint, struct message *m)
     return CLAB_OK;
 }
 
-static int start_receive(struct clab_endpoint *endpoint, struct message *m)
+static int start_receive(struct mpi_endpoint *endpoint, struct message *m)
 {
     const struct clab_transfer *t = m->transfer;
-    const size_t bytes = bytes_of(t);
+    const size_t bytes = t->bytes;
     char *body = t->dst;
     MPI_TRY(
         MPI_Irecv(&m->head, sizeof m->head, MPI_BYTE, t->peer, t->lane, endpoint->comm, &m->requests[m->nrequests++]));
@@ -103,11 +98,12 @@ static int start_receive(struct clab_endpoint *endpoint, struct message *m)
     return CLAB_OK;
 }
 
-int mpi_messages_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
+int mpi_messages_start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
+    struct mpi_endpoint *endpoint = (struct mpi_endpoint *)base;
     for (int i = 0; i < n; i++) {
         struct clab_transfer *t = &transfers[i];
-        struct message *m = take(endpoint, bytes_of(t));
+        struct message *m = take(endpoint, t->bytes);
         if (!m)
             return CLAB_ENOMEM;
         m->transfer = t;
@@ -124,24 +120,24 @@ int mpi_messages_start(struct clab_endpoint *endpoint, struct clab_transfer tran
 static int check(const struct message *m)
 {
     const struct clab_transfer *t = m->transfer;
-    if (t->op == CLAB_SEND || (m->head.bytes == bytes_of(t) && m->head.call == t->call))
+    if (t->op == CLAB_SEND || (m->head.bytes == t->bytes && m->head.call == t->call))
         return CLAB_OK;
     clab_error("rank %d sent %zu bytes where %zu were expected%s: do all ranks make the same calls in the same order?",
-               t->peer, (size_t)m->head.bytes, bytes_of(t), m->head.call == t->call ? "" : ", of another call");
+               t->peer, (size_t)m->head.bytes, t->bytes, m->head.call == t->call ? "" : ", of another call");
     return CLAB_EMISMATCH;
 }
 
 static void land(const struct message *m)
 {
     const struct clab_transfer *t = m->transfer;
-    const void *received = bytes_of(t) <= FEW ? m->head.few : m->bounce;
+    const void *received = t->bytes <= FEW ? m->head.few : m->bounce;
     if (t->op == CLAB_RECV_REDUCE)
         clab_device_cpu.reduce(t->type, t->redop, t->src, received, t->dst, t->count);
-    else if (t->op == CLAB_RECV && t->count && bytes_of(t) <= FEW)
-        memcpy(t->dst, received, bytes_of(t));
+    else if (t->op == CLAB_RECV && t->count && t->bytes <= FEW)
+        memcpy(t->dst, received, t->bytes);
 }
 
-static int test(struct clab_endpoint *endpoint, struct clab_transfer *t)
+static int test(struct mpi_endpoint *endpoint, struct clab_transfer *t)
 {
     struct message *m = (struct message *)(uintptr_t)t->mark;
     int done = 1;
@@ -156,14 +152,15 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer *t)
     if (!done)
         return CLAB_OK;
     land(m);
-    t->moved = bytes_of(t);
+    t->moved = t->bytes;
     t->done = true;
     give_back(endpoint, m);
     return CLAB_OK;
 }
 
-int mpi_messages_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
+int mpi_messages_test(struct clab_endpoint *base, struct clab_transfer transfers[], int n, bool *done_p)
 {
+    struct mpi_endpoint *endpoint = (struct mpi_endpoint *)base;
     bool done = true;
     int found;
     if (n == 0) // MPI goes on with what it has to do for peers

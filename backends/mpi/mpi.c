@@ -70,7 +70,7 @@ static int initialize(void)
 }
 
 // Who of MPI's is who of the job's.
-static int greet(struct clab_domain *domain)
+static int greet(struct mpi_domain *domain)
 {
     struct clab_bootstrap *boot = domain->boot;
     int world, rank;
@@ -87,8 +87,9 @@ static int greet(struct clab_domain *domain)
     return boot->exchange(boot, (struct clab_fence){.key = GREET}, &rank, sizeof rank, domain->world_ranks);
 }
 
-static void detach(struct clab_domain *domain)
+static void detach(struct clab_domain *base)
 {
+    struct mpi_domain *domain = (struct mpi_domain *)base;
     attached--;
     free(domain->world_ranks);
     free(domain);
@@ -96,7 +97,7 @@ static void detach(struct clab_domain *domain)
 
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
-    struct clab_domain *domain = calloc(1, sizeof *domain);
+    struct mpi_domain *domain = calloc(1, sizeof *domain);
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
@@ -105,10 +106,10 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!err)
         err = greet(domain);
     if (err) {
-        detach(domain);
+        detach(&domain->base);
         return err;
     }
-    *domain_p = domain;
+    *domain_p = &domain->base;
     return CLAB_OK;
 }
 
@@ -132,7 +133,7 @@ static void release(struct clab_domain *domain, void *memory)
 
 // ---- endpoint ------------------------------------------------------------------------------------------------
 
-static int make_comm(struct clab_domain *domain, struct clab_group *group, const int ranks[], MPI_Comm *comm_p)
+static int make_comm(struct mpi_domain *domain, struct clab_group *group, const int ranks[], MPI_Comm *comm_p)
 {
     MPI_Group world, members;
     MPI_TRY(MPI_Comm_group(MPI_COMM_WORLD, &world));
@@ -146,10 +147,11 @@ static int make_comm(struct clab_domain *domain, struct clab_group *group, const
 }
 
 // MPI waits for members for ever; so they first meet by way of the job, which has a deadline.
-static int open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+static int open(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
+    struct mpi_domain *domain = (struct mpi_domain *)base;
     const size_t n = (size_t)group->nranks;
-    struct clab_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    struct mpi_endpoint *endpoint = calloc(1, sizeof *endpoint);
     int mine = group->rank, *ranks = calloc(2 * n, sizeof *ranks);
     int err = endpoint && ranks ? CLAB_OK : CLAB_ENOMEM;
     if (!err)
@@ -166,13 +168,14 @@ static int open(struct clab_domain *domain, struct clab_group *group, struct cla
     endpoint->domain = domain;
     endpoint->rank = group->rank;
     endpoint->nranks = group->nranks;
-    *endpoint_p = endpoint;
+    *endpoint_p = &endpoint->base;
     return CLAB_OK;
 }
 
 // Freeing a communicator is collective by the standard; the MPIs that there are do not wait for each other in it.
-static void close(struct clab_endpoint *endpoint, bool failed)
+static void close(struct clab_endpoint *base, bool failed)
 {
+    struct mpi_endpoint *endpoint = (struct mpi_endpoint *)base;
     if (failed)
         mpi_give_up();
     else
@@ -181,8 +184,9 @@ static void close(struct clab_endpoint *endpoint, bool failed)
     free(endpoint);
 }
 
-static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
+static bool idle(struct clab_endpoint *base, unsigned fruitless)
 {
+    struct mpi_endpoint *endpoint = (struct mpi_endpoint *)base;
     return clab_poll_idle(endpoint->domain->boot, SPINS, fruitless);
 }
 
@@ -195,6 +199,14 @@ static const char *const launcher[] = {
     "--allow-run-as-root",
 #endif
     NULL,
+};
+
+static const struct clab_collectives natives = {
+    .has = mpi_has_native,
+    .reaches = clab_host_reaches,
+    .start = mpi_native_start,
+    .test = mpi_native_test,
+    .look = clab_look_nowhere,
 };
 
 static const struct clab_backend backend = {
@@ -217,9 +229,8 @@ static const struct clab_backend backend = {
     .start = mpi_messages_start,
     .test = mpi_messages_test,
     .idle = idle,
-    .has_native = mpi_has_native,
-    .native_start = mpi_native_start,
-    .native_test = mpi_native_test,
+    .collectives = &natives,
+    .time = &clab_wall_time,
     .describe = clab_no_description,
     .device = &clab_device_cpu,
     .sees_to_done = true,

@@ -76,7 +76,8 @@ static void pose_as_a_host(const struct clab_bootstrap *boot)
 static int check_places(const struct clab_bootstrap *boot, int n, bool may_share_one)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    const bool is_given_one = n == 1 && visible && *visible && !clab_variable_is_set(CLAB_VARIABLE_JOB_FD); // by another launcher, its own
+    const bool is_given_one =
+        n == 1 && visible && *visible && !clab_variable_is_set(CLAB_VARIABLE_JOB_FD); // by another launcher, its own
     if (boot->local_ranks <= n || is_given_one || may_share_one)
         return CLAB_OK;
     clab_error("--backend nccl: %d ranks on this host, but %d GPU%s%s%s: start %d (-n %d), or set CLAB_NCCL_SHARE=1, "

@@ -44,7 +44,8 @@
 struct batch;        // of messages.c
 struct host_message; // of host_messages.c
 
-struct clab_domain {
+struct nccl_domain {
+    struct clab_domain base;
     struct clab_bootstrap *boot;
     int device;                      // CUDA's number
     bool is_shared;                  // ranks of this host have GPUs in common
@@ -54,7 +55,7 @@ struct clab_domain {
     int lane_blocks;                 // of threads, that a lane beside the first may take of the GPU
     int under_way;                   // that NCCL has been given, and is not known to be done
     bool is_stuck;                   // the GPU does not come to an end: nothing of it is freed, which would wait
-    struct clab_endpoint *teardowns; // closed endpoints whose communicators have not ended yet
+    struct nccl_endpoint *teardowns; // closed endpoints whose communicators have not ended yet
     struct nccl_region *regions;     // memory of alloc, and that has been pinned
     struct nccl_deferred *deferred;  // memory to be freed later
 };
@@ -74,16 +75,17 @@ struct nccl_span {
     enum nccl_span_state state;
 };
 
-struct clab_native {
+struct nccl_native {
     struct clab_call call;
     bool is_started, is_marked; // NCCL has been called; more follows in the stream: `done` is between
     cudaEvent_t done;
     struct nccl_span span;
 };
 
-struct clab_endpoint {
-    struct clab_domain *domain;
-    struct clab_endpoint *next; // of the domain's teardowns
+struct nccl_endpoint {
+    struct clab_endpoint base;
+    struct nccl_domain *domain;
+    struct nccl_endpoint *next; // of the domain's teardowns
     int rank, nranks;
     int *job_ranks;                         // (nranks)
     struct nccl_lane lanes[CLAB_MAX_LANES]; // the first is also the natives'
@@ -93,7 +95,7 @@ struct clab_endpoint {
     struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
     struct batch *spare_batches;
     char *nothing; // (2) on the GPU: what empty messages send, and receive
-    struct clab_native native;
+    struct nccl_native native;
     unsigned looks;                                           // in vain
     struct clab_endpoint *host;                               // of the domain's host backend
     struct host_message *host_messages, *spare_host_messages; // all; the unused
@@ -123,48 +125,48 @@ int nccl_lanes(struct clab_endpoint *endpoint, int lanes);
 
 // Make the lanes that are wanted, as far as that goes without waiting; *ready_p: NCCL can be called for lane `index`.
 //   errors: of nccl_error
-int nccl_lane_ready(struct clab_endpoint *endpoint, int index, bool *ready_p);
+int nccl_lane_ready(struct nccl_endpoint *endpoint, int index, bool *ready_p);
 // Let `stream` wait for what the device has been given up to now.
 int nccl_follow_device(cudaStream_t stream, unsigned long *given);
 // Now and then, while nothing moves: what has gone wrong beside our calls.  errors: of nccl_error
-int nccl_look_for_errors(struct clab_endpoint *endpoint);
+int nccl_look_for_errors(struct nccl_endpoint *endpoint);
 
 // ---- teardown.c ----------------------------------------------------------------------------------------------
 
 // Take over an endpoint that has only its communicators left, and destroy these later: peers may still be in the last
 // call, or have yet to make the lanes that a schedule needs.
-void nccl_end_later(struct clab_endpoint *endpoint);
+void nccl_end_later(struct nccl_endpoint *endpoint);
 // Abort all communicators at once. Nothing of them runs when this returns, unless that takes seconds: then the domain
 // is stuck, which is logged.
-void nccl_end_now(struct clab_endpoint *endpoint);
+void nccl_end_now(struct nccl_endpoint *endpoint);
 // Free what is left of an endpoint, unless the domain is stuck: NCCL may still write to it.
-void nccl_endpoint_free(struct clab_endpoint *endpoint);
+void nccl_endpoint_free(struct nccl_endpoint *endpoint);
 // Wait until the stream is idle, a few seconds at most: then the domain is stuck.
-void nccl_drain(struct clab_domain *domain, cudaStream_t stream);
+void nccl_drain(struct nccl_domain *domain, cudaStream_t stream);
 // Go on with the teardowns, as far as that needs no wait for what is under way; with a deadline (s of clab_now), until
 // they are done.
-void nccl_end_rest(struct clab_domain *domain, double deadline);
+void nccl_end_rest(struct nccl_domain *domain, double deadline);
 
 // ---- messages.c and host_messages.c ---------------------------------------------------------------------------------
 
 int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
 int nccl_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
-void nccl_batches_free(struct clab_endpoint *endpoint);
+void nccl_batches_free(struct nccl_endpoint *endpoint);
 
 bool nccl_goes_by_host(const struct clab_transfer *transfer);
-int nccl_host_message_start(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
-int nccl_host_message_test(struct clab_endpoint *endpoint, struct clab_transfer *transfer);
+int nccl_host_message_start(struct nccl_endpoint *endpoint, struct clab_transfer *transfer);
+int nccl_host_message_test(struct nccl_endpoint *endpoint, struct clab_transfer *transfer);
 // First end the copies; then close the host's endpoint, which may write and read the memory until then; then free it.
-void nccl_host_messages_stop(struct clab_endpoint *endpoint);
-void nccl_host_messages_free(struct clab_endpoint *endpoint);
+void nccl_host_messages_stop(struct nccl_endpoint *endpoint);
+void nccl_host_messages_free(struct nccl_endpoint *endpoint);
 
 // ---- natives.c and types.c -----------------------------------------------------------------------------------
 
 bool nccl_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
-int nccl_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
+int nccl_native_start(struct clab_endpoint *endpoint, const struct clab_call *call);
 // Before more is put into the first lane's stream: mark where the native's end is.  errors: of nccl_cuda_error
-int nccl_native_mark(struct clab_endpoint *endpoint);
-int nccl_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
+int nccl_native_mark(struct nccl_endpoint *endpoint);
+int nccl_native_test(struct clab_endpoint *endpoint, struct clab_answer *answer_p);
 
 // False: NCCL has no such type.
 bool nccl_type(enum clab_type type, ncclDataType_t *type_p);
@@ -181,18 +183,18 @@ bool nccl_reaches(struct clab_domain *domain, const void *memory);
 // Register the memory that `buffer` lies in with `endpoint`'s first communicator, which can be called now; if this job
 // registers, and where it is new.
 //   errors: CLAB_EINVAL (nobody's memory, logged), CLAB_ENOMEM, those of nccl_error
-int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes);
+int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes);
 // The endpoint's communicators are about to end: take back what they have been told. What they can not be asked now,
 // since they have failed, or take no call yet, NCCL takes back itself when they end.
-void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed);
+void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed);
 // Memory for the endpoint's own use, to be freed by nccl_free_deferred.  errors: CLAB_ENOMEM, logged
-int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p);
+int nccl_reserve(struct nccl_domain *domain, size_t bytes, void **memory_p);
 // Free the deferred memory, if nothing is under way; `always`: in any case. If the domain is stuck, memory is leaked.
-void nccl_free_deferred(struct clab_domain *domain, bool always);
+void nccl_free_deferred(struct nccl_domain *domain, bool always);
 // Free `memory` once nothing is under way.
-void nccl_defer_free(struct clab_domain *domain, void *memory);
+void nccl_defer_free(struct nccl_domain *domain, void *memory);
 // The same for memory of the host's backend, which CUDA knows if it `is_registered`; no transfer uses it any more.
-void nccl_defer_free_of_host(struct clab_domain *domain, void *memory, bool is_registered);
+void nccl_defer_free_of_host(struct nccl_domain *domain, void *memory, bool is_registered);
 
 // ---- times.c -------------------------------------------------------------------------------------------------
 
@@ -215,10 +217,10 @@ void nccl_describe(struct clab_domain *domain, char *text, size_t room, bool *is
 int nccl_cuda_error(cudaError_t code, const char *what);
 #define CUDA_TRY(call) CLAB_TRY(nccl_cuda_error((call), #call))
 // Whether a member leaves the job, or has.
-bool nccl_has_lost_a_peer(const struct clab_endpoint *endpoint);
+bool nccl_has_lost_a_peer(const struct nccl_endpoint *endpoint);
 // Whether NCCL has taken a call, and may be at it still.
 bool nccl_is_taken(ncclResult_t code);
 // CLAB_EPEER of a peer's end (only logged to be debugged: who waits for it says more), CLAB_ENOMEM, else CLAB_ESYS,
 // logged with NCCL's words. ncclInProgress is none.
 //   comm: or NULL
-int nccl_error(const struct clab_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what);
+int nccl_error(const struct nccl_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what);

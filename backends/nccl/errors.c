@@ -18,7 +18,7 @@ int nccl_cuda_error(cudaError_t code, const char *what)
     return code == cudaErrorMemoryAllocation ? CLAB_ENOMEM : CLAB_ESYS;
 }
 
-bool nccl_has_lost_a_peer(const struct clab_endpoint *endpoint)
+bool nccl_has_lost_a_peer(const struct nccl_endpoint *endpoint)
 {
     struct clab_bootstrap *boot = endpoint->domain->boot;
     for (int r = 0; r < endpoint->nranks; r++)
@@ -39,7 +39,7 @@ bool nccl_is_taken(ncclResult_t code)
     return code == ncclSuccess || code == ncclInProgress;
 }
 
-int nccl_error(const struct clab_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what)
+int nccl_error(const struct nccl_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what)
 {
     if (nccl_is_taken(code))
         return CLAB_OK;

@@ -34,7 +34,7 @@ static int make_stream(struct nccl_lane *lane)
 }
 
 // Whether NCCL is through with the call that it has taken.
-static int settle(const struct clab_endpoint *endpoint, struct nccl_lane *lane, bool *settled_p)
+static int settle(const struct nccl_endpoint *endpoint, struct nccl_lane *lane, bool *settled_p)
 {
     ncclResult_t state = ncclSuccess;
     *settled_p = true;
@@ -48,7 +48,7 @@ static int settle(const struct clab_endpoint *endpoint, struct nccl_lane *lane, 
 }
 
 // A call on the first lane's communicator, which it is not free from before the new one is there.
-static int split(struct clab_endpoint *endpoint)
+static int split(struct nccl_endpoint *endpoint)
 {
     struct nccl_lane *first = &endpoint->lanes[0], *lane = &endpoint->lanes[endpoint->nlanes];
     ncclConfig_t config = settings();
@@ -62,15 +62,16 @@ static int split(struct clab_endpoint *endpoint)
     return nccl_error(endpoint, first->comm, code, "ncclCommSplit");
 }
 
-int nccl_lanes(struct clab_endpoint *endpoint, int lanes)
+int nccl_lanes(struct clab_endpoint *base, int lanes)
 {
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     bool ready;
     if (lanes > endpoint->wanted)
         endpoint->wanted = lanes;
     return nccl_lane_ready(endpoint, 0, &ready);
 }
 
-int nccl_lane_ready(struct clab_endpoint *endpoint, int index, bool *ready_p)
+int nccl_lane_ready(struct nccl_endpoint *endpoint, int index, bool *ready_p)
 {
     *ready_p = false;
     for (;;) {
@@ -106,7 +107,7 @@ int nccl_follow_device(cudaStream_t stream, unsigned long *given)
     return err;
 }
 
-int nccl_look_for_errors(struct clab_endpoint *endpoint)
+int nccl_look_for_errors(struct nccl_endpoint *endpoint)
 {
     if (++endpoint->looks % ASK_EVERY != 0)
         return CLAB_OK;
@@ -129,7 +130,7 @@ struct hello {
     int err;
 };
 
-static int agree(const struct clab_endpoint *endpoint, struct clab_group *group, int err, ncclUniqueId *id_p)
+static int agree(const struct nccl_endpoint *endpoint, struct clab_group *group, int err, ncclUniqueId *id_p)
 {
     struct hello mine = {.err = err}, *all = calloc((size_t)group->nranks, sizeof *all);
     if (!err && group->rank == 0)
@@ -143,7 +144,7 @@ static int agree(const struct clab_endpoint *endpoint, struct clab_group *group,
     return mine.err ? mine.err : met;
 }
 
-static int connect_members(struct clab_endpoint *endpoint, ncclUniqueId id)
+static int connect_members(struct nccl_endpoint *endpoint, ncclUniqueId id)
 {
     struct nccl_lane *lane = &endpoint->lanes[0];
     const double deadline = clab_now() + endpoint->domain->boot->timeout;
@@ -168,7 +169,7 @@ static int connect_members(struct clab_endpoint *endpoint, ncclUniqueId id)
 }
 
 // All that this rank needs for itself.
-static int prepare(struct clab_endpoint *endpoint)
+static int prepare(struct nccl_endpoint *endpoint)
 {
     void *nothing;
     CLAB_TRY(make_stream(&endpoint->lanes[0]));
@@ -179,9 +180,9 @@ static int prepare(struct clab_endpoint *endpoint)
     return CLAB_OK;
 }
 
-static struct clab_endpoint *create(struct clab_domain *domain, const struct clab_group *group)
+static struct nccl_endpoint *create(struct nccl_domain *domain, const struct clab_group *group)
 {
-    struct clab_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    struct nccl_endpoint *endpoint = calloc(1, sizeof *endpoint);
     const size_t bytes = (size_t)group->nranks * sizeof *group->ranks;
     if (!endpoint || !(endpoint->job_ranks = malloc(bytes))) {
         free(endpoint);
@@ -194,33 +195,35 @@ static struct clab_endpoint *create(struct clab_domain *domain, const struct cla
     return endpoint;
 }
 
-int nccl_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+int nccl_open(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     ncclUniqueId id;
     nccl_end_rest(domain, 0);
     nccl_free_deferred(domain, false);
-    struct clab_endpoint *endpoint = create(domain, group);
+    struct nccl_endpoint *endpoint = create(domain, group);
     if (!endpoint)
         return CLAB_ENOMEM;
     int err = agree(endpoint, group, prepare(endpoint), &id);
     if (!err)
-        err = domain->host->open(domain->host_domain, group, &endpoint->host);
+        err = clab_endpoint_open(domain->host_domain, group, &endpoint->host);
     if (!err)
         err = connect_members(endpoint, id);
     if (err) {
-        nccl_close(endpoint, true);
+        nccl_close(&endpoint->base, true);
         return err;
     }
-    *endpoint_p = endpoint;
+    *endpoint_p = &endpoint->base;
     return CLAB_OK;
 }
 
 // ---- close ---------------------------------------------------------------------------------------------------
 
 // In this order: kernels use memory registered with NCCL; copies and the host's backend use the host messages' memory.
-void nccl_close(struct clab_endpoint *endpoint, bool failed)
+void nccl_close(struct clab_endpoint *base, bool failed)
 {
-    struct clab_domain *domain = endpoint->domain;
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
+    struct nccl_domain *domain = endpoint->domain;
     if (failed)
         nccl_end_now(endpoint);
     nccl_deregister_all(endpoint, failed);

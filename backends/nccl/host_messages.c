@@ -25,11 +25,6 @@ struct host_message {
     bool is_registered; // with CUDA, which then copies without waiting
 };
 
-static size_t bytes_of(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
-}
-
 bool nccl_goes_by_host(const struct clab_transfer *transfer)
 {
     return transfer->lane >= CLAB_MAX_LANES;
@@ -39,7 +34,7 @@ bool nccl_goes_by_host(const struct clab_transfer *transfer)
 
 // To register or unregister memory, CUDA may wait for the GPU, which may wait for a peer that waits for this message.
 // So do neither while anything is under way; copies of unregistered memory pass through CUDA's own memory.
-static void make_known(struct clab_domain *domain, struct host_message *m)
+static void make_known(struct nccl_domain *domain, struct host_message *m)
 {
     if (m->is_registered || domain->under_way > 0)
         return;
@@ -49,7 +44,7 @@ static void make_known(struct clab_domain *domain, struct host_message *m)
                    cudaGetErrorString(cudaGetLastError()));
 }
 
-static void free_memory(struct clab_domain *domain, struct host_message *m)
+static void free_memory(struct nccl_domain *domain, struct host_message *m)
 {
     if (m->memory)
         nccl_defer_free_of_host(domain, m->memory, m->is_registered);
@@ -58,7 +53,7 @@ static void free_memory(struct clab_domain *domain, struct host_message *m)
     m->room = 0;
 }
 
-static int reserve(struct clab_domain *domain, struct host_message *m, size_t bytes)
+static int reserve(struct nccl_domain *domain, struct host_message *m, size_t bytes)
 {
     size_t room = 4096;
     void *memory;
@@ -76,7 +71,7 @@ static int reserve(struct clab_domain *domain, struct host_message *m, size_t by
 }
 
 // The smallest that has room, else any.
-static struct host_message *take_spare(struct clab_endpoint *endpoint, size_t bytes)
+static struct host_message *take_spare(struct nccl_endpoint *endpoint, size_t bytes)
 {
     struct host_message **best = &endpoint->spare_host_messages;
     for (struct host_message **link = best; *link; link = &(*link)->next)
@@ -88,7 +83,7 @@ static struct host_message *take_spare(struct clab_endpoint *endpoint, size_t by
     return m;
 }
 
-static int take(struct clab_endpoint *endpoint, size_t bytes, struct host_message **message_p)
+static int take(struct nccl_endpoint *endpoint, size_t bytes, struct host_message **message_p)
 {
     struct host_message *m = take_spare(endpoint, bytes);
     if (!m) {
@@ -109,16 +104,16 @@ static int take(struct clab_endpoint *endpoint, size_t bytes, struct host_messag
     return CLAB_OK;
 }
 
-static void retire(struct clab_endpoint *endpoint, struct host_message *m, struct clab_transfer *t)
+static void retire(struct nccl_endpoint *endpoint, struct host_message *m, struct clab_transfer *t)
 {
     t->done = true;
-    t->moved = bytes_of(t);
+    t->moved = t->bytes;
     m->next = endpoint->spare_host_messages;
     endpoint->spare_host_messages = m;
     endpoint->nhost_messages--;
 }
 
-void nccl_host_messages_stop(struct clab_endpoint *endpoint)
+void nccl_host_messages_stop(struct nccl_endpoint *endpoint)
 {
     if (!endpoint->copies)
         return;
@@ -126,9 +121,9 @@ void nccl_host_messages_stop(struct clab_endpoint *endpoint)
     cudaStreamDestroy(endpoint->copies);
 }
 
-void nccl_host_messages_free(struct clab_endpoint *endpoint)
+void nccl_host_messages_free(struct nccl_endpoint *endpoint)
 {
-    struct clab_domain *domain = endpoint->domain;
+    struct nccl_domain *domain = endpoint->domain;
     for (struct host_message *m = endpoint->host_messages, *next; m; m = next) {
         next = m->all;
         if (!domain->is_stuck)
@@ -140,13 +135,13 @@ void nccl_host_messages_free(struct clab_endpoint *endpoint)
 
 // ---- moving --------------------------------------------------------------------------------------------------
 
-static int hand_on(struct clab_endpoint *endpoint, struct host_message *m)
+static int hand_on(struct nccl_endpoint *endpoint, struct host_message *m)
 {
     m->state = MOVES;
     return endpoint->domain->host->start(endpoint->host, &m->inner, 1);
 }
 
-static int copy(struct clab_endpoint *endpoint, struct host_message *m, void *to, const void *from, size_t bytes)
+static int copy(struct nccl_endpoint *endpoint, struct host_message *m, void *to, const void *from, size_t bytes)
 {
     if (bytes)
         CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, endpoint->copies));
@@ -162,7 +157,7 @@ static int has_copied(const struct host_message *m, bool *copied_p)
 }
 
 // Pass on the sends that have been copied, up to the first that has not.
-static int hand_on_sends(struct clab_endpoint *endpoint)
+static int hand_on_sends(struct nccl_endpoint *endpoint)
 {
     while (endpoint->sends) {
         struct host_message *m = endpoint->sends;
@@ -176,7 +171,7 @@ static int hand_on_sends(struct clab_endpoint *endpoint)
     return CLAB_OK;
 }
 
-static int start_send(struct clab_endpoint *endpoint, struct host_message *m, const struct clab_transfer *t)
+static int start_send(struct nccl_endpoint *endpoint, struct host_message *m, const struct clab_transfer *t)
 {
     struct host_message **end = &endpoint->sends;
     m->inner.src = m->memory;
@@ -185,18 +180,18 @@ static int start_send(struct clab_endpoint *endpoint, struct host_message *m, co
         end = &(*end)->next;
     *end = m;
     CLAB_TRY(nccl_follow_device(endpoint->copies, &endpoint->copies_given));
-    CLAB_TRY(copy(endpoint, m, m->memory, t->src, bytes_of(t)));
+    CLAB_TRY(copy(endpoint, m, m->memory, t->src, t->bytes));
     return hand_on_sends(endpoint);
 }
 
-int nccl_host_message_start(struct clab_endpoint *endpoint, struct clab_transfer *t)
+int nccl_host_message_start(struct nccl_endpoint *endpoint, struct clab_transfer *t)
 {
     struct host_message *m;
     if (t->op == CLAB_RECV_REDUCE) {
         clab_error("nccl: a message of the program's can not be reduced on its way");
         return CLAB_EUNSUPPORTED;
     }
-    CLAB_TRY(take(endpoint, bytes_of(t), &m));
+    CLAB_TRY(take(endpoint, t->bytes, &m));
     endpoint->nhost_messages++;
     t->done = false;
     t->moved = 0;
@@ -208,7 +203,7 @@ int nccl_host_message_start(struct clab_endpoint *endpoint, struct clab_transfer
     return hand_on(endpoint, m);
 }
 
-static int test_moving(struct clab_endpoint *endpoint, struct host_message *m, struct clab_transfer *t)
+static int test_moving(struct nccl_endpoint *endpoint, struct host_message *m, struct clab_transfer *t)
 {
     bool done;
     const int err = endpoint->domain->host->test(endpoint->host, &m->inner, 1, &done);
@@ -223,10 +218,10 @@ static int test_moving(struct clab_endpoint *endpoint, struct host_message *m, s
     m->state = COPIES_IN;
     CLAB_TRY(nccl_follow_device(endpoint->copies,
                                 &endpoint->copies_given)); // it may still read the memory that is overwritten
-    return copy(endpoint, m, t->dst, m->memory, bytes_of(t));
+    return copy(endpoint, m, t->dst, m->memory, t->bytes);
 }
 
-int nccl_host_message_test(struct clab_endpoint *endpoint, struct clab_transfer *t)
+int nccl_host_message_test(struct nccl_endpoint *endpoint, struct clab_transfer *t)
 {
     struct host_message *m = (struct host_message *)(uintptr_t)t->mark;
     bool copied;

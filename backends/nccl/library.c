@@ -17,8 +17,9 @@ static bool is_fake(const void *function)
     return fake;
 }
 
-void nccl_describe(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p)
+void nccl_describe(struct clab_domain *base, char *text, size_t room, bool *is_fake_p)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     struct cudaDeviceProp properties = {.name = ""};
     const bool fake = is_fake((const void *)cudaRuntimeGetVersion) || is_fake((const void *)ncclGetVersion);
     int cuda = 0, nccl = 0;

@@ -27,7 +27,7 @@ enum { LARGE_BYTES = 1 << 20 }; // NCCL's memory comes in pieces of 2 MiB
 // That a communicator has been told of: registered.
 struct told {
     struct told *next;
-    struct clab_endpoint *endpoint;
+    struct nccl_endpoint *endpoint;
     void *handle;
 };
 
@@ -49,9 +49,9 @@ struct nccl_deferred {
 };
 
 // What pin gives: a region of the GPU's memory, or memory of the host that CUDA has registered.
-struct clab_registration {
+struct nccl_registration {
+    struct clab_registration base;
     struct nccl_region *region; // or NULL
-    void *memory;
 };
 
 // ---- deferred frees --------------------------------------------------------------------------------------------
@@ -73,14 +73,14 @@ static void free_now(void *memory, bool by_nccl)
 }
 
 // After the host's endpoint that moved it, and never where the GPU is stuck, which may still copy.
-static void free_of_host(struct clab_domain *domain, void *memory, bool is_registered)
+static void free_of_host(struct nccl_domain *domain, void *memory, bool is_registered)
 {
     if (is_registered)
         nccl_cuda_error(cudaHostUnregister(memory), "cudaHostUnregister");
     domain->host->free(domain->host_domain, memory);
 }
 
-static void free_deferred(struct clab_domain *domain, const struct nccl_deferred *deferred)
+static void free_deferred(struct nccl_domain *domain, const struct nccl_deferred *deferred)
 {
     if (deferred->of_host)
         free_of_host(domain, deferred->memory, deferred->is_registered);
@@ -98,7 +98,7 @@ static void take_back(struct told *told)
 }
 
 // Those of `endpoint` (NULL: of all) that can be; the others stay, since NCCL is at work on what it was called for.
-static void take_back_all(struct told **list, const struct clab_endpoint *endpoint)
+static void take_back_all(struct told **list, const struct nccl_endpoint *endpoint)
 {
     while (*list) {
         struct told *told = *list;
@@ -111,7 +111,7 @@ static void take_back_all(struct told **list, const struct clab_endpoint *endpoi
     }
 }
 
-static void forget_all(struct told **list, const struct clab_endpoint *endpoint)
+static void forget_all(struct told **list, const struct nccl_endpoint *endpoint)
 {
     while (*list) {
         struct told *told = *list;
@@ -124,7 +124,7 @@ static void forget_all(struct told **list, const struct clab_endpoint *endpoint)
     }
 }
 
-static void free_or_defer(struct clab_domain *domain, struct nccl_deferred deferred)
+static void free_or_defer(struct nccl_domain *domain, struct nccl_deferred deferred)
 {
     take_back_all(&deferred.told, NULL);
     const bool is_due = domain->under_way == 0 && !domain->is_stuck && !deferred.told;
@@ -138,17 +138,17 @@ static void free_or_defer(struct clab_domain *domain, struct nccl_deferred defer
     }
 }
 
-void nccl_defer_free(struct clab_domain *domain, void *memory)
+void nccl_defer_free(struct nccl_domain *domain, void *memory)
 {
     free_or_defer(domain, (struct nccl_deferred){.memory = memory});
 }
 
-void nccl_defer_free_of_host(struct clab_domain *domain, void *memory, bool is_registered)
+void nccl_defer_free_of_host(struct nccl_domain *domain, void *memory, bool is_registered)
 {
     free_or_defer(domain, (struct nccl_deferred){.memory = memory, .of_host = true, .is_registered = is_registered});
 }
 
-void nccl_free_deferred(struct clab_domain *domain, bool always)
+void nccl_free_deferred(struct nccl_domain *domain, bool always)
 {
     for (struct nccl_deferred **link = &domain->deferred; *link && (always || domain->under_way == 0);) {
         struct nccl_deferred *w = *link;
@@ -166,7 +166,7 @@ void nccl_free_deferred(struct clab_domain *domain, bool always)
 
 // ---- regions -------------------------------------------------------------------------------------------------
 
-static struct nccl_region *add_region(struct clab_domain *domain, void *memory, size_t bytes, bool is_ours,
+static struct nccl_region *add_region(struct nccl_domain *domain, void *memory, size_t bytes, bool is_ours,
                                       bool by_nccl)
 {
     struct nccl_region *r = calloc(1, sizeof *r);
@@ -179,7 +179,7 @@ static struct nccl_region *add_region(struct clab_domain *domain, void *memory, 
 }
 
 // Its memory is freed when that can be, if it is ours.
-static void remove_region(struct clab_domain *domain, struct nccl_region *r)
+static void remove_region(struct nccl_domain *domain, struct nccl_region *r)
 {
     struct nccl_region **link = &domain->regions;
     while (*link != r)
@@ -190,7 +190,7 @@ static void remove_region(struct clab_domain *domain, struct nccl_region *r)
     free(r);
 }
 
-static struct nccl_region *find_region(const struct clab_domain *domain, const void *memory)
+static struct nccl_region *find_region(const struct nccl_domain *domain, const void *memory)
 {
     for (struct nccl_region *r = domain->regions; r; r = r->next)
         if ((const char *)memory >= r->memory && (const char *)memory < r->memory + r->bytes)
@@ -198,7 +198,7 @@ static struct nccl_region *find_region(const struct clab_domain *domain, const v
     return NULL;
 }
 
-static bool is_told(const struct nccl_region *r, const struct clab_endpoint *endpoint)
+static bool is_told(const struct nccl_region *r, const struct nccl_endpoint *endpoint)
 {
     for (const struct told *told = r->told; told; told = told->next)
         if (told->endpoint == endpoint)
@@ -207,7 +207,7 @@ static bool is_told(const struct nccl_region *r, const struct clab_endpoint *end
 }
 
 // NCCL's communicator of the endpoint is called with the whole region, once.
-static int tell(struct clab_endpoint *endpoint, struct nccl_region *r)
+static int tell(struct nccl_endpoint *endpoint, struct nccl_region *r)
 {
     struct told *told = malloc(sizeof *told);
     int err = told ? CLAB_OK : CLAB_ENOMEM;
@@ -225,7 +225,7 @@ static int tell(struct clab_endpoint *endpoint, struct nccl_region *r)
     return err;
 }
 
-int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t bytes)
+int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes)
 {
     if (!endpoint->domain->registers || bytes == 0)
         return CLAB_OK;
@@ -240,9 +240,9 @@ int nccl_register(struct clab_endpoint *endpoint, const void *buffer, size_t byt
     return is_told(r, endpoint) ? CLAB_OK : tell(endpoint, r);
 }
 
-void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed)
+void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed)
 {
-    struct clab_domain *domain = endpoint->domain;
+    struct nccl_domain *domain = endpoint->domain;
     for (struct nccl_region *r = domain->regions; r; r = r->next) {
         if (!failed)
             take_back_all(&r->told, endpoint);
@@ -257,7 +257,7 @@ void nccl_deregister_all(struct clab_endpoint *endpoint, bool failed)
 
 // ---- alloc ---------------------------------------------------------------------------------------------------
 
-static cudaError_t allocate(const struct clab_domain *domain, size_t bytes, void **memory_p, bool *by_nccl_p)
+static cudaError_t allocate(const struct nccl_domain *domain, size_t bytes, void **memory_p, bool *by_nccl_p)
 {
     *by_nccl_p = false;
 #if NCCL_VERSION_CODE >= 21900
@@ -273,7 +273,7 @@ static cudaError_t allocate(const struct clab_domain *domain, size_t bytes, void
     return cudaMalloc(memory_p, bytes ? bytes : 1);
 }
 
-static int say_if_none_is_left(const struct clab_domain *domain, size_t bytes, cudaError_t code)
+static int say_if_none_is_left(const struct nccl_domain *domain, size_t bytes, cudaError_t code)
 {
     size_t left = 0, total = 0;
     if (code != cudaErrorMemoryAllocation)
@@ -284,13 +284,14 @@ static int say_if_none_is_left(const struct clab_domain *domain, size_t bytes, c
     return CLAB_ENOMEM;
 }
 
-int nccl_reserve(struct clab_domain *domain, size_t bytes, void **memory_p)
+int nccl_reserve(struct nccl_domain *domain, size_t bytes, void **memory_p)
 {
     return say_if_none_is_left(domain, bytes, cudaMalloc(memory_p, bytes));
 }
 
-int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+int nccl_alloc(struct clab_domain *base, size_t bytes, void **memory_p)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     void *memory;
     bool by_nccl;
     nccl_free_deferred(domain, false);
@@ -303,8 +304,9 @@ int nccl_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
     return CLAB_OK;
 }
 
-void nccl_free(struct clab_domain *domain, void *memory)
+void nccl_free(struct clab_domain *base, void *memory)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     struct nccl_region *r = domain->regions;
     while (!r->is_ours || r->memory != memory)
         r = r->next;
@@ -314,7 +316,7 @@ void nccl_free(struct clab_domain *domain, void *memory)
 // ---- memory of the program's ---------------------------------------------------------------------------------
 
 // Memory of this GPU, or managed by CUDA, or of the host, registered with CUDA.
-static bool is_reached(const struct clab_domain *domain, const void *memory, enum cudaMemoryType *type_p)
+static bool is_reached(const struct nccl_domain *domain, const void *memory, enum cudaMemoryType *type_p)
 {
     struct cudaPointerAttributes a;
     if (cudaPointerGetAttributes(&a, memory) != cudaSuccess) {
@@ -326,19 +328,21 @@ static bool is_reached(const struct clab_domain *domain, const void *memory, enu
            (a.type == cudaMemoryTypeHost && a.devicePointer == memory);
 }
 
-bool nccl_reaches(struct clab_domain *domain, const void *memory)
+bool nccl_reaches(struct clab_domain *base, const void *memory)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     enum cudaMemoryType type;
     return find_region(domain, memory) || is_reached(domain, memory, &type);
 }
 
-int nccl_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
+int nccl_pin(struct clab_domain *base, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     enum cudaMemoryType type = cudaMemoryTypeUnregistered;
-    struct clab_registration *registration = calloc(1, sizeof *registration);
+    struct nccl_registration *registration = calloc(1, sizeof *registration);
     if (!registration)
         return CLAB_ENOMEM;
-    registration->memory = memory;
+    registration->base = (struct clab_registration){memory, bytes};
     int err = CLAB_OK;
     if (!is_reached(domain, memory, &type) || type != cudaMemoryTypeDevice)
         err = nccl_cuda_error(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
@@ -348,15 +352,17 @@ int nccl_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab
         free(registration);
         return err;
     }
-    *registration_p = registration;
+    *registration_p = &registration->base;
     return CLAB_OK;
 }
 
-void nccl_unpin(struct clab_domain *domain, struct clab_registration *registration)
+void nccl_unpin(struct clab_domain *base, struct clab_registration *base_registration)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
+    struct nccl_registration *registration = (struct nccl_registration *)base_registration;
     if (registration->region)
         remove_region(domain, registration->region);
     else
-        nccl_cuda_error(cudaHostUnregister(registration->memory), "cudaHostUnregister");
+        nccl_cuda_error(cudaHostUnregister(registration->base.memory), "cudaHostUnregister");
     free(registration);
 }

@@ -26,21 +26,16 @@ struct batch {
     size_t staging_bytes;
 };
 
-static size_t bytes_of(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
-}
-
 // In the staging memory, each at a place that suits all types.
 static size_t staged(const struct clab_transfer *t)
 {
-    return t->op == CLAB_RECV_REDUCE ? (bytes_of(t) + 255) / 256 * 256 : 0;
+    return t->op == CLAB_RECV_REDUCE ? (t->bytes + 255) / 256 * 256 : 0;
 }
 
 // ---- batches -------------------------------------------------------------------------------------------------
 
 // Doubles, so that what is outgrown, and kept until the end, is less than what is used.
-static int reserve_staging(struct clab_domain *domain, struct batch *b, size_t bytes)
+static int reserve_staging(struct nccl_domain *domain, struct batch *b, size_t bytes)
 {
     size_t room = b->staging_bytes ? b->staging_bytes : 4096;
     void *memory;
@@ -69,7 +64,7 @@ static int make(struct batch **batch_p)
     return err;
 }
 
-static int add(struct clab_endpoint *endpoint, int lane, struct clab_transfer transfers[], int n)
+static int add(struct nccl_endpoint *endpoint, int lane, struct clab_transfer transfers[], int n)
 {
     struct batch *b = endpoint->spare_batches, **end = &endpoint->batches[lane];
     size_t bytes = 0;
@@ -93,7 +88,7 @@ static int add(struct clab_endpoint *endpoint, int lane, struct clab_transfer tr
     return reserve_staging(endpoint->domain, b, bytes);
 }
 
-static void free_list(struct clab_domain *domain, struct batch *b)
+static void free_list(struct nccl_domain *domain, struct batch *b)
 {
     for (struct batch *next; b; b = next) {
         next = b->next;
@@ -106,7 +101,7 @@ static void free_list(struct clab_domain *domain, struct batch *b)
     }
 }
 
-void nccl_batches_free(struct clab_endpoint *endpoint)
+void nccl_batches_free(struct nccl_endpoint *endpoint)
 {
     for (int lane = 0; lane < CLAB_MAX_LANES; lane++)
         free_list(endpoint->domain, endpoint->batches[lane]);
@@ -117,10 +112,10 @@ void nccl_batches_free(struct clab_endpoint *endpoint)
 
 // ---- start ---------------------------------------------------------------------------------------------------
 
-static ncclResult_t call_one(const struct clab_endpoint *endpoint, const struct nccl_lane *lane,
+static ncclResult_t call_one(const struct nccl_endpoint *endpoint, const struct nccl_lane *lane,
                              const struct clab_transfer *t, char *staging)
 {
-    const size_t bytes = bytes_of(t);
+    const size_t bytes = t->bytes;
     if (t->op == CLAB_SEND)
         return ncclSend(bytes ? t->src : endpoint->nothing, bytes ? bytes : 1, ncclUint8, t->peer, lane->comm,
                         lane->stream);
@@ -129,7 +124,7 @@ static ncclResult_t call_one(const struct clab_endpoint *endpoint, const struct 
                     lane->stream);
 }
 
-static ncclResult_t call_group(const struct clab_endpoint *endpoint, const struct nccl_lane *lane,
+static ncclResult_t call_group(const struct nccl_endpoint *endpoint, const struct nccl_lane *lane,
                                const struct batch *b)
 {
     ncclResult_t code = ncclGroupStart();
@@ -142,7 +137,7 @@ static ncclResult_t call_group(const struct clab_endpoint *endpoint, const struc
     return nccl_is_taken(code) ? ended : code;
 }
 
-static int launch(struct clab_endpoint *endpoint, int index, struct batch *b)
+static int launch(struct nccl_endpoint *endpoint, int index, struct batch *b)
 {
     struct nccl_lane *lane = &endpoint->lanes[index];
     if (index == 0)
@@ -174,7 +169,7 @@ static int reduce(struct nccl_lane *lane, struct batch *b)
 }
 
 // Go on with the batches of a lane as far as that goes without waiting.
-static int advance(struct clab_endpoint *endpoint, int index)
+static int advance(struct nccl_endpoint *endpoint, int index)
 {
     struct nccl_lane *lane = &endpoint->lanes[index];
     for (struct batch *b = endpoint->batches[index]; b; b = b->next) {
@@ -195,7 +190,7 @@ static int advance(struct clab_endpoint *endpoint, int index)
 }
 
 // All ranks run the same schedule, so all refuse it.
-static int refuse_registration(const struct clab_endpoint *endpoint)
+static int refuse_registration(const struct nccl_endpoint *endpoint)
 {
     if (!endpoint->domain->registers)
         return CLAB_OK;
@@ -205,8 +200,9 @@ static int refuse_registration(const struct clab_endpoint *endpoint)
     return CLAB_EUNSUPPORTED;
 }
 
-int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
+int nccl_start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     if (n == 0)
         return CLAB_OK;
     if (!nccl_goes_by_host(&transfers[0])) {
@@ -221,7 +217,7 @@ int nccl_start(struct clab_endpoint *endpoint, struct clab_transfer transfers[],
 
 // ---- test ----------------------------------------------------------------------------------------------------
 
-static void retire(struct clab_endpoint *endpoint, int lane, struct batch *b)
+static void retire(struct nccl_endpoint *endpoint, int lane, struct batch *b)
 {
     nccl_span_add(&b->span);
     struct batch **link = &endpoint->batches[lane];
@@ -231,13 +227,13 @@ static void retire(struct clab_endpoint *endpoint, int lane, struct batch *b)
     b->next = endpoint->spare_batches;
     endpoint->spare_batches = b;
     for (int i = 0; i < b->n; i++) {
-        b->transfers[i].moved = bytes_of(&b->transfers[i]);
+        b->transfers[i].moved = b->transfers[i].bytes;
         b->transfers[i].done = true;
     }
     endpoint->domain->under_way--;
 }
 
-static int test_batch(struct clab_endpoint *endpoint, struct clab_transfer *t)
+static int test_batch(struct nccl_endpoint *endpoint, struct clab_transfer *t)
 {
     struct batch *b = (struct batch *)(uintptr_t)t->mark;
     const int lane = t->lane;
@@ -254,8 +250,9 @@ static int test_batch(struct clab_endpoint *endpoint, struct clab_transfer *t)
     return nccl_look_for_errors(endpoint);
 }
 
-int nccl_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
+int nccl_test(struct clab_endpoint *base, struct clab_transfer transfers[], int n, bool *done_p)
 {
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     bool done = true;
     for (int i = 0; i < n; i++) {
         if (!transfers[i].done)

@@ -28,18 +28,18 @@ bool nccl_has_native(enum clab_collective collective, enum clab_type type, enum 
 
 static char *block(const void *buffer, const struct target *t, int index)
 {
-    const size_t bytes = t->call->count * clab_type_bytes(t->call->type);
+    const size_t bytes = t->call->problem.count * clab_type_bytes(t->call->type);
     return (char *)(uintptr_t)buffer + (size_t)index * bytes; // what is only read is not written
 }
 
 static ncclResult_t send(const struct target *t, const void *from, int peer)
 {
-    return ncclSend(from, t->call->count, t->type, peer, t->comm, t->stream);
+    return ncclSend(from, t->call->problem.count, t->type, peer, t->comm, t->stream);
 }
 
 static ncclResult_t receive(const struct target *t, void *to, int peer)
 {
-    return ncclRecv(to, t->call->count, t->type, peer, t->comm, t->stream);
+    return ncclRecv(to, t->call->problem.count, t->type, peer, t->comm, t->stream);
 }
 
 // To each rank its block of `in`, if this rank gives; from each its block of `out`, if it gets. The first error.
@@ -63,26 +63,29 @@ static ncclResult_t alltoall(const struct target *t)
 
 static ncclResult_t gather(const struct target *t)
 {
-    return pass_blocks(t, true, t->rank == t->call->root, -1, t->call->root);
+    return pass_blocks(t, true, t->rank == t->call->problem.root, -1, t->call->problem.root);
 }
 
 static ncclResult_t scatter(const struct target *t)
 {
-    return pass_blocks(t, t->rank == t->call->root, true, t->call->root, -1);
+    return pass_blocks(t, t->rank == t->call->problem.root, true, t->call->problem.root, -1);
 }
 
-static ncclResult_t begin(const struct clab_endpoint *endpoint, const struct target *t)
+static ncclResult_t begin(const struct nccl_endpoint *endpoint, const struct target *t)
 {
     const struct clab_call *c = t->call;
-    switch (c->collective) {
-    case CLAB_ALLREDUCE: return ncclAllReduce(c->in, c->out, c->count, t->type, nccl_op(c->op), t->comm, t->stream);
+    switch (c->problem.collective) {
+    case CLAB_ALLREDUCE:
+        return ncclAllReduce(c->in, c->out, c->problem.count, t->type, nccl_op(c->op), t->comm, t->stream);
     case CLAB_BROADCAST:
-        return ncclBroadcast(t->rank == c->root ? c->in : c->out, c->out, c->count, t->type, c->root, t->comm,
-                             t->stream);
-    case CLAB_REDUCE: return ncclReduce(c->in, c->out, c->count, t->type, nccl_op(c->op), c->root, t->comm, t->stream);
-    case CLAB_ALLGATHER: return ncclAllGather(c->in, c->out, c->count, t->type, t->comm, t->stream);
+        return ncclBroadcast(t->rank == c->problem.root ? c->in : c->out, c->out, c->problem.count, t->type,
+                             c->problem.root, t->comm, t->stream);
+    case CLAB_REDUCE:
+        return ncclReduce(c->in, c->out, c->problem.count, t->type, nccl_op(c->op), c->problem.root, t->comm,
+                          t->stream);
+    case CLAB_ALLGATHER: return ncclAllGather(c->in, c->out, c->problem.count, t->type, t->comm, t->stream);
     case CLAB_REDUCE_SCATTER:
-        return ncclReduceScatter(c->in, c->out, c->count, t->type, nccl_op(c->op), t->comm, t->stream);
+        return ncclReduceScatter(c->in, c->out, c->problem.count, t->type, nccl_op(c->op), t->comm, t->stream);
     case CLAB_ALLTOALL: return alltoall(t);
     case CLAB_GATHER: return gather(t);
     case CLAB_SCATTER: return scatter(t);
@@ -91,31 +94,31 @@ static ncclResult_t begin(const struct clab_endpoint *endpoint, const struct tar
 }
 
 // Blocks that this rank passes, at most.
-static size_t bytes_of(const struct clab_endpoint *endpoint, const struct clab_call *call, bool in)
+static size_t bytes_of(const struct nccl_endpoint *endpoint, const struct clab_call *call, bool in)
 {
-    const bool many = call->collective == CLAB_ALLTOALL ||
-                      (in ? call->collective == CLAB_REDUCE_SCATTER || call->collective == CLAB_SCATTER
-                          : call->collective == CLAB_ALLGATHER || call->collective == CLAB_GATHER);
-    return call->count * clab_type_bytes(call->type) * (many ? (size_t)endpoint->nranks : 1);
+    const bool many = call->problem.collective == CLAB_ALLTOALL ||
+                      (in ? call->problem.collective == CLAB_REDUCE_SCATTER || call->problem.collective == CLAB_SCATTER
+                          : call->problem.collective == CLAB_ALLGATHER || call->problem.collective == CLAB_GATHER);
+    return call->problem.count * clab_type_bytes(call->type) * (many ? (size_t)endpoint->nranks : 1);
 }
 
 // What this rank gives, and what it gets.
-static int register_buffers(struct clab_endpoint *endpoint)
+static int register_buffers(struct nccl_endpoint *endpoint)
 {
     const struct clab_call *call = &endpoint->native.call;
-    const bool is_root = endpoint->rank == call->root;
-    if (call->collective == CLAB_BARRIER)
+    const bool is_root = endpoint->rank == call->problem.root;
+    if (call->problem.collective == CLAB_BARRIER)
         return CLAB_OK;
-    if (is_root || (call->collective != CLAB_BROADCAST && call->collective != CLAB_SCATTER))
+    if (is_root || (call->problem.collective != CLAB_BROADCAST && call->problem.collective != CLAB_SCATTER))
         CLAB_TRY(nccl_register(endpoint, call->in, bytes_of(endpoint, call, true)));
-    if (is_root || (call->collective != CLAB_REDUCE && call->collective != CLAB_GATHER))
+    if (is_root || (call->problem.collective != CLAB_REDUCE && call->problem.collective != CLAB_GATHER))
         CLAB_TRY(nccl_register(endpoint, call->out, bytes_of(endpoint, call, false)));
     return CLAB_OK;
 }
 
-static int start(struct clab_endpoint *endpoint)
+static int start(struct nccl_endpoint *endpoint)
 {
-    struct clab_native *native = &endpoint->native;
+    struct nccl_native *native = &endpoint->native;
     struct nccl_lane *lane = &endpoint->lanes[0];
     bool ready;
     CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
@@ -131,26 +134,25 @@ static int start(struct clab_endpoint *endpoint)
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
     CLAB_TRY(nccl_span_begin(&native->span, lane->stream));
     const ncclResult_t code = begin(endpoint, &t);
-    CLAB_TRY(nccl_error(endpoint, lane->comm, code, clab_collective_name(native->call.collective)));
+    CLAB_TRY(nccl_error(endpoint, lane->comm, code, clab_collective_name(native->call.problem.collective)));
     lane->is_settling = code == ncclInProgress;
     native->is_started = true;
     endpoint->domain->under_way++;
     return CLAB_OK;
 }
 
-int nccl_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
+int nccl_native_start(struct clab_endpoint *base, const struct clab_call *call)
 {
-    struct clab_native *native = &endpoint->native;
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
+    struct nccl_native *native = &endpoint->native;
     native->call = *call;
     native->is_started = native->is_marked = false;
-    CLAB_TRY(start(endpoint));
-    *native_p = native;
-    return CLAB_OK;
+    return start(endpoint);
 }
 
-int nccl_native_mark(struct clab_endpoint *endpoint)
+int nccl_native_mark(struct nccl_endpoint *endpoint)
 {
-    struct clab_native *native = &endpoint->native;
+    struct nccl_native *native = &endpoint->native;
     if (!native->is_started || native->is_marked)
         return CLAB_OK;
     CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
@@ -160,16 +162,17 @@ int nccl_native_mark(struct clab_endpoint *endpoint)
 }
 
 // While nothing has been put behind it, the stream itself says whether it is done.
-static cudaError_t state_of(const struct clab_endpoint *endpoint)
+static cudaError_t state_of(const struct nccl_endpoint *endpoint)
 {
     return endpoint->native.is_marked ? cudaEventQuery(endpoint->native.done)
                                       : cudaStreamQuery(endpoint->lanes[0].stream);
 }
 
-int nccl_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p)
+int nccl_native_test(struct clab_endpoint *base, struct clab_answer *answer_p)
 {
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
+    struct nccl_native *native = &endpoint->native;
     bool ready;
-    *done_p = false;
     if (!native->is_started)
         CLAB_TRY(start(endpoint));
     if (!native->is_started)
@@ -185,6 +188,6 @@ int nccl_native_test(struct clab_endpoint *endpoint, struct clab_native *native,
     nccl_span_add(&native->span);
     native->is_started = false;
     endpoint->domain->under_way--;
-    *done_p = true;
+    answer_p->done = true;
     return CLAB_OK;
 }

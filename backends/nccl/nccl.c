@@ -60,7 +60,7 @@ static int choose_registration(bool *registers_p)
     return CLAB_OK;
 }
 
-static int prepare(struct clab_domain *domain)
+static int prepare(struct nccl_domain *domain)
 {
     // Else NCCL connects at the first use of an algorithm, where it may wait for the GPU, whose kernels may wait for a
     // peer that waits for this rank.
@@ -79,7 +79,7 @@ static int blocks_of_a_lane(int device)
     return left > 1 ? left : 1;
 }
 
-static int open_device(struct clab_domain *domain)
+static int open_device(struct nccl_domain *domain)
 {
     const int err = prepare(domain);
     CLAB_TRY(greet(domain->boot, domain->registers, err));
@@ -90,15 +90,15 @@ static int open_device(struct clab_domain *domain)
 }
 
 // What NCCL does not move: over shared memory on one host, over the network among several.
-static int attach_host(struct clab_domain *domain)
+static int attach_host(struct nccl_domain *domain)
 {
     domain->host = clab_backend_find(domain->boot->nnodes > 1 ? "ofi" : "shm");
-    return domain->host ? domain->host->attach(domain->boot, &domain->host_domain) : CLAB_EUNSUPPORTED;
+    return domain->host ? clab_attach(domain->host, domain->boot, &domain->host_domain) : CLAB_EUNSUPPORTED;
 }
 
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
-    struct clab_domain *domain = calloc(1, sizeof *domain);
+    struct nccl_domain *domain = calloc(1, sizeof *domain);
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
@@ -109,12 +109,13 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
         free(domain);
         return err;
     }
-    *domain_p = domain;
+    *domain_p = &domain->base;
     return CLAB_OK;
 }
 
-static void detach(struct clab_domain *domain)
+static void detach(struct clab_domain *base)
 {
+    struct nccl_domain *domain = (struct nccl_domain *)base;
     const double limit = domain->boot->timeout < longest_end ? domain->boot->timeout : longest_end;
     nccl_end_rest(domain, clab_now() + limit);
     nccl_free_deferred(domain, true);
@@ -125,12 +126,21 @@ static void detach(struct clab_domain *domain)
 }
 
 // A look costs a microsecond, and the shortest operation ten.
-static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
+static bool idle(struct clab_endpoint *base, unsigned fruitless)
 {
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     if (endpoint->nhost_messages > 0 && endpoint->domain->under_way == 0)
         return endpoint->domain->host->idle(endpoint->host, fruitless);
     return clab_poll_idle(endpoint->domain->boot, SPINS, fruitless);
 }
+
+static const struct clab_collectives natives = {
+    .has = nccl_has_native,
+    .reaches = nccl_reaches,
+    .start = nccl_native_start,
+    .test = nccl_native_test,
+    .look = clab_look_nowhere,
+};
 
 static const struct clab_backend backend = {
     .name = "nccl",
@@ -148,11 +158,11 @@ static const struct clab_backend backend = {
     .start = nccl_start,
     .test = nccl_test,
     .idle = idle,
-    .has_native = nccl_has_native,
-    .native_start = nccl_native_start,
-    .native_test = nccl_native_test,
+    .collectives = &natives,
+    .time = &clab_wall_time,
     .describe = nccl_describe,
     .device = &nccl_device,
+    .bounces = true,
     .has_threads = true,
 };
 

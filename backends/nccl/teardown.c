@@ -85,7 +85,7 @@ static struct abortion *begin_abort(ncclComm_t comm)
 }
 
 // Together: to free one's memory CUDA waits for the kernels of the others. False: that takes too long.
-static bool abort_lanes(struct clab_endpoint *endpoint, int first, int end)
+static bool abort_lanes(struct nccl_endpoint *endpoint, int first, int end)
 {
     struct abortion *all[CLAB_MAX_LANES] = {0};
     bool over = true;
@@ -109,7 +109,7 @@ static void leave_at_once(int status, void *of)
 
 // The process then exits without the handlers of CUDA, which may wait for the GPU: they were there before ours, and so
 // would come after it.
-static void get_stuck(struct clab_domain *domain, const char *what)
+static void get_stuck(struct nccl_domain *domain, const char *what)
 {
     if (domain->is_stuck)
         return;
@@ -118,7 +118,7 @@ static void get_stuck(struct clab_domain *domain, const char *what)
     on_exit(leave_at_once, NULL);
 }
 
-void nccl_drain(struct clab_domain *domain, cudaStream_t stream)
+void nccl_drain(struct nccl_domain *domain, cudaStream_t stream)
 {
     const double deadline = clab_now() + abort_takes;
     const struct timespec moment = {.tv_nsec = look_every};
@@ -130,9 +130,9 @@ void nccl_drain(struct clab_domain *domain, cudaStream_t stream)
     cudaGetLastError();
 }
 
-void nccl_end_now(struct clab_endpoint *endpoint)
+void nccl_end_now(struct nccl_endpoint *endpoint)
 {
-    struct clab_domain *domain = endpoint->domain;
+    struct nccl_domain *domain = endpoint->domain;
     const int split = endpoint->nlanes - endpoint->is_splitting; // NCCL gives the last one when the first is aborted
     if (!abort_lanes(endpoint, 0, split) || !abort_lanes(endpoint, split, endpoint->nlanes))
         get_stuck(domain, "NCCL: ncclCommAbort");
@@ -143,7 +143,7 @@ void nccl_end_now(struct clab_endpoint *endpoint)
         }
 }
 
-void nccl_endpoint_free(struct clab_endpoint *endpoint)
+void nccl_endpoint_free(struct nccl_endpoint *endpoint)
 {
     if (endpoint->domain->is_stuck)
         return;
@@ -154,7 +154,7 @@ void nccl_endpoint_free(struct clab_endpoint *endpoint)
 // ---- in time -------------------------------------------------------------------------------------------------
 
 // Whether NCCL is through with all that it has been called for.
-static int is_ready(struct clab_endpoint *endpoint, bool *ready_p)
+static int is_ready(struct nccl_endpoint *endpoint, bool *ready_p)
 {
     *ready_p = true;
     for (int i = 0; i < endpoint->nlanes && *ready_p; i++)
@@ -162,7 +162,7 @@ static int is_ready(struct clab_endpoint *endpoint, bool *ready_p)
     return CLAB_OK;
 }
 
-static int finalize(struct clab_endpoint *endpoint)
+static int finalize(struct nccl_endpoint *endpoint)
 {
     endpoint->is_finalized = true;
     for (int i = 0; i < endpoint->nlanes; i++) {
@@ -174,7 +174,7 @@ static int finalize(struct clab_endpoint *endpoint)
     return CLAB_OK;
 }
 
-static int go_on(struct clab_endpoint *endpoint, bool *ready_p)
+static int go_on(struct nccl_endpoint *endpoint, bool *ready_p)
 {
     CLAB_TRY(is_ready(endpoint, ready_p));
     if (!*ready_p || endpoint->is_finalized)
@@ -183,7 +183,7 @@ static int go_on(struct clab_endpoint *endpoint, bool *ready_p)
     return is_ready(endpoint, ready_p);
 }
 
-static void destroy(struct clab_endpoint *endpoint)
+static void destroy(struct nccl_endpoint *endpoint)
 {
     for (int i = 0; i < endpoint->nlanes; i++) {
         ncclCommDestroy(endpoint->lanes[i].comm);
@@ -192,7 +192,7 @@ static void destroy(struct clab_endpoint *endpoint)
 }
 
 // False: there is more to come. What frees memory, for which CUDA waits, is left until it may.
-static bool end(struct clab_endpoint *endpoint, bool may_wait)
+static bool end(struct nccl_endpoint *endpoint, bool may_wait)
 {
     bool ready = true;
     if (!endpoint->has_failed)
@@ -206,18 +206,18 @@ static bool end(struct clab_endpoint *endpoint, bool may_wait)
     return true;
 }
 
-void nccl_end_later(struct clab_endpoint *endpoint)
+void nccl_end_later(struct nccl_endpoint *endpoint)
 {
-    struct clab_domain *domain = endpoint->domain;
+    struct nccl_domain *domain = endpoint->domain;
     endpoint->next = domain->teardowns;
     domain->teardowns = endpoint;
     nccl_end_rest(domain, 0);
 }
 
-static void go_on_with_all(struct clab_domain *domain, bool may_wait)
+static void go_on_with_all(struct nccl_domain *domain, bool may_wait)
 {
-    for (struct clab_endpoint **link = &domain->teardowns; *link;) {
-        struct clab_endpoint *endpoint = *link;
+    for (struct nccl_endpoint **link = &domain->teardowns; *link;) {
+        struct nccl_endpoint *endpoint = *link;
         if (!end(endpoint, may_wait)) {
             link = &endpoint->next;
             continue;
@@ -227,7 +227,7 @@ static void go_on_with_all(struct clab_domain *domain, bool may_wait)
     }
 }
 
-void nccl_end_rest(struct clab_domain *domain, double deadline)
+void nccl_end_rest(struct nccl_domain *domain, double deadline)
 {
     const struct timespec moment = {.tv_nsec = look_every};
     go_on_with_all(domain, !domain->is_stuck && (deadline > 0 || domain->under_way == 0));
@@ -236,7 +236,7 @@ void nccl_end_rest(struct clab_domain *domain, double deadline)
         go_on_with_all(domain, true);
     }
     while (domain->teardowns && deadline > 0) {
-        struct clab_endpoint *endpoint = domain->teardowns;
+        struct nccl_endpoint *endpoint = domain->teardowns;
         domain->teardowns = endpoint->next;
         if (!domain->is_stuck)
             nccl_end_now(endpoint);

@@ -60,14 +60,14 @@ static void close_fid(struct fid *fid)
         clab_debug("ofi: closing: %d", err);
 }
 
-static void drop_registrations(struct clab_endpoint *e)
+static void drop_registrations(struct ofi_endpoint *e)
 {
     for (int i = 0; i < e->npool && e->pooled; i++)
         if (e->pooled[i].registration)
             ofi_registrations_drop(&e->domain->registrations, e->pooled[i].registration);
 }
 
-static void release(struct clab_endpoint *e)
+static void release(struct ofi_endpoint *e)
 {
     close_fid(e->ep ? &e->ep->fid : NULL);
     close_fid(e->cq ? &e->cq->fid : NULL);
@@ -78,16 +78,16 @@ static void release(struct clab_endpoint *e)
         free_early(e->lanes[i].eager);
         free_early(e->lanes[i].readies);
     }
-    ofi_memory_free(e->domain, e->pool);
+    ofi_memory_free(&e->domain->base, e->pool);
     free(e->pooled);
     free(e->peers);
     free(e->lanes);
     free(e);
 }
 
-static struct clab_endpoint *create(struct clab_domain *domain, const struct clab_group *group)
+static struct ofi_endpoint *create(struct ofi_domain *domain, const struct clab_group *group)
 {
-    struct clab_endpoint *e = calloc(1, sizeof *e);
+    struct ofi_endpoint *e = calloc(1, sizeof *e);
     const size_t n = (size_t)group->nranks;
     const int others = group->nranks - 1;
     if (!e)
@@ -105,7 +105,7 @@ static struct clab_endpoint *create(struct clab_domain *domain, const struct cla
     e->pooled = calloc((size_t)e->npool + 1, sizeof *e->pooled);
     void *pool = NULL;
     if (!e->peers || !e->lanes || !e->pooled ||
-        ofi_memory_alloc(domain, (size_t)(e->npool + 1) * OFI_POOLED_STRIDE, &pool)) {
+        ofi_memory_alloc(&domain->base, (size_t)(e->npool + 1) * OFI_POOLED_STRIDE, &pool)) {
         release(e);
         return NULL;
     }
@@ -117,14 +117,14 @@ static struct clab_endpoint *create(struct clab_domain *domain, const struct cla
 
 // ---- opening -------------------------------------------------------------------------------------------------
 
-static int refuse(const struct clab_endpoint *e, const char *what, int err)
+static int refuse(const struct ofi_endpoint *e, const char *what, int err)
 {
     clab_error("ofi: %s: %s", what, e->domain->fabric.library->strerror(-err));
     return ofi_err(-err);
 }
 
 // Room for all that an endpoint may have with the provider at once. Not all queues can be slept on.
-static int open_queue(struct clab_endpoint *e)
+static int open_queue(struct ofi_endpoint *e)
 {
     const struct fi_info *info = e->domain->fabric.info;
     struct fi_cq_attr attr = {
@@ -141,7 +141,7 @@ static int open_queue(struct clab_endpoint *e)
     return fi_cq_open(e->domain->fabric.domain, &attr, &e->cq, NULL);
 }
 
-static int open_objects(struct clab_endpoint *e)
+static int open_objects(struct ofi_endpoint *e)
 {
     const struct ofi_fabric *f = &e->domain->fabric;
     struct fi_av_attr attr = {.type = FI_AV_TABLE, .count = (size_t)e->nranks};
@@ -159,7 +159,7 @@ static int open_objects(struct clab_endpoint *e)
     return err ? refuse(e, "an endpoint can not be opened", err) : CLAB_OK;
 }
 
-static int fill_pool(struct clab_endpoint *e)
+static int fill_pool(struct ofi_endpoint *e)
 {
     for (int i = 0; i < e->npool; i++) {
         e->pooled[i].kind = OFI_POOLED;
@@ -187,7 +187,7 @@ static bool is_elsewhere(const struct address *mine, const struct address *other
     return mine->node != other->node || (mine->core >= 0 && other->core >= 0 && mine->core != other->core);
 }
 
-static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
+static int learn_addresses(struct ofi_endpoint *e, struct clab_group *group)
 {
     struct address mine = {.node = e->domain->boot->node, .core = own_core(), .key = e->key},
                    *all = calloc((size_t)e->nranks, sizeof *all);
@@ -212,19 +212,19 @@ static int learn_addresses(struct clab_endpoint *e, struct clab_group *group)
     return err;
 }
 
-static enum clab_presence presence(const struct clab_endpoint *e, int peer)
+static enum clab_presence presence(const struct ofi_endpoint *e, int peer)
 {
     struct clab_bootstrap *boot = e->domain->boot;
     return boot->presence(boot, e->peers[peer].job_rank);
 }
 
-static bool is_there(const struct clab_endpoint *e, int peer)
+static bool is_there(const struct ofi_endpoint *e, int peer)
 {
     return presence(e, peer) < CLAB_LEFT;
 }
 
 // Greet all that are above us, and hear from all below.  *missing_p: one that we have not met; -1: none
-static void greet(struct clab_endpoint *e, int *missing_p)
+static void greet(struct ofi_endpoint *e, int *missing_p)
 {
     *missing_p = -1;
     for (int r = 0; r < e->nranks; r++) {
@@ -236,7 +236,7 @@ static void greet(struct clab_endpoint *e, int *missing_p)
 }
 
 // From where this rank is connected to those that it has greeted.
-static void find_made(struct clab_endpoint *e)
+static void find_made(struct ofi_endpoint *e)
 {
     struct ofi_connection *list;
     const int n = ofi_connections_list(&list);
@@ -247,7 +247,7 @@ static void find_made(struct clab_endpoint *e)
 }
 
 // Tell all that we have met all, and how; and hear it of them.  *missing_p: one that has not said so; -1: none
-static void settle(struct clab_endpoint *e, int *missing_p)
+static void settle(struct ofi_endpoint *e, int *missing_p)
 {
     *missing_p = -1;
     for (int r = 0; r < e->nranks; r++) {
@@ -262,7 +262,7 @@ static void settle(struct clab_endpoint *e, int *missing_p)
 }
 
 // Whether everybody has met everybody: who goes on may fail, and closes then what others would still wait for.
-static bool is_connected(struct clab_endpoint *e, int *missing_p)
+static bool is_connected(struct ofi_endpoint *e, int *missing_p)
 {
     greet(e, missing_p);
     if (*missing_p < 0 && !e->knows_made)
@@ -272,7 +272,7 @@ static bool is_connected(struct clab_endpoint *e, int *missing_p)
     return *missing_p < 0;
 }
 
-static int connect_all(struct clab_endpoint *e)
+static int connect_all(struct ofi_endpoint *e)
 {
     double deadline = clab_now() + e->domain->boot->timeout;
     int missing;
@@ -299,7 +299,7 @@ static int connect_all(struct clab_endpoint *e)
 }
 
 // All members are connected. What a provider has no sockets for, or the system no filter, stays as it was.
-static void let_nobody_else_in(struct clab_endpoint *e)
+static void let_nobody_else_in(struct ofi_endpoint *e)
 {
     struct ofi_connection *list;
     const int n = ofi_connections_list(&list);
@@ -312,9 +312,10 @@ static void let_nobody_else_in(struct clab_endpoint *e)
     free(list);
 }
 
-int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+int ofi_endpoint_open(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
-    struct clab_endpoint *e = create(domain, group);
+    struct ofi_domain *domain = (struct ofi_domain *)base;
+    struct ofi_endpoint *e = create(domain, group);
     int err = e ? ofi_key_draw(domain->fabric.tag_bits, &e->key) : CLAB_ENOMEM;
     if (!err)
         err = open_objects(e);
@@ -333,19 +334,19 @@ int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, stru
         let_nobody_else_in(e);
     e->next = domain->endpoints;
     domain->endpoints = e;
-    *endpoint_p = e;
+    *endpoint_p = &e->base;
     return CLAB_OK;
 }
 
 // ---- closing -------------------------------------------------------------------------------------------------
 
 // Whether `peer` needs no other farewell than this one.
-static bool is_farewell_over(struct clab_endpoint *e, int peer)
+static bool is_farewell_over(struct ofi_endpoint *e, int peer)
 {
     return !is_there(e, peer) || ofi_wire_say(e, peer, OFI_BYE, 0, 0, 0) || e->err;
 }
 
-void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_farewell_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     if (is_farewell_over(e, op->peer))
         ofi_op_give(e, op);
@@ -354,7 +355,7 @@ void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op)
 }
 
 // Without memory, unless it must wait: peers of a rank that lacks memory would else wait for its farewell.
-static void say_farewell(struct clab_endpoint *e, int peer)
+static void say_farewell(struct ofi_endpoint *e, int peer)
 {
     e->peers[peer].parted = true;
     if (is_farewell_over(e, peer))
@@ -368,14 +369,14 @@ static void say_farewell(struct clab_endpoint *e, int peer)
 }
 
 // Also to those that we first hear of now.
-static void say_farewells(struct clab_endpoint *e)
+static void say_farewells(struct ofi_endpoint *e)
 {
     for (int r = 0; r < e->nranks; r++)
         if (e->peers[r].met && !e->peers[r].parted && r != e->rank)
             say_farewell(e, r);
 }
 
-static bool is_awaited(const struct clab_endpoint *e)
+static bool is_awaited(const struct ofi_endpoint *e)
 {
     if (e->work || e->sending)
         return true;
@@ -385,9 +386,9 @@ static bool is_awaited(const struct clab_endpoint *e)
     return false;
 }
 
-bool ofi_closing_progress(struct clab_domain *domain)
+bool ofi_closing_progress(struct ofi_domain *domain)
 {
-    for (struct clab_endpoint **link = &domain->closing, *e; (e = *link);) {
+    for (struct ofi_endpoint **link = &domain->closing, *e; (e = *link);) {
         ofi_progress(e);
         say_farewells(e);
         if (!e->err && is_awaited(e)) {
@@ -400,10 +401,11 @@ bool ofi_closing_progress(struct clab_domain *domain)
     return domain->closing != NULL;
 }
 
-void ofi_endpoint_close(struct clab_endpoint *e, bool failed)
+void ofi_endpoint_close(struct clab_endpoint *base, bool failed)
 {
-    struct clab_domain *domain = e->domain;
-    struct clab_endpoint **link = &domain->endpoints;
+    struct ofi_endpoint *e = (struct ofi_endpoint *)base;
+    struct ofi_domain *domain = e->domain;
+    struct ofi_endpoint **link = &domain->endpoints;
     while (*link != e)
         link = &(*link)->next;
     *link = e->next;
@@ -418,7 +420,7 @@ void ofi_endpoint_close(struct clab_endpoint *e, bool failed)
     ofi_closing_progress(domain);
 }
 
-void ofi_closing_finish(struct clab_domain *domain)
+void ofi_closing_finish(struct ofi_domain *domain)
 {
     const double timeout = domain->boot->timeout;
     const double limit = domain->has_failed && timeout > LAST_SECONDS ? LAST_SECONDS : timeout;
@@ -433,7 +435,7 @@ void ofi_closing_finish(struct clab_domain *domain)
         else
             ofi_progress_sleep(domain->closing);
     }
-    for (struct clab_endpoint *e = domain->closing, *next; e; e = next) {
+    for (struct ofi_endpoint *e = domain->closing, *next; e; e = next) {
         next = e->next;
         release(e);
     }

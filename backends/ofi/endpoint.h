@@ -12,16 +12,17 @@
 #include "backends/ofi/protocol.h"
 #include "backends/ofi/registrations.h"
 
-struct clab_domain {
+struct ofi_domain {
+    struct clab_domain base;
     struct clab_bootstrap *boot;
     struct ofi_fabric fabric;
     bool registers; // the provider must be told of all memory it reads and writes
     struct ofi_registrations registrations;
-    uint64_t keys;                   // of registrations, ever: some providers leave it to us to keep them apart
-    struct clab_endpoint *endpoints; // that are open
-    struct clab_endpoint *closing;   // closed, but a peer may not know yet
-    bool has_failed;                 // an endpoint has: its peers may be stopped, and say nothing more
-    struct ofi_refusals refusals;    // of messages without the key
+    uint64_t keys;                  // of registrations, ever: some providers leave it to us to keep them apart
+    struct ofi_endpoint *endpoints; // that are open
+    struct ofi_endpoint *closing;   // closed, but a peer may not know yet
+    bool has_failed;                // an endpoint has: its peers may be stopped, and say nothing more
+    struct ofi_refusals refusals;   // of messages without the key
 };
 
 // What the provider has been asked for.
@@ -91,9 +92,10 @@ struct ofi_peer {
     bool parted;    // we have, or are about to
 };
 
-struct clab_endpoint {
-    struct clab_domain *domain;
-    struct clab_endpoint *next; // of domain->endpoints, or domain->closing
+struct ofi_endpoint {
+    struct clab_endpoint base;
+    struct ofi_domain *domain;
+    struct ofi_endpoint *next; // of domain->endpoints, or domain->closing
     int rank, nranks;
     struct ofi_key key; // for messages to this rank
     bool knows_made;    // peers[].made are known
@@ -122,14 +124,9 @@ struct clab_endpoint {
     char *bounces;            // free buffers of OFI_SEGMENT_BYTES, each beginning with a pointer to the next
 };
 
-static inline struct ofi_lane *ofi_lane(const struct clab_endpoint *e, int peer, int lane)
+static inline struct ofi_lane *ofi_lane(const struct ofi_endpoint *e, int peer, int lane)
 {
     return &e->lanes[(size_t)peer * CLAB_LANES + (size_t)lane];
-}
-
-static inline size_t ofi_message_bytes(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
 }
 
 // A buffer of the pool: an eager part, aligned to a cache line, and behind it the length of the message.
@@ -155,59 +152,59 @@ int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);
 void ofi_memory_free(struct clab_domain *domain, void *memory);
 int ofi_memory_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
 void ofi_memory_unpin(struct clab_domain *domain, struct clab_registration *registration);
-void ofi_memory_open(struct clab_domain *domain);
-void ofi_memory_close(struct clab_domain *domain);
+void ofi_memory_open(struct ofi_domain *domain);
+void ofi_memory_close(struct ofi_domain *domain);
 
 // Of an endpoint; NULL after the endpoint has failed with CLAB_ENOMEM.
-struct ofi_op *ofi_op_take(struct clab_endpoint *e);
-struct ofi_op *ofi_op_begin(struct clab_endpoint *e, struct clab_transfer *t, enum ofi_kind kind); // under way now
-void ofi_op_give(struct clab_endpoint *e, struct ofi_op *op);
+struct ofi_op *ofi_op_take(struct ofi_endpoint *e);
+struct ofi_op *ofi_op_begin(struct ofi_endpoint *e, struct clab_transfer *t, enum ofi_kind kind); // under way now
+void ofi_op_give(struct ofi_endpoint *e, struct ofi_op *op);
 void ofi_op_append(struct ofi_op **list, struct ofi_op *op); // at the end
 void ofi_op_remove(struct ofi_op **list, struct ofi_op *op); // which is in it
-struct ofi_request *ofi_request_take(struct clab_endpoint *e);
-void ofi_request_give(struct clab_endpoint *e, struct ofi_request *request);
-char *ofi_bounce_take(struct clab_endpoint *e);
-void ofi_bounce_give(struct clab_endpoint *e, char *bounce);
-void ofi_blocks_free(struct clab_endpoint *e);
+struct ofi_request *ofi_request_take(struct ofi_endpoint *e);
+void ofi_request_give(struct ofi_endpoint *e, struct ofi_request *request);
+char *ofi_bounce_take(struct ofi_endpoint *e);
+void ofi_bounce_give(struct ofi_endpoint *e, char *bounce);
+void ofi_blocks_free(struct ofi_endpoint *e);
 
 // ---- send.c, receive.c ---------------------------------------------------------------------------------------
 // Errors stay in e->err.
 
-void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t);
-void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t);
+void ofi_send_push(struct ofi_endpoint *e, struct ofi_op *op);
 // The peer is ready for the rest of message `number`.
-void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate);
-void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request);
+void ofi_send_ready(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate);
+void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request);
 
-void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t);
-void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_receive_start(struct ofi_endpoint *e, struct clab_transfer *t);
+void ofi_receive_push(struct ofi_endpoint *e, struct ofi_op *op);
 // An eager part has come; `data` is the caller's again on return.
-void ofi_receive_eager(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
+void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
                        const char *data, size_t bytes);
-void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request, size_t bytes);
+void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, size_t bytes);
 // The message of a transfer from this rank to itself.
-void ofi_receive_own(struct clab_endpoint *e, struct ofi_op *send);
+void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send);
 // Tell the peer how many eager parts have been taken.
-void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op);
 
 // ---- progress.c ----------------------------------------------------------------------------------------------
 
 // Read what has been completed, and hand over what waits.
-void ofi_progress(struct clab_endpoint *e);
+void ofi_progress(struct ofi_endpoint *e);
 // The same, after at most a millisecond in which nothing may happen.
-void ofi_progress_sleep(struct clab_endpoint *e);
+void ofi_progress_sleep(struct ofi_endpoint *e);
 // `op` has something to hand over that could not be handed over now.
-void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_work_add(struct ofi_endpoint *e, struct ofi_op *op);
 // The transfer of `op` is over.
-void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_op_finish(struct ofi_endpoint *e, struct ofi_op *op);
 // `t`'s peer means another message than we do.
-void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t immediate);
+void ofi_mismatch(struct ofi_endpoint *e, const struct clab_transfer *t, uint64_t immediate);
 // `peer` does `what` no member does: it is another program, or a broken one.
-void ofi_distrust(struct clab_endpoint *e, int peer, const char *what);
+void ofi_distrust(struct ofi_endpoint *e, int peer, const char *what);
 // libfabric refuses what it was asked for `op` (NULL: nobody in particular), or has failed with it; in the provider's
 // words, where it has some. As backend.h asks: what only tells of a peer's end is no line of its own.
-void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider);
-void ofi_fail(struct clab_endpoint *e, int err);
+void ofi_report(struct ofi_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider);
+void ofi_fail(struct ofi_endpoint *e, int err);
 // The code for libfabric's `fi_errno` (positive).
 int ofi_err(int fi_errno);
 
@@ -216,8 +213,8 @@ int ofi_err(int fi_errno);
 //   errors: as clab_backend.open
 int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
 void ofi_endpoint_close(struct clab_endpoint *e, bool failed);
-void ofi_farewell_push(struct clab_endpoint *e, struct ofi_op *op);
+void ofi_farewell_push(struct ofi_endpoint *e, struct ofi_op *op);
 // Closed endpoints: go on, and free those that nobody needs. Whether some are left.
-bool ofi_closing_progress(struct clab_domain *domain);
+bool ofi_closing_progress(struct ofi_domain *domain);
 // Wait until none is left, or the job's timeout is over.
-void ofi_closing_finish(struct clab_domain *domain);
+void ofi_closing_finish(struct ofi_domain *domain);

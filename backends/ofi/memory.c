@@ -18,7 +18,7 @@ enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
 static int enter(void *domain_, const void *start, size_t bytes, void **handle_p)
 {
-    struct clab_domain *domain = domain_;
+    struct ofi_domain *domain = domain_;
     struct fid_mr *region;
     const int err =
         fi_mr_reg(domain->fabric.domain, start, bytes, FI_SEND | FI_RECV, 0, domain->keys++, 0, &region, NULL);
@@ -37,7 +37,7 @@ static void leave(void *domain, void *handle)
     fi_close(&((struct fid_mr *)handle)->fid);
 }
 
-void ofi_memory_open(struct clab_domain *domain)
+void ofi_memory_open(struct ofi_domain *domain)
 {
     // For tests: no provider of a machine without such a card asks for it.
     const bool told = clab_variable_is_set(CLAB_VARIABLE_OFI_REGISTER);
@@ -45,13 +45,14 @@ void ofi_memory_open(struct clab_domain *domain)
     ofi_registrations_init(&domain->registrations, (struct ofi_registrar){domain, enter, leave});
 }
 
-void ofi_memory_close(struct clab_domain *domain)
+void ofi_memory_close(struct ofi_domain *domain)
 {
     ofi_registrations_finish(&domain->registrations);
 }
 
-int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+int ofi_memory_alloc(struct clab_domain *base, size_t bytes, void **memory_p)
 {
+    struct ofi_domain *domain = (struct ofi_domain *)base;
     const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
     const size_t room = bytes <= SIZE_MAX - unit ? (bytes + unit - 1) / unit * unit : 0;
     void *memory = room || !bytes ? aligned_alloc(unit, room ? room : unit) : NULL;
@@ -71,30 +72,33 @@ int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
     return CLAB_OK;
 }
 
-void ofi_memory_free(struct clab_domain *domain, void *memory)
+void ofi_memory_free(struct clab_domain *base, void *memory)
 {
+    struct ofi_domain *domain = (struct ofi_domain *)base;
     if (memory && domain->registers)
         ofi_registrations_let_go(&domain->registrations, memory);
     free(memory);
 }
 
 // What the program registers itself. A provider that need not be told gets the pages locked, as on any host.
-int ofi_memory_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p)
+int ofi_memory_pin(struct clab_domain *base, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
+    struct ofi_domain *domain = (struct ofi_domain *)base;
     struct ofi_registration *entered;
     if (!domain->registers)
-        return clab_host_pin(domain, memory, bytes, registration_p);
+        return clab_host_pin(base, memory, bytes, registration_p);
     CLAB_TRY(ofi_registrations_add(&domain->registrations, memory, bytes, &entered));
     *registration_p = (struct clab_registration *)(void *)entered;
     return CLAB_OK;
 }
 
-void ofi_memory_unpin(struct clab_domain *domain, struct clab_registration *registration)
+void ofi_memory_unpin(struct clab_domain *base, struct clab_registration *registration)
 {
+    struct ofi_domain *domain = (struct ofi_domain *)base;
     if (domain->registers)
         ofi_registrations_drop(&domain->registrations, (struct ofi_registration *)(void *)registration);
     else
-        clab_host_unpin(domain, registration);
+        clab_host_unpin(base, registration);
 }
 
 // ---- an endpoint's own ---------------------------------------------------------------------------------------
@@ -104,10 +108,10 @@ struct ofi_block {
     _Alignas(LINE) struct ofi_block *next;
 };
 
-static char *add_block(struct clab_endpoint *e, size_t bytes)
+static char *add_block(struct ofi_endpoint *e, size_t bytes)
 {
     void *memory;
-    const int err = ofi_memory_alloc(e->domain, sizeof(struct ofi_block) + bytes, &memory);
+    const int err = ofi_memory_alloc(&e->domain->base, sizeof(struct ofi_block) + bytes, &memory);
     if (err) {
         ofi_fail(e, err);
         return NULL;
@@ -118,17 +122,17 @@ static char *add_block(struct clab_endpoint *e, size_t bytes)
     return (char *)(block + 1);
 }
 
-void ofi_blocks_free(struct clab_endpoint *e)
+void ofi_blocks_free(struct ofi_endpoint *e)
 {
     for (struct ofi_block *block = e->blocks, *next; block; block = next) {
         next = block->next;
-        ofi_memory_free(e->domain, block);
+        ofi_memory_free(&e->domain->base, block);
     }
 }
 
 enum { BATCH = 16 };
 
-struct ofi_op *ofi_op_take(struct clab_endpoint *e)
+struct ofi_op *ofi_op_take(struct ofi_endpoint *e)
 {
     if (!e->spare_ops) {
         struct ofi_op *ops = (struct ofi_op *)(void *)add_block(e, BATCH * sizeof *ops);
@@ -143,7 +147,7 @@ struct ofi_op *ofi_op_take(struct clab_endpoint *e)
     return op;
 }
 
-struct ofi_op *ofi_op_begin(struct clab_endpoint *e, struct clab_transfer *t, enum ofi_kind kind)
+struct ofi_op *ofi_op_begin(struct ofi_endpoint *e, struct clab_transfer *t, enum ofi_kind kind)
 {
     struct ofi_op *op = ofi_op_take(e);
     if (!op)
@@ -153,7 +157,7 @@ struct ofi_op *ofi_op_begin(struct clab_endpoint *e, struct clab_transfer *t, en
     op->peer = t->peer;
     op->lane = t->lane;
     op->number = (uint32_t)t->turn;
-    op->bytes = ofi_message_bytes(t);
+    op->bytes = t->bytes;
     e->under_way++;
     return op;
 }
@@ -172,13 +176,13 @@ void ofi_op_remove(struct ofi_op **list, struct ofi_op *op)
     *list = op->next;
 }
 
-void ofi_op_give(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_op_give(struct ofi_endpoint *e, struct ofi_op *op)
 {
     op->next = e->spare_ops;
     e->spare_ops = op;
 }
 
-struct ofi_request *ofi_request_take(struct clab_endpoint *e)
+struct ofi_request *ofi_request_take(struct ofi_endpoint *e)
 {
     if (!e->spare_requests) {
         struct ofi_request *requests = (struct ofi_request *)(void *)add_block(e, BATCH * sizeof *requests);
@@ -196,7 +200,7 @@ struct ofi_request *ofi_request_take(struct clab_endpoint *e)
     return request;
 }
 
-void ofi_request_give(struct clab_endpoint *e, struct ofi_request *request)
+void ofi_request_give(struct ofi_endpoint *e, struct ofi_request *request)
 {
     if (request->registration)
         ofi_registrations_drop(&e->domain->registrations, request->registration);
@@ -206,7 +210,7 @@ void ofi_request_give(struct clab_endpoint *e, struct ofi_request *request)
     e->spare_requests = request;
 }
 
-char *ofi_bounce_take(struct clab_endpoint *e)
+char *ofi_bounce_take(struct ofi_endpoint *e)
 {
     if (!e->bounces) {
         char *memory = add_block(e, (size_t)OFI_SEGMENTS * OFI_SEGMENT_BYTES);
@@ -220,7 +224,7 @@ char *ofi_bounce_take(struct clab_endpoint *e)
 }
 
 // The last one given is the next one taken: the cache may still hold it.
-void ofi_bounce_give(struct clab_endpoint *e, char *bounce)
+void ofi_bounce_give(struct ofi_endpoint *e, char *bounce)
 {
     memcpy(bounce, &e->bounces, sizeof e->bounces);
     e->bounces = bounce;

@@ -13,8 +13,9 @@
 
 // ---- domain --------------------------------------------------------------------------------------------------
 
-static void detach(struct clab_domain *domain)
+static void detach(struct clab_domain *base)
 {
+    struct ofi_domain *domain = (struct ofi_domain *)base;
     ofi_closing_finish(domain);
     ofi_refusals_finish(&domain->refusals);
     ofi_memory_close(domain);
@@ -39,7 +40,7 @@ static int check_limits(const struct ofi_fabric *fabric)
 
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
-    struct clab_domain *domain = calloc(1, sizeof *domain);
+    struct ofi_domain *domain = calloc(1, sizeof *domain);
     int err = domain ? ofi_fabric_open(boot, &domain->fabric) : CLAB_ENOMEM;
     if (!err)
         err = check_limits(&domain->fabric);
@@ -51,13 +52,13 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     }
     domain->boot = boot;
     ofi_memory_open(domain);
-    *domain_p = domain;
+    *domain_p = &domain->base;
     return CLAB_OK;
 }
 
 // ---- transfers -----------------------------------------------------------------------------------------------
 
-static bool awaits_elsewhere(const struct clab_endpoint *e, const struct clab_transfer transfers[], int n)
+static bool awaits_elsewhere(const struct ofi_endpoint *e, const struct clab_transfer transfers[], int n)
 {
     for (int i = 0; i < n; i++)
         if (transfers[i].op != CLAB_SEND && !transfers[i].done && e->peers[transfers[i].peer].elsewhere)
@@ -66,15 +67,16 @@ static bool awaits_elsewhere(const struct clab_endpoint *e, const struct clab_tr
 }
 
 // Crowded ranks of one core can answer when it has been given to them, and not while this one looks on.
-static void foresee(struct clab_endpoint *e, const struct clab_transfer transfers[], int n)
+static void foresee(struct ofi_endpoint *e, const struct clab_transfer transfers[], int n)
 {
     e->awaits_elsewhere = awaits_elsewhere(e, transfers, n);
     e->vain = e->awaits_elsewhere ? 0 : OFI_VAIN_LOOKS;
 }
 
 // Receives first: the sooner a peer hears that we are ready, the less it waits.
-static int start(struct clab_endpoint *e, struct clab_transfer transfers[], int n)
+static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
+    struct ofi_endpoint *e = (struct ofi_endpoint *)base;
     for (int i = 0; i < n; i++)
         if (transfers[i].op != CLAB_SEND)
             ofi_receive_start(e, &transfers[i]);
@@ -94,8 +96,9 @@ static bool are_done(const struct clab_transfer transfers[], int n)
     return true;
 }
 
-static int test(struct clab_endpoint *e, struct clab_transfer transfers[], int n, bool *done_p)
+static int test(struct clab_endpoint *base, struct clab_transfer transfers[], int n, bool *done_p)
 {
+    struct ofi_endpoint *e = (struct ofi_endpoint *)base;
     bool done = are_done(transfers, n);
     if (!done && e->vain > 0) {
         e->vain--;
@@ -109,8 +112,9 @@ static int test(struct clab_endpoint *e, struct clab_transfer transfers[], int n
     return CLAB_OK;
 }
 
-static bool idle(struct clab_endpoint *e, unsigned fruitless)
+static bool idle(struct clab_endpoint *base, unsigned fruitless)
 {
+    struct ofi_endpoint *e = (struct ofi_endpoint *)base;
     const unsigned spins = !e->domain->boot->crowded ? OFI_SPINS : e->awaits_elsewhere ? OFI_SPINS_CROWDED : 0;
     e->vain = 0;
     if (e->domain->closing)
@@ -127,8 +131,9 @@ static bool idle(struct clab_endpoint *e, unsigned fruitless)
 }
 
 // TCP goes on by itself up to the size of its buffers, so that a queue is not looked at more often than this.
-static double arm(struct clab_endpoint *e)
+static double arm(struct clab_endpoint *base)
 {
+    struct ofi_endpoint *e = (struct ofi_endpoint *)base;
     e->vain = 0;
     return clab_now() + 1e-4;
 }
@@ -157,9 +162,8 @@ const struct clab_backend clab_backend_ofi = {
     .start = start,
     .test = test,
     .idle = idle,
-    .has_native = clab_no_native,
-    .native_start = clab_no_native_start,
-    .native_test = clab_no_native_test,
+    .collectives = &clab_no_collectives,
+    .time = &clab_wall_time,
     .describe = clab_no_description,
     .device = &clab_device_cpu,
     .nap = &nap,

@@ -16,7 +16,7 @@ static const long nap_ns = 50000; // where the queue can not be waited for
 
 // ---- errors --------------------------------------------------------------------------------------------------
 
-void ofi_fail(struct clab_endpoint *e, int err)
+void ofi_fail(struct ofi_endpoint *e, int err)
 {
     if (!e->err)
         e->err = err;
@@ -42,7 +42,7 @@ int ofi_err(int fi_errno)
     }
 }
 
-void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider)
+void ofi_report(struct ofi_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider)
 {
     const int err = ofi_err(fi_errno);
     const enum clab_log_level level =
@@ -56,20 +56,20 @@ void ofi_report(struct clab_endpoint *e, const struct ofi_op *op, int fi_errno, 
     ofi_fail(e, err);
 }
 
-void ofi_distrust(struct clab_endpoint *e, int peer, const char *what)
+void ofi_distrust(struct ofi_endpoint *e, int peer, const char *what)
 {
     clab_error("ofi: rank %d %s", e->peers[peer].job_rank, what);
     ofi_fail(e, CLAB_EMISMATCH);
 }
 
-void ofi_mismatch(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t immediate)
+void ofi_mismatch(struct ofi_endpoint *e, const struct clab_transfer *t, uint64_t immediate)
 {
-    clab_info("ofi: rank %d means %zu bytes, and this rank %zu%s", t->peer, ofi_immediate_bytes(immediate),
-              ofi_message_bytes(t), ofi_immediate_call(immediate) == t->call ? "" : ", of another call");
+    clab_info("ofi: rank %d means %zu bytes, and this rank %zu%s", t->peer, ofi_immediate_bytes(immediate), t->bytes,
+              ofi_immediate_call(immediate) == t->call ? "" : ", of another call");
     ofi_fail(e, CLAB_EMISMATCH);
 }
 
-static void repost(struct clab_endpoint *e, struct ofi_request *request)
+static void repost(struct ofi_endpoint *e, struct ofi_request *request)
 {
     if (ofi_wire_post(e, request))
         return;
@@ -83,21 +83,21 @@ static bool is_buffer(const struct ofi_request *request)
 }
 
 // Something came that is no member's: it changes nothing.  request: NULL, or a buffer that it took
-static void refuse(struct clab_endpoint *e, struct ofi_request *request)
+static void refuse(struct ofi_endpoint *e, struct ofi_request *request)
 {
     ofi_refusals_add(&e->domain->refusals, clab_now());
     if (request)
         repost(e, request);
 }
 
-static bool has_key(const struct clab_endpoint *e, uint64_t beside)
+static bool has_key(const struct ofi_endpoint *e, uint64_t beside)
 {
     return (beside & UINT64_MAX << OFI_CALL_BITS) == e->key.word;
 }
 
 // Whether an error is of a message that another process sent: one that is longer than members' are, or that broke off.
 // `net` tells the key of such a message; where a provider does not, a member that is lost is noticed by its bootstrap.
-static bool is_foreign(const struct clab_endpoint *e, const struct ofi_request *request,
+static bool is_foreign(const struct ofi_endpoint *e, const struct ofi_request *request,
                        const struct fi_cq_err_entry *entry)
 {
     const bool is_lacking = !has_key(e, entry->data);
@@ -109,7 +109,7 @@ static bool is_foreign(const struct clab_endpoint *e, const struct ofi_request *
            (entry->err == FI_ETRUNC || entry->err == FI_ECANCELED || ofi_err(entry->err) == CLAB_EPEER);
 }
 
-static void read_error(struct clab_endpoint *e)
+static void read_error(struct ofi_endpoint *e)
 {
     struct fi_cq_err_entry entry = {0};
     char provider[128] = "";
@@ -135,14 +135,14 @@ static void read_error(struct clab_endpoint *e)
 
 // ---- completions ---------------------------------------------------------------------------------------------
 
-void ofi_op_finish(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_op_finish(struct ofi_endpoint *e, struct ofi_op *op)
 {
     op->t->done = true;
     e->under_way--;
     ofi_op_give(e, op);
 }
 
-static void hear_taken(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
+static void hear_taken(struct ofi_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
 {
     const int more = ofi_ahead(taken, lane->eager_taken);
     if (more > (int64_t)(lane->eager_sent - lane->eager_taken))
@@ -166,7 +166,7 @@ static uint64_t number_at(const char *memory)
     return number;
 }
 
-static void take_eager(struct clab_endpoint *e, const struct ofi_name *name, const char *data,
+static void take_eager(struct ofi_endpoint *e, const struct ofi_name *name, const char *data,
                        const struct fi_cq_tagged_entry *entry)
 {
     const bool is_long = entry->len > OFI_EAGER_BYTES;
@@ -177,7 +177,7 @@ static void take_eager(struct clab_endpoint *e, const struct ofi_name *name, con
 }
 
 // Something came unasked.
-static void take_pooled(struct clab_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
+static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
 {
     const struct ofi_name name = ofi_name_of(entry->tag);
     if (name.source >= e->nranks || name.lane >= CLAB_LANES) {
@@ -205,13 +205,13 @@ static bool is_as_long(const struct fi_cq_tagged_entry *entry)
 }
 
 // The one place where it is decided whether a message counts.
-static bool is_members(const struct clab_endpoint *e, const struct ofi_request *request,
+static bool is_members(const struct ofi_endpoint *e, const struct ofi_request *request,
                        const struct fi_cq_tagged_entry *entry)
 {
     return has_key(e, entry->data) && (request->kind != OFI_POOLED || is_as_long(entry));
 }
 
-static void take(struct clab_endpoint *e, const struct fi_cq_tagged_entry *entry)
+static void take(struct ofi_endpoint *e, const struct fi_cq_tagged_entry *entry)
 {
     struct ofi_request *request = entry->op_context;
     if (!request || (is_buffer(request) && !is_members(e, request, entry))) { // NULL: somebody's write to our memory
@@ -230,7 +230,7 @@ static void take(struct clab_endpoint *e, const struct fi_cq_tagged_entry *entry
 }
 
 // What a read of the queue gave.
-static void take_all(struct clab_endpoint *e, const struct fi_cq_tagged_entry entries[], ssize_t n)
+static void take_all(struct ofi_endpoint *e, const struct fi_cq_tagged_entry entries[], ssize_t n)
 {
     if (n == -FI_EAVAIL)
         read_error(e);
@@ -242,7 +242,7 @@ static void take_all(struct clab_endpoint *e, const struct fi_cq_tagged_entry en
 
 // ---- what waits ----------------------------------------------------------------------------------------------
 
-void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_work_add(struct ofi_endpoint *e, struct ofi_op *op)
 {
     if (op->waits)
         return;
@@ -252,7 +252,7 @@ void ofi_work_add(struct clab_endpoint *e, struct ofi_op *op)
     e->work_end = &op->next_work;
 }
 
-static void push(struct clab_endpoint *e, struct ofi_op *op)
+static void push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     switch (op->kind) {
     case OFI_SEND: ofi_send_push(e, op); break;
@@ -263,7 +263,7 @@ static void push(struct clab_endpoint *e, struct ofi_op *op)
 }
 
 // Each once, in their order; what still can not be handed over comes back.
-static void push_all(struct clab_endpoint *e)
+static void push_all(struct ofi_endpoint *e)
 {
     struct ofi_op *op = e->work, *next;
     e->work = NULL;
@@ -275,7 +275,7 @@ static void push_all(struct clab_endpoint *e)
     }
 }
 
-static void push_pool(struct clab_endpoint *e)
+static void push_pool(struct ofi_endpoint *e)
 {
     struct ofi_request *request = e->unposted, *next;
     e->unposted = NULL;
@@ -285,7 +285,7 @@ static void push_pool(struct clab_endpoint *e)
     }
 }
 
-static void push_what_waits(struct clab_endpoint *e)
+static void push_what_waits(struct ofi_endpoint *e)
 {
     if (e->work && !e->err)
         push_all(e);
@@ -295,14 +295,14 @@ static void push_what_waits(struct clab_endpoint *e)
 
 // ---- calls ---------------------------------------------------------------------------------------------------
 
-void ofi_progress(struct clab_endpoint *e)
+void ofi_progress(struct ofi_endpoint *e)
 {
     struct fi_cq_tagged_entry entries[BATCH];
     take_all(e, entries, fi_cq_read(e->cq, entries, BATCH));
     push_what_waits(e);
 }
 
-void ofi_progress_sleep(struct clab_endpoint *e)
+void ofi_progress_sleep(struct ofi_endpoint *e)
 {
     struct fi_cq_tagged_entry entries[BATCH];
     if (e->sleeps) {

@@ -22,9 +22,9 @@ static void land(struct clab_transfer *t, size_t offset, const void *from, size_
                              bytes / clab_type_bytes(t->type));
 }
 
-static bool is_as_expected(struct clab_endpoint *e, const struct clab_transfer *t, uint64_t immediate)
+static bool is_as_expected(struct ofi_endpoint *e, const struct clab_transfer *t, uint64_t immediate)
 {
-    if (immediate == ofi_immediate(t->call, ofi_message_bytes(t)))
+    if (immediate == ofi_immediate(t->call, t->bytes))
         return true;
     ofi_mismatch(e, t, immediate);
     return false;
@@ -32,7 +32,7 @@ static bool is_as_expected(struct clab_endpoint *e, const struct clab_transfer *
 
 // ---- credit --------------------------------------------------------------------------------------------------
 
-void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
     if (lane->taken != lane->told && !ofi_wire_say(e, op->peer, OFI_TAKEN, op->lane, 0, 0)) {
@@ -44,7 +44,7 @@ void ofi_credit_push(struct clab_endpoint *e, struct ofi_op *op)
 }
 
 // An eager part has found its receive. Any message back tells the peer; else one of its own, at half of the window.
-static void take_eager(struct clab_endpoint *e, int peer, int lane_)
+static void take_eager(struct ofi_endpoint *e, int peer, int lane_)
 {
     struct ofi_lane *lane = ofi_lane(e, peer, lane_);
     lane->taken++;
@@ -85,7 +85,7 @@ static bool may_come_early(const struct ofi_lane *lane, uint32_t number)
     return true;
 }
 
-static void keep_eager(struct clab_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t immediate,
+static void keep_eager(struct ofi_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t immediate,
                        const char *data, size_t bytes)
 {
     struct ofi_early *early = malloc(sizeof *early + bytes);
@@ -109,12 +109,12 @@ static struct ofi_early *recall_eager(struct ofi_lane *lane, uint32_t number)
     return NULL;
 }
 
-static void land_eager(struct clab_endpoint *e, struct clab_transfer *t, uint64_t immediate, const char *data,
+static void land_eager(struct ofi_endpoint *e, struct clab_transfer *t, uint64_t immediate, const char *data,
                        size_t bytes)
 {
     if (!is_as_expected(e, t, immediate))
         return;
-    if (bytes != ofi_eager_bytes(t->count * clab_type_bytes(t->type))) { // never beyond dst, whoever wrote it
+    if (bytes != ofi_eager_bytes(t->bytes)) { // never beyond dst, whoever wrote it
         clab_error("ofi: rank %d's message begins with %zu bytes", e->peers[t->peer].job_rank, bytes);
         e->err = CLAB_EMISMATCH;
         return;
@@ -124,13 +124,13 @@ static void land_eager(struct clab_endpoint *e, struct clab_transfer *t, uint64_
     take_eager(e, t->peer, t->lane);
 }
 
-static void finish_if_complete(struct clab_endpoint *e, struct ofi_op *op)
+static void finish_if_complete(struct ofi_endpoint *e, struct ofi_op *op)
 {
     if (op->eager_done && op->t->moved == op->bytes)
         ofi_op_finish(e, op);
 }
 
-void ofi_receive_eager(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
+void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
                        const char *data, size_t bytes)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
@@ -157,7 +157,7 @@ static bool is_far_ahead(const struct ofi_lane *lane, const struct ofi_op *op)
     return (int32_t)(op->number - lane->taken) >= OFI_AHEAD;
 }
 
-void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_receive_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     if (op->waits)
         return;
@@ -177,7 +177,7 @@ void ofi_receive_push(struct clab_endpoint *e, struct ofi_op *op)
         ofi_work_add(e, op);
 }
 
-void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request, size_t bytes)
+void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, size_t bytes)
 {
     struct ofi_op *op = request->op;
     op->pending--;
@@ -198,7 +198,7 @@ void ofi_receive_completed(struct clab_endpoint *e, struct ofi_request *request,
 
 // ---- from this rank itself -----------------------------------------------------------------------------------
 
-static void land_own(struct clab_endpoint *e, struct ofi_op *send, struct clab_transfer *t)
+static void land_own(struct ofi_endpoint *e, struct ofi_op *send, struct clab_transfer *t)
 {
     struct ofi_lane *lane = ofi_lane(e, e->rank, t->lane);
     if (!is_as_expected(e, t, ofi_immediate(send->t->call, send->bytes)))
@@ -210,7 +210,7 @@ static void land_own(struct clab_endpoint *e, struct ofi_op *send, struct clab_t
     ofi_op_finish(e, send);
 }
 
-void ofi_receive_own(struct clab_endpoint *e, struct ofi_op *send)
+void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send)
 {
     struct ofi_op *op = take_receive(ofi_lane(e, e->rank, send->lane), send->number % OFI_NUMBERS);
     if (!op)
@@ -220,7 +220,7 @@ void ofi_receive_own(struct clab_endpoint *e, struct ofi_op *send)
         ofi_op_finish(e, op);
 }
 
-static bool was_sent_by_ourselves(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
+static bool was_sent_by_ourselves(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
     for (struct ofi_op *send = lane->sends; send; send = send->next)
         if (send->number == (uint32_t)t->turn) {
@@ -233,10 +233,10 @@ static bool was_sent_by_ourselves(struct clab_endpoint *e, struct ofi_lane *lane
 
 // ---- starting ------------------------------------------------------------------------------------------------
 
-void ofi_receive_start(struct clab_endpoint *e, struct clab_transfer *t)
+void ofi_receive_start(struct ofi_endpoint *e, struct clab_transfer *t)
 {
     struct ofi_lane *lane = ofi_lane(e, t->peer, t->lane);
-    const size_t bytes = ofi_message_bytes(t);
+    const size_t bytes = t->bytes;
     t->done = false;
     t->moved = 0;
     t->turn = lane->receives_begun++;

@@ -23,8 +23,7 @@ static bool may_be_early(const struct ofi_lane *lane, uint32_t number)
     return ofi_ahead(number, lane->sends_begun) < OFI_AHEAD;
 }
 
-static void remember_ready(struct clab_endpoint *e, int peer, struct ofi_lane *lane, uint32_t number,
-                           uint64_t immediate)
+static void remember_ready(struct ofi_endpoint *e, int peer, struct ofi_lane *lane, uint32_t number, uint64_t immediate)
 {
     if (!may_be_early(lane, number)) {
         ofi_distrust(e, peer, "has been ready for a message twice, or for one that is too far ahead");
@@ -39,7 +38,7 @@ static void remember_ready(struct clab_endpoint *e, int peer, struct ofi_lane *l
     lane->readies = early;
 }
 
-static void check_ready(struct clab_endpoint *e, struct ofi_op *op, uint64_t immediate)
+static void check_ready(struct ofi_endpoint *e, struct ofi_op *op, uint64_t immediate)
 {
     if (immediate == ofi_immediate(op->t->call, op->bytes))
         op->ready = true;
@@ -47,7 +46,7 @@ static void check_ready(struct clab_endpoint *e, struct ofi_op *op, uint64_t imm
         ofi_mismatch(e, op->t, immediate);
 }
 
-static void recall_ready(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
+static void recall_ready(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
     for (struct ofi_early **link = &lane->readies, *early; (early = *link); link = &early->next)
         if (early->number == op->number % OFI_NUMBERS) {
@@ -60,7 +59,7 @@ static void recall_ready(struct clab_endpoint *e, struct ofi_lane *lane, struct 
 
 // ---- an op ---------------------------------------------------------------------------------------------------
 
-static void push_eager(struct clab_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
+static void push_eager(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
     if (!may_go(lane, op->number) || !ofi_wire_eager(e, op)) {
         ofi_work_add(e, op);
@@ -70,7 +69,7 @@ static void push_eager(struct clab_endpoint *e, struct ofi_lane *lane, struct of
     op->eager_done = true;
 }
 
-void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op)
+void ofi_send_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
     if (op->waits)
@@ -87,7 +86,7 @@ void ofi_send_push(struct clab_endpoint *e, struct ofi_op *op)
     ofi_op_remove(&lane->sends, op);
 }
 
-void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request)
+void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request)
 {
     struct ofi_op *op = request->op;
     op->t->moved += request->bytes;
@@ -98,7 +97,7 @@ void ofi_send_completed(struct clab_endpoint *e, struct ofi_request *request)
         ofi_op_finish(e, op);
 }
 
-void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate)
+void ofi_send_ready(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
     for (struct ofi_op *op = l->sends; op; op = op->next)
@@ -118,7 +117,7 @@ void ofi_send_ready(struct clab_endpoint *e, int peer, int lane, uint32_t number
 
 // ---- starting ------------------------------------------------------------------------------------------------
 
-static struct ofi_op *begin(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
+static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
     struct ofi_op *op = ofi_op_begin(e, t, OFI_SEND);
     if (op)
@@ -127,9 +126,9 @@ static struct ofi_op *begin(struct clab_endpoint *e, struct ofi_lane *lane, stru
 }
 
 // To this rank itself: what is small is done as to any other.
-static void start_own(struct clab_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
+static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
-    const size_t bytes = ofi_message_bytes(t);
+    const size_t bytes = t->bytes;
     if (!lane->sends && bytes <= OFI_EAGER_BYTES && (uint32_t)t->turn - lane->taken < OFI_WINDOW) {
         ofi_receive_eager(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_immediate(t->call, bytes), t->src,
                           bytes);
@@ -142,7 +141,7 @@ static void start_own(struct clab_endpoint *e, struct ofi_lane *lane, struct cla
         ofi_receive_own(e, op);
 }
 
-void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t)
+void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
 {
     struct ofi_lane *lane = ofi_lane(e, t->peer, t->lane);
     t->done = false;
@@ -152,7 +151,7 @@ void ofi_send_start(struct clab_endpoint *e, struct clab_transfer *t)
         start_own(e, lane, t);
         return;
     }
-    const size_t bytes = ofi_message_bytes(t);
+    const size_t bytes = t->bytes;
     if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn) &&
         ofi_wire_eager_copy(e, t, (uint32_t)t->turn)) {
         lane->eager_sent++;

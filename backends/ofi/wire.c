@@ -54,7 +54,7 @@ uint16_t ofi_immediate_call(uint64_t immediate)
 // ---- handing over --------------------------------------------------------------------------------------------
 
 // The provider's answer, 0 or -errno, to what it was asked for `op`, or for nobody (NULL).
-static bool is_handed(struct clab_endpoint *e, const struct ofi_op *op, ssize_t answer)
+static bool is_handed(struct ofi_endpoint *e, const struct ofi_op *op, ssize_t answer)
 {
     if (answer != 0 && answer != -FI_EAGAIN)
         ofi_report(e, op, (int)-answer, NULL);
@@ -62,7 +62,7 @@ static bool is_handed(struct clab_endpoint *e, const struct ofi_op *op, ssize_t 
 }
 
 // A registration for the request's memory, where the provider wants one; and what it calls it.
-static bool describe(struct clab_endpoint *e, struct ofi_request *request, const void *memory, size_t bytes,
+static bool describe(struct ofi_endpoint *e, struct ofi_request *request, const void *memory, size_t bytes,
                      void **descriptor_p)
 {
     *descriptor_p = NULL;
@@ -79,7 +79,7 @@ static bool describe(struct clab_endpoint *e, struct ofi_request *request, const
 }
 
 // The same for the size behind an eager part. It lies in the endpoint's own memory, which is held anyway.
-static bool describe_size(struct clab_endpoint *e, struct ofi_request *request, void **descriptor_p)
+static bool describe_size(struct ofi_endpoint *e, struct ofi_request *request, void **descriptor_p)
 {
     struct ofi_registration *held;
     *descriptor_p = NULL;
@@ -96,20 +96,20 @@ static bool describe_size(struct clab_endpoint *e, struct ofi_request *request, 
 }
 
 // Each tag tells `peer` how many eager parts this rank has taken on the lane.
-static uint64_t tag_to(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
+static uint64_t tag_to(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
 {
     const uint32_t taken = ofi_lane(e, peer, lane)->taken;
     return tag_of(e->peers[peer].key.mark, (struct ofi_name){word, e->rank, lane, number, taken});
 }
 
-static void note_told(struct clab_endpoint *e, int peer, int lane)
+static void note_told(struct ofi_endpoint *e, int peer, int lane)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
     l->told = l->taken;
     e->peers[peer].met = true;
 }
 
-bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate)
+bool ofi_wire_say(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate)
 {
     const uint64_t tag = tag_to(e, peer, word, lane, number);
     const struct ofi_peer *to = &e->peers[peer];
@@ -120,9 +120,9 @@ bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lan
     return true;
 }
 
-bool ofi_wire_eager_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number)
+bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, uint32_t number)
 {
-    const size_t bytes = ofi_message_bytes(t);
+    const size_t bytes = t->bytes;
     const uint64_t tag = tag_to(e, t->peer, OFI_EAGER, t->lane, number);
     const struct ofi_peer *to = &e->peers[t->peer];
     const ssize_t answer = fi_tinjectdata(e->ep, t->src, bytes, to->key.word | t->call, to->address, tag);
@@ -133,7 +133,7 @@ bool ofi_wire_eager_copy(struct clab_endpoint *e, const struct clab_transfer *t,
 }
 
 // A request of `op` for its next `bytes`; NULL: it waits, or the endpoint has failed.
-static struct ofi_request *request_for(struct clab_endpoint *e, struct ofi_op *op, size_t bytes)
+static struct ofi_request *request_for(struct ofi_endpoint *e, struct ofi_op *op, size_t bytes)
 {
     struct ofi_request *request = ofi_request_take(e);
     if (!request)
@@ -146,7 +146,7 @@ static struct ofi_request *request_for(struct clab_endpoint *e, struct ofi_op *o
     return request;
 }
 
-static bool settle(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request, bool handed)
+static bool settle(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request *request, bool handed)
 {
     if (!handed) {
         ofi_request_give(e, request);
@@ -158,7 +158,7 @@ static bool settle(struct clab_endpoint *e, struct ofi_op *op, struct ofi_reques
 }
 
 // The first bytes of the message, and how long it is if there are more.
-static bool send_eager(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+static bool send_eager(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     const struct ofi_peer *to = &e->peers[op->peer];
     const bool is_long = op->bytes > request->bytes;
@@ -180,7 +180,7 @@ static bool send_eager(struct clab_endpoint *e, struct ofi_op *op, struct ofi_re
            is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION));
 }
 
-bool ofi_wire_eager(struct clab_endpoint *e, struct ofi_op *op)
+bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op)
 {
     struct ofi_request *request = request_for(e, op, ofi_eager_bytes(op->bytes));
     if (!request)
@@ -200,7 +200,7 @@ static uint64_t segment_tag(uint64_t mark, int source, const struct ofi_request 
     return tag_of(mark, (struct ofi_name){OFI_SEGMENT, source, op->lane, op->number, place});
 }
 
-static bool send_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+static bool send_segment(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     const struct ofi_peer *to = &e->peers[op->peer];
     const char *from = (const char *)op->t->src + request->offset;
@@ -215,7 +215,7 @@ static bool send_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_
     return true;
 }
 
-bool ofi_wire_post(struct clab_endpoint *e, struct ofi_request *request)
+bool ofi_wire_post(struct ofi_endpoint *e, struct ofi_request *request)
 {
     const struct ofi_op *op = request->op;
     char *to = request->memory ? request->memory : (char *)op->t->dst + request->offset;
@@ -228,7 +228,7 @@ bool ofi_wire_post(struct clab_endpoint *e, struct ofi_request *request)
 }
 
 // What is only received lands in its place; what is reduced, in a buffer that the cache holds until then.
-static bool expect_segment(struct clab_endpoint *e, struct ofi_op *op, struct ofi_request *request)
+static bool expect_segment(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     request->kind = OFI_SEGMENT_IN;
     if (op->t->op == CLAB_RECV_REDUCE && !(request->memory = ofi_bounce_take(e)))
@@ -236,7 +236,7 @@ static bool expect_segment(struct clab_endpoint *e, struct ofi_op *op, struct of
     return ofi_wire_post(e, request);
 }
 
-bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op)
+bool ofi_wire_segment(struct ofi_endpoint *e, struct ofi_op *op)
 {
     struct ofi_request *request = request_for(e, op, ofi_segment_bytes(op->bytes, op->posted));
     if (!request)

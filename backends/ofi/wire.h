@@ -51,12 +51,12 @@ uint64_t ofi_mark(uint64_t random, int tag_bits);
 // set.
 
 // A message without bytes of its own.
-bool ofi_wire_say(struct clab_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate);
+bool ofi_wire_say(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate);
 // The eager part of message `number`: all of `t`, and small enough to be copied, so that `t` is done.
-bool ofi_wire_eager_copy(struct clab_endpoint *e, const struct clab_transfer *t, uint32_t number);
+bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, uint32_t number);
 // The eager part of the message of `op`, which is told when it has been sent.
-bool ofi_wire_eager(struct clab_endpoint *e, struct ofi_op *op);
+bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op);
 // The next segment of `op`, from op->posted on: sent, or its buffer posted.
-bool ofi_wire_segment(struct clab_endpoint *e, struct ofi_op *op);
+bool ofi_wire_segment(struct ofi_endpoint *e, struct ofi_op *op);
 // A buffer of the pool, for whatever comes; or that of a segment, once more.
-bool ofi_wire_post(struct clab_endpoint *e, struct ofi_request *request);
+bool ofi_wire_post(struct ofi_endpoint *e, struct ofi_request *request);

@@ -32,7 +32,7 @@ static _Atomic uint16_t *counter(struct shm_filter *filter, uint64_t id, int has
     return &filter->counters[(id >> (16 * hash)) % COUNTERS];
 }
 
-static void count(struct clab_domain *domain, uint64_t id, int change)
+static void count(struct shm_domain *domain, uint64_t id, int change)
 {
     struct shm_filter *mine = &domain->filters[domain->boot->rank];
     for (int h = 0; h < HASHES; h++) {
@@ -42,7 +42,7 @@ static void count(struct clab_domain *domain, uint64_t id, int change)
     }
 }
 
-static bool is_in(const struct clab_domain *domain, int rank, uint64_t id)
+static bool is_in(const struct shm_domain *domain, int rank, uint64_t id)
 {
     for (int h = 0; h < HASHES; h++)
         if (atomic_load_explicit(counter(&domain->filters[rank], id, h), memory_order_acquire) == 0)
@@ -50,7 +50,7 @@ static bool is_in(const struct clab_domain *domain, int rank, uint64_t id)
     return true;
 }
 
-void shm_areas_enter(struct clab_domain *domain, uint64_t id)
+void shm_areas_enter(struct shm_domain *domain, uint64_t id)
 {
     count(domain, id, 1);
     atomic_thread_fence(memory_order_seq_cst); // seen by all who do not see the exchange after it
@@ -80,7 +80,7 @@ void shm_closed_free(struct shm_closed *closed)
     free(closed);
 }
 
-void shm_areas_leave(struct clab_domain *domain, struct shm_closed *closed, struct shm_area *area)
+void shm_areas_leave(struct shm_domain *domain, struct shm_closed *closed, struct shm_area *area)
 {
     count(domain, closed->id, -1);
     closed->area = area;
@@ -89,14 +89,14 @@ void shm_areas_leave(struct clab_domain *domain, struct shm_closed *closed, stru
     shm_areas_reap(domain);
 }
 
-static bool is_free(const struct clab_domain *domain, struct shm_closed *closed)
+static bool is_free(const struct shm_domain *domain, struct shm_closed *closed)
 {
     while (closed->settled < closed->n && !is_in(domain, closed->ranks[closed->settled], closed->id))
         closed->settled++;
     return closed->settled == closed->n;
 }
 
-void shm_areas_reap(struct clab_domain *domain)
+void shm_areas_reap(struct shm_domain *domain)
 {
     if (domain->closed)
         atomic_thread_fence(memory_order_seq_cst); // that an exchange has failed is seen by all who enter later
@@ -112,7 +112,7 @@ void shm_areas_reap(struct clab_domain *domain)
     }
 }
 
-void shm_areas_forget(struct clab_domain *domain)
+void shm_areas_forget(struct shm_domain *domain)
 {
     for (struct shm_closed *closed = domain->closed, *next; closed; closed = next) {
         next = closed->next;

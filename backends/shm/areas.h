@@ -16,13 +16,13 @@
 size_t shm_filters_bytes(int nranks);
 
 // This rank is in communicator `id`.
-void shm_areas_enter(struct clab_domain *domain, uint64_t id);
+void shm_areas_enter(struct shm_domain *domain, uint64_t id);
 // This rank is in it no more, and has no use for `area`: it is freed when that can be.  closed: taken
-void shm_areas_leave(struct clab_domain *domain, struct shm_closed *closed, struct shm_area *area);
+void shm_areas_leave(struct shm_domain *domain, struct shm_closed *closed, struct shm_area *area);
 // Free what can be freed.
-void shm_areas_reap(struct clab_domain *domain);
+void shm_areas_reap(struct shm_domain *domain);
 // The domain ends: free all but the areas.
-void shm_areas_forget(struct clab_domain *domain);
+void shm_areas_forget(struct shm_domain *domain);
 
 // For shm_areas_leave, which can not fail.  NULL: no memory
 struct shm_closed *shm_closed_create(const struct clab_group *group);

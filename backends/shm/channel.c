@@ -16,11 +16,6 @@
 #include "core/base/log.h"
 #include "core/base/numbers/reduce.h"
 
-static size_t message_bytes(const struct clab_transfer *t)
-{
-    return t->count * clab_type_bytes(t->type);
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -28,7 +23,7 @@ static size_t least(size_t a, size_t b)
 
 // The peer sleeps only after it has polled for long. It announces that, polls once more, and sleeps at most 1 ms.
 // Reading the announcement too early costs 1 ms at most, and saves every message a memory fence.
-static void wake(const struct clab_endpoint *endpoint, int peer)
+static void wake(const struct shm_endpoint *endpoint, int peer)
 {
     struct shm_futex *futex = shm_futex(endpoint->domain, endpoint->job_ranks[peer]);
     if (atomic_load_explicit(&futex->sleeping, memory_order_relaxed)) {
@@ -47,7 +42,7 @@ static bool is_full(struct shm_channel *channel)
     return channel->lines - channel->seen >= SHM_LINES;
 }
 
-static enum shm_protocol choose_protocol(const struct clab_domain *domain, const void *src, size_t bytes)
+static enum shm_protocol choose_protocol(const struct shm_domain *domain, const void *src, size_t bytes)
 {
     if (bytes <= SHM_INLINE_BYTES)
         return SHM_INLINE;
@@ -59,9 +54,9 @@ static enum shm_protocol choose_protocol(const struct clab_domain *domain, const
 }
 
 // Write the next line, with the next fragment of the message, and return the fragment's bytes.
-static size_t write_line(const struct clab_domain *domain, struct shm_channel *channel, const struct clab_transfer *t)
+static size_t write_line(const struct shm_domain *domain, struct shm_channel *channel, const struct clab_transfer *t)
 {
-    size_t bytes = message_bytes(t), moved = bytes - t->moved;
+    size_t bytes = t->bytes, moved = bytes - t->moved;
     struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
     const char *src = (const char *)t->src + t->moved;
     line->protocol = (uint16_t)choose_protocol(domain, t->src, bytes);
@@ -78,7 +73,7 @@ static size_t write_line(const struct clab_domain *domain, struct shm_channel *c
         break;
     case SHM_PULL:
         moved = least(moved, SHM_PULL_BYTES);
-        line->address = (uint64_t)(src - domain->base);
+        line->address = (uint64_t)(src - domain->file);
         break;
     case SHM_READV:
         moved = least(moved, SHM_PULL_BYTES);
@@ -89,9 +84,9 @@ static size_t write_line(const struct clab_domain *domain, struct shm_channel *c
     return moved;
 }
 
-int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
+int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
 {
-    size_t bytes = message_bytes(t);
+    size_t bytes = t->bytes;
     if (channel->finished == t->turn) {
         do {
             if (is_full(channel))
@@ -130,14 +125,14 @@ static void land(struct clab_transfer *t, const void *from, size_t bytes)
 
 // Whether what was read from the peer's memory was its message. It was unless the peer had failed by then, and may have
 // overwritten it. (The reader's half of a sequence lock.)
-static bool is_still_offered(const struct clab_endpoint *endpoint, int peer)
+static bool is_still_offered(const struct shm_endpoint *endpoint, int peer)
 {
     atomic_thread_fence(memory_order_acquire); // the reads come first
     return !atomic_load_explicit(&endpoint->peer_areas[peer]->is_revoked, memory_order_relaxed);
 }
 
 // Read `bytes` of a peer's memory.
-static int read_remote(const struct clab_endpoint *endpoint, int peer, uint64_t address, void *to, size_t bytes)
+static int read_remote(const struct shm_endpoint *endpoint, int peer, uint64_t address, void *to, size_t bytes)
 {
     const pid_t pid = endpoint->domain->pids[endpoint->job_ranks[peer]];
     struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
@@ -151,7 +146,7 @@ static int read_remote(const struct clab_endpoint *endpoint, int peer, uint64_t 
 
 // A fragment in the peer's private memory: read straight to its place, or in blocks that stay in the cache until they
 // are reduced.
-static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
+static int land_remote(struct shm_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
 {
     if (t->op == CLAB_RECV) {
         CLAB_TRY(read_remote(endpoint, t->peer, address, (char *)t->dst + t->moved, bytes));
@@ -168,28 +163,28 @@ static int land_remote(struct clab_endpoint *endpoint, struct clab_transfer *t, 
 
 static int check_line(const struct clab_transfer *t, const struct shm_line *line)
 {
-    return line->message_bytes == message_bytes(t) && line->call == t->call ? CLAB_OK : CLAB_EMISMATCH;
+    return line->message_bytes == t->bytes && line->call == t->call ? CLAB_OK : CLAB_EMISMATCH;
 }
 
-static int take_line(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t,
+static int take_line(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t,
                      const struct shm_line *line)
 {
     CLAB_TRY(check_line(t, line));
-    size_t rest = message_bytes(t) - t->moved;
+    size_t rest = t->bytes - t->moved;
     switch ((enum shm_protocol)line->protocol) {
     case SHM_INLINE:
         if (rest)
             land(t, line->payload, rest);
         break;
     case SHM_SLOTS: land(t, channel->queue->slots[channel->lines % SHM_LINES], least(rest, SHM_SLOT_BYTES)); break;
-    case SHM_PULL: land(t, endpoint->domain->base + line->address, least(rest, SHM_PULL_BYTES)); break;
+    case SHM_PULL: land(t, endpoint->domain->file + line->address, least(rest, SHM_PULL_BYTES)); break;
     case SHM_READV: CLAB_TRY(land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES))); break;
     }
     return line->protocol < SHM_PULL || is_still_offered(endpoint, t->peer) ? CLAB_OK : CLAB_EPEER;
 }
 
 // Tell the sender: at once if it waits for that, else twice per round of the lines.
-static void publish(struct clab_endpoint *endpoint, struct shm_channel *channel, int peer, bool awaited)
+static void publish(struct shm_endpoint *endpoint, struct shm_channel *channel, int peer, bool awaited)
 {
     if (!awaited && channel->lines - channel->seen < SHM_LINES / 2)
         return;
@@ -198,7 +193,7 @@ static void publish(struct clab_endpoint *endpoint, struct shm_channel *channel,
     wake(endpoint, peer);
 }
 
-int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
+int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
 {
     if (channel->finished != t->turn)
         return CLAB_OK;
@@ -210,7 +205,7 @@ int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *chan
         bool awaited = line->protocol >= SHM_PULL;
         channel->lines++;
         publish(endpoint, channel, t->peer, awaited);
-    } while (t->moved < message_bytes(t));
+    } while (t->moved < t->bytes);
     channel->finished++;
     t->done = true;
     return CLAB_OK;

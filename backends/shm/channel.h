@@ -46,8 +46,9 @@ struct shm_channel {
     uint64_t finished; // the turn of the transfer that is next
 };
 
-struct clab_endpoint {
-    struct clab_domain *domain;
+struct shm_endpoint {
+    struct clab_endpoint base;
+    struct shm_domain *domain;
     int rank, nranks;
     int *job_ranks;               // (nranks)
     struct shm_channel *send;     // (nranks, lanes)
@@ -62,5 +63,5 @@ struct clab_endpoint {
 // Move what can be moved of `t` through its channel; sets t->done.
 //   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone, or failed), CLAB_ESYS (its memory can
 //   not be read)
-int shm_channel_send(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
-int shm_channel_receive(struct clab_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
+int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
+int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);

@@ -45,7 +45,7 @@ static bool can_read(pid_t pid, const uint64_t *probe, uint64_t expected)
 }
 
 // Learn pids, and whether all may read each other's memory.
-static int greet(struct clab_domain *domain)
+static int greet(struct shm_domain *domain)
 {
     static const uint64_t probe = 0x636f6d6d6c616221; // the same address need not hold it in another program
     struct clab_bootstrap *boot = domain->boot;
@@ -72,7 +72,7 @@ done:
     return err;
 }
 
-static int map_file(struct clab_domain *domain)
+static int map_file(struct shm_domain *domain)
 {
     struct clab_bootstrap *boot = domain->boot;
     if (boot->local_ranks < boot->nranks) {
@@ -93,9 +93,9 @@ static int map_file(struct clab_domain *domain)
         clab_error("shm: the memory file of %zu bytes is too small for %d ranks", domain->bytes, boot->nranks);
         return CLAB_ENOMEM;
     }
-    domain->base = mmap(NULL, domain->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->segment_fd,
+    domain->file = mmap(NULL, domain->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, boot->segment_fd,
                         (off_t)boot->segment_offset);
-    if (domain->base == MAP_FAILED) {
+    if (domain->file == MAP_FAILED) {
         clab_error("shm: mapping %zu bytes: %s; is the address space limited (ulimit -v)?", domain->bytes,
                    strerror(errno));
         return CLAB_ENOMEM;
@@ -103,29 +103,30 @@ static int map_file(struct clab_domain *domain)
     return CLAB_OK;
 }
 
-static void detach(struct clab_domain *domain)
+static void detach(struct clab_domain *base)
 {
+    struct shm_domain *domain = (struct shm_domain *)base;
     shm_heap_destroy(domain->heap);
     shm_areas_forget(domain);
-    if (domain->base != MAP_FAILED && domain->base)
-        munmap(domain->base, domain->bytes);
+    if (domain->file != MAP_FAILED && domain->file)
+        munmap(domain->file, domain->bytes);
     free(domain->pids);
     free(domain);
 }
 
-static int open_heap(struct clab_domain *domain)
+static int open_heap(struct shm_domain *domain)
 {
     const struct clab_bootstrap *boot = domain->boot;
     const size_t head = SHARE_HEAD + (boot->rank == 0 ? shm_filters_bytes(boot->nranks) : 0);
     const size_t start = (size_t)boot->rank * domain->share_bytes + head;
-    domain->filters = (struct shm_filter *)(void *)(domain->base + SHARE_HEAD);
-    return shm_heap_create(domain->base + start, domain->share_bytes - head, boot->segment_fd,
+    domain->filters = (struct shm_filter *)(void *)(domain->file + SHARE_HEAD);
+    return shm_heap_create(domain->file + start, domain->share_bytes - head, boot->segment_fd,
                            boot->segment_offset + start, &domain->heap);
 }
 
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
-    struct clab_domain *domain = calloc(1, sizeof *domain);
+    struct shm_domain *domain = calloc(1, sizeof *domain);
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
@@ -136,10 +137,10 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!err)
         err = greet(domain);
     if (err) {
-        detach(domain);
+        detach(&domain->base);
         return err;
     }
-    *domain_p = domain;
+    *domain_p = &domain->base;
     return CLAB_OK;
 }
 
@@ -155,8 +156,9 @@ static bool is_too_much(size_t bytes)
     return true;
 }
 
-static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
+static int alloc(struct clab_domain *base, size_t bytes, void **memory_p)
 {
+    struct shm_domain *domain = (struct shm_domain *)base;
     shm_areas_reap(domain);
     if (is_too_much(bytes))
         return CLAB_ENOMEM;
@@ -166,15 +168,16 @@ static int alloc(struct clab_domain *domain, size_t bytes, void **memory_p)
     return err;
 }
 
-static void release(struct clab_domain *domain, void *memory)
+static void release(struct clab_domain *base, void *memory)
 {
+    struct shm_domain *domain = (struct shm_domain *)base;
     if (memory)
         shm_heap_free(domain->heap, memory);
 }
 
 // ---- endpoint ------------------------------------------------------------------------------------------------
 
-static void release_endpoint(struct clab_endpoint *endpoint)
+static void release_endpoint(struct shm_endpoint *endpoint)
 {
     free(endpoint->job_ranks);
     free(endpoint->send);
@@ -185,9 +188,9 @@ static void release_endpoint(struct clab_endpoint *endpoint)
     free(endpoint);
 }
 
-static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const struct clab_group *group)
+static struct shm_endpoint *create_endpoint(struct shm_domain *domain, const struct clab_group *group)
 {
-    struct clab_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    struct shm_endpoint *endpoint = calloc(1, sizeof *endpoint);
     size_t n = (size_t)group->nranks;
     if (!endpoint)
         return NULL;
@@ -209,25 +212,26 @@ static struct clab_endpoint *create_endpoint(struct clab_domain *domain, const s
     return endpoint;
 }
 
-static void leave(struct clab_endpoint *endpoint)
+static void leave(struct shm_endpoint *endpoint)
 {
     shm_areas_leave(endpoint->domain, endpoint->closed, endpoint->area);
     endpoint->closed = NULL; // it is the domain's
 }
 
 // Where members meet on a board, few ever send each other a message.
-static int alloc_area(struct clab_domain *domain, size_t bytes, bool has_board, void **memory_p)
+static int alloc_area(struct shm_domain *domain, size_t bytes, bool has_board, void **memory_p)
 {
     shm_areas_reap(domain);
     return has_board && shm_heap_alloc_sparse(domain->heap, bytes, memory_p) == CLAB_OK
                ? CLAB_OK
-               : alloc(domain, bytes, memory_p);
+               : alloc(&domain->base, bytes, memory_p);
 }
 
-static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
+static int open_endpoint(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
+    struct shm_domain *domain = (struct shm_domain *)base;
     size_t n = (size_t)group->nranks, area_bytes = sizeof(struct shm_area) + n * CLAB_LANES * sizeof(struct shm_queue);
-    struct clab_endpoint *endpoint = create_endpoint(domain, group);
+    struct shm_endpoint *endpoint = create_endpoint(domain, group);
     const size_t board = area_bytes;
     if (group->rank == 0)
         area_bytes += group->board_bytes;
@@ -239,12 +243,12 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     if ((err = alloc_area(domain, area_bytes, group->board_bytes > 0, &memory)))
         goto fail;
     endpoint->area = memory;
-    mine = (uint64_t)((char *)memory - domain->base);
+    mine = (uint64_t)((char *)memory - domain->file);
     shm_areas_enter(domain, group->id);
     if ((err = group->exchange(group, &mine, sizeof mine, all)))
         goto leave; // a member may have learnt where the area lies
     for (size_t r = 0; r < n; r++) {
-        endpoint->peer_areas[r] = (struct shm_area *)(domain->base + all[r]);
+        endpoint->peer_areas[r] = (struct shm_area *)(domain->file + all[r]);
         for (size_t lane = 0; lane < CLAB_LANES; lane++) {
             endpoint->send[r * CLAB_LANES + lane].queue =
                 &endpoint->peer_areas[r]->queues[(size_t)group->rank * CLAB_LANES + lane];
@@ -253,7 +257,7 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     }
     endpoint->board = (char *)endpoint->peer_areas[0] + board;
     free(all);
-    *endpoint_p = endpoint;
+    *endpoint_p = &endpoint->base;
     return CLAB_OK;
 
 leave:
@@ -265,8 +269,9 @@ fail:
     return err;
 }
 
-static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
+static void close_endpoint(struct clab_endpoint *base, bool failed)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     if (failed) {
         atomic_store_explicit(&endpoint->area->is_revoked, true, memory_order_relaxed);
         atomic_thread_fence(memory_order_release); // before anything that the caller writes to its buffers now
@@ -277,13 +282,13 @@ static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
 
 // ---- transfers -----------------------------------------------------------------------------------------------
 
-static struct shm_channel *channel_of(struct clab_endpoint *endpoint, const struct clab_transfer *t)
+static struct shm_channel *channel_of(struct shm_endpoint *endpoint, const struct clab_transfer *t)
 {
     struct shm_channel *channels = t->op == CLAB_SEND ? endpoint->send : endpoint->receive;
     return &channels[t->peer * CLAB_LANES + t->lane];
 }
 
-static int move(struct clab_endpoint *endpoint, struct clab_transfer *t)
+static int move(struct shm_endpoint *endpoint, struct clab_transfer *t)
 {
     struct shm_channel *channel = channel_of(endpoint, t);
     const int err =
@@ -292,8 +297,9 @@ static int move(struct clab_endpoint *endpoint, struct clab_transfer *t)
     return err;
 }
 
-static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
+static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     for (int i = 0; i < n; i++) {
         struct clab_transfer *t = &transfers[i];
         t->done = false;
@@ -305,8 +311,9 @@ static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[
     return CLAB_OK;
 }
 
-static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
+static int test(struct clab_endpoint *base, struct clab_transfer transfers[], int n, bool *done_p)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     bool done = true;
     for (int i = 0; i < n; i++) {
         struct clab_transfer *t = &transfers[i];
@@ -320,7 +327,7 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
 }
 
 // First announce the sleep and return, so that the caller polls once more; then sleep.
-static void sleep_until_woken(struct clab_endpoint *endpoint, unsigned round, long longest)
+static void sleep_until_woken(struct shm_endpoint *endpoint, unsigned round, long longest)
 {
     struct shm_futex *futex = shm_futex(endpoint->domain, endpoint->domain->boot->rank);
     const struct timespec at_most = {.tv_nsec = longest};
@@ -332,8 +339,9 @@ static void sleep_until_woken(struct clab_endpoint *endpoint, unsigned round, lo
         atomic_store(&futex->sleeping, 1);
 }
 
-static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
+static bool idle(struct clab_endpoint *base, unsigned fruitless)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     unsigned spins = endpoint->domain->boot->crowded ? 0 : SHM_SPINS;
     if (fruitless < spins) {
         clab_relax();
@@ -348,14 +356,16 @@ static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 
 // ---- naps of the progress thread -------------------------------------------------------------------------------
 
-static double arm(struct clab_endpoint *endpoint)
+static double arm(struct clab_endpoint *base)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     atomic_store(&shm_futex(endpoint->domain, endpoint->domain->boot->rank)->sleeping, 1);
     return clab_now() + CLAB_NAP;
 }
 
-static void sleep_until(struct clab_domain *domain, double until)
+static void sleep_until(struct clab_domain *base, double until)
 {
+    struct shm_domain *domain = (struct shm_domain *)base;
     struct shm_futex *futex = shm_futex(domain, domain->boot->rank);
     const double left = fmin(until - clab_now(), CLAB_NAP);
     const struct timespec at_most = {.tv_nsec = (long)(left * 1e9)};
@@ -367,31 +377,36 @@ static const struct clab_nap nap = {arm, sleep_until};
 
 // ---- boards --------------------------------------------------------------------------------------------------
 
-char *clab_shm_board(struct clab_endpoint *endpoint)
+char *clab_shm_board(struct clab_endpoint *base)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     return endpoint->board;
 }
 
-size_t clab_shm_offset(const struct clab_domain *domain, const void *memory)
+size_t clab_shm_offset(const struct clab_domain *base, const void *memory)
 {
-    return shm_is_shared(domain, memory) ? (size_t)((const char *)memory - domain->base) : CLAB_SHM_ELSEWHERE;
+    const struct shm_domain *domain = (const struct shm_domain *)base;
+    return shm_is_shared(domain, memory) ? (size_t)((const char *)memory - domain->file) : CLAB_SHM_ELSEWHERE;
 }
 
-char *clab_shm_at(const struct clab_domain *domain, size_t offset)
+char *clab_shm_at(const struct clab_domain *base, size_t offset)
 {
-    return domain->base + offset;
+    const struct shm_domain *domain = (const struct shm_domain *)base;
+    return domain->file + offset;
 }
 
-void clab_shm_wake(const struct clab_endpoint *endpoint, int member)
+void clab_shm_wake(const struct clab_endpoint *base, int member)
 {
+    const struct shm_endpoint *endpoint = (const struct shm_endpoint *)base;
     struct shm_futex *futex = shm_futex(endpoint->domain, endpoint->job_ranks[member]);
     atomic_thread_fence(memory_order_seq_cst); // either it sees the news, or this rank sees that it sleeps
     if (atomic_exchange_explicit(&futex->sleeping, 0, memory_order_relaxed))
         syscall(SYS_futex, &futex->sleeping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void clab_shm_sleep(struct clab_endpoint *endpoint, unsigned fruitless, bool is_woken)
+void clab_shm_sleep(struct clab_endpoint *base, unsigned fruitless, bool is_woken)
 {
+    struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     const unsigned doubled = !is_woken ? 0 : fruitless < 2 ? 3 : fruitless < 3 ? 4 : 5;
     sleep_until_woken(endpoint, fruitless, (long)NAP << doubled);
     atomic_thread_fence(memory_order_seq_cst); // the announcement comes before the next poll
@@ -413,9 +428,8 @@ const struct clab_backend clab_backend_shm = {
     .start = start,
     .test = test,
     .idle = idle,
-    .has_native = clab_no_native,
-    .native_start = clab_no_native_start,
-    .native_test = clab_no_native_test,
+    .collectives = &clab_no_collectives,
+    .time = &clab_wall_time,
     .describe = clab_no_description,
     .device = &clab_device_cpu,
     .nap = &nap,

@@ -31,9 +31,10 @@ struct shm_futex {
     _Alignas(64) _Atomic uint32_t sleeping; // the rank is, or is about to be, asleep on this futex
 };
 
-struct clab_domain {
+struct shm_domain {
+    struct clab_domain base;
     struct clab_bootstrap *boot;
-    char *base;         // of the mapping of the backend's part of the file
+    char *file;         // the backend's part of it, mapped
     size_t bytes;       // mapped
     size_t share_bytes; // each rank's
     struct shm_heap *heap;
@@ -43,14 +44,14 @@ struct clab_domain {
     struct shm_closed *closed;  // areas that a peer may still touch
 };
 
-static inline struct shm_futex *shm_futex(const struct clab_domain *domain, int job_rank)
+static inline struct shm_futex *shm_futex(const struct shm_domain *domain, int job_rank)
 {
-    return (struct shm_futex *)(domain->base + (size_t)job_rank * domain->share_bytes);
+    return (struct shm_futex *)(domain->file + (size_t)job_rank * domain->share_bytes);
 }
 
-static inline bool shm_is_shared(const struct clab_domain *domain, const void *memory)
+static inline bool shm_is_shared(const struct shm_domain *domain, const void *memory)
 {
-    return (const char *)memory >= domain->base && (const char *)memory < domain->base + domain->bytes;
+    return (const char *)memory >= domain->file && (const char *)memory < domain->file + domain->bytes;
 }
 
 // ---- heap.c --------------------------------------------------------------------------------------------------

@@ -76,10 +76,10 @@ static void print_errors(const struct bench *bench, const struct sample samples[
         printf("no prediction: this network has none for these rows\n");
         return;
     }
-    if (bench->nranks > bench->options->cores && !bench->options->backend->is_virtual)
+    if (bench->nranks > bench->options->cores && !bench->options->backend->time->is_exact)
         printf("with %d ranks on %d cores, times are also the scheduler's, which is not predicted\n", bench->nranks,
                bench->options->cores);
-    if (isnan(repeated) && !bench->options->backend->is_virtual)
+    if (isnan(repeated) && !bench->options->backend->time->is_exact)
         printf("fewer than %d rows were measured again with their cores in the same place: the noise floor is that of "
                "intervals alone\n",
                FEWEST_PAIRS);

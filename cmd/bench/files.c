@@ -80,7 +80,7 @@ int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifes
     int err = add_run(bench->options, bench->plan, &m);
     if (err == CLAB_OK)
         err = add_network(bench->net, &m);
-    if (err == CLAB_OK && !bench->options->backend->is_virtual)
+    if (err == CLAB_OK && !bench->options->backend->time->is_exact)
         err = clab_machine_describe_as(&bench->machine, &m);
     if (err == CLAB_OK)
         *manifest_p = m;
@@ -124,7 +124,7 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
     const struct bench_limits *limits = &bench->limits;
     char line[CLAB_TEXT];
     const char *emulated = clab_variable_text(CLAB_VARIABLE_EMULATE);
-    if (bench->options->backend->is_virtual)
+    if (bench->options->backend->time->is_exact)
         return clab_manifest_add(manifest, "job", "%d ranks, %s: times are the network's", bench->nranks,
                                  clab_job_backend(bench->job));
     CLAB_TRY(clab_machine_warn(&bench->machine, bench->job->bootstrap->local_ranks, manifest));

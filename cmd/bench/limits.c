@@ -262,7 +262,7 @@ static int measure_tcp(struct bench *bench, struct bench_limits *limits)
 int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p)
 {
     struct bench_limits limits = {.line = NAN, .tcp = {.trip = NAN, .rate = NAN}};
-    if (bench->options->backend->is_virtual) { // the work is not this machine's
+    if (bench->options->backend->time->is_exact) { // the work is not this machine's
         *limits_p = limits;
         return CLAB_OK;
     }

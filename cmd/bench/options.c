@@ -153,9 +153,9 @@ static int resolve_backend(struct bench_options *o)
     o->backend = clab_backend_find(names);
     if (!o->backend)
         return CLAB_EINVAL;
-    if (o->backend->is_virtual && o->net)
+    if (o->backend->time->is_exact && o->net)
         clab_variable_set(CLAB_VARIABLE_NET, o->net);
-    else if (o->backend->is_virtual)
+    else if (o->backend->time->is_exact)
         o->net = clab_sim_net_name();
     return CLAB_OK;
 }
@@ -166,7 +166,8 @@ static void choose_last_size(struct bench_options *o)
 {
     const size_t together = (size_t)2 << 30;
     o->last = (size_t)64 << 20;
-    while (o->backend && o->backend->is_virtual && o->last * (size_t)o->nranks > together && o->last / 2 >= o->first) {
+    while (o->backend && o->backend->time->is_exact && o->last * (size_t)o->nranks > together &&
+           o->last / 2 >= o->first) {
         o->last /= 2;
         o->is_short = true;
     }
@@ -207,7 +208,7 @@ static char *join_words(int argc, char **argv)
 
 int bench_crowd(const struct bench_options *o)
 {
-    return o->backend && o->backend->is_virtual ? (o->nranks + o->cores - 1) / o->cores : 1;
+    return o->backend && o->backend->time->is_exact ? (o->nranks + o->cores - 1) / o->cores : 1;
 }
 
 int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
@@ -237,7 +238,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
     CLAB_TRY(resolve_ranks(&o));
     CLAB_TRY(resolve_backend(&o));
     CLAB_TRY(resolve_sizes(&o));
-    if (o.seed == drawn && o.backend && o.backend->is_virtual)
+    if (o.seed == drawn && o.backend && o.backend->time->is_exact)
         o.seed = 1; // where all is exact, nothing is left to chance
     CLAB_TRY(check_files(&o));
     o.factor = o.factor ? o.factor : 4;

@@ -66,7 +66,7 @@ static struct clab_ground ground_of(const struct bench_options *options, const s
 {
     const struct clab_backend *backend = options->backend;
     return (struct clab_ground){
-        .crowded = row->problem.nranks > options->cores && !backend->is_virtual,
+        .crowded = row->problem.nranks > options->cores && !backend->time->is_exact,
         .cores = options->cores,
         .sockets = backend->sockets,
     };

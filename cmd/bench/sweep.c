@@ -131,7 +131,7 @@ static void judge(const struct trial *t, struct bench_result *result)
     const char *why;
     const struct bench_batch batch = {t->bench->options->mode, t->placement, result->time.calls, result->time.look};
     result->predicted = bench_predict(t->bench->net, t->row, &batch);
-    if (t->bench->options->backend->is_virtual)
+    if (t->bench->options->backend->time->is_exact)
         return;
     result->floor = bench_limits_floor(&t->bench->limits, t->row, t->placement, t->bench->options->cores, &why);
     if (result->time.seconds < result->floor)

@@ -303,7 +303,7 @@ static int measure_exactly(struct sampling *s, struct bench_time *time_p)
 
 static int measure(struct sampling *s, struct bench_time *time_p)
 {
-    if (s->bench->options->backend->is_virtual)
+    if (s->bench->options->backend->time->is_exact)
         return measure_exactly(s, time_p);
     CLAB_TRY(find_calls(s));
     CLAB_TRY(warm_up(s));

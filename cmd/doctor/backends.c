@@ -39,7 +39,7 @@ static void ask_backend(struct doctor *doctor, const void *of)
     clab_log_hold(&held);
     const struct clab_backend *backend = clab_backend_find(name);
     int err = backend ? CLAB_OK : CLAB_EUNSUPPORTED;
-    if (backend && !backend->is_virtual)
+    if (backend && !backend->time->is_exact)
         err = attach(name); // from here on this is the rank: its launcher is the process that was asked
     snprintf(said, sizeof said, "%s", held.text);
     clab_log_release(&held);
@@ -49,7 +49,7 @@ static void ask_backend(struct doctor *doctor, const void *of)
         doctor_add(doctor, needed ? DOCTOR_BROKEN : DOCTOR_MISSING, name, "%s", *said ? said : clab_strerror(err));
     } else {
         doctor_add(doctor, DOCTOR_OK, name, "%s%s", backend->title,
-                   backend->is_virtual ? "; needs --net NAME (./commlab nets)" : "; a rank can attach");
+                   backend->time->is_exact ? "; needs --net NAME (./commlab nets)" : "; a rank can attach");
     }
 }
 

@@ -90,7 +90,7 @@ static int find_backend(struct request *r, const struct clab_backend **backend_p
     if (!r->backend)
         r->backend = job ? job : "shm";
     *backend_p = clab_backend_find(r->backend);
-    if (*backend_p && (*backend_p)->is_virtual) {
+    if (*backend_p && (*backend_p)->time->is_exact) {
         clab_error("fit: %s has the time of a network that is described already: there is nothing to measure",
                    r->backend);
         return CLAB_EINVAL;

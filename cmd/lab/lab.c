@@ -86,7 +86,7 @@ static int find_backend(const struct session *s, const struct clab_backend **bac
     CLAB_TRY(lab_request_backend(&s->request, &s->conf, &name));
     if (!(*backend_p = clab_backend_find(name)))
         return s->request.backend ? CLAB_EINVAL : CLAB_EUNSUPPORTED; // it has been said what there is
-    if (!(*backend_p)->is_virtual || !s->request.emulate)
+    if (!(*backend_p)->time->is_exact || !s->request.emulate)
         return CLAB_OK;
     clab_error("lab: --emulate %s: the backend sim has a network of its own; say --net %s instead", s->request.emulate,
                s->request.emulate);
@@ -101,12 +101,12 @@ static int prepare_before(struct session *s, const struct clab_backend *backend)
     if (!clab_backend_find(s->context.before_backend))
         return CLAB_EUNSUPPORTED; // it has been said why
     if (s->conf.before_net) {
-        request.net = backend->is_virtual ? s->conf.before_net : NULL;
-        request.emulate = backend->is_virtual ? NULL : s->conf.before_net;
-        CLAB_TRY(lab_nets_load(&request, backend->name, backend->is_virtual, &s->before_nets));
+        request.net = backend->time->is_exact ? s->conf.before_net : NULL;
+        request.emulate = backend->time->is_exact ? NULL : s->conf.before_net;
+        CLAB_TRY(lab_nets_load(&request, backend->name, backend->time->is_exact, &s->before_nets));
         s->context.before_net = s->before_nets.net;
     }
-    return lab_nets_load(&s->request, backend->name, backend->is_virtual, &s->nets);
+    return lab_nets_load(&s->request, backend->name, backend->time->is_exact, &s->nets);
 }
 
 static int prepare(struct session *s, const char *folder)
@@ -119,7 +119,7 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(lab_conf_use(conf, backend->name));
     CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     CLAB_TRY(lab_request_apply(&s->request, conf));
-    context->is_virtual = backend->is_virtual;
+    context->is_virtual = backend->time->is_exact;
     context->is_emulated = s->request.emulate;
     if (context->is_virtual && !s->request.pairs)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
@@ -127,7 +127,7 @@ static int prepare(struct session *s, const char *folder)
         leave_out_what_is_too_large(s);
     CLAB_TRY(prepare_before(s, backend));
     s->setting = (struct lab_setting){
-        s->build, backend->name, s->request.emulate, context->before_backend, backend->is_virtual, conf, NULL};
+        s->build, backend->name, s->request.emulate, context->before_backend, backend->time->is_exact, conf, NULL};
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
     context->conf = conf;

@@ -90,7 +90,7 @@ static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
         clab_net_free(net);
         return err;
     }
-    job->backend = &clab_backend_emulate;
+    domain->backend = job->backend = &clab_backend_emulate;
     job->domain = domain;
     return CLAB_OK;
 }
@@ -105,7 +105,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     if (!job->backend)
         return CLAB_EINVAL;
     job->flight = clab_flight_open(boot);
-    CLAB_TRY(job->backend->attach(boot, &job->domain));
+    CLAB_TRY(clab_attach(job->backend, boot, &job->domain));
     job->backend_name = job->backend->name;
     const bool naps = job->backend->nap;
     int err = emulate(boot, job);

@@ -97,7 +97,7 @@ void clab_bounce_end(struct clab_comm *comm, struct clab_bounced *b)
 int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *t, struct clab_bounced *b)
 {
     const bool sends = t->op == CLAB_SEND;
-    const size_t bytes = t->count * clab_type_bytes(t->type);
+    const size_t bytes = t->bytes;
     if (!bytes || comm->backend->reaches(comm->job->domain, sends ? t->src : t->dst))
         return CLAB_OK;
     CLAB_TRY(take(comm, bytes, &b->stand_ins[0]));

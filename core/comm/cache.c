@@ -37,9 +37,9 @@ struct clab_score {
     unsigned calls;
     struct sheet sheets[SHEETS];
     size_t bytes; // of all programs
-    struct clab_player player;
+    struct clab_in_process player;
     struct clab_score_member *members; // (nranks)
-    struct clab_part *parts;           // (nranks)
+    struct clab_rank_arguments *parts; // (nranks)
     double *delays;                    // (nranks)
 };
 
@@ -78,7 +78,7 @@ void clab_score_free(struct clab_score *score)
         return;
     for (int i = 0; i < SHEETS; i++)
         empty(score, &score->sheets[i]);
-    clab_player_free(&score->player);
+    clab_in_process_free(&score->player);
     free(score->members);
     free(score->parts);
     free(score->delays);
@@ -150,7 +150,7 @@ static int find_programs(struct clab_score *score, struct sheet *sheet, const st
         struct clab_score_member *m = &score->members[r];
         const struct clab_program *program;
         CLAB_TRY(find_program(score, sheet, r, m->in_place, &program));
-        score->parts[r] = (struct clab_part){.program = program, .in = m->in, .out = m->out};
+        score->parts[r] = (struct clab_rank_arguments){.program = program, .in = m->in, .out = m->out};
         const size_t each = clab_type_bytes(call->type);
         m->traffic = (struct clab_score_traffic){.messages = program->messages,
                                                  .bytes_sent = program->elements_sent * each,
@@ -228,5 +228,5 @@ int clab_score_play(struct clab_score *score, const struct clab_score_call *call
     CLAB_TRY(find_sheet(score, call, &sheet));
     CLAB_TRY(price(score, sheet, call));
     CLAB_TRY(find_programs(score, sheet, call));
-    return clab_play(&score->player, score->parts, score->nranks, call->type, call->op, call->device, call->beat);
+    return clab_in_process_run(&score->player, score->parts, score->nranks, call->type, call->op, call->beat);
 }

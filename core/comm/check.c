@@ -136,6 +136,7 @@ static int begin(struct clab_comm *comm, const struct clab_work *work)
                                     .peer = (comm->rank + 1) % n,
                                     .src = &c->mine,
                                     .count = sizeof c->mine,
+                                    .bytes = sizeof c->mine,
                                     .type = CLAB_U8,
                                     .call = CHECKS};
     c->transfers[0] = c->transfers[1] = t;

@@ -5,7 +5,6 @@
 // - Virtual time moves where a program waits for what it has started, and where it says what it computes.
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -21,7 +20,7 @@ void clab_clock_follow(const struct clab_job *job)
 
 struct clab_clock *clab_clock_of(const struct clab_job *job)
 {
-    return job->backend == &clab_backend_sim ? clab_sim_clock(job->domain) : NULL;
+    return job->backend->time->is_exact ? clab_sim_clock(job->domain) : NULL;
 }
 
 double clab_seconds(void)
@@ -62,34 +61,8 @@ void clab_clock_settle(struct clab_work *work)
     if (!comm->clock || !comm->endpoint)
         return;
     if (!work->algorithm)
-        work->due = clab_sim_due(comm->endpoint, &work->transfer);
+        work->due = comm->backend->time->settle(comm->endpoint, &work->transfer);
     clab_clock_reach(comm->clock, work->due);
     if (comm->tape)
         clab_tape_end(comm->tape, work);
-}
-
-// ---- what a communicator costs -------------------------------------------------------------------------------
-
-// All begin together, when the last has come.
-static int wait_for_the_latest(struct clab_clock *clock, struct clab_group *group, double latest[])
-{
-    CLAB_TRY(group->exchange(group, &clock->now, sizeof clock->now, latest));
-    for (int r = 0; r < group->nranks; r++)
-        clab_clock_reach(clock, latest[r]);
-    return CLAB_OK;
-}
-
-int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double start)
-{
-    struct clab_clock *clock = comm->clock;
-    double *clocks = malloc((size_t)group->nranks * sizeof *clocks);
-    const int err = clocks ? wait_for_the_latest(clock, group, clocks) : CLAB_ENOMEM;
-    free(clocks);
-    CLAB_TRY(err);
-    clab_clock_reach(clock, clock->now + clab_net_rendezvous(clock->net, group->ranks, group->nranks));
-    comm->setup.rendezvous = clock->now - start;
-    const double found = clock->now;
-    clab_clock_reach(clock, found + clab_net_connect(clock->net, group->ranks, group->nranks, group->rank));
-    comm->setup.connect = clock->now - found;
-    return CLAB_OK;
 }

@@ -180,9 +180,9 @@ static int start_message(struct clab_comm *comm, struct clab_transfer transfer, 
 {
     transfer.lane = CLAB_P2P_LANE;
     CLAB_TRY(clab_message_start(comm, transfer, work_p));
-    const size_t bytes = transfer.count * clab_type_bytes(transfer.type);
     comm->traffic.messages += transfer.op == CLAB_SEND;
-    *(transfer.op == CLAB_SEND ? &comm->traffic.bytes_sent : &comm->traffic.bytes_received) += bytes;
+    *(transfer.op == CLAB_SEND ? &comm->traffic.bytes_sent : &comm->traffic.bytes_received) +=
+        transfer.count * clab_type_bytes(transfer.type);
     return CLAB_OK;
 }
 
@@ -195,6 +195,7 @@ int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, st
                    transfer.peer, comm->nranks, transfer.count);
         return CLAB_EINVAL;
     }
+    transfer.bytes = transfer.count * clab_type_bytes(transfer.type);
     transfer.call = (uint16_t)transfer.type;
     return clab_work_start(comm, &(struct clab_work){.transfer = transfer}, work_p);
 }

@@ -133,9 +133,8 @@ struct clab_comm {
 
     struct clab_run run; // of the first collective
     bool running;
-    struct clab_clock *clock;         // virtual time; NULL: time is the wall's
-    struct clab_conducted *conducted; // virtual time's collectives (coordinator.h); or NULL
-    struct clab_native *native;       // the first collective, if it is the library's own and has been begun
+    struct clab_clock *clock;                         // virtual time; NULL: time is the wall's
+    struct clab_conducted *conducted;                 // virtual time's collectives (coordinator.h); or NULL
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spare;                          // works to use again
@@ -223,9 +222,6 @@ int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t 
 
 // `work` is done, and waited for: virtual time is no earlier than its end, and it is written on the tape.
 void clab_clock_settle(struct clab_work *work);
-// A communicator has been made, at the cost that virtual time knows: fills in comm->setup. Collective over the group.
-//   start: s, when the call of clab.h began. errors: of the exchange, CLAB_ENOMEM
-int clab_clock_open(struct clab_comm *comm, struct clab_group *group, double start);
 
 // ---- check.c -------------------------------------------------------------------------------------------------
 

@@ -70,29 +70,28 @@ static enum clab_op library_op(enum clab_op op)
 bool clab_native_has(const struct clab_backend *backend, enum clab_collective collective, enum clab_type type,
                      enum clab_op op)
 {
-    return backend->has_native(collective, type, library_op(op));
+    return backend->collectives->has(collective, type, library_op(op));
 }
 
 int clab_native_begin(struct clab_comm *comm, const struct clab_work *work)
 {
     const struct clab_call call = {
-        .collective = work->problem.collective,
-        .root = work->problem.root,
-        .count = work->problem.count,
+        .problem = work->problem,
         .type = work->type,
         .op = library_op(work->op),
+        .in_place = work->in_place,
         .in = work->in,
         .out = work->out,
         .agreed = comm->check.natives ? clab_check_number(work) : 0,
     };
     comm->traffic.algorithm = work->algorithm->name;
-    return comm->backend->native_start(comm->endpoint, &call, &comm->native);
+    return comm->backend->collectives->start(comm->endpoint, &call);
 }
 
 int clab_native_advance(struct clab_comm *comm, bool *done_p)
 {
-    int err = comm->backend->native_test(comm->endpoint, comm->native, done_p);
-    if (err || *done_p)
-        comm->native = NULL; // the backend has freed it
+    struct clab_answer answer = {.differs = -1};
+    const int err = comm->backend->collectives->test(comm->endpoint, &answer);
+    *done_p = answer.done;
     return err;
 }

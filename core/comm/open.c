@@ -133,7 +133,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->flight = o->job->flight;
     comm->tape = o->job->tape;
     comm->clock = clab_clock_of(o->job);
-    comm->bounces = comm->clock || comm->backend->reaches != clab_host_reaches;
+    comm->bounces = comm->backend->bounces;
     if (o->n > 1)
         comm->check = clab_check_wanted();
     comm->recorded.algorithm = &clab_native_algorithm;
@@ -149,14 +149,16 @@ static struct clab_comm *create(const struct clab_opening *o)
 
 static int open_endpoint(struct clab_comm *comm, struct clab_group *group)
 {
-    return comm->backend->open(comm->job->domain, group, &comm->endpoint);
+    return clab_endpoint_open(comm->job->domain, group, &comm->endpoint);
 }
 
 static int open_in_virtual_time(struct clab_comm *comm, struct clab_group *group, double start)
 {
     group->board_bytes = clab_conduct_board_bytes(group->nranks);
+    struct clab_open_cost cost = {0};
     CLAB_TRY(open_endpoint(comm, group));
-    CLAB_TRY(clab_clock_open(comm, group, start));
+    CLAB_TRY(comm->backend->time->open(comm->endpoint, group, start, &cost));
+    comm->setup = (struct clab_comm_setup){cost.rendezvous, cost.connect};
     return clab_conduct_open(comm, &comm->conducted);
 }
 

@@ -79,8 +79,8 @@ int clab_progress_choose(struct clab_job *job, bool napping)
     const struct clab_progress_place place = {.job_ranks = job->ranks,
                                               .ranks = job->bootstrap->local_ranks,
                                               .cores = job->bootstrap->cores,
-                                              .is_virtual = job->backend->is_virtual,
-                                              .is_emulated = !strcmp(job->backend->name, "emulate")};
+                                              .is_virtual = (job->backend->mover == CLAB_MOVED_BY_ITSELF),
+                                              .is_emulated = (job->backend->mover == CLAB_MOVED_BY_CLOCK)};
     if (text && *text && strcmp(text, "auto") != 0 && !is_asked(by_thread) && !is_asked(in_calls)) {
         clab_error("CLAB_PROGRESS is '%s': it can be auto, thread or manual", text);
         return CLAB_EINVAL;

@@ -139,6 +139,7 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
         t->src = address(run, moves[i].src);
         t->dst = address(run, moves[i].dst);
         t->count = moves[i].count;
+        t->bytes = moves[i].count * run->element_bytes;
         t->type = run->type;
         t->redop = run->op;
         t->call = run->call;

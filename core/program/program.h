@@ -6,7 +6,8 @@
 // in `out` at the end is copied there: `finish`.
 #pragma once
 
-#include "core/transport/backend.h"
+#include "core/base/type.h"
+#include "core/schedule/schedule.h"
 
 // Where data can lie. IN and OUT are the caller's; the others are cut out of the communicator's scratch memory.
 enum clab_region {
@@ -56,8 +57,8 @@ struct clab_program {
     struct clab_lane lanes[CLAB_MAX_LANES]; // problem.lanes of them
     struct clab_stage *stages;
     struct clab_move *moves;
-    int nstages, nmoves, width;                // width: most transfers of a stage
-    size_t region_elements[CLAB_REGION_COUNT]; // scratch memory this program needs; 0 for IN and OUT
+    int nstages, nmoves, width;                        // width: most transfers of a stage
+    size_t region_elements[CLAB_REGION_COUNT];         // scratch memory this program needs; 0 for IN and OUT
     size_t messages, elements_sent, elements_received; // by this rank, a run
     size_t elements_touched;                           // of its `in` and `out`
 };

@@ -49,6 +49,8 @@ int clab_collective_parse(const char *name, enum clab_collective *collective_p);
 bool clab_collective_reduces(enum clab_collective collective);
 bool clab_collective_rooted(enum clab_collective collective);
 
+enum { CLAB_MAX_LANES = 16 }; // of a problem that is run
+
 // What is to be done. `count` is in elements of one block: the whole buffer of an allreduce, what each rank gives in an
 // allgather, what each gets in a reduce-scatter, what each pair exchanges in an alltoall. 0 is legal.
 struct clab_problem {

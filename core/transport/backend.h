@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What a backend is: something that moves bytes between the ranks of a group.
+// A backend moves bytes between the ranks of a group.
 //
-// - A backend knows no algorithm: the executor (core/comm) hands it transfers, stage by stage, with real addresses.
+// - transfer.h   one message.   device.h   the memory that it lies in, and what computes on it.
+// - bootstrap.h  what the job gives to a backend.
+//
+// - A backend knows no communicator. The executor (core/comm) hands it transfers, stage by stage, with real addresses;
+//   or it takes whole collectives (struct clab_collectives).
 // - A *domain* is a process's attachment to a job (mapped segment, opened fabric); an *endpoint* is a communicator's.
+//   A backend's own begin with the structs below.
 // - Every slot is filled: a stub answers CLAB_EUNSUPPORTED, so nobody tests for NULL.
 // - No call blocks except attach, open and the waits inside `exchange`, and those have a deadline.
-// - Those of libraries that not every machine has are plugins.
+// - Backends whose libraries a machine may lack are plugins (plugin.h).
 // - Life: attach, then any number of (open ... close) and (alloc ... free), then detach.
 // - Calls to a domain, its endpoints and its memory come one at a time: from one thread, and, where there is a way to
 //   nap, from the progress thread in turn with it (core/comm/progress.h). Only struct clab_nap's sleep is called beside
@@ -17,214 +22,108 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/base/numbers/expect.h"
 #include "core/base/protocols.h"
 #include "core/base/type.h"
 #include "core/schedule/schedule.h"
+#include "core/transport/bootstrap.h"
+#include "core/transport/device.h"
+#include "core/transport/transfer.h"
 
-// ---- what the job gives to backends ----------------------------------------------------------------------------
+struct clab_backend;
 
-enum { CLAB_MAX_RANKS = 1024 };       // of a job
-enum { CLAB_FLIGHT_BYTES = 8 << 10 }; // of a rank's flight recorder
-
-// Who meets for an exchange.
-struct clab_fence {
-    const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
-    int n;
-    uint64_t key; // the same at each of them, and of no other fence of the job (clab_mix)
-    bool quiet;   // who fails is the caller's to say: nothing is logged
+// The first member of every backend's own. clab_attach and clab_endpoint_open fill them in.
+struct clab_domain {
+    const struct clab_backend *backend;
+};
+struct clab_endpoint {
+    struct clab_domain *domain;
+};
+struct clab_registration {
+    void *memory;
+    size_t bytes;
 };
 
-// What a rank has heard of another. All from CLAB_LEAVING on will take part in no fence, and send nothing new.
-enum clab_presence {
-    CLAB_EXPECTED, // has not come yet
-    CLAB_PRESENT,
-    CLAB_LEAVING, // is closing its job: it starts nothing any more, but sees to what is under way
-    CLAB_LEFT,    // has closed it
-    CLAB_LOST,    // its process has ended without that, or has failed; or its host is gone
-};
+// ---- whole collectives -------------------------------------------------------------------------------------------
 
-enum clab_notice_kind {
-    CLAB_NOTICE_LEFT,
-    CLAB_NOTICE_LOST,
-    CLAB_NOTICE_REVOKED,
-    CLAB_NOTICE_EXPELLED, // `culprit` did not answer, and is left out of what comes after `comm` (clab_comm_shrink)
-};
-
-// What has gone wrong, told to all ranks of the job.
-struct clab_notice {
-    enum clab_notice_kind kind;
-    int reporter;    // the rank that has failed, or has found it
-    int culprit;   // the rank that it waited for, or -1
-    int err;       // enum clab_err
-    uint64_t comm; // REVOKED: the communicator on which `reporter` has failed; EXPELLED
-};
-
-// How processes find each other, and hear of each other, beside any backend. Provided by the job (core/job).
-struct clab_bootstrap {
-    int rank, nranks;
-    double timeout;              // seconds any wait may last
-    int node, nnodes;            // hosts
-    int local_rank, local_ranks; // among the ranks of this host
-    const int *locals;           // (local_ranks) job ranks of this host, ascending
-    int cores;                   // that the ranks of this host share
-    int job_cores;               // that all ranks share, on all machines together
-    bool by_hand;                // each rank was started by itself, and has its own user, or terminal
-    bool crowded; // more ranks than cores, here or in all containers of this machine together: who waits gives way
-
-    int segment_fd;                       // a sparse memory file that all ranks of this host have open, or -1
-    size_t segment_bytes, segment_offset; // the part of it that is the backend's
-    char *flights; // (local_ranks, CLAB_FLIGHT_BYTES), zeroed at first, shared by the ranks of this host
-
-    // While a rank waits in `exchange`, this is called again and again. *busy_p: something is under way, so that the
-    // next call should come within 1 ms. Its error ends the exchange, here and at all who wait for this rank there.
-    int (*meanwhile)(void *, bool *busy_p);
-    void *meanwhile_of;
-
-    // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
-    //   mine: (bytes); all: (n, bytes)
-    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as
-    //   it was), CLAB_EMISMATCH (of bytes), those of meanwhile
-    int (*exchange)(struct clab_bootstrap *, struct clab_fence, const void *mine, size_t bytes, void *all);
-    // Tell all ranks, this one included. Never waits, but 1 s at most for a reporter that has been passed by thousands.
-    void (*notify)(struct clab_bootstrap *, const struct clab_notice *);
-    // The next notice that this rank has not heard, if there is one. Never waits; a look costs well under 1 us.
-    bool (*next_notice)(struct clab_bootstrap *, struct clab_notice *notice_p);
-    enum clab_presence (*presence)(struct clab_bootstrap *, int rank);
-};
-
-// The members of a communicator: member i of it is rank `ranks[i]` of the job. `exchange` is over the members.
-struct clab_group {
-    int rank, nranks;
-    const int *ranks;
-    uint64_t id; // of the communicator: the same at all members, and of no other communicator of the job
-    int (*exchange)(struct clab_group *, const void *mine, size_t bytes, void *all);
-    size_t board_bytes; // of memory that all members share beside their messages (shm/board.h); 0: none
-};
-
-// ---- what a backend gives ----------------------------------------------------------------------------------------
-
-struct clab_domain;       // a backend's own
-struct clab_endpoint;     // a backend's own
-struct clab_registration; // a backend's own: memory that it has been told of
-
-// Collectives use the first lanes; sends and receives have their own, and so has the monitored barrier.
-enum { CLAB_MAX_LANES = 16, CLAB_P2P_LANE = CLAB_MAX_LANES, CLAB_MONITOR_LANE, CLAB_LANES };
-
-// One message of a stage, with addresses. The first part is the caller's and stays as it is until done; the second is
-// the backend's. Order between a pair within a lane is the order of start().
-struct clab_transfer {
-    enum clab_step_op op; // CLAB_SEND, CLAB_RECV or CLAB_RECV_REDUCE
-    int peer, lane;       // a member of the group
-    const void *src;      // SEND: what is sent. RECV_REDUCE: the local operand, dst = src (redop) received
-    void *dst;            // RECV and RECV_REDUCE; may be src
-    size_t count;         // elements of `type`; 0 is a message, too
-    enum clab_type type;
-    enum clab_op redop;
-    uint16_t call;     // what is being called, as a number that both ends must agree on
-    bool non_temporal; // what comes is too much for the caches: it may be stored around them
-
-    bool done;     // set by start or test
-    bool failed;   // the same, where one of several is the reason of their error; false at first
-    size_t moved;  // bytes so far
-    uint64_t turn; // its place in the order of its channel
-    uint64_t mark; // when it is delivered, in the backend's own count
-};
-
-// A collective as a library that has its own takes it.
 struct clab_call {
-    enum clab_collective collective;
-    int root;
-    size_t count; // elements, as in clab.h
+    struct clab_problem problem;            // counts in elements, as in clab.h
+    const struct clab_algorithm *algorithm; // the schedule to run; NULL: the library's own way
     enum clab_type type;
-    enum clab_op op; // never CLAB_AVG: the library sums, and the communicator divides
+    enum clab_op op; // never CLAB_AVG: the communicator divides the sum
+    bool in_place;
     const void *in;
     void *out;
-    uint64_t agreed; // a number for all of the call that members must have in common; 0: it is not compared
-};
-struct clab_native; // a backend's own: a collective under way
-
-// A product of matrices of float32: c (m, n) = a (m, k) b (k, n), each row after row without gaps; added to c if `add`.
-// A factor that is transposed lies in memory as (k, m), or (n, k). c overlaps neither.
-struct clab_gemm {
-    size_t m, n, k;
-    const float *a, *b;
-    float *c;
-    bool transpose_a, transpose_b, add;
+    uint64_t agreed; // a number for the call that all members must have in common; 0: it is not compared
+    double when;     // s of the backend's time: when this rank made the call
 };
 
-// Compute where the data lives: the device's memory is what the backend's alloc gives.
-// - What a training step needs (core/train) is of float32; matrices are (rows, columns), row after row without gaps.
-// - Outputs are one of the inputs exactly where it is said, else apart from all of them; counts may be 0. Memory is
-//   aligned to its elements; to 16 bytes it is faster.
-// - Each call is done when it returns, or is followed in order by the device's other calls and the backend's transfers.
-//   What fails meanwhile is logged once, and told by the next call that has an error to tell.
-// - On one device, the same call with the same data gives the same bits; and on any, but for NaNs' payloads and where
-//   it is said.
-struct clab_device {
-    const char *name;
-    // Between memory of any kind that does not overlap: the device's, and the program's own, which no other call takes.
-    // With the program's own at either end it is done when it returns.
-    void (*copy)(void *out, const void *in, size_t bytes);
-    // The same for a part of more than the caches hold: it may be stored around them.
-    void (*copy_nontemporal)(void *out, const void *in, size_t bytes);
-    // Each of the bytes becomes `byte`: 0 for zeros, 0xff for NaN and -1.
-    void (*set)(void *data, int byte, size_t bytes);
-    // Wait for all that was given to the device.  errors: CLAB_ENOMEM, CLAB_ESYS (logged): of any call since the last
-    int (*finish)(void);
-    // Seconds by the device's own clock, where it has one, from the begin to the end of what `work(of)` gives it.
-    // NAN: it has failed
-    double (*time)(void (*work)(void *of), void *of);
-
-    // Seconds by the same clock that the kernels of communicators take while `work(of)` runs, which starts operations
-    // and waits for them. Each operation counts from its first kernel in the first lane to its last one there. The host's
-    // time before, between and after operations does not count. NAN: there is no such clock, nothing was started, or
-    // the device has failed
-    double (*time_calls)(void (*work)(void *of), void *of);
-
-    // Elementwise, of all types, as core/base/numbers/reduce.h says.
-    // out = a (op) b.  a, b, out: (count); out may be a or b
-    void (*reduce)(enum clab_type type, enum clab_op op, const void *a, const void *b, void *out, size_t count);
-    // data = data / divisor.  data: (count); 0 < divisor <= 2^24
-    void (*scale)(enum clab_type type, void *data, size_t count, int divisor);
-
-    // Random data by counter, and what must have come of it.
-    // out = elements [first, first + count) that `rank` gives (core/base/numbers/random.h).  out: (count)
-    void (*fill)(const struct clab_random *random, int rank, uint64_t first, size_t count, void *out);
-    // How many elements of `got`, of those that are looked at, are not what is expected (core/base/numbers/expect.h); all of them if
-    // the device fails.  got: (expected->count)
-    size_t (*check)(const struct clab_expected *expected, const void *got);
-
-    // Formats of numbers.
-    // out = in, rounded to nearest even. One of the types is CLAB_F32, the other CLAB_F16 or CLAB_BF16.  in, out:
-    // (count)
-    void (*cast)(enum clab_type from, const void *in, enum clab_type to, void *out, size_t count);
-    // Floats as int8 with a scale for each `block` of them, at most half a scale off (core/base/numbers/quantize.h); and back.
-    //   float: (count); int8: (count); scales: (count / block, rounded up); block > 0
-    void (*quantize)(size_t count, size_t block, const float *in, int8_t *out, float *scales);
-    void (*dequantize)(size_t count, size_t block, const int8_t *in, const float *scales, float *out);
-
-    // A training step.
-    // c = a b. The order of its sums is the device's.
-    void (*gemm)(const struct clab_gemm *gemm);
-    // y += bias in each row.  y: (rows, columns); bias: (columns)
-    void (*add_bias)(size_t rows, size_t columns, const float *bias, float *y);
-    // sums = the sum of all rows of y; added to it if `add`.  sums: (columns)
-    void (*sum_rows)(size_t rows, size_t columns, const float *y, bool add, float *sums);
-    // y = max(y, 0); and what is left of its gradient dy, by the y that came of it.  y, dy: (count)
-    void (*relu)(size_t count, float *y);
-    void (*relu_gradient)(size_t count, const float *y, float *dy);
-    // y += a x: a step of SGD, with the rate -a and the gradient x.  x, y: (count)
-    void (*axpy)(size_t count, float a, const float *x, float *y);
-    // gradient = 2 (y - target) / count.  The mean of (y - target)^2, summed in the device's order; NAN: it has failed
-    double (*squares)(size_t count, const float *y, const float *target, float *gradient);
+struct clab_answer {
+    bool done;
+    int differs;       // CLAB_EMISMATCH: a member that calls something else; -1: not known
+    double begun, due; // s of the backend's time: when the call began and ends for this rank; 0 by the wall clock
+    size_t messages, bytes_sent, bytes_received; // by this rank; 0 where the library does not say
 };
-// The CPU's: products by OpenBLAS, on one thread, where the build has it.
-extern const struct clab_device clab_device_cpu;
-// Likewise, but by loops alone, which give the same bits on every machine.
-extern const struct clab_device clab_device_plain;
-// Whose products clab_device_cpu takes: "OpenBLAS 0.3.21" or "plain loops".
-const char *clab_device_cpu_products(void);
+
+// Collectives that a backend runs by itself: a library's own, or the schedules that the communicator has chosen.
+// All members start those of an endpoint in the same order, one at a time.
+struct clab_collectives {
+    // All calls come here, also those with an algorithm. The members' calls are then compared, at no cost.
+    bool runs_schedules;
+    // Whether the library has its own way. The answer is the same on all ranks, and known before any is started.
+    bool (*has)(enum clab_collective collective, enum clab_type type, enum clab_op op);
+    // As clab_backend.reaches, for the buffers of a call.
+    bool (*reaches)(struct clab_domain *domain, const void *memory);
+    // Begin a call: one that `has` promised, or one with an algorithm. The call is copied; buffers are the backend's
+    // until it is done. `close` frees what is under way.
+    // - A library that takes what it is told would answer wrongly, or crash, where members call different things. So
+    //   members first compare `agreed`, and none begins the library's call until it knows that all have the same
+    //   number. nccl does not: GPUs would wait for the host.
+    //   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ENOMEM, CLAB_ESYS, CLAB_EMISMATCH (a member has another number)
+    int (*start)(struct clab_endpoint *endpoint, const struct clab_call *call);
+    // Go on with it. Never waits.  answer_p: `differs` is -1 and the rest zero before.  errors: as start
+    int (*test)(struct clab_endpoint *endpoint, struct clab_answer *answer_p);
+    // *peer_p: the member that it waits for; -1: not known. *moved_p: grows while something happens.
+    void (*look)(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p);
+};
+
+extern const struct clab_collectives clab_no_collectives;
+void clab_look_nowhere(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p); // nothing is known
+
+// ---- time --------------------------------------------------------------------------------------------------------
+
+struct clab_open_cost {
+    double rendezvous, connect; // s: to find the others, and to connect with them
+};
+
+// A rank's clock: the wall's, or a described network's.
+struct clab_time {
+    // The clock moves only by what it is told here, by the same amount in each run. A call is over for a rank when the
+    // rank has waited for it. Else time passes by itself, and what is told changes nothing.
+    bool is_exact;
+    double (*now)(const struct clab_domain *domain); // s
+    void (*reach)(struct clab_domain *domain, double when);
+    // This rank has computed so many operations of a precision, and read or written so many bytes.
+    //   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute; logged)
+    int (*compute)(struct clab_domain *domain, enum clab_precision precision, double flop, double bytes);
+    // The rank has waited for a transfer that is done.  Returns when that was over. Once a transfer.
+    double (*settle)(struct clab_endpoint *endpoint, const struct clab_transfer *transfer);
+    // A communicator has been made since `start`. *cost_p holds the wall clock's seconds, which an exact time replaces.
+    // Collective over the group.  errors: those of the exchange, CLAB_ENOMEM
+    int (*open)(struct clab_endpoint *endpoint, struct clab_group *group, double start, struct clab_open_cost *cost_p);
+    // The described network of a job that begins now; NULL: the machine's own.
+    const char *(*net)(void);
+};
+
+extern const struct clab_time clab_wall_time;
+
+// ---- progress ----------------------------------------------------------------------------------------------------
+
+// What moves a message on while its rank computes.
+enum clab_mover {
+    CLAB_MOVED_BY_CORES,  // the ranks' cores: a progress thread takes them from the computation
+    CLAB_MOVED_BY_CLOCK,  // mostly time that passes, while cores are free: a thread is worth it
+    CLAB_MOVED_BY_ITSELF, // no call, and no thread
+};
 
 // How a thread that makes progress beside a rank's computation sleeps while nothing moves, without spinning: it takes
 // the core from the computation. `arm` on each endpoint with something under way, one more look, `sleep` until the
@@ -236,6 +135,8 @@ struct clab_nap {
     void (*sleep)(struct clab_domain *domain, double until);
 };
 #define CLAB_NAP 1e-3 // s
+
+// ---- the backend -------------------------------------------------------------------------------------------------
 
 struct clab_backend {
     const char *name;
@@ -251,7 +152,7 @@ struct clab_backend {
     // Memory that peers reach fastest, 64-byte aligned, uninitialised.  errors: CLAB_ENOMEM (logged with what was left)
     int (*alloc)(struct clab_domain *domain, size_t bytes, void **memory_p);
     void (*free)(struct clab_domain *domain, void *memory);
-    // Whether transfers, natives and the device can use `memory`, which may be any of this process, as it is: a GPU may
+    // Whether transfers and the device can use `memory`, which may be any of this process, as it is: a GPU may
     // reach none but what alloc gives. For what they do not reach, the communicator puts memory of alloc in its place.
     // Where the processor moves the bytes: clab_host_reaches. Takes tens of ns at most.
     bool (*reaches)(struct clab_domain *domain, const void *memory);
@@ -285,19 +186,8 @@ struct clab_backend {
     // most 1 ms. Whether the core was given away: then it is time to look at clocks and notices.
     bool (*idle)(struct clab_endpoint *endpoint, unsigned fruitless);
 
-    // Collectives by the library's own means, where it has any; those of an endpoint are started in the same order by
-    // all members, one at a time. Without: clab_no_native, clab_no_native_start and clab_no_native_test.
-    // Whether it has this one. The answer is the same on all ranks, and known before any is started.
-    bool (*has_native)(enum clab_collective collective, enum clab_type type, enum clab_op op);
-    // Begin one that has_native promised. The call is copied; buffers are the library's until it is done. What is under
-    // way when its endpoint is closed is freed by close.
-    // - A library that takes what it is told would answer wrongly, or crash, where members call different things: so
-    //   they first compare `agreed`, and none begins the library's call until it knows that all have the same number.
-    //   nccl does not: GPUs would wait for the host.
-    //   errors: CLAB_EPEER, CLAB_ETIMEOUT, CLAB_ENOMEM, CLAB_ESYS, CLAB_EMISMATCH (a member has another number)
-    int (*native_start)(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
-    // Frees `native` when it is done, or has failed. Never waits.  errors: as native_start
-    int (*native_test)(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
+    const struct clab_collectives *collectives; // clab_no_collectives where it has none
+    const struct clab_time *time;               // clab_wall_time
 
     // What does the work, and on what, in a few words for the header of what is measured: "NCCL 2.28.9, CUDA 13.0,
     // NVIDIA H200"; "" where that is the machine and the kit. *is_fake_p: a double for tests, of which no result is to
@@ -314,10 +204,12 @@ struct clab_backend {
 
     const struct clab_nap *nap; // NULL: all calls must come from one thread
 
+    enum clab_mover mover;
+    bool bounces;      // `reaches`, or that of its collectives, may say no
+    bool own_cores;    // each rank has a core, however many this machine has
     bool has_threads;  // of its own, which work for a rank: it is not pinned, since they would all share its core
     bool sockets;      // a message costs calls of the system, at both ends
     bool sees_to_done; // what is done here may need more calls before it is at its peer: `test` of nothing is one
-    bool is_virtual;   // its time is a described network's (backends/model/virtual.h), exact, and no machine's
 
     struct clab_protocols protocols; // zeros: a wire that has one way for all messages
 };
@@ -328,11 +220,12 @@ bool clab_host_reaches(struct clab_domain *domain, const void *memory); // all o
 int clab_host_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
 void clab_host_unpin(struct clab_domain *domain, struct clab_registration *registration);
 
+// Attach to `backend`, and open an endpoint: the slots, and what every domain and endpoint begins with.
+int clab_attach(const struct clab_backend *backend, struct clab_bootstrap *boot, struct clab_domain **domain_p);
+int clab_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
+
 int clab_any_lanes(struct clab_endpoint *endpoint, int lanes);
 void clab_no_description(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p);
-bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
-int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p);
-int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p);
 
 // A sleep by the clock, where nothing can end it; at most CLAB_NAP.
 void clab_nap_until(double until);

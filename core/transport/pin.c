@@ -14,11 +14,6 @@
 #include "core/transport/backend.h"
 #include "core/base/log.h"
 
-struct clab_registration {
-    void *memory;
-    size_t bytes;
-};
-
 static void say_why_not(size_t bytes, int reason)
 {
     struct rlimit limit;

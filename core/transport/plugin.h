@@ -12,7 +12,7 @@
 #include "core/transport/backend.h"
 
 // To be raised whenever backend.h changes what passes between core and plugin.
-enum { CLAB_PLUGIN_VERSION = 10 };
+enum { CLAB_PLUGIN_VERSION = 11 };
 
 struct clab_plugin {
     int version;      // CLAB_PLUGIN_VERSION

@@ -3,21 +3,17 @@
 
 #include "core/transport/backend.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
-#include "core/base/relax.h"
 #include "core/transport/plugin.h"
-#include "backends/shm/shm.h"
-#include "backends/model/virtual.h"
 
+// The backends of this build.
+extern const struct clab_backend clab_backend_shm, clab_backend_sim;
 #ifdef HAVE_LIBFABRIC
-#include "backends/ofi/ofi.h"
+extern const struct clab_backend clab_backend_ofi;
 #endif
 
 static const struct clab_backend *const built_in[] = {
@@ -83,71 +79,4 @@ const struct clab_backend *clab_backend_find(const char *name)
         return clab_plugin_load(name);
     say_what_there_is(name);
     return NULL;
-}
-
-void clab_nap_until(double until)
-{
-    const double now = clab_now(), end = until < now + CLAB_NAP ? until : now + CLAB_NAP;
-    const struct timespec at = {(time_t)end, (long)((end - (double)(time_t)end) * 1e9)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-}
-
-// The kernel adds its timer slack, another 50 us.
-static const struct timespec doze = {.tv_nsec = 50000};
-static const double doze_takes = 1e-4, most_added = 1. / 200;
-
-bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned fruitless)
-{
-    enum { YIELDS = 1000 };
-    static _Thread_local double start; // of this thread's wait, but for its spins
-    if (boot->crowded)
-        spins = 0;
-    if (fruitless < spins) {
-        clab_relax();
-        return false;
-    }
-    if (fruitless == spins)
-        start = clab_now();
-    if (fruitless < spins + YIELDS || (!boot->crowded && (clab_now() - start) * most_added < doze_takes))
-        sched_yield();
-    else
-        nanosleep(&doze, NULL);
-    return true;
-}
-
-bool clab_host_reaches(struct clab_domain *domain, const void *memory)
-{
-    (void)domain, (void)memory;
-    return true;
-}
-
-int clab_any_lanes(struct clab_endpoint *endpoint, int lanes)
-{
-    (void)endpoint, (void)lanes;
-    return CLAB_OK;
-}
-
-void clab_no_description(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p)
-{
-    (void)domain, (void)room;
-    text[0] = '\0';
-    *is_fake_p = false;
-}
-
-bool clab_no_native(enum clab_collective collective, enum clab_type type, enum clab_op op)
-{
-    (void)collective, (void)type, (void)op;
-    return false;
-}
-
-int clab_no_native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
-{
-    (void)endpoint, (void)call, (void)native_p;
-    return CLAB_EUNSUPPORTED;
-}
-
-int clab_no_native_test(struct clab_endpoint *endpoint, struct clab_native *native, bool *done_p)
-{
-    (void)endpoint, (void)native, (void)done_p;
-    return CLAB_EUNSUPPORTED;
 }

@@ -188,7 +188,7 @@ static void test_endpoints_share_no_tags(void **state)
 
 // What of an endpoint is needed to hear from rank 1.
 struct hearer {
-    struct clab_endpoint endpoint;
+    struct ofi_endpoint endpoint;
     struct ofi_peer peers[2];
     struct ofi_lane lanes[2 * CLAB_LANES];
 };

@@ -118,7 +118,7 @@ static int work_on(int rank)
         memset(data, 0, 2 * LARGE);
         status = pass_on(comm, data, LARGE, 0);
         const long before = resident();
-        tell_target(rank, comm->endpoint);
+        tell_target(rank, (const struct ofi_endpoint *)comm->endpoint);
         if (!status)
             status = talk(comm, data);
         trial->grown[rank] = resident() - before;

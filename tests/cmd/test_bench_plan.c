@@ -161,7 +161,8 @@ static bool has_sums(enum clab_collective collective, enum clab_type type, enum 
 static void test_a_native_is_the_automatic_choice_and_one_of_all(void **state)
 {
     (void)state;
-    const struct clab_backend library = {.has_native = has_sums};
+    const struct clab_collectives natives = {.has = has_sums};
+    const struct clab_backend library = {.collectives = &natives, .time = &clab_wall_time};
     struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 4);
     struct bench_plan plan;
     options.backend = &library;
@@ -179,7 +180,8 @@ static void test_a_native_is_the_automatic_choice_and_one_of_all(void **state)
 static void test_a_native_that_can_not_be_is_skipped(void **state)
 {
     (void)state;
-    const struct clab_backend library = {.has_native = has_sums};
+    const struct clab_collectives natives = {.has = has_sums};
+    const struct clab_backend library = {.collectives = &natives, .time = &clab_wall_time};
     struct bench_options options = options_for(CLAB_ALLREDUCE, "native,ring", 4);
     struct bench_plan plan;
     assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK); // of shm, which has none

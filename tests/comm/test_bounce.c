@@ -181,6 +181,7 @@ static int run_rank(int rank)
     distant.alloc = alloc;
     distant.free = release;
     distant.reaches = reaches;
+    distant.bounces = true;
     distant.start = start;
     h.job->backend = &distant;
     must(clab_comm_create(h.job, &h.comm));

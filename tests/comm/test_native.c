@@ -15,12 +15,12 @@ static enum mode mode; // of the ranks, which are copies
 static const struct clab_backend *shm;
 static int under_way; // natives of this rank that have not been freed
 
-struct clab_native {
+struct native {
     struct clab_call call;
     float *given; // (NRANKS, count)
     struct clab_transfer transfers[2 * NRANKS];
 };
-static struct clab_native *last;
+static struct native *last;
 
 static bool has_native(enum clab_collective collective, enum clab_type type, enum clab_op op)
 {
@@ -29,46 +29,47 @@ static bool has_native(enum clab_collective collective, enum clab_type type, enu
     return collective == CLAB_ALLREDUCE && type == CLAB_F32 && op == CLAB_SUM;
 }
 
-static int native_start(struct clab_endpoint *endpoint, const struct clab_call *call, struct clab_native **native_p)
+static int native_start(struct clab_endpoint *endpoint, const struct clab_call *call)
 {
-    struct clab_native *n = last = calloc(1, sizeof *n);
+    struct native *n = last = calloc(1, sizeof *n);
     n->call = *call;
-    n->given = malloc(NRANKS * call->count * sizeof *n->given);
+    n->given = malloc(NRANKS * call->problem.count * sizeof *n->given);
     for (int i = 0; i < 2 * NRANKS; i++)
         n->transfers[i] = (struct clab_transfer){.op = i < NRANKS ? CLAB_SEND : CLAB_RECV,
                                                  .peer = i % NRANKS,
                                                  .lane = LANE,
                                                  .src = call->in,
-                                                 .dst = n->given + (size_t)(i % NRANKS) * call->count,
-                                                 .count = call->count,
+                                                 .dst = n->given + (size_t)(i % NRANKS) * call->problem.count,
+                                                 .count = call->problem.count,
+                                                 .bytes = call->problem.count * sizeof(float),
                                                  .type = CLAB_F32};
     under_way++;
-    *native_p = n;
     return shm->start(endpoint, n->transfers, 2 * NRANKS);
 }
 
-static void free_native(struct clab_native *n)
+static void free_native(struct native *n)
 {
     free(n->given);
     free(n);
     under_way--;
 }
 
-static int native_test(struct clab_endpoint *endpoint, struct clab_native *n, bool *done_p)
+static int native_test(struct clab_endpoint *endpoint, struct clab_answer *answer_p)
 {
-    int err = shm->test(endpoint, n->transfers, 2 * NRANKS, done_p);
+    struct native *n = last;
+    int err = shm->test(endpoint, n->transfers, 2 * NRANKS, &answer_p->done);
     if (mode == NEVER_ENDS)
-        *done_p = false;
+        answer_p->done = false;
     if (!err && mode == FAILS)
         err = CLAB_EPEER;
     float *out = n->call.out;
-    for (size_t i = 0; i < n->call.count && *done_p && !err; i++) {
+    for (size_t i = 0; i < n->call.problem.count && answer_p->done && !err; i++) {
         float sum = 0;
         for (size_t r = 0; r < NRANKS; r++)
-            sum += n->given[r * n->call.count + i];
+            sum += n->given[r * n->call.problem.count + i];
         out[i] = sum;
     }
-    if (err || *done_p)
+    if (err || answer_p->done)
         free_native(n);
     return err;
 }
@@ -80,6 +81,11 @@ static void close_endpoint(struct clab_endpoint *endpoint, bool failed)
         free_native(last);
 }
 
+static const struct clab_collectives natives = {.has = has_native,
+                                                .reaches = clab_host_reaches,
+                                                .start = native_start,
+                                                .test = native_test,
+                                                .look = clab_look_nowhere};
 static struct clab_backend library;
 
 // ---- a rank --------------------------------------------------------------------------------------------------
@@ -206,9 +212,7 @@ static int run_rank(int rank)
     must(clab_job_open(&argc, argv, &h.job));
     shm = h.job->backend;
     library = *shm;
-    library.has_native = has_native;
-    library.native_start = native_start;
-    library.native_test = native_test;
+    library.collectives = &natives;
     library.close = close_endpoint;
     h.job->backend = &library;
     must(clab_comm_create(h.job, &h.comm));

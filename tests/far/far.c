@@ -207,6 +207,7 @@ static __attribute__((constructor)) void fill(void)
     far.alloc = alloc;
     far.free = release;
     far.reaches = reaches;
+    far.bounces = true;
     far.pin = pin;
     far.start = start;
     far.device = &device;

@@ -173,7 +173,7 @@ static int share_nothing(int rank)
         return 1;
     const bool fine = boot->nnodes == 1 && boot->local_rank == rank && boot->local_ranks == RANKS &&
                       boot->segment_fd == -1 && boot->flights && boot->flights[CLAB_FLIGHT_BYTES] == 0;
-    const int err = clab_backend_find("shm")->attach(boot, &domain);
+    const int err = clab_attach(clab_backend_find("shm"), boot, &domain);
     clab_bootstrap_close(boot);
     return fine && err == CLAB_EUNSUPPORTED ? 0 : 2;
 }

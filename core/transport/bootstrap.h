@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What the job gives to a backend: how processes find each other and hear of each other, beside any backend.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLAB_MAX_RANKS = 1024 };       // of a job
+enum { CLAB_FLIGHT_BYTES = 8 << 10 }; // of a rank's flight recorder
+
+// Who takes part in an exchange.
+struct clab_fence {
+    const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
+    int n;
+    uint64_t key; // the same at each of them, and of no other fence of the job (clab_mix)
+    bool quiet;   // who fails is the caller's to say: nothing is logged
+};
+
+// What a rank has heard of another. All from CLAB_LEAVING on will take part in no fence, and send nothing new.
+enum clab_presence {
+    CLAB_EXPECTED, // has not come yet
+    CLAB_PRESENT,
+    CLAB_LEAVING, // is closing its job: it starts nothing any more, but sees to what is under way
+    CLAB_LEFT,    // has closed it
+    CLAB_LOST,    // its process has ended without that, or has failed; or its host is gone
+};
+
+enum clab_notice_kind {
+    CLAB_NOTICE_LEFT,
+    CLAB_NOTICE_LOST,
+    CLAB_NOTICE_REVOKED,
+    CLAB_NOTICE_EXPELLED, // `culprit` did not answer, and is left out of what comes after `comm` (clab_comm_shrink)
+};
+
+// What has gone wrong, told to all ranks of the job.
+struct clab_notice {
+    enum clab_notice_kind kind;
+    int reporter;  // the rank that has failed, or has found it
+    int culprit;   // the rank that it waited for, or -1
+    int err;       // enum clab_err
+    uint64_t comm; // REVOKED: the communicator on which `reporter` has failed; EXPELLED
+};
+
+// Provided by the job (core/job).
+struct clab_bootstrap {
+    int rank, nranks;
+    double timeout;              // seconds any wait may last
+    int node, nnodes;            // hosts
+    int local_rank, local_ranks; // among the ranks of this host
+    const int *locals;           // (local_ranks) job ranks of this host, ascending
+    int cores;                   // that the ranks of this host share
+    int job_cores;               // that all ranks share, on all machines together
+    bool by_hand;                // each rank was started by itself, and has its own user, or terminal
+    bool crowded; // more ranks than cores, here or in all containers of this machine together: who waits gives way
+
+    int segment_fd;                       // a sparse memory file that all ranks of this host have open, or -1
+    size_t segment_bytes, segment_offset; // the part of it that is the backend's
+    char *flights; // (local_ranks, CLAB_FLIGHT_BYTES), zeroed at first, shared by the ranks of this host
+
+    // While a rank waits in `exchange`, this is called again and again. *busy_p: something is under way, so that the
+    // next call should come within 1 ms. Its error ends the exchange, here and at all who wait for this rank there.
+    int (*meanwhile)(void *, bool *busy_p);
+    void *meanwhile_of;
+
+    // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
+    //   mine: (bytes); all: (n, bytes)
+    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as
+    //   it was), CLAB_EMISMATCH (of bytes), those of meanwhile
+    int (*exchange)(struct clab_bootstrap *, struct clab_fence, const void *mine, size_t bytes, void *all);
+    // Tell all ranks, this one included. Never waits, but 1 s at most for a reporter that has been passed by thousands.
+    void (*notify)(struct clab_bootstrap *, const struct clab_notice *);
+    // The next notice that this rank has not heard, if there is one. Never waits; a look costs well under 1 us.
+    bool (*next_notice)(struct clab_bootstrap *, struct clab_notice *notice_p);
+    enum clab_presence (*presence)(struct clab_bootstrap *, int rank);
+};
+
+// The members of a communicator: member i of it is rank `ranks[i]` of the job. `exchange` is over the members.
+struct clab_group {
+    int rank, nranks;
+    const int *ranks;
+    uint64_t id; // of the communicator: the same at all members, and of no other communicator of the job
+    int (*exchange)(struct clab_group *, const void *mine, size_t bytes, void *all);
+    size_t board_bytes; // of memory that all members share beside their messages; 0: none
+};
