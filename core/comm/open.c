@@ -81,9 +81,9 @@ static int exchange(struct clab_group *group, const void *mine, size_t bytes, vo
     struct gathering *g = (struct gathering *)group;
     struct clab_bootstrap *boot = g->opening->job->bootstrap;
     const struct clab_fence fence = {.ranks = group->ranks,
-                                         .n = group->nranks,
-                                         .key = clab_mix(group->id, ++g->fences),
-                                         .quiet = g->opening->rest_of != NULL};
+                                     .n = group->nranks,
+                                     .key = clab_mix(group->id, ++g->fences),
+                                     .quiet = g->opening->rest_of != NULL};
     struct clab_flight_op *op = record(g->opening);
     boot->meanwhile = meanwhile;
     boot->meanwhile_of = g;
