@@ -11,7 +11,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "backends/model/virtual.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
@@ -156,7 +155,7 @@ static int resolve_backend(struct bench_options *o)
     if (o->backend->time->is_exact && o->net)
         clab_variable_set(CLAB_VARIABLE_NET, o->net);
     else if (o->backend->time->is_exact)
-        o->net = clab_sim_net_name();
+        o->net = o->backend->time->net(NULL);
     return CLAB_OK;
 }
 

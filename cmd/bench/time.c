@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/model/clock.h"
 #include "cmd/bench/bench.h"
 #include "cmd/probe/placement.h"
 #include "core/base/clock.h"
@@ -62,17 +61,17 @@ struct sampling {
 
 // ---- one batch -----------------------------------------------------------------------------------------------
 
-// Ranks leave a barrier one after another. In virtual time all ranks continue in the same instant, a second after the
+// Ranks leave a barrier one after another. By an exact clock all ranks continue in the same instant, a second after the
 // last one has arrived.
 static int start_together(const struct sampling *s)
 {
-    struct clab_clock *clock = clab_clock_of(s->bench->job);
+    struct clab_job *job = s->bench->job;
     CLAB_TRY(clab_barrier(s->bench->control));
-    if (!clock)
+    if (!job->backend->time->is_exact)
         return CLAB_OK;
-    double last = clock->now;
+    double last = clab_seconds();
     CLAB_TRY(clab_allreduce(s->bench->control, &last, &last, 1, CLAB_F64, CLAB_MAX));
-    clab_clock_reach(clock, last + 1);
+    job->backend->time->reach(job->domain, last + 1);
     return CLAB_OK;
 }
 

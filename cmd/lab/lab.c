@@ -103,10 +103,10 @@ static int prepare_before(struct session *s, const struct clab_backend *backend)
     if (s->conf.before_net) {
         request.net = backend->time->is_exact ? s->conf.before_net : NULL;
         request.emulate = backend->time->is_exact ? NULL : s->conf.before_net;
-        CLAB_TRY(lab_nets_load(&request, backend->name, backend->time->is_exact, &s->before_nets));
+        CLAB_TRY(lab_nets_load(&request, backend, &s->before_nets));
         s->context.before_net = s->before_nets.net;
     }
-    return lab_nets_load(&s->request, backend->name, backend->time->is_exact, &s->nets);
+    return lab_nets_load(&s->request, backend, &s->nets);
 }
 
 static int prepare(struct session *s, const char *folder)
@@ -119,11 +119,11 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(lab_conf_use(conf, backend->name));
     CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     CLAB_TRY(lab_request_apply(&s->request, conf));
-    context->is_virtual = backend->time->is_exact;
-    context->is_emulated = s->request.emulate;
-    if (context->is_virtual && !s->request.pairs)
+    context->is_exact = backend->time->is_exact;
+    context->is_delayed = s->request.emulate;
+    if (context->is_exact && !s->request.pairs)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
-    if (context->is_virtual && !s->request.sizes && conf->model->has_buffer_per_peer)
+    if (context->is_exact && !s->request.sizes && conf->model->has_buffer_per_peer)
         leave_out_what_is_too_large(s);
     CLAB_TRY(prepare_before(s, backend));
     s->setting = (struct lab_setting){
@@ -156,7 +156,7 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
 // anew.
 static bool wants_latency(const struct session *s, const char *backend)
 {
-    return !s->context.is_virtual && !s->context.is_emulated && !clab_backend_find(backend)->launcher;
+    return !s->context.is_exact && !s->context.is_delayed && !clab_backend_find(backend)->launcher;
 }
 
 static int measure_program(struct session *s, enum lab_program program, int ranks, const struct lab_words *iterations)
@@ -182,7 +182,7 @@ static int measure_pairs(struct session *s, int ranks, const struct lab_words *i
 static int measure(struct session *s)
 {
     const struct lab_conf *conf = &s->conf;
-    const int probes = s->context.is_virtual ? 1 : PROBES;
+    const int probes = s->context.is_exact ? 1 : PROBES;
     for (int i = 0; i < probes * conf->probe_ranks.count; i++)
         for (int program = LAB_BEFORE; program <= LAB_AFTER; program++)
             if (lab_conf_probes(conf, program))
@@ -259,7 +259,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
     const double limit = limit_seconds_per_byte(&s->context);
     CLAB_TRY(clab_manifest_add(m, "lab", "%s: %s", conf->id, conf->title));
     CLAB_TRY(clab_manifest_add(m, "command", "%s", s->request.command));
-    if (s->context.is_virtual) { // nothing that differs from one run to the next
+    if (s->context.is_exact) { // nothing that differs from one run to the next
         CLAB_TRY(clab_manifest_add(m, "machine", "none: virtual time, the same on every machine"));
         CLAB_TRY(clab_manifest_add(m, "time", "virtual, of the network"));
         CLAB_TRY(clab_machine_describe_build(m));
@@ -272,9 +272,9 @@ static int describe(const struct session *s, struct clab_manifest *m)
     for (int i = 0; i < conf->options.count; i++)
         CLAB_TRY(clab_manifest_add(m, "option", "%s", conf->options.words[i]));
     CLAB_TRY(clab_manifest_add(m, "net", "%s", s->nets.name));
-    if (s->context.is_emulated)
+    if (s->context.is_delayed)
         CLAB_TRY(clab_manifest_add(m, "emulate", "%s", s->nets.name));
-    if (s->context.is_virtual)
+    if (s->context.is_exact)
         return CLAB_OK;
     CLAB_TRY(describe_pairs(s, m));
     CLAB_TRY(describe_placement(s, m));
@@ -282,7 +282,7 @@ static int describe(const struct session *s, struct clab_manifest *m)
         CLAB_TRY(clab_manifest_add(m, "limit_seconds_per_byte", "%.4g", limit));
     if (!s->nets.net && !conf->before_backends.count) // else probes predict
         CLAB_TRY(clab_manifest_add(m, "warning", "times are not predicted: %s", s->nets.why));
-    if (s->context.is_emulated && !s->nets.machine)
+    if (s->context.is_delayed && !s->nets.machine)
         CLAB_TRY(clab_manifest_add(m, "warning", "predicted by the wire alone: %s", s->nets.why));
     return clab_machine_warn(&s->machine, conf->ranks, m);
 }
@@ -301,12 +301,12 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
     const struct lab_conf *conf = &s->conf;
     const char *warning = clab_manifest_get(manifest, "warning");
     printf("# lab %s: %s\n", conf->id, conf->title);
-    if (s->context.is_virtual)
+    if (s->context.is_exact)
         printf("# %d ranks in virtual time on %s, which also predicts\n", conf->ranks, s->nets.name);
     else
         printf("# %d ranks on %d cores, backend %s%s, %d pairs of runs; predicted by: %s\n", conf->ranks,
-               s->context.cores, s->setting.backend, s->context.is_emulated ? " with an emulated wire" : "",
-               conf->pairs, s->nets.net || !conf->before_backends.count ? s->nets.name : "short runs of both");
+               s->context.cores, s->setting.backend, s->context.is_delayed ? " with an emulated wire" : "", conf->pairs,
+               s->nets.net || !conf->before_backends.count ? s->nets.name : "short runs of both");
     if (conf->before_net)
         printf("# before: on %s\n", s->before_nets.name);
     else if (strcmp(s->setting.before_backend, s->setting.backend) != 0)
@@ -319,11 +319,8 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
 // Who moves what is started, where that is what the lab is about.
 static int describe_progress(const struct session *s, struct clab_manifest *m)
 {
-    const struct clab_progress_place place = {.job_ranks = s->conf.ranks,
-                                              .ranks = s->conf.ranks,
-                                              .cores = s->context.cores,
-                                              .is_virtual = s->context.is_virtual,
-                                              .is_emulated = s->context.is_emulated};
+    const struct clab_progress_place place = {
+        .job_ranks = s->conf.ranks, .ranks = s->conf.ranks, .cores = s->context.cores, .mover = lab_mover(&s->context)};
     const char *why, *how = clab_progress_rule(&place, &why);
     if (!lab_conf_quantity(&s->conf, "overlap"))
         return CLAB_OK;

@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "core/base/manifest.h"
+#include "core/transport/backend.h"
 #include "sim/sim.h"
 
 struct lab_conf;
@@ -146,7 +147,7 @@ struct lab_nets {
 
 // The network that predicts a run on `backend`; in virtual time also the one that is simulated (CLAB_NET is set).
 //   errors: CLAB_ENOENT, CLAB_EPARSE (logged), CLAB_ENOMEM
-int lab_nets_load(const struct lab_request *request, const char *backend, bool is_virtual, struct lab_nets *nets);
+int lab_nets_load(const struct lab_request *request, const struct clab_backend *backend, struct lab_nets *nets);
 void lab_nets_free(struct lab_nets *nets);
 
 // ---- run.c ---------------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ struct lab_setting {
     const char *build, *backend; // build: where the labs' programs are
     const char *emulate;         // a network; NULL: none
     const char *before_backend;  // before's, which may be the same
-    bool is_virtual;             // the backends' time
+    bool is_exact;               // the backends' time (core/transport/backend.h)
     const struct lab_conf *conf;
     const char *log;
 };
@@ -206,9 +207,15 @@ struct lab_context {
     const struct clab_net *machine;    // over an emulated network: this machine without it; else NULL
     const struct lab_results *probe;   // what the short runs reported, and the latency probe between runs
     int ranks, cores;                  // of the run; the sweep has other ranks
-    bool is_virtual;                   // time is the network's, and exact
-    bool is_emulated;                  // `net` is emulated on top of a backend of this machine
+    bool is_exact;                     // the time of the backends is that of `net`
+    bool is_delayed;                   // messages of this machine's backend take as long as `net` says
 };
+
+// What moves a program's messages on while it computes.
+static inline enum clab_mover lab_mover(const struct lab_context *context)
+{
+    return context->is_exact ? CLAB_MOVED_BY_ITSELF : context->is_delayed ? CLAB_MOVED_BY_CLOCK : CLAB_MOVED_BY_CORES;
+}
 
 // A lab's model.c defines one, by the name that the build gives it:
 //   const struct lab_model LAB_MODEL = {.predict = predict};

@@ -75,7 +75,7 @@ double lab_predict_allreduce(const struct lab_context *context, int ranks, const
 
 struct clab_sim_options lab_calls(const struct lab_context *context)
 {
-    return (struct clab_sim_options){.calls = context->is_virtual ? 1 : 16};
+    return (struct clab_sim_options){.calls = context->is_exact ? 1 : 16};
 }
 
 // ---- single messages -----------------------------------------------------------------------------------------

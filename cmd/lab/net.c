@@ -16,7 +16,6 @@
 
 #include "core/base/err.h"
 #include "core/base/variables.h"
-#include "backends/model/virtual.h"
 
 // Add the machine's costs that an emulated network does not hide.
 static void put_on(const struct clab_net *machine, struct clab_net *wire)
@@ -66,14 +65,14 @@ static int load_profile(const char *backend, struct lab_nets *nets)
     return CLAB_OK;
 }
 
-int lab_nets_load(const struct lab_request *request, const char *backend, bool is_virtual, struct lab_nets *nets)
+int lab_nets_load(const struct lab_request *request, const struct clab_backend *backend, struct lab_nets *nets)
 {
     if (request->emulate)
-        return load_emulated(request->emulate, backend, nets);
-    const char *name = request->net ? request->net : is_virtual ? clab_sim_net_name() : NULL;
+        return load_emulated(request->emulate, backend->name, nets);
+    const char *name = request->net ? request->net : backend->time->net(NULL);
     if (!name)
-        return load_profile(backend, nets);
-    if (is_virtual)
+        return load_profile(backend->name, nets);
+    if (backend->time->is_exact)
         clab_variable_set(CLAB_VARIABLE_NET, name);
     nets->name = last_part(name);
     return load_named(name, &nets->net);

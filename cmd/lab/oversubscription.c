@@ -82,7 +82,7 @@ struct lab_counts lab_count(const struct clab_problem *problem, const struct cla
 
 bool lab_oversubscribed(const struct lab_context *context, int ranks)
 {
-    return context->net && context->net->nlevels && !context->is_emulated && ranks > context->cores;
+    return context->net && context->net->nlevels && !context->is_delayed && ranks > context->cores;
 }
 
 // Seconds of one rank's turn on a core, by the short run: three turns, one of its stage and two of its call. Its work

@@ -167,7 +167,7 @@ int lab_run(const struct lab_setting *setting, enum lab_program program, int ran
     argv[argc++] = (char *)(program == LAB_BEFORE ? setting->before_backend : setting->backend);
     const char *net = program == LAB_BEFORE ? setting->conf->before_net : NULL; // after's is CLAB_NET
     if (setting->emulate || net) {
-        argv[argc++] = setting->is_virtual ? "--net" : "--emulate";
+        argv[argc++] = setting->is_exact ? "--net" : "--emulate";
         argv[argc++] = (char *)(net ? net : setting->emulate);
     }
     argc = add_words(argv, argc, &setting->conf->options);

@@ -21,7 +21,7 @@ static double total_flop(const struct clab_mlp_shape *shape)
 static double seconds_of(const struct lab_step *step, struct clab_mlp_load load)
 {
     double seconds;
-    if (!step->context->is_virtual)
+    if (!step->context->is_exact)
         return load.flop * step->second;
     return clab_net_compute(step->context->net, CLAB_FP32, load.flop, load.bytes, &seconds) == CLAB_OK ? seconds : NAN;
 }
@@ -38,7 +38,7 @@ int lab_step_plan(struct lab_step *step, double alone)
     const struct clab_mlp_shape *shape = &step->shape;
     if (!step->context->net || shape->layers > LAB_STEP_LAYERS)
         return CLAB_ENOENT;
-    step->second = step->context->is_virtual ? 0 : alone * crowding(step) / total_flop(shape);
+    step->second = step->context->is_exact ? 0 : alone * crowding(step) / total_flop(shape);
     step->loss = seconds_of(step, clab_mlp_loss_load(shape));
     step->forward = step->backward = step->update = 0;
     for (int l = 0; l < shape->layers; l++) {
@@ -66,7 +66,7 @@ double lab_step_compute(const struct lab_step *step)
 
 double lab_step_copy(const struct lab_step *step, double bytes)
 {
-    if (step->context->is_virtual)
+    if (step->context->is_exact)
         return seconds_of(step, (struct clab_mlp_load){0, bytes});
     return bytes / 2 * clab_net_level(step->context->net, (size_t)bytes).copy[CLAB_ALONE]; // one read, one written
 }
@@ -84,7 +84,7 @@ double lab_step_bucketed(const struct lab_step *step, size_t cap, size_t first_c
                          int *buckets_p)
 {
     static const double each = sizeof(float);
-    const bool is_hidden = step->context->is_virtual || step->context->is_emulated;
+    const bool is_hidden = step->context->is_exact || step->context->is_delayed;
     const int n = 2 * step->shape.layers;
     size_t counts[2 * LAB_STEP_LAYERS];
     int first[2 * LAB_STEP_LAYERS];

@@ -15,21 +15,22 @@
 #include "core/base/log.h"
 #include "core/base/variables.h"
 #include "core/flight/flight.h"
+#include "core/clab/inside.h"
 #include "core/clab/options.h"
 #include "core/comm/progress.h"
 #include "core/trace/buffer.h"
-#include "backends/model/emulate.h"
 #include "core/job/job.h"
 #include "core/job/launchers/launcher.h"
-#include "backends/model/virtual.h"
-#include "sim/sim.h"
 
 // --net without a backend whose time it could be would do nothing.
 static int check_net(const struct clab_job_options *options)
 {
     const char *name = options->backend ? options->backend : clab_variable_text(CLAB_VARIABLE_BACKEND);
-    if (!options->net || (name && !strcmp(name, clab_backend_sim.name)))
+    const struct clab_backend *backend = options->net && name ? clab_backend_find(name) : NULL;
+    if (!options->net || (backend && backend->time->is_exact))
         return CLAB_OK;
+    if (name && !backend)
+        return CLAB_EINVAL;
     clab_error("--net is the network of --backend sim; on others, --emulate NAME delays messages as that would");
     return CLAB_EINVAL;
 }
@@ -67,37 +68,10 @@ static int choose_backend(const struct clab_job_options *options)
     return CLAB_OK;
 }
 
-// Put the network that CLAB_EMULATE names between the ranks.
-static int emulate(struct clab_bootstrap *boot, struct clab_job *job)
-{
-    const char *name = clab_variable_text(CLAB_VARIABLE_EMULATE);
-    struct clab_net *net;
-    struct clab_domain *domain;
-    if (!name || !*name)
-        return CLAB_OK;
-    if (clab_clock_of(job)) {
-        clab_error("--emulate %s: the backend sim has a network of its own; say --net %s instead", name, name);
-        return CLAB_EINVAL;
-    }
-    if (!job->backend->reaches(job->domain, &net)) {
-        clab_error("--emulate %s: the backend %s moves a device's memory, not this host's: take another backend", name,
-                   job->backend->name);
-        return CLAB_EINVAL;
-    }
-    CLAB_TRY(clab_net_load(name, &net));
-    const int err = clab_emulate_wrap(job->backend, job->domain, boot, net, &domain);
-    if (err != CLAB_OK) {
-        clab_net_free(net);
-        return err;
-    }
-    domain->backend = job->backend = &clab_backend_emulate;
-    job->domain = domain;
-    return CLAB_OK;
-}
-
 static int attach(struct clab_bootstrap *boot, struct clab_job *job)
 {
     const char *name = clab_variable_text(CLAB_VARIABLE_BACKEND);
+    const char *emulated = clab_variable_given(CLAB_VARIABLE_EMULATE);
     job->bootstrap = boot;
     job->rank = boot->rank;
     job->ranks = boot->nranks;
@@ -107,10 +81,10 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->flight = clab_flight_open(boot);
     CLAB_TRY(clab_attach(job->backend, boot, &job->domain));
     job->backend_name = job->backend->name;
-    const bool naps = job->backend->nap;
-    int err = emulate(boot, job);
+    int err = emulated ? clab_backend_emulate(boot, emulated, &job->domain) : CLAB_OK;
+    job->backend = job->domain->backend;
     if (err == CLAB_OK)
-        err = clab_progress_choose(job, naps);
+        err = clab_progress_choose(job);
     if (err == CLAB_OK)
         err = clab_tape_open(job, &job->tape);
     if (err != CLAB_OK)
@@ -133,7 +107,7 @@ static int join(struct clab_job **job_p)
         clab_bootstrap_refuse(boot);
         return err;
     }
-    clab_clock_follow(job);
+    clab_time_follow(job->domain);
     *job_p = job;
     return CLAB_OK;
 }
@@ -192,7 +166,7 @@ int clab_job_close(struct clab_job *job)
     const struct clab_notice leaves = {
         .kind = CLAB_NOTICE_LEFT, .reporter = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
     job->bootstrap->notify(job->bootstrap, &leaves);
-    clab_clock_follow(NULL);
+    clab_time_follow(NULL);
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);
     free(job);

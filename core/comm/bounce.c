@@ -6,8 +6,6 @@
 #include <stdlib.h>
 
 #include "core/comm/comm.h"
-#include "backends/shm/board.h"
-#include "backends/model/virtual.h"
 
 struct clab_stand_in {
     struct clab_stand_in *next; // of the communicator
@@ -115,12 +113,11 @@ int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *t, struct
 
 // ---- collectives ---------------------------------------------------------------------------------------------
 
-// In virtual time one process moves the data of all.
+// By what runs the call: where that is the backend, another process may move the data.
 static bool is_reached(const struct clab_comm *comm, const void *memory)
 {
-    if (comm->conducted)
-        return clab_sim_offset(comm->endpoint, memory) != CLAB_SHM_ELSEWHERE;
-    return comm->backend->reaches(comm->job->domain, memory);
+    const struct clab_collectives *collectives = comm->backend->collectives;
+    return (collectives->runs_schedules ? collectives->reaches : comm->backend->reaches)(comm->job->domain, memory);
 }
 
 // Bytes of in that this rank's part reads, and of out that it writes.

@@ -51,12 +51,12 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
     return CLAB_OK;
 }
 
-// In virtual time each rank has a core of its own. Hosts that differ must choose alike: what counts is the whole job.
+// Hosts that differ must choose alike: what counts is the whole job.
 static struct clab_ground ground_of(const struct clab_comm *comm)
 {
     const struct clab_bootstrap *boot = comm->job->bootstrap;
     return (struct clab_ground){
-        .crowded = boot->nranks > boot->job_cores && !comm->clock,
+        .crowded = boot->nranks > boot->job_cores && !comm->backend->own_cores,
         .cores = boot->job_cores,
         .sockets = comm->backend->sockets,
     };

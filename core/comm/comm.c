@@ -9,7 +9,6 @@
 #include "core/base/nearest.h"
 #include "core/base/mix.h"
 #include "core/comm/comm.h"
-#include "core/comm/coordinator.h"
 #include "core/comm/progress.h"
 
 void clab_comm_destroy(struct clab_comm *comm)
@@ -23,7 +22,6 @@ void clab_comm_destroy(struct clab_comm *comm)
             *link = comm->next;
             break;
         }
-    clab_conduct_close(comm);
     if (comm->endpoint)
         comm->backend->close(comm->endpoint, comm->collectives || comm->messages);
     clab_work_free_all(comm);

@@ -2,13 +2,11 @@
 // What stands behind clab.h's communicator.
 //
 // - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
-// - run.c       runs a program: the executor.   native.c   what the backend's library does by itself, instead.
+// - run.c       runs a program: the executor.   engine.c   calls that the backend runs by itself, instead.
 // - bounce.h    copies of buffers that the backend does not reach.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
 // - select.c    which algorithm, when nobody says.
-// - coordinator.c the same in virtual time, where one process makes the moves of all and prices them; cache.c and core/program/in_process.c
-//               are its; clock.c is what time is.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
 // - core/trace/buffer.h all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
@@ -66,7 +64,8 @@ struct clab_work {
 
     struct clab_bounced bounced; // what stands in for the caller's buffers, from its beginning to its end
 
-    double started, due; // s of virtual time: when this rank began it, and when it is over for it
+    const struct clab_engine *engine; // of a collective
+    double started, due;              // s of an exact time: when this rank began it, and when it is over for it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
@@ -133,8 +132,6 @@ struct clab_comm {
 
     struct clab_run run; // of the first collective
     bool running;
-    struct clab_clock *clock;                         // virtual time; NULL: time is the wall's
-    struct clab_conducted *conducted;                 // virtual time's collectives (coordinator.h); or NULL
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spare;                          // works to use again
@@ -156,21 +153,26 @@ struct clab_comm {
     } other;
 };
 
-// ---- run.c ---------------------------------------------------------------------------------------------------
+// ---- run.c, engine.c -----------------------------------------------------------------------------------------
 
-// Begin `work`, which is a collective, as comm->run.  errors: CLAB_ENOMEM
-int clab_run_begin(struct clab_comm *comm, const struct clab_work *work);
-// Go as far as can be gone; *progress_p is set when a stage ended, *done_p when the program has.  errors: the backend's
-int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p);
-// The transfer that has failed, else the first that is not done: its peer and stage; false if there is none.
-bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p);
-// Bytes that the transfers under way have moved: for telling slow from stuck.
-size_t clab_run_moved(const struct clab_comm *comm);
+// What runs a collective, the first of the communicator.
+struct clab_engine {
+    // errors: CLAB_ENOMEM, the backend's
+    int (*begin)(struct clab_comm *comm, const struct clab_work *work);
+    // Go as far as possible; *progress_p is set when a stage ended, *done_p when the collective has.
+    //   errors: the backend's
+    int (*advance)(struct clab_comm *comm, struct clab_work *work, bool *progress_p, bool *done_p);
+    // The member that is waited for, and in which stage; false: not known. Of several, one that has failed.
+    bool (*waits_for)(const struct clab_comm *comm, int *peer_p, int *stage_p);
+    // Grows while something happens: for telling slow from stuck.
+    size_t (*moved)(const struct clab_comm *comm);
+};
+// The executor runs a schedule stage by stage; the backend runs the whole call.
+extern const struct clab_engine clab_engine_executor, clab_engine_backend;
+
 void clab_run_free(struct clab_comm *comm);
 // Make an average of the sum in `out`, if `work` is one and this rank has its result.
 void clab_run_average(const struct clab_comm *comm, const struct clab_work *work);
-
-// ---- native.c ------------------------------------------------------------------------------------------------
 
 // Stands for the library's own where an algorithm is named.
 extern const struct clab_algorithm clab_native_algorithm;
@@ -179,9 +181,6 @@ bool clab_native_is(const struct clab_work *work);
 // Whether `backend` has its own, averages included.
 bool clab_native_has(const struct clab_backend *backend, enum clab_collective collective, enum clab_type type,
                      enum clab_op op);
-// As clab_run_begin and clab_run_advance.  errors: the backend's
-int clab_native_begin(struct clab_comm *comm, const struct clab_work *work);
-int clab_native_advance(struct clab_comm *comm, bool *done_p);
 
 // ---- work.c --------------------------------------------------------------------------------------------------
 
@@ -217,11 +216,6 @@ struct clab_opening {
 int clab_comm_open(const struct clab_opening *opening, struct clab_comm **comm_p);
 // An exchange among those who will open it.  errors: of boot->exchange, and as clab_comm_open
 int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
-
-// ---- clock.c -------------------------------------------------------------------------------------------------
-
-// `work` is done, and waited for: virtual time is no earlier than its end, and it is written on the tape.
-void clab_clock_settle(struct clab_work *work);
 
 // ---- check.c -------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@
 #include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/comm/comm.h"
-#include "core/comm/coordinator.h"
 
 struct gathering {
     struct clab_group group; // first, so that a pointer to it is one to all
@@ -132,7 +131,6 @@ static struct clab_comm *create(const struct clab_opening *o)
         comm->expelled_by[r] = -1;
     comm->flight = o->job->flight;
     comm->tape = o->job->tape;
-    comm->clock = clab_clock_of(o->job);
     comm->bounces = comm->backend->bounces;
     if (o->n > 1)
         comm->check = clab_check_wanted();
@@ -147,39 +145,29 @@ static struct clab_comm *create(const struct clab_opening *o)
     return comm;
 }
 
-static int open_endpoint(struct clab_comm *comm, struct clab_group *group)
+static int connect(struct clab_comm *comm, struct clab_group *group, double start)
 {
-    return clab_endpoint_open(comm->job->domain, group, &comm->endpoint);
-}
-
-static int open_in_virtual_time(struct clab_comm *comm, struct clab_group *group, double start)
-{
-    group->board_bytes = clab_conduct_board_bytes(group->nranks);
-    struct clab_open_cost cost = {0};
-    CLAB_TRY(open_endpoint(comm, group));
+    const double opened = clab_now();
+    CLAB_TRY(clab_endpoint_open(comm->job->domain, group, &comm->endpoint));
+    struct clab_open_cost cost = {.rendezvous = opened - start, .connect = clab_now() - opened};
     CLAB_TRY(comm->backend->time->open(comm->endpoint, group, start, &cost));
     comm->setup = (struct clab_comm_setup){cost.rendezvous, cost.connect};
-    return clab_conduct_open(comm, &comm->conducted);
+    return CLAB_OK;
 }
 
 int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
 {
-    const double opened = clab_now();
     struct clab_comm *comm = create(o);
     if (!comm)
         return clab_job_refuse(o->job, o->id, o->n, CLAB_ENOMEM);
     clab_comm_catch_up(comm);
     struct gathering g = gather(o, o->id, comm);
     comm->rank = g.group.rank;
-    const int err = comm->clock ? open_in_virtual_time(comm, &g.group, o->start) : open_endpoint(comm, &g.group);
+    const int err = connect(comm, &g.group, o->start);
     if (err) {
         clab_comm_give_up(comm, err, o->rest_of != NULL);
         clab_comm_destroy(comm);
         return err;
-    }
-    if (!comm->clock) {
-        comm->setup.rendezvous = opened - o->start;
-        comm->setup.connect = clab_now() - opened;
     }
     *comm_p = comm;
     return CLAB_OK;

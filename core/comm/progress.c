@@ -54,13 +54,13 @@ static bool is_asked(const char *name)
 
 const char *clab_progress_rule(const struct clab_progress_place *place, const char **why_p)
 {
-    if (place->is_virtual)
+    if (place->mover == CLAB_MOVED_BY_ITSELF)
         return give(by_network, "in virtual time the network waits for no call", why_p);
     if (place->job_ranks == 1)
         return give(in_calls, "one rank has nobody to wait for", why_p);
     if (is_asked(by_thread) || is_asked(in_calls))
         return give(is_asked(by_thread) ? by_thread : in_calls, "CLAB_PROGRESS says so", why_p);
-    if (place->is_emulated)
+    if (place->mover == CLAB_MOVED_BY_CLOCK)
         return give(by_thread, "the wire is emulated, and leaves the cores free", why_p);
     if (place->cores >= 2 * place->ranks)
         return give(by_thread, "each rank has a second core", why_p);
@@ -73,20 +73,19 @@ static void choose(struct clab_job *job, const char *name, const char *why)
     job->progress_why = why;
 }
 
-int clab_progress_choose(struct clab_job *job, bool napping)
+int clab_progress_choose(struct clab_job *job)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_PROGRESS);
     const struct clab_progress_place place = {.job_ranks = job->ranks,
                                               .ranks = job->bootstrap->local_ranks,
                                               .cores = job->bootstrap->cores,
-                                              .is_virtual = (job->backend->mover == CLAB_MOVED_BY_ITSELF),
-                                              .is_emulated = (job->backend->mover == CLAB_MOVED_BY_CLOCK)};
+                                              .mover = job->backend->mover};
     if (text && *text && strcmp(text, "auto") != 0 && !is_asked(by_thread) && !is_asked(in_calls)) {
         clab_error("CLAB_PROGRESS is '%s': it can be auto, thread or manual", text);
         return CLAB_EINVAL;
     }
     job->progress_name = clab_progress_rule(&place, &job->progress_why);
-    if (job->progress_name != by_thread || napping)
+    if (job->progress_name != by_thread || job->backend->nap)
         return CLAB_OK;
     choose(job, in_calls, "the backend's library takes calls from one thread only");
     if (is_asked(by_thread) && job->rank == 0)

@@ -29,14 +29,13 @@ struct clab_progress;
 struct clab_progress_place {
     int job_ranks;    // on all hosts
     int ranks, cores; // of a host
-    bool is_virtual, is_emulated;
+    enum clab_mover mover;
 };
 const char *clab_progress_rule(const struct clab_progress_place *place, const char **why_p);
 
-// Decide, for a job that is being opened: job->progress_name and job->progress_why. `napping`: the backend below has
-// a nap.
+// Decide, for a job that is being opened: job->progress_name and job->progress_why.
 //   errors: CLAB_EINVAL (logged)
-int clab_progress_choose(struct clab_job *job, bool napping);
+int clab_progress_choose(struct clab_job *job);
 
 // A call that leaves a work under way has ended: from now on there is a thread, if there is to be one.
 void clab_progress_begin(struct clab_job *job);

@@ -14,7 +14,6 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/comm/comm.h"
-#include "core/comm/coordinator.h"
 #include "core/flight/dump.h"
 
 enum { TEXT = 256 };
@@ -37,9 +36,7 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
     }
     if (work == comm->collectives && !comm->running)
         return clab_check_waits_for(comm, peer_p);
-    if (comm->conducted)
-        return work == comm->collectives && clab_conduct_waits_for(comm, peer_p);
-    return work == comm->collectives && !clab_native_is(work) && clab_run_waits_for(comm, peer_p, stage_p);
+    return work == comm->collectives && work->engine->waits_for(comm, peer_p, stage_p);
 }
 
 // What this rank does, and where in it it is.

@@ -188,7 +188,7 @@ static int begin_lanes(struct clab_comm *comm)
     return CLAB_OK;
 }
 
-int clab_run_begin(struct clab_comm *comm, const struct clab_work *work)
+static int begin(struct clab_comm *comm, const struct clab_work *work)
 {
     struct clab_run *run = &comm->run;
     CLAB_TRY(find_program(comm, work, &run->program));
@@ -242,8 +242,9 @@ void clab_run_average(const struct clab_comm *comm, const struct clab_work *work
         comm->backend->device->scale(work->type, work->out, p->count, comm->nranks);
 }
 
-int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
+static int advance(struct clab_comm *comm, struct clab_work *work, bool *progress_p, bool *done_p)
 {
+    (void)work;
     struct clab_run *run = &comm->run;
     const struct clab_program *program = run->program;
     for (int i = 0; i < program->problem.lanes; i++)
@@ -253,7 +254,7 @@ int clab_run_advance(struct clab_comm *comm, bool *progress_p, bool *done_p)
     return CLAB_OK;
 }
 
-size_t clab_run_moved(const struct clab_comm *comm)
+static size_t moved_bytes(const struct clab_comm *comm)
 {
     size_t moved = 0;
     for (int i = 0; i < comm->run.program->problem.lanes; i++)
@@ -262,7 +263,7 @@ size_t clab_run_moved(const struct clab_comm *comm)
     return moved;
 }
 
-bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
+static bool waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
 {
     bool found = false;
     for (int i = 0; i < comm->run.program->problem.lanes; i++) {
@@ -277,3 +278,5 @@ bool clab_run_waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
     }
     return found;
 }
+
+const struct clab_engine clab_engine_executor = {begin, advance, waits_for, moved_bytes};

@@ -10,9 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "backends/model/clock.h"
 #include "core/comm/comm.h"
-#include "core/comm/coordinator.h"
 #include "core/comm/progress.h"
 
 enum {
@@ -25,25 +23,10 @@ static const double last_words_here = 0.1, last_words_afar = 2.0;
 
 static const double look_around_every = 0.5e-3; // s: to listen may be a system call
 
-// Bytes that the first collective has moved, or what else counts on while it does something.
-static size_t collective_moved(const struct clab_comm *comm)
-{
-    if (comm->conducted)
-        return clab_conduct_moved(comm);
-    return comm->running && !clab_native_is(comm->collectives) ? clab_run_moved(comm) : 0;
-}
-
-// In virtual time a work is written on the tape when it settles (clock.c).
+// Where the clock is told what takes time, a work is over, and in the trace, when the program has waited for it.
 static bool is_taped_here(const struct clab_comm *comm)
 {
-    return comm->tape && !comm->clock;
-}
-
-static int begin_first(struct clab_comm *comm, struct clab_work *work)
-{
-    if (comm->conducted)
-        return clab_conduct_begin(comm, work);
-    return clab_native_is(work) ? clab_native_begin(comm, work) : clab_run_begin(comm, work);
+    return comm->tape && !comm->backend->time->is_exact;
 }
 
 // ---- progress ------------------------------------------------------------------------------------------------
@@ -64,12 +47,10 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
             work->taped = clab_tape_begin(comm->tape);
         if (comm->bounces)
             CLAB_TRY(clab_bounce_begin(comm, work));
-        CLAB_TRY(begin_first(comm, work));
+        CLAB_TRY(work->engine->begin(comm, work));
         comm->running = true;
     }
-    if (comm->conducted)
-        return clab_conduct_advance(comm, work, done_p);
-    return clab_native_is(work) ? clab_native_advance(comm, done_p) : clab_run_advance(comm, progress_p, done_p);
+    return work->engine->advance(comm, work, progress_p, done_p);
 }
 
 static int advance_collectives(struct clab_comm *comm, bool *progress_p)
@@ -205,7 +186,9 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
     *work = *filled;
     work->comm = comm;
     work->sequence = work->algorithm ? comm->sequence++ : 0;
-    work->started = comm->clock ? comm->clock->now : 0;
+    work->started = comm->backend->time->is_exact ? comm->backend->time->now(comm->job->domain) : 0;
+    work->engine = clab_native_is(work) || comm->backend->collectives->runs_schedules ? &clab_engine_backend
+                                                                                      : &clab_engine_executor;
     if (comm->is_revoked) {
         clab_work_record(work);
         int err = clab_comm_follow(comm, work);
@@ -241,7 +224,7 @@ void clab_work_free_all(struct clab_comm *comm)
 
 static size_t bytes_moved(const struct clab_comm *comm)
 {
-    size_t moved = collective_moved(comm);
+    size_t moved = comm->running ? comm->collectives->engine->moved(comm) : 0;
     for (const struct clab_work *work = comm->messages; work; work = work->next)
         moved += work->transfer.moved;
     return moved;
@@ -276,7 +259,8 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work, 
     clab_work_record_wait(work, p->since);
     if (now - p->since >= comm->job->bootstrap->timeout)
         return clab_comm_fail(comm, work, CLAB_ETIMEOUT);
-    if (!(comm->conducted && work->algorithm) && clab_check_look(comm, now - p->since)) // a conductor sees it, too
+    const bool is_compared = work->algorithm && comm->backend->collectives->runs_schedules;
+    if (!is_compared && clab_check_look(comm, now - p->since))
         return clab_comm_fail(comm, work, CLAB_EMISMATCH);
     return waits_in_vain(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
 }
@@ -334,6 +318,20 @@ static void retire(struct clab_work *work)
     work->comm->spare = work;
 }
 
+// `work` is done, and waited for: a clock that is told what takes time is no earlier than its end.
+static void settle(struct clab_work *work)
+{
+    struct clab_comm *comm = work->comm;
+    const struct clab_time *time = comm->backend->time;
+    if (!time->is_exact || !comm->endpoint)
+        return;
+    if (!work->algorithm)
+        work->due = time->settle(comm->endpoint, &work->transfer);
+    time->reach(comm->job->domain, work->due);
+    if (comm->tape)
+        clab_tape_end(comm->tape, work);
+}
+
 int clab_work_wait(struct clab_work *work)
 {
     struct clab_job *job = work->comm->job;
@@ -360,7 +358,7 @@ int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p)
     }
     *done_p = work->done;
     if (work->done) {
-        clab_clock_settle(work);
+        settle(work);
         retire(work);
     }
     return work->done ? CLAB_OK : err; // what is not done stays in its list, and is freed with the communicator

@@ -96,11 +96,6 @@ void clab_bootstrap_refuse(struct clab_bootstrap *boot);
 // The backend of a job that has named none: shared memory within a host, ofi among several.
 const char *clab_backend_usual(int nnodes);
 
-// This rank's clock in virtual time; NULL on backends whose time is the wall's.
-struct clab_clock *clab_clock_of(const struct clab_job *job);
-// From now on, clab_seconds is of this job; NULL: of none.
-void clab_clock_follow(const struct clab_job *job);
-
 // Seconds that any wait of this job may last: CLAB_TIMEOUT, or the default.
 //   errors: CLAB_EPARSE
 int clab_timeout_read(double *seconds_p);

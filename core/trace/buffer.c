@@ -87,7 +87,7 @@ void clab_tape_end(struct clab_tape *tape, const struct clab_work *work)
     struct clab_timeline_call *call = &tape->calls[tape->ncalls % TAPE_CALLS];
     overwrite(tape, tape->ncalls++, TAPE_CALLS, call->end);
     *call = describe(work);
-    if (work->comm->clock) { // in the order of the program's waits, which is the same each time
+    if (work->comm->backend->time->is_exact) { // in the order of the program's waits, which is the same each time
         call->begin = work->started;
         call->end = fmax(work->started, work->due);
         call->serial = ++tape->serial;

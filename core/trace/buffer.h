@@ -7,7 +7,7 @@
 // - When the job is closed, each rank hands its tape to rank 0, in a meeting of the two, and rank 0 writes the file:
 //   whole or not at all. Ranks that have failed hand in nothing, and the file says so.
 // - In virtual time (backend sim) calls last from when the rank entered them to when they are over for it; they are
-//   written when the program has waited for them, and have no stages, since they are conducted as a whole (core/comm/coordinator.h).
+//   written when the program has waited for them, and have no stages, since the backend runs them as a whole.
 // - Times are those of clab_seconds. Clocks of other hosts are set by rank 0's, as of when the job is closed: to half
 //   of the shortest round trip that was seen, which the file says.
 #pragma once

@@ -13,7 +13,6 @@
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "core/clab.h"
-#include "backends/model/clock.h"
 #include "core/comm/comm.h"
 #include "core/trace/inside.h"
 #include "core/job/job.h"
@@ -36,9 +35,9 @@ static struct pair pair_of(const struct clab_job *job, int other)
 static int meet(struct pair *pair, const void *mine, size_t bytes, void *both)
 {
     const struct clab_fence fence = {.ranks = pair->ranks,
-                                         .n = 2,
-                                         .key = clab_mix(clab_mix(MEETING, (uint64_t)pair->ranks[1]), ++pair->fences),
-                                         .quiet = true};
+                                     .n = 2,
+                                     .key = clab_mix(clab_mix(MEETING, (uint64_t)pair->ranks[1]), ++pair->fences),
+                                     .quiet = true};
     return pair->boot->exchange(pair->boot, fence, mine, bytes, both);
 }
 
@@ -220,12 +219,11 @@ static int add_command(struct clab_manifest *about)
 static int describe_clocks(const struct clab_job *job, const struct gathered *g, struct clab_manifest *about)
 {
     char error[CLAB_TEXT];
-    const struct clab_clock *clock = clab_clock_of(job);
-    if (clock) {
+    if (job->backend->time->is_exact) {
         CLAB_TRY(clab_manifest_add(about, "stages",
                                    "none: virtual time prices a collective as a whole (commlab sim "
                                    "COLLECTIVE --trace FILE has its stages)"));
-        return clab_manifest_add(about, "clocks", "virtual time, on %s", clock->net->name);
+        return clab_manifest_add(about, "clocks", "virtual time, on %s", job->backend->time->net(job->domain));
     }
     if (job->bootstrap->nnodes == 1)
         return clab_manifest_add(about, "clocks", "one host, one clock");
@@ -237,7 +235,7 @@ static int describe(const struct clab_job *job, const struct gathered *g, const 
                     struct clab_manifest *about)
 {
     CLAB_TRY(add_command(about));
-    CLAB_TRY(clab_manifest_add(about, "kind", clab_clock_of(job) ? "simulated" : "measured"));
+    CLAB_TRY(clab_manifest_add(about, "kind", job->backend->time->is_exact ? "simulated" : "measured"));
     CLAB_TRY(clab_manifest_add(about, "backend", "%s", job->backend_name));
     CLAB_TRY(clab_manifest_add(about, "ranks", "%d", job->ranks));
     CLAB_TRY(describe_clocks(job, g, about));
@@ -274,8 +272,8 @@ static int write_file(const struct clab_job *job, struct clab_tape *tape)
         err = describe(job, &g, overwritten, &about);
     }
     if (!err)
-        err = clab_timeline_write(&g.timeline, clab_clock_of(job) ? CLAB_TIMELINE_SIMULATED : CLAB_TIMELINE_MEASURED,
-                                  path, &about);
+        err = clab_timeline_write(
+            &g.timeline, job->backend->time->is_exact ? CLAB_TIMELINE_SIMULATED : CLAB_TIMELINE_MEASURED, path, &about);
     if (err)
         clab_error("the trace '%s' is not written: %s", path, clab_strerror(err));
     else if (g.missing)

@@ -165,7 +165,7 @@ int clab_mlp_create(struct clab_job *job, const struct clab_mlp_shape *shape, ui
     struct clab_mlp *mlp = calloc(1, sizeof *mlp);
     if (!mlp)
         return CLAB_ENOMEM;
-    const int repeat = shape->repeat && !clab_clock_of(job) ? shape->repeat : 1;
+    const int repeat = shape->repeat && !job->backend->time->is_exact ? shape->repeat : 1;
     *mlp = (struct clab_mlp){.job = job, .device = job->backend->device, .shape = *shape, .rows = shape->rows * repeat};
     int err = allocate(mlp, shape->widths);
     if (!err) {

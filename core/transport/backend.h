@@ -71,7 +71,7 @@ struct clab_collectives {
     bool runs_schedules;
     // Whether the library has its own way. The answer is the same on all ranks, and known before any is started.
     bool (*has)(enum clab_collective collective, enum clab_type type, enum clab_op op);
-    // As clab_backend.reaches, for the buffers of a call.
+    // As clab_backend.reaches, for the buffers of a call of runs_schedules.
     bool (*reaches)(struct clab_domain *domain, const void *memory);
     // Begin a call: one that `has` promised, or one with an algorithm. The call is copied; buffers are the backend's
     // until it is done. `close` frees what is under way.
@@ -110,8 +110,8 @@ struct clab_time {
     // A communicator has been made since `start`. *cost_p holds the wall clock's seconds, which an exact time replaces.
     // Collective over the group.  errors: those of the exchange, CLAB_ENOMEM
     int (*open)(struct clab_endpoint *endpoint, struct clab_group *group, double start, struct clab_open_cost *cost_p);
-    // The described network of a job that begins now; NULL: the machine's own.
-    const char *(*net)(void);
+    // The name of the described network; NULL: time is the machine's own.  domain: NULL: of a job that begins now
+    const char *(*net)(const struct clab_domain *domain);
 };
 
 extern const struct clab_time clab_wall_time;
@@ -239,6 +239,11 @@ bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned 
 // The backend called `name`: one that is built in, or a plugin (plugin.h), which is loaded now. NULL with one logged
 // line, which lists those there are, or says what this one needs and how to get it.
 const struct clab_backend *clab_backend_find(const char *name);
+// Put the described network `name` (--emulate) between the ranks: what *domain_p moves is delivered when it would arrive
+// there. On success *domain_p is another, which owns the one it was.
+//   errors: CLAB_EINVAL (this backend can not, or the job has more ranks than the network), CLAB_EUNSUPPORTED (several
+//   hosts), CLAB_ENOMEM, those of clab_net_load; all logged but CLAB_ENOMEM
+int clab_backend_emulate(struct clab_bootstrap *boot, const char *name, struct clab_domain **domain_p);
 // The names of all there are: those built in, then the plugins beside this program; NULL after the last. None is
 // loaded. Good until the next call.
 const char *clab_backend_name(int i);

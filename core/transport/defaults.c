@@ -136,8 +136,9 @@ static int wall_open(struct clab_endpoint *endpoint, struct clab_group *group, d
     return CLAB_OK;
 }
 
-static const char *wall_net(void)
+static const char *wall_net(const struct clab_domain *domain)
 {
+    (void)domain;
     return NULL;
 }
 

@@ -69,7 +69,7 @@ static double probed(const struct lab_context *context, const char *phase, int r
 // In seconds, at any number of ranks: by the line through the first probe and the last.
 static double once(const struct lab_context *context, const char *phase, int ranks)
 {
-    if (context->is_virtual)
+    if (context->is_exact)
         return in_virtual_time(context, phase, ranks);
     const struct lab_words *probes = &context->conf->probe_ranks;
     const int first = atoi(probes->words[0]), last = atoi(probes->words[probes->count - 1]);

@@ -40,8 +40,7 @@ static bool overlaps(const struct lab_context *context, enum lab_program program
     const struct clab_progress_place place = {.job_ranks = ranks,
                                               .ranks = ranks,
                                               .cores = context->cores,
-                                              .is_virtual = context->is_virtual,
-                                              .is_emulated = context->is_emulated};
+                                              .mover = lab_mover(context)};
     return program == LAB_AFTER && strcmp(clab_progress_rule(&place, NULL), "manual") != 0;
 }
 

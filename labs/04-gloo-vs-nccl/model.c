@@ -26,7 +26,7 @@ static double on_wire(const struct lab_context *context, const struct clab_net *
     struct clab_problem problem = {
         .collective = CLAB_ALLREDUCE, .nranks = ranks, .lanes = 1, .count = bytes / clab_type_bytes(CLAB_F32)};
     const struct clab_ground shared = {.crowded = ranks > context->cores, .cores = context->cores};
-    const struct clab_ground ground = context->is_virtual ? (struct clab_ground){0} : shared;
+    const struct clab_ground ground = context->is_exact ? (struct clab_ground){0} : shared;
     const struct clab_algorithm *algorithm = clab_select(&problem, clab_type_bytes(CLAB_F32), ground);
     over.net = net;
     return algorithm ? lab_predict_allreduce(&over, ranks, algorithm->name, bytes) : NAN;
@@ -60,7 +60,7 @@ static double predict_time(const struct lab_context *context, enum lab_program p
 {
     const bool other = program == LAB_BEFORE && context->before_net;
     const struct clab_net *net = other ? context->before_net : context->net;
-    if (context->is_virtual || context->is_emulated)
+    if (context->is_exact || context->is_delayed)
         return net ? on_wire(context, net, ranks, (size_t)bytes) : NAN;
     return program == LAB_AFTER && net && !lab_oversubscribed(context, ranks)
                ? on_wire(context, net, ranks, (size_t)bytes)

@@ -34,7 +34,7 @@ static double work(const struct lab_context *context)
 {
     const double bytes = atof(context->conf->sizes.words[0]);
     double seconds = NAN;
-    if (!context->is_virtual)
+    if (!context->is_exact)
         return probed(context, "work");
     return clab_net_compute(context->net, CLAB_FP32, bytes / 2, 2 * bytes, &seconds) == CLAB_OK ? seconds : NAN;
 }
@@ -42,7 +42,7 @@ static double work(const struct lab_context *context)
 // And of `percent` of it, of the straggler alone.
 static double extra(const struct lab_context *context, double percent)
 {
-    if (context->is_virtual)
+    if (context->is_exact)
         return work(context) * percent / 100;
     return probed(context, "injected") * percent / atof(context->conf->probe_iterations.words[0]);
 }

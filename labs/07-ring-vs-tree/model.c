@@ -38,13 +38,13 @@ static double by_hand(const struct lab_context *context, int ranks, size_t bytes
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLTOALL, "pairwise");
     if (!algorithm || !context->net)
         return NAN;
-    if (context->is_virtual)
+    if (context->is_exact)
         return by_hand_in_virtual_time(context->net, ranks, bytes);
     if (lab_oversubscribed(context, ranks))
         return lab_oversubscribed_by_hand(context, ranks, bytes);
     const struct clab_problem problem = lab_problem(algorithm, ranks, bytes);
     struct clab_sim_options how = lab_calls(context);
-    const struct clab_net *core = context->is_emulated ? context->machine : context->net; // whose memory is added
+    const struct clab_net *core = context->is_delayed ? context->machine : context->net; // whose memory is added
     const double without = context->machine ? lab_simulate(context->machine, &problem, algorithm, how) : 0;
     how.look.line = lab_latency(context->probe, LAB_BEFORE, ranks);
     const double wire = lab_simulate(context->net, &problem, algorithm, how);

@@ -118,7 +118,7 @@ static double predict(const struct lab_context *context, enum lab_program progra
         return c.time;
     if (!strcmp(name, "exposed"))
         return c.exposed;
-    const bool by_chance = !context->is_virtual && (!strcmp(method, "best") || !strcmp(method, "copied"));
+    const bool by_chance = !context->is_exact && (!strcmp(method, "best") || !strcmp(method, "copied"));
     return strcmp(name, "collectives") || by_chance ? NAN : c.collectives;
 }
 

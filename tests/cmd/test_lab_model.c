@@ -103,7 +103,7 @@ static void test_virtual_times_are_the_closed_forms(void **state)
     const struct lab_conf conf = {.model = lab_model_find("07-ring-vs-tree")};
     const struct lab_results none = {0};
     const struct lab_context context = {
-        .conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2, .is_virtual = true};
+        .conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2, .is_exact = true};
     const double message = 1e-6 + 4096e-9, sum = 4096e-10, grid = 1e-12;
     assert_near_by(conf.model->predict(&context, LAB_AFTER, 4, "time/doubling/4096"), 2 * (message + sum), grid);
     assert_near_by(conf.model->predict(&context, LAB_BEFORE, 4, "time/by_hand/4096"), 5 * message + sum, grid);
@@ -176,7 +176,7 @@ static void test_the_virtual_loop_follows_from_alpha(void **state)
         .model = lab_model_find("01-reinit-comm"), .sizes = words("64", NULL), .iterations = words("1", "100")};
     const struct lab_results none = {0};
     const struct lab_context context = {
-        .conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2, .is_virtual = true};
+        .conf = &conf, .net = net, .probe = &none, .ranks = 4, .cores = 2, .is_exact = true};
     const struct lab_model *m = conf.model;
     const double grid = 1e-12;
     assert_near_by(m->predict(&context, LAB_BEFORE, 4, "iteration/1"), 12e-6, grid);

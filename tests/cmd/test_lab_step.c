@@ -30,7 +30,7 @@ static void ask(const char *folder, struct question *q)
     assert_int_equal(lab_conf_use(&q->conf, "sim"), CLAB_OK);
     assert_int_equal(clab_net_load("dgx-h100", &q->net), CLAB_OK);
     q->context = (struct lab_context){
-        .conf = &q->conf, .net = q->net, .probe = &q->probe, .ranks = P, .cores = 2, .is_virtual = true};
+        .conf = &q->conf, .net = q->net, .probe = &q->probe, .ranks = P, .cores = 2, .is_exact = true};
 }
 
 static void asked(struct question *q)

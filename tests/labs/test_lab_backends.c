@@ -89,7 +89,7 @@ static void test_each_program_is_predicted_by_its_own_network(void **state)
     const struct lab_results none = {0};
     const struct lab_conf conf = {.sizes = {{"8", "64"}, 2}};
     const struct lab_context context = {
-        .conf = &conf, .net = fast, .before_net = slow, .probe = &none, .ranks = 2, .cores = 2, .is_virtual = true};
+        .conf = &conf, .net = fast, .before_net = slow, .probe = &none, .ranks = 2, .cores = 2, .is_exact = true};
     const double before = model->predict(&context, LAB_BEFORE, 2, "time/64"),
                  after = model->predict(&context, LAB_AFTER, 2, "time/64");
     if (fabs(after / (1e-6 + 64e-9) - 1) > 1e-3)

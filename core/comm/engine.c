@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Collectives by the library's own means, where a backend has them.
+// Collectives that the backend runs by itself: a library's own, or schedules in virtual time.
 //
 // - "native" stands where an algorithm's name does, so that it is chosen, queued, waited for, poisoned and reported
 //   like any other. It has no schedule: nobody can prove, price or draw it, and what it sends is not known.
-// - The automatic choice takes it where there is one. All ranks choose alike: has_native knows nothing of a rank.
-// - An average is the library's sum, divided by the communicator: types and rounding are as with schedules.
-// - A library does not say how far it has come, so the deadline holds for the call as a whole.
+// - The automatic choice takes it where there is one. All ranks choose alike: `has` knows nothing of a rank.
+// - An average is the backend's sum, divided by the communicator: types and rounding are as with the executor.
+// - Where a backend does not say how far it has come, the deadline holds for the call as a whole.
 
 #include "core/comm/comm.h"
 
@@ -62,7 +62,7 @@ bool clab_native_is(const struct clab_work *work)
     return work->algorithm == &clab_native_algorithm;
 }
 
-static enum clab_op library_op(enum clab_op op)
+static enum clab_op without_average(enum clab_op op)
 {
     return op == CLAB_AVG ? CLAB_SUM : op;
 }
@@ -70,28 +70,61 @@ static enum clab_op library_op(enum clab_op op)
 bool clab_native_has(const struct clab_backend *backend, enum clab_collective collective, enum clab_type type,
                      enum clab_op op)
 {
-    return backend->collectives->has(collective, type, library_op(op));
+    return backend->collectives->has(collective, type, without_average(op));
 }
 
-int clab_native_begin(struct clab_comm *comm, const struct clab_work *work)
+static int begin(struct clab_comm *comm, const struct clab_work *work)
 {
+    const struct clab_collectives *collectives = comm->backend->collectives;
+    const bool compares = collectives->runs_schedules || comm->check.natives;
     const struct clab_call call = {
         .problem = work->problem,
+        .algorithm = clab_native_is(work) ? NULL : work->algorithm,
         .type = work->type,
-        .op = library_op(work->op),
+        .op = without_average(work->op),
         .in_place = work->in_place,
         .in = work->in,
         .out = work->out,
-        .agreed = comm->check.natives ? clab_check_number(work) : 0,
+        .agreed = compares ? clab_check_number(work) : 0,
+        .when = work->started,
     };
     comm->traffic.algorithm = work->algorithm->name;
-    return comm->backend->collectives->start(comm->endpoint, &call);
+    return collectives->start(comm->endpoint, &call);
 }
 
-int clab_native_advance(struct clab_comm *comm, bool *done_p)
+static int advance(struct clab_comm *comm, struct clab_work *work, bool *progress_p, bool *done_p)
 {
     struct clab_answer answer = {.differs = -1};
     const int err = comm->backend->collectives->test(comm->endpoint, &answer);
-    *done_p = answer.done;
-    return err;
+    (void)progress_p;
+    if (err == CLAB_EMISMATCH && answer.differs >= 0)
+        clab_check_ask(comm, comm->job_ranks[answer.differs]);
+    CLAB_TRY(err);
+    if (!answer.done)
+        return CLAB_OK;
+    work->started = answer.begun;
+    work->due = answer.due;
+    comm->traffic.messages += answer.messages;
+    comm->traffic.bytes_sent += answer.bytes_sent;
+    comm->traffic.bytes_received += answer.bytes_received;
+    *done_p = true;
+    return CLAB_OK;
 }
+
+static bool waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
+{
+    size_t moved;
+    (void)stage_p;
+    comm->backend->collectives->look(comm->endpoint, peer_p, &moved);
+    return *peer_p >= 0;
+}
+
+static size_t moved(const struct clab_comm *comm)
+{
+    int peer;
+    size_t bytes;
+    comm->backend->collectives->look(comm->endpoint, &peer, &bytes);
+    return bytes;
+}
+
+const struct clab_engine clab_engine_backend = {begin, advance, waits_for, moved};

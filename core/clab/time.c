@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Time as programs see it: that of the job's backend.
+//
+// - clab_seconds has no job to ask: a process has one job at a time, and its domain is noted here.
+
+#include <math.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/clab/inside.h"
+#include "core/comm/comm.h"
+
+static const struct clab_domain *followed; // NULL: there is no job, and time is the wall's
+
+void clab_time_follow(const struct clab_domain *domain)
+{
+    followed = domain;
+}
+
+static bool is_exact(void)
+{
+    return followed && followed->backend->time->is_exact;
+}
+
+double clab_seconds(void)
+{
+    return followed ? followed->backend->time->now(followed) : clab_now();
+}
+
+int clab_repeats(double seconds, double once)
+{
+    enum { MOST = 1 << 22 };
+    const double more = is_exact() ? 0 : seconds / once;
+    return more < MOST ? 1 + (int)fmax(0, more) : MOST;
+}
+
+int clab_samples(int wanted)
+{
+    return is_exact() ? 1 : wanted;
+}
+
+int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes)
+{
+    const struct clab_time *time = job->backend->time;
+    if ((unsigned)precision >= CLAB_PRECISIONS || !(flop >= 0 && bytes >= 0)) {
+        clab_error("clab_compute: %g flop and %g bytes, of precision %d, are no work", flop, bytes, (int)precision);
+        return CLAB_EINVAL;
+    }
+    if (!time->is_exact)
+        return CLAB_OK;
+    clab_span_begin(job, "compute");
+    const int err = time->compute(job->domain, precision, flop, bytes);
+    clab_span_end(job);
+    return err;
+}
