@@ -39,6 +39,7 @@
 struct clab_job;          // this process's membership of a job
 struct clab_comm;         // a communicator: an ordered group of ranks
 struct clab_work;         // a collective under way
+struct clab_device;       // a CPU, or a GPU
 struct clab_registration; // memory that the backend has been told of
 
 // ---- job -----------------------------------------------------------------------------------------------------
@@ -66,6 +67,8 @@ int clab_job_close(struct clab_job *job);
 int clab_job_rank(const struct clab_job *job);
 int clab_job_ranks(const struct clab_job *job);
 const char *clab_job_backend(const struct clab_job *job);
+// What computes where memory of clab_alloc lies (transport/device.h).
+const struct clab_device *clab_job_device(const struct clab_job *job);
 
 // Who moves what has been started, while this rank computes: "thread", a thread of the library; "manual", nobody but
 // calls; "virtual", the described network. CLAB_PROGRESS (auto, thread or manual) decides: auto is a thread where
@@ -131,6 +134,7 @@ int clab_comm_shrink(struct clab_comm *comm, struct clab_comm **comm_p);
 // Not collective; all its work is done. NULL is fine.
 void clab_comm_destroy(struct clab_comm *comm);
 
+struct clab_job *clab_comm_job(const struct clab_comm *comm);
 int clab_comm_rank(const struct clab_comm *comm);
 int clab_comm_ranks(const struct clab_comm *comm);
 
@@ -253,6 +257,8 @@ void clab_span_end(struct clab_job *job);
 //   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute, and flop > 0)
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
 
+// Whether time moves only by what is waited for and by clab_compute, by the same amount in each run: on the backend sim.
+bool clab_time_is_exact(void);
 // How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1.
 // In virtual time, which is exact, always 1.
 int clab_repeats(double seconds, double once);

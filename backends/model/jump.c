@@ -96,10 +96,13 @@ static void unpin(struct clab_domain *domain, struct clab_registration *registra
 static int open_endpoint(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     group->board_bytes = model_board_bytes(group->nranks);
-    CLAB_TRY(model_open(domain, group, endpoint_p));
-    const int err = model_coordinator_create(model_endpoint(*endpoint_p));
+    struct clab_endpoint *endpoint;
+    CLAB_TRY(model_open(domain, group, &endpoint));
+    const int err = model_coordinator_create(model_endpoint(endpoint));
     if (err)
-        model_close(*endpoint_p, true);
+        model_close(endpoint, true);
+    else
+        *endpoint_p = endpoint;
     return err;
 }
 

@@ -86,7 +86,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     if (err == CLAB_OK)
         err = clab_progress_choose(job);
     if (err == CLAB_OK)
-        err = clab_tape_open(job, &job->tape);
+        err = clab_trace_open(&(struct clab_trace_job){boot, job->domain, job->backend_name}, &job->trace);
     if (err != CLAB_OK)
         job->backend->detach(job->domain);
     return err;
@@ -143,7 +143,7 @@ int clab_job_open_with(const struct clab_job_options *options, struct clab_job *
     clab_job_options_apply(options);
     CLAB_TRY(clab_job_plan(options->nranks, &plan));
     if (!plan.joins) {
-        CLAB_TRY(clab_tape_check());
+        CLAB_TRY(clab_trace_check());
         CLAB_TRY(launch_copies(options, plan.nranks));
     }
     return join(job_p);
@@ -161,7 +161,8 @@ int clab_job_close(struct clab_job *job)
     if (!job)
         return CLAB_OK;
     clab_progress_end(job);
-    const int err = clab_tape_close(job, job->tape);
+    const int err =
+        clab_trace_close(&(struct clab_trace_job){job->bootstrap, job->domain, job->backend_name}, job->trace);
     // First: a peer that still waits for this rank would be waited for by detach.
     const struct clab_notice leaves = {
         .kind = CLAB_NOTICE_LEFT, .reporter = job->rank, .culprit = job->rank, .err = CLAB_EPEER};
@@ -181,6 +182,11 @@ int clab_job_rank(const struct clab_job *job)
 int clab_job_ranks(const struct clab_job *job)
 {
     return job->ranks;
+}
+
+const struct clab_device *clab_job_device(const struct clab_job *job)
+{
+    return job->backend->device;
 }
 
 const char *clab_job_backend(const struct clab_job *job)

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/clab/inside.h"
 #include "core/comm/comm.h"
+#include "core/comm/progress.h"
 
 static const struct clab_domain *followed; // NULL: there is no job, and time is the wall's
 
@@ -17,7 +18,7 @@ void clab_time_follow(const struct clab_domain *domain)
     followed = domain;
 }
 
-static bool is_exact(void)
+bool clab_time_is_exact(void)
 {
     return followed && followed->backend->time->is_exact;
 }
@@ -30,13 +31,13 @@ double clab_seconds(void)
 int clab_repeats(double seconds, double once)
 {
     enum { MOST = 1 << 22 };
-    const double more = is_exact() ? 0 : seconds / once;
+    const double more = clab_time_is_exact() ? 0 : seconds / once;
     return more < MOST ? 1 + (int)fmax(0, more) : MOST;
 }
 
 int clab_samples(int wanted)
 {
-    return is_exact() ? 1 : wanted;
+    return clab_time_is_exact() ? 1 : wanted;
 }
 
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes)
@@ -52,4 +53,19 @@ int clab_compute(struct clab_job *job, enum clab_precision precision, double flo
     const int err = time->compute(job->domain, precision, flop, bytes);
     clab_span_end(job);
     return err;
+}
+
+void clab_span_begin(struct clab_job *job, const char *name)
+{
+    if (job->trace)
+        clab_trace_span_begin(job->trace, name); // by the program's thread alone, as what is open
+}
+
+void clab_span_end(struct clab_job *job)
+{
+    if (!job->trace)
+        return;
+    clab_job_enter(job);
+    clab_trace_span_end(job->trace);
+    clab_job_leave(job);
 }

@@ -176,6 +176,11 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
     return CLAB_OK;
 }
 
+struct clab_job *clab_comm_job(const struct clab_comm *comm)
+{
+    return comm->job;
+}
+
 int clab_comm_rank(const struct clab_comm *comm)
 {
     return comm->rank;

@@ -25,7 +25,7 @@
 struct clab_run_lane {
     int stage;      // of the lane
     bool under_way; // its transfers have been started
-    double begun;   // s of clab_seconds: this stage, where there is a tape
+    double begun;   // s of clab_seconds: this stage, where there is a trace
     int ntransfers;
     struct clab_transfer *transfers; // room for the program's widest stage
 };
@@ -69,7 +69,7 @@ struct clab_work {
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
-    struct clab_taped taped; // where there is a tape
+    struct clab_traced traced; // where there is a trace
 };
 
 // How long a communicator has been looked at in vain.
@@ -141,7 +141,7 @@ struct clab_comm {
     double looked_around;       // clab_now()
     struct clab_check check;    // before the first collective begins
     struct clab_flight *flight; // the job's
-    struct clab_tape *tape;     // the job's, or NULL
+    struct clab_trace *trace;   // the job's, or NULL
     struct {
         const struct clab_algorithm *algorithm;
         uint8_t number;
@@ -283,6 +283,9 @@ static inline void clab_work_record_end(const struct clab_work *work, enum clab_
     if (op)
         clab_flight_end(op, state);
 }
+// It is over now: into the trace. Or it is settled: it began at work->started, and was over at work->due.
+void clab_work_trace(const struct clab_work *work);
+void clab_work_trace_settled(const struct clab_work *work);
 // It, or the first collective that it is queued behind, waits since `since`.
 void clab_work_record_wait(const struct clab_work *work, double since);
 

@@ -130,7 +130,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     for (size_t r = 0; r < n; r++)
         comm->expelled_by[r] = -1;
     comm->flight = o->job->flight;
-    comm->tape = o->job->tape;
+    comm->trace = o->job->trace;
     comm->bounces = comm->backend->bounces;
     if (o->n > 1)
         comm->check = clab_check_wanted();

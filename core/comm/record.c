@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a work writes to the flight recorder: what it is when it begins, for whom it waits, how it ends.
+// What a work writes to the flight recorder, and to the trace: what it is, for whom it waits, when and how it ends.
 
 #include "core/comm/comm.h"
 
@@ -88,4 +88,51 @@ void clab_work_record_wait(const struct clab_work *work, double since)
         return;
     const bool known = clab_work_waits_for(first, &peer, &stage);
     clab_flight_wait(op, known ? comm->job_ranks[peer] : -1, known ? stage : -1, since);
+}
+
+// ---- the trace -----------------------------------------------------------------------------------------------
+
+static struct clab_timeline_call describe_call(const struct clab_work *work)
+{
+    const struct clab_comm *comm = work->comm;
+    const struct clab_transfer *t = &work->transfer;
+    const struct clab_problem *p = &work->problem;
+    struct clab_timeline_call call = {.comm = comm->id, .rank = comm->rank, .nranks = comm->nranks, .lanes = 1};
+    if (!work->algorithm) {
+        call.count = t->count;
+        call.root = t->peer;
+        call.what = t->op == CLAB_SEND ? CLAB_TIMELINE_SEND : CLAB_TIMELINE_RECEIVE;
+        call.type = (uint8_t)t->type;
+        return call;
+    }
+    call.count = p->count;
+    call.sequence = (uint32_t)work->sequence;
+    call.root = p->root;
+    call.group = p->group;
+    call.what = (uint8_t)p->collective;
+    call.type = (uint8_t)work->type;
+    call.lanes = (uint8_t)p->lanes;
+    call.algorithm = (uint8_t)clab_algorithm_number(work->algorithm);
+    return call;
+}
+
+void clab_work_trace(const struct clab_work *work)
+{
+    struct clab_trace *trace = work->comm->trace;
+    struct clab_timeline_call call = describe_call(work);
+    call.begin = work->traced.begin;
+    call.end = clab_trace_now(trace);
+    call.serial = work->traced.serial;
+    clab_trace_end(trace, call);
+}
+
+// In the order of the program's waits, which is the same each time.
+void clab_work_trace_settled(const struct clab_work *work)
+{
+    struct clab_trace *trace = work->comm->trace;
+    struct clab_timeline_call call = describe_call(work);
+    call.begin = work->started;
+    call.end = work->due > work->started ? work->due : work->started;
+    call.serial = clab_trace_begin(trace).serial;
+    clab_trace_end(trace, call);
 }

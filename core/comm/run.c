@@ -154,9 +154,9 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
 static void end_stage(const struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
 {
     do_local(comm, comm->run.program->moves + stage->first + stage->before + stage->transfers, stage->after);
-    if (comm->tape)
-        clab_tape_stage(comm->tape, comm->collectives->taped.serial, (int)(lane - comm->run.lanes), lane->stage,
-                        lane->begun);
+    if (comm->trace)
+        clab_trace_stage(comm->trace, comm->collectives->traced.serial, (int)(lane - comm->run.lanes), lane->stage,
+                         lane->begun);
     lane->under_way = false;
     lane->stage++;
 }
@@ -169,8 +169,8 @@ static int begin_stages(struct clab_comm *comm, int index)
     const struct clab_lane *plan = &program->lanes[index];
     while (lane->stage < plan->nstages && !lane->under_way) {
         const struct clab_stage *stage = &program->stages[plan->first_stage + lane->stage];
-        if (comm->tape)
-            lane->begun = clab_seconds();
+        if (comm->trace)
+            lane->begun = clab_trace_now(comm->trace);
         CLAB_TRY(begin_stage(comm, lane, stage));
         if (lane->stage == 0)
             do_local(comm, program->moves + plan->aside, plan->naside);

@@ -24,9 +24,9 @@ static const double last_words_here = 0.1, last_words_afar = 2.0;
 static const double look_around_every = 0.5e-3; // s: to listen may be a system call
 
 // Where the clock is told what takes time, a work is over, and in the trace, when the program has waited for it.
-static bool is_taped_here(const struct clab_comm *comm)
+static bool is_traced_here(const struct clab_comm *comm)
 {
-    return comm->tape && !comm->backend->time->is_exact;
+    return comm->trace && !comm->backend->time->is_exact;
 }
 
 // ---- progress ------------------------------------------------------------------------------------------------
@@ -43,8 +43,8 @@ static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
             CLAB_TRY(clab_check_advance(comm, work, &passed));
         if (!passed)
             return CLAB_OK;
-        if (is_taped_here(comm))
-            work->taped = clab_tape_begin(comm->tape);
+        if (is_traced_here(comm))
+            work->traced = clab_trace_begin(comm->trace);
         if (comm->bounces)
             CLAB_TRY(clab_bounce_begin(comm, work));
         CLAB_TRY(work->engine->begin(comm, work));
@@ -72,8 +72,8 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
             comm->collectives_end = &comm->collectives;
         work->done = true;
         clab_work_record_end(work, CLAB_FLIGHT_DONE);
-        if (is_taped_here(comm))
-            clab_tape_end(comm->tape, work);
+        if (is_traced_here(comm))
+            clab_work_trace(work);
         *progress_p = true;
     }
     return CLAB_OK;
@@ -91,8 +91,8 @@ static int advance_messages(struct clab_comm *comm, bool *progress_p)
                 clab_bounce_end(comm, &work->bounced);
             *link = work->next;
             clab_work_record_end(work, CLAB_FLIGHT_DONE);
-            if (is_taped_here(comm))
-                clab_tape_end(comm->tape, work);
+            if (is_traced_here(comm))
+                clab_work_trace(work);
             *progress_p = true;
         } else {
             link = &work->next;
@@ -154,8 +154,8 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_work **end = &comm->messages;
     clab_work_record(work);
-    if (is_taped_here(comm))
-        work->taped = clab_tape_begin(comm->tape);
+    if (is_traced_here(comm))
+        work->traced = clab_trace_begin(comm->trace);
     int err = comm->bounces ? clab_bounce_transfer(comm, &work->transfer, &work->bounced) : CLAB_OK;
     if (!err)
         err = comm->backend->start(comm->endpoint, &work->transfer, 1);
@@ -328,8 +328,8 @@ static void settle(struct clab_work *work)
     if (!work->algorithm)
         work->due = time->settle(comm->endpoint, &work->transfer);
     time->reach(comm->job->domain, work->due);
-    if (comm->tape)
-        clab_tape_end(comm->tape, work);
+    if (comm->trace)
+        clab_work_trace_settled(work);
 }
 
 int clab_work_wait(struct clab_work *work)

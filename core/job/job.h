@@ -39,7 +39,7 @@ struct clab_job {
     struct clab_notice rumours[CLAB_RUMOURS];
     unsigned nrumours;              // ever
     struct clab_flight *flight;     // this rank's recorder
-    struct clab_tape *tape;         // of CLAB_TRACE, or NULL
+    struct clab_trace *trace;         // of CLAB_TRACE, or NULL
     struct clab_progress *progress; // the thread that makes progress, while there is one (comm/progress.h)
     const char *progress_name, *progress_why;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writing on the tape (buffer.h).
+// Filling the trace buffer (buffer.h).
 
 #include "core/trace/inside.h"
 
@@ -12,10 +12,8 @@
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/variables.h"
-#include "core/comm/comm.h"
-#include "core/comm/progress.h"
 
-int clab_tape_check(void)
+int clab_trace_check(void)
 {
     const char *path = clab_variable_text(CLAB_VARIABLE_TRACE);
     if (!path || !*path)
@@ -24,127 +22,85 @@ int clab_tape_check(void)
     return clab_output_check(path);
 }
 
-int clab_tape_open(const struct clab_job *job, struct clab_tape **tape_p)
+int clab_trace_open(const struct clab_trace_job *job, struct clab_trace **trace_p)
 {
     const char *path = clab_variable_text(CLAB_VARIABLE_TRACE);
     if (!path || !*path) {
-        *tape_p = NULL;
+        *trace_p = NULL;
         return CLAB_OK;
     }
-    if (job->rank == 0)
-        CLAB_TRY(clab_tape_check());
-    struct clab_tape *tape = calloc(1, sizeof *tape); // pages come when they are written
-    if (!tape) {
-        clab_error("no memory for CLAB_TRACE: %zu bytes per rank", sizeof *tape);
+    if (job->boot->rank == 0)
+        CLAB_TRY(clab_trace_check());
+    struct clab_trace *trace = calloc(1, sizeof *trace); // pages come when they are written
+    if (!trace) {
+        clab_error("no memory for CLAB_TRACE: %zu bytes per rank", sizeof *trace);
         return CLAB_ENOMEM;
     }
-    tape->process = job->rank;
-    tape->from = -INFINITY;
-    *tape_p = tape;
+    trace->domain = job->domain;
+    trace->process = job->boot->rank;
+    trace->from = -INFINITY;
+    *trace_p = trace;
     return CLAB_OK;
 }
 
 // ---- calls ---------------------------------------------------------------------------------------------------
 
 // The ring's next thing, which was over then, is overwritten if the ring is full.
-static void overwrite(struct clab_tape *tape, uint64_t n, int room, double end)
+static void overwrite(struct clab_trace *trace, uint64_t n, int room, double end)
 {
     if (n >= (uint64_t)room)
-        tape->from = fmax(tape->from, end);
+        trace->from = fmax(trace->from, end);
 }
 
-struct clab_taped clab_tape_begin(struct clab_tape *tape)
+double clab_trace_now(const struct clab_trace *trace)
 {
-    return (struct clab_taped){.begin = clab_seconds(), .serial = ++tape->serial};
+    return trace->domain->backend->time->now(trace->domain);
 }
 
-static struct clab_timeline_call describe(const struct clab_work *work)
+struct clab_traced clab_trace_begin(struct clab_trace *trace)
 {
-    const struct clab_comm *comm = work->comm;
-    const struct clab_transfer *t = &work->transfer;
-    const struct clab_problem *p = &work->problem;
-    struct clab_timeline_call call = {.comm = comm->id, .rank = comm->rank, .nranks = comm->nranks, .lanes = 1};
-    if (!work->algorithm) {
-        call.count = t->count;
-        call.root = t->peer;
-        call.what = t->op == CLAB_SEND ? CLAB_TIMELINE_SEND : CLAB_TIMELINE_RECEIVE;
-        call.type = (uint8_t)t->type;
-        return call;
-    }
-    call.count = p->count;
-    call.sequence = (uint32_t)work->sequence;
-    call.root = p->root;
-    call.group = p->group;
-    call.what = (uint8_t)p->collective;
-    call.type = (uint8_t)work->type;
-    call.lanes = (uint8_t)p->lanes;
-    call.algorithm = (uint8_t)clab_algorithm_number(work->algorithm);
-    return call;
+    return (struct clab_traced){.begin = clab_trace_now(trace), .serial = ++trace->serial};
 }
 
-void clab_tape_end(struct clab_tape *tape, const struct clab_work *work)
+void clab_trace_end(struct clab_trace *trace, struct clab_timeline_call call)
 {
-    struct clab_timeline_call *call = &tape->calls[tape->ncalls % TAPE_CALLS];
-    overwrite(tape, tape->ncalls++, TAPE_CALLS, call->end);
-    *call = describe(work);
-    if (work->comm->backend->time->is_exact) { // in the order of the program's waits, which is the same each time
-        call->begin = work->started;
-        call->end = fmax(work->started, work->due);
-        call->serial = ++tape->serial;
-    } else {
-        call->begin = work->taped.begin;
-        call->end = clab_seconds();
-        call->serial = work->taped.serial;
-    }
-    call->process = tape->process;
+    struct clab_timeline_call *place = &trace->calls[trace->ncalls % TRACE_CALLS];
+    overwrite(trace, trace->ncalls++, TRACE_CALLS, place->end);
+    *place = call;
+    place->process = trace->process;
 }
 
-void clab_tape_stage(struct clab_tape *tape, uint32_t serial, int lane, int stage, double begin)
+void clab_trace_stage(struct clab_trace *trace, uint32_t serial, int lane, int stage, double begin)
 {
-    struct clab_timeline_stage *taped = &tape->stages[tape->nstages % TAPE_STAGES];
-    overwrite(tape, tape->nstages++, TAPE_STAGES, taped->end);
-    *taped = (struct clab_timeline_stage){.begin = begin,
-                                          .end = clab_seconds(),
-                                          .serial = serial,
-                                          .process = tape->process,
-                                          .stage = stage,
-                                          .lane = lane};
+    struct clab_timeline_stage *traced = &trace->stages[trace->nstages % TRACE_STAGES];
+    overwrite(trace, trace->nstages++, TRACE_STAGES, traced->end);
+    *traced = (struct clab_timeline_stage){.begin = begin,
+                                           .end = clab_trace_now(trace),
+                                           .serial = serial,
+                                           .process = trace->process,
+                                           .stage = stage,
+                                           .lane = lane};
 }
 
 // ---- spans ---------------------------------------------------------------------------------------------------
 
-void clab_tape_span_begin(struct clab_tape *tape, const char *name)
+void clab_trace_span_begin(struct clab_trace *trace, const char *name)
 {
-    if (tape->depth++ >= TAPE_DEPTH)
+    if (trace->depth++ >= TRACE_DEPTH)
         return;
-    struct clab_timeline_span *span = &tape->open[tape->depth - 1];
+    struct clab_timeline_span *span = &trace->open[trace->depth - 1];
     *span = (struct clab_timeline_span){
-        .bytes = -1, .process = tape->process, .row = CLAB_ROW_COMPUTE, .peer = -1, .stage = -1};
+        .bytes = -1, .process = trace->process, .row = CLAB_ROW_COMPUTE, .peer = -1, .stage = -1};
     snprintf(span->name, sizeof span->name, "%s", name);
-    span->begin = clab_seconds();
+    span->begin = clab_trace_now(trace);
 }
 
-void clab_tape_span_end(struct clab_tape *tape)
+void clab_trace_span_end(struct clab_trace *trace)
 {
-    if (tape->depth == 0 || --tape->depth >= TAPE_DEPTH)
+    if (trace->depth == 0 || --trace->depth >= TRACE_DEPTH)
         return;
-    struct clab_timeline_span *span = &tape->spans[tape->nspans % TAPE_SPANS];
-    overwrite(tape, tape->nspans++, TAPE_SPANS, span->end);
-    *span = tape->open[tape->depth];
-    span->end = clab_seconds();
-}
-
-void clab_span_begin(struct clab_job *job, const char *name)
-{
-    if (job->tape)
-        clab_tape_span_begin(job->tape, name); // by the program's thread alone, as `depth` and `open` are
-}
-
-void clab_span_end(struct clab_job *job)
-{
-    if (!job->tape)
-        return;
-    clab_job_enter(job);
-    clab_tape_span_end(job->tape);
-    clab_job_leave(job);
+    struct clab_timeline_span *span = &trace->spans[trace->nspans % TRACE_SPANS];
+    overwrite(trace, trace->nspans++, TRACE_SPANS, span->end);
+    *span = trace->open[trace->depth];
+    span->end = clab_trace_now(trace);
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The end of a job with a tape: every rank meets rank 0, one after the other, sets its clock by rank 0's if it is on
-// another host, and hands its tape in. Rank 0 writes the file.
+// The end of a job with a trace. One after another, the ranks set their clocks by rank 0's, if they are on other hosts,
+// and send it their buffers. Rank 0 writes the file.
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/base/mix.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
-#include "core/clab.h"
-#include "core/comm/comm.h"
 #include "core/trace/inside.h"
-#include "core/job/job.h"
 
 enum { MEETING = 0x7461706565, ROUND_TRIPS = 8, PART_BYTES = 1 << 20, TEXT = 160 };
 
@@ -26,9 +24,9 @@ struct pair {
     uint64_t fences;
 };
 
-static struct pair pair_of(const struct clab_job *job, int other)
+static struct pair pair_of(const struct clab_trace_job *job, int other)
 {
-    return (struct pair){.boot = job->bootstrap, .ranks = {0, other}};
+    return (struct pair){.boot = job->boot, .ranks = {0, other}};
 }
 
 // Each gives `bytes`, and has both.
@@ -59,10 +57,10 @@ static int compare_clocks(struct pair *pair, bool is_first, double *ahead_p, dou
     if (both[0].node == both[1].node)
         return CLAB_OK;
     for (int i = 0; i < ROUND_TRIPS; i++) {
-        const double before = clab_seconds();
+        const double before = clab_now();
         mine.now = before;
         CLAB_TRY(meet(pair, &mine, sizeof mine, both));
-        const double after = clab_seconds();
+        const double after = clab_now();
         if (is_first && after - before < 2 * error) {
             error = (after - before) / 2;
             ahead = both[1].now - (before + after) / 2;
@@ -77,7 +75,7 @@ static int compare_clocks(struct pair *pair, bool is_first, double *ahead_p, dou
 
 struct header {
     uint64_t ncalls, nstages, nspans; // ever
-    double from;                      // s: as in struct clab_tape
+    double from;                      // s: as in struct clab_trace
 };
 
 static int kept(uint64_t n, int room)
@@ -100,17 +98,17 @@ static int pass(struct pair *pair, bool is_first, void *data, size_t bytes)
     return err;
 }
 
-static int hand_in(const struct clab_job *job, struct clab_tape *tape)
+static int hand_in(const struct clab_trace_job *job, struct clab_trace *trace)
 {
-    struct pair pair = pair_of(job, job->rank);
-    const struct header header = {tape->ncalls, tape->nstages, tape->nspans, tape->from};
+    struct pair pair = pair_of(job, job->boot->rank);
+    const struct header header = {trace->ncalls, trace->nstages, trace->nspans, trace->from};
     struct header both[2];
     double ahead, error;
     CLAB_TRY(compare_clocks(&pair, false, &ahead, &error));
     CLAB_TRY(meet(&pair, &header, sizeof header, both));
-    CLAB_TRY(pass(&pair, false, tape->calls, (size_t)kept(tape->ncalls, TAPE_CALLS) * sizeof *tape->calls));
-    CLAB_TRY(pass(&pair, false, tape->stages, (size_t)kept(tape->nstages, TAPE_STAGES) * sizeof *tape->stages));
-    return pass(&pair, false, tape->spans, (size_t)kept(tape->nspans, TAPE_SPANS) * sizeof *tape->spans);
+    CLAB_TRY(pass(&pair, false, trace->calls, (size_t)kept(trace->ncalls, TRACE_CALLS) * sizeof *trace->calls));
+    CLAB_TRY(pass(&pair, false, trace->stages, (size_t)kept(trace->nstages, TRACE_STAGES) * sizeof *trace->stages));
+    return pass(&pair, false, trace->spans, (size_t)kept(trace->nspans, TRACE_SPANS) * sizeof *trace->spans);
 }
 
 // ---- rank 0 --------------------------------------------------------------------------------------------------
@@ -124,52 +122,52 @@ struct gathered {
     char names[64];                   // the first of them
 };
 
-static void shift(struct clab_tape *tape, double ahead)
+static void shift(struct clab_trace *trace, double ahead)
 {
-    tape->from -= ahead;
-    for (int i = 0; i < kept(tape->ncalls, TAPE_CALLS); i++) {
-        tape->calls[i].begin -= ahead;
-        tape->calls[i].end -= ahead;
+    trace->from -= ahead;
+    for (int i = 0; i < kept(trace->ncalls, TRACE_CALLS); i++) {
+        trace->calls[i].begin -= ahead;
+        trace->calls[i].end -= ahead;
     }
-    for (int i = 0; i < kept(tape->nstages, TAPE_STAGES); i++) {
-        tape->stages[i].begin -= ahead;
-        tape->stages[i].end -= ahead;
+    for (int i = 0; i < kept(trace->nstages, TRACE_STAGES); i++) {
+        trace->stages[i].begin -= ahead;
+        trace->stages[i].end -= ahead;
     }
-    for (int i = 0; i < kept(tape->nspans, TAPE_SPANS); i++) {
-        tape->spans[i].begin -= ahead;
-        tape->spans[i].end -= ahead;
+    for (int i = 0; i < kept(trace->nspans, TRACE_SPANS); i++) {
+        trace->spans[i].begin -= ahead;
+        trace->spans[i].end -= ahead;
     }
 }
 
-static int add(struct gathered *g, const struct clab_tape *tape)
+static int add(struct gathered *g, const struct clab_trace *trace)
 {
-    const int ncalls = kept(tape->ncalls, TAPE_CALLS), nstages = kept(tape->nstages, TAPE_STAGES);
-    const int nspans = kept(tape->nspans, TAPE_SPANS);
-    g->ncalls += tape->ncalls;
-    g->nstages += tape->nstages;
-    g->nspans += tape->nspans;
-    g->from = fmax(g->from, tape->from);
-    CLAB_TRY(clab_timeline_add_calls(&g->timeline, tape->calls, ncalls));
-    CLAB_TRY(clab_timeline_add_stages(&g->timeline, tape->stages, nstages));
-    return clab_timeline_add_spans(&g->timeline, tape->spans, nspans);
+    const int ncalls = kept(trace->ncalls, TRACE_CALLS), nstages = kept(trace->nstages, TRACE_STAGES);
+    const int nspans = kept(trace->nspans, TRACE_SPANS);
+    g->ncalls += trace->ncalls;
+    g->nstages += trace->nstages;
+    g->nspans += trace->nspans;
+    g->from = fmax(g->from, trace->from);
+    CLAB_TRY(clab_timeline_add_calls(&g->timeline, trace->calls, ncalls));
+    CLAB_TRY(clab_timeline_add_stages(&g->timeline, trace->stages, nstages));
+    return clab_timeline_add_spans(&g->timeline, trace->spans, nspans);
 }
 
-// Read rank `other`'s tape into `tape`.
-static int take(const struct clab_job *job, int other, struct clab_tape *tape, double *error_p)
+// Read rank `other`'s trace into `trace`.
+static int take(const struct clab_trace_job *job, int other, struct clab_trace *trace, double *error_p)
 {
     struct pair pair = pair_of(job, other);
     struct header header = {0}, both[2];
     double ahead;
     CLAB_TRY(compare_clocks(&pair, true, &ahead, error_p));
     CLAB_TRY(meet(&pair, &header, sizeof header, both));
-    tape->ncalls = both[1].ncalls;
-    tape->nstages = both[1].nstages;
-    tape->nspans = both[1].nspans;
-    tape->from = both[1].from;
-    CLAB_TRY(pass(&pair, true, tape->calls, (size_t)kept(tape->ncalls, TAPE_CALLS) * sizeof *tape->calls));
-    CLAB_TRY(pass(&pair, true, tape->stages, (size_t)kept(tape->nstages, TAPE_STAGES) * sizeof *tape->stages));
-    CLAB_TRY(pass(&pair, true, tape->spans, (size_t)kept(tape->nspans, TAPE_SPANS) * sizeof *tape->spans));
-    shift(tape, ahead);
+    trace->ncalls = both[1].ncalls;
+    trace->nstages = both[1].nstages;
+    trace->nspans = both[1].nspans;
+    trace->from = both[1].from;
+    CLAB_TRY(pass(&pair, true, trace->calls, (size_t)kept(trace->ncalls, TRACE_CALLS) * sizeof *trace->calls));
+    CLAB_TRY(pass(&pair, true, trace->stages, (size_t)kept(trace->nstages, TRACE_STAGES) * sizeof *trace->stages));
+    CLAB_TRY(pass(&pair, true, trace->spans, (size_t)kept(trace->nspans, TRACE_SPANS) * sizeof *trace->spans));
+    shift(trace, ahead);
     return CLAB_OK;
 }
 
@@ -180,15 +178,15 @@ static void miss(struct gathered *g, int rank)
         snprintf(g->names + used, sizeof g->names - used, "%s%d", used ? ", " : "", rank);
 }
 
-// One after the other; `tape` is rank 0's own at first, and is overwritten. Who follows one that never came is not
+// One after the other; `trace` is rank 0's own at first, and is overwritten. Who follows one that never came is not
 // waited for.
-static int gather(const struct clab_job *job, struct clab_tape *tape, struct gathered *g)
+static int gather(const struct clab_trace_job *job, struct clab_trace *trace, struct gathered *g)
 {
     bool waits = true;
-    CLAB_TRY(add(g, tape));
-    for (int rank = 1; rank < job->ranks; rank++) {
+    CLAB_TRY(add(g, trace));
+    for (int rank = 1; rank < job->boot->nranks; rank++) {
         double error = 0;
-        const int err = waits ? take(job, rank, tape, &error) : CLAB_ETIMEOUT;
+        const int err = waits ? take(job, rank, trace, &error) : CLAB_ETIMEOUT;
         if (err == CLAB_ENOMEM)
             return err;
         waits &= err != CLAB_ETIMEOUT;
@@ -197,7 +195,7 @@ static int gather(const struct clab_job *job, struct clab_tape *tape, struct gat
             continue;
         }
         g->error = error > g->error ? error : g->error;
-        CLAB_TRY(add(g, tape));
+        CLAB_TRY(add(g, trace));
     }
     return CLAB_OK;
 }
@@ -216,28 +214,28 @@ static int add_command(struct clab_manifest *about)
     return clab_manifest_add(about, "command", "%s", text);
 }
 
-static int describe_clocks(const struct clab_job *job, const struct gathered *g, struct clab_manifest *about)
+static int describe_clocks(const struct clab_trace_job *job, const struct gathered *g, struct clab_manifest *about)
 {
     char error[CLAB_TEXT];
-    if (job->backend->time->is_exact) {
+    if (job->domain->backend->time->is_exact) {
         CLAB_TRY(clab_manifest_add(about, "stages",
                                    "none: virtual time prices a collective as a whole (commlab sim "
                                    "COLLECTIVE --trace FILE has its stages)"));
-        return clab_manifest_add(about, "clocks", "virtual time, on %s", job->backend->time->net(job->domain));
+        return clab_manifest_add(about, "clocks", "virtual time, on %s", job->domain->backend->time->net(job->domain));
     }
-    if (job->bootstrap->nnodes == 1)
+    if (job->boot->nnodes == 1)
         return clab_manifest_add(about, "clocks", "one host, one clock");
-    return clab_manifest_add(about, "clocks", "of %d hosts, set by rank 0's to within %s", job->bootstrap->nnodes,
+    return clab_manifest_add(about, "clocks", "of %d hosts, set by rank 0's to within %s", job->boot->nnodes,
                              clab_seconds_text(g->error, error));
 }
 
-static int describe(const struct clab_job *job, const struct gathered *g, const char *overwritten,
+static int describe(const struct clab_trace_job *job, const struct gathered *g, const char *overwritten,
                     struct clab_manifest *about)
 {
     CLAB_TRY(add_command(about));
-    CLAB_TRY(clab_manifest_add(about, "kind", job->backend->time->is_exact ? "simulated" : "measured"));
-    CLAB_TRY(clab_manifest_add(about, "backend", "%s", job->backend_name));
-    CLAB_TRY(clab_manifest_add(about, "ranks", "%d", job->ranks));
+    CLAB_TRY(clab_manifest_add(about, "kind", job->domain->backend->time->is_exact ? "simulated" : "measured"));
+    CLAB_TRY(clab_manifest_add(about, "backend", "%s", job->backend));
+    CLAB_TRY(clab_manifest_add(about, "ranks", "%d", job->boot->nranks));
     CLAB_TRY(describe_clocks(job, g, about));
     if (*overwritten)
         CLAB_TRY(clab_manifest_add(about, "overwritten", "%s", overwritten));
@@ -260,20 +258,21 @@ static void cut(struct gathered *g, char text[TEXT])
              (unsigned long long)g->nspans - (unsigned)t->nspans, clab_seconds_text(until - g->from, lasts));
 }
 
-static int write_file(const struct clab_job *job, struct clab_tape *tape)
+static int write_file(const struct clab_trace_job *job, struct clab_trace *trace)
 {
     char overwritten[TEXT] = "";
     const char *path = clab_variable_text(CLAB_VARIABLE_TRACE);
     struct gathered g = {.from = -INFINITY};
     struct clab_manifest about = {0};
-    int err = gather(job, tape, &g);
+    int err = gather(job, trace, &g);
     if (!err) {
         cut(&g, overwritten);
         err = describe(job, &g, overwritten, &about);
     }
     if (!err)
         err = clab_timeline_write(
-            &g.timeline, job->backend->time->is_exact ? CLAB_TIMELINE_SIMULATED : CLAB_TIMELINE_MEASURED, path, &about);
+            &g.timeline, job->domain->backend->time->is_exact ? CLAB_TIMELINE_SIMULATED : CLAB_TIMELINE_MEASURED, path,
+            &about);
     if (err)
         clab_error("the trace '%s' is not written: %s", path, clab_strerror(err));
     else if (g.missing)
@@ -286,16 +285,16 @@ static int write_file(const struct clab_job *job, struct clab_tape *tape)
     return err;
 }
 
-int clab_tape_close(const struct clab_job *job, struct clab_tape *tape)
+int clab_trace_close(const struct clab_trace_job *job, struct clab_trace *trace)
 {
     int err = CLAB_OK;
-    if (!tape)
+    if (!trace)
         return CLAB_OK;
-    job->bootstrap->meanwhile = NULL;
-    if (job->rank == 0)
-        err = write_file(job, tape);
+    job->boot->meanwhile = NULL;
+    if (job->boot->rank == 0)
+        err = write_file(job, trace);
     else
-        hand_in(job, tape); // what goes wrong is rank 0's to say
-    free(tape);
+        hand_in(job, trace); // what goes wrong is rank 0's to say
+    free(trace);
     return err;
 }

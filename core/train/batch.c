@@ -5,7 +5,6 @@
 
 #include "core/base/stats.h"
 #include "core/clab.h"
-#include "core/comm/comm.h"
 #include "core/train/data.h"
 
 enum { TRIES = 8, PASSES = 5 };
@@ -16,7 +15,7 @@ int clab_batch_create(struct clab_comm *comm, const struct clab_mlp_shape *shape
 {
     const int inputs = shape->widths[0], outputs = shape->widths[shape->layers];
     const struct clab_data data = {.seed = seed + 1, .inputs = inputs, .outputs = outputs};
-    struct clab_batch b = {.job = comm->job};
+    struct clab_batch b = {.job = clab_comm_job(comm)};
     CLAB_TRY(clab_mlp_create(b.job, shape, seed, &b.mlp));
     const int rows = clab_mlp_rows(b.mlp);
     const size_t in = (size_t)rows * (size_t)inputs * sizeof(float),
@@ -27,7 +26,7 @@ int clab_batch_create(struct clab_comm *comm, const struct clab_mlp_shape *shape
     if (!err)
         err = clab_alloc(b.job, out, (void **)&b.gradient);
     if (!err)
-        err = clab_data_load(b.job, &data, 0, rows, rows, comm->rank, comm->nranks, b.x, b.targets);
+        err = clab_data_load(b.job, &data, 0, rows, rows, clab_comm_rank(comm), clab_comm_ranks(comm), b.x, b.targets);
     if (err)
         clab_batch_destroy(&b);
     else

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/table.h"
 #include "core/clab.h"
-#include "core/comm/comm.h"
+#include "core/transport/device.h"
 
 enum { CAP = 25 << 20, FIRST_CAP = 1 << 20 }; // bytes, PyTorch's
 
@@ -67,7 +67,7 @@ static int place(struct clab_ddp *ddp)
     size_t all = 0;
     for (int p = 0; p < ddp->n; p++)
         all += ddp->parameters[p].count;
-    CLAB_TRY(clab_alloc(ddp->comm->job, all * sizeof(float), (void **)&ddp->gradients));
+    CLAB_TRY(clab_alloc(clab_comm_job(ddp->comm), all * sizeof(float), (void **)&ddp->gradients));
     float *at = ddp->gradients;
     for (struct bucket *b = ddp->buckets; b < ddp->buckets + ddp->nbuckets; b++) {
         b->shown.gradients = at;
@@ -76,7 +76,7 @@ static int place(struct clab_ddp *ddp)
                 ddp->parameters[p].gradient = at;
         b->shown.count = (size_t)(at - b->shown.gradients);
     }
-    ddp->comm->backend->device->set(ddp->gradients, 0, all * sizeof(float));
+    clab_job_device(clab_comm_job(ddp->comm))->set(ddp->gradients, 0, all * sizeof(float));
     return CLAB_OK;
 }
 
@@ -120,7 +120,7 @@ void clab_ddp_destroy(struct clab_ddp *ddp)
         return;
     for (int p = 0; p < ddp->n && ddp->gradients && !ddp->options.copies; p++)
         ddp->parameters[p].gradient = NULL;
-    clab_free(ddp->comm->job, ddp->gradients);
+    clab_free(clab_comm_job(ddp->comm), ddp->gradients);
     free(ddp->buckets);
     free(ddp->ready);
     free(ddp);
@@ -156,9 +156,10 @@ static int copy_bucket(const struct clab_ddp *ddp, const struct clab_bucket *b, 
         return CLAB_OK;
     for (int p = b->last; p >= b->first; at += ddp->parameters[p--].count) {
         float *own = ddp->parameters[p].gradient;
-        ddp->comm->backend->device->copy(into ? at : own, into ? own : at, ddp->parameters[p].count * sizeof(float));
+        clab_job_device(clab_comm_job(ddp->comm))
+            ->copy(into ? at : own, into ? own : at, ddp->parameters[p].count * sizeof(float));
     }
-    return clab_compute(ddp->comm->job, CLAB_FP32, 0, 2.0 * sizeof(float) * (double)b->count);
+    return clab_compute(clab_comm_job(ddp->comm), CLAB_FP32, 0, 2.0 * sizeof(float) * (double)b->count);
 }
 
 static int start(struct clab_ddp *ddp, struct bucket *b)

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/clab.h"
-#include "core/job/job.h"
+#include "core/transport/device.h"
 
 struct clab_mlp {
     struct clab_job *job;
@@ -165,8 +165,8 @@ int clab_mlp_create(struct clab_job *job, const struct clab_mlp_shape *shape, ui
     struct clab_mlp *mlp = calloc(1, sizeof *mlp);
     if (!mlp)
         return CLAB_ENOMEM;
-    const int repeat = shape->repeat && !job->backend->time->is_exact ? shape->repeat : 1;
-    *mlp = (struct clab_mlp){.job = job, .device = job->backend->device, .shape = *shape, .rows = shape->rows * repeat};
+    const int repeat = shape->repeat && !clab_time_is_exact() ? shape->repeat : 1;
+    *mlp = (struct clab_mlp){.job = job, .device = clab_job_device(job), .shape = *shape, .rows = shape->rows * repeat};
     int err = allocate(mlp, shape->widths);
     if (!err) {
         name_parameters(mlp);

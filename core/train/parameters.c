@@ -8,7 +8,6 @@
 
 #include "core/base/mix.h"
 #include "core/clab.h"
-#include "core/comm/comm.h"
 
 static uint64_t hash_values(uint64_t h, const float values[], size_t count)
 {
@@ -43,7 +42,7 @@ int clab_parameters_compare(struct clab_comm *comm, const struct clab_parameter 
 {
     const int nranks = clab_comm_ranks(comm);
     uint64_t mine, *all = malloc((size_t)nranks * sizeof *all);
-    int err = all ? hash(comm->job, parameters, n, &mine) : CLAB_ENOMEM, other = -1;
+    int err = all ? hash(clab_comm_job(comm), parameters, n, &mine) : CLAB_ENOMEM, other = -1;
     if (!err)
         err = clab_allgather(comm, &mine, all, 1, CLAB_I64);
     for (int r = nranks - 1; !err && r > 0; r--)
