@@ -152,7 +152,8 @@ int clab_job_open_with(const struct clab_job_options *options, struct clab_job *
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
 {
     struct clab_job_options options = {0};
-    CLAB_TRY(clab_options_take(clab_job_flags, argc, argv, &options));
+    if (*argc > 0) // else there is not even a program's name
+        CLAB_TRY(clab_options_take(clab_job_flags, argc, argv, &options));
     return clab_job_open_with(&options, job_p);
 }
 
