@@ -25,6 +25,7 @@
 #include "core/base/err.h"
 #include "core/base/input.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
@@ -305,16 +306,19 @@ static void refuse_name(const char *name, const char *folder)
 {
     char room[512];
     struct clab_text names = clab_text_begin(room, sizeof room);
+    struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
     struct dirent **entries;
     const int n = scandir(folder, &entries, is_model, versionsort);
     for (int i = 0; i < n; i++) {
-        clab_text_add(&names, " %.*s", (int)strlen(entries[i]->d_name) - 6, entries[i]->d_name);
+        entries[i]->d_name[strlen(entries[i]->d_name) - strlen(".model")] = '\0';
+        clab_text_add(&names, " %s", entries[i]->d_name);
+        clab_nearest_offer(&nearest, entries[i]->d_name);
         free(entries[i]);
     }
     if (n >= 0)
         free(entries);
-    clab_error("no model '%s'; in %s there is:%s; or give a file, or layers as 784x1024x10", name, folder,
-               n > 0 ? room : " none");
+    clab_error("no model '%s'%s; in %s there is:%s; or give a file, or layers as 784x1024x10", name,
+               clab_nearest_hint(&nearest), folder, n > 0 ? room : " none");
 }
 
 static int find(const char *name, char **path_p)

@@ -123,6 +123,7 @@ check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_t
 check_with 'inih jansson' prints_json
 check_with 'inih gnuplot' draws_curves
 check refuses_an_unknown_model refuses 2 "there is: bert-large gpt2-small" --model x --net 10gbe
+check names_the_nearest_model refuses 2 "no model 'gpt2-smal' (did you mean 'gpt2-small'?); in " --model gpt2-smal --net 10gbe
 check refuses_half_a_perceptron refuses 2 "'784x': a perceptron" --model 784x --net 10gbe
 check refuses_an_unknown_overlap refuses 2 "--overlap: there is no 'some'" --overlap some
 check refuses_powersgd_without_rank refuses 2 "powersgd:RANK" --compress powersgd
