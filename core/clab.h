@@ -3,7 +3,7 @@
 //
 // Life of a program: clab_job_open, clab_comm_create, collectives, clab_comm_destroy, clab_job_close.
 // - Started by hand with `-n 4`, clab_job_open launches four copies of the calling process and returns once in each;
-//   under `commlab run`, mpirun, srun or torchrun it joins the job that is there. Other options stay in argv.
+//   under `commlab run`, mpirun, srun or torchrun it joins the job that is there. Other words stay in argv.
 // - Every call returns CLAB_OK or a clab_err. Who first found the error has logged a line with rank, peer and remedy.
 //   The library never exits, and never hangs: a wait in which nothing moves for CLAB_TIMEOUT (30s unless told) ends,
 //   and so does one for a rank that has died or left.
@@ -46,18 +46,23 @@ struct clab_registration; // memory that the backend has been told of
 
 // Join the job, launching it first when started by hand. Takes -n N (ranks, 2 unless told), --backend B, --provider P
 // and --interface I (of ofi), --net NAME and --straggle RANK=FACTOR (of sim), --emulate NET and --trace FILE (of what
-// all ranks did when) out of argv.
+// all ranks did when) out of argv. It refuses any other word with two dashes, but for words behind "--", which belong
+// to the program.
 //   out:    *job_p, on success only. The launching parent never returns: it waits for its ranks and exits with their
-//   status. errors: CLAB_EINVAL (bad -n or backend), CLAB_EPARSE (the environment), CLAB_EUNSUPPORTED, CLAB_ENOMEM,
+//   status. --help lists these flags and ends the program; clab_help lists the program's arguments, too.
+//   errors: CLAB_EINVAL (bad flag, -n or backend), CLAB_EPARSE (the environment), CLAB_EUNSUPPORTED, CLAB_ENOMEM,
 //   CLAB_ESYS, CLAB_EPEER, CLAB_ETIMEOUT
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p);
 
-// The same with options that the program chooses itself. Texts are kept, not copied.
+// The same in two calls, for a program that chooses options itself: take the flags out of argv, where there are some,
+// over what `options` says, and open the job. Texts are kept, not copied.
 struct clab_job_options {
     int nranks; // 0: those of the job that is there, or 2
     // NULL: as CLAB_BACKEND, CLAB_NET, CLAB_STRAGGLE, CLAB_EMULATE, CLAB_PROVIDER, CLAB_INTERFACE, CLAB_TRACE say
     const char *backend, *net, *straggle, *emulate, *provider, *interface, *trace;
+    const char *usual_backend; // if neither `backend` nor CLAB_BACKEND says one; NULL: shm, among several hosts ofi
 };
+int clab_job_options_take(int *argc, char **argv, struct clab_job_options *options);
 int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p);
 
 // Leave, whatever it returns. Communicators are destroyed and memory freed before. NULL is fine.

@@ -408,7 +408,7 @@ static int run(int argc, char **argv)
                                   .beta = NOT_GIVEN,
                                   .gamma = NOT_GIVEN,
                                   .problem = {.lanes = 1}};
-    char *command = kit_command_line(argc, argv); // before argp moves its words
+    char *command = kit_command_line(argc, argv);
     request.command = command ? command : "commlab sim";
     int err = clab_options_parse(&line, argc, argv, &request);
     if (!err)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Command lines by tables (options.h).
 //
-// - argp's own errors do not suggest the nearest flag: argp stays silent (ARGP_NO_ERRS), and `explain` reads the word
-//   at which it stopped.
+// - We read the words ourselves, so that each mistake gets one line with the nearest flag. argp (glibc) prints --help.
 
 #include "core/base/options.h"
 
@@ -15,50 +14,39 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
+#include "core/base/vector.h"
 
-enum { KEY_USAGE = 256, KEY_FIRST }; // keys of flags without a letter: KEY_FIRST + row
+enum { KEY_FIRST = 256 }; // argp's keys for flags without a letter: KEY_FIRST + row
 
 // A flag of the table, or of a table in it.
 struct row {
     const struct clab_option *option;
-    char *member; // that it sets, or the struct that its call is given
+    char *member; // that it sets, or the struct that its call gets
     int group;    // of --help
 };
 
 struct parsing {
     const struct clab_command_line *line;
     const char *name, *short_name; // "commlab bench", "bench"
+    bool is_shared;                // the program has words of its own, which may begin with '-'
     void *into;
+    char **argv;
+    int argc, at; // argv[at] is read
     struct row *rows;
-    int n;
-    int next; // the word behind that at which argp stopped
-    int err;  // has been said
+    int n, room;
+    char **words; // that are no flags
+    int nwords, words_room;
 };
 
-// ---- rows ----------------------------------------------------------------------------------------------------
+// ---- help ----------------------------------------------------------------------------------------------------
 
-static bool is_end(const struct clab_option *o)
+// The flag's help and its variable. Nobody frees it: the program ends once it is printed.
+static const char *help_text(const struct clab_option *o)
 {
-    return !o->name && !o->help && !o->table;
-}
-
-static int count_rows(const struct clab_option *options)
-{
-    int n = 0;
-    for (const struct clab_option *o = options; !is_end(o); o++)
-        n += o->table ? count_rows(o->table) : 1;
-    return n;
-}
-
-static void add_rows(struct parsing *p, const struct clab_option *options, char *into, int *group_p)
-{
-    for (const struct clab_option *o = options; !is_end(o); o++) {
-        *group_p += !o->name && !o->table;
-        if (o->table)
-            add_rows(p, o->table, into + o->at, group_p);
-        else
-            p->rows[p->n++] = (struct row){o, o->type == CLAB_OPTION_CALL ? into : into + o->at, *group_p};
-    }
+    char *longer;
+    if (!o->help || !o->variable || asprintf(&longer, "%s (%s)", o->help, clab_variable_name(o->variable)) < 0)
+        return o->help ? o->help : "";
+    return longer;
 }
 
 static struct argp_option as_argp(const struct row *row, int number)
@@ -70,8 +58,75 @@ static struct argp_option as_argp(const struct row *row, int number)
                                                    : KEY_FIRST + number,
                                 .arg = o->value,
                                 .flags = o->help ? 0 : OPTION_HIDDEN,
-                                .doc = o->help ? o->help : "",
+                                .doc = help_text(o),
                                 .group = row->group};
+}
+
+static int print_help(const struct parsing *p, unsigned flags)
+{
+    const char *slash = strrchr(p->name, '/');
+    struct argp_option *options = calloc((size_t)p->n + 1, sizeof *options);
+    if (!options)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < p->n; i++)
+        options[i] = as_argp(&p->rows[i], i);
+    const struct argp argp = {.options = options, .args_doc = p->line->arguments, .doc = p->line->about};
+    argp_help(&argp, stdout, flags, (char *)(uintptr_t)(slash ? slash + 1 : p->name));
+    exit(EXIT_SUCCESS);
+}
+
+static int take_help(const char *flag, const char *text, void *parsing)
+{
+    (void)flag, (void)text;
+    return print_help(parsing, ARGP_HELP_STD_HELP);
+}
+
+static int take_usage(const char *flag, const char *text, void *parsing)
+{
+    (void)flag, (void)text;
+    return print_help(parsing, ARGP_HELP_USAGE);
+}
+
+static const struct clab_option help_flags[] = {
+    {"help", '?', NULL, "give this help list", CLAB_CALL(take_help)},
+    {"usage", 0, NULL, "give a short usage message", CLAB_CALL(take_usage)},
+    {0},
+};
+
+// ---- rows ----------------------------------------------------------------------------------------------------
+
+static int add_rows(struct parsing *p, const struct clab_option *options, char *into, int *group_p)
+{
+    for (const struct clab_option *o = options; o->name || o->help || o->table; o++) {
+        char *member = o->type == CLAB_OPTION_CALL ? into : into + o->at;
+        *group_p += !o->name && !o->table;
+        CLAB_TRY(o->table ? add_rows(p, o->table, member, group_p)
+                          : CLAB_PUSH(p->rows, p->n, p->room, (struct row){o, member, *group_p}));
+    }
+    return CLAB_OK;
+}
+
+// The flags that begin with the `length` characters of `name`: how many. *row_p: one that is just that, or the last.
+static int find_name(const struct parsing *p, const char *name, size_t length, const struct row **row_p)
+{
+    int n = 0;
+    for (const struct row *row = p->rows; row < p->rows + p->n; row++) {
+        if (!row->option->name || strncmp(row->option->name, name, length) != 0)
+            continue;
+        *row_p = row;
+        n++;
+        if (!row->option->name[length])
+            return 1;
+    }
+    return n;
+}
+
+static const struct row *find_letter(const struct parsing *p, int letter)
+{
+    for (const struct row *row = p->rows; row < p->rows + p->n; row++)
+        if (row->option->name && row->option->letter == letter)
+            return row;
+    return NULL;
 }
 
 // ---- one flag ------------------------------------------------------------------------------------------------
@@ -106,258 +161,152 @@ static int take(const struct row *row, const char *flag, const char *text)
     }
 }
 
-static const struct row *row_of(const struct parsing *p, int key)
-{
-    if (key >= KEY_FIRST)
-        return key < KEY_FIRST + p->n ? &p->rows[key - KEY_FIRST] : NULL;
-    for (int i = 0; i < p->n; i++)
-        if (p->rows[i].option->name && p->rows[i].option->letter == key)
-            return &p->rows[i];
-    return NULL;
-}
-
-// As it was typed: "--ranks" or "-n". Its value is the rest of its word, or the next word.
-static const char *flag_text(const struct argp_state *state, const char *value, const struct clab_option *o,
-                             char text[64])
-{
-    const int word = state->next - 1 - (value && value == state->argv[state->next - 1]);
-    if (o->letter && strncmp(state->argv[word], "--", 2) != 0)
-        snprintf(text, 64, "-%c", o->letter);
-    else
-        snprintf(text, 64, "--%s", o->name);
-    return text;
-}
-
-// ---- what is no flag -----------------------------------------------------------------------------------------
-
-static const struct clab_option *option_of_letter(const struct parsing *p, int letter)
-{
-    const struct row *row = isprint(letter) ? row_of(p, letter) : NULL;
-    return row ? row->option : NULL;
-}
-
-// The flags that begin with the `length` characters of `name`; *option_p: one that is just that, or the last of them.
-static int options_of_name(const struct parsing *p, const char *name, size_t length,
-                           const struct clab_option **option_p)
-{
-    int n = 0;
-    for (int i = 0; i < p->n; i++) {
-        const struct clab_option *o = p->rows[i].option;
-        if (!o->name || strncmp(o->name, name, length) != 0)
-            continue;
-        *option_p = o;
-        n++;
-        if (!o->name[length])
-            return 1;
-    }
-    return n;
-}
-
-static bool lacks_value(const struct parsing *p, const char *flag, const struct clab_option *o)
-{
-    clab_error("%s: %s needs a value: %s; `%s --help` says what it is", p->short_name, flag, o->value, p->name);
-    return true;
-}
-
-static bool is_unknown(const struct parsing *p, const char *word, size_t length)
+static int refuse_unknown(const struct parsing *p, const char *word, size_t length)
 {
     struct clab_nearest nearest = clab_nearest_to(word, length);
-    for (int i = 0; i < p->n; i++)
-        if (p->rows[i].option->name && p->rows[i].option->help) {
-            char flag[64];
-            snprintf(flag, sizeof flag, "--%s", p->rows[i].option->name);
+    for (const struct row *row = p->rows; row < p->rows + p->n; row++) {
+        char flag[64];
+        snprintf(flag, sizeof flag, "--%s", row->option->name);
+        if (row->option->name && row->option->help)
             clab_nearest_offer(&nearest, flag);
-        }
-    clab_nearest_offer(&nearest, "--help");
+    }
     clab_error("%s: there is no flag %.*s%s; `%s --help` lists them", p->short_name, (int)length, word,
                clab_nearest_hint(&nearest), p->name);
-    return true;
+    return CLAB_EINVAL;
 }
 
-static bool explain_name(const struct parsing *p, const char *word)
+// text: what the flag's own word says behind it, or NULL: the value is the next word.
+static int take_flag(struct parsing *p, const struct row *row, const char *flag, const char *text)
 {
+    const char *value = row->option->value;
+    if (value && !text && p->at + 1 < p->argc)
+        text = p->argv[++p->at];
+    if (!value == !text)
+        return take(row, flag, text);
+    if (value)
+        clab_error("%s: %s needs a value: %s; `%s --help` explains it", p->short_name, flag, value, p->name);
+    else
+        clab_error("%s: %s takes no value", p->short_name, flag);
+    return CLAB_EINVAL;
+}
+
+// "--ranks", "--ranks=4" or "--ran"
+static int take_long(struct parsing *p, const char *word)
+{
+    char flag[64];
     const size_t length = strcspn(word, "=");
-    const struct clab_option *o = NULL;
-    const int n = options_of_name(p, word + 2, length - 2, &o);
+    const struct row *row = NULL;
+    const int n = find_name(p, word + 2, length - 2, &row);
     if (n == 0)
-        return is_unknown(p, word, length);
-    if (n > 1)
+        return refuse_unknown(p, word, length);
+    if (n > 1) {
         clab_error("%s: several flags begin with %.*s: `%s --help` lists them", p->short_name, (int)length, word,
                    p->name);
-    else if (o->value && !word[length])
-        return lacks_value(p, word, o);
-    else if (!o->value && word[length])
-        clab_error("%s: --%s takes no value", p->short_name, o->name);
-    else
-        return false;
-    return true;
+        return CLAB_EINVAL;
+    }
+    snprintf(flag, sizeof flag, "--%s", row->option->name);
+    return take_flag(p, row, flag, word[length] ? word + length + 1 : NULL);
 }
 
-static bool explain_letters(const struct parsing *p, const char *word)
+// "-n4" or "-jn4"
+static int take_letters(struct parsing *p, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {
-        const struct clab_option *o = option_of_letter(p, *letter);
+        const struct row *row = find_letter(p, *letter);
         const char flag[] = {'-', *letter, '\0'};
-        if (!o)
-            return is_unknown(p, letter > word + 1 ? flag : word, letter > word + 1 ? 2 : strlen(word));
-        if (o->value)
-            return letter[1] ? false : lacks_value(p, flag, o);
+        if (!row)
+            return refuse_unknown(p, letter > word + 1 ? flag : word, letter > word + 1 ? 2 : strlen(word));
+        if (row->option->value)
+            return take_flag(p, row, flag, letter[1] ? letter + 1 : NULL);
+        CLAB_TRY(take(row, flag, NULL));
     }
-    return false;
+    return CLAB_OK;
 }
 
-// Whether `word` is what argp stopped at: then it has been said why.
-static bool explain(const struct parsing *p, const char *word)
+// ---- all words -----------------------------------------------------------------------------------------------
+
+// A program with words of its own keeps those that begin with one dash, unless they are a letter of ours and a number:
+// -n4, but not -nodes.
+static bool is_flag(const struct parsing *p, const char *word)
 {
-    if (!word || word[0] != '-' || !word[1])
+    if (word[0] != '-' || !word[1])
         return false;
-    return word[1] == '-' ? explain_name(p, word) : explain_letters(p, word);
+    if (word[1] == '-' || !p->is_shared)
+        return true;
+    const struct row *row = find_letter(p, word[1]);
+    return row && (!word[2] || (row->option->value && isdigit((unsigned char)word[2])));
 }
 
-// ---- argp ----------------------------------------------------------------------------------------------------
-
-// Print help, and end. What is printed for ourselves must not be silent.
-static void print_help(struct argp_state *state, unsigned flags)
+static int take_words(struct parsing *p)
 {
-    state->flags &= ~(unsigned)ARGP_NO_ERRS;
-    argp_state_help(state, stdout, flags);
-}
-
-static int take_argument(struct parsing *p, const char *text, struct argp_state *state)
-{
-    if (p->line->has_rest) {
-        *(char ***)((char *)p->into + p->line->rest_at) = state->argv + state->next - 1;
-        state->next = state->argc;
-        return CLAB_OK;
+    p->at = p->argc > 0; // argv[0] is the program
+    for (; p->at < p->argc && strcmp(p->argv[p->at], "--") != 0; p->at++) {
+        char *word = p->argv[p->at];
+        if (is_flag(p, word))
+            CLAB_TRY(word[1] == '-' ? take_long(p, word) : take_letters(p, word));
+        else if (p->line->has_rest)
+            return CLAB_OK;
+        else
+            CLAB_TRY(CLAB_PUSH(p->words, p->nwords, p->words_room, word));
     }
+    if (p->at < p->argc && !p->is_shared)
+        p->at++;
+    return CLAB_OK;
+}
+
+static int take_rest(struct parsing *p)
+{
+    if (!p->line->has_rest)
+        return CLAB_APPEND(p->words, p->nwords, p->words_room, p->argv + p->at, p->argc - p->at);
+    if (p->at < p->argc)
+        *(char ***)((char *)p->into + p->line->rest_at) = p->argv + p->at;
+    return CLAB_OK;
+}
+
+static int parse(struct parsing *p)
+{
+    int group = 0, of_help = -1;
+    CLAB_TRY(add_rows(p, p->line->options, p->into, &group));
+    CLAB_TRY(add_rows(p, help_flags, (char *)p, &of_help));
+    CLAB_TRY(take_words(p));
+    return take_rest(p);
+}
+
+static int take_argument(const struct parsing *p, const char *text)
+{
     if (p->line->argument)
         return p->line->argument(text, p->into);
     clab_error("%s: '%s' is too much: it takes flags only; `%s --help` lists them", p->short_name, text, p->name);
     return CLAB_EINVAL;
 }
 
-static error_t parse_key(int key, char *text, struct argp_state *state)
-{
-    struct parsing *p = state->input;
-    char flag[64];
-    if (key == '?')
-        print_help(state, ARGP_HELP_STD_HELP);
-    else if (key == KEY_USAGE)
-        print_help(state, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
-    else if (key == ARGP_KEY_ARG)
-        p->err = take_argument(p, text, state);
-    else if (key == ARGP_KEY_ERROR)
-        p->next = state->next;
-    else if (key > 0 && key < ARGP_KEY_ARGS && row_of(p, key))
-        p->err = take(row_of(p, key), flag_text(state, text, row_of(p, key)->option, flag), text);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return p->err ? EINVAL : 0;
-}
-
-// A flag whose variable says the same is listed with that.
-static char *add_variable(int key, const char *text, void *input)
-{
-    const struct row *row = input && key > 0 ? row_of(input, key) : NULL;
-    char *longer;
-    if (!text || !row || !row->option->variable ||
-        asprintf(&longer, "%s (%s)", text, clab_variable_name(row->option->variable)) < 0)
-        return (char *)(uintptr_t)text;
-    return longer;
-}
-
-static int parse_rows(struct parsing *p, int argc, char **argv)
-{
-    struct argp_option *options = calloc((size_t)p->n + 4, sizeof *options);
-    if (!options)
-        return CLAB_ENOMEM;
-    int n = 0;
-    for (; n < p->n; n++)
-        options[n] = as_argp(&p->rows[n], n);
-    options[n++] = (struct argp_option){"help", '?', NULL, 0, "give this help list", -1};
-    options[n++] = (struct argp_option){"usage", KEY_USAGE, NULL, 0, "give a short usage message", -1};
-    const struct argp argp = {options, parse_key, p->line->arguments, p->line->about, NULL, add_variable, NULL};
-    const unsigned flags = ARGP_NO_HELP | ARGP_NO_ERRS | (p->line->has_rest ? ARGP_IN_ORDER : 0);
-    const error_t failed = argp_parse(&argp, argc, argv, flags, NULL, p);
-    free(options);
-    if (failed && !p->err && !(p->next > 1 && explain(p, argv[p->next - 1])) &&
-        !(p->next < argc && explain(p, argv[p->next])))
-        clab_error("%s: these words can not be read; `%s --help` lists what it takes", p->short_name, p->name);
-    return failed && !p->err ? CLAB_EINVAL : p->err;
-}
-
-static int open_rows(const struct clab_command_line *line, const char *name, void *into, struct parsing *parsing_p)
-{
-    const char *space = strchr(name, ' ');
-    struct parsing p = {.line = line, .name = name, .short_name = space ? space + 1 : name, .into = into};
-    int group = 0;
-    p.rows = calloc((size_t)count_rows(line->options) + 1, sizeof *p.rows);
-    if (!p.rows)
-        return CLAB_ENOMEM;
-    add_rows(&p, line->options, into, &group);
-    *parsing_p = p;
-    return CLAB_OK;
-}
-
 int clab_options_parse(const struct clab_command_line *line, int argc, char **argv, void *into)
 {
-    struct parsing p;
-    CLAB_TRY(open_rows(line, argv[0], into, &p));
-    const int err = parse_rows(&p, argc, argv);
+    const char *space = strchr(argv[0], ' '), *short_name = space ? space + 1 : argv[0];
+    struct parsing p = {
+        .line = line, .name = argv[0], .short_name = short_name, .into = into, .argv = argv, .argc = argc};
+    int err = parse(&p);
+    for (int i = 0; i < p.nwords && !err; i++)
+        err = take_argument(&p, p.words[i]);
+    free(p.words);
     free(p.rows);
     return err;
-}
-
-// ---- flags among others' words -------------------------------------------------------------------------------
-
-// The value of flag `name` at argv[*i]: as in `-n4` or `--backend=shm`, or the next word, onto which *i moves. NULL: it
-// is another word.
-static const char *value_of(const char *name, int argc, char **argv, int *i)
-{
-    const char *word = argv[*i];
-    const size_t length = strlen(name);
-    if (strncmp(word, name, length) != 0)
-        return NULL;
-    if (word[length] == '\0')
-        return *i + 1 < argc ? argv[++*i] : "";
-    if (name[1] != '-') // -n4, but not -nodes
-        return isdigit((unsigned char)word[length]) ? word + length : NULL;
-    return word[length] == '=' ? word + length + 1 : NULL;
-}
-
-// Whether argv[*i] is one of our flags, with its value.
-static bool take_word(const struct parsing *p, int argc, char **argv, int *i, int *err_p)
-{
-    for (int r = 0; r < p->n; r++) {
-        const struct clab_option *o = p->rows[r].option;
-        char name[64], letter[] = {'-', (char)o->letter, '\0'};
-        snprintf(name, sizeof name, "--%s", o->name);
-        const char *flag = name, *text = value_of(name, argc, argv, i);
-        if (!text && o->letter)
-            text = value_of(flag = letter, argc, argv, i);
-        if (!text)
-            continue;
-        *err_p = take(&p->rows[r], flag, text);
-        return true;
-    }
-    return false;
 }
 
 int clab_options_take(const struct clab_option *options, int *argc, char **argv, void *into)
 {
     const struct clab_command_line line = {.options = options};
-    struct parsing p;
-    CLAB_TRY(open_rows(&line, argv[0], into, &p));
-    int kept = *argc > 0, i = kept, err = CLAB_OK; // argv[0] is the program
-    for (; i < *argc && strcmp(argv[i], "--") != 0 && !err; i++)
-        if (!take_word(&p, *argc, argv, &i, &err))
-            argv[kept++] = argv[i];
-    while (i < *argc && !err)
-        argv[kept++] = argv[i++];
-    free(p.rows);
-    if (!err) {
-        argv[kept] = NULL;
-        *argc = kept;
+    struct parsing p = {.line = &line, .is_shared = true, .into = into, .argv = argv, .argc = *argc};
+    p.name = *argc > 0 ? argv[0] : "";
+    p.short_name = strrchr(p.name, '/') ? strrchr(p.name, '/') + 1 : p.name;
+    const int err = parse(&p);
+    if (!err && *argc > 0) {
+        for (int i = 0; i < p.nwords; i++)
+            argv[i + 1] = p.words[i];
+        *argc = p.nwords + 1;
+        argv[*argc] = NULL;
     }
+    free(p.words);
+    free(p.rows);
     return err;
 }

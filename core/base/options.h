@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A command line as a table: for each flag its name, letter, type, range and unit, the variable that says the same, its
-// help, and where its value goes. --help and all errors come from the table; argp (glibc) reads the words.
+// help, and where its value goes. --help and all errors come from the table.
 //
 //   static const struct clab_option options[] = {
 //       {"ranks", 'n', "N", "ranks (2)", CLAB_INT(struct request, ranks, 1, 64)},
@@ -8,8 +8,8 @@
 //       {0},
 //   };
 //
-// - A flag may be shortened as long as it is the only one that begins so; the last of several counts.
-// - What is wrong is said in one line: the flag as it was typed, its value, what it takes, the nearest flag or name.
+// - A user may shorten a flag, as long as no other flag begins so. If a flag is given several times, the last counts.
+// - Each mistake gets one line: the flag, its value, what the flag takes, and the nearest flag or name.
 #pragma once
 
 #include <stdbool.h>
@@ -89,17 +89,18 @@ struct clab_command_line {
     const struct clab_option *options;             // ended by {0}
     const char *arguments;                         // what --help calls words that are no flags: "[COLLECTIVE...]"
     const char *about;                             // for --help: above the flags, and, behind a \v, below
-    int (*argument)(const char *text, void *into); // takes each such word; NULL: there are to be none
-    // Or the first such word and all behind it, whatever they are, become the char ** at rest_at.
+    int (*argument)(const char *text, void *into); // takes each such word, after all flags; NULL: it refuses them
+    // Or the first such word and all behind it, flags too, become the char ** at rest_at.
     bool has_rest;
     size_t rest_at;
 };
 
-// Read argv, of which the first word is "commlab NAME", into the struct that the table is of. --help ends the program.
+// Read argv into the struct that the table describes. Its first word is "commlab NAME". --help ends the program.
 //   errors: CLAB_EINVAL, logged; those of the calls of the table
 int clab_options_parse(const struct clab_command_line *line, int argc, char **argv, void *into);
 
-// Take the table's flags out of argv, up to "--", and leave all other words in order: for programs with arguments of
-// their own. Flags are not shortened.
+// For programs with words of their own: take the table's flags out of argv, up to "--", and leave all other words in
+// order, "--" too. Words with one dash may be the program's. One with two dashes that is no flag of the table is a
+// mistake, unless it stands behind "--". --help ends the program.
 //   errors: as above
 int clab_options_take(const struct clab_option *options, int *argc, char **argv, void *into);

@@ -22,10 +22,10 @@
 #include "core/job/job.h"
 #include "core/job/launchers/launcher.h"
 
-// --net without a backend whose time it could be would do nothing.
+// --net on a backend that measures real time would do nothing.
 static int check_net(const struct clab_job_options *options)
 {
-    const char *name = options->backend ? options->backend : clab_variable_text(CLAB_VARIABLE_BACKEND);
+    const char *name = clab_variable_text(CLAB_VARIABLE_BACKEND);
     const struct clab_backend *backend = options->net && name ? clab_backend_find(name) : NULL;
     if (!options->net || (backend && backend->time->is_exact))
         return CLAB_OK;
@@ -52,19 +52,21 @@ static int launch_copies(const struct clab_job_options *options, int nranks)
     return CLAB_OK;
 }
 
-// Our launcher has said for all ranks which backend it is; others leave it to the option, which is the same for all.
+// The backend by option, by variable, or the program's usual one, for this process and its ranks. Our launcher has set
+// the variable for all ranks; under another launcher all ranks get the same option.
 static int choose_backend(const struct clab_job_options *options)
 {
     const char *backend = clab_variable_text(CLAB_VARIABLE_BACKEND);
-    if (!options->backend)
+    const char *chosen = options->backend || backend ? options->backend : options->usual_backend;
+    if (!chosen)
         return CLAB_OK;
-    if (clab_variable_is_set(CLAB_VARIABLE_JOB_FD) && backend && strcmp(options->backend, backend) != 0) {
+    if (clab_variable_is_set(CLAB_VARIABLE_JOB_FD) && backend && strcmp(chosen, backend) != 0) {
         clab_error("--backend %s, but the job that this rank belongs to uses %s: put it before the program, as in "
                    "`commlab run --backend %s -- PROGRAM`",
-                   options->backend, backend, options->backend);
+                   chosen, backend, chosen);
         return CLAB_EINVAL;
     }
-    clab_variable_set(CLAB_VARIABLE_BACKEND, options->backend);
+    clab_variable_set(CLAB_VARIABLE_BACKEND, chosen);
     return CLAB_OK;
 }
 
@@ -138,8 +140,8 @@ int clab_job_plan(int asked, struct clab_launch_plan *plan_p)
 int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p)
 {
     struct clab_launch_plan plan;
-    CLAB_TRY(check_net(options));
     CLAB_TRY(choose_backend(options));
+    CLAB_TRY(check_net(options));
     clab_job_options_apply(options);
     CLAB_TRY(clab_job_plan(options->nranks, &plan));
     if (!plan.joins) {
@@ -152,8 +154,7 @@ int clab_job_open_with(const struct clab_job_options *options, struct clab_job *
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
 {
     struct clab_job_options options = {0};
-    if (*argc > 0) // else there is not even a program's name
-        CLAB_TRY(clab_options_take(clab_job_flags, argc, argv, &options));
+    CLAB_TRY(clab_job_options_take(argc, argv, &options));
     return clab_job_open_with(&options, job_p);
 }
 

@@ -3,7 +3,6 @@
 
 #include "core/clab/options.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +39,11 @@ void clab_job_options_apply(const struct clab_job_options *options)
         if (text)
             clab_variable_set(o->variable, text);
     }
+}
+
+int clab_job_options_take(int *argc, char **argv, struct clab_job_options *options)
+{
+    return clab_options_take(clab_job_flags, argc, argv, options);
 }
 
 void clab_help(int argc, char **argv, const char *arguments, const char *about)

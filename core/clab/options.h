@@ -8,5 +8,5 @@
 // Flags of all programs that open a job, for a struct clab_job_options.
 extern const struct clab_option clab_job_flags[];
 
-// Let the options that are given, but for the backend, go before their variables, in this process and its ranks.
+// Let the given options, except the backend, go before their variables, in this process and its ranks.
 void clab_job_options_apply(const struct clab_job_options *options);

@@ -23,8 +23,11 @@ void clab_must(int err, const char *text, const char *file, int line)
 {
     if (err == CLAB_OK)
         return;
-    // Which option was wrong has been said: where the program opens its job is no news to who has started it.
-    const bool is_said = !strncmp(text, "clab_job_open(", strlen("clab_job_open(")) && err != CLAB_ENOMEM;
+    // These calls have said which option is wrong. The user does not care where the program calls them.
+    static const char *const speakers[] = {"clab_job_open", "clab_job_options_take"};
+    bool is_said = false;
+    for (size_t i = 0; i < sizeof speakers / sizeof *speakers && err != CLAB_ENOMEM; i++)
+        is_said |= !strncmp(text, speakers[i], strlen(speakers[i]));
     if (!is_said)
         clab_error("%s:%d: %s: %s", file, line, text, clab_strerror(err));
     exit(is_said && err == CLAB_EINVAL ? STATUS_USAGE : EXIT_FAILURE);

@@ -123,14 +123,13 @@ static void report_line(struct clab_comm *comm, const struct line *line)
 
 int main(int argc, char **argv)
 {
-    const char *backend = choose_backend();
+    struct clab_job_options options = {.usual_backend = choose_backend()}; // --backend and CLAB_BACKEND go before it
     struct clab_job *job;
     struct clab_comm *comm;
     struct line line = {0};
     clab_help(argc, argv, "[BYTES...]", about);
-    if (backend)
-        setenv("CLAB_BACKEND", backend, 0); // unless the environment says another; --backend goes before both
-    must(clab_job_open(&argc, argv, &job));
+    must(clab_job_options_take(&argc, argv, &options));
+    must(clab_job_open_with(&options, &job));
     must(clab_comm_create(job, &comm));
     for (int i = 1; i < argc; i++)
         measure_size(job, comm, clab_must_size(job, argv[i], sizeof(float), usage), &line);

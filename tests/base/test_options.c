@@ -206,17 +206,40 @@ static void test_the_rest_belongs_to_the_program(void **state)
 static void test_flags_are_taken_out_of_others_words(void **state)
 {
     (void)state;
-    char *argv[] = {"program", "-x", "-n", "3", "3", "--output=y", "file", "-nodes", "--", "-n", "7", NULL};
+    char *argv[] = {"program", "-x", "-n", "3", "3", "--output=y", "file", "-nodes", "--", "-n", "--seven", NULL};
     int argc = 11;
     struct request r = {0};
     assert_int_equal(clab_options_take(options, &argc, argv, &r), CLAB_OK);
     assert_int_equal(argc, 8);
     assert_int_equal(r.ranks, 3);
     assert_string_equal(r.file, "y");
-    static const char *const kept[] = {"program", "-x", "3", "file", "-nodes", "--", "-n", "7"};
+    static const char *const kept[] = {"program", "-x", "3", "file", "-nodes", "--", "-n", "--seven"};
     for (int i = 0; i < argc; i++)
         assert_string_equal(argv[i], kept[i]);
     assert_null(argv[argc]);
+}
+
+static void test_mistyped_flags_among_others_words_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        char *words[3];
+        const char *said;
+    } cases[] = {
+        {{"--ouput", "y"}, "program: there is no flag --ouput (did you mean '--output'?); `a/program --help` lists"},
+        {{"file", "--nn=2"}, "program: there is no flag --nn; "},
+        {{"file", "--ranks"}, "program: --ranks needs a value: N; "},
+        {{"--json=1"}, "program: --json takes no value"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *argv[] = {"a/program", cases[i].words[0], cases[i].words[1], NULL};
+        int argc = cases[i].words[1] ? 3 : 2;
+        struct request r = {0};
+        struct capture capture = capture_begin(STDERR_FILENO);
+        const int err = clab_options_take(options, &argc, argv, &r);
+        assert_one_line_with(capture_end(capture), cases[i].said);
+        assert_int_equal(err, CLAB_EINVAL);
+    }
 }
 
 // A child prints it, and ends.
@@ -308,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_words_that_are_no_flags_are_refused_where_there_are_none),
         cmocka_unit_test(test_the_rest_belongs_to_the_program),
         cmocka_unit_test(test_flags_are_taken_out_of_others_words),
+        cmocka_unit_test(test_mistyped_flags_among_others_words_are_refused),
         cmocka_unit_test(test_help_lists_flags_units_variables_and_headings),
         cmocka_unit_test(test_distances_count_letters),
         cmocka_unit_test(test_the_nearest_word_is_near),

@@ -321,9 +321,12 @@ static void test_open_refuses_bad_options_in_one_line(void **state)
     (void)state;
     assert_open_fails((char *[]){"program", "-n", "0", NULL}, "-n '0'");
     assert_open_fails((char *[]){"program", "-n", "two", NULL}, "-n 'two'");
-    assert_open_fails((char *[]){"program", "-n", NULL}, "-n ''");
+    assert_open_fails((char *[]){"program", "-n", NULL}, "program: -n needs a value: N; `program --help`");
     assert_open_fails((char *[]){"program", "-n", "1025", NULL}, "-n '1025'");
     assert_open_fails((char *[]){"program", "--backend", "pigeon", NULL}, "pigeon");
+    assert_open_fails((char *[]){"program", "8", "--bakend", "shm", NULL},
+                      "program: there is no flag --bakend (did you mean '--backend'?); `program --help` lists them");
+    assert_open_fails((char *[]){"program", "--nn", "2", NULL}, "program: there is no flag --nn");
 }
 
 static int open_again(struct clab_job *job, int argc, char **argv)
@@ -407,6 +410,35 @@ static void test_launcher_repeats_neither_output_nor_exit_handlers(void **state)
     assert_int_equal(told->ready, 3); // each rank's exit handler, and not the launcher's
 }
 
+static int status_with_a_usual_backend(void)
+{
+    const struct clab_job_options options = {.usual_backend = "pigeon"};
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct clab_job *job;
+        if (clab_job_open_with(&options, &job) != CLAB_OK)
+            _exit(100);
+        clab_job_close(job);
+        _exit(0);
+    }
+    return end_status(pid);
+}
+
+static void test_a_programs_usual_backend_counts_where_nothing_else_is_said(void **state)
+{
+    (void)state;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int alone = status_with_a_usual_backend();
+    const char *line = capture_end(err);
+    assert_int_equal(alone, 100);
+    assert_non_null(strstr(line, "pigeon"));
+    setenv("CLAB_BACKEND", "shm", 1);
+    const int told_another = status_with_a_usual_backend();
+    unsetenv("CLAB_BACKEND");
+    assert_int_equal(told_another, 0);
+}
+
 #define test(name) cmocka_unit_test_setup(name, forget)
 
 int main(void)
@@ -424,6 +456,7 @@ int main(void)
         test(test_bad_requests_are_refused_before_anything_starts),
         test(test_open_takes_its_options_and_leaves_the_others),
         test(test_open_refuses_bad_options_in_one_line),
+        test(test_a_programs_usual_backend_counts_where_nothing_else_is_said),
         test(test_a_rank_joins_once),
         test(test_a_rank_that_does_not_close_is_warned_of),
         test(test_processes_of_other_launchers_do_not_become_jobs),

@@ -41,7 +41,8 @@ static void set_store(const struct store_ticket *ticket)
     unsetenv("CLAB_JOB_FD");
 }
 
-// torchrun's names, and ours.
+// torchrun's names, and ours. We are a child that has one thread and runs on without exec, or before it: the environment
+// itself must change, since the rank, its libraries and the program that it becomes all read it by getenv.
 static void set_environment(const struct run *run, int rank)
 {
     const struct nodes *nodes = &run->nodes;

@@ -79,9 +79,9 @@ int clab_mpirun_become(const struct clab_backend *backend, int nranks, char *con
     if (!err) {
         char cores[16];
         snprintf(cores, sizeof cores, "%d", clab_cores()); // a rank that is bound to one sees no other
+        clab_variable_set(CLAB_VARIABLE_CORES, cores);
+        clab_variable_set(CLAB_VARIABLE_BACKEND, backend->name);
         clab_variables_export();
-        setenv("CLAB_CORES", cores, 1);
-        setenv("CLAB_BACKEND", backend->name, 1);
         fflush(NULL);
         execvp(words.list[0], words.list);
         clab_error("--backend %s: can not run '%s': %s", backend->name, words.list[0], strerror(errno));
