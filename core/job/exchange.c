@@ -57,7 +57,7 @@ static const char *names_of(const int *named, int nnamed, int missing, char name
 void exchange_log_missing(const struct exchange_part *part, const unsigned char *have, int nranks, double timeout)
 {
     const bool are_nodes = exchange_member(part, 0) >= nranks;
-    int named[EXCHANGE_NAMED], missing = 0;
+    int named[EXCHANGE_NAMED] = {0}, missing = 0;
     char names[NAMES_BYTES];
     for (int i = 0; i < part->n; i++)
         if (!have[i] && missing++ < EXCHANGE_NAMED)
