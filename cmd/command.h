@@ -3,9 +3,9 @@
 #pragma once
 
 // Exit statuses that several commands share; else EXIT_FAILURE.
-enum { STATUS_USAGE = 2, STATUS_LACKING = 3 }; // wrong usage; the build or the machine lacks something
+enum { STATUS_USAGE = 2, STATUS_LACKING = 3 }; // LACKING: the build or the machine lacks something
 
-// The exit status for `err` (base/err.h). A wrong request, a missing thing and an unreadable file are wrong usage.
+// The exit status for `err` (core/base/err.h). A wrong request, a missing file and an unreadable one are wrong usage.
 int command_status(int err);
 
 struct clab_command {

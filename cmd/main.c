@@ -40,8 +40,8 @@ static void print_usage(FILE *file)
     fprintf(file, "\n`commlab COMMAND --help` lists a command's options.\n");
 }
 
-// A shell may have closed 0, 1 or 2 (>&-). Then the next file that we open would get their number, and the output.
-// Opened in the wrong direction, reads and writes on them fail, as on closed ones.
+// A shell may have closed 0, 1 or 2 (>&-). Then the next file that we open would get that number, and our output.
+// We open them in the wrong direction: reads and writes fail, as on closed ones.
 static void fill_standard_files(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -49,7 +49,7 @@ static void fill_standard_files(void)
             exit(EXIT_FAILURE);
 }
 
-// Fails if the output was lost, for example on a full disk. exit(3) calls this, because --help ends there, too.
+// The command fails if its output is lost, for example on a full disk. exit(3) calls this, since --help ends there too.
 static void finish(int status, void *unused)
 {
     (void)unused;

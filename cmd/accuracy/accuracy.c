@@ -185,4 +185,4 @@ static int run(int argc, char **argv)
     return err ? EXIT_FAILURE : EXIT_SUCCESS; // of what was measured, not of what was asked
 }
 
-const struct clab_command cmd_accuracy = {"accuracy", "how good predictions are on this machine", run};
+const struct clab_command cmd_accuracy = {"accuracy", "compare predictions with measurements on this machine", run};

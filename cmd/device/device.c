@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // commlab device: the speed of a device's operations, against its own best copy and product in the same run.
 //
-// - Memory limits operations that compute little. The limit is a copy's bandwidth, which is measured first. Bytes are
-//   those that must be read and written, so a copied byte counts twice.
+// - Memory limits operations that compute little. The limit is a copy's bandwidth, which we measure first. We count the
+//   bytes that an operation must read and write, so a copied byte counts twice.
 // - Arithmetic limits products. The limit is the best of square matrices of several sizes.
 // - Times are medians of batches, by the device's own clock if it has one.
 
@@ -30,9 +30,9 @@ enum { LEAST_SIZE = 256, MOST_SIZE = 8192 }; // of square matrices
 static const double batch_seconds = 2e-3;
 
 static const char doc[] =
-    "Time what a device computes against its memory's bandwidth and its best product of matrices, in the same run.\v"
-    "A row in GB/s counts the bytes that must be read and written, 1e9 to a GB; `of best` is of the copy's. Arrays "
-    "that fit into a cache measure the cache. On a processor it is one core, as a rank has.\n"
+    "Time a device's operations, and compare them with its memory's bandwidth and its best product of matrices.\v"
+    "A row in GB/s counts the bytes that the operation must read and write; 1 GB is 1e9 bytes. `of best` compares with "
+    "the copy. Arrays that fit into a cache measure the cache. On a processor, one core computes, as in a rank.\n"
     "Example: commlab device --bytes 64M";
 
 struct options {
@@ -43,7 +43,7 @@ struct options {
 
 // ---- operations ----------------------------------------------------------------------------------------------
 
-// The operands: arrays of `count` floats, or the same bytes of another type.
+// The operands: arrays of `count` floats, or as many bytes of another type.
 struct arrays {
     const struct clab_device *device;
     float *a, *b, *c;
@@ -52,7 +52,7 @@ struct arrays {
 
 struct operation {
     const char *name, *type;
-    double moved; // bytes that must be read and written, as a multiple of an array's
+    double moved; // bytes that it must read and write, per byte of an array
     void (*run)(const struct arrays *x);
 };
 
@@ -181,7 +181,7 @@ static int time_calls(struct batch batch, double budget, struct clab_summary *su
     double samples[BATCHES], spent = 0;
     int n = 0;
     batch.calls = 1;
-    const double first = batch.arrays->device->time(run_batch, &batch); // and does the work of a first call
+    const double first = batch.arrays->device->time(run_batch, &batch); // it also does the work of a first call
     const double once = batch.arrays->device->time(run_batch, &batch);
     if (!(first >= 0 && once >= 0))
         return CLAB_ESYS;
@@ -241,7 +241,7 @@ static int measure_memory(struct arrays *x, double budget, struct clab_table *ta
     return CLAB_OK;
 }
 
-// Sizes that fit into the arrays, until a product takes longer than a row may. Percents of the best come last.
+// Sizes that fit into the arrays, until a product takes longer than a row may. We know percents of the best last.
 static int measure_products(struct arrays *x, double budget, struct clab_table *table)
 {
     struct clab_summary summaries[8];
@@ -267,7 +267,7 @@ static int measure_products(struct arrays *x, double budget, struct clab_table *
 
 // ---- a run ---------------------------------------------------------------------------------------------------
 
-// The device, and the library of its products. Fakes may be tried, but leave no result.
+// The device, and the library of its products. A fake device may run, but leaves no result.
 static int describe(struct clab_job *job, const struct options *o, const struct arrays *x,
                     struct clab_manifest *manifest)
 {
@@ -292,7 +292,7 @@ static int measure(struct clab_job *job, const struct options *o, struct arrays 
     struct clab_manifest manifest = {0};
     struct clab_table table;
     clab_table_init(&table, columns, NCOLUMNS);
-    const struct clab_random random = {.seed = 1, .type = CLAB_F32, .nranks = 3}; // an array as a rank each
+    const struct clab_random random = {.seed = 1, .type = CLAB_F32, .nranks = 3}; // one array per rank
     for (int i = 0; i < 3; i++)
         x->device->fill(&random, i, 0, x->count, i == 0 ? x->a : i == 1 ? x->b : x->c);
     int err = describe(job, o, x, &manifest);
@@ -327,11 +327,11 @@ static int measure_in(struct clab_job *job, const struct options *o)
 // ---- the command line ----------------------------------------------------------------------------------------
 
 static const struct clab_option options[] = {
-    {"backend", 0, "NAME", "whose device: nccl is a GPU's, all others are the processor's (shm)",
+    {"backend", 0, "NAME", "the device: a GPU with nccl, the processor with all others (shm)",
      CLAB_TEXT_AT(struct options, backend)},
-    {"bytes", 0, "SIZE", "of each array of floats, 4K or more (256M)", CLAB_SIZE(struct options, bytes, LEAST_BYTES)},
-    {"seconds", 0, "TIME", "for each row (0.1s)", CLAB_SECONDS(struct options, seconds, 0, MOST_SECONDS)},
-    {"csv", 0, "FILE", "write the rows there, too", CLAB_TEXT_AT(struct options, csv)},
+    {"bytes", 0, "SIZE", "bytes per array of floats, 4K or more (256M)", CLAB_SIZE(struct options, bytes, LEAST_BYTES)},
+    {"seconds", 0, "TIME", "time per row (0.1s)", CLAB_SECONDS(struct options, seconds, 0, MOST_SECONDS)},
+    {"csv", 0, "FILE", "also write the rows here", CLAB_TEXT_AT(struct options, csv)},
     {0},
 };
 
@@ -353,4 +353,4 @@ static int run(int argc, char **argv)
     return command_status(err ? err : closed);
 }
 
-const struct clab_command cmd_device = {"device", "time what a device computes against its memory's bandwidth", run};
+const struct clab_command cmd_device = {"device", "time a device's operations against its memory's bandwidth", run};

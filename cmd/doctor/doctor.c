@@ -76,4 +76,4 @@ static int run(int argc, char **argv)
     return err || broken ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-const struct clab_command cmd_doctor = {"doctor", "say what this machine has and lacks, and what to do", run};
+const struct clab_command cmd_doctor = {"doctor", "list what this machine has and lacks, with remedies", run};

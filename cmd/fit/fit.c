@@ -22,12 +22,13 @@
 enum { RANKS = 2, SECONDS_AT_MOST = 60 };
 
 static const char doc[] =
-    "Measure this machine, and write its profile: the network `machine` of `commlab sim` and `commlab bench`, or "
-    "`machine-NAME` of another backend.\v"
-    "Two ranks time messages to each other, one way, to and fro, and both ways at once, and copies and reductions of "
-    "their own memory. Collectives are not run: they are what the profile predicts. Let nothing else run meanwhile.\n\n"
-    "Between two hosts: `commlab run -n 2 --nodes 2 --node-rank K --master HOST:PORT --backend ofi -- commlab fit`, K "
-    "being 0 at the one, which keeps the profile, and 1 at the other.";
+    "Measure this machine, and write its profile: the network `machine` of `commlab sim` and `commlab bench`. For "
+    "another backend than shm, the network is called `machine-NAME`.\v"
+    "Two ranks time messages to each other: one way, to and fro, and both ways at once. They also time copies and "
+    "reductions of their own memory. They run no collectives, since the profile is to predict those. Run nothing else "
+    "meanwhile.\n\n"
+    "Between two hosts: `commlab run -n 2 --nodes 2 --node-rank K --master HOST:PORT --backend ofi -- commlab fit`, "
+    "with K = 0 on one host, which keeps the profile, and K = 1 on the other.";
 
 struct request {
     const char *backend; // as given; NULL: not
@@ -43,7 +44,7 @@ static int take_ranks(const char *flag, const char *text, void *into)
 {
     int ranks;
     (void)into;
-    return clab_parse_int(text, RANKS, RANKS, &ranks) ? clab_refuse(flag, text, "2, which is what a message needs")
+    return clab_parse_int(text, RANKS, RANKS, &ranks) ? clab_refuse(flag, text, "2: a message needs two ranks")
                                                       : CLAB_OK;
 }
 
@@ -52,16 +53,16 @@ static const struct clab_option options[] = {
     {"backend", 0, "NAME", "what moves their bytes (shm)", CLAB_TEXT_AT(struct request, backend),
      .variable = CLAB_VARIABLE_BACKEND},
     {"output", 'o', "FILE",
-     "where the profile is written (CLAB_PROFILE, or machine.net beside the program; of another backend than shm "
-     "machine-NAME.net beside it)",
+     "write the profile here (CLAB_PROFILE, or machine.net beside the program; for another backend than shm "
+     "machine-NAME.net)",
      CLAB_TEXT_AT(struct request, output)},
-    {"samples", 0, "FILE", "write all that was measured as CSV, too", CLAB_TEXT_AT(struct request, samples)},
-    {"seconds", 0, "TIME", "how long to measure at most, up to 60s (30s)",
+    {"samples", 0, "FILE", "also write all samples here, as CSV", CLAB_TEXT_AT(struct request, samples)},
+    {"seconds", 0, "TIME", "measure for at most TIME, up to 60s (30s)",
      CLAB_SECONDS(struct request, seconds, 1, SECONDS_AT_MOST)},
     {0},
 };
 
-// The largest buffer goes well beyond the last cache, but takes no more than a small part of the memory.
+// The largest buffer is much larger than the last cache, but takes only a small part of the memory.
 static size_t largest_buffer(const struct clab_machine *machine)
 {
     size_t bytes = 64 << 20;
@@ -72,7 +73,7 @@ static size_t largest_buffer(const struct clab_machine *machine)
     return bytes;
 }
 
-// *joins_p: whether this process is a rank of a job that is there.
+// *joins_p: whether this process is a rank of a running job.
 static int check_job(bool *joins_p)
 {
     struct clab_launch_plan plan;
@@ -80,7 +81,7 @@ static int check_job(bool *joins_p)
     *joins_p = plan.joins;
     if (!plan.joins || plan.nranks == RANKS)
         return CLAB_OK;
-    clab_error("fit: a message needs two ranks, and the job that this rank belongs to has %d", plan.nranks);
+    clab_error("fit: a message needs two ranks, but this rank's job has %d: run it with -n 2", plan.nranks);
     return CLAB_EINVAL;
 }
 
@@ -102,7 +103,7 @@ static int find_path(struct request *r)
 {
     const char *emulated = clab_variable_given(CLAB_VARIABLE_EMULATE);
     if (!r->output && emulated) {
-        clab_error("fit: this machine behaves as %s at present (CLAB_EMULATE): say by -o where that profile goes",
+        clab_error("fit: this machine emulates %s (CLAB_EMULATE): name the file of that profile by -o, or unset the variable",
                    emulated);
         return CLAB_EINVAL;
     }
@@ -140,7 +141,7 @@ static int prepare(struct request *r, struct fit_session *session)
 
 // ---- the ranks -----------------------------------------------------------------------------------------------
 
-// The longest message of a wire: a round sends about 30 times its bytes, and there shall be some rounds.
+// The longest message of a wire. A round sends about 30 times its bytes, and several rounds must fit into the time.
 static int find_longest(struct fit_session *session, struct fit_ranks *ranks)
 {
     enum { LOOK = 32 << 10, LOOKS = 3, AT_LEAST = 64 << 10, AT_MOST = 16 << 20, WORTH = 80, ROUNDS = 9 };
@@ -171,7 +172,7 @@ static int measure(struct fit_session *session, struct fit_ranks *ranks)
     return err;
 }
 
-// Buffers are as large as the smaller machine's may be.
+// The machine with less memory decides how large the buffers are.
 static int agree(struct fit_session *session, struct clab_comm *comm)
 {
     long long largest = (long long)session->reach.largest;
@@ -187,8 +188,8 @@ static int run_rank(struct fit_session *session, struct clab_job *job)
     if (!job->backend->reaches(job->domain, job)) {
         if (job->rank == 0)
             clab_error(
-                "fit: %s moves a GPU's memory, for which there is no model to fit: predict by a described network "
-                "(`commlab nets`), or measure by `commlab bench`",
+                "fit: %s moves a GPU's memory, for which there is no model to fit: predict with a described network "
+                "(`commlab nets`), or measure with `commlab bench`",
                 clab_job_backend(job));
         return CLAB_EUNSUPPORTED;
     }
@@ -209,7 +210,7 @@ static int run_rank(struct fit_session *session, struct clab_job *job)
     return err;
 }
 
-// In a launcher, this does not return: its two copies do.
+// In a launcher this does not return; it does in the two ranks.
 static int run_job(const struct request *r, struct fit_session *session)
 {
     const struct clab_job_options options = {.nranks = RANKS, .backend = r->backend};
@@ -231,7 +232,7 @@ static int run(int argc, char **argv)
     if (!err)
         err = run_job(&request, &session);
     free(request.path);
-    return err == CLAB_EPARSE ? EXIT_FAILURE : command_status(err); // of the profile that was to be written
+    return err == CLAB_EPARSE ? EXIT_FAILURE : command_status(err); // EPARSE: our own profile would be refused
 }
 
-const struct clab_command cmd_fit = {"fit", "measure this machine, so that collectives on it can be predicted", run};
+const struct clab_command cmd_fit = {"fit", "measure this machine, for predictions of its collectives", run};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The probes, as a table: what one turn is, of which sizes, and how many messages follow each other in it.
+// The probes, as a table: the turn of each, its sizes, and how many messages follow each other in it.
 //
-// Each is timed in a few batches of turns, with a look at where the cores are beside each: those count that were made
-// where most were. No data is zeros, which a memory may move faster than other data: streamed copies of 16 MiB took 37
-// ps/B of zeros, 47 of one other value and 45 of random ones (medians of 16, in turns, in the same places; a virtual
-// machine, AMD EPYC, 2026-11-22). Sums grow until they are infinite, which is no slow value.
+// We time each probe in a few batches of turns, and sample the placement of the cores beside each batch. The batches in
+// the most frequent placement count. No data is zeros, since memory may move zeros faster: streamed copies of 16 MiB
+// took 37 ps/B for zeros, 47 for one other value and 45 for random ones (medians of 16, in turns, in the same placement;
+// a virtual machine, AMD EPYC, 2026-11-22). Sums grow to infinity, which is not a slow value.
 
 #include "cmd/fit/probe.h"
 
@@ -19,7 +19,7 @@ enum { BURST = 4, MOST_TURNS = 1 << 20 };
 
 // ---- the table -----------------------------------------------------------------------------------------------
 
-// SMALL are the buffered ones, and the least that are pulled. WIRE go as far as a wire allows.
+// SMALL: all buffered sizes, and the smallest pulled ones. WIRE: up to the longest message of a wire.
 enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
 
 struct fit_probe {
@@ -27,7 +27,7 @@ struct fit_probe {
     enum clab_touch touch;
     enum clab_load load;
     enum sizes sizes;
-    int part;     // of a level: the message is so much of its footprint; fit.h says why
+    int part;     // of a level: the message is this part of its footprint (reason: fit.h)
     int messages; // one after another in a turn
     fit_turn *turn;
 };
@@ -59,7 +59,7 @@ static const struct fit_probe memory_probes[] = {
     {.turn = NULL},
 };
 
-// Copies and sums are a core's own: what they cost does not depend on the wire.
+// A core copies and sums alone: the cost does not depend on the wire.
 static const struct fit_probe wire_probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
@@ -77,7 +77,7 @@ static const struct fit_probe wire_probes[] = {
 
 enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 8 << 10 };
 
-// Each size and the half between it and the next, below `end`; returns how many.
+// Each size, and the middle between it and the next, below `end`; returns how many.
 static int sizes_below(size_t first, size_t end, size_t *out)
 {
     int n = 0;
@@ -89,8 +89,8 @@ static int sizes_below(size_t first, size_t end, size_t *out)
     return n;
 }
 
-// Whether the next level is twice as large, not four times: costs rise where a core's first cache ends, and where its
-// second does and cores share the next.
+// Whether the next level is twice as large, not four times. Costs rise where a core's first cache ends, and again where
+// its second cache ends and cores share the next one.
 static bool is_edge(size_t level)
 {
     return (level >= 32 << 10 && level < 128 << 10) || level >= 512 << 10;
@@ -150,7 +150,7 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 
 // ---- timing --------------------------------------------------------------------------------------------------
 
-// A wire takes what goes one way, and rank 0 does not know when it comes: its time ends when it is told.
+// Rank 0 does not see when a message arrives over a wire: its time ends when rank 1 tells it.
 static bool must_be_told(const struct fit_ranks *r, const struct fit_task *task)
 {
     bool one_way = task->how->probe == CLAB_PROBE_STREAM || task->how->probe == CLAB_PROBE_LANES;
@@ -168,7 +168,7 @@ static double time_turns(struct fit_ranks *r, const struct fit_task *task, int t
     return (clab_now() - begin) / turns / task->how->messages;
 }
 
-// Bursts that fit in the receiver's lines, with a meeting before each: the sender never finds them full.
+// Bursts that fit into the receiver's mailboxes, each after a fence: the sender never finds them full.
 static double time_post(struct fit_ranks *r, const struct fit_task *task, int turns)
 {
     double sum = 0;
@@ -188,7 +188,7 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
     return task->how->probe == CLAB_PROBE_POST ? time_post(r, task, turns) : time_turns(r, task, turns);
 }
 
-// Rank 0's word counts.
+// Rank 0 decides.
 static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, double seconds, double once, int *turns_p)
 {
     double wanted = seconds / FIT_BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
@@ -196,7 +196,7 @@ static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, doub
     return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
 }
 
-// A look and a batch; if a rank's core was given to others during either, what was seen is forgotten
+// A placement sample and a batch. If another process took a rank's core during either, the sample is dropped
 // (cmd/probe/placement.h).
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
                       struct clab_look *look)
@@ -213,7 +213,7 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
     return CLAB_OK;
 }
 
-// The median of a few batches, of one turn at least.
+// The median of a few batches, each of at least one turn.
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
                      struct clab_look *look_p)
 {
@@ -236,7 +236,7 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double second
                  struct clab_sample *sample_p, struct clab_look *look_p)
 {
     struct clab_look look = {0};
-    double took = NAN; // for compilers that do not see that it is set on success
+    double took = NAN; // some compilers do not see that success sets it
     CLAB_TRY(time_task(r, task, seconds, batches, &took, &look));
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,

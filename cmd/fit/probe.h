@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The probes of `commlab fit`: what two ranks time, and how. fit.h says what each is good for.
-// - Rank 0 times; it tells rank 1 how many turns there are.
+// The probes of `commlab fit`, which two ranks time. sim/fit/fit.h states the purpose of each.
+// - Rank 0 reads the clock, and tells rank 1 the number of turns.
 #pragma once
 
 #include "sim/fit/fit.h"
@@ -10,7 +10,7 @@
 struct fit_task {
     const struct fit_probe *how;
     size_t bytes; // of a message or copy
-    size_t level; // the footprint that it is for; 0: none
+    size_t level; // the footprint; 0: none
 };
 
 // How large messages and buffers may be.
@@ -30,7 +30,7 @@ void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 enum { FIT_BATCHES = 7 }; // per task, while there is time
 
 // Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most; collective. *sample_p is set at rank 0;
-// *look_p says where the cores were, as far as that matters (cmd/probe/placement.h), or is zeros.
+// *look_p is the placement of the cores, if it matters (cmd/probe/placement.h), or zeros.
 //   errors: the backend's
 int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, int batches,
                  struct clab_sample *sample_p, struct clab_look *look_p);

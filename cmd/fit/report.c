@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // From samples to profiles.
 //
-// A virtual machine's cores are moved about (cmd/probe/placement.h). Samples of shared memory are sorted by where the
-// cores were; of a task that has some beside which no core was slowed by its neighbour, only these count; they are put
-// to one pace. If there were several places, and every probe was made in two of them, there are two profiles, of which
-// the first names the second. Wires have one.
+// A hypervisor moves a virtual machine's cores (cmd/probe/placement.h). We sort samples of shared memory by placement.
+// If a task has samples during which no neighbour slowed a core, only these count. We scale them to one speed. If every
+// probe ran in two placements, there are two profiles, and the first names the second. A wire has one profile.
 
 #include <math.h>
 #include <stdio.h>
@@ -19,14 +18,14 @@
 #include "cmd/fit/session.h"
 #include "cmd/probe/placement.h"
 
-enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: times a line may take between placements
+enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: the latency probe may take this many times as long in another placement
 
-// What was measured while the cores were at one of their placements.
+// The samples of one placement of the cores.
 struct placement {
-    struct clab_look look; // while they were at their fastest; zeros: nobody looked
+    struct clab_look look; // while the cores were at their fastest; zeros: no placement sample
     int nrounds;           // most samples of a task
     int ntasks;
-    int lacking;                 // tasks that have none: theirs are from elsewhere, or were interrupted
+    int lacking;                 // tasks without a sample here: we take interrupted ones, or those of another placement
     struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
     struct clab_fit fit;
     double noise; // 0: not known, of too few rounds
@@ -44,7 +43,7 @@ static double factor_of(double mark, double placement)
     return mark > placement ? mark / placement : mark > 0 ? placement / mark : INFINITY;
 }
 
-// Which sample of the task is nearest to the placement.
+// The task's sample that is nearest to the placement.
 static int nearest_of(const struct fit_record *record, double mark, int task)
 {
     int nearest = task;
@@ -54,7 +53,7 @@ static int nearest_of(const struct fit_record *record, double mark, int task)
     return nearest;
 }
 
-// Which samples of a task count, of one placement: those beside which cores were at their fastest, if there are any.
+// The samples of a task that count in one placement: those with the cores at their fastest, if there are any.
 enum counts { THE_NEAREST, ALL_THERE, THE_FASTEST };
 
 static enum counts counts_of(const struct fit_record *record, const struct clab_placements *all, int which,
@@ -81,7 +80,7 @@ static bool is_taken(const struct fit_record *record, const struct clab_placemen
     return false;
 }
 
-// What was seen in a placement while the cores were at their fastest: the median of lines, and how long calls took.
+// A placement with its cores at their fastest: the median of the latency probe, and the time of a call.
 static int look_of(const struct fit_record *record, const struct clab_placements *all, int which,
                    struct clab_look *look_p)
 {
@@ -100,21 +99,21 @@ static int look_of(const struct fit_record *record, const struct clab_placements
     return CLAB_OK;
 }
 
-// How many times as long something took as usual. Beyond `most`, which is more than placements differ by, or where
-// nobody saw it, it is the look that was disturbed.
+// How many times as long as usual something took. If that is beyond `most`, which is more than placements differ by, or
+// not known, the placement sample itself was disturbed.
 static double factor_seen(double seen, double usual, double most)
 {
     const double factor = seen / usual;
     return factor <= most && factor * most >= 1 ? factor : 1;
 }
 
-// Sample `i` as it would be at the pace of `look`: calls by calls, messages and memory by the line.
+// Sample `i`, scaled to the speed of `look`: calls by the time of calls, messages and memory by the latency probe.
 static double at_pace(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
 {
     const struct clab_sample *sample = &record->samples[i];
     const struct clab_look seen = record->looks[i];
     const double core = factor_seen(seen.call, look.call, 2), way = factor_seen(seen.line, look.line, 2);
-    const double call = fmin(seen.call, sample->seconds); // of a probe that has one behind each message
+    const double call = fmin(seen.call, sample->seconds); // of a probe with a call behind each message
     if (sample->level)
         return sample->seconds / clab_net_pace(way, sample->level, s->machine.l2_bytes);
     switch (sample->probe) {
@@ -126,8 +125,8 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
     }
 }
 
-// How many times longer sample `i`, of another placement, took than it would there, which is better than none: messages
-// wait for lines, and what is fresh and in a cache comes from it.
+// How many times longer sample `i`, of another placement, took than it would take there. That is better than no sample:
+// messages wait for cache lines, and fresh data in a cache comes as cache lines.
 static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
 {
     const struct clab_sample *sample = &record->samples[i];
@@ -188,7 +187,7 @@ static int find_placements(const struct fit_record *record, struct clab_placemen
     const int err = clab_fit_placements(marks, found, all_p);
     free(marks);
     if (!found)
-        clab_error("fit: no profile is written, since all probes were interrupted: let nothing else run meanwhile, or "
+        clab_error("fit: no profile is written, since all probes were interrupted: run nothing else meanwhile, or "
                    "measure for longer: --seconds 60s");
     return err;
 }
@@ -277,7 +276,7 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
     struct clab_manifest manifest = {0};
     char lacking[96] = "";
     if (p->lacking)
-        snprintf(lacking, sizeof lacking, "%d of %d probes were interrupted or elsewhere each time: theirs may be off",
+        snprintf(lacking, sizeof lacking, "%d of %d probes were interrupted or moved each time: their times may be off",
                  p->lacking, p->ntasks);
     CLAB_TRY(clab_machine_warn(&s->machine, s->across ? 1 : RANKS, &manifest));
     const char *warning = clab_manifest_get(&manifest, "warning");
@@ -294,10 +293,10 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
     if (!err && warning)
         clab_warn("fit: %s", warning);
     if (!err && p->lacking)
-        clab_warn("fit: %s: %s; let nothing else run, or say --seconds 60s", path, lacking);
+        clab_warn("fit: %s: %s; run nothing else, or say --seconds 60s", path, lacking);
     if (!err && p->nrounds < FEW_ROUNDS)
         clab_warn(
-            "fit: %s has too few rounds of probes (%d) to know their noise: let nothing else run, or say --seconds 60s",
+            "fit: %s has too few rounds of probes (%d) to know their noise: run nothing else, or say --seconds 60s",
             path, p->nrounds);
     if (!err)
         say(s, p, path);
@@ -305,7 +304,7 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
     return err;
 }
 
-// Neither file is touched before both are known to be good.
+// We check both profiles before we write either file.
 static int prepare_placement(const struct fit_session *s, struct placement *p, const char *other, const char *path)
 {
     describe(s, p, &p->fit.median);
@@ -320,11 +319,11 @@ static int other_path(const char *path, char **other_p)
     return asprintf(other_p, "%.*s-other.net", (int)stem, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
 }
 
-// The other placement first: who finds the profile finds it whole.
+// We write the other placement first, so that the profile never names a missing file.
 static int write_profile(const struct fit_session *s, struct placement placements[], int n)
 {
     char *path;
-    int other = 1; // the commonest of those that are complete
+    int other = 1; // the most frequent of the complete ones
     while (other < n && placements[other].lacking)
         other++;
     CLAB_TRY(other_path(s->path, &path));
@@ -350,7 +349,7 @@ static int write_samples(const char *path, const struct fit_record *record)
     fprintf(output.file, "round,probe,bytes,level,touch,load,usec,line_usec,fresh_psB,call_usec\n");
     for (int i = 0; i < record->nrounds * record->ntasks; i++) {
         const struct clab_sample *s = &record->samples[i];
-        if (!(s->seconds > 0)) // of what was not lacking
+        if (!(s->seconds > 0)) // the round of lacking tasks has no sample of this one
             continue;
         fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
                 s->bytes, s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rounds of all probes follow each other, so that what disturbs the machine for a while disturbs one round.
+// Rounds of all probes follow each other, so that a short disturbance of the machine affects one round only.
 
 #include <math.h>
 #include <stdio.h>
@@ -14,21 +14,21 @@
 #include "cmd/kit/progress.h"
 #include "cmd/probe/placement.h"
 
-enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // that are wanted; that there is room for
+enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // wanted; room for
 
-static const double enough = 30;         // s, beyond which a task is given no more
-static const double lacking_share = 0.2; // of the time, for what is lacking after all rounds
-static const double hurried_part = 0.5;  // of the time, by which the first round shall be over
-static const double fastest_part = 0.05; // of a placement's samples, by which it is known how fast its cores are
+static const double enough = 30;         // s, the most per task
+static const double lacking_share = 0.2; // of the time, for lacking samples after all rounds
+static const double hurried_part = 0.5;  // of the time, by which the first round must end
+static const double fastest_part = 0.05; // of a placement's samples: they show how fast its cores are
 
-// Seconds of a task. Who has more time gets more rounds: the cores are moved meanwhile.
+// Seconds per task. More time means more rounds, since the cores move meanwhile.
 static double each_of(const struct fit_session *session, const struct fit_record *record)
 {
     return 0.5 * fmin(session->seconds, enough) / ROUNDS / record->ntasks;
 }
 
-// How a task is to be timed: not at all, since the time is up; once, since the first round would take all of it; or as
-// often as it should be. Rank 0's word counts.
+// How to time a task: not at all, if the time is up; once, if the first round would take all of it; else in full. Rank 0
+// decides.
 static int choose_pace(const struct fit_session *session, struct fit_ranks *ranks, const struct fit_record *record,
                        int i, double begin, int *batches_p)
 {
@@ -65,7 +65,7 @@ static int run_round(const struct fit_session *session, struct fit_ranks *ranks,
     return CLAB_OK;
 }
 
-// Rank 0 says when the next round would be too late.
+// Rank 0 decides when the next round would end too late.
 static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
                       double begin, double seconds)
 {
@@ -96,9 +96,9 @@ int fit_fastest_calls(const struct fit_record *record, const struct clab_placeme
     return CLAB_OK;
 }
 
-// ---- what is lacking -----------------------------------------------------------------------------------------
+// ---- lacking samples -----------------------------------------------------------------------------------------
 
-// Whether `task` was made where the cores usually were, while they were as fast as they can be.
+// Whether `task` has a sample in the usual placement, with the cores at their fastest.
 static bool is_made(const struct fit_record *record, struct clab_look usual, int task)
 {
     const struct clab_placements one = {1, {usual.fresh}};
@@ -109,7 +109,7 @@ static bool is_made(const struct fit_record *record, struct clab_look usual, int
     return false;
 }
 
-// Where the cores usually were, by rank 0's looks; zeros if all were interrupted.
+// The usual placement, by rank 0's placement samples; zeros if all were interrupted.
 static int find_usual(const struct fit_record *record, struct clab_look *usual_p)
 {
     const int n = record->nrounds * record->ntasks;
@@ -129,8 +129,8 @@ static int find_usual(const struct fit_record *record, struct clab_look *usual_p
     return fit_fastest_calls(record, &all, 0, &usual_p->call);
 }
 
-// One more round, of what is lacking: again and again, until it is made or the time is up. What is not lacking has no
-// sample in it, and no look.
+// One more round, of lacking samples only: we repeat each until it succeeds or the time is up. Other tasks have no
+// sample in this round.
 static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, double each, double until)
 {
     const int first = record->nrounds * record->ntasks;

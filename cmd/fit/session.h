@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// commlab fit: measure what a message, a copy and a reduction cost between two ranks, and write it down as a network.
+// commlab fit: measure the cost of messages, copies and reductions between two ranks, and write them as a network.
 //
 // - fit.c         the subcommand: the command line, the job.
-// - fit_rounds.c  rounds of all probes, while there is time.
-// - probe.c       the probes, as a table; turns.c what they do in a turn.
+// - rounds.c      rounds of all probes, while there is time.
+// - probe.c       the probes, as a table; turns.c: their turns.
 // - report.c      from samples to profiles, by sim/fit/fit.h.
 #pragma once
 
@@ -11,34 +11,34 @@
 #include "core/base/machine.h"
 #include "cmd/fit/probe.h"
 
-// What is to be measured.
+// One measurement.
 struct fit_session {
     const struct clab_backend *backend;
     const char *path;    // of the profile
-    const char *samples; // where they go; NULL: nowhere
+    const char *samples; // the file of the samples; NULL: none
     double seconds;      // to measure
     bool across;         // the two ranks are on two nodes
     struct clab_machine machine;
     struct fit_reach reach;
 };
 
-// All samples that were taken, and what was seen of the cores beside them.
+// All samples, and a placement sample of the cores beside each.
 struct fit_record {
     struct fit_task *tasks;
-    int ntasks, nrounds;         // rounds that are complete
+    int ntasks, nrounds;         // complete rounds
     struct clab_sample *samples; // (nrounds, ntasks)
-    struct clab_look *looks;     // (nrounds, ntasks); zeros: nobody looked
+    struct clab_look *looks;     // (nrounds, ntasks); zeros: no placement sample
 };
 
-// Rounds until the next would be too late; collective. What is recorded holds at rank 0.
+// Run rounds until the next would end too late; collective. The record is valid at rank 0.
 //   errors: CLAB_ENOMEM, the backend's
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p);
 void fit_record_free(struct fit_record *record);
 
-// How long calls took in placement `which`, in which there are samples, while its cores were at their fastest: the 5 %
-// quantile in seconds, since the least may be a freak that no other sample is near.  errors: CLAB_ENOMEM
+// The time of a call in placement `which`, which has samples, with its cores at their fastest: the 5 % quantile in
+// seconds, since the minimum may be an outlier.  errors: CLAB_ENOMEM
 int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p);
 
-// Write the samples, estimate, write the profile or both, and say so; rank 0's.
+// Rank 0: write the samples, estimate, write the profile or both, and print them.
 //   errors: CLAB_EINVAL, CLAB_ENOMEM, CLAB_EIO
 int fit_report(const struct fit_session *session, const struct fit_record *record);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the probes do in a turn. Messages go through the backend's start and test, as the executor's do.
+// The turns of the probes. Messages go through the backend's start and test, as in the executor.
 
 #include "cmd/fit/turns.h"
 
@@ -32,7 +32,7 @@ static struct clab_transfer sending(const struct fit_ranks *r, const char *from,
                                   .redop = CLAB_SUM};
 }
 
-// to = what comes, or `with` + what comes
+// to = the message, or `with` + the message
 static struct clab_transfer receiving(const struct fit_ranks *r, char *to, size_t bytes, const char *with)
 {
     return (struct clab_transfer){.op = with ? CLAB_RECV_REDUCE : CLAB_RECV,
@@ -131,7 +131,7 @@ void fit_turn_stream(struct fit_ranks *r, size_t bytes)
         one_way(r, bytes, NULL);
 }
 
-// `from` is x for data that nobody writes, or y for what has just been received.
+// `from` is x for data that nobody writes, or y for the message received last.
 static void round_trip(struct fit_ranks *r, const char *from, size_t bytes, const char *with)
 {
     if (r->rank == 0)
@@ -172,7 +172,7 @@ void fit_turn_exchange_add(struct fit_ranks *r, size_t bytes)
     exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->y : NULL);
 }
 
-// What was received in the turn before is sent in this one.
+// This turn sends the message that the turn before received.
 static void exchange_fresh(struct fit_ranks *r, size_t bytes, const char *with)
 {
     r->turned = !r->turned;

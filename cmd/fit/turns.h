@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one turn of a probe is: a few lines each, on both ranks, between three buffers of positive floats.
+// The turns of the probes: a few lines each, on both ranks, between three buffers of positive floats.
 // - An error stays in ranks->err, and later turns do nothing.
-// - Buffers: x is never written. y receives. z and y take turns where what was received is sent on.
+// - Buffers: x is never written. y receives. z and y alternate in turns that send on the message received last.
 #pragma once
 
 #include "core/comm/comm.h"
@@ -13,7 +13,7 @@ struct fit_ranks {
     int rank;
     char *x, *y, *z;   // floats > 0
     char *probe_room;  // for cmd/probe/placement.h
-    bool turned;       // whose turn it is of y and z
+    bool turned;       // y and z have changed places
     int lane;          // of all messages
     double clock_cost; // s that reading the clock takes
     int err;
@@ -23,20 +23,20 @@ typedef void fit_turn(struct fit_ranks *ranks, size_t bytes);
 
 // Without messages: a call that has no stage, one whose stages are empty; a copy by rank 0, by both.
 fit_turn fit_turn_call, fit_turn_stages, fit_turn_copy, fit_turn_copy_both;
-// z = z + z, which touches no other memory than what is then sent, by rank 0, by both; and then z is sent to rank 1, or
-// by both.
+// z = z + z, by rank 0, by both; the same, and then rank 0 sends z to rank 1, or both send it. The sum touches no memory
+// but z.
 fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exchange_summed;
 // Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; a message on each lane; a few in a row.
 fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_stream;
-// To rank 1 and back: of x; of what was just received; of that, and x is added to it on the way.
+// To rank 1 and back: x; the message received last; the same, and the receiver adds x to it.
 fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
 // y = x of the other, one way or both ways, and then an empty call.
 fit_turn fit_turn_one_way_call, fit_turn_exchange_call;
-// Both at once. Where one reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, and yet it is no
+// Both at once. If a rank reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, but that is no
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;
 fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_reduce;
 
-// Both ranks have come here. Rank 0 hears that rank 1 has.
+// A fence: both ranks have come here. Rank 0 learns that rank 1 has.
 void fit_meet(struct fit_ranks *ranks);
 void fit_tell(struct fit_ranks *ranks);

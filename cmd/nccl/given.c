@@ -15,7 +15,7 @@
 enum { MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024 };
 // ---- flags ---------------------------------------------------------------------------------------------------
 
-// The switch reduces: then there is one.
+// If the switch reduces, there is a switch.
 static int take_nvls(const char *flag, const char *text, void *into)
 {
     struct nccl_given *g = into;
@@ -60,17 +60,17 @@ const struct clab_option nccl_given_options[] = {
     {"cpu", 0, "NAME", "intel, amd or other (intel)",
      CLAB_NAME(GIVEN, machine.cpu, &CLAB_NAMES("intel", "amd", "other"))},
     {"channels", 0, "N", "channels that NCCL's search found", CLAB_INT(GIVEN, channels, 1, MOST_CHANNELS)},
-    {"intra-bw", 0, "GB/s", "of a channel within a node", CLAB_CALL(take_intra)},
-    {"inter-bw", 0, "GB/s", "of a channel between nodes", CLAB_CALL(take_inter)},
-    {"net-latency", 0, "US", "of the network, beside NCCL's own (0)", CLAB_CALL(take_latency)},
-    {"intra", 0, "nvlink|pci", "what joins the GPUs of a node (nvlink)",
+    {"intra-bw", 0, "GB/s", "bandwidth per channel within a node", CLAB_CALL(take_intra)},
+    {"inter-bw", 0, "GB/s", "bandwidth per channel between nodes", CLAB_CALL(take_inter)},
+    {"net-latency", 0, "US", "latency of the network, added to NCCL's own (0)", CLAB_CALL(take_latency)},
+    {"intra", 0, "nvlink|pci", "the link between GPUs of a node (nvlink)",
      CLAB_NAME(GIVEN, pci, &CLAB_NAMES("nvlink", "pci"))},
-    {"nvswitch", 0, NULL, "an NVLink switch joins them, as CollNetDirect needs", CLAB_ON(GIVEN, machine.nvswitch)},
-    {"nvls", 0, NULL, "that switch reduces", CLAB_CALL(take_nvls)},
+    {"nvswitch", 0, NULL, "an NVLink switch joins the GPUs, as CollNetDirect needs", CLAB_ON(GIVEN, machine.nvswitch)},
+    {"nvls", 0, NULL, "the NVLink switch reduces", CLAB_CALL(take_nvls)},
     {"collnet", 0, NULL, "the network reduces (SHARP)", CLAB_ON(GIVEN, machine.collnet)},
     {"log", 0, "FILE", "take channels, bandwidths or the whole table from a log of NCCL",
      CLAB_TEXT_AT(GIVEN, log_path)},
-    {"nccl", 0, "VERSION", "whose constants the model has (2.30.7)", CLAB_TEXT_AT(GIVEN, version)},
+    {"nccl", 0, "VERSION", "use this version's constants (2.30.7)", CLAB_TEXT_AT(GIVEN, version)},
     {0},
 };
 
@@ -113,11 +113,11 @@ static int take_log(const struct nccl_given *g, enum clab_collective collective,
     return CLAB_OK;
 }
 
-// Where neither flags nor a log say otherwise: adapters beside the GPUs.
+// Unless flags or a log say otherwise, the network adapters are beside the GPUs.
 static const struct clab_nccl_graph default_graph = {
     .within = CLAB_NCCL_NVL, .between = CLAB_NCCL_PXB, .same_channels = true};
 
-// What the flags say is so for every algorithm, over what the log says.
+// Flags hold for every algorithm, and go before the log.
 static void apply_flags(const struct nccl_given *given, struct clab_nccl_machine *machine)
 {
     for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++) {
@@ -129,16 +129,16 @@ static void apply_flags(const struct nccl_given *given, struct clab_nccl_machine
             g->within = CLAB_NCCL_PHB;
     }
     if (given->channels)
-        machine->channels = 0; // the log's are of other graphs
+        machine->channels = 0; // the log's channels belong to other graphs
 }
 
-// All that is missing, at once.
+// One line names all missing flags.
 static int check(const struct nccl_believed *b)
 {
     const struct clab_nccl_graph *g = &b->machine.graphs[CLAB_NCCL_RING];
     char missing[64] = "";
     if (b->machine.nodes * b->machine.gpus < 2) {
-        clab_error("--nodes 1 --gpus 1: one GPU has nobody to talk to");
+        clab_error("--nodes 1 --gpus 1: a collective needs at least two GPUs");
         return CLAB_EINVAL;
     }
     if (b->of_log)
@@ -147,7 +147,7 @@ static int check(const struct nccl_believed *b)
              g->intra > 0 ? "" : ", --intra-bw GB/s", b->machine.nodes == 1 || g->inter > 0 ? "" : ", --inter-bw GB/s");
     if (!*missing)
         return CLAB_OK;
-    clab_error("still needed: %s; or --log FILE, a log of NCCL that has them", missing + 2);
+    clab_error("still needed: %s; or --log FILE, a log of NCCL with these values", missing + 2);
     return CLAB_EINVAL;
 }
 

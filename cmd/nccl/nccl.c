@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// commlab nccl: what NCCL's tuner believes of every algorithm and protocol, and which it takes.
-// - given.c      says which machine is meant.
+// commlab nccl: the costs of every algorithm and protocol in NCCL's own model, and its choice.
+// - given.c      describes the machine.
 
 #include "cmd/command.h"
 
@@ -21,12 +21,12 @@
 enum { MOST_LOG2 = 34 };
 
 static const char doc[] =
-    "Show what NCCL's own model says of every algorithm and protocol, and which it takes.\v"
-    "It ranks algorithms for NCCL's tuner; it is no prediction of a time: `commlab sim` gives those. Channels and the "
-    "bandwidth of a channel are what NCCL's search found: give them, or a log made with NCCL_DEBUG=INFO "
-    "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH. Collectives on buffers that are registered as symmetric windows (NCCL 2.27 "
-    "and later) have kernels of their own, which NCCL does not choose by this table. `commlab tune` measures, and "
-    "writes a table of better choices for the plugin that NCCL loads.";
+    "Print the costs of every algorithm and protocol in NCCL's own model, and NCCL's choice.\v"
+    "NCCL's tuner ranks algorithms by these costs. They do not predict times: `commlab sim` does. NCCL searches for "
+    "channels and finds the bandwidth per channel: give both, or a log made with NCCL_DEBUG=INFO "
+    "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH. If a program registers buffers as symmetric windows (NCCL 2.27 and later), "
+    "their collectives have kernels of their own, which NCCL does not choose by this table. `commlab tune` measures, "
+    "and writes a table of better choices for the plugin that NCCL loads.";
 
 struct request {
     enum clab_collective collective;
@@ -39,7 +39,7 @@ struct request {
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
-// Those that NCCL's tuner chooses for.
+// The collectives for which NCCL's tuner chooses.
 static int take_collective(const char *flag, const char *text, void *into)
 {
     static const enum clab_collective numbers[] = {CLAB_ALLREDUCE, CLAB_BROADCAST, CLAB_REDUCE, CLAB_ALLGATHER,
@@ -53,11 +53,11 @@ static int take_collective(const char *flag, const char *text, void *into)
 static const struct clab_option options[] = {
     {"collective", 0, "NAME", "allreduce, broadcast, reduce, allgather or reduce_scatter (allreduce)",
      CLAB_CALL(take_collective)},
-    {"bytes", 'b', "SIZE", "of the whole buffer (1M)", CLAB_SIZE(struct request, bytes, 1)},
+    {"bytes", 'b', "SIZE", "bytes of the whole buffer (1M)", CLAB_SIZE(struct request, bytes, 1)},
     CLAB_HEADING("The machine:"),
     CLAB_TABLE(struct request, given, nccl_given_options),
     CLAB_HEADING("How:"),
-    {"csv", 0, "FILE", "write the choice for every power of two from 1 byte to 16 GiB, for NCCL's tuner plugin",
+    {"csv", 0, "FILE", "write the choice per power of two from 1 byte to 16 GiB, for NCCL's tuner plugin",
      CLAB_TEXT_AT(struct request, csv)},
     {"json", 0, NULL, "print JSON", CLAB_ON(struct request, json)},
     {0},
@@ -201,7 +201,7 @@ static void write_row(const struct request *r, struct choice choice, size_t firs
     clab_nccl_rows_write(&row, 0, out);
 }
 
-// A row for sizes that follow each other and have the same choice; one chosen at 2^k is taken up to 2^(k+1) - 1.
+// One row covers neighbouring sizes with the same choice. The choice at 2^k holds up to 2^(k+1) - 1.
 static void write_rows(const struct request *r, FILE *out)
 {
     struct choice last = {0}, next;
@@ -255,4 +255,4 @@ static int run(int argc, char **argv)
     return answer(&request) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-const struct clab_command cmd_nccl = {"nccl", "show what NCCL's own model chooses, and why", run};
+const struct clab_command cmd_nccl = {"nccl", "show the choices of NCCL's own model, and why", run};

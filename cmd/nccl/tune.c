@@ -23,15 +23,15 @@ enum { MOST_FILES = 256 };
 
 static const char doc[] =
     "Write the table of choices for NCCL's tuner plugin, build/backends/libnccl-tuner-commlab.so.\v"
-    "COLLECTIVE is allreduce, broadcast, reduce, allgather, reduce_scatter; all unless some are named. Examples:\n"
+    "COLLECTIVE is allreduce, broadcast, reduce, allgather or reduce_scatter; without it, all of them. Examples:\n"
     "  commlab tune -n 8 allreduce -o tune.csv                 (with 8 GPUs)\n"
     "  commlab tune --from own.txt --from ring/ll=a.txt --from tree/simple=b.txt -o tune.csv\n"
     "  commlab tune --model --gpus 8 --nodes 4 --channels 8 --intra-bw 48 --inter-bw 48 -o tune.csv\n"
-    "A file is CSV of `commlab bench --backend nccl --algo native`, made with NCCL_ALGO and NCCL_PROTO, or what "
-    "nccl-tests printed, or CSV with columns collective, ranks, nodes, bytes, algorithm, protocol, usec. gain is the "
-    "time of NCCL's own choice by that of the table's, over the sizes of the row; where NCCL's own is as good, there "
-    "is no row, and without rows no file. NCCL takes what its model says anyhow: a table from --model pins "
-    "that. Then run a program with\n"
+    "A file is one of these: CSV of `commlab bench --backend nccl --algo native`, made with NCCL_ALGO and NCCL_PROTO; "
+    "output of nccl-tests; CSV with columns collective, ranks, nodes, bytes, algorithm, protocol, usec. gain is the "
+    "time of NCCL's own choice divided by the time of the table's choice, over the sizes of the row. If NCCL's own "
+    "choice is as good, there is no row; without rows there is no file. A table from --model pins the choices that "
+    "NCCL's model makes. Then run a program with\n"
     "  NCCL_TUNER_PLUGIN=$PWD/build/backends/libnccl-tuner-commlab.so NCCL_TUNER_CONFIG_FILE=$PWD/tune.csv";
 
 struct request {
@@ -82,7 +82,7 @@ static int take_file(const char *flag, const char *text, void *into)
     return CLAB_OK;
 }
 
-// What the bench takes is checked here, and handed on as it was given.
+// We check the bench's flags here, and pass them on as given.
 static int take_ranks(const char *flag, const char *text, void *into)
 {
     int ranks;
@@ -105,20 +105,20 @@ static const struct clab_option options[] = {
     {"from", 0, "[ALGORITHM/PROTOCOL=]FILE",
      "times in a file: of this choice (ring/ll, tree/ll128/8 with 8 channels), or of NCCL's own; may be given often",
      CLAB_CALL(take_file)},
-    {"model", 0, NULL, "times that NCCL's own model believes in, of the machine below", CLAB_ON(REQUEST, is_model)},
+    {"model", 0, NULL, "times by NCCL's own model, for the machine below", CLAB_ON(REQUEST, is_model)},
     CLAB_HEADING("The machine (--nodes: of files that do not say, too):"),
     CLAB_TABLE(REQUEST, given, nccl_given_options),
     CLAB_HEADING("Else it is measured here:"),
-    {"ranks", 'n', "N", "ranks, a GPU each (2)", CLAB_CALL(take_ranks)},
+    {"ranks", 'n', "N", "ranks, one GPU per rank (2)", CLAB_CALL(take_ranks)},
     {"minbytes", 'b', "SIZE", "smallest size (8)", CLAB_TEXT_AT(REQUEST, run.first)},
     {"maxbytes", 'e', "SIZE", "largest size (64M)", CLAB_TEXT_AT(REQUEST, run.last)},
     {"stepfactor", 'f', "N", "sizes grow by this factor (4)", CLAB_TEXT_AT(REQUEST, run.factor)},
-    {"seconds", 0, "TIME", "time for a size, at most (0.3s)", CLAB_CALL(take_seconds)},
-    {"backend", 0, "nccl", "what is measured (nccl)", CLAB_TEXT_AT(REQUEST, run.backend)},
+    {"seconds", 0, "TIME", "the most time per size (0.3s)", CLAB_CALL(take_seconds)},
+    {"backend", 0, "nccl", "the backend to measure (nccl)", CLAB_TEXT_AT(REQUEST, run.backend)},
     CLAB_HEADING("What is done with it:"),
     {"output", 'o', "FILE", "write the table, for NCCL_TUNER_CONFIG_FILE", CLAB_TEXT_AT(REQUEST, output)},
     {"csv", 0, "FILE", NULL, CLAB_TEXT_AT(REQUEST, output)}, // the same
-    {"gain", 0, "PERCENT", "what a change of choice must gain (3)", CLAB_NUMBER(REQUEST, gain, 0, 1000)},
+    {"gain", 0, "PERCENT", "the least gain for another choice (3)", CLAB_NUMBER(REQUEST, gain, 0, 1000)},
     {0},
 };
 
@@ -160,7 +160,7 @@ static int read_file(const struct request *r, const char *text, struct tune_time
     return tune_read(text, label, r->given.machine.nodes, times);
 }
 
-// Those of collectives that are not wanted go.
+// Drop the times of collectives that the user does not want.
 static void keep_wanted(const struct request *r, struct tune_times *times)
 {
     int n = 0;
@@ -182,7 +182,7 @@ static int find_times(struct request *r, struct tune_times *times, int *status_p
         return CLAB_OK;
     }
     r->run.nodes = r->given.machine.nodes;
-    if (lab_attach(r->run.backend) || !clab_backend_find(r->run.backend)) { // which has said why
+    if (lab_attach(r->run.backend) || !clab_backend_find(r->run.backend)) { // both log the reason
         *status_p = STATUS_LACKING;
         return CLAB_OK;
     }
@@ -265,7 +265,7 @@ static int run(int argc, char **argv)
     if (err && (request.is_model || request.nfiles))
         status = STATUS_USAGE;
     if (!err && !status && times.n == 0) {
-        clab_error("no times of the collectives that are wanted");
+        clab_error("tune: there are no times of the wanted collectives: name others, or give other files by --from");
         err = CLAB_ENOENT;
     }
     if (!err && !status)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From times to rows (tune.h). Of a communicator and collective, size by size from below: NCCL's own choice stays
-// unless another is faster by the margin; the choice of the size below stays unless another one is. What wins at a size
-// holds up to the next one that was timed, at the smallest from 0 on, at the largest up to twice its size.
+// From times to rows (tune.h). Per communicator and collective we go through the sizes, smallest first. NCCL's own choice
+// stays unless another is faster by the margin; so does the choice of the size below. The winner at a size holds up to
+// the next timed size; at the smallest size also from 0 on, at the largest up to twice its size.
 
 #include "cmd/nccl/tune.h"
 
@@ -29,7 +29,7 @@ static int order(long long a, long long b)
     return (a > b) - (a < b);
 }
 
-// Allreduce first, as it is what most is spent on.
+// Allreduce first: programs spend most time on it.
 static int by_communicator(const struct tune_time *x, const struct tune_time *y)
 {
     int o = order(x->nodes, y->nodes);
@@ -61,7 +61,7 @@ static bool is_same_pair(const struct tune_time *t, const struct clab_nccl_row *
     return t->algorithm == row->algorithm && t->protocol == row->protocol && t->channels == row->channels;
 }
 
-// The least time of NCCL's own choice, of a row's, or (row NULL) of all others; NULL: there is none.
+// The least time of NCCL's own choice, of a row's choice, or (row NULL) of all others; NULL: there is none.
 static const struct tune_time *least(struct size size, bool is_own, const struct clab_nccl_row *row)
 {
     const struct tune_time *found = NULL;
@@ -78,7 +78,7 @@ static bool is_near(const struct tune_time *time, const struct tune_time *best, 
     return time && (!best || time->usec <= best->usec * margin);
 }
 
-// What is taken at this size; NULL: NCCL's own.  last: the choice of the size below, or NULL
+// The choice at this size; NULL: NCCL's own.  last: the choice of the size below, or NULL
 static const struct tune_time *take(struct size size, struct tune_rule rule, const struct tune_choice *last)
 {
     const struct tune_time *best = least(size, false, NULL), *own = least(size, true, NULL);
@@ -132,7 +132,7 @@ static bool goes_on(const struct tune_choice *c, const struct tune_time *taken)
     return c->is_own == !taken && (!taken || is_same_pair(taken, &c->row));
 }
 
-// How many of times[0, n) are of the first one's communicator and collective (size: and size).
+// How many of times[0, n) have the first one's communicator and collective (size: and size).
 static int count_alike(const struct tune_time *times, int n, bool size)
 {
     int i = 1;
@@ -141,7 +141,7 @@ static int count_alike(const struct tune_time *times, int n, bool size)
     return i;
 }
 
-// Of one communicator and collective: append to choices (room for n).
+// For one communicator and collective: append to choices (room for n).
 static int choose(const struct tune_time *times, int n, struct tune_rule rule, struct tune_choice *choices)
 {
     struct tune_choice *c = NULL;

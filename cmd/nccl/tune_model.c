@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Times that NCCL's own model believes in (tune.h). It takes the least of them itself, so that a table of these pins
-// what that version of NCCL takes: gains are found by measuring.
+// Times by NCCL's own model (tune.h). NCCL itself takes the least of them, so a table of these pins the choices of that
+// version of NCCL. Only measurements find gains.
 
 #include "cmd/nccl/tune.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Times out of files (tune.h). Two kinds are told apart by their first line that is no remark:
+// Times out of files (tune.h). The first line that is no remark shows which of two kinds a file is:
 //
-// - CSV with names: collective, bytes (or size_bytes), usec (or latency_us), ranks, and where they are there nodes,
-//   algorithm, protocol, channels, inplace, wrong. It is our bench's, of algorithm native, or a table of anybody's
-//   whose algorithms are NCCL's.
-// - What nccl-tests print, with their heading: `# Collective test starting: all_reduce_perf`, a line for each rank, and
-//   the columns. A log of NCCL in between (NCCL_DEBUG=INFO) says by which algorithm and protocol.
+// - CSV with names: collective, bytes (or size_bytes), usec (or latency_us), ranks, and optionally nodes, algorithm,
+//   protocol, channels, inplace, wrong. Our bench writes it (algorithm native), or it is any table with NCCL's names of
+//   algorithms.
+// - Output of nccl-tests, with their heading: `# Collective test starting: all_reduce_perf`, one line per rank, and the
+//   columns. A log of NCCL in between (NCCL_DEBUG=INFO) states algorithm and protocol.
 //
-// In-place rows are left out: NCCL chooses alike for both. Source: nccl-tests, src/util.cu.
+// We skip in-place rows: NCCL makes the same choice for both. Source: nccl-tests, src/util.cu.
 
 #include "cmd/nccl/tune.h"
 
@@ -55,7 +55,7 @@ static bool take_usec(const char *text, double *usec_p)
 
 // ---- CSV -----------------------------------------------------------------------------------------------------
 
-// The one of two names of a column that has something to say in this row.
+// Of two names of a column, the one with a value in this row.
 static const char *either(const struct clab_csv *csv, int row, const char *name, const char *other)
 {
     return *clab_csv_cell(csv, row, name) || !*clab_csv_cell(csv, row, other) ? name : other;
@@ -66,7 +66,7 @@ static int refuse_cell(const struct clab_csv *csv, int row, const char *column, 
     return clab_csv_refuse(csv, row, column, "%s '%.40s'", what, clab_csv_cell(csv, row, column));
 }
 
-// A row that names algorithm and protocol says more than the label; an algorithm of commlab's own says nothing of NCCL.
+// Algorithm and protocol of the row go before the label. A row with an algorithm of commlab's own is no time of NCCL.
 static int take_pair(const struct clab_csv *csv, int row, struct tune_time *time)
 {
     const char *algorithm = clab_csv_cell(csv, row, "algorithm"), *channels = clab_csv_cell(csv, row, "channels");
@@ -90,7 +90,7 @@ static int take_row(const struct clab_csv *csv, int row, struct tune_time time, 
     const char *nodes = clab_csv_cell(csv, row, "nodes"), *wrong = clab_csv_cell(csv, row, "wrong");
     time.function = clab_nccl_function_find(clab_csv_cell(csv, row, "collective"));
     if (time.function < 0 || !*clab_csv_cell(csv, row, usec) || !strcmp(clab_csv_cell(csv, row, "inplace"), "1"))
-        return CLAB_OK; // not one that NCCL's tuner knows; a refused time; in place
+        return CLAB_OK; // unknown to NCCL's tuner; a refused time; in place
     if (clab_parse_size(clab_csv_cell(csv, row, bytes), &time.bytes))
         return refuse_cell(csv, row, bytes, "bytes are not");
     if (!take_usec(clab_csv_cell(csv, row, usec), &time.usec))
@@ -128,8 +128,8 @@ struct tests {
     int line, time_at, wrong_at; // columns; -1: no heading yet
     char (*hosts)[HOST];         // each once
     int nhosts, host_room;
-    int algorithm, protocol; // that NCCL's log says, or unknown
-    struct tune_time time;   // what the rows share
+    int algorithm, protocol; // by NCCL's log, or unknown
+    struct tune_time time;   // the part that all rows share
 };
 
 static int refuse_line(const struct tests *t, const char *what)
@@ -247,7 +247,7 @@ static int read_tests(FILE *file, const char *path, struct tune_label label, int
     }
     free(t.hosts);
     if (!err && times->n == before) {
-        clab_error("%s: neither CSV with names of columns, nor rows as nccl-tests print them", path);
+        clab_error("%s: neither CSV with names of columns, nor output of nccl-tests", path);
         err = CLAB_EPARSE;
     }
     return err;

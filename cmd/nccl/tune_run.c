@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Times measured here (tune.h): a run of `commlab bench --algo native` for NCCL's own choice, then one for each
-// algorithm and protocol, which NCCL_ALGO and NCCL_PROTO force. Where NCCL has not got one, that run fails and is left
-// out. All of it twice, in turns: the least of both counts, so that no choice wins since the machine was disturbed at
-// one of the others.
+// Times measured here (tune.h): one run of `commlab bench --algo native` with NCCL's own choice, then one per algorithm
+// and protocol, forced by NCCL_ALGO and NCCL_PROTO. If NCCL lacks one, that run fails and we skip it. We do all runs
+// twice, in turns, and take the smaller time of each: a disturbance during one run then lets no other choice win.
 //
 // NCCL's calls wait here (NCCL_COMM_BLOCKING=1, unless the user has set it), as in the programs that will use the
 // table. Otherwise NCCL starts a thread per group, and small sizes would be measured too slow.
@@ -23,8 +22,8 @@
 
 enum { WORDS = 32, ROUNDS = 2 };
 
-// What NCCL can do at all, as its model has it: others than tree and ring by Simple only, trees and CollNet chains for
-// allreduce, PAT for what gathers and scatters.
+// The combinations that NCCL supports, by its model: algorithms other than tree and ring with Simple only, trees and
+// CollNet chains for allreduce, PAT for allgather and reduce-scatter.
 static bool is_possible(int function, int algorithm, int protocol)
 {
     const bool whole_block = function == CLAB_NCCL_ALLGATHER || function == CLAB_NCCL_REDUCE_SCATTER;
@@ -38,7 +37,7 @@ static bool is_possible(int function, int algorithm, int protocol)
     }
 }
 
-// By NCCL's own choice, or by the label's, which is forced. A table that is there must not choose now.
+// With NCCL's own choice, or the label's, which we force. An existing table must not choose now.
 static int run_bench(const struct tune_run *run, int function, struct tune_label label, char *csv, int *status_p)
 {
     const struct child_variable variables[] = {

@@ -294,4 +294,4 @@ static int run(int argc, char **argv)
     return err == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-const struct clab_command cmd_report = {"report", "draw what was measured, on one page", run};
+const struct clab_command cmd_report = {"report", "draw all measurements on one page", run};

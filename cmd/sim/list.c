@@ -32,13 +32,13 @@ int sim_take_size(const char *flag, const char *text, size_t *value_p)
 static int add_value(const char *flag, size_t value, struct sim_list *list)
 {
     if (list->n == MOST_VALUES) {
-        clab_error("%s: these are more than %d values", flag, MOST_VALUES);
+        clab_error("%s: the list has more than %d values", flag, MOST_VALUES);
         return CLAB_EINVAL;
     }
     return CLAB_PUSH(list->values, list->n, list->room, value);
 }
 
-// LOW-HIGH, or a value, of `length` bytes.
+// `text` is LOW-HIGH or one value, of `length` bytes.
 static int add_range(const char *flag, const char *text, size_t length, sim_value_fn *take, int factor,
                      struct sim_list *list)
 {

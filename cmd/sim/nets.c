@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab nets: the networks that the simulator knows, and this machine, measured or not.
+// commlab nets: list the networks that the simulator knows, and this machine, measured or not.
 
 #include "core/transport/backend.h"
 #include "cmd/command.h"
@@ -78,7 +78,7 @@ static int add_rest(struct clab_table *table, const char *title)
     return err;
 }
 
-// A file that cannot be read has had its message: it is left out, and the others are listed.
+// Whoever read the file has logged its mistake. The list leaves it out.
 static int add_net(struct clab_table *table, const char *name, bool *broken)
 {
     struct clab_net *net;
@@ -107,7 +107,7 @@ static int add_net(struct clab_table *table, const char *name, bool *broken)
     return err;
 }
 
-// The command line describes it: it has no file.
+// The command line describes this network: it has no file.
 static int add_flat(struct clab_table *table)
 {
     const struct clab_cell row[NCOLUMNS] = {

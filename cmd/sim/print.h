@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `commlab sim` was asked, what it answers, and how that is printed.
+// The question and the answers of `commlab sim`, and their printing.
 #pragma once
 
 #include "core/base/json.h"
@@ -17,12 +17,12 @@ struct sim_delay {
 struct sim_request {
     const char *collective, *algorithm, *net_name;
     const char *goal, *msccl;     // files
-    struct clab_listing *listing; // what was read from one; NULL: none
+    struct clab_listing *listing; // the file's schedule; NULL: there is no file
     enum clab_type type;
     size_t bytes;
     double alpha, beta, gamma;
     bool flat;      // one of alpha, beta, gamma was given
-    bool is_chosen; // --algo auto: `algorithm` is what the library would take
+    bool is_chosen; // --algo auto: `algorithm` is the library's choice
     bool json, why;
     const char *trace, *command;
     int lanes;
@@ -40,8 +40,8 @@ struct sim_answer {
     struct clab_sim_result result;
 };
 
-// To the screen: what was asked; one answer; several. Their parts are the slowest rank's; with --why those of the
-// critical path follow, and these are left out.
+// To the screen: the question; one answer; several. They print the slowest rank's parts, but not with --why, which
+// prints those of the critical path.
 void sim_print_question(const struct sim_request *r);
 void sim_print_answer(const struct sim_request *r, const struct sim_answer *a);
 void sim_print_table(const struct sim_request *r, const struct sim_answer *answers, int n);

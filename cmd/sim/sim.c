@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab sim: how long a collective would take on a described network, and where the time would go.
+// commlab sim: predict the time of a collective on a described network, and its parts.
 
 #include "cmd/command.h"
 
@@ -29,12 +29,12 @@
 enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, SECONDS_AT_MOST = 3600, NOT_GIVEN = -1 };
 static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
-    "The prediction walks the very schedule that `commlab bench` runs and `commlab verify` proves. Parts are those of "
-    "the rank that ends last: latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and "
-    "wait; with --why, they are those of the critical path, at its end.";
+    "The prediction follows the same schedule that `commlab bench` runs and `commlab verify` proves. The four parts of "
+    "the time are latency (fixed costs of messages), bandwidth (bytes, and local copies), reduce, and wait. They "
+    "describe the rank that ends last; --why prints those of the critical path instead.";
 
 static const char automatic[] = "auto";
-static const char in_network[] = "in_network"; // what the switches do, which is no rank's schedule
+static const char in_network[] = "in_network"; // the switches reduce: no rank has a schedule
 
 // ---- the command line ----------------------------------------------------------------------------------------
 
@@ -48,9 +48,9 @@ static int take_delay(const char *flag, const char *text, void *into)
     char rank[16];
     const char *equals = strchr(text, '=');
     if (r->nstragglers == STRAGGLERS_AT_MOST)
-        return clab_refuse(flag, text, "one of at most 64 stragglers");
+        return clab_refuse(flag, text, "taken: at most 64 ranks may be delayed");
     if (!equals || (size_t)(equals - text) >= sizeof rank)
-        return clab_refuse(flag, text, "RANK=TIME, as 3=100us");
+        return clab_refuse(flag, text, "RANK=TIME, such as 3=100us");
     snprintf(rank, sizeof rank, "%.*s", (int)(equals - text), text);
     CLAB_TRY(clab_take_int(flag, rank, 0, RANKS_AT_MOST, &d->rank));
     CLAB_TRY(clab_take_seconds(flag, equals + 1, 0, SECONDS_AT_MOST, &d->seconds));
@@ -79,43 +79,42 @@ static const struct clab_names engines = {CLAB_ENGINES, NULL, engine_name};
 
 static const struct clab_option options[] = {
     {"algo", 'a', "NAME",
-     "the algorithm; in_network: by the switches; auto: as the library would choose here; all: a table, fastest first "
-     "(all)",
+     "the algorithm; in_network: the switches reduce; auto: the library's choice; all: a table, fastest first (all)",
      CLAB_TEXT_AT(REQUEST, algorithm)},
     {"ranks", 'r', "P", "ranks (2)", CLAB_INT(REQUEST, problem.nranks, 1, RANKS_AT_MOST)},
-    {"bytes", 'b', "SIZE", "the whole buffer, as nccl-tests counts it: all blocks, where each rank has one (1M)",
+    {"bytes", 'b', "SIZE", "the whole buffer, as nccl-tests counts it: if each rank has a block, all blocks (1M)",
      CLAB_SIZE(REQUEST, bytes, 1)},
     {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine)", CLAB_TEXT_AT(REQUEST, net_name)},
-    {"goal", 0, "FILE", "a schedule in GOAL, as `commlab show -f goal` or LogGOPSim has it, instead of COLLECTIVE",
+    {"goal", 0, "FILE", "a schedule in GOAL, from `commlab show -f goal` or LogGOPSim, instead of COLLECTIVE",
      CLAB_TEXT_AT(REQUEST, goal)},
-    {"msccl", 0, "FILE", "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes says of how much",
+    {"msccl", 0, "FILE", "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes is its buffer",
      CLAB_TEXT_AT(REQUEST, msccl)},
     CLAB_HEADING("With --net flat:"),
-    {"alpha", 0, "TIME", "what a message costs, as 5us (0s)", CLAB_SECONDS(REQUEST, alpha, 0, SECONDS_AT_MOST)},
-    {"beta", 0, "COST", "what a byte costs, as 0.1ns/B or 10GB/s (0ns/B)", CLAB_COST(REQUEST, beta)},
-    {"gamma", 0, "COST", "what reducing a byte costs (0ns/B)", CLAB_COST(REQUEST, gamma)},
+    {"alpha", 0, "TIME", "cost per message, such as 5us (0s)", CLAB_SECONDS(REQUEST, alpha, 0, SECONDS_AT_MOST)},
+    {"beta", 0, "COST", "cost per byte, such as 0.1ns/B or 10GB/s (0ns/B)", CLAB_COST(REQUEST, beta)},
+    {"gamma", 0, "COST", "cost per reduced byte (0ns/B)", CLAB_COST(REQUEST, gamma)},
     CLAB_HEADING("How:"),
     {"engine", 0, "NAME",
-     "auto, closed (claim times alpha, beta, gamma), full (a clock per rank), folded (full by symmetry: a few ranks "
-     "stand for all) or events (full, with shared links and cores) (auto)",
+     "auto, closed (a formula in alpha, beta, gamma), full (one clock per rank), folded (full, but simulates only a few "
+     "ranks that stand for all) or events (full, with shared links and cores) (auto)",
      CLAB_NAME(REQUEST, options.engine, &engines)},
-    {"force", 0, NULL, "simulate more than 50 million messages, too, however long that takes",
+    {"force", 0, NULL, "simulate even more than 50 million messages, which may take long",
      CLAB_ON(REQUEST, options.force)},
     {"lanes", 0, "L", "lanes (the algorithm's own)", CLAB_INT(REQUEST, lanes, 1, 64)},
     {"root", 0, "R", "root (0)", CLAB_INT(REQUEST, problem.root, 0, RANKS_AT_MOST)},
     {"type", 0, "NAME", "element type (float)", CLAB_NAME(REQUEST, type, &clab_type_names)},
-    {"calls", 0, "K", "calls back to back: what one more adds; 1 is a call from a common start (1)",
+    {"calls", 0, "K", "predict the cost of one more of K calls back to back; with 1, of one call that all ranks start together (1)",
      CLAB_INT(REQUEST, options.calls, 1, CALLS_AT_MOST)},
-    {"delay", 0, "RANK=TIME", "a straggler: this rank begins so much later, as 3=100us; may be given again",
+    {"delay", 0, "RANK=TIME", "a straggler: this rank begins later by TIME, such as 3=100us; repeat it for more ranks",
      CLAB_CALL(take_delay)},
-    {"compute", 0, "TIME", "each rank's core computes so long before each call (0s)",
+    {"compute", 0, "TIME", "computation of each rank's core before each call (0s)",
      CLAB_SECONDS(REQUEST, options.compute, 0, SECONDS_AT_MOST)},
     {"in-place", 0, NULL, "in and out are the same memory", CLAB_ON(REQUEST, options.in_place)},
     CLAB_HEADING("What is printed:"),
     {"json", 0, NULL, "print JSON", CLAB_ON(REQUEST, json)},
-    {"why", 0, NULL, "the critical path, and what would help; of all algorithms, the fastest one's",
+    {"why", 0, NULL, "print the critical path, and which changes would help; with several algorithms, for the fastest",
      CLAB_ON(REQUEST, why)},
-    {"trace", 0, "FILE", "what each core and port does when, for Perfetto or chrome://tracing",
+    {"trace", 0, "FILE", "write a timeline of each core and port, for Perfetto or chrome://tracing",
      CLAB_TEXT_AT(REQUEST, trace)},
     {0},
 };
@@ -127,7 +126,7 @@ static void ask_for_collective(void)
         strcat(names, i ? ", " : "");
         strcat(names, clab_collective_name((enum clab_collective)i));
     }
-    clab_error("sim: which collective? There are %s", names);
+    clab_error("sim: name a collective: %s", names);
     exit(STATUS_USAGE);
 }
 
@@ -143,23 +142,23 @@ static void refuse_algorithm(const struct sim_request *r)
     clab_algorithm_offer(r->problem.collective, &nearest);
     clab_nearest_offer(&nearest, automatic);
     clab_nearest_offer(&nearest, in_network);
-    clab_error("sim: %s has no algorithm '%s'%s; it has %s, in_network (by the switches), auto, or all", r->collective,
+    clab_error("sim: %s has no algorithm '%s'%s; it has %s, in_network, auto, or all", r->collective,
                r->algorithm, clab_nearest_hint(&nearest), names);
     exit(STATUS_USAGE);
 }
 
 static void refuse_bytes(const struct sim_request *r)
 {
-    clab_error("sim: --bytes %zu is less than one %s for each of %d blocks", r->bytes, clab_type_name(r->type),
+    clab_error("sim: --bytes %zu is less than one %s per block: there are %d blocks", r->bytes, clab_type_name(r->type),
                clab_problem_blocks(&r->problem));
     exit(STATUS_USAGE);
 }
 
-// A file says what the collective is, among how many ranks, with which root and lanes.
+// The file states the collective, its ranks, root and lanes.
 static int complete_listing(struct sim_request *r)
 {
     if (r->collective || strcmp(r->algorithm, "all") || r->problem.nranks || r->problem.root || r->lanes) {
-        clab_error("sim: --%s: the file says which collective and algorithm it is, and its ranks, root and lanes",
+        clab_error("sim: --%s: the file states its collective, algorithm, ranks, root and lanes: drop those words",
                    r->goal ? "goal" : "msccl");
         exit(STATUS_USAGE);
     }
@@ -173,19 +172,19 @@ static int complete_listing(struct sim_request *r)
     return CLAB_OK;
 }
 
-// A path and a trace are of messages.
+// --why and --trace need messages.
 static void refuse_to_look_closer(const struct sim_request *r)
 {
     if (r->options.engine == CLAB_ENGINE_CLOSED)
-        clab_error("sim: the closed form has no messages for --why and --trace; --engine full has");
+        clab_error("sim: --why and --trace need messages, which the closed form does not have: say --engine full");
     else if (strcmp(r->algorithm, in_network) == 0)
-        clab_error("sim: in_network is the network's work, of which no ranks' steps are known: name another --algo");
+        clab_error("sim: --why and --trace need ranks' steps, which in_network does not have: name another --algo");
     else
         return;
     exit(STATUS_USAGE);
 }
 
-// What the options say together.
+// Checks of several options together.
 static int complete(struct sim_request *r)
 {
     struct clab_problem *p = &r->problem;
@@ -196,12 +195,12 @@ static int complete(struct sim_request *r)
     if (r->why || r->trace)
         refuse_to_look_closer(r);
     if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
-        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s'", r->net_name);
+        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s': drop them, or --net", r->net_name);
         exit(STATUS_USAGE);
     }
     if ((r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0)) && r->alpha == 0 && r->beta == 0) {
         clab_error(
-            "sim: --net flat has no costs of its own: say --alpha 5us --beta 0.1ns/B, or name a network by --net");
+            "sim: --net flat needs costs: say --alpha 5us --beta 0.1ns/B, or name another network by --net");
         exit(STATUS_USAGE);
     }
     if (r->goal || r->msccl)
@@ -246,8 +245,8 @@ static int set_delays(struct sim_request *r)
     return CLAB_OK;
 }
 
-// What the library would take: on this machine's own network it knows how many cores the ranks share; else each has its
-// own.
+// The library's choice. On this machine's own network the library knows how many cores the ranks share; on any other,
+// each rank has its own core.
 static int choose_automatically(struct sim_request *r)
 {
     struct clab_problem problem = r->problem;
@@ -301,7 +300,7 @@ static int by_seconds(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// All algorithms that were asked for and support the problem, fastest first.
+// All wanted algorithms that support the problem, fastest first.
 static int answer_all(const struct sim_request *r, struct sim_answer *answers, int *n_p)
 {
     bool all = strcmp(r->algorithm, "all") == 0;
@@ -331,7 +330,7 @@ static int answer_all(const struct sim_request *r, struct sim_answer *answers, i
 
 // ---- saying them ----------------------------------------------------------------------------------------------
 
-// Say more of the first answer, if that is asked for.
+// --why and --trace, of the first answer.
 static int look_closer(const struct sim_request *r, const struct sim_answer *a, struct clab_json *json)
 {
     const struct clab_algorithm *algorithm =
@@ -339,7 +338,7 @@ static int look_closer(const struct sim_request *r, const struct sim_answer *a, 
     if (!r->why && !r->trace)
         return CLAB_OK;
     if (!algorithm) {
-        clab_error("sim: %s is the network's work, of which no ranks' steps are known: name another --algo", a->name);
+        clab_error("sim: --why and --trace need ranks' steps, which %s does not have: name another --algo", a->name);
         return CLAB_EINVAL;
     }
     const struct clab_problem problem = problem_of(r, algorithm);
@@ -381,7 +380,7 @@ static int answer(struct sim_request *r)
     return look_closer(r, &answers[0], NULL);
 }
 
-// Whether the first word is the subcommand `name`; argv[0] is then that of it.
+// Whether the first word is the subcommand `name`; then argv[0] becomes "commlab sim NAME".
 static bool is_subcommand(int argc, char **argv, const char *name, char *whole)
 {
     if (argc < 2 || strcmp(argv[1], name))

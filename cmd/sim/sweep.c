@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab sim sweep: which algorithm is best on a described network, over ranks and bytes.
+// commlab sim sweep: the best algorithm on a described network, over ranks and bytes.
 
 #include "cmd/sim/sweep.h"
 
@@ -21,14 +21,14 @@
 #include "cmd/sim/commands.h"
 
 static const char doc[] =
-    "Price all algorithms of COLLECTIVE over ranks and bytes, and say where which one is best.\v"
-    "A line of the table is a range of sizes over which one algorithm is best; it ends at the least size at which the "
-    "next one is. How much longer the second best and the default choice of the library take is a mean over the sizes "
-    "of the range, and the most. Example:\n\n"
+    "Price all algorithms of COLLECTIVE over ranks and bytes, and print the best algorithm of each range.\v"
+    "A line of the table is a range of sizes over which one algorithm is best. The range ends at the smallest size at "
+    "which another algorithm is faster. The table also says how much longer the second best and the library's own "
+    "choice take: the mean over the sizes of the range, and the most. Example:\n\n"
     "  commlab sim sweep allreduce --ranks 2-1024 --bytes 8-1G --net dgx-h100\n\n"
     "Columns of the CSV: collective, algorithm, net, ranks, bytes, seconds, latency, bandwidth, reduce, wait (the four "
-    "parts of seconds, in seconds), engine (that answered), best (1 for the fastest at this size, else 0). Rows are of "
-    "the sizes asked for, and of those where the best algorithm changes.";
+    "parts, in seconds), engine (the one that answered), best (1 for the fastest at this size, else 0). There is a row "
+    "per size of --bytes, and per size where the best algorithm changes.";
 
 struct request {
     bool collectives[CLAB_COLLECTIVE_COUNT];
@@ -57,10 +57,10 @@ static const struct clab_option options[] = {
      CLAB_TEXT_AT(REQUEST, nets)},
     {"type", 0, "NAME", "element type (float)", CLAB_NAME(REQUEST, sweep.type, &clab_type_names)},
     CLAB_HEADING("What is done with it:"),
-    {"most", 0, "MESSAGES", "leave out what would simulate more messages than this (5000000)",
+    {"most", 0, "MESSAGES", "leave out cases that would simulate more messages than this (5000000)",
      CLAB_INT(REQUEST, most, 1, 1 << 30)},
-    {"at", 0, "P", "the ranks whose times are drawn (the most)", CLAB_INT(REQUEST, at, 1, 1 << 24)},
-    {"csv", 0, "FILE", "all times (results/sweep-COLLECTIVE-NET.csv)", CLAB_TEXT_AT(REQUEST, csv)},
+    {"at", 0, "P", "draw the times of this number of ranks (the largest)", CLAB_INT(REQUEST, at, 1, 1 << 24)},
+    {"csv", 0, "FILE", "write all times here (results/sweep-COLLECTIVE-NET.csv)", CLAB_TEXT_AT(REQUEST, csv)},
     {"plot", 0, "FILE",
      "the figure, as FILE.svg and FILE.png, its words as FILE.txt (build/plots/sweep-COLLECTIVE-NET.svg)",
      CLAB_TEXT_AT(REQUEST, plot)},
@@ -82,7 +82,7 @@ static int take_collectives(const char *text, void *into)
 
 static const char in_network[] = "in_network";
 
-// Each name is that of an algorithm of some collective that was asked for.
+// Each name must be an algorithm of one of the collectives.
 static int check_algorithms(const struct request *r)
 {
     char there_are[1024] = " all in_network";
@@ -123,7 +123,7 @@ static void add_entries(const struct request *r, struct sweep_line *line)
         line->entries[line->nentries++] = (struct sweep_entry){in_network, NULL};
 }
 
-// The sizes' counts, of one element a block at least, each once.
+// The sizes as counts: at least one element per block, each count once.
 static int add_cells(const struct request *r, struct sweep_line *line)
 {
     const size_t block = sweep_bytes(&r->sweep, line, 1);
@@ -245,7 +245,7 @@ static int find_figure(struct request *r, const char *name)
     return n < 0 ? CLAB_ENOMEM : CLAB_OK;
 }
 
-// Who asks for a CSV file alone, by name, needs no kit around the program.
+// A user who names a CSV file, and wants no figure, needs no kit around the program.
 static int find_files(struct request *r)
 {
     char name[128];
@@ -282,7 +282,7 @@ static bool has_sizes(const struct sweep *sweep)
     return false;
 }
 
-// A figure that was not asked for may be missing.
+// If the user did not ask for the figure, it may be missing.
 static int draw(const struct request *r)
 {
     if (!has_sizes(&r->sweep)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// commlab sim sweep: which algorithm is best, over ranks and bytes.
+// commlab sim sweep: the best algorithm, over ranks and bytes.
 //
 // - sweep.c            the command line, the order of events, the figure.
 // - sweep_price.c      the grid, priced on all cores, and the sizes where the best algorithm changes.
-// - sweep_table.c      what is printed, and the CSV.
+// - sweep_table.c      the printed table, and the CSV.
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 enum { SWEEP_ALGORITHMS = 24, SWEEP_NETS = 16, SWEEP_NOBODY = -1 };
 
-// What competes: an algorithm, or what the switches do.
+// A competitor: an algorithm, or a reduction by the switches.
 struct sweep_entry {
     const char *name;
     const struct clab_algorithm *algorithm; // NULL: the switches
@@ -24,10 +24,10 @@ struct sweep_entry {
 // All entries' times at one size.
 struct sweep_cell {
     size_t count;                                     // elements of a block
-    struct clab_sim_result results[SWEEP_ALGORITHMS]; // seconds: NaN where one was left out
-    double messages[SWEEP_ALGORITHMS];                // of those left out: that would have had to be simulated
+    struct clab_sim_result results[SWEEP_ALGORITHMS]; // seconds: NaN for those left out
+    double messages[SWEEP_ALGORITHMS];                // of those left out: how many they would simulate
     int best, second;                                 // entries; SWEEP_NOBODY: there is none
-    const char *chosen_name;                          // what the library would choose by its table; NULL: nothing
+    const char *chosen_name;                          // the library's choice by its table; NULL: none
     double chosen_seconds;                            // NaN: not known
 };
 
@@ -40,12 +40,12 @@ struct sweep_line {
     int nentries;
     struct sweep_cell *cells; // (ncells), by rising count: sizes of the grid, and where the best changes
     int ncells, room;
-    const char *left_out; // NULL; or why there are no cells
+    const char *left_out; // the reason why there are no cells; or NULL
 };
 
 struct sweep {
     enum clab_type type;
-    double messages_at_most; // an answer that needs more is left out
+    double messages_at_most; // cases that need more are left out
     struct sweep_line *lines;
     int nlines;
 };
@@ -54,9 +54,9 @@ size_t sweep_bytes(const struct sweep *sweep, const struct sweep_line *line, siz
 
 // ---- sweep_price.c -------------------------------------------------------------------------------------------
 
-// Fill the cells of all lines, which hold their counts, and add those where the best algorithm changes: the least
-// count at which the next one wins. Where a size would take long to simulate, it is found to the next that all ranks
-// can share equally.
+// Fill the cells of all lines, whose counts the caller has set. Add a cell where the best algorithm changes: at the
+// least count at which the next one wins. If that would take long to simulate, at the next count that all ranks can
+// share equally.
 //   errors: CLAB_ENOMEM, and those of clab_sim_run
 int sweep_price(struct sweep *sweep);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The sweep's answers. Threads take one cell after another, then one line after another for its crossovers.
+// Prices of the sweep. Threads first take the cells, one after another, then the lines, whose crossovers they search.
 //
-// - The best is the first of those that are within one part in a million of the fastest, so that equals do not take
-//   turns.
-// - A crossover between two sizes of the grid is found by halving. If a third one wins there, both halves are
+// - The best algorithm is the first within one part in a million of the fastest, so that equals do not alternate.
+// - Halving finds the crossover between two sizes of the grid. If a third algorithm wins there, both halves are
 //   searched.
 
 #include "cmd/sim/sweep.h"
@@ -49,7 +48,7 @@ static struct clab_sim_options options_of(const struct sweep *sweep)
     return (struct clab_sim_options){.element_bytes = clab_type_bytes(sweep->type)};
 }
 
-// Messages that have to be simulated: few where ranks are alike.
+// How many messages the engine simulates: few where ranks are alike.
 static double messages_of(const struct sweep *sweep, const struct sweep_line *line,
                           const struct clab_algorithm *algorithm, size_t count)
 {
@@ -62,7 +61,7 @@ static double messages_of(const struct sweep *sweep, const struct sweep_line *li
     return clab_engine_messages(&problem, algorithm, 1);
 }
 
-// An entry at `count`; NaN seconds and *messages_p if it would take more than `at_most` messages.
+// Price an entry at `count`; NaN seconds and *messages_p if that would simulate more than `at_most` messages.
 static int price(const struct sweep *sweep, const struct sweep_line *line, int entry, size_t count, double at_most,
                  struct clab_sim_result *result_p, double *messages_p)
 {
@@ -92,7 +91,7 @@ static int first_of_fastest(const struct sweep_line *line, const struct sweep_ce
     return SWEEP_NOBODY;
 }
 
-// What the library would choose, which need not be among the entries.
+// The library's choice, which need not be among the entries.
 static int price_choice(const struct sweep *sweep, const struct sweep_line *line, struct sweep_cell *cell)
 {
     struct clab_problem problem = problem_of(line, NULL, cell->count);
@@ -124,7 +123,7 @@ static int price_cell(const struct sweep *sweep, const struct sweep_line *line, 
 
 // ---- crossovers ----------------------------------------------------------------------------------------------
 
-// The count of chunks that all entries' ranks share equally, or as nearly as that goes.
+// The number of chunks that all entries' ranks share equally, or as nearly as possible.
 static size_t share_of(const struct sweep_line *line, int a, int b)
 {
     size_t share = 1;
@@ -137,7 +136,7 @@ static size_t share_of(const struct sweep_line *line, int a, int b)
     return share;
 }
 
-// Whether `b` beats `a` at `count`; *known_p: not if that takes too long to say.
+// Whether `b` beats `a` at `count`; *known_p is false if simulating that would take too long.
 static int beats(const struct sweep *sweep, const struct sweep_line *line, int a, int b, size_t count, bool *known_p,
                  bool *beats_p)
 {
@@ -150,7 +149,7 @@ static int beats(const struct sweep *sweep, const struct sweep_line *line, int a
     return CLAB_OK;
 }
 
-// The least count in (low, high] at which `b` beats `a`, who wins at low.
+// The least count in (low, high] at which `b` beats `a`. At `low`, `a` wins.
 static int find_crossover(const struct sweep *sweep, const struct sweep_line *line, int a, int b, size_t low,
                           size_t high, size_t *count_p)
 {
@@ -180,7 +179,7 @@ static int insert_cell(struct sweep_line *line, int at, const struct sweep_cell 
     return CLAB_OK;
 }
 
-// Between cells `at` and at + 1; *added_p: the cells that have come between them.
+// Search between cells `at` and at + 1; *added_p: cells added between them.
 static int add_crossovers(const struct sweep *sweep, struct sweep_line *line, int at, int depth, int *added_p)
 {
     const struct sweep_cell *low = &line->cells[at], *high = &line->cells[at + 1];
@@ -243,7 +242,7 @@ static void *take_tasks(void *context)
     return NULL;
 }
 
-// This thread and, where they can be had, one for each further core.
+// This thread, and one more per further core where the system allows it.
 static int do_all(struct sweep *sweep, bool searches)
 {
     pthread_t threads[MOST_THREADS];

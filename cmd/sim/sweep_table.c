@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tables of a sweep: for each number of ranks the best algorithm over ranges of sizes, and all times as CSV.
+// The tables of a sweep: per number of ranks the best algorithm over ranges of sizes, and all times as CSV.
 //
-// - A loss is how much longer an algorithm takes than the best one: mean and maximum over the priced sizes of a range.
+// - An algorithm's loss is its extra time against the best one: mean and maximum over the priced sizes of a range.
 
 #include "cmd/sim/sweep.h"
 
@@ -27,7 +27,7 @@ static int end_of_range(const struct sweep_line *line, int first)
     return end;
 }
 
-// What something loses against the best, over the cells of a range.
+// The loss against the best, over the cells of a range.
 struct loss {
     double sum, most;
     int n;

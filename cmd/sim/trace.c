@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --trace: what the engine recorded, as a timeline of the same form as a measured one.
+// --trace: the engine's record as a timeline, in the same form as a measured one.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void widen(struct clab_timeline_call *call, double begin, double end)
     call->end = end > call->end ? end : call->end;
 }
 
-// A call lasts from the first to the last thing that its rank does for it.
+// A call lasts from its rank's first action for it to the last.
 static int add_calls(const struct sim_why *w, const struct clab_record *record, struct clab_timeline *timeline)
 {
     const struct clab_problem *p = w->problem;
@@ -89,7 +89,7 @@ static int row_of(const struct clab_record_item *item)
                                           : CLAB_ROW_IN;
 }
 
-// What is on the wire is seen at its ends; where a port's clock is ahead, it can not be shown beside the others.
+// The ports at both ends show the bytes on the wire. A port whose clock is ahead can not be drawn beside the others.
 static bool is_shown(const struct clab_record_item *item)
 {
     return item->unit != CLAB_UNIT_WIRE && item->end > item->begin && item->did != CLAB_DID_BURST;

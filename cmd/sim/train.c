@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab sim train: how long a step of data parallel training takes on a described network.
+// commlab sim train: predict the time of a step of data parallel training on a described network.
 
 #include "cmd/sim/train.h"
 
@@ -31,7 +31,7 @@ int train_optimizer_bytes(enum train_optimizer optimizer)
 
 // ---- the answers ---------------------------------------------------------------------------------------------
 
-// Seconds a flop: measured, or by the processor's rate.
+// Seconds per flop: measured, or by the processor's rate.
 static int flop_seconds(const struct train_request *r, double *seconds_p)
 {
     double peak;
@@ -41,7 +41,7 @@ static int flop_seconds(const struct train_request *r, double *seconds_p)
     }
     if (!r->net->compute.present) {
         clab_error(
-            "network '%s' does not say what a rank computes: give --compute TIME, or its file a section [compute]",
+            "network '%s' does not state its processor's speed: give --compute TIME, or its file a section [compute]",
             r->net->name);
         return CLAB_EINVAL;
     }
@@ -76,12 +76,12 @@ static int answer(const struct train_request *r, struct train_row *row)
     return clab_train_run(&train, &row->result);
 }
 
-// Whether the stragglers are among so many ranks, and the network has room for them.
+// Whether the stragglers are among `nranks` ranks, and the network has room for all ranks.
 static int check_ranks(const struct train_request *r, int nranks)
 {
     for (int i = 0; i < r->train.nstragglers; i++)
         if (r->stragglers[i].rank >= nranks) {
-            clab_error("--straggler %d: of %d ranks there is none", r->stragglers[i].rank, nranks);
+            clab_error("--straggler %d: there is no such rank among %d ranks", r->stragglers[i].rank, nranks);
             return CLAB_EINVAL;
         }
     return clab_net_check_ranks(r->net, nranks);
@@ -125,7 +125,7 @@ static int draw(const struct train_request *r, const char *csv)
     return err;
 }
 
-// The CSV where it is wanted, or, for the figure alone, beside it.
+// The CSV where the user wants it or, for the figure alone, beside the figure.
 static int write_files(const struct train_request *r, const struct train_rows *rows)
 {
     char *csv = NULL, *figure = NULL;

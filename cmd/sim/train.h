@@ -3,7 +3,7 @@
 //
 // - train.c              the command: questions, answers, the figure.
 // - train_options.c      the command line.
-// - train_print.c        what is printed, the CSV and JSON.
+// - train_print.c        the printed answer, the CSV and JSON.
 #pragma once
 
 #include "core/base/manifest.h"
@@ -21,7 +21,7 @@ struct train_coding {
 
 enum train_optimizer { TRAIN_SGD, TRAIN_MOMENTUM, TRAIN_ADAM, TRAIN_OPTIMIZERS };
 const char *train_optimizer_name(enum train_optimizer optimizer);
-// Bytes of memory a parameter that an update reads and writes.
+// Bytes of memory per parameter that an update reads and writes.
 int train_optimizer_bytes(enum train_optimizer optimizer);
 
 struct train_request {
@@ -33,12 +33,12 @@ struct train_request {
     struct train_coding codings[TRAIN_CODINGS];
     int ncodings;
     int batch;         // 0: the model's
-    double compute;    // s of a micro step; 0: by flop and rate
+    double compute;    // s per micro step; 0: by flop and rate
     double efficiency; // of the processor's peak
     enum clab_precision precision;
     enum clab_type type; // of gradients
     enum train_optimizer optimizer;
-    struct clab_train train; // what all questions have in common
+    struct clab_train train; // the part that all questions share
     struct clab_train_straggler stragglers[64];
     bool json, timeline;
     char *command;

@@ -18,12 +18,13 @@
 #include "cmd/kit/kit.h"
 
 static const char doc[] =
-    "Predict a step of data parallel training: what it takes, and how much of the communication can be seen.\v"
-    "Computation is flop by the rate that the network's [compute] section gives, times the efficiency; backward takes "
-    "twice forward. Each bucket is an allreduce, priced by the simulator; they follow each other. Scaling efficiency "
-    "is a step of one undisturbed rank by this one: each rank has a batch of its own. Example:\n\n"
+    "Predict a step of data parallel training: its time, and how much of the communication is exposed.\v"
+    "The time of computation is its flop divided by the rate in the network's [compute] section times the efficiency. "
+    "The backward pass takes twice as long as the forward pass. Each bucket is one allreduce, which the simulator "
+    "prices; they follow each other. Each rank has a batch of its own, so scaling efficiency is the time of an "
+    "undisturbed step on one rank divided by the time of this step. Example:\n\n"
     "  commlab sim train --model bert-large --net dgx-h100 --ranks 1-1024 --overlap all --plot bert.svg\n\n"
-    "sim/train/README.md says what is modelled, and the columns of the CSV.";
+    "sim/train/README.md explains the model, and the columns of the CSV.";
 
 // ---- names ---------------------------------------------------------------------------------------------------
 
@@ -46,7 +47,7 @@ static const struct clab_names overlaps = {CLAB_TRAIN_OVERLAPS, NULL, overlap_na
                                codecs = {CLAB_TRAIN_CODECS, NULL, codec_name},
                                optimizers = {TRAIN_OPTIMIZERS, NULL, optimizer_name};
 
-// A name of `names` at the beginning of `text`, which ends there or with `end`; *rest_p: what follows that.
+// One of `names` at the beginning of `text`, up to its end or to the character `end`; *rest_p: the text behind that.
 static int take_name(const struct clab_names *names, const char *flag, const char *text, char end, int *number_p,
                      const char **rest_p)
 {
@@ -66,7 +67,7 @@ static int take_name(const struct clab_names *names, const char *flag, const cha
 static int take_straggler(const char *flag, const char *text, void *into)
 {
     struct train_request *r = into;
-    static const char expected[] = "RANK=FACTOR or PART%=FACTOR with a factor above 0, as 3=1.5 or 1%=2";
+    static const char expected[] = "RANK=FACTOR or PART%=FACTOR with a factor above 0, such as 3=1.5 or 1%=2";
     char who[32];
     double factor;
     const char *equals = strchr(text, '=');
@@ -76,12 +77,12 @@ static int take_straggler(const char *flag, const char *text, void *into)
     snprintf(who, sizeof who, "%.*s", (int)(equals - text), text);
     if (strchr(who, '%')) {
         if (t->slow_part > 0)
-            return clab_refuse(flag, text, "the only part of the ranks that is slow: one PART%=FACTOR at most");
+            return clab_refuse(flag, text, "the only PART%=FACTOR: give one at most");
         t->slow_factor = factor;
         return clab_take_percent(flag, who, 1, &t->slow_part);
     }
     if (t->nstragglers == (int)(sizeof r->stragglers / sizeof *r->stragglers))
-        return clab_refuse(flag, text, "one of at most 64");
+        return clab_refuse(flag, text, "taken: at most 64 ranks may straggle");
     struct clab_train_straggler *s = &r->stragglers[t->nstragglers++];
     s->factor = factor;
     return clab_parse_int(who, 0, 1 << 24, &s->rank) ? clab_refuse(flag, text, expected) : CLAB_OK;
@@ -120,7 +121,7 @@ static int take_coding(const char *flag, const char *word, size_t length, struct
     snprintf(text, sizeof text, "%.*s", (int)length, word);
     struct train_coding *c = &r->codings[r->ncodings];
     if (r->ncodings == TRAIN_CODINGS)
-        return clab_refuse(flag, text, "one of at most 8");
+        return clab_refuse(flag, text, "taken: at most 8 compressions");
     CLAB_TRY(take_name(&codecs, flag, text, ':', &codec, &rest));
     snprintf(c->name, sizeof c->name, "%.*s", (int)sizeof c->name - 1, text);
     c->codec = (enum clab_train_codec)codec;
@@ -150,24 +151,24 @@ static const struct clab_option options[] = {
      "resnet50, bert-large, gpt2-small, gpt2-xl, llama-7b, a file, or a perceptron as 784x1024x10 (resnet50)",
      CLAB_TEXT_AT(REQUEST, model_name)},
     {"batch", 0, "N", "samples per rank and micro step (the model's)", CLAB_INT(REQUEST, batch, 1, 1 << 20)},
-    {"accumulate", 0, "K", "micro steps to each reduction of gradients (1)",
+    {"accumulate", 0, "K", "micro steps per reduction of gradients (1)",
      CLAB_INT(REQUEST, train.accumulate, 1, 1 << 20)},
-    {"precision", 0, "NAME", "of products: f64, f32, tf32, f16 (also bfloat16) or f8 (f16)",
+    {"precision", 0, "NAME", "precision of matrix products: f64, f32, tf32, f16 (also bfloat16) or f8 (f16)",
      CLAB_NAME(REQUEST, precision, &clab_precision_names)},
-    {"efficiency", 0, "PERCENT", "of the processor's peak that training reaches (40%)",
+    {"efficiency", 0, "PERCENT", "the part of the processor's peak that training reaches (40%)",
      CLAB_PERCENT(REQUEST, efficiency, 1)},
-    {"compute", 0, "TIME", "a measured forward and backward pass, instead of flop by rate",
+    {"compute", 0, "TIME", "the measured time of a forward and backward pass, instead of flop and rate",
      CLAB_SECONDS(REQUEST, compute, DBL_MIN, 3600)},
     {"optimizer", 0, "NAME", "sgd, momentum or adam: 12, 20 or 28 bytes per parameter (adam)",
      CLAB_NAME(REQUEST, optimizer, &optimizers)},
-    {"type", 0, "NAME", "of gradients, as they are reduced (float)", CLAB_NAME(REQUEST, type, &clab_type_names)},
+    {"type", 0, "NAME", "type of gradients in the reduction (float)", CLAB_NAME(REQUEST, type, &clab_type_names)},
     CLAB_HEADING("Where and how:"),
-    {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine, which wants --compute)",
+    {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine, which needs --compute)",
      CLAB_TEXT_AT(REQUEST, net_name)},
-    {"ranks", 'r', "LIST", "ranks: `2,4,8`, or a range, as 1-131072 (8)", CLAB_TEXT_AT(REQUEST, ranks_text)},
-    {"buckets", 0, "LIST", "a bucket is full when it holds so much, at least 1K; a list or range for a curve (25M)",
+    {"ranks", 'r', "LIST", "ranks: `2,4,8`, or a range such as 1-131072 (8)", CLAB_TEXT_AT(REQUEST, ranks_text)},
+    {"buckets", 0, "LIST", "bytes per bucket, at least 1K; a list or range for a curve (25M)",
      CLAB_TEXT_AT(REQUEST, buckets_text)},
-    {"first-bucket", 0, "SIZE", "the same of the first (1M, or less if buckets are smaller)",
+    {"first-bucket", 0, "SIZE", "bytes of the first bucket (1M, or less if buckets are smaller)",
      CLAB_SIZE(REQUEST, first_bucket, 1)},
     {"overlap", 0, "NAMES",
      "none: buckets after the backward pass; bucket: beside it, then the update (PyTorch's DDP); full: also the update "
@@ -175,7 +176,7 @@ static const struct clab_option options[] = {
      CLAB_NAME_LIST(REQUEST, overlaps, &overlaps)},
     {"compress", 0, "NAMES", "none, fp16, bf16, int8, powersgd:RANK, commas between them (none)",
      CLAB_CALL(take_codings)},
-    {"algo", 'a', "NAME", "of the allreduce; auto: the fastest by price for each bucket (auto)",
+    {"algo", 'a', "NAME", "algorithm of the allreduce; auto: the fastest per bucket (auto)",
      CLAB_TEXT_AT(REQUEST, train.algorithm)},
     {"factor", 0, "N", "ranges grow by this factor (2)", CLAB_INT(REQUEST, factor, 2, 1 << 20)},
     CLAB_HEADING("What disturbs it:"),
@@ -186,10 +187,10 @@ static const struct clab_option options[] = {
      "pareto:SHAPE:5% (likewise, with a heavy tail)",
      CLAB_CALL(take_jitter)},
     {"steps", 0, "N", "steps (200 with jitter, else 1)", CLAB_INT(REQUEST, train.steps, 1, CLAB_TRAIN_STEPS)},
-    {"seed", 0, "N", "of the jitter (1)", CLAB_SEED(REQUEST, train.seed)},
+    {"seed", 0, "N", "seed of the jitter (1)", CLAB_SEED(REQUEST, train.seed)},
     CLAB_HEADING("What is done with it:"),
-    {"timeline", 0, NULL, "print all buckets, also where there are many", CLAB_ON(REQUEST, timeline)},
-    {"csv", 0, "FILE", "a row for each number of ranks, size of buckets, overlap and compression",
+    {"timeline", 0, NULL, "print all buckets, even if there are many", CLAB_ON(REQUEST, timeline)},
+    {"csv", 0, "FILE", "write a row per number of ranks, size of buckets, overlap and compression",
      CLAB_TEXT_AT(REQUEST, csv)},
     {"plot", 0, "FILE",
      "the curve, as FILE.svg and FILE.png; its words as FILE.txt, and without --csv its data as FILE.csv",
@@ -200,7 +201,7 @@ static const struct clab_option options[] = {
 
 // ---- what must fit together ----------------------------------------------------------------------------------
 
-// 25 would be 25 B, an allreduce for every few parameters: who writes that means 25M.
+// 25 would be 25 B, one allreduce per few parameters. A user who writes 25 means 25M.
 static int check_bucket(const char *flag, size_t bytes)
 {
     if (bytes >= 1 << 10)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `commlab sim train` says: one step in words and its buckets, many as a table; CSV and JSON.
+// Answers of `commlab sim train`: one step in words with its buckets, several as a table; CSV and JSON.
 
 #include "cmd/sim/train.h"
 
@@ -16,7 +16,7 @@ enum { MANY_BUCKETS = 24 };
 
 // ---- what follows from a row ---------------------------------------------------------------------------------
 
-// Of communication, what nothing exposes; NaN where there is none.
+// The hidden part of the communication; NaN if there is none.
 static double hidden(const struct clab_train_result *s)
 {
     return s->communication > 0 ? fmax(0, 1 - s->exposed / s->communication) : NAN;
@@ -32,7 +32,7 @@ static double samples_a_second(const struct train_request *r, const struct train
     return (double)r->batch * r->train.accumulate * row->nranks / row->result.median;
 }
 
-// When a bucket's communication can be seen, in s of that.
+// How long a bucket's communication is exposed, in s.
 static double exposed(const struct clab_train_result *s, const struct clab_train_time *t)
 {
     return fmax(0, t->end - fmax(t->begin, s->computation));
@@ -97,7 +97,7 @@ static void print_distribution(const struct train_request *r, const struct clab_
                clab_seconds_text(s->p99, p99), clab_seconds_text(s->most, most));
 }
 
-// Which buckets can be seen: all that end after the backward pass.
+// The exposed buckets: all that end after the backward pass.
 static void print_exposed(const struct clab_train_result *s)
 {
     const int n = s->nbuckets;
@@ -162,7 +162,7 @@ static int add_bucket(const struct train_request *r, const struct train_row *row
                                      });
 }
 
-// All of them, or the last ones, which can be seen.
+// All buckets, or the last ones, which are exposed.
 static int print_buckets(const struct train_request *r, const struct train_row *row)
 {
     const int n = row->plan.nbuckets, first = n > MANY_BUCKETS && !r->timeline ? n - MANY_BUCKETS : 0;
@@ -219,7 +219,7 @@ static int add_row(const struct train_row *row, struct clab_table *table)
                                      });
 }
 
-// Which clocks were used: once, or for each number of ranks where they differ.
+// The clocks that the simulator used: once, or per number of ranks if they differ.
 static void print_clocks(const struct train_rows *rows)
 {
     for (int i = 0; i < rows->n; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --why: the critical path as a table, its parts, and what would help.
+// --why: the critical path as a table, its parts, and the changes that would help.
 
 #include "cmd/sim/why.h"
 

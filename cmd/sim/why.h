@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `commlab sim` says of one prediction when it is asked for more: --why, the critical path, and --trace, a file
-// for trace viewers. Both come from one recorded run of the engine.
+// More about one prediction of `commlab sim`: --why, the critical path, and --trace, a file for trace viewers. Both come
+// from one recorded run of the engine.
 #pragma once
 
 #include "core/base/json.h"
@@ -14,7 +14,7 @@ struct sim_why {
     const struct clab_net *net;
     const struct clab_sim_options *options;
     enum clab_type type;
-    const char *command; // what was typed: for the file
+    const char *command; // as typed: for the file
     bool why;
     const char *trace; // path, or NULL
 };

@@ -142,4 +142,4 @@ static int run(int argc, char **argv)
     return command_status(join(&request));
 }
 
-const struct clab_command cmd_trace = {"trace", "say what is in trace files, and put several into one", run};
+const struct clab_command cmd_trace = {"trace", "summarize trace files, and merge several into one", run};

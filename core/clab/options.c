@@ -12,21 +12,21 @@
 #define OPTIONS struct clab_job_options
 
 const struct clab_option clab_job_flags[] = {
-    {"ranks", 'n', "N", "ranks of the job that is started (2); mpirun and srun say it themselves",
+    {"ranks", 'n', "N", "number of ranks (2); mpirun and srun set it themselves",
      CLAB_INT(OPTIONS, nranks, 1, CLAB_MAX_RANKS)},
-    {"backend", 0, "NAME", "what moves their bytes: shm, ofi, gloo, mpi, nccl, sim (shm; among several hosts ofi)",
+    {"backend", 0, "NAME", "what moves the bytes: shm, ofi, gloo, mpi, nccl, sim (shm; among several hosts ofi)",
      CLAB_TEXT_AT(OPTIONS, backend), .variable = CLAB_VARIABLE_BACKEND},
-    {"net", 0, "NAME|FILE", "with --backend sim: the network whose time it is (dgx-h100); `commlab nets` lists them",
+    {"net", 0, "NAME|FILE", "with --backend sim: the simulated network (dgx-h100); `commlab nets` lists them",
      CLAB_TEXT_AT(OPTIONS, net), .variable = CLAB_VARIABLE_NET},
-    {"straggle", 0, "RANK=FACTOR", "with --backend sim: this rank computes so many times as long",
+    {"straggle", 0, "RANK=FACTOR", "with --backend sim: RANK computes FACTOR times as long",
      CLAB_TEXT_AT(OPTIONS, straggle), .variable = CLAB_VARIABLE_STRAGGLE},
     {"emulate", 0, "NAME|FILE", "delay messages as this network would; `commlab nets` lists them",
      CLAB_TEXT_AT(OPTIONS, emulate), .variable = CLAB_VARIABLE_EMULATE},
     {"provider", 0, "NAME", "with --backend ofi: libfabric's provider, such as tcp, verbs or efa (tcp)",
      CLAB_TEXT_AT(OPTIONS, provider), .variable = CLAB_VARIABLE_PROVIDER},
-    {"interface", 0, "NAME|ADDRESS", "the network interface that ranks are reached at, such as eth1 or 10.0.0.7",
+    {"interface", 0, "NAME|ADDRESS", "the network interface of the ranks, such as eth1 or 10.0.0.7",
      CLAB_TEXT_AT(OPTIONS, interface), .variable = CLAB_VARIABLE_INTERFACE},
-    {"trace", 0, "FILE", "write what all ranks did when, for Perfetto: the last calls (`commlab trace`)",
+    {"trace", 0, "FILE", "write a timeline of all ranks' last calls, for Perfetto (`commlab trace`)",
      CLAB_TEXT_AT(OPTIONS, trace), .variable = CLAB_VARIABLE_TRACE},
     {0},
 };

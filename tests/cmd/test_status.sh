@@ -39,8 +39,8 @@ a_closed_output_is_noticed() {
 net=(--net dgx-h100)
 asking_for_what_is_not_there_is_wrong_usage() {
     refuses 2 '--delay 99: there are ranks 0 to 1' sim allreduce "${net[@]}" --algo ring --delay 99=1us &&
-        refuses 2 'closed form has no messages' sim allreduce "${net[@]}" --algo ring --engine closed --why &&
-        refuses 2 "in_network is the network's work" sim allreduce "${net[@]}" --algo in_network --why &&
+        refuses 2 'sim: --why and --trace need messages, which the closed form does not have: say --engine full' sim allreduce "${net[@]}" --algo ring --engine closed --why &&
+        refuses 2 "sim: --why and --trace need ranks' steps, which in_network does not have" sim allreduce "${net[@]}" --algo in_network --why &&
         refuses 2 '/none.goal: No such file' sim "${net[@]}" --goal "$scratch/none.goal" &&
         refuses 2 '/none.goal: No such file' show --goal "$scratch/none.goal" &&
         refuses 2 "at most 100%" sim train "${net[@]}" --efficiency 400% &&

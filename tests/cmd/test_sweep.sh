@@ -109,7 +109,7 @@ refuses_a_broken_network_as_sim_does() {
 }
 check_with inih refuses_a_broken_network_as_sim_does
 check sim_refuses_a_flat_network_without_costs refuses 2 \
-    "sim: --net flat has no costs of its own: say --alpha" allreduce --net flat
+    "sim: --net flat needs costs: say --alpha" allreduce --net flat
 check sim_takes_a_flat_network_with_one writes "every pair of ranks alpha and beta apart" allreduce --net flat \
     --alpha 5us
 

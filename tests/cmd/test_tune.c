@@ -267,7 +267,7 @@ static void test_files_that_are_wrong_are_named_with_their_line(void **state)
     static const struct {
         const char *text, *says;
     } files[] = {
-        {"nothing\n", "neither CSV with names of columns, nor rows as nccl-tests print them"},
+        {"nothing\n", "neither CSV with names of columns, nor output of nccl-tests"},
         {" 64 16 float none -1 5.5\n", "times:1: a row before the heading"},
         {HEADING " 64 16 float\n", "times:7: no size and time"},
         {HEADING " 64 16 float none -1 0 0 0 0\n", "times:7: no size and time"},

@@ -61,7 +61,7 @@ check misses_the_switch matches 'CollNetDirect +Simple +- +- +- no NVLink switch
 check refuses_unknown_collective refuses 2 "no 'alltoall'" --collective alltoall
 check refuses_no_bytes refuses 2 "--bytes '0'" --bytes 0
 check refuses_unknown_architecture refuses 2 "--arch: there is no 'kepler'" --arch kepler
-check refuses_one_gpu refuses 2 'nobody to talk to' --gpus 1 --channels 1 --intra-bw 1
+check refuses_one_gpu refuses 2 '--nodes 1 --gpus 1: a collective needs at least two GPUs' --gpus 1 --channels 1 --intra-bw 1
 check asks_for_channels refuses 2 'still needed: --channels N; or --log FILE' --intra-bw 1
 check asks_for_all_at_once refuses 2 'needed: --channels N, --intra-bw GB/s, --inter-bw GB/s; or --log' --nodes 2
 check asks_for_the_network refuses 2 'still needed: --inter-bw GB/s' --channels 8 --intra-bw 48 --nodes 2

@@ -112,7 +112,7 @@ names_the_line_of_a_malformed_model() {
 }
 
 refuses_an_unknown_algorithm() { refuses 2 "no algorithm 'rong'" --net 10gbe --algo rong; }
-refuses_stragglers_that_are_not_there() { refuses 2 "--straggler 8: of 8 ranks" --net 10gbe --straggler 8=2; }
+refuses_stragglers_that_are_not_there() { refuses 2 "--straggler 8: there is no such rank among 8 ranks" --net 10gbe --straggler 8=2; }
 refuses_more_ranks_than_fit() { refuses 2 "fewer than the 16 ranks" --net pcie4 --ranks 16; }
 
 check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_the_step \

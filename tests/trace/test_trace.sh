@@ -24,7 +24,7 @@ a_straggler_is_named() { writes 'begins late' "${sim[@]}" --delay 3=5ms --why; }
 what_helps_is_said() { writes 'halving the beta of intra would save' "${sim[@]}" --bytes 1G --why; }
 the_fastest_of_all_is_explained() { writes 'critical path of' sim allreduce --ranks 8 --net dgx-h100 --why; }
 folded_paths_say_so() { writes 'stand for all 4096' "${sim[@]}" --ranks 4096 --why; }
-refuses_the_closed_form() { refuses 2 'closed form has no messages' "${sim[@]}" --engine closed --why --json; }
+refuses_the_closed_form() { refuses 2 'sim: --why and --trace need messages, which the closed form does not have: say --engine full' "${sim[@]}" --engine closed --why --json; }
 why_is_in_json() { writes '"remedy": "halving' "${sim[@]}" --why --json; }
 
 # The parts of a rank and those of the path differ: one of them at a time.
