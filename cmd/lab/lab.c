@@ -24,7 +24,6 @@
 #include "core/base/units.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"
-#include "core/comm/progress.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
 #include "cmd/probe/placement.h"
@@ -121,6 +120,7 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(lab_request_apply(&s->request, conf));
     context->is_exact = backend->time->is_exact;
     context->is_delayed = s->request.emulate;
+    context->has_nap = backend->nap;
     if (context->is_exact && !s->request.pairs)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
     if (context->is_exact && !s->request.sizes && conf->model->has_buffer_per_peer)
@@ -319,14 +319,13 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
 // Who moves what is started, where that is what the lab is about.
 static int describe_progress(const struct session *s, struct clab_manifest *m)
 {
-    const struct clab_progress_place place = {
-        .job_ranks = s->conf.ranks, .ranks = s->conf.ranks, .cores = s->context.cores, .mover = lab_mover(&s->context)};
-    const char *why, *how = clab_progress_rule(&place, &why);
+    const char *why;
+    const enum clab_progress_kind kind = lab_progress(&s->context, s->conf.ranks, &why);
     if (!lab_conf_quantity(&s->conf, "overlap"))
         return CLAB_OK;
-    printf("# progress beside computation: %s (%s)%s\n", how, why,
-           strcmp(how, "manual") ? "" : ", so expect little overlap or none");
-    return clab_manifest_add(m, "progress", "%s: %s", how, why);
+    printf("# progress beside computation: %s (%s)%s\n", clab_progress_name(kind), why,
+           kind == CLAB_PROGRESS_MANUAL ? ", so expect little overlap or none" : "");
+    return clab_manifest_add(m, "progress", "%s: %s", clab_progress_name(kind), why);
 }
 
 static int tell(struct session *s)

@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "core/base/manifest.h"
+#include "core/comm/progress.h"
 #include "core/transport/backend.h"
 #include "sim/sim.h"
 
@@ -209,13 +210,11 @@ struct lab_context {
     int ranks, cores;                  // of the run; the sweep has other ranks
     bool is_exact;                     // the time of the backends is that of `net`
     bool is_delayed;                   // messages of this machine's backend take as long as `net` says
+    bool has_nap;                      // after's backend lets a thread make progress (core/comm/progress.h)
 };
 
-// What moves a program's messages on while it computes.
-static inline enum clab_mover lab_mover(const struct lab_context *context)
-{
-    return context->is_exact ? CLAB_MOVED_BY_ITSELF : context->is_delayed ? CLAB_MOVED_BY_CLOCK : CLAB_MOVED_BY_CORES;
-}
+// What moves after's messages on while it computes with `ranks`; *why_p (or NULL): in words.
+enum clab_progress_kind lab_progress(const struct lab_context *context, int ranks, const char **why_p);
 
 // A lab's model.c defines one, by the name that the build gives it:
 //   const struct lab_model LAB_MODEL = {.predict = predict};

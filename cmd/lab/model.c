@@ -34,6 +34,20 @@ const struct lab_model *lab_model_find(const char *folder)
     return NULL;
 }
 
+// ---- progress ------------------------------------------------------------------------------------------------
+
+enum clab_progress_kind lab_progress(const struct lab_context *context, int ranks, const char **why_p)
+{
+    const struct clab_progress_place place = {.job_ranks = ranks,
+                                              .ranks = ranks,
+                                              .cores = context->cores,
+                                              .mover = context->is_exact     ? CLAB_MOVED_BY_ITSELF
+                                                       : context->is_delayed ? CLAB_MOVED_BY_CLOCK
+                                                                             : CLAB_MOVED_BY_CORES,
+                                              .has_nap = context->has_nap};
+    return clab_progress_rule(&place, why_p);
+}
+
 // ---- an allreduce --------------------------------------------------------------------------------------------
 
 struct clab_problem lab_problem(const struct clab_algorithm *algorithm, int ranks, size_t bytes)

@@ -35,42 +35,46 @@ struct clab_progress {
 // The thread of this process's job, for who exits without closing it.
 static struct clab_progress *running;
 
-static const char by_thread[] = "thread", in_calls[] = "manual", by_network[] = "virtual";
+static const char *const names[] = {
+    [CLAB_PROGRESS_MANUAL] = "manual", [CLAB_PROGRESS_THREAD] = "thread", [CLAB_PROGRESS_VIRTUAL] = "virtual"};
 
 // ---- the choice ----------------------------------------------------------------------------------------------
 
-static const char *give(const char *name, const char *why, const char **why_p)
+const char *clab_progress_name(enum clab_progress_kind kind)
+{
+    return names[kind];
+}
+
+static enum clab_progress_kind give(enum clab_progress_kind kind, const char *why, const char **why_p)
 {
     if (why_p)
         *why_p = why;
-    return name;
+    return kind;
 }
 
-static bool is_asked(const char *name)
+static bool is_asked(enum clab_progress_kind kind)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_PROGRESS);
-    return text && !strcmp(text, name);
+    return text && !strcmp(text, names[kind]);
 }
 
-const char *clab_progress_rule(const struct clab_progress_place *place, const char **why_p)
+enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *place, const char **why_p)
 {
     if (place->mover == CLAB_MOVED_BY_ITSELF)
-        return give(by_network, "in virtual time the network waits for no call", why_p);
+        return give(CLAB_PROGRESS_VIRTUAL, "in virtual time the network waits for no call", why_p);
     if (place->job_ranks == 1)
-        return give(in_calls, "one rank has nobody to wait for", why_p);
-    if (is_asked(by_thread) || is_asked(in_calls))
-        return give(is_asked(by_thread) ? by_thread : in_calls, "CLAB_PROGRESS says so", why_p);
+        return give(CLAB_PROGRESS_MANUAL, "one rank has nobody to wait for", why_p);
+    if (is_asked(CLAB_PROGRESS_MANUAL))
+        return give(CLAB_PROGRESS_MANUAL, "CLAB_PROGRESS says so", why_p);
+    if (!place->has_nap)
+        return give(CLAB_PROGRESS_MANUAL, "the backend's library takes calls from one thread only", why_p);
+    if (is_asked(CLAB_PROGRESS_THREAD))
+        return give(CLAB_PROGRESS_THREAD, "CLAB_PROGRESS says so", why_p);
     if (place->mover == CLAB_MOVED_BY_CLOCK)
-        return give(by_thread, "the wire is emulated, and leaves the cores free", why_p);
+        return give(CLAB_PROGRESS_THREAD, "the wire is emulated, and leaves the cores free", why_p);
     if (place->cores >= 2 * place->ranks)
-        return give(by_thread, "each rank has a second core", why_p);
-    return give(in_calls, "no core is free beside the ranks'", why_p);
-}
-
-static void choose(struct clab_job *job, const char *name, const char *why)
-{
-    job->progress_name = name;
-    job->progress_why = why;
+        return give(CLAB_PROGRESS_THREAD, "each rank has a second core", why_p);
+    return give(CLAB_PROGRESS_MANUAL, "no core is free beside the ranks'", why_p);
 }
 
 int clab_progress_choose(struct clab_job *job)
@@ -79,16 +83,16 @@ int clab_progress_choose(struct clab_job *job)
     const struct clab_progress_place place = {.job_ranks = job->ranks,
                                               .ranks = job->bootstrap->local_ranks,
                                               .cores = job->bootstrap->cores,
-                                              .mover = job->backend->mover};
-    if (text && *text && strcmp(text, "auto") != 0 && !is_asked(by_thread) && !is_asked(in_calls)) {
+                                              .mover = job->backend->mover,
+                                              .has_nap = job->backend->nap};
+    if (text && *text && strcmp(text, "auto") != 0 && !is_asked(CLAB_PROGRESS_THREAD) &&
+        !is_asked(CLAB_PROGRESS_MANUAL)) {
         clab_error("CLAB_PROGRESS is '%s': it can be auto, thread or manual", text);
         return CLAB_EINVAL;
     }
-    job->progress_name = clab_progress_rule(&place, &job->progress_why);
-    if (job->progress_name != by_thread || job->backend->nap)
-        return CLAB_OK;
-    choose(job, in_calls, "the backend's library takes calls from one thread only");
-    if (is_asked(by_thread) && job->rank == 0)
+    job->progress_kind = clab_progress_rule(&place, &job->progress_why);
+    if (job->progress_kind == CLAB_PROGRESS_MANUAL && is_asked(CLAB_PROGRESS_THREAD) && job->ranks > 1 &&
+        job->rank == 0)
         clab_warn("CLAB_PROGRESS=thread: %s: progress is made in calls", job->progress_why);
     return CLAB_OK;
 }
@@ -97,7 +101,7 @@ const char *clab_job_progress(const struct clab_job *job, const char **why_p)
 {
     if (why_p)
         *why_p = job->progress_why;
-    return job->progress_name;
+    return names[job->progress_kind];
 }
 
 // ---- the thread ----------------------------------------------------------------------------------------------
@@ -187,7 +191,7 @@ static void end_running(void)
 void clab_progress_begin(struct clab_job *job)
 {
     static bool asked;
-    if (job->progress || job->progress_name != by_thread || !clab_job_is_busy(job))
+    if (job->progress || job->progress_kind != CLAB_PROGRESS_THREAD || !clab_job_is_busy(job))
         return;
     struct clab_progress *p = calloc(1, sizeof *p);
     if (!p)
@@ -200,7 +204,7 @@ void clab_progress_begin(struct clab_job *job)
     const int failed = start_thread(p);
     if (failed) {
         clab_warn("no thread can be started (%s): progress is made in calls", strerror(failed));
-        choose(job, in_calls, "no thread can be started");
+        job->progress_kind = give(CLAB_PROGRESS_MANUAL, "no thread can be started", &job->progress_why);
         destroy(p);
         return;
     }

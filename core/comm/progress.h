@@ -24,16 +24,20 @@
 
 struct clab_progress;
 
+// "manual", "thread" or "virtual".
+const char *clab_progress_name(enum clab_progress_kind kind);
+
 // Who makes progress at such a place: "thread", "manual" or "virtual"; *why_p (or NULL): in words. What CLAB_PROGRESS
 // says goes first; one that is none counts as auto.
 struct clab_progress_place {
     int job_ranks;    // on all hosts
     int ranks, cores; // of a host
     enum clab_mover mover;
+    bool has_nap; // of the backend; without one, all its calls must come from one thread
 };
-const char *clab_progress_rule(const struct clab_progress_place *place, const char **why_p);
+enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *place, const char **why_p);
 
-// Decide, for a job that is being opened: job->progress_name and job->progress_why.
+// Decide, for a job that is being opened: job->progress_kind and job->progress_why.
 //   errors: CLAB_EINVAL (logged)
 int clab_progress_choose(struct clab_job *job);
 

@@ -27,6 +27,9 @@ struct clab_progress;
 
 enum { CLAB_RUMOURS = 16 }; // notices of communicators that this rank has not made yet
 
+// What moves messages on while the program computes: its calls alone, a thread beside it, the described network.
+enum clab_progress_kind { CLAB_PROGRESS_MANUAL, CLAB_PROGRESS_THREAD, CLAB_PROGRESS_VIRTUAL };
+
 // This process's membership, as clab_job_open makes it.
 struct clab_job {
     struct clab_bootstrap *bootstrap;
@@ -41,7 +44,8 @@ struct clab_job {
     struct clab_flight *flight;     // this rank's recorder
     struct clab_trace *trace;         // of CLAB_TRACE, or NULL
     struct clab_progress *progress; // the thread that makes progress, while there is one (comm/progress.h)
-    const char *progress_name, *progress_why;
+    enum clab_progress_kind progress_kind;
+    const char *progress_why;
 };
 
 struct clab_launch {

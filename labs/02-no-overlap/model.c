@@ -2,12 +2,12 @@
 // The model of lab 02: a training step whose gradients are reduced a layer at a time, after the backward pass or
 // beside it.
 //
-// - What computing takes is a machine's own: a short run of before says it (forward, backward, update), and the
+// - What computing takes is a machine's own: a short run of before.c says it (forward, backward, update), and the
 //   layers are alike. A layer's backward pass is two products, of which the first gives its gradients, and layer 0
 //   has only that: the k-th of L layers' gradients are there after (2 k - 1) / (2 L - 1) of the pass.
 // - What a layer's reduction takes is the network's (sim/train/train.h), one after another.
-// - Beside it the backward pass goes on only if somebody moves messages meanwhile: comm/progress.h says whether. Where
-//   nobody does, after is predicted to be no faster than before.
+// - The backward pass runs beside the reductions only if a thread or the network moves messages meanwhile
+//   (core/comm/progress.h). If only calls do, the model predicts that after.c is no faster than before.c.
 
 #include "cmd/lab/lab.h"
 
@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/comm/progress.h"
 #include "sim/net/net.h"
 #include "sim/train/train.h"
 
@@ -37,11 +36,7 @@ static void fill(struct clab_train_bucket buckets[LAYERS], double forward, doubl
 
 static bool overlaps(const struct lab_context *context, enum lab_program program, int ranks)
 {
-    const struct clab_progress_place place = {.job_ranks = ranks,
-                                              .ranks = ranks,
-                                              .cores = context->cores,
-                                              .mover = lab_mover(context)};
-    return program == LAB_AFTER && strcmp(clab_progress_rule(&place, NULL), "manual") != 0;
+    return program == LAB_AFTER && lab_progress(context, ranks, NULL) != CLAB_PROGRESS_MANUAL;
 }
 
 static double choose(const struct clab_train_result *r, const char *quantity)

@@ -190,6 +190,29 @@ static void test_the_virtual_loop_follows_from_alpha(void **state)
     clab_net_free(net);
 }
 
+// ---- lab 02 --------------------------------------------------------------------------------------------------
+
+// Two ranks with two cores each: a thread could move messages. A library such as NCCL takes calls from one thread only.
+static void test_what_is_predicted_overlaps_only_where_a_thread_may_call(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
+    struct lab_results probe = {0};
+    add(&probe, LAB_BEFORE, 2, "forward", 10e-3);
+    add(&probe, LAB_BEFORE, 2, "backward", 20e-3);
+    add(&probe, LAB_BEFORE, 2, "update", 1e-3);
+    const struct lab_conf conf = {.model = lab_model_find("02-no-overlap"), .probe_ranks = words("2", NULL)};
+    struct lab_context context = {.conf = &conf, .net = net, .probe = &probe, .ranks = 2, .cores = 4};
+    const struct lab_model *m = conf.model;
+    const double before = m->predict(&context, LAB_BEFORE, 2, "step_time");
+    assert_near(m->predict(&context, LAB_AFTER, 2, "step_time"), before);
+    context.has_nap = true;
+    assert_true(m->predict(&context, LAB_AFTER, 2, "step_time") < before - 1e-3);
+    lab_results_free(&probe);
+    clab_net_free(net);
+}
+
 // ---- lab 06 --------------------------------------------------------------------------------------------------
 
 // alpha 1 us, four ranks; w is 10 us, x 0.2 us a percent. Rank 0's port takes a message a microsecond: to the two
@@ -335,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_virtual_times_are_the_closed_forms),
         cmocka_unit_test(test_the_virtual_loop_follows_from_alpha),
         cmocka_unit_test(test_the_amortised_cost_is_that_of_the_lab_text),
+        cmocka_unit_test(test_what_is_predicted_overlaps_only_where_a_thread_may_call),
         cmocka_unit_test(test_a_monitored_barrier_hears_the_others_while_it_waits),
         cmocka_unit_test(test_without_a_network_no_barrier_is_predicted),
         cmocka_unit_test(test_counterparts_differ_in_the_middle_word_only),

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "core/comm/progress.h"
 #include "tests/fixtures/needs.h"
 
 enum { ROUNDS = 60, BUCKETS = 5, BUCKET = 6000 };
@@ -405,6 +406,24 @@ static void test_a_choice_that_is_none_is_refused(void **state)
     assert_text_has(text, "CLAB_PROGRESS is 'fast': it can be auto, thread or manual");
 }
 
+// Two ranks with two cores each; a backend without a nap takes calls from one thread only.
+static void test_without_a_nap_there_is_no_thread(void **state)
+{
+    (void)state;
+    struct clab_progress_place place = {.job_ranks = 2, .ranks = 2, .cores = 4, .mover = CLAB_MOVED_BY_CORES};
+    const char *why;
+    unsetenv("CLAB_PROGRESS");
+    assert_int_equal(clab_progress_rule(&place, &why), CLAB_PROGRESS_MANUAL);
+    assert_string_equal(why, "the backend's library takes calls from one thread only");
+    setenv("CLAB_PROGRESS", "thread", 1);
+    assert_int_equal(clab_progress_rule(&place, NULL), CLAB_PROGRESS_MANUAL);
+    unsetenv("CLAB_PROGRESS");
+    place.has_nap = true;
+    assert_int_equal(clab_progress_rule(&place, NULL), CLAB_PROGRESS_THREAD);
+    place.cores = 3;
+    assert_int_equal(clab_progress_rule(&place, NULL), CLAB_PROGRESS_MANUAL);
+}
+
 int main(void)
 {
     static char shm[] = "shm", ofi[] = "ofi", emulated[] = "emulate";
@@ -426,6 +445,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_choice_is_by_free_cores, use_shm),
         cmocka_unit_test_setup(test_in_virtual_time_there_is_no_choice, use_shm),
         cmocka_unit_test_setup(test_a_choice_that_is_none_is_refused, use_shm),
+        cmocka_unit_test(test_without_a_nap_there_is_no_thread),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }
