@@ -54,15 +54,16 @@ static enum shm_protocol choose_protocol(const struct shm_domain *domain, const 
 }
 
 // Write the next line, with the next fragment of the message, and return the fragment's bytes.
-static size_t write_line(const struct shm_domain *domain, struct shm_channel *channel, const struct clab_transfer *t)
+static size_t write_line(const struct shm_domain *domain, struct shm_channel *channel, const struct clab_transfer *t,
+                         enum shm_protocol protocol)
 {
-    size_t bytes = t->bytes, moved = bytes - t->moved;
+    size_t moved = t->bytes - t->moved;
     struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
     const char *src = (const char *)t->src + t->moved;
-    line->protocol = (uint16_t)choose_protocol(domain, t->src, bytes);
+    line->protocol = (uint16_t)protocol;
     line->call = t->call;
-    line->message_bytes = bytes;
-    switch ((enum shm_protocol)line->protocol) {
+    line->message_bytes = t->bytes;
+    switch (protocol) {
     case SHM_INLINE:
         if (moved)
             memcpy(line->payload, src, moved);
@@ -86,25 +87,23 @@ static size_t write_line(const struct shm_domain *domain, struct shm_channel *ch
 
 int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
 {
-    size_t bytes = t->bytes;
     if (channel->finished == t->turn) {
+        const enum shm_protocol protocol = choose_protocol(endpoint->domain, t->src, t->bytes);
         do {
             if (is_full(channel))
                 return CLAB_OK;
-            t->moved += write_line(endpoint->domain, channel, t);
+            t->moved += write_line(endpoint->domain, channel, t, protocol);
             wake(endpoint, t->peer);
-        } while (t->moved < bytes);
+        } while (t->moved < t->bytes);
         t->mark = channel->lines;
         channel->finished++;
+        t->done = !shm_is_pulled(protocol);
     }
-    if (channel->finished <= t->turn)
+    if (t->done || channel->finished <= t->turn)
         return CLAB_OK;
-    if (choose_protocol(endpoint->domain, t->src, bytes) >= SHM_PULL) {
-        channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
-        t->done = (int32_t)(channel->seen - (uint32_t)t->mark) >= 0;
-    } else {
-        t->done = true;
-    }
+    // All lines are written, and the receiver pulls: the send is done when it has consumed the last one.
+    channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
+    t->done = (int32_t)(channel->seen - (uint32_t)t->mark) >= 0;
     return CLAB_OK;
 }
 
@@ -131,16 +130,24 @@ static bool is_still_offered(const struct shm_endpoint *endpoint, int peer)
     return !atomic_load_explicit(&endpoint->peer_areas[peer]->is_revoked, memory_order_relaxed);
 }
 
-// Read `bytes` of a peer's memory.
+// Read `bytes` of a peer's memory. The kernel may read fewer at a time, and sets errno only where it reads none.
 static int read_remote(const struct shm_endpoint *endpoint, int peer, uint64_t address, void *to, size_t bytes)
 {
     const pid_t pid = endpoint->domain->pids[endpoint->job_ranks[peer]];
-    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
-    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes)
+    size_t got = 0;
+    ssize_t n;
+    do {
+        struct iovec local = {(char *)to + got, bytes - got},
+                     remote = {(void *)(uintptr_t)(address + got), bytes - got};
+        n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+        got += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && got < bytes);
+    if (got == bytes)
         return CLAB_OK;
-    if (errno == ESRCH || !is_still_offered(endpoint, peer))
+    const int why = n < 0 ? errno : EFAULT;
+    if (why == ESRCH || !is_still_offered(endpoint, peer))
         return CLAB_EPEER;
-    clab_error("%zu bytes of rank %d's memory can not be read: %m", bytes, endpoint->job_ranks[peer]);
+    clab_error("%zu bytes of rank %d's memory can not be read: %s", bytes, endpoint->job_ranks[peer], strerror(why));
     return CLAB_ESYS;
 }
 
@@ -180,7 +187,8 @@ static int take_line(struct shm_endpoint *endpoint, struct shm_channel *channel,
     case SHM_PULL: land(t, endpoint->domain->file + line->address, least(rest, SHM_PULL_BYTES)); break;
     case SHM_READV: CLAB_TRY(land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES))); break;
     }
-    return line->protocol < SHM_PULL || is_still_offered(endpoint, t->peer) ? CLAB_OK : CLAB_EPEER;
+    return !shm_is_pulled((enum shm_protocol)line->protocol) || is_still_offered(endpoint, t->peer) ? CLAB_OK
+                                                                                                    : CLAB_EPEER;
 }
 
 // Tell the sender: at once if it waits for that, else twice per round of the lines.
@@ -202,7 +210,7 @@ int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *chann
         if (atomic_load_explicit(&line->number, memory_order_acquire) != channel->lines + 1)
             return CLAB_OK;
         CLAB_TRY(take_line(endpoint, channel, t, line));
-        bool awaited = line->protocol >= SHM_PULL;
+        bool awaited = shm_is_pulled((enum shm_protocol)line->protocol);
         channel->lines++;
         publish(endpoint, channel, t->peer, awaited);
     } while (t->moved < t->bytes);

@@ -10,6 +10,12 @@
 
 enum shm_protocol { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
 
+// Whether the receiver reads the sender's memory: the send is done when it has.
+static inline bool shm_is_pulled(enum shm_protocol protocol)
+{
+    return protocol >= SHM_PULL;
+}
+
 struct shm_line {
     _Atomic uint32_t number; // 1, 2, ...: the line's content is message fragment `number`
     uint16_t protocol;       // enum shm_protocol
