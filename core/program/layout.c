@@ -6,7 +6,8 @@
 #include <assert.h>
 
 static_assert(sizeof(struct chunk) == 1, "a byte a chunk");
-static_assert(CLAB_ALT < 4 && CLAB_SCRATCH_ALT - CLAB_SCRATCH_TEMP == CLAB_ALT - CLAB_TEMP, "chunk.region is enough");
+static_assert((int)CLAB_ALT <= (int)REGION_BITS && CLAB_SCRATCH_ALT - CLAB_SCRATCH_TEMP == CLAB_ALT - CLAB_TEMP,
+              "chunk.region is enough");
 
 void layout_init(struct layout *layout, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                  bool in_place)
@@ -31,12 +32,12 @@ static struct chunk chunk_on_entry(const struct layout *l, int block)
 
 void layout_begin(struct layout *l)
 {
-    const struct chunk fields = {.region = 3, .is_located = 1, .is_wanted = 1, .is_read = 1, .is_odd = 1};
+    const struct chunk mask = {.region = REGION_BITS, .is_located = 1, .is_wanted = 1, .is_read = 1, .is_odd = 1};
     const int blocks = l->nchunks / l->per_block, own = blocks > 1 ? l->rank : 0;
     // A rank holds and wants its own block, or all alike (problem.c).
-    chunks_set(l->chunks, l->nchunks, fields, chunk_on_entry(l, (own + 1) % blocks));
-    chunks_set(l->chunks + own * l->per_block, l->per_block, fields, chunk_on_entry(l, own));
-    chunks_set(l->chunks + l->nchunks, l->nscratch, fields, (struct chunk){0});
+    chunks_set(l->chunks, l->nchunks, mask, chunk_on_entry(l, (own + 1) % blocks));
+    chunks_set(l->chunks + own * l->per_block, l->per_block, mask, chunk_on_entry(l, own));
+    chunks_set(l->chunks + l->nchunks, l->nscratch, mask, (struct chunk){0});
     for (int i = 0; l->walk.alternates && i < l->nchunks + l->nscratch; i++)
         l->chunks[i].is_odd = l->chunks[i].begins_odd;
 }
@@ -118,9 +119,9 @@ int layout_next_unwritten(const struct layout *l, int from)
 
 int layout_next_away(const struct layout *l, int from)
 {
-    const struct chunk there = {.is_wanted = 1, .region = CLAB_OUT}, fields = {.is_wanted = 1, .region = 3};
+    const struct chunk mask = {.is_wanted = 1, .region = REGION_BITS}, home = {.is_wanted = 1, .region = CLAB_OUT};
     for (int i = from; i < l->nchunks; i++) {
-        i += chunks_with(&l->chunks[i], l->nchunks - i, fields, there);
+        i += chunks_with(&l->chunks[i], l->nchunks - i, mask, home);
         if (i < l->nchunks && l->chunks[i].is_wanted && l->chunks[i].region > CLAB_OUT)
             return i;
     }

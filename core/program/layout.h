@@ -33,6 +33,8 @@ struct chunk {
     uint8_t begins_odd : 1; // as is_odd, before the first stage
 };
 
+enum { REGION_BITS = 3 }; // chunk.region with all bits set, for a mask
+
 // What the first walk has found.
 struct layout_walk {
     bool moves_early; // some chunks are early
@@ -47,15 +49,15 @@ struct layout {
     int nchunks, nscratch;   // of CLAB_DATA and of CLAB_SCRATCH, in one lane
     int rank, lane;          // at hand
     struct layout_walk walk; // theirs
-    struct chunk *chunks;    // (nchunks + nscratch) theirs; zeroed before layout_walk
-    struct clab_step *steps; // (width) for layout_walk
+    struct chunk *chunks;    // (nchunks + nscratch) theirs; zeroed before layout_first_walk
+    struct clab_step *steps; // (width) for layout_first_walk
 };
 
 // All but the rank and lane at hand, their chunks, and `steps`, which the caller sets.
 void layout_init(struct layout *layout, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                  bool in_place);
-// The first walk over all stages of the rank and lane at hand, which it notes in `walk`, too. Until
-// layout_begin, layout_next_unwritten answers.
+// The first walk over all stages of the rank and lane at hand, which it notes in `walk`, too. Afterwards only
+// layout_next_unwritten may be asked, until layout_begin.
 struct layout_walk layout_first_walk(struct layout *layout);
 // A call begins: all chunks lie where they do before the first stage.
 void layout_begin(struct layout *layout);
@@ -69,7 +71,7 @@ int layout_next_away(const struct layout *layout, int from);      // after all s
 
 // Whether the chunks of `span`, several, lie in one piece; a send of others is packed (layout_packs).
 bool layout_is_together(const struct layout *layout, struct clab_span span);
-// Whether a receive that lands in `region` is unpacked; if it reduces, a local move combines it with what is there.
+// Whether the receive `step` is unpacked; if it reduces, a local move combines it with what is there.
 bool layout_unpacks(const struct layout *layout, const struct clab_step *step);
 
 // ---- stages: asked of each message, so in line ---------------------------------------------------------------
@@ -142,7 +144,7 @@ static inline void chunks_set(struct chunk *chunks, int n, struct chunk mask, st
 // How many of `n` chunks, from the first on, lie in its region.
 static inline int layout_run(const struct chunk *chunks, int n)
 {
-    return n == 1 ? 1 : chunks_with(chunks, n, (struct chunk){.region = 3}, chunks[0]);
+    return n == 1 ? 1 : chunks_with(chunks, n, (struct chunk){.region = REGION_BITS}, chunks[0]);
 }
 
 // Whether a write of these chunks to `region` would hit what a send or copy of this stage is reading.
@@ -181,12 +183,12 @@ static inline void layout_settle(const struct layout *l, struct clab_span span, 
     struct chunk *chunks = layout_chunks(l, span);
     for (int i = 0; l->walk.alternates && i < span.count; i++)
         chunks[i].is_odd ^= chunks[i].is_read && chunks[i].is_located && chunks[i].region != CLAB_IN;
-    const struct chunk landed = {.region = region & 3, .is_located = true};
+    const struct chunk landed = {.region = region & REGION_BITS, .is_located = true};
     if (span.count == 1) {
         chunks->region = landed.region;
         chunks->is_located = true;
     } else {
-        chunks_set(chunks, span.count, (struct chunk){.region = 3, .is_located = true}, landed);
+        chunks_set(chunks, span.count, (struct chunk){.region = REGION_BITS, .is_located = true}, landed);
     }
 }
 

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/log.h"
 #include "core/base/vector.h"
 #include "core/program/layout.h"
 
-// What was decided for a receive or copy of the stage at hand.
+// What was decided for a step of the stage at hand.
 struct plan {
-    enum clab_region region; // where it lands
-    bool unpacks;            // out of `pack`, after the transfers
+    enum clab_region region; // where a receive or copy lands
+    bool packs, unpacks;     // a send into `pack`, before the transfers; a receive out of it, after them
     struct clab_place pack;
 };
 
@@ -99,9 +100,26 @@ static struct clab_place take_pack(struct compiler *c, size_t count)
 
 // ---- steps ---------------------------------------------------------------------------------------------------
 
+static void refuse(struct compiler *c, const char *why)
+{
+    if (!c->err)
+        clab_error("%s can not be run: in stage %d rank %d %s", c->program->algorithm->name,
+                   c->program->nstages - c->program->lanes[c->layout.lane].first_stage - 1, c->program->rank, why);
+    c->err = CLAB_EUNSUPPORTED;
+}
+
+// Where a receive or copy into `span` lands. There are two places for a chunk: a stage may read one of them.
+static enum clab_region choose_region(struct compiler *c, struct clab_span span)
+{
+    const enum clab_region region = layout_choose(&c->layout, span);
+    if (c->layout.walk.alternates && layout_is_read_in(layout_chunks(&c->layout, span), span.count, region))
+        refuse(c, "writes chunks that it reads in both of their places");
+    return region;
+}
+
 static enum clab_region compile_copy(struct compiler *c, const struct clab_step *step)
 {
-    enum clab_region region = layout_choose(&c->layout, step->dst);
+    enum clab_region region = choose_region(c, step->dst);
     for (int i = 0; i < step->src.count; i++) {
         size_t count;
         struct clab_place src = layout_place(&c->layout, step->src.buffer, step->src.first + i, &count);
@@ -112,11 +130,12 @@ static enum clab_region compile_copy(struct compiler *c, const struct clab_step 
 }
 
 // Copies that bring a scattered message together; its send reads the pack.
-static void compile_packing(struct compiler *c, const struct clab_step *step)
+static void compile_packing(struct compiler *c, const struct clab_step *step, struct plan *plan)
 {
-    if (!layout_packs(&c->layout, step->src))
+    plan->packs = layout_packs(&c->layout, step->src);
+    if (!plan->packs)
         return;
-    struct clab_place pack = take_pack(c, layout_elements(&c->layout, step->src));
+    struct clab_place pack = plan->pack = take_pack(c, layout_elements(&c->layout, step->src));
     for (int i = 0; i < step->src.count; i++) {
         size_t count;
         struct clab_place src = layout_place(&c->layout, step->src.buffer, step->src.first + i, &count);
@@ -125,46 +144,53 @@ static void compile_packing(struct compiler *c, const struct clab_step *step)
     }
 }
 
-// The place of the first chunk of `span` that has elements, in `region`, or where it lies (CLAB_REGION_COUNT).
-static struct clab_place place_of(const struct compiler *c, struct clab_span span, enum clab_region region)
+static const struct clab_place no_place = {CLAB_PACK, 0}; // of a message without elements
+
+// Where `span` begins now: at its first chunk that has elements.
+static struct clab_place place_now(const struct compiler *c, struct clab_span span)
 {
     for (int i = 0; i < span.count; i++) {
         size_t count;
-        const int index = span.first + i;
-        struct clab_place place = region == CLAB_REGION_COUNT
-                                      ? layout_place(&c->layout, span.buffer, index, &count)
-                                      : layout_place_in(&c->layout, span.buffer, index, region, &count);
+        const struct clab_place place = layout_place(&c->layout, span.buffer, span.first + i, &count);
         if (count)
             return place;
     }
-    return (struct clab_place){CLAB_PACK, 0};
+    return no_place;
 }
 
-static void compile_send(struct compiler *c, const struct clab_step *step, size_t *packed)
+// Likewise if it lay in `region`.
+static struct clab_place place_in(const struct compiler *c, struct clab_span span, enum clab_region region)
 {
-    struct clab_move move = {.op = CLAB_SEND, .peer = step->peer, .count = layout_elements(&c->layout, step->src)};
-    if (!layout_packs(&c->layout, step->src)) {
-        move.src = place_of(c, step->src, CLAB_REGION_COUNT);
-    } else {
-        move.src = (struct clab_place){CLAB_PACK, c->pack_start + *packed};
-        *packed += move.count;
+    for (int i = 0; i < span.count; i++) {
+        size_t count;
+        const struct clab_place place = layout_place_in(&c->layout, span.buffer, span.first + i, region, &count);
+        if (count)
+            return place;
     }
-    emit(c, move);
+    return no_place;
+}
+
+static void compile_send(struct compiler *c, const struct clab_step *step, const struct plan *plan)
+{
+    emit(c, (struct clab_move){.op = CLAB_SEND,
+                               .peer = step->peer,
+                               .src = plan->packs ? plan->pack : place_now(c, step->src),
+                               .count = layout_elements(&c->layout, step->src)});
 }
 
 // A receive lands where it belongs, or, when that is no one piece, in a pack.
 static void compile_receive(struct compiler *c, const struct clab_step *step, struct plan *plan)
 {
     struct clab_move move = {.op = step->op, .peer = step->peer, .count = layout_elements(&c->layout, step->dst)};
-    plan->region = layout_choose(&c->layout, step->dst);
+    plan->region = choose_region(c, step->dst);
     plan->unpacks = layout_unpacks(&c->layout, step);
     if (plan->unpacks) {
         move.op = CLAB_RECV;
         move.dst = plan->pack = take_pack(c, move.count);
     } else {
-        move.dst = place_of(c, step->dst, plan->region);
+        move.dst = place_in(c, step->dst, plan->region);
         if (step->op == CLAB_RECV_REDUCE)
-            move.src = place_of(c, step->dst, CLAB_REGION_COUNT);
+            move.src = place_now(c, step->dst);
     }
     emit(c, move);
 }
@@ -196,17 +222,16 @@ static void compile_local(struct compiler *c)
         if (step->op == CLAB_COPY)
             c->plans[i].region = compile_copy(c, step);
         else if (step->op == CLAB_SEND)
-            compile_packing(c, step);
+            compile_packing(c, step, &c->plans[i]);
     }
 }
 
 static void compile_transfers(struct compiler *c)
 {
-    size_t packed = 0;
     for (int i = 0; i < c->nsteps; i++) {
         const struct clab_step *step = &c->layout.steps[i];
         if (step->op == CLAB_SEND)
-            compile_send(c, step, &packed);
+            compile_send(c, step, &c->plans[i]);
         else if (step->op != CLAB_COPY)
             compile_receive(c, step, &c->plans[i]);
     }
@@ -239,13 +264,22 @@ static void bring_each_home(struct compiler *c, int (*next)(const struct layout 
         bring_home(c, i);
 }
 
+// Computation (of a GOAL file) is simulated only.
+static bool refuse_computation(struct compiler *c)
+{
+    for (int i = 0; i < c->nsteps; i++)
+        if (c->layout.steps[i].op == CLAB_CALC)
+            refuse(c, "computes");
+    return c->err != CLAB_OK;
+}
+
 // Chunks change their place only when all is emitted, since all steps of a stage read the state on entry.
 static void compile_stage(struct compiler *c, bool is_first)
 {
     struct clab_stage *stage = begin_stage(c);
     struct clab_program *p = c->program;
     const struct clab_step *steps = c->layout.steps;
-    if (!stage)
+    if (!stage || refuse_computation(c))
         return;
     c->pack_used = 0;
     if (is_first)

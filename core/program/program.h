@@ -64,7 +64,7 @@ struct clab_program {
 };
 
 // Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).
-//   errors: CLAB_ENOMEM
+//   errors: CLAB_ENOMEM; CLAB_EUNSUPPORTED (a stage computes, or would write what it is reading; logged)
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
                          bool in_place, struct clab_program **program_p);
 void clab_program_free(struct clab_program *program);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The compiler: what it must not add. (That programs compute the right thing is the conformance suite's business.)
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "tests/fixtures/capture.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "core/base/err.h"
 #include "core/program/program.h"
@@ -118,6 +115,73 @@ static void test_touches_its_buffers(void **state)
     assert_int_equal(touched(CLAB_BROADCAST, "flat", 1, false), 1000);
 }
 
+// ---- what can not be run ---------------------------------------------------------------------------------------
+
+static int two(const struct clab_problem *problem)
+{
+    return problem->nranks;
+}
+
+static int none(const struct clab_problem *problem)
+{
+    return problem->nranks - 2;
+}
+
+static int three(const struct clab_problem *problem)
+{
+    return problem->nranks + 1;
+}
+
+// In place. Chunk 1 is received into its other place, since it is still to be sent while it is received. Then the stage
+// sends chunk 0 out of `out` and chunk 1 out of that place, and receives both in one piece: it fits neither.
+static int read_both_places(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])
+{
+    const int peer = 1 - rank;
+    (void)problem, (void)lane;
+    if (stage == 0)
+        out[0] = (struct clab_step){.op = CLAB_RECV, .peer = peer, .dst = {CLAB_DATA, 1, 1}};
+    if (stage != 1)
+        return stage == 0 ? 1 : CLAB_DONE;
+    out[0] = (struct clab_step){.op = CLAB_SEND, .peer = peer, .src = {CLAB_DATA, 0, 1}};
+    out[1] = (struct clab_step){.op = CLAB_SEND, .peer = peer, .src = {CLAB_DATA, 1, 1}};
+    out[2] = (struct clab_step){.op = CLAB_RECV_REDUCE, .peer = peer, .dst = {CLAB_DATA, 0, 2}};
+    return 3;
+}
+
+static int calculate(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])
+{
+    (void)problem, (void)rank, (void)lane;
+    out[0] = (struct clab_step){.op = CLAB_CALC, .src = {CLAB_DATA, 0, 1}};
+    return stage == 0 ? 1 : CLAB_DONE;
+}
+
+static void assert_refused(int (*stage)(const struct clab_problem *, int, int, int, struct clab_step[]),
+                           const char *line)
+{
+    const struct clab_algorithm algorithm = {
+        .name = "odd", .collective = CLAB_ALLREDUCE, .chunks = two, .scratch = none, .width = three, .stage = stage};
+    const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
+    struct clab_program *program = NULL;
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = clab_program_compile(&problem, &algorithm, 0, true, &program);
+    assert_one_line_with(capture_end(capture), line);
+    assert_int_equal(err, CLAB_EUNSUPPORTED);
+    assert_null(program);
+}
+
+static void test_a_write_over_what_is_being_sent_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(read_both_places,
+                   "odd can not be run: in stage 1 rank 0 writes chunks that it reads in both of their places");
+}
+
+static void test_computation_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(calculate, "odd can not be run: in stage 0 rank 0 computes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +191,8 @@ int main(void)
         cmocka_unit_test(test_sends_what_the_cost_says),
         cmocka_unit_test(test_scattered_message_is_packed),
         cmocka_unit_test(test_touches_its_buffers),
+        cmocka_unit_test(test_a_write_over_what_is_being_sent_is_refused),
+        cmocka_unit_test(test_computation_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
