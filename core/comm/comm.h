@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What stands behind clab.h's communicator.
 //
-// - program.c   compiles a schedule into moves between places in memory; layout.c knows the places.
+// - core/program/program.c compiles a schedule into moves between places in memory; layout.c knows the places.
 // - run.c       runs a program: the executor.   engine.c   calls that the backend runs by itself, instead.
 // - bounce.h    copies of buffers that the backend does not reach.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
@@ -25,6 +25,7 @@
 struct clab_run_lane {
     int stage;      // of the lane
     bool under_way; // its transfers have been started
+    bool over;      // its last stage has ended, and `out` is complete
     double begun;   // s of clab_seconds: this stage, where there is a trace
     int ntransfers;
     struct clab_transfer *transfers; // room for the program's widest stage
@@ -164,7 +165,7 @@ struct clab_engine {
     int (*advance)(struct clab_comm *comm, struct clab_work *work, bool *progress_p, bool *done_p);
     // The member that is waited for, and in which stage; false: not known. Of several, one that has failed.
     bool (*waits_for)(const struct clab_comm *comm, int *peer_p, int *stage_p);
-    // Grows while something happens: for telling slow from stuck.
+    // Changes while something happens: for telling slow from stuck.
     size_t (*moved)(const struct clab_comm *comm);
 };
 // The executor runs a schedule stage by stage; the backend runs the whole call.

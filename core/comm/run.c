@@ -2,7 +2,8 @@
 // The executor: replays a program over a backend. Each lane has its own program counter; a lane's stage is local
 // copies, then transfers together, then local unpacking.
 // - It never waits: what can not proceed is left, and taken up again by the next call.
-// - Programs are compiled at their first use and kept by the communicator, one per (algorithm, problem, placement).
+// - Programs are compiled at their first use. The communicator keeps them in a direct-mapped cache of
+//   CLAB_PROGRAM_CACHE, keyed by (algorithm, problem, in place or not); two with the same slot replace each other.
 
 #include <stdlib.h>
 #include <string.h>
@@ -183,8 +184,13 @@ static int begin_stages(struct clab_comm *comm, int index)
 // All lanes begin before any goes on: on a wire that they share, what a lane expects is told before another's bulk.
 static int begin_lanes(struct clab_comm *comm)
 {
-    for (int i = 0; i < comm->run.program->problem.lanes; i++)
+    const struct clab_program *program = comm->run.program;
+    for (int i = 0; i < program->problem.lanes; i++) {
+        const struct clab_lane *plan = &program->lanes[i];
         CLAB_TRY(begin_stages(comm, i));
+        if (plan->nstages == 0) // else beside the first stage
+            do_local(comm, program->moves + plan->aside, plan->naside);
+    }
     return CLAB_OK;
 }
 
@@ -200,7 +206,8 @@ static int begin(struct clab_comm *comm, const struct clab_work *work)
     run->non_temporal = clab_are_nontemporal(run->program->elements_touched * run->element_bytes,
                                              comm->nranks < here ? comm->nranks : here);
     unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
-    run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37); // odd: no two of 65536 are alike
+    // 0x9E37 is odd, so 65536 consecutive sequence numbers give different values.
+    run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37);
     CLAB_TRY(reserve_transfers(run));
     CLAB_TRY(place_regions(comm, work));
     comm->traffic.algorithm = work->algorithm->name;
@@ -225,10 +232,8 @@ static int advance_lane(struct clab_comm *comm, int index, bool *progress_p)
         *progress_p = true;
         CLAB_TRY(begin_stages(comm, index));
     }
-    if (plan->nstages == 0)
-        do_local(comm, run->program->moves + plan->aside, plan->naside);
     do_local(comm, run->program->moves + plan->finish, plan->nfinish);
-    lane->stage = plan->nstages + 1;
+    lane->over = true;
     run->lanes_left--;
     return CLAB_OK;
 }
@@ -248,7 +253,7 @@ static int advance(struct clab_comm *comm, struct clab_work *work, bool *progres
     struct clab_run *run = &comm->run;
     const struct clab_program *program = run->program;
     for (int i = 0; i < program->problem.lanes; i++)
-        if (run->lanes[i].stage <= program->lanes[i].nstages)
+        if (!run->lanes[i].over)
             CLAB_TRY(advance_lane(comm, i, progress_p));
     *done_p = run->lanes_left == 0;
     return CLAB_OK;
@@ -279,4 +284,5 @@ static bool waits_for(const struct clab_comm *comm, int *peer_p, int *stage_p)
     return found;
 }
 
-const struct clab_engine clab_engine_executor = {begin, advance, waits_for, moved_bytes};
+const struct clab_engine clab_engine_executor = {
+    .begin = begin, .advance = advance, .waits_for = waits_for, .moved = moved_bytes};
