@@ -24,7 +24,7 @@ is_timed() {
     subject=(timeout 60 "$commlab" device --backend nccl --bytes 256K --seconds 1ms)
     run 0 && grep -q '^# device: cuda, .*fake' "$scratch/out" && [ "$(grep -c '^  ' "$scratch/out")" -eq 15 ] ||
         return 1
-    run 2 --csv "$scratch/refused" && grep -q 'this is no measurement: leave --csv out' "$scratch/err" &&
+    run 2 --csv "$scratch/refused" && grep -q 'this is no measurement, so nothing is written' "$scratch/err" &&
         [ ! -e "$scratch/refused" ]
 }
 

@@ -30,7 +30,7 @@ judges_files_again() {
         grep -qE '^broadcast +64 ' "$scratch/out" && # 4 algorithms, 4 sizes, 2 placements, 2 rounds
         grep -qE "^  of held-out sizes +64 +$number %" "$scratch/out" # three sizes of broadcast, two of scatter
 }
-refuses_files_without_a_network() { refuses 2 "--net with files" "$scratch/none.csv"; }
+refuses_files_without_a_network() { refuses 2 "say by --net what predicts the rows of these files" "$scratch/none.csv"; }
 refuses_what_is_no_bench() {
     printf 'a,b\n1,2\n' >"$scratch/other.csv"
     refuses 2 "other.csv: not a result of" --net 1gbe --no-plot "$scratch/other.csv"

@@ -84,7 +84,7 @@ static void test_what_is_refused_leaves_a_usable_communicator(void **state)
     (void)state;
     const char *text = run_all(3, be_refused, NULL, "500ms", 0);
     assert_int_equal(occurrences(text, "\n"), 3 * REFUSALS); // one line each, at each rank
-    assert_text_has(text, "allreduce has no algorithm 'rings'; it has: auto");
+    assert_text_has(text, "allreduce has no algorithm 'rings' (did you mean 'ring'?); it has: auto");
 }
 
 // ---- what there is no memory for -----------------------------------------------------------------------------

@@ -311,11 +311,15 @@ refuses_to_share_memory_between_hosts() {
     both -n 4 --backend shm "$program"
     ended 10 1 1 && says err.0 "shm: the job's 4 ranks are on 2 hosts, .*: use --backend ofi"
 }
-# cut_off ARGS...: while the job runs, host 1's cable is pulled; each launcher notices within three seconds.
+# cut_off ARGS...: once the job has printed something, host 1's cable is pulled; each launcher notices within three seconds.
 cut_off() {
-    local status=0
+    local status=0 tries
     both "$@"
-    sleep 1 # for the ranks to be at work
+    for ((tries = 0; tries < 3000; tries++)); do # a busy machine starts ranks late
+        [ -s "$scratch/out.0" ] && break
+        sleep 0.01
+    done
+    sleep 0.5 # for the ranks to be at work on both hosts
     ip -n "${spaces[1]}" link set veth0 down
     ended 4 1 1 || status=1
     ip -n "${spaces[1]}" link set veth0 up
@@ -323,7 +327,7 @@ cut_off() {
     return $status
 }
 notices_a_lost_host() {
-    cut_off -n 4 --backend shm -- $nap &&
+    cut_off -n 4 --backend shm -- sh -c "echo at work; exec $nap" &&
         says err.0 'node 1 is lost: its launcher has ended, or its host does not answer' && lines err.0 1 &&
         says err.1 "the connection to the job's store at 10.77.0.1:$port has ended (its host does not answer)" &&
         lines err.1 1
