@@ -69,7 +69,7 @@ static bool has_had_enough(int rank)
 static int talk(struct clab_comm *comm, char *data)
 {
     const int rank = clab_comm_rank(comm);
-    const double deadline = clab_now() + PATIENCE;
+    const double deadline = clab_now() + TIME_LIMIT;
     int status = 0, sum = 0, want = RANKS;
     for (int round = 0; !status && (round < ROUNDS || want > 0); round++) {
         status = pass_on(comm, data, round % 8 ? SMALL : LARGE, round);
@@ -90,7 +90,7 @@ static int exchange_late(struct clab_bootstrap *boot, struct clab_fence fence, c
                          void *all)
 {
     const double start = clab_now();
-    while (bytes > 250 && trial->come < trial->awaited && clab_now() - start < PATIENCE)
+    while (bytes > 250 && trial->come < trial->awaited && clab_now() - start < TIME_LIMIT)
         usleep(1000);
     return exchange(boot, fence, mine, bytes, all);
 }

@@ -55,8 +55,8 @@ static int wait_at_1(struct clab_comm *comm, int rank)
         told->signals[1] = 1;
     } else {
         CLAB_TRY(clab_allreduce_start(comm, in, out, LARGE, CLAB_F32, CLAB_SUM, &work));
-        const double patience = *getenv("CLAB_PROGRESS") == 'm' ? 0.3 : PATIENCE;
-        for (const double start = clab_now(); told->signals[1] == 0 && clab_now() - start < patience;)
+        const double limit = *getenv("CLAB_PROGRESS") == 'm' ? 0.3 : TIME_LIMIT;
+        for (const double start = clab_now(); told->signals[1] == 0 && clab_now() - start < limit;)
             ;
         told->signals[0] = told->signals[1]; // whether rank 1 had its sum before rank 0 called again
         err = clab_work_wait(work);

@@ -222,7 +222,7 @@ static bool meet(void)
     const int wanted = clab_job_ranks(job) * ++meetings;
     said->came++;
     for (const double start = clab_now(); said->came < wanted; sched_yield())
-        if (clab_now() - start > PATIENCE)
+        if (clab_now() - start > TIME_LIMIT)
             return false;
     return true;
 }

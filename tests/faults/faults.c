@@ -24,7 +24,7 @@
 #include "core/job/job.h"
 
 static const double deadline = 1.0;  // s: CLAB_TIMEOUT of a job whose fault only silence tells
-static const double patience = 20.0; // s: CLAB_TIMEOUT of the others, whose faults are seen at once
+static const double timeout = 20.0;  // s: CLAB_TIMEOUT of the others, whose faults are seen at once
 enum { ATTEMPTS = 5 };               // to start a job
 static const double hang = 30.0;     // s after which a job is hung
 
@@ -209,7 +209,7 @@ static void try_fault(const struct options *o, struct fault fault, int number, s
     char *text = NULL;
     size_t bytes;
     FILE *complaints = open_memstream(&text, &bytes);
-    bool right = ended && fault_judge(scene, fault.kind == FAULT_STOP ? deadline : patience, complaints, &detection);
+    bool right = ended && fault_judge(scene, fault.kind == FAULT_STOP ? deadline : timeout, complaints, &detection);
     fclose(complaints);
     if (!ended || !right)
         describe(scene, number);

@@ -32,7 +32,7 @@ static struct clab_control *control_new(int nranks)
     return control;
 }
 
-struct player {
+struct worker {
     struct clab_control *control;
     int rank;
     double timeout, seconds; // allowed, and taken
@@ -41,14 +41,14 @@ struct player {
     size_t bytes; // that rank 0 gives where others give half
 };
 
-// Let `body` play at all slots but the `absent` first.
-static void play(int nranks, int absent, struct player players[], struct player model, void *(*body)(void *))
+// Let `body` run at all slots but the `absent` first.
+static void run_workers(int nranks, int absent, struct worker workers[], struct worker model, void *(*body)(void *))
 {
     pthread_t threads[MAX_SLOTS];
     for (int rank = absent; rank < nranks; rank++) {
-        players[rank] = model;
-        players[rank].rank = rank;
-        assert_int_equal(pthread_create(&threads[rank], NULL, body, &players[rank]), 0);
+        workers[rank] = model;
+        workers[rank].rank = rank;
+        assert_int_equal(pthread_create(&threads[rank], NULL, body, &workers[rank]), 0);
     }
     for (int rank = absent; rank < nranks; rank++)
         pthread_join(threads[rank], NULL);
@@ -86,14 +86,14 @@ static int check_round(struct clab_rank_slot *slot, int round, unsigned char *mi
     return CLAB_OK;
 }
 
-static void *play_rounds(void *argument)
+static void *rounds(void *argument)
 {
-    struct player *player = argument;
+    struct worker *worker = argument;
     struct clab_rank_slot slot;
     unsigned char *mine = malloc(4 * 4096), *all = malloc((size_t)MAX_SLOTS * 4 * 4096);
-    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
-    for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++)
-        player->err = check_round(&slot, round, mine, all);
+    worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
+    for (int round = 0; round < worker->rounds && worker->err == CLAB_OK; round++)
+        worker->err = check_round(&slot, round, mine, all);
     clab_slot_leave(&slot);
     free(all);
     free(mine);
@@ -105,41 +105,41 @@ static void test_exchange_gives_every_rank_every_blob(void **state)
     (void)state;
     for (int nranks = 1; nranks <= MAX_SLOTS; nranks++) {
         struct clab_control *control = control_new(nranks);
-        struct player players[MAX_SLOTS];
-        play(nranks, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_rounds);
+        struct worker workers[MAX_SLOTS];
+        run_workers(nranks, 0, workers, (struct worker){.control = control, .timeout = 60, .rounds = 1000}, rounds);
         for (int rank = 0; rank < nranks; rank++)
-            assert_int_equal(players[rank].err, CLAB_OK);
+            assert_int_equal(workers[rank].err, CLAB_OK);
         free(control);
     }
 }
 
 // Any ranks may meet, in any order of fences, while others meet elsewhere.
-static void *play_pairs(void *argument)
+static void *pairs(void *argument)
 {
-    struct player *player = argument;
+    struct worker *worker = argument;
     struct clab_rank_slot slot;
-    const int nranks = (int)player->control->nranks;
-    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
-    for (int round = 0; round < player->rounds && player->err == CLAB_OK; round++) {
-        int peer = player->rank ^ (1 + round % (nranks - 1)), all[2] = {-1, -1}; // a tournament
-        int pair[2] = {peer < player->rank ? peer : player->rank, peer < player->rank ? player->rank : peer};
+    const int nranks = (int)worker->control->nranks;
+    worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
+    for (int round = 0; round < worker->rounds && worker->err == CLAB_OK; round++) {
+        int peer = worker->rank ^ (1 + round % (nranks - 1)), all[2] = {-1, -1}; // a tournament
+        int pair[2] = {peer < worker->rank ? peer : worker->rank, peer < worker->rank ? worker->rank : peer};
         struct clab_fence fence = {.ranks = pair, .n = 2, .key = (uint64_t)round * MAX_SLOTS + (uint64_t)pair[0]};
-        player->err = clab_slot_exchange(&slot, fence, &player->rank, sizeof player->rank, all);
-        if (player->err == CLAB_OK && (all[0] != pair[0] || all[1] != pair[1]))
-            player->err = CLAB_EWRONG;
+        worker->err = clab_slot_exchange(&slot, fence, &worker->rank, sizeof worker->rank, all);
+        if (worker->err == CLAB_OK && (all[0] != pair[0] || all[1] != pair[1]))
+            worker->err = CLAB_EWRONG;
     }
     clab_slot_leave(&slot);
     return NULL;
 }
 
-static void test_pairs_meet_beside_each_other(void **state)
+static void test_pairs_fence_beside_each_other(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(MAX_SLOTS);
-    struct player players[MAX_SLOTS];
-    play(MAX_SLOTS, 0, players, (struct player){.control = control, .timeout = 60, .rounds = 1000}, play_pairs);
+    struct worker workers[MAX_SLOTS];
+    run_workers(MAX_SLOTS, 0, workers, (struct worker){.control = control, .timeout = 60, .rounds = 1000}, pairs);
     for (int rank = 0; rank < MAX_SLOTS; rank++)
-        assert_int_equal(players[rank].err, CLAB_OK);
+        assert_int_equal(workers[rank].err, CLAB_OK);
     free(control);
 }
 
@@ -147,10 +147,10 @@ static void test_pairs_meet_beside_each_other(void **state)
 
 static void *notify_many(void *argument)
 {
-    struct player *player = argument;
-    for (int i = 0; i < player->rounds; i++)
-        clab_control_notify(player->control, &(struct clab_notice){.kind = CLAB_NOTICE_REVOKED,
-                                                                   .reporter = player->rank,
+    struct worker *worker = argument;
+    for (int i = 0; i < worker->rounds; i++)
+        clab_control_notify(worker->control, &(struct clab_notice){.kind = CLAB_NOTICE_REVOKED,
+                                                                   .reporter = worker->rank,
                                                                    .culprit = -1,
                                                                    .err = i & 127,
                                                                    .comm = (uint64_t)i});
@@ -162,11 +162,11 @@ static void test_notices_arrive_once_whole_and_in_order(void **state)
     (void)state;
     enum { REPORTERS = 4, NOTICES = CLAB_BOARD_NOTICES / REPORTERS };
     struct clab_control *control = control_new(REPORTERS);
-    struct player players[REPORTERS];
+    struct worker workers[REPORTERS];
     struct clab_notice notice;
     struct clab_read_cursor cursor = {0};
     uint64_t next[REPORTERS] = {0}, count = 0;
-    play(REPORTERS, 0, players, (struct player){.control = control, .rounds = NOTICES}, notify_many);
+    run_workers(REPORTERS, 0, workers, (struct worker){.control = control, .rounds = NOTICES}, notify_many);
     for (; clab_control_next_notice(control, &cursor, &notice); count++) {
         assert_int_equal(notice.kind, CLAB_NOTICE_REVOKED);
         assert_int_equal(notice.culprit, -1);
@@ -175,7 +175,7 @@ static void test_notices_arrive_once_whole_and_in_order(void **state)
     }
     assert_int_equal(count, REPORTERS * NOTICES);
     // Who falls behind misses the oldest, and hears the rest.
-    play(REPORTERS, 0, players, (struct player){.control = control, .rounds = 10 * NOTICES}, notify_many);
+    run_workers(REPORTERS, 0, workers, (struct worker){.control = control, .rounds = 10 * NOTICES}, notify_many);
     for (count = 0; clab_control_next_notice(control, &cursor, &notice); count++)
         assert_int_equal(notice.err, notice.comm & 127);
     assert_int_equal(count, CLAB_BOARD_NOTICES);
@@ -211,43 +211,43 @@ static void forget_slot(struct clab_rank_slot *slot, int rank)
         free(slot->last[i].ranks);
 }
 
-static void *play_one_word(void *argument)
+static void *one_word(void *argument)
 {
-    struct player *player = argument;
+    struct worker *worker = argument;
     struct clab_rank_slot slot = {.rank = -1};
-    int mine = player->rank, all[MAX_SLOTS];
-    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
+    int mine = worker->rank, all[MAX_SLOTS];
+    worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
     const double start = clab_now();
-    if (player->err == CLAB_OK)
-        player->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
-    player->seconds = clab_now() - start;
-    forget_slot(&slot, player->rank);
+    if (worker->err == CLAB_OK)
+        worker->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
+    worker->seconds = clab_now() - start;
+    forget_slot(&slot, worker->rank);
     return NULL;
 }
 
-static void *play_own_size(void *argument)
+static void *own_size(void *argument)
 {
-    struct player *player = argument;
+    struct worker *worker = argument;
     struct clab_rank_slot slot = {.rank = -1};
-    char *mine = calloc(1, player->bytes), *all = calloc(MAX_SLOTS, player->bytes);
-    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
-    if (player->err == CLAB_OK)
-        player->err = clab_slot_exchange(&slot, all_at(1), mine, player->bytes / (player->rank == 0 ? 1 : 2), all);
+    char *mine = calloc(1, worker->bytes), *all = calloc(MAX_SLOTS, worker->bytes);
+    worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
+    if (worker->err == CLAB_OK)
+        worker->err = clab_slot_exchange(&slot, all_at(1), mine, worker->bytes / (worker->rank == 0 ? 1 : 2), all);
     free(all);
     free(mine);
-    forget_slot(&slot, player->rank);
+    forget_slot(&slot, worker->rank);
     return NULL;
 }
 
-// What is logged while `body` plays.
-static char *logged(int nranks, int absent, struct player players[], struct player model, void *(*body)(void *))
+// What is logged while `body` runs.
+static char *logged(int nranks, int absent, struct worker workers[], struct worker model, void *(*body)(void *))
 {
     static char text[4096];
     FILE *file = tmpfile();
     const int stderr_copy = dup(STDERR_FILENO);
     assert_non_null(file);
     dup2(fileno(file), STDERR_FILENO);
-    play(nranks, absent, players, model, body);
+    run_workers(nranks, absent, workers, model, body);
     dup2(stderr_copy, STDERR_FILENO);
     close(stderr_copy);
     rewind(file);
@@ -268,19 +268,19 @@ static void test_timeout_is_kept_and_names_who_is_missing(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(5);
-    struct player players[5];
-    const char *text = logged(5, 2, players, (struct player){.control = control, .timeout = 0.2}, play_one_word);
+    struct worker workers[5];
+    const char *text = logged(5, 2, workers, (struct worker){.control = control, .timeout = 0.2}, one_word);
     assert_non_null(strstr(text, "ranks 0, 1 of 5"));
     assert_int_equal(lines(text), 1);
     for (int rank = 2; rank < 5; rank++) {
-        assert_int_equal(players[rank].err, CLAB_ETIMEOUT);
-        assert_true(players[rank].seconds > 0.1 && players[rank].seconds < 2);
+        assert_int_equal(workers[rank].err, CLAB_ETIMEOUT);
+        assert_true(workers[rank].seconds > 0.1 && workers[rank].seconds < 2);
     }
     // Who comes late fails at once, in the same way: the others have not met it.
-    players[0] = (struct player){.control = control, .timeout = 60};
-    play_one_word(&players[0]);
-    assert_int_equal(players[0].err, CLAB_ETIMEOUT);
-    assert_true(players[0].seconds < 1);
+    workers[0] = (struct worker){.control = control, .timeout = 60};
+    one_word(&workers[0]);
+    assert_int_equal(workers[0].err, CLAB_ETIMEOUT);
+    assert_true(workers[0].seconds < 1);
     free(control);
 }
 
@@ -288,29 +288,29 @@ static void test_many_missing_ranks_are_counted(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(16);
-    struct player players[16];
-    const char *text = logged(16, 12, players, (struct player){.control = control, .timeout = 0.1}, play_one_word);
+    struct worker workers[16];
+    const char *text = logged(16, 12, workers, (struct worker){.control = control, .timeout = 0.1}, one_word);
     assert_non_null(strstr(text, "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of 16"));
     free(control);
 }
 
 // Rank 0 does not come, to two fences; nothing is said of it.
-static void *play_partly(void *argument)
+static void *partly(void *argument)
 {
-    struct player *player = argument;
+    struct worker *worker = argument;
     struct clab_rank_slot slot = {.rank = -1};
-    int mine = player->rank, all[MAX_SLOTS];
-    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
+    int mine = worker->rank, all[MAX_SLOTS];
+    worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
     for (uint64_t key = 1; key <= 4; key++) {
         struct clab_fence fence = {.key = key, .quiet = true};
         memset(all, -1, sizeof all);
         if (clab_slot_exchange(&slot, fence, &mine, sizeof mine, all) != CLAB_ETIMEOUT)
-            player->err = CLAB_EWRONG;
+            worker->err = CLAB_EWRONG;
         for (int rank = 0; rank < (int)slot.control->nranks; rank++)
             if (all[rank] != (rank == 0 ? -1 : rank))
-                player->err = CLAB_EWRONG;
+                worker->err = CLAB_EWRONG;
     }
-    forget_slot(&slot, player->rank);
+    forget_slot(&slot, worker->rank);
     return NULL;
 }
 
@@ -318,12 +318,12 @@ static void test_what_has_come_by_the_deadline_is_given(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(4);
-    struct player players[4], model = {.control = control, .timeout = 0.2};
+    struct worker workers[4], model = {.control = control, .timeout = 0.2};
     const double start = clab_now();
-    assert_string_equal(logged(4, 1, players, model, play_partly), "");
+    assert_string_equal(logged(4, 1, workers, model, partly), "");
     assert_true(clab_now() - start < 4 * 0.2 + 1); // nobody waits for rank 0 to read what was posted
     for (int rank = 1; rank < 4; rank++)
-        assert_int_equal(players[rank].err, CLAB_OK);
+        assert_int_equal(workers[rank].err, CLAB_OK);
     free(control);
 }
 
@@ -335,22 +335,22 @@ static int call_off(void *of, bool *busy_p)
     return clab_now() < *until ? CLAB_OK : CLAB_EPOISONED;
 }
 
-static void *play_called_off(void *argument)
+static void *called_off(void *argument)
 {
-    struct player *player = argument;
+    struct worker *worker = argument;
     struct clab_rank_slot slot;
     double until = clab_now() + 0.1;
-    int mine = player->rank, all[MAX_SLOTS];
-    player->err = clab_slot_take(player->control, player->rank, player->timeout, &slot);
-    if (player->rank == 1) {
+    int mine = worker->rank, all[MAX_SLOTS];
+    worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
+    if (worker->rank == 1) {
         slot.progress.meanwhile = call_off;
         slot.progress.of = &until;
     }
     const double start = clab_now();
-    if (player->err == CLAB_OK)
-        player->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
-    player->seconds = clab_now() - start;
-    forget_slot(&slot, player->rank);
+    if (worker->err == CLAB_OK)
+        worker->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
+    worker->seconds = clab_now() - start;
+    forget_slot(&slot, worker->rank);
     return NULL;
 }
 
@@ -359,16 +359,16 @@ static void test_a_fence_can_be_called_off(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(4);
-    struct player players[4];
-    play(4, 1, players, (struct player){.control = control, .timeout = 0.5}, play_called_off);
-    assert_int_equal(players[1].err, CLAB_EPOISONED);
-    assert_true(players[1].seconds >= 0.05 && players[1].seconds < 0.4);
+    struct worker workers[4];
+    run_workers(4, 1, workers, (struct worker){.control = control, .timeout = 0.5}, called_off);
+    assert_int_equal(workers[1].err, CLAB_EPOISONED);
+    assert_true(workers[1].seconds >= 0.05 && workers[1].seconds < 0.4);
     for (int rank = 2; rank < 4; rank++)
-        assert_int_equal(players[rank].err, CLAB_ETIMEOUT);
+        assert_int_equal(workers[rank].err, CLAB_ETIMEOUT);
     // Who comes now finds that it has been.
-    players[0] = (struct player){.control = control, .timeout = 60};
-    play_one_word(&players[0]);
-    assert_int_equal(players[0].err, CLAB_EPOISONED);
+    workers[0] = (struct worker){.control = control, .timeout = 60};
+    one_word(&workers[0]);
+    assert_int_equal(workers[0].err, CLAB_EPOISONED);
     free(control);
 }
 
@@ -384,18 +384,18 @@ static void test_death_wakes_sleepers(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(4);
-    struct player players[4];
+    struct worker workers[4];
     pthread_t killer;
     assert_int_equal(clab_control_presence(control, 0), CLAB_EXPECTED);
     assert_int_equal(pthread_create(&killer, NULL, mark_first_ended, control), 0);
-    const char *text = logged(4, 1, players, (struct player){.control = control, .timeout = 60}, play_one_word);
+    const char *text = logged(4, 1, workers, (struct worker){.control = control, .timeout = 60}, one_word);
     pthread_join(killer, NULL);
     assert_non_null(strstr(text, "rank 0 has ended"));
     assert_int_equal(lines(text), 1);
     assert_int_equal(clab_control_presence(control, 0), CLAB_LOST);
     for (int rank = 1; rank < 4; rank++) {
-        assert_int_equal(players[rank].err, CLAB_EPEER);
-        assert_true(players[rank].seconds < 1);
+        assert_int_equal(workers[rank].err, CLAB_EPEER);
+        assert_true(workers[rank].seconds < 1);
     }
     free(control);
 }
@@ -406,10 +406,10 @@ static void test_sizes_that_differ_are_refused_at_every_rank(void **state)
     static const size_t sizes[] = {2, 8192}; // of the second, what goes first is of the same size
     for (int i = 0; i < 2; i++) {
         struct clab_control *control = control_new(3);
-        struct player players[3], model = {.control = control, .timeout = 60, .bytes = sizes[i]};
-        assert_int_equal(lines(logged(3, 0, players, model, play_own_size)), 1);
+        struct worker workers[3], model = {.control = control, .timeout = 60, .bytes = sizes[i]};
+        assert_int_equal(lines(logged(3, 0, workers, model, own_size)), 1);
         for (int rank = 0; rank < 3; rank++)
-            assert_int_equal(players[rank].err, CLAB_EMISMATCH);
+            assert_int_equal(workers[rank].err, CLAB_EMISMATCH);
         free(control);
     }
 }
@@ -452,7 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
-        cmocka_unit_test(test_pairs_meet_beside_each_other),
+        cmocka_unit_test(test_pairs_fence_beside_each_other),
         cmocka_unit_test(test_notices_arrive_once_whole_and_in_order),
         cmocka_unit_test(test_a_writer_that_dies_delays_readers_for_a_second_at_most),
         cmocka_unit_test(test_timeout_is_kept_and_names_who_is_missing),

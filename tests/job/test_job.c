@@ -23,7 +23,7 @@ static int crash_at_1(int rank)
     return wait_for_ever(rank);
 }
 
-static int meet(struct clab_bootstrap *boot, uint64_t key, const int *mine, int all[])
+static int pass_fence(struct clab_bootstrap *boot, uint64_t key, const int *mine, int all[])
 {
     return boot->exchange(boot, (struct clab_fence){.key = key}, mine, sizeof *mine, all);
 }
@@ -34,12 +34,12 @@ static int lose_rank_1(int rank)
     struct clab_bootstrap *boot;
     struct clab_notice notice = {.culprit = -1};
     int all[8], err;
-    if (clab_bootstrap_open(&boot) != CLAB_OK || meet(boot, 1, &rank, all) != CLAB_OK)
+    if (clab_bootstrap_open(&boot) != CLAB_OK || pass_fence(boot, 1, &rank, all) != CLAB_OK)
         return 9;
     if (rank == 1)
         raise(SIGKILL);
     const double start = clab_now();
-    for (uint64_t key = 2; (err = meet(boot, key, &rank, all)) == CLAB_OK; key++)
+    for (uint64_t key = 2; (err = pass_fence(boot, key, &rank, all)) == CLAB_OK; key++)
         ;
     boot->next_notice(boot, &notice);
     told->seconds[rank] = clab_now() - start;
@@ -55,7 +55,7 @@ static int be_late_at_2(int rank)
         return 9;
     if (rank == 2)
         wait_for_ever(rank);
-    told->values[rank] = meet(boot, 1, &rank, all);
+    told->values[rank] = pass_fence(boot, 1, &rank, all);
     return 1;
 }
 

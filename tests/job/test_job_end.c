@@ -177,7 +177,7 @@ static void test_second_interruption_ends_who_ignored_the_first(void **state)
 static void await_state(pid_t pid, const char *states)
 {
     for (const double start = clab_now(); !strchr(states, process_state(pid)); usleep(1000))
-        if (clab_now() - start > PATIENCE)
+        if (clab_now() - start > TIME_LIMIT)
             fail_msg("process %d is in state %c, not one of %s", (int)pid, process_state(pid), states);
 }
 
@@ -265,7 +265,7 @@ static void test_who_ends_later_but_not_of_others_is_named(void **state)
     await(&told->ready, 4);
     for (int rank = 0; rank < 2; rank++)
         for (const double start = clab_now(); !is_gone(told->values[rank]); usleep(1000))
-            if (clab_now() - start > PATIENCE)
+            if (clab_now() - start > TIME_LIMIT)
                 fail_msg("rank %d has not ended", rank);
     kill(told->values[2], SIGSEGV);
     const int status = end_status(job);

@@ -21,11 +21,11 @@
 
 enum { MAX_SLOTS = 3, CORES = 2 };
 
-struct player {
+struct worker {
     struct clab_control *control;
     struct clab_rank_slot slot;
-    int (*play)(struct player *);
-    _Atomic int *step; // that all players of a test share
+    int (*body)(struct worker *);
+    _Atomic int *step; // that all workers of a test share
     int err;
 };
 
@@ -39,33 +39,33 @@ static struct clab_control *control_new(int nranks)
     return control;
 }
 
-static void *run_player(void *argument)
+static void *run_worker(void *argument)
 {
-    struct player *player = argument;
-    player->err = player->play(player);
+    struct worker *worker = argument;
+    worker->err = worker->body(worker);
     return NULL;
 }
 
-// Rank i does plays[i], each wait of which may last `timeout` seconds; all must answer CLAB_OK.
-static void play(int nranks, double timeout, int (*const plays[])(struct player *))
+// Rank i does bodies[i], each wait of which may last `timeout` seconds; all must answer CLAB_OK.
+static void run_workers(int nranks, double timeout, int (*const bodies[])(struct worker *))
 {
     struct clab_control *control = control_new(nranks);
-    struct player players[MAX_SLOTS] = {0};
+    struct worker workers[MAX_SLOTS] = {0};
     pthread_t threads[MAX_SLOTS];
     _Atomic int step = 0;
     for (int rank = 0; rank < nranks; rank++) {
-        players[rank] = (struct player){.control = control, .play = plays[rank], .step = &step};
-        assert_int_equal(clab_slot_take(control, rank, timeout, &players[rank].slot), CLAB_OK);
+        workers[rank] = (struct worker){.control = control, .body = bodies[rank], .step = &step};
+        assert_int_equal(clab_slot_take(control, rank, timeout, &workers[rank].slot), CLAB_OK);
     }
     for (int rank = 0; rank < nranks; rank++)
-        assert_int_equal(pthread_create(&threads[rank], NULL, run_player, &players[rank]), 0);
+        assert_int_equal(pthread_create(&threads[rank], NULL, run_worker, &workers[rank]), 0);
     for (int rank = 0; rank < nranks; rank++)
         pthread_join(threads[rank], NULL);
     for (int rank = 0; rank < nranks; rank++)
-        clab_slot_leave(&players[rank].slot);
+        clab_slot_leave(&workers[rank].slot);
     for (int rank = 0; rank < nranks; rank++)
-        if (players[rank].err)
-            fail_msg("rank %d: %s", rank, clab_strerror(players[rank].err));
+        if (workers[rank].err)
+            fail_msg("rank %d: %s", rank, clab_strerror(workers[rank].err));
     free(control);
 }
 
@@ -76,22 +76,22 @@ static void await(const _Atomic int *step, int wanted)
 }
 
 // A fence of all, or of the `n` in `ranks`. Every rank gives its number.
-static int meet(struct player *player, uint64_t key, const int *ranks, int n)
+static int pass_fence(struct worker *worker, uint64_t key, const int *ranks, int n)
 {
-    int mine = player->slot.rank, all[MAX_SLOTS] = {-1, -1, -1};
+    int mine = worker->slot.rank, all[MAX_SLOTS] = {-1, -1, -1};
     const struct clab_fence fence = {.ranks = ranks, .n = n, .key = key, .quiet = true};
-    CLAB_TRY(clab_slot_exchange(&player->slot, fence, &mine, sizeof mine, all));
-    for (int i = 0; i < (ranks ? n : (int)player->control->nranks); i++)
+    CLAB_TRY(clab_slot_exchange(&worker->slot, fence, &mine, sizeof mine, all));
+    for (int i = 0; i < (ranks ? n : (int)worker->control->nranks); i++)
         if (all[i] != (ranks ? ranks[i] : i))
             return CLAB_EWRONG;
     return CLAB_OK;
 }
 
 // Later fences, enough to write each mailbox twice.
-static int meet_later(struct player *player)
+static int fence_later(struct worker *worker)
 {
     for (uint64_t key = 2; key < 6; key++)
-        CLAB_TRY(meet(player, key, NULL, 0));
+        CLAB_TRY(pass_fence(worker, key, NULL, 0));
     return CLAB_OK;
 }
 
@@ -100,34 +100,34 @@ static int meet_later(struct player *player)
 // Rank 1 has all that it needs of the round by now.
 static int give_up_when_the_other_is_done(void *of, bool *busy_p)
 {
-    struct player *player = of;
+    struct worker *worker = of;
     *busy_p = true;
-    await(player->step, 1);
+    await(worker->step, 1);
     return CLAB_EPOISONED;
 }
 
-static int give_up_and_meet_again(struct player *player)
+static int give_up_and_fence_again(struct worker *worker)
 {
-    player->slot.progress.meanwhile = give_up_when_the_other_is_done;
-    player->slot.progress.of = player;
-    const int err = meet(player, 1, NULL, 0);
-    player->slot.progress.meanwhile = NULL;
-    return err == CLAB_EPOISONED ? meet_later(player) : CLAB_EWRONG;
+    worker->slot.progress.meanwhile = give_up_when_the_other_is_done;
+    worker->slot.progress.of = worker;
+    const int err = pass_fence(worker, 1, NULL, 0);
+    worker->slot.progress.meanwhile = NULL;
+    return err == CLAB_EPOISONED ? fence_later(worker) : CLAB_EWRONG;
 }
 
 // It posts when rank 0 has looked for it in vain: when nobody wakes who would look again.
-static int complete_and_meet_again(struct player *player)
+static int complete_and_fence_again(struct worker *worker)
 {
     usleep(100 * 1000);
-    CLAB_TRY(meet(player, 1, NULL, 0));
-    *player->step = 1;
-    return meet_later(player);
+    CLAB_TRY(pass_fence(worker, 1, NULL, 0));
+    *worker->step = 1;
+    return fence_later(worker);
 }
 
 static void test_who_gives_up_does_not_block_who_has_completed(void **state)
 {
     (void)state;
-    play(2, 5, (int (*const[])(struct player *)){give_up_and_meet_again, complete_and_meet_again});
+    run_workers(2, 5, (int (*const[])(struct worker *)){give_up_and_fence_again, complete_and_fence_again});
 }
 
 // ---- who is silent -------------------------------------------------------------------------------------------
@@ -137,36 +137,37 @@ static const int others[] = {0, 2};
 // It has posted, and does not go on until the others have met without it. As a process that was stopped.
 static int stay_silent(void *of, bool *busy_p)
 {
-    struct player *player = of;
+    struct worker *worker = of;
     *busy_p = true;
-    await(player->step, 2);
+    await(worker->step, 2);
     return CLAB_EPOISONED;
 }
 
-static int post_and_stay_silent(struct player *player)
+static int post_and_stay_silent(struct worker *worker)
 {
-    player->slot.progress.meanwhile = stay_silent;
-    player->slot.progress.of = player;
-    return meet(player, 1, NULL, 0) == CLAB_EPOISONED ? CLAB_OK : CLAB_EWRONG;
+    worker->slot.progress.meanwhile = stay_silent;
+    worker->slot.progress.of = worker;
+    return pass_fence(worker, 1, NULL, 0) == CLAB_EPOISONED ? CLAB_OK : CLAB_EWRONG;
 }
 
-static int meet_without_the_silent(struct player *player)
+static int fence_without_the_silent(struct worker *worker)
 {
     usleep(100 * 1000);
-    int err = meet(player, 1, NULL, 0);
+    int err = pass_fence(worker, 1, NULL, 0);
     if (!err)
-        err = meet(player, 2, NULL, 0) == CLAB_ETIMEOUT ? CLAB_OK : CLAB_EWRONG;
+        err = pass_fence(worker, 2, NULL, 0) == CLAB_ETIMEOUT ? CLAB_OK : CLAB_EWRONG;
     for (uint64_t key = 3; !err && key < 7; key++)
-        err = meet(player, key, others, 2);
-    ++*player->step;
+        err = pass_fence(worker, key, others, 2);
+    ++*worker->step;
     return err;
 }
 
 static void test_who_is_silent_does_not_block_those_who_go_on_without_it(void **state)
 {
     (void)state;
-    play(3, 1,
-         (int (*const[])(struct player *)){meet_without_the_silent, post_and_stay_silent, meet_without_the_silent});
+    run_workers(
+        3, 1,
+        (int (*const[])(struct worker *)){fence_without_the_silent, post_and_stay_silent, fence_without_the_silent});
 }
 
 // ---- a mailbox that is written while another reads it ------------------------------------------------------------
@@ -193,48 +194,48 @@ static void on_fault(int signo)
 }
 
 // Room for two blobs, the first of which lies half in the absent page.
-static char *room_new(struct player *player)
+static char *room_new(struct worker *worker)
 {
     absent.bytes = (size_t)sysconf(_SC_PAGESIZE);
-    absent.step = player->step;
+    absent.step = worker->step;
     char *room = mmap(NULL, 4 * absent.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(room != MAP_FAILED && absent.bytes >= CONTROL_BLOB_BYTES);
     absent.page = room + absent.bytes;
     return absent.page - CONTROL_BLOB_BYTES / 2;
 }
 
-static int fill_and_exchange(struct player *player, int number, char *all)
+static int fill_and_exchange(struct worker *worker, int number, char *all)
 {
     char mine[CONTROL_BLOB_BYTES];
     const struct clab_fence fence = {.key = (uint64_t)number, .quiet = true};
     memset(mine, number, sizeof mine);
-    return clab_slot_exchange(&player->slot, fence, mine, sizeof mine, all);
+    return clab_slot_exchange(&worker->slot, fence, mine, sizeof mine, all);
 }
 
 static int give_up_while_it_is_read(void *of, bool *busy_p)
 {
-    struct player *player = of;
+    struct worker *worker = of;
     *busy_p = true;
-    await(player->step, READING);
+    await(worker->step, READING);
     return CLAB_EPOISONED;
 }
 
 static int stay_until_it_was_read(void *of, bool *busy_p)
 {
-    struct player *player = of;
+    struct worker *worker = of;
     *busy_p = true;
-    *player->step = WRITTEN;
-    await(player->step, READ);
+    *worker->step = WRITTEN;
+    await(worker->step, READ);
     return CLAB_EPOISONED;
 }
 
-static int fail_and_write_again(struct player *player)
+static int fail_and_write_again(struct worker *worker)
 {
     char all[2 * CONTROL_BLOB_BYTES];
-    player->slot.progress.of = player;
+    worker->slot.progress.of = worker;
     for (int number = OLD; number <= NEW; number++) {
-        player->slot.progress.meanwhile = number == NEW ? stay_until_it_was_read : give_up_while_it_is_read;
-        if (fill_and_exchange(player, number, all) != CLAB_EPOISONED)
+        worker->slot.progress.meanwhile = number == NEW ? stay_until_it_was_read : give_up_while_it_is_read;
+        if (fill_and_exchange(worker, number, all) != CLAB_EPOISONED)
             return CLAB_EWRONG;
     }
     return CLAB_OK;
@@ -242,25 +243,25 @@ static int fail_and_write_again(struct player *player)
 
 static int give_up_after_the_fault(void *of, bool *busy_p)
 {
-    struct player *player = of;
+    struct worker *worker = of;
     *busy_p = true;
-    return *player->step < WRITTEN ? CLAB_OK : CLAB_EPOISONED;
+    return *worker->step < WRITTEN ? CLAB_OK : CLAB_EPOISONED;
 }
 
-static int read_what_is_written(struct player *player)
+static int read_what_is_written(struct worker *worker)
 {
-    char *all = room_new(player);
+    char *all = room_new(worker);
     const struct sigaction handler = {.sa_handler = on_fault};
     struct sigaction before;
     usleep(100 * 1000); // rank 0 has posted
-    player->slot.progress.meanwhile = give_up_after_the_fault;
-    player->slot.progress.of = player;
+    worker->slot.progress.meanwhile = give_up_after_the_fault;
+    worker->slot.progress.of = worker;
     sigaction(SIGSEGV, &handler, &before);
     mprotect(absent.page, absent.bytes, PROT_NONE);
-    const int err = fill_and_exchange(player, OLD, all);
+    const int err = fill_and_exchange(worker, OLD, all);
     sigaction(SIGSEGV, &before, NULL);
-    const bool was_written = *player->step == WRITTEN;
-    *player->step = READ;
+    const bool was_written = *worker->step == WRITTEN;
+    *worker->step = READ;
     munmap(absent.page - absent.bytes, 4 * absent.bytes);
     return was_written && err == CLAB_EPOISONED ? CLAB_OK : CLAB_EWRONG;
 }
@@ -268,7 +269,7 @@ static int read_what_is_written(struct player *player)
 static void test_what_is_read_is_of_one_post(void **state)
 {
     (void)state;
-    play(2, 5, (int (*const[])(struct player *)){fail_and_write_again, read_what_is_written});
+    run_workers(2, 5, (int (*const[])(struct worker *)){fail_and_write_again, read_what_is_written});
 }
 
 int main(void)

@@ -88,13 +88,13 @@ static void answer_all(const struct turn *turns, size_t n, int fd)
 }
 
 // A rank among these turns of its launcher.  Its exit status; what it logs is in *logged_p.
-static int play(const struct turn *turns, size_t n, int rank, int times, const char **logged_p)
+static int run_turns(const struct turn *turns, size_t n, int rank, int times, const char **logged_p)
 {
     int pair[2], status;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     fcntl(pair[0], F_SETFD, FD_CLOEXEC);
-    const struct timeval patience = {.tv_sec = 10};
-    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const struct timeval timeout = {.tv_sec = 10};
+    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t pid = start_rank(rank, times, 0.3, pair[1]);
     close(pair[1]);
@@ -107,7 +107,7 @@ static int play(const struct turn *turns, size_t n, int rank, int times, const c
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
-#define PLAY(turns, rank, times, logged_p) play(turns, sizeof turns / sizeof *turns, rank, times, logged_p)
+#define RUN_TURNS(turns, rank, times, logged_p) run_turns(turns, sizeof turns / sizeof *turns, rank, times, logged_p)
 
 static void test_rank_0_puts_and_gets_its_text(void **state)
 {
@@ -118,7 +118,7 @@ static void test_rank_0_puts_and_gets_its_text(void **state)
                                         {GET_0, FOUND},
                                         GOODBYE};
     const char *logged;
-    assert_int_equal(PLAY(turns, 0, 1, &logged), 0);
+    assert_int_equal(RUN_TURNS(turns, 0, 1, &logged), 0);
     assert_string_equal(logged, "");
 }
 
@@ -134,7 +134,7 @@ static void test_other_ranks_get_each_text_once_and_say_goodbye_at_exit(void **s
         GOODBYE,
     };
     const char *logged;
-    assert_int_equal(PLAY(turns, 1, 2, &logged), 0);
+    assert_int_equal(RUN_TURNS(turns, 1, 2, &logged), 0);
     assert_string_equal(logged, "");
 }
 
@@ -171,7 +171,7 @@ static void test_bad_launchers_are_seen_through(void **state)
         const char *logged;
         turns[faults[i].turn].answer = faults[i].answer;
         const double start = clab_now();
-        assert_int_equal(play(turns, faults[i].turn + 1, 1, 1, &logged), faults[i].err);
+        assert_int_equal(run_turns(turns, faults[i].turn + 1, 1, 1, &logged), faults[i].err);
         assert_one_line_with(logged, faults[i].words);
         assert_true(clab_now() - start < 5);
     }

@@ -244,7 +244,7 @@ static double run_trial(const struct trial *t)
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     const pid_t job = start_trial(t, ends[1]);
     close(ends[1]);
-    for (const double start = clab_now(); told->ready < t->nranks && clab_now() - start < PATIENCE;)
+    for (const double start = clab_now(); told->ready < t->nranks && clab_now() - start < TIME_LIMIT;)
         usleep(1000);
     const bool has_started = told->ready == t->nranks;
     if (has_started)
@@ -256,7 +256,7 @@ static double run_trial(const struct trial *t)
     end_all(job);
     close(ends[0]);
     if (!has_started)
-        fail_msg("%s: %d ranks have started within %g s", describe(t), told->ready, PATIENCE);
+        fail_msg("%s: %d ranks have started within %g s", describe(t), told->ready, TIME_LIMIT);
     if (seconds < 0)
         fail_msg("%s: still there after %g s (launcher, supervisor, ranks: %s)", describe(t), bound, states);
     const struct left left = count_left();

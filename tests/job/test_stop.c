@@ -35,7 +35,7 @@ static void signal_all(pid_t job, int signo)
 static void await_state(pid_t pid, const char *states)
 {
     for (const double start = clab_now(); !strchr(states, process_state(pid)); usleep(1000))
-        if (clab_now() - start > PATIENCE)
+        if (clab_now() - start > TIME_LIMIT)
             fail_msg("process %d is in state %c, not one of %s", (int)pid, process_state(pid), states);
 }
 
@@ -43,7 +43,7 @@ static void await_state(pid_t pid, const char *states)
 static void assert_ends(pid_t job, int status)
 {
     for (const double start = clab_now(); !is_gone(job); usleep(1000))
-        if (clab_now() - start > PATIENCE) {
+        if (clab_now() - start > TIME_LIMIT) {
             const char state = process_state(job), supervisor = process_state(told->pids[0]);
             kill(job, SIGKILL);
             fail_msg("the job hangs: the launcher is in state %c, the supervisor in %c", state, supervisor);
@@ -159,7 +159,7 @@ static void read_terminal(int terminal)
 static void await_text(int terminal, const char *wanted)
 {
     for (const double start = clab_now(); !strstr(shown, wanted); read_terminal(terminal))
-        if (clab_now() - start > PATIENCE)
+        if (clab_now() - start > TIME_LIMIT)
             fail_msg("no \"%s\" in \"%s\"", wanted, shown);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The store as a process: its members meet, and hear of each other. Runs alone.
 
-#include "tests/fixtures/store_party.h"
+#include "tests/fixtures/store_fixture.h"
 
 // ---- exchange ------------------------------------------------------------------------------------------------
 
@@ -10,17 +10,17 @@ static size_t size_of(int round)
     return round % 20 == 19 ? 3 * STORE_BLOB_BYTES - (size_t)round : (size_t)round * 2654435761u % 300;
 }
 
-static int check_rounds(struct player *player, struct store_client *client)
+static int check_rounds(struct worker *worker, struct store_client *client)
 {
-    const int nranks = player->party->ticket.job.nranks;
+    const int nranks = worker->store->ticket.job.nranks;
     unsigned char *mine = malloc(4 * STORE_BLOB_BYTES), *all = malloc((size_t)nranks * 4 * STORE_BLOB_BYTES);
     int err = CLAB_OK;
-    for (int round = 0; round < player->rounds && !err; round++) {
+    for (int round = 0; round < worker->rounds && !err; round++) {
         const size_t bytes = size_of(round);
         memset(all, 0xee, (size_t)nranks * bytes);
         for (size_t i = 0; i < bytes; i++)
-            mine[i] = (unsigned char)(player->member * 31 + round * 7 + (int)i);
-        err = meet(client, NULL, 0, (uint64_t)round, mine, bytes, all);
+            mine[i] = (unsigned char)(worker->member * 31 + round * 7 + (int)i);
+        err = pass_fence(client, NULL, 0, (uint64_t)round, mine, bytes, all);
         for (int r = 0; r < nranks && !err; r++)
             for (size_t i = 0; i < bytes && !err; i++)
                 err =
@@ -36,110 +36,110 @@ static void test_exchange_gives_every_rank_every_blob(void **state)
     (void)state;
     static const int sizes[] = {1, 2, 3, 7, MAX_MEMBERS};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct player players[MAX_MEMBERS];
-        struct party party = open_party(sizes[i], 60);
-        play(&party, 0, 100, check_rounds, players);
-        assert_all(players, 0, sizes[i], CLAB_OK);
-        assert_true(ends(&party));
+        struct worker workers[MAX_MEMBERS];
+        struct test_store store = open_store(sizes[i], 60);
+        run_workers(&store, 0, 100, check_rounds, workers);
+        assert_all(workers, 0, sizes[i], CLAB_OK);
+        assert_true(ends(&store));
     }
 }
 
 // Pairs of a tournament, each in an order of its own.
-static int meet_in_pairs(struct player *player, struct store_client *client)
+static int fence_in_pairs(struct worker *worker, struct store_client *client)
 {
-    const int nranks = player->party->ticket.job.nranks;
+    const int nranks = worker->store->ticket.job.nranks;
     int err = CLAB_OK;
-    for (int round = 0; round < player->rounds && !err; round++) {
-        const int peer = player->member ^ (1 + round % (nranks - 1));
-        const int low = peer < player->member ? peer : player->member, high = peer ^ player->member ^ low;
+    for (int round = 0; round < worker->rounds && !err; round++) {
+        const int peer = worker->member ^ (1 + round % (nranks - 1));
+        const int low = peer < worker->member ? peer : worker->member, high = peer ^ worker->member ^ low;
         const int pair[2] = {round % 2 ? low : high, round % 2 ? high : low};
         int all[2] = {-1, -1};
-        err = meet(client, pair, 2, (uint64_t)(round * MAX_MEMBERS + low), &player->member, sizeof(int), all);
+        err = pass_fence(client, pair, 2, (uint64_t)(round * MAX_MEMBERS + low), &worker->member, sizeof(int), all);
         if (!err && (all[0] != pair[0] || all[1] != pair[1]))
             err = CLAB_EWRONG;
     }
     return err;
 }
 
-static void test_pairs_meet_beside_each_other(void **state)
+static void test_pairs_fence_beside_each_other(void **state)
 {
     (void)state;
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(MAX_MEMBERS, 60);
-    play(&party, 0, 200, meet_in_pairs, players);
-    assert_all(players, 0, MAX_MEMBERS, CLAB_OK);
-    assert_true(ends(&party));
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(MAX_MEMBERS, 60);
+    run_workers(&store, 0, 200, fence_in_pairs, workers);
+    assert_all(workers, 0, MAX_MEMBERS, CLAB_OK);
+    assert_true(ends(&store));
 }
 
-static int meet_with_one_too_large(struct player *player, struct store_client *client)
+static int fence_with_one_too_large(struct worker *worker, struct store_client *client)
 {
     char mine[8] = "", all[8 * MAX_MEMBERS];
-    return meet(client, NULL, 0, 1, mine, player->member == 2 ? 8 : 4, all);
+    return pass_fence(client, NULL, 0, 1, mine, worker->member == 2 ? 8 : 4, all);
 }
 
 static void test_sizes_that_differ_are_a_mismatch_for_all(void **state)
 {
     (void)state;
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(5, 10);
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(5, 10);
     const struct capture err = capture_begin(STDERR_FILENO);
-    play(&party, 0, 1, meet_with_one_too_large, players);
+    run_workers(&store, 0, 1, fence_with_one_too_large, workers);
     const char *text = capture_end(err);
-    assert_all(players, 0, 5, CLAB_EMISMATCH);
+    assert_all(workers, 0, 5, CLAB_EMISMATCH);
     assert_true(strstr(text, "gives 4 bytes, another 8") || strstr(text, "gives 8 bytes, another 4"));
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 // The last member is there, but does not come to the fence.
-static int meet_but_for_one(struct player *player, struct store_client *client)
+static int fence_but_for_one(struct worker *worker, struct store_client *client)
 {
     int all[MAX_MEMBERS];
-    if (player->member == player->party->ticket.job.nranks - 1) {
-        usleep((useconds_t)(player->rounds * 1000));
+    if (worker->member == worker->store->ticket.job.nranks - 1) {
+        usleep((useconds_t)(worker->rounds * 1000));
         return CLAB_OK;
     }
-    return meet(client, NULL, 0, 1, &player->member, sizeof(int), all);
+    return pass_fence(client, NULL, 0, 1, &worker->member, sizeof(int), all);
 }
 
 static void test_who_leaves_before_a_fence_ends_it_for_all(void **state)
 {
     (void)state;
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(4, 30);
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(4, 30);
     const struct capture err = capture_begin(STDERR_FILENO);
-    play(&party, 0, 100, meet_but_for_one, players);
+    run_workers(&store, 0, 100, fence_but_for_one, workers);
     assert_one_line_with(capture_end(err), "rendezvous: rank 3 has ended");
-    assert_all(players, 0, 3, CLAB_EPEER);
+    assert_all(workers, 0, 3, CLAB_EPEER);
     for (int m = 0; m < 3; m++)
-        assert_true(players[m].seconds < 2);
-    assert_true(ends(&party));
+        assert_true(workers[m].seconds < 2);
+    assert_true(ends(&store));
 }
 
 static void test_who_does_not_come_is_named_once(void **state)
 {
     (void)state;
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(4, 0.3);
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(4, 0.3);
     const struct capture err = capture_begin(STDERR_FILENO);
-    play(&party, 0, 1000, meet_but_for_one, players);
+    run_workers(&store, 0, 1000, fence_but_for_one, workers);
     assert_one_line_with(capture_end(err), "rendezvous: rank 3 of 4 did not arrive within 0.3 s");
-    assert_all(players, 0, 3, CLAB_ETIMEOUT);
+    assert_all(workers, 0, 3, CLAB_ETIMEOUT);
     for (int m = 0; m < 3; m++)
-        assert_true(players[m].seconds >= 0.3 && players[m].seconds < 0.9);
-    assert_true(ends(&party));
+        assert_true(workers[m].seconds >= 0.3 && workers[m].seconds < 0.9);
+    assert_true(ends(&store));
 }
 
 // The last comes too late, and finds that it has been.
-static int meet_partly(struct player *player, struct store_client *client)
+static int fence_partly(struct worker *worker, struct store_client *client)
 {
-    const int nranks = player->party->ticket.job.nranks;
+    const int nranks = worker->store->ticket.job.nranks;
     int all[MAX_MEMBERS];
     memset(all, -1, sizeof all);
-    const bool is_late = player->member == nranks - 1;
+    const bool is_late = worker->member == nranks - 1;
     usleep(is_late ? 600000 : 0);
     const struct clab_fence fence = {.key = 1, .quiet = true};
     const int err =
-        store_client_exchange(client, fence, &player->member, sizeof(int), all, (struct exchange_progress){0});
+        store_client_exchange(client, fence, &worker->member, sizeof(int), all, (struct exchange_progress){0});
     for (int m = 0; m < nranks; m++)
         if (all[m] != (is_late == (m == nranks - 1) ? m : -1))
             return CLAB_EWRONG;
@@ -149,13 +149,13 @@ static int meet_partly(struct player *player, struct store_client *client)
 static void test_what_has_come_by_the_deadline_is_given(void **state)
 {
     (void)state;
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(5, 0.3);
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(5, 0.3);
     const struct capture err = capture_begin(STDERR_FILENO);
-    play(&party, 0, 1, meet_partly, players);
+    run_workers(&store, 0, 1, fence_partly, workers);
     assert_string_equal(capture_end(err), "");
-    assert_all(players, 0, 5, CLAB_ETIMEOUT);
-    assert_true(ends(&party));
+    assert_all(workers, 0, 5, CLAB_ETIMEOUT);
+    assert_true(ends(&store));
 }
 
 static int call_off(void *until, bool *busy_p)
@@ -164,26 +164,26 @@ static int call_off(void *until, bool *busy_p)
     return clab_now() < *(double *)until ? CLAB_OK : CLAB_EPOISONED;
 }
 
-static int meet_until_called_off(struct player *player, struct store_client *client)
+static int fence_until_called_off(struct worker *worker, struct store_client *client)
 {
     int all[MAX_MEMBERS];
     double until = clab_now() + 0.1;
-    if (player->member == 0)
+    if (worker->member == 0)
         usleep(300000);
-    const struct exchange_progress progress = {player->member == 1 ? call_off : NULL, &until};
-    return store_client_exchange(client, (struct clab_fence){.key = 1}, &player->member, sizeof(int), all, progress);
+    const struct exchange_progress progress = {worker->member == 1 ? call_off : NULL, &until};
+    return store_client_exchange(client, (struct clab_fence){.key = 1}, &worker->member, sizeof(int), all, progress);
 }
 
 static void test_a_fence_can_be_called_off(void **state)
 {
     (void)state;
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(4, 10);
-    play(&party, 0, 1, meet_until_called_off, players);
-    assert_all(players, 0, 4, CLAB_EPOISONED);
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(4, 10);
+    run_workers(&store, 0, 1, fence_until_called_off, workers);
+    assert_all(workers, 0, 4, CLAB_EPOISONED);
     for (int m = 0; m < 4; m++)
-        assert_true(players[m].seconds < 2);
-    assert_true(ends(&party));
+        assert_true(workers[m].seconds < 2);
+    assert_true(ends(&store));
 }
 
 static int count_up(void *count, bool *busy_p)
@@ -197,8 +197,8 @@ static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
 {
     (void)state;
     int all[2], count = 0, mine = 0;
-    struct party party = open_party(2, 0.3);
-    struct store_client *client = join(&party, 0);
+    struct test_store store = open_store(2, 0.3);
+    struct store_client *client = join(&store, 0);
     const struct capture err = capture_begin(STDERR_FILENO);
     const int result = store_client_exchange(client, (struct clab_fence){.key = 1}, &mine, sizeof mine, all,
                                              (struct exchange_progress){count_up, &count});
@@ -206,7 +206,7 @@ static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
     assert_int_equal(result, CLAB_ETIMEOUT);
     assert_in_range(count, 30, 400); // naps of 1 ms at most, but no spinning
     store_client_leave(client);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 static int hear_a_while_later(void *client, bool *busy_p)
@@ -223,8 +223,8 @@ static int hear_a_while_later(void *client, bool *busy_p)
 static void test_an_answer_that_meanwhile_reads_ends_the_wait(void **state)
 {
     (void)state;
-    struct party party = open_party(1, 3);
-    struct store_client *client = join(&party, 0);
+    struct test_store store = open_store(1, 3);
+    struct store_client *client = join(&store, 0);
     const struct exchange_progress progress = {hear_a_while_later, client};
     const double start = clab_now();
     int mine = 7, all = 0;
@@ -233,7 +233,7 @@ static void test_an_answer_that_meanwhile_reads_ends_the_wait(void **state)
     assert_int_equal(all, 7);
     assert_true(clab_now() - start < 2);
     store_client_leave(client);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 // ---- notices and presence ------------------------------------------------------------------------------------
@@ -241,15 +241,15 @@ static void test_an_answer_that_meanwhile_reads_ends_the_wait(void **state)
 static void await_notice(struct store_client *client, struct clab_notice *notice_p)
 {
     for (const double start = clab_now(); !store_client_next_notice(client, notice_p); usleep(200))
-        if (clab_now() - start > PATIENCE)
-            fail_msg("no notice within %g s", PATIENCE);
+        if (clab_now() - start > TIME_LIMIT)
+            fail_msg("no notice within %g s", TIME_LIMIT);
 }
 
 static void test_all_receive_notices_and_departures(void **state)
 {
     (void)state;
-    struct party party = open_party(3, 10);
-    struct store_client *clients[3] = {join(&party, 0), join(&party, 1), join(&party, 2)};
+    struct test_store store = open_store(3, 10);
+    struct store_client *clients[3] = {join(&store, 0), join(&store, 1), join(&store, 2)};
     const struct clab_notice sent = {CLAB_NOTICE_REVOKED, 1, 2, CLAB_ETIMEOUT, UINT64_C(0xfedcba9876543210)};
     store_client_notify(clients[1], &sent);
     for (int rank = 0; rank < 3; rank++) {
@@ -270,7 +270,7 @@ static void test_all_receive_notices_and_departures(void **state)
     assert_int_equal(store_client_presence(clients[0], 1), CLAB_LEFT);
     assert_int_equal(store_client_presence(clients[0], 2), CLAB_LOST);
     store_client_leave(clients[0]);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 static void test_a_look_without_news_is_cheap(void **state)
@@ -278,21 +278,21 @@ static void test_a_look_without_news_is_cheap(void **state)
     (void)state;
     enum { LOOKS = 1000000 };
     struct clab_notice received;
-    struct party party = open_party(1, 10);
-    struct store_client *client = join(&party, 0);
+    struct test_store store = open_store(1, 10);
+    struct store_client *client = join(&store, 0);
     const double start = clab_now();
     for (int i = 0; i < LOOKS; i++)
         assert_false(store_client_next_notice(client, &received));
     assert_true((clab_now() - start) / LOOKS < 1e-6);
     store_client_leave(client);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange_gives_every_rank_every_blob),
-        cmocka_unit_test(test_pairs_meet_beside_each_other),
+        cmocka_unit_test(test_pairs_fence_beside_each_other),
         cmocka_unit_test(test_sizes_that_differ_are_a_mismatch_for_all),
         cmocka_unit_test(test_who_leaves_before_a_fence_ends_it_for_all),
         cmocka_unit_test(test_who_does_not_come_is_named_once),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The store as a process: who may join, who is turned away, and what ends it. Runs alone.
 
-#include "tests/fixtures/store_party.h"
+#include "tests/fixtures/store_fixture.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,9 +23,9 @@ static void assert_refused(const struct store_ticket *ticket, int err, const cha
 static void test_a_refusal_names_the_remedy(void **state)
 {
     (void)state;
-    struct party party = open_party(2, 10);
-    struct store_client *client = join(&party, 1);
-    struct store_ticket ticket = party.ticket;
+    struct test_store store = open_store(2, 10);
+    struct store_client *client = join(&store, 1);
+    struct store_ticket ticket = store.ticket;
     ticket.member = 1;
     assert_refused(&ticket, CLAB_EINVAL, "rank 1 has joined the job");
     ticket.member = 0;
@@ -35,16 +35,16 @@ static void test_a_refusal_names_the_remedy(void **state)
     ticket.job.token[3] ^= 8;
     assert_refused(&ticket, CLAB_EINVAL, "let CLAB_TOKEN, or else ~/.config/commlab/token, be the same");
     store_client_leave(client);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 static void test_a_job_that_is_not_there_is_waited_for_until_the_timeout(void **state)
 {
     (void)state;
-    struct party party = open_party(1, 0.3);
-    assert_true(ends(&party));
+    struct test_store store = open_store(1, 0.3);
+    assert_true(ends(&store));
     const double start = clab_now();
-    assert_refused(&party.ticket, CLAB_ETIMEOUT, "no job answers at 127.0.0.1:");
+    assert_refused(&store.ticket, CLAB_ETIMEOUT, "no job answers at 127.0.0.1:");
     assert_true(clab_now() - start < 1);
 }
 
@@ -99,10 +99,10 @@ static void test_a_port_in_use_is_named_with_the_remedy(void **state)
 
 // ---- unauthenticated peers -----------------------------------------------------------------------------------------------
 
-static int dial(const struct party *party)
+static int dial(const struct test_store *store)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons((uint16_t)party->ticket.port),
+                                        .sin_port = htons((uint16_t)store->ticket.port),
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
@@ -112,29 +112,29 @@ static int dial(const struct party *party)
     return fd;
 }
 
-typedef void peer_fn(const struct party *party);
+typedef void peer_fn(const struct test_store *store);
 
-static void say_nothing(const struct party *party)
+static void say_nothing(const struct test_store *store)
 {
     enum { CONNECTIONS = 400 };
     for (int i = 0; i < CONNECTIONS; i++)
-        dial(party);
+        dial(store);
     pause();
 }
 
-static void speak_slowly(const struct party *party)
+static void speak_slowly(const struct test_store *store)
 {
     static const unsigned char hello[] = {'C', 'L', STORE_VERSION, STORE_HELLO, STORE_NONCE_BYTES, 0, 0, 0};
     int fds[100];
     for (int i = 0; i < 100; i++)
-        fds[i] = dial(party);
+        fds[i] = dial(store);
     for (int n = 0; n < 36; n++, usleep(50000))
         for (int i = 0; i < 100; i++)
             (void)!send(fds[i], hello + n % 8, 1, MSG_NOSIGNAL);
     pause();
 }
 
-static void talk_nonsense(const struct party *party)
+static void talk_nonsense(const struct test_store *store)
 {
     for (unsigned round = 0;; round++) {
         unsigned char nonsense[4096];
@@ -142,16 +142,16 @@ static void talk_nonsense(const struct party *party)
             nonsense[i] = (unsigned char)rand();
         if (round % 2)
             memcpy(nonsense, (unsigned char[]){'C', 'L', STORE_VERSION, (unsigned char)(round % STORE_KINDS)}, 4);
-        const int fd = dial(party);
+        const int fd = dial(store);
         (void)!send(fd, nonsense, sizeof nonsense, MSG_NOSIGNAL);
         close(fd);
     }
 }
 
-static void scan_ports(const struct party *party)
+static void scan_ports(const struct test_store *store)
 {
     for (;;)
-        close(dial(party));
+        close(dial(store));
 }
 
 static void say_and_hear(int fd, const struct store_message *m)
@@ -161,12 +161,12 @@ static void say_and_hear(int fd, const struct store_message *m)
     (void)!recv(fd, bytes, sizeof bytes, 0);
 }
 
-static void guess_tokens(const struct party *party)
+static void guess_tokens(const struct test_store *store)
 {
     const struct store_message hello = {.kind = STORE_HELLO};
-    for (struct store_message join = {.kind = STORE_JOIN, .nranks = (uint32_t)party->ticket.job.nranks};;) {
+    for (struct store_message join = {.kind = STORE_JOIN, .nranks = (uint32_t)store->ticket.job.nranks};;) {
         join.proof[rand() % STORE_PROOF_BYTES]++;
-        const int fd = dial(party);
+        const int fd = dial(store);
         say_and_hear(fd, &hello);
         say_and_hear(fd, &join);
         close(fd);
@@ -174,45 +174,45 @@ static void guess_tokens(const struct party *party)
 }
 
 // They have been challenged, and hold their places.
-static void say_hello_only(const struct party *party)
+static void say_hello_only(const struct test_store *store)
 {
     const struct store_message hello = {.kind = STORE_HELLO};
     for (int i = 0; i < 400; i++)
-        say_and_hear(dial(party), &hello);
+        say_and_hear(dial(store), &hello);
     pause();
 }
 
-static int join_and_meet(struct player *player, struct store_client *client)
+static int join_and_fence(struct worker *worker, struct store_client *client)
 {
     int all[MAX_MEMBERS];
-    CLAB_TRY(meet(client, NULL, 0, 1, &player->member, sizeof(int), all));
-    for (int m = 0; m < player->party->ticket.job.nranks; m++)
+    CLAB_TRY(pass_fence(client, NULL, 0, 1, &worker->member, sizeof(int), all));
+    for (int m = 0; m < worker->store->ticket.job.nranks; m++)
         if (all[m] != m)
             return CLAB_EWRONG;
     return CLAB_OK;
 }
 
-static void assert_members_meet_among(peer_fn *peers[], int n)
+static void assert_members_fence_among(peer_fn *peers[], int n)
 {
-    struct player players[MAX_MEMBERS];
-    struct party party = open_party(8, 20);
+    struct worker workers[MAX_MEMBERS];
+    struct test_store store = open_store(8, 20);
     pid_t pids[8];
     for (int i = 0; i < n; i++)
         if ((pids[i] = fork()) == 0) {
-            peers[i](&party);
+            peers[i](&store);
             _exit(0);
         }
     usleep(300000); // for them to get going
-    play(&party, 0, 1, join_and_meet, players);
+    run_workers(&store, 0, 1, join_and_fence, workers);
     for (int i = 0; i < n; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
     }
-    assert_all(players, 0, 8, CLAB_OK);
+    assert_all(workers, 0, 8, CLAB_OK);
     for (int m = 0; m < 8; m++)
-        if (players[m].seconds > 5)
-            fail_msg("rank %d took %g s to join among unauthenticated peers", m, players[m].seconds);
-    assert_true(ends(&party));
+        if (workers[m].seconds > 5)
+            fail_msg("rank %d took %g s to join among unauthenticated peers", m, workers[m].seconds);
+    assert_true(ends(&store));
 }
 
 static void test_members_join_in_time_whoever_else_connects(void **state)
@@ -220,16 +220,16 @@ static void test_members_join_in_time_whoever_else_connects(void **state)
     (void)state;
     peer_fn *all[] = {say_nothing, speak_slowly, talk_nonsense, scan_ports, guess_tokens, say_hello_only};
     for (int i = 0; i < 6; i++)
-        assert_members_meet_among(&all[i], 1);
-    assert_members_meet_among(all, 6);
+        assert_members_fence_among(&all[i], 1);
+    assert_members_fence_among(all, 6);
 }
 
 static void test_an_unauthenticated_peer_is_closed_after_a_while(void **state)
 {
     (void)state;
     char byte;
-    struct party party = open_party(2, 10);
-    const int silent = dial(&party), garbled = dial(&party), stalled = dial(&party);
+    struct test_store store = open_store(2, 10);
+    const int silent = dial(&store), garbled = dial(&store), stalled = dial(&store);
     const double start = clab_now();
     say_and_hear(stalled, &(struct store_message){.kind = STORE_HELLO});
     assert_int_equal(send(garbled, "GET / HTTP/1.1\r\n", 16, MSG_NOSIGNAL), 16);
@@ -240,7 +240,7 @@ static void test_an_unauthenticated_peer_is_closed_after_a_while(void **state)
     assert_true(recv(stalled, &byte, 1, 0) <= 0); // the challenge has been received, and no answer given
     assert_true(clab_now() - start < 7);
     close(silent), close(garbled), close(stalled);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 // ---- ends ----------------------------------------------------------------------------------------------------
@@ -265,19 +265,19 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
     (void)state;
     int all[3], mine = 0;
     struct clab_notice received;
-    struct party party = open_party(3, 10);
-    struct store_client *client = join(&party, 0);
-    const pid_t pid = find_store(party.ticket.port);
+    struct test_store store = open_store(3, 10);
+    struct store_client *client = join(&store, 0);
+    const pid_t pid = find_store(store.ticket.port);
     if (pid < 0) {
         print_message("skip: there is no ss that tells who listens\n");
         store_client_leave(client);
-        assert_true(ends(&party));
+        assert_true(ends(&store));
         skip();
     }
     const struct capture err = capture_begin(STDERR_FILENO);
     kill(pid, SIGKILL);
     const double start = clab_now();
-    const int result = meet(client, NULL, 0, 1, &mine, sizeof mine, all);
+    const int result = pass_fence(client, NULL, 0, 1, &mine, sizeof mine, all);
     const double seconds = clab_now() - start;
     const char *text = capture_end(err);
     assert_int_equal(result, CLAB_EPEER);
@@ -288,27 +288,27 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
         assert_true(received.kind == CLAB_NOTICE_LOST && received.culprit == rank);
         assert_int_equal(store_client_presence(client, rank), CLAB_LOST);
     }
-    assert_int_equal(meet(client, NULL, 0, 2, &mine, sizeof mine, all), CLAB_EPEER);
+    assert_int_equal(pass_fence(client, NULL, 0, 2, &mine, sizeof mine, all), CLAB_EPEER);
     store_client_leave(client);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 static void test_a_store_that_nobody_joins_ends_with_its_starter(void **state)
 {
     (void)state;
-    struct party party = open_party(3, 10);
-    assert_true(ends(&party));
+    struct test_store store = open_store(3, 10);
+    assert_true(ends(&store));
 }
 
 static void test_a_store_outlives_its_starter_but_not_its_members(void **state)
 {
     (void)state;
-    struct party party = open_party(2, 10);
-    struct store_client *client = join(&party, 1);
-    shutdown(party.lifeline, SHUT_WR);
-    assert_int_equal(poll(&(struct pollfd){party.lifeline, POLLIN, 0}, 1, 300), 0);
+    struct test_store store = open_store(2, 10);
+    struct store_client *client = join(&store, 1);
+    shutdown(store.lifeline, SHUT_WR);
+    assert_int_equal(poll(&(struct pollfd){store.lifeline, POLLIN, 0}, 1, 300), 0);
     store_client_forget(client);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 // What the store has open is its own.
@@ -318,11 +318,11 @@ static void test_a_store_holds_nothing_open(void **state)
     int pipe_ends[2];
     char byte;
     assert_int_equal(pipe(pipe_ends), 0);
-    struct party party = open_party(2, 10);
+    struct test_store store = open_store(2, 10);
     close(pipe_ends[1]);
     assert_int_equal(read(pipe_ends[0], &byte, 1), 0);
     close(pipe_ends[0]);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 int main(void)

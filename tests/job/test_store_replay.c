@@ -2,7 +2,7 @@
 // What a listener, a thief of recorded messages and a false store get from a job's handshake: nothing. Who listens is a
 // proxy between members and the store.
 
-#include "tests/fixtures/store_party.h"
+#include "tests/fixtures/store_fixture.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -62,27 +62,27 @@ static void *run_proxy(void *argument)
 {
     struct proxy *proxy = argument;
     for (int member; (member = accept(proxy->listener, NULL, NULL)) >= 0;) {
-        const int store = dial(proxy->store_port);
+        const int upstream = dial(proxy->store_port);
         struct record *said = &proxy->said[proxy->withholds ? 0 : proxy->nmembers++ % 2];
-        struct pollfd fds[] = {{member, POLLIN, 0}, {store, POLLIN, 0}};
+        struct pollfd fds[] = {{member, POLLIN, 0}, {upstream, POLLIN, 0}};
         bool is_open = true;
         said->n = 0;
         while (is_open && poll(fds, 2, -1) > 0) {
             if (fds[0].revents)
-                is_open = pass(member, store, said, proxy->withholds);
+                is_open = pass(member, upstream, said, proxy->withholds);
             if (is_open && fds[1].revents)
-                is_open = pass(store, member, &proxy->received, false);
+                is_open = pass(upstream, member, &proxy->received, false);
         }
-        close(member), close(store);
+        close(member), close(upstream);
     }
     return NULL;
 }
 
-static void open_proxy(struct proxy *proxy, const struct party *party, bool withholds)
+static void open_proxy(struct proxy *proxy, const struct test_store *store, bool withholds)
 {
     memset(proxy, 0, sizeof *proxy);
     proxy->withholds = withholds;
-    proxy->store_port = party->ticket.port;
+    proxy->store_port = store->ticket.port;
     assert_int_equal(store_listen("127.0.0.1", 0, "the test", &proxy->listener, &proxy->port), CLAB_OK);
     const int flags = fcntl(proxy->listener, F_GETFL);
     fcntl(proxy->listener, F_SETFL, flags & ~O_NONBLOCK);
@@ -118,10 +118,10 @@ static int replay(int port, const struct record *record)
     return received > 3 ? answer[3] : 0;
 }
 
-static int visit(int port, const struct party *party, int member)
+static int visit(int port, const struct test_store *store, int member)
 {
     struct store_client *client;
-    struct party seen = *party;
+    struct test_store seen = *store;
     seen.ticket.port = port;
     CLAB_TRY(try_to_join(&seen, member, &client));
     store_client_leave(client);
@@ -133,28 +133,28 @@ static void test_a_caught_join_opens_no_door_of_the_same_job(void **state)
 {
     (void)state;
     static struct proxy proxy;
-    struct party party = open_party(2, 0.5);
-    open_proxy(&proxy, &party, true);
+    struct test_store store = open_store(2, 0.5);
+    open_proxy(&proxy, &store, true);
     const struct capture log = capture_begin(STDERR_FILENO);
-    const int err = visit(proxy.port, &party, 1);
+    const int err = visit(proxy.port, &store, 1);
     capture_end(log);
     close_proxy(&proxy);
     assert_int_equal(err, CLAB_ETIMEOUT);
-    assert_int_equal(replay(party.ticket.port, &proxy.said[0]), STORE_REFUSED);
-    assert_int_equal(visit(party.ticket.port, &party, 1), CLAB_OK);
-    assert_true(ends(&party));
+    assert_int_equal(replay(store.ticket.port, &proxy.said[0]), STORE_REFUSED);
+    assert_int_equal(visit(store.ticket.port, &store, 1), CLAB_OK);
+    assert_true(ends(&store));
 }
 
 static void test_a_recorded_join_opens_no_door_of_the_next_job(void **state)
 {
     (void)state;
     static struct proxy proxy;
-    struct party party = open_party(2, 10);
-    open_proxy(&proxy, &party, false);
-    assert_int_equal(visit(proxy.port, &party, 1), CLAB_OK);
+    struct test_store store = open_store(2, 10);
+    open_proxy(&proxy, &store, false);
+    assert_int_equal(visit(proxy.port, &store, 1), CLAB_OK);
     close_proxy(&proxy);
-    assert_true(ends(&party));
-    struct party next = open_party(2, 10); // by the same token
+    assert_true(ends(&store));
+    struct test_store next = open_store(2, 10); // by the same token
     for (int i = 0; i < 100; i++)
         assert_int_equal(replay(next.ticket.port, &proxy.said[0]), STORE_REFUSED);
     assert_int_equal(visit(next.ticket.port, &next, 1), CLAB_OK);
@@ -171,12 +171,12 @@ struct thief {
     int let_in; // times
 };
 
-static int meet_often(struct player *player, struct store_client *client)
+static int fence_often(struct worker *worker, struct store_client *client)
 {
     int all[MAX_MEMBERS], mine;
-    for (int round = 0; round < player->rounds; round++) {
-        mine = 1000 * round + player->member;
-        CLAB_TRY(meet(client, NULL, 0, (uint64_t)round + 1, &mine, sizeof mine, all));
+    for (int round = 0; round < worker->rounds; round++) {
+        mine = 1000 * round + worker->member;
+        CLAB_TRY(pass_fence(client, NULL, 0, (uint64_t)round + 1, &mine, sizeof mine, all));
         for (int m = 0; m < MEMBERS; m++)
             if (all[m] != 1000 * round + m)
                 return CLAB_EWRONG;
@@ -197,29 +197,29 @@ static void test_a_running_job_is_not_harmed_by_recorded_joins(void **state)
 {
     (void)state;
     static struct proxy proxy;
-    struct player players[MAX_MEMBERS];
+    struct worker workers[MAX_MEMBERS];
     struct thief thieves[2];
     pthread_t threads[2];
-    struct party before = open_party(MEMBERS, 10);
+    struct test_store before = open_store(MEMBERS, 10);
     open_proxy(&proxy, &before, false);
     for (int member = 0; member < 2; member++)
         assert_int_equal(visit(proxy.port, &before, member), CLAB_OK);
     close_proxy(&proxy);
     assert_true(ends(&before));
-    struct party party = open_party(MEMBERS, 10);
+    struct test_store store = open_store(MEMBERS, 10);
     for (int i = 0; i < 2; i++) {
-        thieves[i] = (struct thief){.port = party.ticket.port, .record = &proxy.said[i]};
+        thieves[i] = (struct thief){.port = store.ticket.port, .record = &proxy.said[i]};
         assert_int_equal(pthread_create(&threads[i], NULL, run_thief, &thieves[i]), 0);
     }
     const struct capture log = capture_begin(STDERR_FILENO); // rank 0 says who was refused
-    play(&party, 0, ROUNDS, meet_often, players);
+    run_workers(&store, 0, ROUNDS, fence_often, workers);
     const char *text = capture_end(log);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    assert_all(players, 0, MEMBERS, CLAB_OK);
+    assert_all(workers, 0, MEMBERS, CLAB_OK);
     assert_int_equal(thieves[0].let_in + thieves[1].let_in, 0);
     assert_text_has(text, "from 127.0.0.1 was refused: its token is another");
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 // ---- what can be read ----------------------------------------------------------------------------------------
@@ -234,15 +234,15 @@ static void test_the_token_is_nowhere_in_what_is_said(void **state)
 {
     (void)state;
     static struct proxy proxy;
-    struct party party = open_party(2, 10);
-    const unsigned char *token = party.ticket.job.token;
+    struct test_store store = open_store(2, 10);
+    const unsigned char *token = store.ticket.job.token;
     char hex[2 * CLAB_TOKEN_BYTES + 1], upper[sizeof hex];
     launcher_hex(token, CLAB_TOKEN_BYTES, hex);
     for (size_t i = 0; i < sizeof hex; i++)
         upper[i] = (char)toupper(hex[i]);
-    open_proxy(&proxy, &party, false);
+    open_proxy(&proxy, &store, false);
     for (int member = 0; member < 2; member++)
-        assert_int_equal(visit(proxy.port, &party, member), CLAB_OK);
+        assert_int_equal(visit(proxy.port, &store, member), CLAB_OK);
     close_proxy(&proxy);
     const struct record *all[] = {&proxy.said[0], &proxy.said[1], &proxy.received};
     for (int i = 0; i < 3; i++) {
@@ -252,7 +252,7 @@ static void test_the_token_is_nowhere_in_what_is_said(void **state)
         for (int part = 0; part + 4 <= CLAB_TOKEN_BYTES; part++) // nor four bytes of it in a row
             assert_nowhere(all[i], token + part, 4);
     }
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 // ---- false stores --------------------------------------------------------------------------------------------
@@ -287,15 +287,15 @@ static void assert_seen_through(struct store_message (*answer)(const struct stor
                                 const char *words)
 {
     struct fake fake = {.answer = answer};
-    struct party party = {
+    struct test_store store = {
         .ticket = {.host = "127.0.0.1", .timeout = 1, .job = {.nranks = 2, .token = "a test's token."}}};
-    assert_int_equal(store_listen("127.0.0.1", 0, "the test", &fake.listener, &party.ticket.port), CLAB_OK);
+    assert_int_equal(store_listen("127.0.0.1", 0, "the test", &fake.listener, &store.ticket.port), CLAB_OK);
     fcntl(fake.listener, F_SETFL, fcntl(fake.listener, F_GETFL) & ~O_NONBLOCK);
     assert_int_equal(pthread_create(&fake.thread, NULL, run_fake, &fake), 0);
     struct store_client *client = NULL;
     const double start = clab_now();
     const struct capture log = capture_begin(STDERR_FILENO);
-    const int result = try_to_join(&party, 1, &client);
+    const int result = try_to_join(&store, 1, &client);
     const char *text = capture_end(log);
     if (client)
         store_client_forget(client);
@@ -305,7 +305,7 @@ static void assert_seen_through(struct store_message (*answer)(const struct stor
     assert_int_equal(result, err);
     assert_one_line_with(text, words);
     assert_true(clab_now() - start < 3);
-    assert_nowhere(&fake.received, party.ticket.job.token, CLAB_TOKEN_BYTES);
+    assert_nowhere(&fake.received, store.ticket.job.token, CLAB_TOKEN_BYTES);
 }
 
 static struct store_message welcome_at_once(const struct store_message *received)
@@ -395,13 +395,13 @@ static void test_both_sides_recognize_the_previous_version(void **state)
     (void)state;
     static const unsigned char join[36] = {'C', 'L', 2, 1, 28};
     unsigned char answer[STORE_FIXED_BYTES];
-    struct party party = open_party(2, 10);
-    const int fd = dial(party.ticket.port);
+    struct test_store store = open_store(2, 10);
+    const int fd = dial(store.ticket.port);
     assert_int_equal(send(fd, join, sizeof join, MSG_NOSIGNAL), sizeof join);
     assert_true(recv(fd, answer, sizeof answer, 0) > STORE_HEADER_BYTES);
     assert_true(answer[2] == STORE_VERSION && answer[3] == STORE_REFUSED && answer[8] == STORE_OTHER_VERSION);
     close(fd);
-    assert_true(ends(&party));
+    assert_true(ends(&store));
 }
 
 int main(void)

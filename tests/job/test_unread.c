@@ -104,7 +104,7 @@ static void await_full(int nranks)
 {
     await(&told->ready, nranks);
     int before = -1, now = 0;
-    for (const double start = clab_now(); before != now && clab_now() - start < PATIENCE; usleep(100 * 1000)) {
+    for (const double start = clab_now(); before != now && clab_now() - start < TIME_LIMIT; usleep(100 * 1000)) {
         before = now;
         now = 0;
         for (int rank = 0; rank < nranks; rank++)
@@ -273,7 +273,7 @@ static void test_what_is_lost_is_said(void **state)
     close(was);
     const char *text = capture_end(err);
     assert_int_equal(status, 0);
-    assert_true(clab_now() - start >= 0.3 && clab_now() - start < PATIENCE);
+    assert_true(clab_now() - start >= 0.3 && clab_now() - start < TIME_LIMIT);
     // Cut into three lines, each with "[0] " and an end.
     int bytes, lost;
     assert_int_equal(ioctl(reader.from, FIONREAD, &bytes), 0);
