@@ -34,37 +34,37 @@ struct proof {
     long problems, flaws;
     int proved[MAX_RANKS + 1];   // problems proved with that many ranks
     struct clab_problem largest; // the last one proved with the algorithm's own lanes
-    struct clab_verdict verdict; // of that
+    struct clab_verify_result result; // of that
     double seconds;
 };
 
 // ---- proving -------------------------------------------------------------------------------------------------
 
 static void report_flaw(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                        const struct clab_verdict *verdict)
+                        const struct clab_verify_result *result)
 {
     printf("%s %s, %d ranks, root %d, lanes %d, group %d: %s: %s\n", clab_collective_name(problem->collective),
            algorithm->name, problem->nranks, problem->root, problem->lanes, problem->group,
-           clab_flaw_text(verdict->flaw), verdict->text);
+           clab_flaw_text(result->flaw), result->text);
 }
 
 static int prove_problem(struct clab_verifier *verifier, const struct clab_problem *problem, struct proof *proof)
 {
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     if (!proof->algorithm->supports(problem))
         return CLAB_OK;
-    int err = clab_verify(verifier, problem, proof->algorithm, &verdict);
+    int err = clab_verify(verifier, problem, proof->algorithm, &result);
     if (err == CLAB_ENOMEM)
         return err;
     proof->problems++;
     if (err != CLAB_OK && proof->flaws++ < SHOWN_FLAWS)
-        report_flaw(problem, proof->algorithm, &verdict);
+        report_flaw(problem, proof->algorithm, &result);
     if (err != CLAB_OK)
         return CLAB_OK;
     proof->proved[problem->nranks]++;
     if (problem->lanes == proof->algorithm->default_lanes && problem->group == 0) {
         proof->largest = *problem;
-        proof->verdict = verdict;
+        proof->result = result;
     }
     return CLAB_OK;
 }
@@ -135,7 +135,7 @@ static double bytes_sent(const struct proof *proof)
 {
     const struct clab_problem *problem = &proof->largest;
     double chunks = (double)clab_problem_blocks(problem) * problem->lanes * proof->algorithm->chunks(problem);
-    return (double)proof->verdict.found.sent_max / chunks;
+    return (double)proof->result.found.sent_max / chunks;
 }
 
 static int add_row(struct clab_table *table, const struct proof *proof)
@@ -148,8 +148,8 @@ static int add_row(struct clab_table *table, const struct proof *proof)
                                          clab_cell_text(proof->algorithm->name),
                                          clab_cell_text(*ranks ? ranks : NULL),
                                          clab_cell_integer(proof->problems),
-                                         any ? clab_cell_integer(proof->verdict.stages) : clab_cell_none(),
-                                         any ? clab_cell_integer(proof->verdict.found.rounds) : clab_cell_none(),
+                                         any ? clab_cell_integer(proof->result.stages) : clab_cell_none(),
+                                         any ? clab_cell_integer(proof->result.found.rounds) : clab_cell_none(),
                                          moves ? clab_cell_real(bytes_sent(proof)) : clab_cell_none(),
                                          clab_cell_real(proof->seconds),
                                      });

@@ -95,7 +95,7 @@ static int use_setting(void *context, const char *section, const char *name, con
     return r->err == CLAB_OK;
 }
 
-static int verdict(const struct reading *r, int malformed)
+static int error_of(const struct reading *r, int malformed)
 {
     if (r->err)
         return r->err;
@@ -111,7 +111,7 @@ static int verdict(const struct reading *r, int malformed)
 int clab_conf_read(FILE *file, const char *path, clab_setting_fn *use, void *context)
 {
     struct reading reading = {.path = path, .file = file, .use = use, .context = context};
-    int err = verdict(&reading, ini_parse_stream(next_line, &reading, use_setting, &reading));
+    int err = error_of(&reading, ini_parse_stream(next_line, &reading, use_setting, &reading));
     if (!err && ferror(file)) { // a directory, say
         clab_error("%s: %s", path, strerror(errno));
         err = CLAB_EIO;

@@ -146,7 +146,7 @@ static void write_report(const struct clab_flight_host *host, uint64_t comm, con
     if (!out)
         return;
     if (!find_disagreement(host, comm, line, sizeof line))
-        clab_flight_verdict(places, n, now, line, sizeof line);
+        clab_flight_diagnosis(places, n, now, line, sizeof line);
     fprintf(out, "commlab: flight: %s\n", line);
     for (int i = 0; i < n && i < SHOWN; i++) {
         clab_flight_where(&places[i], now, line, sizeof line);

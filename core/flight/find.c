@@ -305,7 +305,7 @@ static void add_messages(struct clab_text *text, const struct clab_flight_place 
     add_wait(text, &first->other, now);
 }
 
-void clab_flight_verdict(const struct clab_flight_place *places, int n, double now, char *at, size_t room)
+void clab_flight_diagnosis(const struct clab_flight_place *places, int n, double now, char *at, size_t room)
 {
     struct clab_text text = clab_text_begin(at, room);
     unsigned number = 0;

@@ -31,6 +31,6 @@ static inline bool clab_flight_is_open(const struct clab_flight_op *op)
 
 // "rank 3 has not called number 17: its last is ...; ranks 0-2 wait in number 17".
 //   places: (n), by rank; now: s of clab_now; text: (room)
-void clab_flight_verdict(const struct clab_flight_place *places, int n, double now, char *text, size_t room);
+void clab_flight_diagnosis(const struct clab_flight_place *places, int n, double now, char *text, size_t room);
 // "in number 17, allreduce (ring) of 64 float sum: stage 2, has waited 30 s for rank 3"
 void clab_flight_where(const struct clab_flight_place *place, double now, char *text, size_t room);

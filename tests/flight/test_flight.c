@@ -81,10 +81,10 @@ static void look(void)
 }
 
 // At 115 s.
-static const char *verdict(void)
+static const char *diagnosis(void)
 {
     static char text[512];
-    clab_flight_verdict(places, NRANKS, 115, text, sizeof text);
+    clab_flight_diagnosis(places, NRANKS, 115, text, sizeof text);
     return text;
 }
 
@@ -150,22 +150,23 @@ static void test_who_has_not_called_is_named(void **state)
     clab_flight_end(begin_sum(3, 7, 0, 64), CLAB_FLIGHT_DONE);
     look();
     places[3].rank = 3;
-    assert_string_equal(verdict(), "rank 3 has not called number 1: its last is number 0, allreduce (ring) of 64 float "
-                                   "sum, begun 15 s ago; ranks 0-2 wait in number 1");
+    assert_string_equal(diagnosis(),
+                        "rank 3 has not called number 1: its last is number 0, allreduce (ring) of 64 float "
+                        "sum, begun 15 s ago; ranks 0-2 wait in number 1");
     assert_string_equal(where(0), "in number 1, allreduce (ring) of 64 float sum: stage 2, has waited 5 s for rank 3");
     assert_string_equal(where(3), "after number 0, allreduce (ring) of 64 float sum, begun 15 s ago");
     begin_message(3, 7, CLAB_FLIGHT_RECEIVE, 0);
     look();
     places[3].rank = 3;
-    assert_text_has(verdict(), "begun 15 s ago; it is in receive of 8 float from rank 0; ranks 0-2 wait in number 1");
+    assert_text_has(diagnosis(), "begun 15 s ago; it is in receive of 8 float from rank 0; ranks 0-2 wait in number 1");
     places[3].presence = CLAB_LOST;
-    assert_text_has(verdict(), "rank 3 has ended: its last is number 0");
+    assert_text_has(diagnosis(), "rank 3 has ended: its last is number 0");
     assert_text_has(where(3), "has ended after number 0");
     places[3].presence = CLAB_LEFT;
-    assert_text_has(verdict(), "rank 3 has left the job: its last is number 0");
+    assert_text_has(diagnosis(), "rank 3 has left the job: its last is number 0");
     places[3].presence = CLAB_PRESENT;
     places[3].is_stopped = true;
-    assert_text_has(verdict(), "rank 3 is stopped: its last is number 0");
+    assert_text_has(diagnosis(), "rank 3 is stopped: its last is number 0");
 }
 
 static void test_who_is_in_another_number_is_named(void **state)
@@ -175,8 +176,9 @@ static void test_who_is_in_another_number_is_named(void **state)
     wait_for(begin_sum(0, 7, 2, 64), 3, 0, 112);
     wait_for(begin_sum(2, 7, 2, 64), 1, 0, 113);
     look();
-    assert_string_equal(verdict(), "rank 1 is still in number 1, allreduce (ring) of 64 float sum: stage 2, has waited "
-                                   "5 s for rank 0; ranks 0, 2 wait in number 2");
+    assert_string_equal(diagnosis(),
+                        "rank 1 is still in number 1, allreduce (ring) of 64 float sum: stage 2, has waited "
+                        "5 s for rank 0; ranks 0, 2 wait in number 2");
 }
 
 static void test_who_is_dead_is_named_before_who_is_behind_for_it(void **state)
@@ -187,12 +189,12 @@ static void test_who_is_dead_is_named_before_who_is_behind_for_it(void **state)
     wait_for(begin_sum(2, 7, 2, 64), 1, 0, 113);
     look();
     places[3].presence = CLAB_LOST; // as far behind as rank 1
-    assert_text_has(verdict(), "rank 3 has ended in number 1, allreduce (ring) of 64 float sum: stage 2, has waited");
-    assert_text_has(verdict(), "; ranks 0, 2 wait in number 2");
+    assert_text_has(diagnosis(), "rank 3 has ended in number 1, allreduce (ring) of 64 float sum: stage 2, has waited");
+    assert_text_has(diagnosis(), "; ranks 0, 2 wait in number 2");
     places[3].presence = CLAB_PRESENT;
     places[0].presence = CLAB_LOST; // ahead of it
-    assert_text_has(verdict(), "rank 0 has ended in number 2, allreduce (ring) of 64 float sum: stage 0, has waited");
-    assert_text_has(verdict(), "; rank 2 waits in number 2");
+    assert_text_has(diagnosis(), "rank 0 has ended in number 2, allreduce (ring) of 64 float sum: stage 0, has waited");
+    assert_text_has(diagnosis(), "; rank 2 waits in number 2");
 }
 
 static void test_who_never_called_is_named(void **state)
@@ -200,7 +202,7 @@ static void test_who_never_called_is_named(void **state)
     (void)state;
     wait_for(begin_sum(1, 7, 0, 64), 0, 0, 112);
     look();
-    assert_string_equal(verdict(), "rank 0 has not called number 0: it has called none; rank 1 waits in number 0");
+    assert_string_equal(diagnosis(), "rank 0 has not called number 0: it has called none; rank 1 waits in number 0");
     assert_string_equal(where(0), "before its first call");
 }
 
@@ -209,17 +211,17 @@ static void test_who_is_silent_in_the_same_number_is_named(void **state)
     (void)state;
     wait_in_a_ring();
     look();
-    assert_string_equal(verdict(), "all are in number 1 (allreduce (ring) of 64 float sum), and wait: rank 0 for 3, "
-                                   "rank 1 for 0, rank 2 for 1, rank 3 for 2");
+    assert_string_equal(diagnosis(), "all are in number 1 (allreduce (ring) of 64 float sum), and wait: rank 0 for 3, "
+                                     "rank 1 for 0, rank 2 for 1, rank 3 for 2");
     places[2].presence = CLAB_LOST;
-    assert_string_equal(verdict(), "rank 2 has ended in number 1 (allreduce (ring) of 64 float sum): stage 2, has "
-                                   "waited 5 s for rank 1");
+    assert_string_equal(diagnosis(), "rank 2 has ended in number 1 (allreduce (ring) of 64 float sum): stage 2, has "
+                                     "waited 5 s for rank 1");
     places[2].presence = CLAB_PRESENT;
     places[2].last.state = CLAB_FLIGHT_BEGUN;
-    assert_string_equal(verdict(), "rank 2 does not answer in number 1 (allreduce (ring) of 64 float sum)");
+    assert_string_equal(diagnosis(), "rank 2 does not answer in number 1 (allreduce (ring) of 64 float sum)");
     places[2].last.state = CLAB_FLIGHT_FAILED;
     places[2].last.waits_for = 9;
-    assert_text_has(verdict(), "rank 2 for 9 (of another host)");
+    assert_text_has(diagnosis(), "rank 2 for 9 (of another host)");
 }
 
 static void test_who_disagrees_is_named(void **state)
@@ -228,8 +230,9 @@ static void test_who_disagrees_is_named(void **state)
     wait_in_a_ring();
     look();
     places[2].last.count = 65;
-    assert_string_equal(verdict(), "ranks disagree on number 1: rank 0 calls allreduce (ring) of 64 float sum, rank 2 "
-                                   "calls allreduce (ring) of 65 float sum");
+    assert_string_equal(diagnosis(),
+                        "ranks disagree on number 1: rank 0 calls allreduce (ring) of 64 float sum, rank 2 "
+                        "calls allreduce (ring) of 65 float sum");
 }
 
 static void test_who_waits_for_a_message_is_named(void **state)
@@ -239,10 +242,10 @@ static void test_who_waits_for_a_message_is_named(void **state)
     wait_for(begin_message(1, 7, CLAB_FLIGHT_SEND, 3), 3, -1, 112);
     wait_for(begin_message(2, 7, CLAB_FLIGHT_RECEIVE, 0), 0, -1, 111);
     look();
-    assert_string_equal(verdict(), "rank 2 is in receive of 8 float from rank 0: has waited 4 s for rank 0");
+    assert_string_equal(diagnosis(), "rank 2 is in receive of 8 float from rank 0: has waited 4 s for rank 0");
 }
 
-static void test_a_verdict_is_cut_where_there_is_no_room(void **state)
+static void test_a_diagnosis_is_cut_where_there_is_no_room(void **state)
 {
     (void)state;
     char text[64], *wall = text + 40;
@@ -250,7 +253,7 @@ static void test_a_verdict_is_cut_where_there_is_no_room(void **state)
     look();
     for (size_t room = 1; room < 40; room++) {
         memset(text, '#', sizeof text);
-        clab_flight_verdict(places, NRANKS, 115, text, room);
+        clab_flight_diagnosis(places, NRANKS, 115, text, room);
         assert_int_equal(strlen(text), room - 1);
         assert_int_equal(*wall, '#');
     }
@@ -440,7 +443,7 @@ int main(void)
         unit(test_who_is_silent_in_the_same_number_is_named),
         unit(test_who_disagrees_is_named),
         unit(test_who_waits_for_a_message_is_named),
-        unit(test_a_verdict_is_cut_where_there_is_no_room),
+        unit(test_a_diagnosis_is_cut_where_there_is_no_room),
         test(test_a_failure_is_reported_once_with_all_ranks),
         test(test_a_death_is_reported_once),
         test(test_the_launcher_reports_when_nobody_can),

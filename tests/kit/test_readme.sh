@@ -70,12 +70,12 @@ int main(void)
 {
     struct clab_algorithm algorithm = clab_allgather_ring;
     struct clab_verifier *verifier;
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     algorithm.stage = leftwards;
     int err = clab_verifier_create(&verifier);
     for (int ranks = 1; ranks <= 16 && !err; ranks++)
         err = clab_verify(verifier, &(struct clab_problem){.collective = CLAB_ALLGATHER, .nranks = ranks, .lanes = 1},
-                          &algorithm, &verdict);
+                          &algorithm, &result);
     return err != CLAB_OK;
 }
 END

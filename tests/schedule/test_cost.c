@@ -47,15 +47,15 @@ static void test_cost_off_by_one_in_any_field_is_rejected(void **state)
 {
     (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 5, 0, 2, 0, 0, NULL};
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "halving_doubling");
     struct clab_algorithm mutated = *base;
     mutated.cost = cost_wrongly;
     for (wrong_field = 0; wrong_field < sizeof(struct clab_cost) / sizeof(long); wrong_field++)
         for (wrong_by = -1; wrong_by <= 1; wrong_by++) {
-            int err = clab_verify(verifier, &problem, &mutated, &verdict);
+            int err = clab_verify(verifier, &problem, &mutated, &result);
             assert_int_equal(err, wrong_by ? CLAB_EWRONG : CLAB_OK);
-            assert_int_equal(verdict.flaw, wrong_by ? CLAB_FLAW_COST : CLAB_SOUND);
+            assert_int_equal(result.flaw, wrong_by ? CLAB_FLAW_COST : CLAB_SOUND);
         }
 }
 
@@ -65,7 +65,7 @@ static void test_found_costs_are_those_of_the_textbook(void **state)
     (void)state;
     const struct clab_problem ring = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL};
     const struct clab_problem chain = {CLAB_BROADCAST, 5, 3, 3, 0, 0, NULL};
-    struct clab_verdict v;
+    struct clab_verify_result v;
     assert_int_equal(clab_verify(verifier, &ring, clab_algorithm_find(CLAB_ALLREDUCE, "ring"), &v), CLAB_OK);
     assert_int_equal(v.found.rounds, 6);
     assert_int_equal(v.found.serial, 6);
@@ -91,12 +91,12 @@ static void test_empty_stages_are_sound(void **state)
 {
     (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 7, 0, 1, 0, 0, NULL};
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_algorithm mutated = *base;
     mutated.stage = with_pauses;
-    assert_int_equal(clab_verify(verifier, &problem, &mutated, &verdict), CLAB_OK);
-    assert_int_equal(verdict.stages, 12);
+    assert_int_equal(clab_verify(verifier, &problem, &mutated, &result), CLAB_OK);
+    assert_int_equal(result.stages, 12);
 }
 
 STAGE(distance_repeated) // of recursive doubling: the same partner again
@@ -111,17 +111,17 @@ static void test_sets_of_more_than_a_word_work(void **state)
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
             const struct clab_problem problem = {(*a)->collective, ranks[i], 0, (*a)->default_lanes, 0, 0, NULL};
-            struct clab_verdict verdict;
-            if (clab_verify(verifier, &problem, *a, &verdict) != CLAB_OK)
-                fail_msg("%s %s: %s", clab_collective_name((*a)->collective), (*a)->name, verdict.text);
+            struct clab_verify_result result;
+            if (clab_verify(verifier, &problem, *a, &result) != CLAB_OK)
+                fail_msg("%s %s: %s", clab_collective_name((*a)->collective), (*a)->name, result.text);
         }
     const struct clab_problem problem = {CLAB_ALLREDUCE, 130, 0, 1, 0, 0, NULL};
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "doubling");
     struct clab_algorithm mutated = *base;
     mutated.stage = distance_repeated;
-    assert_int_equal(clab_verify(verifier, &problem, &mutated, &verdict), CLAB_EWRONG);
-    assert_int_equal(verdict.flaw, CLAB_FLAW_DOUBLE_COUNT);
+    assert_int_equal(clab_verify(verifier, &problem, &mutated, &result), CLAB_EWRONG);
+    assert_int_equal(result.flaw, CLAB_FLAW_DOUBLE_COUNT);
 }
 
 int main(void)

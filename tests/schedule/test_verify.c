@@ -374,7 +374,7 @@ static void test_mutant(void **state)
 {
     const struct mutant *mutant = *state;
     const struct clab_problem problem = problem_of(mutant);
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     base = clab_algorithm_find(mutant->collective, mutant->base);
     assert_non_null(base);
     struct clab_algorithm mutated = *base;
@@ -382,11 +382,11 @@ static void test_mutant(void **state)
         mutated.stage = mutant->stage;
     if (mutant->change)
         mutant->change(&mutated);
-    assert_int_equal(clab_verify(verifier, &problem, &mutated, &verdict), CLAB_EWRONG);
-    assert_string_equal(clab_flaw_text(verdict.flaw), clab_flaw_text(mutant->flaw));
-    assert_true(strlen(verdict.text) > 10 && strlen(verdict.text) < sizeof verdict.text - 1);
-    assert_int_equal(clab_verify(verifier, &problem, base, &verdict), CLAB_OK);
-    assert_int_equal(verdict.flaw, CLAB_SOUND);
+    assert_int_equal(clab_verify(verifier, &problem, &mutated, &result), CLAB_EWRONG);
+    assert_string_equal(clab_flaw_text(result.flaw), clab_flaw_text(mutant->flaw));
+    assert_true(strlen(result.text) > 10 && strlen(result.text) < sizeof result.text - 1);
+    assert_int_equal(clab_verify(verifier, &problem, base, &result), CLAB_OK);
+    assert_int_equal(result.flaw, CLAB_SOUND);
 }
 
 static void test_every_flaw_has_a_mutant(void **state)
@@ -401,32 +401,32 @@ static void test_every_flaw_has_a_mutant(void **state)
     }
 }
 
-static void test_verdict_names_rank_lane_stage_and_chunk(void **state)
+static void test_result_names_rank_lane_stage_and_chunk(void **state)
 {
     (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 4, 0, 2, 0, 0, NULL};
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_algorithm mutated = *base;
     mutated.stage = peer_beyond;
-    assert_int_equal(clab_verify(verifier, &problem, &mutated, &verdict), CLAB_EWRONG);
-    assert_int_equal(verdict.rank, 2);
-    assert_int_equal(verdict.lane, 0);
-    assert_int_equal(verdict.stage, 1);
-    assert_string_equal(verdict.text, "rank 2, lane 0, stage 1: its peer is 4, of 4 ranks");
+    assert_int_equal(clab_verify(verifier, &problem, &mutated, &result), CLAB_EWRONG);
+    assert_int_equal(result.rank, 2);
+    assert_int_equal(result.lane, 0);
+    assert_int_equal(result.stage, 1);
+    assert_string_equal(result.text, "rank 2, lane 0, stage 1: its peer is 4, of 4 ranks");
 
     mutated.stage = second_lane_silent;
-    assert_int_equal(clab_verify(verifier, &problem, &mutated, &verdict), CLAB_EWRONG);
-    assert_int_equal(verdict.lane, 1);
-    assert_int_equal(verdict.chunk, 0);
-    assert_string_equal(verdict.text, "rank 0, lane 1: ends with chunk 0 without the contribution of rank 1");
+    assert_int_equal(clab_verify(verifier, &problem, &mutated, &result), CLAB_EWRONG);
+    assert_int_equal(result.lane, 1);
+    assert_int_equal(result.chunk, 0);
+    assert_string_equal(result.text, "rank 0, lane 1: ends with chunk 0 without the contribution of rank 1");
 }
 
 int main(void)
 {
     const struct CMUnitTest others[] = {
         cmocka_unit_test(test_every_flaw_has_a_mutant),
-        cmocka_unit_test(test_verdict_names_rank_lane_stage_and_chunk),
+        cmocka_unit_test(test_result_names_rank_lane_stage_and_chunk),
     };
     struct CMUnitTest each[MUTANTS];
     for (int i = 0; i < MUTANTS; i++)

@@ -38,7 +38,7 @@ const char *clab_trace_title(const struct clab_trace *trace, char out[200])
     used += snprintf(out + used, 200 - (size_t)used, ": %ld round%s", trace->rounds, trace->rounds == 1 ? "" : "s");
     if (p->collective != CLAB_BARRIER)
         snprintf(out + used, 200 - (size_t)used, ", each sends ≤ %.4g buffers",
-                 (double)trace->verdict.found.sent_max / trace->cells);
+                 (double)trace->result.found.sent_max / trace->cells);
     return out;
 }
 

@@ -155,27 +155,27 @@ static bool can_be_followed(const struct clab_listing *l)
 static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
 {
     struct clab_problem problem = l->problem;
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     problem.count = 0;
-    int err = clab_verify(verifier, &problem, &l->algorithm, &verdict);
-    if (err == CLAB_EWRONG && verdict.flaw != CLAB_FLAW_COST) {
-        clab_error("%s: %s: %s", path, clab_flaw_text(verdict.flaw), verdict.text);
+    int err = clab_verify(verifier, &problem, &l->algorithm, &result);
+    if (err == CLAB_EWRONG && result.flaw != CLAB_FLAW_COST) {
+        clab_error("%s: %s: %s", path, clab_flaw_text(result.flaw), result.text);
         return err;
     }
     if (err == CLAB_ENOMEM)
         return err;
-    l->cost = l->signals = verdict.found;
+    l->cost = l->signals = result.found;
     if (!l->loose)
         return CLAB_OK;
-    l->calc = 1e-9 * (double)verdict.found.reduced;
+    l->calc = 1e-9 * (double)result.found.reduced;
     l->cost.serial *= l->chunks;
     l->cost.sent_max *= l->chunks;
     l->cost.sent_total *= l->chunks;
     err = CLAB_OK;
     if ((double)l->chunks * l->problem.nranks * (l->width + 1) * ((l->problem.nranks + 63) / 64) <= MOST_CHUNKS)
-        err = clab_verify(verifier, &l->problem, &l->algorithm, &verdict);
-    if (err == CLAB_EWRONG && verdict.flaw == CLAB_FLAW_COST)
-        l->cost = verdict.found;
+        err = clab_verify(verifier, &l->problem, &l->algorithm, &result);
+    if (err == CLAB_EWRONG && result.flaw == CLAB_FLAW_COST)
+        l->cost = result.found;
     l->cost.reduced = l->cost.reduced_max = 0; // those are nanoseconds
     return err == CLAB_ENOMEM ? err : CLAB_OK;
 }

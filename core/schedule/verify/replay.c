@@ -23,24 +23,24 @@ const char *clab_flaw_text(enum clab_flaw flaw)
 bool clab_replay_fail(struct clab_replay *r, enum clab_flaw flaw, int rank, int stage, int chunk, const char *format,
                       ...)
 {
-    struct clab_verdict *verdict = r->verdict;
-    if (verdict->flaw != CLAB_SOUND)
+    struct clab_verify_result *result = r->result;
+    if (result->flaw != CLAB_SOUND)
         return false;
-    verdict->flaw = flaw;
+    result->flaw = flaw;
     r->channels_are_dirty = true;
-    verdict->rank = rank;
-    verdict->lane = r->lane;
-    verdict->stage = stage;
-    verdict->chunk = chunk;
-    size_t room = sizeof verdict->text;
-    int used = rank < 0 ? 0 : snprintf(verdict->text, room, "rank %d, lane %d", rank, r->lane);
+    result->rank = rank;
+    result->lane = r->lane;
+    result->stage = stage;
+    result->chunk = chunk;
+    size_t room = sizeof result->text;
+    int used = rank < 0 ? 0 : snprintf(result->text, room, "rank %d, lane %d", rank, r->lane);
     if (stage >= 0)
-        used += snprintf(verdict->text + used, room - (size_t)used, ", stage %d", stage);
+        used += snprintf(result->text + used, room - (size_t)used, ", stage %d", stage);
     if (used > 0)
-        used += snprintf(verdict->text + used, room - (size_t)used, ": ");
+        used += snprintf(result->text + used, room - (size_t)used, ": ");
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(verdict->text + used, room - (size_t)used, format, arguments);
+    vsnprintf(result->text + used, room - (size_t)used, format, arguments);
     va_end(arguments);
     return false;
 }

@@ -37,7 +37,7 @@ enum clab_flaw { CLAB_FLAWS(X) CLAB_FLAW_COUNT };
 
 const char *clab_flaw_text(enum clab_flaw flaw);
 
-struct clab_verdict {
+struct clab_verify_result {
     enum clab_flaw flaw;
     int rank, lane, stage, chunk; // where; -1 where that says nothing
     char text[240];               // one sentence for people
@@ -103,7 +103,7 @@ struct clab_replay {
     const struct clab_problem *problem;
     const struct clab_algorithm *algorithm;
     const struct clab_observer *observer;
-    struct clab_verdict *verdict;
+    struct clab_verify_result *result;
     int lane;
     int chunks, width; // of the algorithm
     int words;         // of a set
@@ -124,16 +124,16 @@ struct clab_replay {
     } room; // what there is memory for
 };
 
-// Make room for a problem, and take it up.  errors: CLAB_EWRONG (the verdict says how), CLAB_ENOMEM
+// Make room for a problem, and take it up.  errors: CLAB_EWRONG (the result says how), CLAB_ENOMEM
 int clab_replay_begin(struct clab_replay *replay, const struct clab_problem *problem,
                       const struct clab_algorithm *algorithm, const struct clab_observer *observer,
-                      struct clab_verdict *verdict);
+                      struct clab_verify_result *result);
 void clab_replay_free(struct clab_replay *replay);
 
 // Back to the collective's entry state, for the next lane.
 void clab_replay_reset(struct clab_replay *replay);
 
-// Run a lane to its end, from the collective's entry state. False: flawed, and the verdict says how.
+// Run a lane to its end, from the collective's entry state. False: flawed, and the result says how.
 bool clab_replay_lane(struct clab_replay *replay, int lane);
 
 // The index of a rank's chunk in `identity`, and in `set` (which has `words` words of each).
@@ -142,6 +142,6 @@ static inline size_t clab_replay_index(const struct clab_replay *replay, int ran
     return (size_t)rank * (size_t)replay->base[CLAB_BUFFER_COUNT] + (size_t)(replay->base[buffer] + chunk);
 }
 
-// Put a flaw into the verdict, unless there is one; returns false. The sentence is preceded by rank, lane and stage.
+// Put a flaw into the result, unless there is one; returns false. The sentence is preceded by rank, lane and stage.
 bool clab_replay_fail(struct clab_replay *replay, enum clab_flaw flaw, int rank, int stage, int chunk,
                       const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -100,14 +100,14 @@ static int reserve(struct clab_replay *r)
 }
 
 int clab_replay_begin(struct clab_replay *r, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                      const struct clab_observer *observer, struct clab_verdict *verdict)
+                      const struct clab_observer *observer, struct clab_verify_result *result)
 {
     int scratch = algorithm->scratch(problem), blocks = clab_problem_blocks(problem);
-    *verdict = (struct clab_verdict){.rank = -1, .lane = -1, .stage = -1, .chunk = -1};
+    *result = (struct clab_verify_result){.rank = -1, .lane = -1, .stage = -1, .chunk = -1};
     r->problem = problem;
     r->algorithm = algorithm;
     r->observer = observer;
-    r->verdict = verdict;
+    r->result = result;
     r->chunks = algorithm->chunks(problem);
     r->width = algorithm->width(problem);
     if (r->chunks < 1 || scratch < 0 || r->width < 1) {

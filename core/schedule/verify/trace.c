@@ -208,11 +208,11 @@ static int replay(struct recorder *recorder)
     const struct clab_observer observer = {recorder, note_message, note_change};
     struct clab_verifier *verifier;
     CLAB_TRY(clab_verifier_create(&verifier));
-    int err = clab_verify_observed(verifier, &trace->problem, trace->algorithm, &observer, &trace->verdict);
+    int err = clab_verify_observed(verifier, &trace->problem, trace->algorithm, &observer, &trace->result);
     clab_verifier_free(verifier);
     if (err == CLAB_EWRONG)
         clab_error("%s %s is flawed: %s: %s", clab_collective_name(trace->problem.collective), trace->algorithm->name,
-                   clab_flaw_text(trace->verdict.flaw), trace->verdict.text);
+                   clab_flaw_text(trace->result.flaw), trace->result.text);
     return err ? err : recorder->err;
 }
 

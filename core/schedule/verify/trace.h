@@ -19,7 +19,7 @@ struct clab_change {
 struct clab_trace {
     struct clab_problem problem;
     const struct clab_algorithm *algorithm;
-    struct clab_verdict verdict;
+    struct clab_verify_result result;
     long rounds;                   // until the last message has landed
     int cells;                     // chunks of CLAB_DATA in all lanes
     struct clab_message *messages; // (nmessages), by the time at which they leave

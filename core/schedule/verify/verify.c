@@ -78,15 +78,15 @@ static void raise_to(long *value, long other)
 }
 
 // After each lane: the makespans.
-static void count_lane(const struct clab_replay *r, struct clab_verdict *verdict)
+static void count_lane(const struct clab_replay *r, struct clab_verify_result *result)
 {
     for (int rank = 0; rank < r->problem->nranks; rank++) {
         const struct clab_actor *actor = &r->actors[rank];
-        raise_to(&verdict->found.rounds, actor->now.alpha);
-        raise_to(&verdict->found.serial, actor->now.beta);
-        raise_to(&verdict->found.reduced, actor->now.gamma);
-        if (actor->busy_stages > verdict->stages)
-            verdict->stages = actor->busy_stages;
+        raise_to(&result->found.rounds, actor->now.alpha);
+        raise_to(&result->found.serial, actor->now.beta);
+        raise_to(&result->found.reduced, actor->now.gamma);
+        if (actor->busy_stages > result->stages)
+            result->stages = actor->busy_stages;
     }
 }
 
@@ -105,7 +105,7 @@ static void count_totals(const struct clab_replay *r, struct clab_cost *found)
 static bool check_cost(struct clab_replay *r)
 {
     struct clab_cost cost = r->algorithm->cost(r->problem);
-    const struct clab_cost *found = &r->verdict->found;
+    const struct clab_cost *found = &r->result->found;
     const struct {
         const char *name;
         long stated, found;
@@ -161,21 +161,21 @@ static int set_everyone(struct clab_verifier *v, int nranks)
     return CLAB_OK;
 }
 
-static bool is_sound(struct clab_verifier *v, struct clab_verdict *verdict)
+static bool is_sound(struct clab_verifier *v, struct clab_verify_result *result)
 {
     struct clab_replay *r = &v->replay;
     for (int lane = 0; lane < r->problem->lanes; lane++) {
         if (!clab_replay_lane(r, lane) || !check_end(v, r))
             return false;
-        count_lane(r, verdict);
+        count_lane(r, result);
     }
-    count_totals(r, &verdict->found);
+    count_totals(r, &result->found);
     return check_cost(r);
 }
 
 int clab_verify_observed(struct clab_verifier *v, const struct clab_problem *problem,
                          const struct clab_algorithm *algorithm, const struct clab_observer *observer,
-                         struct clab_verdict *verdict_p)
+                         struct clab_verify_result *verdict_p)
 {
     CLAB_TRY(set_everyone(v, problem->nranks));
     CLAB_TRY(clab_replay_begin(&v->replay, problem, algorithm, observer, verdict_p));
@@ -183,7 +183,7 @@ int clab_verify_observed(struct clab_verifier *v, const struct clab_problem *pro
 }
 
 int clab_verify(struct clab_verifier *v, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                struct clab_verdict *verdict_p)
+                struct clab_verify_result *verdict_p)
 {
     return clab_verify_observed(v, problem, algorithm, NULL, verdict_p);
 }

@@ -21,11 +21,11 @@ void clab_verifier_free(struct clab_verifier *verifier); // NULL is fine
 
 // Prove `algorithm` for `problem`, whose count does not matter.
 //   out:    *verdict_p: what was found, in every case but CLAB_ENOMEM
-//   errors: CLAB_EWRONG (flawed: the verdict says how; nothing is logged), CLAB_ENOMEM
+//   errors: CLAB_EWRONG (flawed: the result says how; nothing is logged), CLAB_ENOMEM
 int clab_verify(struct clab_verifier *verifier, const struct clab_problem *problem,
-                const struct clab_algorithm *algorithm, struct clab_verdict *verdict_p);
+                const struct clab_algorithm *algorithm, struct clab_verify_result *verdict_p);
 
 // The same, and `observer` sees what happens.
 int clab_verify_observed(struct clab_verifier *verifier, const struct clab_problem *problem,
                          const struct clab_algorithm *algorithm, const struct clab_observer *observer,
-                         struct clab_verdict *verdict_p);
+                         struct clab_verify_result *verdict_p);
