@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NCCL_OK = 0, NCCL_LOG_INFO = 3, NCCL_ABOUT_INIT = 0x1 };
-typedef void (*nccl_logger)(unsigned level, unsigned long about, const char *file, int line, const char *format, ...);
+enum { NCCL_OK = 0, NCCL_LOG_INFO = 3, NCCL_SUBSYS_INIT = 0x1 };
+typedef void (*nccl_logger)(unsigned level, unsigned long subsystems, const char *file, int line, const char *format,
+                            ...);
 
 enum { NCCL_EVENT_COLLECTIVE = 1 << 1, NCCL_EVENT_MESSAGE = 1 << 2, NCCL_EVENT_CHANNEL = 1 << 6 };
 enum { NCCL_STATE_CHANNEL_STOPS = 22 };

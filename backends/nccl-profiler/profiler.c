@@ -134,7 +134,7 @@ static int init(void **context_p, int *events_p, uint64_t communicator, int rank
         *context_p = c = NULL;
     }
     if (log)
-        log(NCCL_LOG_INFO, NCCL_ABOUT_INIT, __FILE__, __LINE__, NAME ": %s%s",
+        log(NCCL_LOG_INFO, NCCL_SUBSYS_INIT, __FILE__, __LINE__, NAME ": %s%s",
             c ? "what NCCL does is kept for " : "nothing is kept: set CLAB_NCCL_TRACE to a file's name", c ? told : "");
     return NCCL_OK;
 }
@@ -164,7 +164,7 @@ static int finish(void *context)
     const long long ncalls = events.ncalls;
     pthread_mutex_unlock(&events.lock);
     if (is_new && c->log)
-        c->log(NCCL_LOG_INFO, NCCL_ABOUT_INIT, __FILE__, __LINE__, NAME ": %lld calls in %s", ncalls, path);
+        c->log(NCCL_LOG_INFO, NCCL_SUBSYS_INIT, __FILE__, __LINE__, NAME ": %lld calls in %s", ncalls, path);
     free(c);
     return NCCL_OK;
 }

@@ -19,12 +19,13 @@
 
 enum { NCCL_OK = 0 };
 enum { NCCL_LOG_WARN = 2, NCCL_LOG_INFO = 3 };
-// What a line is about; NCCL_DEBUG_SUBSYS chooses. With NCCL_DEBUG=INFO alone, INIT is shown and TUNING is not.
-enum { NCCL_ABOUT_INIT = 0x1, NCCL_ABOUT_TUNING = 0x40 };
+// NCCL's subsystems; NCCL_DEBUG_SUBSYS chooses which of them log. With NCCL_DEBUG=INFO alone, INIT does, TUNING not.
+enum { NCCL_SUBSYS_INIT = 0x1, NCCL_SUBSYS_TUNING = 0x40 };
 // Of warnings: whatever NCCL_DEBUG_SUBSYS chooses.
-#define NCCL_ABOUT_ALL (~0ul)
+#define NCCL_SUBSYS_ALL (~0ul)
 
-typedef void (*nccl_logger)(unsigned level, unsigned long about, const char *file, int line, const char *format, ...);
+typedef void (*nccl_logger)(unsigned level, unsigned long subsystems, const char *file, int line, const char *format,
+                            ...);
 
 struct nccl_domains { // of NVLink
     int domains, least_ranks, most_ranks;

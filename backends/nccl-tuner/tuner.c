@@ -46,10 +46,10 @@ struct pair {
 
 // ---- the log -------------------------------------------------------------------------------------------------
 
-#define SAY(context, level, about, ...)                                              \
-    do {                                                                             \
-        if ((context)->log)                                                          \
-            (context)->log(level, about, __FILE__, __LINE__, NAME ": " __VA_ARGS__); \
+#define LOG(context, level, subsystems, ...)                                              \
+    do {                                                                                  \
+        if ((context)->log)                                                               \
+            (context)->log(level, subsystems, __FILE__, __LINE__, NAME ": " __VA_ARGS__); \
     } while (0)
 
 // Whether NCCL shows warnings: not unless NCCL_DEBUG asks for them, or for more.
@@ -66,7 +66,7 @@ static bool shows_warnings(void)
 static void complain(const struct context *c, const char *what)
 {
     if (c->log && shows_warnings())
-        SAY(c, NCCL_LOG_WARN, NCCL_ABOUT_ALL, "%s", what);
+        LOG(c, NCCL_LOG_WARN, NCCL_SUBSYS_ALL, "%s", what);
     else
         fprintf(stderr, "commlab: warning: tuner: %s\n", what);
 }
@@ -160,12 +160,12 @@ static void explain(struct context *c, int function, size_t bytes, const struct 
     if (row && channels_of(c, row))
         snprintf(channels, sizeof channels, " on %d channels", channels_of(c, row));
     if (row)
-        SAY(c, NCCL_LOG_INFO, NCCL_ABOUT_TUNING, "%s of %zu bytes: %s%s%s by line %d of %s; NCCL's own is %s",
+        LOG(c, NCCL_LOG_INFO, NCCL_SUBSYS_TUNING, "%s of %zu bytes: %s%s%s by line %d of %s; NCCL's own is %s",
             clab_nccl_function_word(function), bytes, why,
             pair_text((struct pair){row->algorithm, row->protocol}, ours), channels, row->line, c->path,
             pair_text(own, nccls));
     else
-        SAY(c, NCCL_LOG_INFO, NCCL_ABOUT_TUNING, "%s of %zu bytes: %sNCCL's own, %s: no %srow of %s fits",
+        LOG(c, NCCL_LOG_INFO, NCCL_SUBSYS_TUNING, "%s of %zu bytes: %sNCCL's own, %s: no %srow of %s fits",
             clab_nccl_function_word(function), bytes, why, pair_text(own, nccls), passed ? "other " : "", c->path);
 }
 
@@ -219,7 +219,7 @@ static void load(struct context *c, const char *path)
         complain(c, text);
     }
     if ((c->path = strdup(path)))
-        SAY(c, NCCL_LOG_INFO, NCCL_ABOUT_INIT | NCCL_ABOUT_TUNING,
+        LOG(c, NCCL_LOG_INFO, NCCL_SUBSYS_INIT | NCCL_SUBSYS_TUNING,
             "%d of %d row%s of %s (%08x) for %zu rank%s on %zu node%s", c->rows.n, all, all == 1 ? "" : "s", path,
             c->rows.fingerprint, c->ranks, c->ranks == 1 ? "" : "s", c->nodes, c->nodes == 1 ? "" : "s");
 }
@@ -237,7 +237,7 @@ static int init(void **context_p, size_t ranks, size_t nodes, nccl_logger log)
     if (path && *path)
         load(c, path);
     else
-        SAY(c, NCCL_LOG_INFO, NCCL_ABOUT_INIT | NCCL_ABOUT_TUNING,
+        LOG(c, NCCL_LOG_INFO, NCCL_SUBSYS_INIT | NCCL_SUBSYS_TUNING,
             "no table, so NCCL chooses: set NCCL_TUNER_CONFIG_FILE to what `commlab tune -o FILE` has written");
     return NCCL_OK;
 }
