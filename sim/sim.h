@@ -53,9 +53,9 @@ struct clab_sim_options {
     // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place
     // is fresh.
     bool busy;
-    struct clab_look look;      // at where the cores are at present (net.h); zeros: where they were when it was fitted
-    bool force;                 // simulate however many messages that takes: more than 50 million are refused else
-    struct clab_record *record; // to be filled (record.h), also after an error; or NULL
+    struct clab_placement_sample probed; // predict for this placement (net.h); zeros: the one of the fit
+    bool force;                          // simulate more than 50 million messages, too
+    struct clab_record *record;          // to be filled (record.h), also after an error; or NULL
 };
 
 enum { CLAB_SIM_WHY = 128 };

@@ -56,7 +56,7 @@ static double distance(const struct accuracy_row *row, const struct accuracy_row
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row)
 {
     const struct accuracy_row *again = accuracy_again(rows, row);
-    return again && clab_look_is_same(row->batch.look, again->batch.look) ? distance(row, again) : NAN;
+    return again && clab_placement_is_same(row->batch.probed, again->batch.probed) ? distance(row, again) : NAN;
 }
 
 bool accuracy_is_unsteady(const struct accuracy_row *row)
@@ -66,12 +66,12 @@ bool accuracy_is_unsteady(const struct accuracy_row *row)
 
 static bool is_placed(const struct accuracy_row *row, const struct clab_net *net)
 {
-    return clab_look_is_same(row->batch.look, clab_net_placed(net, row->batch.look)->look);
+    return clab_placement_is_same(row->batch.probed, clab_net_placed(net, row->batch.probed)->probed);
 }
 
 bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row *b, const struct clab_net *net)
 {
-    const double call_a = a->batch.look.call, call_b = b->batch.look.call;
+    const double call_a = a->batch.probed.call, call_b = b->batch.probed.call;
     if (is_placed(a, net) != is_placed(b, net))
         return is_placed(a, net);
     if (accuracy_is_unsteady(a) != accuracy_is_unsteady(b))
@@ -83,9 +83,9 @@ bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row 
 
 bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *net)
 {
-    const struct clab_look look = row->batch.look;
-    const double call = clab_net_placed(net, look)->call;
-    return accuracy_is_disturbed(row, net) || (call > 0 && !probe_is_calm(look.call, call));
+    const struct clab_placement_sample probed = row->batch.probed;
+    const double call = clab_net_placed(net, probed)->call;
+    return accuracy_is_disturbed(row, net) || (call > 0 && !probe_is_calm(probed.call, call));
 }
 
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)

@@ -237,9 +237,9 @@ static int add_row(const struct accuracy_rows *rows, const struct accuracy_row *
         clab_cell_real(100 * accuracy_noise(rows, r)),
         clab_cell_integer(accuracy_is_held_out(r->what.problem.collective, r->bytes)),
         clab_cell_integer(accuracy_is_disturbed(r, net)),
-        r->batch.look.line > 0 ? clab_cell_real(1e9 * r->batch.look.line) : clab_cell_none(),
-        r->batch.look.fresh > 0 ? clab_cell_real(1e12 * r->batch.look.fresh) : clab_cell_none(),
-        r->batch.look.call > 0 ? clab_cell_real(1e9 * r->batch.look.call) : clab_cell_none(),
+        r->batch.probed.line > 0 ? clab_cell_real(1e9 * r->batch.probed.line) : clab_cell_none(),
+        r->batch.probed.fresh > 0 ? clab_cell_real(1e12 * r->batch.probed.fresh) : clab_cell_none(),
+        r->batch.probed.call > 0 ? clab_cell_real(1e9 * r->batch.probed.call) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

@@ -42,15 +42,15 @@ static struct accuracy_row read_row(const struct clab_csv *data, int row, int ro
 {
     const double seconds = 1e-6 * clab_csv_real(data, row, "usec");
     const double call = clab_csv_real(data, row, "call_nsec"); // NAN: of a bench that did not look at it
-    const struct clab_look look = {1e-9 * clab_csv_real(data, row, "line_nsec"),
-                                   1e-12 * clab_csv_real(data, row, "fresh_psB"),
-                                   call > 0 ? 1e-9 * call : 0};
+    const struct clab_placement_sample probed = {1e-9 * clab_csv_real(data, row, "line_nsec"),
+                                                 1e-12 * clab_csv_real(data, row, "fresh_psB"),
+                                                 call > 0 ? 1e-9 * call : 0};
     const double width = 1e-6 * (clab_csv_real(data, row, "usec_high") - clab_csv_real(data, row, "usec_low"));
     struct accuracy_row r = {
         .what = what_of(data, row),
         .round = round,
         .batch = {BENCH_THROUGHPUT, integer(data, row, "inplace") ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE,
-                  integer(data, row, "calls"), look.line > 0 ? look : (struct clab_look){0}},
+                  integer(data, row, "calls"), probed.line > 0 ? probed : (struct clab_placement_sample){0}},
         .seconds = seconds,
         .spread = width / 2 / seconds,
         .predicted = NAN,

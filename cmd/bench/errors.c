@@ -41,7 +41,7 @@ double bench_repeat_noise(const struct bench_time first[], const struct bench_ti
     double differences[MOST_REPEATS];
     int pairs = 0;
     for (int i = 0; i < n && pairs < MOST_REPEATS; i++)
-        if (clab_look_is_same(first[i].look, again[i].look))
+        if (clab_placement_is_same(first[i].probed, again[i].probed))
             differences[pairs++] = fabs(again[i].seconds / first[i].seconds - 1);
     return pairs < FEWEST_PAIRS ? NAN : clab_quantile(differences, pairs, 0.5);
 }

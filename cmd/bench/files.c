@@ -190,9 +190,9 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         clab_cell_real(1e6 * result->predicted),
         clab_cell_real(100 * valid * bench_residual(result)),
         clab_cell_integer(result->time.calls),
-        result->time.look.line > 0 ? clab_cell_real(1e9 * result->time.look.line) : clab_cell_none(),
-        result->time.look.fresh > 0 ? clab_cell_real(1e12 * result->time.look.fresh) : clab_cell_none(),
-        result->time.look.call > 0 ? clab_cell_real(1e9 * result->time.look.call) : clab_cell_none(),
+        result->time.probed.line > 0 ? clab_cell_real(1e9 * result->time.probed.line) : clab_cell_none(),
+        result->time.probed.fresh > 0 ? clab_cell_real(1e12 * result->time.probed.fresh) : clab_cell_none(),
+        result->time.probed.call > 0 ? clab_cell_real(1e9 * result->time.probed.call) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

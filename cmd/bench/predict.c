@@ -34,7 +34,7 @@ double bench_predict(const struct clab_net *net, const struct bench_row *row, co
     const int all = batch->mode == BENCH_LATENCY ? 1 : batch->calls, simulated = all < CALLS ? all : CALLS;
     const struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(row->type),
-        .look = batch->look,
+        .probed = batch->probed,
         .in_place = batch->placement == BENCH_IN_PLACE,
         .calls = simulated,
         .busy = true,

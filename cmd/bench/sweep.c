@@ -129,7 +129,7 @@ static int join_counts(const struct trial *t, struct bench_result *result)
 static void judge(const struct trial *t, struct bench_result *result)
 {
     const char *why;
-    const struct bench_batch batch = {t->bench->options->mode, t->placement, result->time.calls, result->time.look};
+    const struct bench_batch batch = {t->bench->options->mode, t->placement, result->time.calls, result->time.probed};
     result->predicted = bench_predict(t->bench->net, t->row, &batch);
     if (t->bench->options->backend->time->is_exact)
         return;

@@ -53,8 +53,8 @@ struct sampling {
     struct bench_buffers buffers;
     int calls;                     // per batch
     double *values, *least, *most; // (MOST); seconds per call
-    struct clab_look *looks;       // (MOST); zeros: not observed
-    struct clab_look look;         // the last
+    struct clab_placement_sample *all_probed; // (MOST); zeros: not observed
+    struct clab_placement_sample probed;      // the last
     int n;
     double start; // of the row
 };
@@ -98,7 +98,7 @@ static void keep(struct sampling *s, double value, double least, double most)
         return;
     s->values[s->n] = value;
     s->least[s->n] = least;
-    s->looks[s->n] = s->look;
+    s->all_probed[s->n] = s->probed;
     s->most[s->n++] = most;
 }
 
@@ -112,7 +112,7 @@ static int batch_of_many(struct sampling *s)
     double sum = seconds / s->calls, extremes[3] = {sum, -sum, probe_interruptions() - before};
     CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
     if (extremes[2] > 0)
-        s->look = (struct clab_look){0};
+        s->probed = (struct clab_placement_sample){0};
     CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
     if (s->bench->options->mode == BENCH_LOCAL)
         keep(s, sum / nranks, -extremes[1], extremes[0]);
@@ -142,23 +142,23 @@ static int batch_of_single(struct sampling *s)
 }
 
 // Where ranks share cores, or messages cross a network, observing the cores tells nothing.
-static bool has_look(const struct bench *bench)
+static bool has_probe(const struct bench *bench)
 {
     return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
 }
 
-static int look(struct sampling *s)
+static int sample_placement(struct sampling *s)
 {
     struct bench *bench = s->bench;
     if (!bench->alone)
         CLAB_TRY(probe_alone(bench->control, &bench->alone));
-    return probe_placement(bench->control, bench->alone, bench->probe_room, &s->look);
+    return probe_placement(bench->control, bench->alone, bench->probe_room, &s->probed);
 }
 
 static int batch(struct sampling *s)
 {
-    if (has_look(s->bench))
-        CLAB_TRY(look(s));
+    if (has_probe(s->bench))
+        CLAB_TRY(sample_placement(s));
     return s->bench->options->mode == BENCH_LATENCY ? batch_of_single(s) : batch_of_many(s);
 }
 
@@ -265,19 +265,19 @@ static int collect(struct sampling *s)
 
 // Keep the batches during which the cores were in the most frequent place.
 static int summarize(const struct sampling *s, double values[], struct clab_summary *summary_p,
-                     struct clab_look *look_p)
+                     struct clab_placement_sample *probed_p)
 {
-    return clab_summarize(values, has_look(s->bench) ? probe_keep_same(values, s->looks, s->n, look_p) : s->n,
+    return clab_summarize(values, has_probe(s->bench) ? probe_keep_same(values, s->all_probed, s->n, probed_p) : s->n,
                           summary_p);
 }
 
 static int conclude(const struct sampling *s, struct bench_time *time_p)
 {
     struct clab_summary middle, least, most;
-    struct clab_look look = {0};
-    CLAB_TRY(summarize(s, s->values, &middle, &look));
-    CLAB_TRY(summarize(s, s->least, &least, &look));
-    CLAB_TRY(summarize(s, s->most, &most, &look));
+    struct clab_placement_sample probed = {0};
+    CLAB_TRY(summarize(s, s->values, &middle, &probed));
+    CLAB_TRY(summarize(s, s->least, &least, &probed));
+    CLAB_TRY(summarize(s, s->most, &most, &probed));
     const bool local = s->bench->options->mode == BENCH_LOCAL;
     *time_p = (struct bench_time){
         .seconds = middle.median,
@@ -286,7 +286,7 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
         .half_width = half_width(&middle),
         .noisy = half_width(&middle) > wanted_width,
         .calls = s->calls,
-        .look = look,
+        .probed = probed,
     };
     return CLAB_OK;
 }
@@ -341,20 +341,20 @@ int bench_time_calls(struct bench *bench, const struct bench_row *row, struct be
                      struct bench_time *time_p)
 {
     double *room = malloc(3 * MOST * sizeof *room);
-    struct clab_look *looks = malloc(MOST * sizeof *looks);
+    struct clab_placement_sample *all_probed = malloc(MOST * sizeof *all_probed);
     if (!bench->latencies)
         bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
     struct sampling s = {.bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
     int err = CLAB_ENOMEM;
-    if (room && looks && bench->latencies) {
+    if (room && all_probed && bench->latencies) {
         s.least = room + MOST;
         s.most = room + 2 * MOST;
-        s.looks = looks;
+        s.all_probed = all_probed;
         err = measure(&s, time_p);
     }
     if (err == CLAB_OK)
         err = time_by_device(&s, &time_p->by_device);
-    free(looks);
+    free(all_probed);
     free(room);
     return err;
 }

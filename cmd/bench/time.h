@@ -23,7 +23,7 @@ struct bench_batch {
     enum bench_mode mode;
     enum bench_placement placement;
     int calls;
-    struct clab_look look; // where the cores were meanwhile (cmd/probe/placement.h); zeros: not observed
+    struct clab_placement_sample probed; // where the cores were meanwhile (cmd/probe/placement.h); zeros: not observed
 };
 
 struct bench_time {
@@ -32,7 +32,7 @@ struct bench_time {
     bool noisy;                // the interval is wider than wanted
     double by_device;          // s of kernels per call, by the clock of rank 0's device, in another batch; NAN: none
     int calls;                 // per batch
-    struct clab_look look;     // where the cores were meanwhile (cmd/probe/placement.h); zeros: not observed
+    struct clab_placement_sample probed; // where the cores were meanwhile (cmd/probe/placement.h); zeros: not observed
 };
 
 // Time calls of `row` on all ranks; collective. *time_p is set at rank 0.  errors: the collective's, CLAB_ENOMEM

@@ -199,45 +199,45 @@ static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, doub
 // A placement sample and a batch. If another process took a rank's core during either, the sample is dropped
 // (cmd/probe/placement.h).
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
-                      struct clab_look *look)
+                      struct clab_placement_sample *probed)
 {
     const double before = probe_interruptions();
     if (r->comm->backend->protocols.memory)
-        CLAB_TRY(probe_placement(r->comm, r->alone, r->probe_room, look));
+        CLAB_TRY(probe_placement(r->comm, r->alone, r->probe_room, probed));
     *took_p = time_batch(r, task, turns);
     double interruptions = probe_interruptions() - before;
     CLAB_TRY(r->err);
     CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
     if (interruptions > 0)
-        *look = (struct clab_look){0};
+        *probed = (struct clab_placement_sample){0};
     return CLAB_OK;
 }
 
 // The median of a few batches, each of at least one turn.
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
-                     struct clab_look *look_p)
+                     struct clab_placement_sample *probed_p)
 {
     double batches[FIT_BATCHES];
-    struct clab_look looks[FIT_BATCHES] = {0};
+    struct clab_placement_sample all_probed[FIT_BATCHES] = {0};
     int turns, n = nbatches;
     time_batch(r, task, 1); // the first touch
     const double once = time_batch(r, task, 1);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
     for (int i = 0; i < nbatches; i++)
-        CLAB_TRY(time_alone(r, task, turns, &batches[i], &looks[i]));
+        CLAB_TRY(time_alone(r, task, turns, &batches[i], &all_probed[i]));
     if (r->comm->backend->protocols.memory)
-        n = probe_keep_same(batches, looks, nbatches, look_p);
+        n = probe_keep_same(batches, all_probed, nbatches, probed_p);
     *took_p = clab_quantile(batches, n, 0.5);
     return r->err;
 }
 
 int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double seconds, int batches,
-                 struct clab_sample *sample_p, struct clab_look *look_p)
+                 struct clab_sample *sample_p, struct clab_placement_sample *probed_p)
 {
-    struct clab_look look = {0};
+    struct clab_placement_sample probed = {0};
     double took = NAN; // some compilers do not see that success sets it
-    CLAB_TRY(time_task(r, task, seconds, batches, &took, &look));
+    CLAB_TRY(time_task(r, task, seconds, batches, &took, &probed));
     *sample_p = (struct clab_sample){
         .probe = task->how->probe,
         .bytes = task->bytes,
@@ -246,7 +246,7 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, double second
         .load = task->how->load,
         .seconds = took,
     };
-    *look_p = look;
+    *probed_p = probed;
     return r->err;
 }
 

@@ -30,7 +30,7 @@ void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 enum { FIT_BATCHES = 7 }; // per task, while there is time
 
 // Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most; collective. *sample_p is set at rank 0;
-// *look_p is the placement of the cores, if it matters (cmd/probe/placement.h), or zeros.
+// *probed_p is the placement of the cores, if it matters (cmd/probe/placement.h), or zeros.
 //   errors: the backend's
 int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, int batches,
-                 struct clab_sample *sample_p, struct clab_look *look_p);
+                 struct clab_sample *sample_p, struct clab_placement_sample *probed_p);

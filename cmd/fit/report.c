@@ -22,7 +22,7 @@ enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: the 
 
 // The samples of one placement of the cores.
 struct placement {
-    struct clab_look look; // while the cores were at their fastest; zeros: no placement sample
+    struct clab_placement_sample probed; // while the cores were at their fastest; zeros: no placement sample
     int nrounds;           // most samples of a task
     int ntasks;
     int lacking;                 // tasks without a sample here: we take interrupted ones, or those of another placement
@@ -35,7 +35,7 @@ struct placement {
 
 static bool is_of(const struct fit_record *record, const struct clab_placements *all, int which, int i)
 {
-    return clab_fit_placement_of(all, record->looks[i].fresh) == which;
+    return clab_fit_placement_of(all, record->all_probed[i].fresh) == which;
 }
 
 static double factor_of(double mark, double placement)
@@ -48,7 +48,7 @@ static int nearest_of(const struct fit_record *record, double mark, int task)
 {
     int nearest = task;
     for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
-        if (factor_of(record->looks[k].fresh, mark) < factor_of(record->looks[nearest].fresh, mark))
+        if (factor_of(record->all_probed[k].fresh, mark) < factor_of(record->all_probed[nearest].fresh, mark))
             nearest = k;
     return nearest;
 }
@@ -62,7 +62,7 @@ static enum counts counts_of(const struct fit_record *record, const struct clab_
     enum counts counts = THE_NEAREST;
     for (int k = task; k < record->nrounds * record->ntasks; k += record->ntasks)
         if (is_of(record, all, which, k)) {
-            if (probe_is_calm(record->looks[k].call, least))
+            if (probe_is_calm(record->all_probed[k].call, least))
                 return THE_FASTEST;
             counts = ALL_THERE;
         }
@@ -75,14 +75,14 @@ static bool is_taken(const struct fit_record *record, const struct clab_placemen
     switch (counts_of(record, all, which, least, task)) {
     case THE_NEAREST: return i == nearest_of(record, all->mark[which], task);
     case ALL_THERE: return is_of(record, all, which, i);
-    case THE_FASTEST: return is_of(record, all, which, i) && probe_is_calm(record->looks[i].call, least);
+    case THE_FASTEST: return is_of(record, all, which, i) && probe_is_calm(record->all_probed[i].call, least);
     }
     return false;
 }
 
 // A placement with its cores at their fastest: the median of the latency probe, and the time of a call.
 static int look_of(const struct fit_record *record, const struct clab_placements *all, int which,
-                   struct clab_look *look_p)
+                   struct clab_placement_sample *probed_p)
 {
     const int n = record->nrounds * record->ntasks;
     double least;
@@ -92,9 +92,9 @@ static int look_of(const struct fit_record *record, const struct clab_placements
     if (!room)
         return CLAB_ENOMEM;
     for (int i = 0; i < n; i++)
-        if (is_of(record, all, which, i) && probe_is_calm(record->looks[i].call, least))
-            room[calm++] = record->looks[i].line;
-    *look_p = (struct clab_look){clab_quantile(room, calm, 0.5), all->mark[which], least};
+        if (is_of(record, all, which, i) && probe_is_calm(record->all_probed[i].call, least))
+            room[calm++] = record->all_probed[i].line;
+    *probed_p = (struct clab_placement_sample){clab_quantile(room, calm, 0.5), all->mark[which], least};
     free(room);
     return CLAB_OK;
 }
@@ -107,12 +107,12 @@ static double factor_seen(double seen, double usual, double most)
     return factor <= most && factor * most >= 1 ? factor : 1;
 }
 
-// Sample `i`, scaled to the speed of `look`: calls by the time of calls, messages and memory by the latency probe.
-static double at_pace(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+// Sample `i`, scaled to the speed of `probed`: calls by the time of calls, messages and memory by the latency probe.
+static double at_pace(const struct fit_session *s, const struct fit_record *record, int i, struct clab_placement_sample probed)
 {
     const struct clab_sample *sample = &record->samples[i];
-    const struct clab_look seen = record->looks[i];
-    const double core = factor_seen(seen.call, look.call, 2), way = factor_seen(seen.line, look.line, 2);
+    const struct clab_placement_sample seen = record->all_probed[i];
+    const double core = factor_seen(seen.call, probed.call, 2), way = factor_seen(seen.line, probed.line, 2);
     const double call = fmin(seen.call, sample->seconds); // of a probe with a call behind each message
     if (sample->level)
         return sample->seconds / clab_net_pace(way, sample->level, s->machine.l2_bytes);
@@ -127,20 +127,20 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
 
 // How many times longer sample `i`, of another placement, took than it would take there. That is better than no sample:
 // messages wait for cache lines, and fresh data in a cache comes as cache lines.
-static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_look look)
+static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_placement_sample probed)
 {
     const struct clab_sample *sample = &record->samples[i];
     if (!sample->level)
-        return factor_seen(record->looks[i].line, look.line, FAR);
+        return factor_seen(record->all_probed[i].line, probed.line, FAR);
     const bool comes = sample->touch == CLAB_FRESH && sample->level <= s->machine.l3_bytes;
-    return comes ? factor_seen(record->looks[i].fresh, look.fresh, FAR) : 1;
+    return comes ? factor_seen(record->all_probed[i].fresh, probed.fresh, FAR) : 1;
 }
 
 static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
                        int which, struct placement *p)
 {
     int n = record->ntasks, rounds = record->nrounds;
-    CLAB_TRY(look_of(record, all, which, &p->look));
+    CLAB_TRY(look_of(record, all, which, &p->probed));
     p->ntasks = n;
     if (!(p->samples = malloc((size_t)(n * rounds) * sizeof *p->samples)))
         return CLAB_ENOMEM;
@@ -148,12 +148,12 @@ static int take_placed(const struct fit_session *s, const struct fit_record *rec
         int found = 0;
         bool has = false;
         for (int i = task; i < n * rounds; i += n)
-            if (is_taken(record, all, which, p->look.call, task, i)) {
+            if (is_taken(record, all, which, p->probed.call, task, i)) {
                 const bool is_there = is_of(record, all, which, i);
                 p->samples[found * n + task] = record->samples[i];
                 p->samples[found++ * n + task].seconds =
-                    is_there ? at_pace(s, record, i, p->look)
-                             : record->samples[i].seconds / way_of(s, record, i, p->look);
+                    is_there ? at_pace(s, record, i, p->probed)
+                             : record->samples[i].seconds / way_of(s, record, i, p->probed);
                 has |= is_there;
             }
         p->lacking += !has;
@@ -182,8 +182,8 @@ static int find_placements(const struct fit_record *record, struct clab_placemen
         return CLAB_ENOMEM;
     int found = 0;
     for (int i = 0; i < n; i++)
-        if (record->looks[i].fresh > 0)
-            marks[found++] = record->looks[i].fresh;
+        if (record->all_probed[i].fresh > 0)
+            marks[found++] = record->all_probed[i].fresh;
     const int err = clab_fit_placements(marks, found, all_p);
     free(marks);
     if (!found)
@@ -251,7 +251,7 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
     net->core_cache = s->machine.l2_bytes;
     net->shared_cache = s->machine.l3_bytes;
     net->noise = p->noise;
-    net->look = p->fit.low.look = p->fit.high.look = p->look;
+    net->probed = p->fit.low.probed = p->fit.high.probed = p->probed;
 }
 
 static void say(const struct fit_session *s, const struct placement *p, const char *path)
@@ -259,8 +259,8 @@ static void say(const struct fit_session *s, const struct placement *p, const ch
     char alpha[CLAB_TEXT], beta[CLAB_TEXT], line[CLAB_TEXT + 8] = "", noise[CLAB_TEXT] = "not known";
     const struct clab_net *net = &p->fit.median;
     const struct clab_link *link = s->across ? &net->inter : &net->intra;
-    if (net->look.line > 0)
-        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->look.line, alpha));
+    if (net->probed.line > 0)
+        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->probed.line, alpha));
     if (p->noise > 0)
         snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
     printf("%s: %salpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line, clab_seconds_text(link->alpha, alpha),
@@ -353,8 +353,8 @@ static int write_samples(const char *path, const struct fit_record *record)
             continue;
         fprintf(output.file, "%d,%s,%zu,%zu,%s,%s,%.6g,%.6g,%.6g,%.6g\n", i / record->ntasks, clab_probe_name(s->probe),
                 s->bytes, s->level, s->touch == CLAB_FRESH ? "fresh" : "kept", s->load == CLAB_BOTH ? "both" : "alone",
-                1e6 * s->seconds, 1e6 * record->looks[i].line, 1e12 * record->looks[i].fresh,
-                1e6 * record->looks[i].call);
+                1e6 * s->seconds, 1e6 * record->all_probed[i].line, 1e12 * record->all_probed[i].fresh,
+                1e6 * record->all_probed[i].call);
     }
     return clab_output_close(&output);
 }

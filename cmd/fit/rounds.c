@@ -59,7 +59,7 @@ static int run_round(const struct fit_session *session, struct fit_ranks *ranks,
             return record->nrounds ? CLAB_OK : CLAB_ETIMEOUT;
         }
         CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, batches, &record->samples[first + i],
-                              &record->looks[first + i]));
+                              &record->all_probed[first + i]));
     }
     record->nrounds++;
     return CLAB_OK;
@@ -89,8 +89,8 @@ int fit_fastest_calls(const struct fit_record *record, const struct clab_placeme
     if (!calls)
         return CLAB_ENOMEM;
     for (int i = 0; i < n; i++)
-        if (clab_fit_placement_of(all, record->looks[i].fresh) == which)
-            calls[found++] = record->looks[i].call;
+        if (clab_fit_placement_of(all, record->all_probed[i].fresh) == which)
+            calls[found++] = record->all_probed[i].call;
     *seconds_p = clab_quantile(calls, found, fastest_part);
     free(calls);
     return CLAB_OK;
@@ -99,18 +99,18 @@ int fit_fastest_calls(const struct fit_record *record, const struct clab_placeme
 // ---- lacking samples -----------------------------------------------------------------------------------------
 
 // Whether `task` has a sample in the usual placement, with the cores at their fastest.
-static bool is_made(const struct fit_record *record, struct clab_look usual, int task)
+static bool is_made(const struct fit_record *record, struct clab_placement_sample usual, int task)
 {
     const struct clab_placements one = {1, {usual.fresh}};
     for (int i = task; i <= record->nrounds * record->ntasks + task; i += record->ntasks)
-        if (clab_fit_placement_of(&one, record->looks[i].fresh) == 0 &&
-            probe_is_calm(record->looks[i].call, usual.call))
+        if (clab_fit_placement_of(&one, record->all_probed[i].fresh) == 0 &&
+            probe_is_calm(record->all_probed[i].call, usual.call))
             return true;
     return false;
 }
 
 // The usual placement, by rank 0's placement samples; zeros if all were interrupted.
-static int find_usual(const struct fit_record *record, struct clab_look *usual_p)
+static int find_usual(const struct fit_record *record, struct clab_placement_sample *usual_p)
 {
     const int n = record->nrounds * record->ntasks;
     struct clab_placements all;
@@ -119,8 +119,8 @@ static int find_usual(const struct fit_record *record, struct clab_look *usual_p
         return CLAB_ENOMEM;
     int found = 0;
     for (int i = 0; i < n; i++)
-        if (record->looks[i].fresh > 0)
-            marks[found++] = record->looks[i].fresh;
+        if (record->all_probed[i].fresh > 0)
+            marks[found++] = record->all_probed[i].fresh;
     const int err = found ? clab_fit_placements(marks, found, &all) : CLAB_OK;
     free(marks);
     if (!found || err)
@@ -134,7 +134,7 @@ static int find_usual(const struct fit_record *record, struct clab_look *usual_p
 static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, double each, double until)
 {
     const int first = record->nrounds * record->ntasks;
-    struct clab_look usual = {0};
+    struct clab_placement_sample usual = {0};
     if (ranks->rank == 0)
         CLAB_TRY(find_usual(record, &usual));
     for (int go = 1; go;) {
@@ -144,7 +144,7 @@ static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, doubl
             CLAB_TRY(clab_broadcast(ranks->comm, &lacks, &lacks, 1, CLAB_I32, 0));
             if (lacks)
                 CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, FIT_BATCHES, &record->samples[first + i],
-                                      &record->looks[first + i]));
+                                      &record->all_probed[first + i]));
             go |= lacks;
         }
     }
@@ -160,8 +160,8 @@ int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struc
     CLAB_TRY(fit_tasks_make(&session->reach, &record.tasks, &record.ntasks));
     size_t room = (size_t)record.ntasks * ROUNDS_AT_MOST;
     record.samples = calloc(room, sizeof *record.samples);
-    record.looks = calloc(room, sizeof *record.looks);
-    int err = record.samples && record.looks ? run_rounds(session, ranks, &record, begin, seconds) : CLAB_ENOMEM;
+    record.all_probed = calloc(room, sizeof *record.all_probed);
+    int err = record.samples && record.all_probed ? run_rounds(session, ranks, &record, begin, seconds) : CLAB_ENOMEM;
     if (!err && places)
         err = run_lacking(ranks, &record, each_of(session, &record), begin + session->seconds);
     if (ranks->rank == 0)
@@ -175,7 +175,7 @@ int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struc
 
 void fit_record_free(struct fit_record *record)
 {
-    free(record->looks);
+    free(record->all_probed);
     free(record->samples);
     free(record->tasks);
 }

@@ -27,7 +27,7 @@ struct fit_record {
     struct fit_task *tasks;
     int ntasks, nrounds;         // complete rounds
     struct clab_sample *samples; // (nrounds, ntasks)
-    struct clab_look *looks;     // (nrounds, ntasks); zeros: no placement sample
+    struct clab_placement_sample *all_probed;     // (nrounds, ntasks); zeros: no placement sample
 };
 
 // Run rounds until the next would end too late; collective. The record is valid at rank 0.

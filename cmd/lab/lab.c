@@ -220,7 +220,8 @@ static int describe_placement(const struct session *s, struct clab_manifest *m)
                        clab_quantile(latency->samples, latency->n, 0.75)))
         return clab_manifest_add(m, "warning", "the hypervisor moved this VM's CPUs during the run: run again");
     const double known =
-        s->nets.net ? clab_net_placed(s->nets.net, (struct clab_look){.line = summary.median})->look.line : 0;
+        s->nets.net ? clab_net_placed(s->nets.net, (struct clab_placement_sample){.line = summary.median})->probed.line
+                    : 0;
     if (known > 0 && !probe_is_same(summary.median, known))
         return clab_manifest_add(m, "warning",
                                  "the latency between the cores is %.3g ns, and was %.3g ns when the profile was "

@@ -78,7 +78,7 @@ double lab_predict(const struct lab_context *context, int ranks, enum clab_colle
     if (lab_oversubscribed(context, ranks))
         return lab_oversubscribed_predict(context, &problem, algorithm);
     const double without = context->machine ? lab_simulate(context->machine, &problem, algorithm, how) : 0;
-    how.look.line = lab_latency(context->probe, LAB_AFTER, ranks);
+    how.probed.line = lab_latency(context->probe, LAB_AFTER, ranks);
     return fmax(without, lab_simulate(context->net, &problem, algorithm, how));
 }
 

@@ -109,7 +109,8 @@ static struct clab_level level_of(const struct lab_context *context, enum lab_pr
                                   size_t bytes)
 {
     return clab_net_level(
-        clab_net_placed(context->net, (struct clab_look){.line = lab_latency(context->probe, program, ranks)}),
+        clab_net_placed(context->net,
+                        (struct clab_placement_sample){.line = lab_latency(context->probe, program, ranks)}),
         (size_t)buffers * bytes * (size_t)ranks / (size_t)context->cores);
 }
 

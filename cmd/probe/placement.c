@@ -67,7 +67,7 @@ static int time_calls(struct clab_comm *comm, struct clab_comm *alone, double *s
     return clab_allreduce(comm, &least, seconds_p, 1, CLAB_F64, CLAB_MAX);
 }
 
-int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room, struct clab_look *look_p)
+int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room, struct clab_placement_sample *probed_p)
 {
     long long word = 0;
     double line, fresh, call;
@@ -75,7 +75,7 @@ int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room,
     CLAB_TRY(time_turns(comm, TURNS, &word, 1, &line));
     CLAB_TRY(time_turns(comm, 1, room, PROBE_ROOM / sizeof word, &fresh)); // its first data are not fresh
     CLAB_TRY(time_turns(comm, FRESH_TURNS, room, PROBE_ROOM / sizeof word, &fresh));
-    *look_p = (struct clab_look){line, fresh / PROBE_ROOM, call};
+    *probed_p = (struct clab_placement_sample){line, fresh / PROBE_ROOM, call};
     return CLAB_OK;
 }
 
@@ -105,15 +105,16 @@ static double middle(const double values[], int n)
 }
 
 // Keep the values that were not interrupted, if there are enough, and their samples. Returns how many.
-static int keep_undisturbed(double values[], const struct clab_look looks[], int n, struct clab_look kept[])
+static int keep_undisturbed(double values[], const struct clab_placement_sample all_probed[], int n,
+                            struct clab_placement_sample kept[])
 {
     int calm = 0, found = 0;
     for (int i = 0; i < n; i++)
-        calm += looks[i].line > 0;
+        calm += all_probed[i].line > 0;
     for (int i = 0; i < n; i++)
-        if (4 * calm < n || looks[i].line > 0) {
+        if (4 * calm < n || all_probed[i].line > 0) {
             values[found] = values[i];
-            kept[found++] = looks[i];
+            kept[found++] = all_probed[i];
         }
     return found;
 }
@@ -124,12 +125,12 @@ bool probe_is_calm(double call, double least)
 }
 
 // Of values with one placement, keep those at one pace: the fastest that a quarter of them have, else the usual.
-static int keep_pace(double values[], struct clab_look looks[], int n)
+static int keep_pace(double values[], struct clab_placement_sample all_probed[], int n)
 {
     double calls[MOST] = {0};
     int fastest = 0, found = 0;
     for (int i = 0; i < n; i++)
-        calls[i] = looks[i].call;
+        calls[i] = all_probed[i].call;
     const double least = clab_quantile(calls, n, 0), usual = middle(calls, n);
     for (int i = 0; i < n; i++)
         fastest += probe_is_calm(calls[i], least);
@@ -137,37 +138,38 @@ static int keep_pace(double values[], struct clab_look looks[], int n)
     for (int i = 0; i < n; i++)
         if (calls[i] >= from && probe_is_calm(calls[i], pace)) {
             values[found] = values[i];
-            looks[found++] = looks[i];
+            all_probed[found++] = all_probed[i];
         }
     return found;
 }
 
 // The median of each number of the samples.
-static struct clab_look middle_look(const struct clab_look looks[], int n)
+static struct clab_placement_sample middle_probed(const struct clab_placement_sample all_probed[], int n)
 {
     double lines[MOST] = {0}, fresh[MOST] = {0}, calls[MOST] = {0};
     for (int i = 0; i < n; i++) {
-        lines[i] = looks[i].line;
-        fresh[i] = looks[i].fresh;
-        calls[i] = looks[i].call;
+        lines[i] = all_probed[i].line;
+        fresh[i] = all_probed[i].fresh;
+        calls[i] = all_probed[i].call;
     }
-    return (struct clab_look){middle(lines, n), middle(fresh, n), middle(calls, n)};
+    return (struct clab_placement_sample){middle(lines, n), middle(fresh, n), middle(calls, n)};
 }
 
-int probe_keep_same(double values[], const struct clab_look looks[], int n, struct clab_look *look_p)
+int probe_keep_same(double values[], const struct clab_placement_sample all_probed[], int n,
+                    struct clab_placement_sample *probed_p)
 {
-    struct clab_look seen[MOST] = {0};
+    struct clab_placement_sample seen[MOST] = {0};
     int kept = 0;
-    n = keep_undisturbed(values, looks, n < MOST ? n : MOST, seen);
-    const struct clab_look usual = {.fresh = middle_look(seen, n).fresh};
+    n = keep_undisturbed(values, all_probed, n < MOST ? n : MOST, seen);
+    const struct clab_placement_sample usual = {.fresh = middle_probed(seen, n).fresh};
     for (int i = 0; i < n; i++)
-        if (clab_look_is_same(seen[i], usual)) {
+        if (clab_placement_is_same(seen[i], usual)) {
             values[kept] = values[i];
             seen[kept++] = seen[i];
         }
     if (usual.fresh > 0) // else most samples are zeros
         kept = keep_pace(values, seen, kept);
-    *look_p = middle_look(seen, kept);
+    *probed_p = middle_probed(seen, kept);
     return kept;
 }
 

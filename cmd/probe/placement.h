@@ -6,7 +6,7 @@
 //   written. Or they are the two threads of one core, and share its caches and its time.
 // - While a neighbour uses the other thread of a core, all that the core does takes up to 1.7 times as long.
 // - So a measurement takes samples beside it, and a prediction is for the placement that they show
-//   (clab_sim_options.look).
+//   (clab_sim_options.probed).
 #pragma once
 
 #include "core/clab.h"
@@ -24,20 +24,22 @@ int probe_alone(struct clab_comm *comm, struct clab_comm **alone_p);
 int probe_call(struct clab_comm *alone);
 
 // One sample: messages between ranks 0 and 1 by clab_send and clab_recv, and empty calls of all. It takes some 40 us,
-// more where the cores are far apart. Collective; *look_p holds at rank 0. Of one rank alone it has no latency.
+// more where the cores are far apart. Collective; *probed_p holds at rank 0. Of one rank alone it has no latency.
 //   room:   PROBE_ROOM bytes of clab_alloc, which it overwrites
 //   errors: the communicators'
-int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room, struct clab_look *look_p);
+int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room,
+                    struct clab_placement_sample *probed_p);
 
 // How often the kernel has given this process's core to another so far.
 double probe_interruptions(void);
 
 // Move to the front of `values` those whose samples show the usual placement and one pace, and return how many.
-//   looks:   (n) a sample beside each value; zeros: the value was interrupted. Such values are kept only if fewer than
+//   all_probed: (n) a sample beside each value; zeros: the value was interrupted. Such values are kept only if fewer than
 //            a quarter were not interrupted. The fastest pace counts if a quarter of the samples have it, else the
 //            usual.
-//   *look_p: the medians of the samples that were kept, n >= 1
-int probe_keep_same(double values[], const struct clab_look looks[], int n, struct clab_look *look_p);
+//   *probed_p: the medians of the samples that were kept, n >= 1
+int probe_keep_same(double values[], const struct clab_placement_sample all_probed[], int n,
+                    struct clab_placement_sample *probed_p);
 
 // The latency: half a round trip of 8 bytes in seconds, the median of a few. Collective: all ranks get rank 0's value;
 // 0 of one rank alone.

@@ -46,11 +46,11 @@ static double by_hand(const struct lab_context *context, int ranks, size_t bytes
     struct clab_sim_options how = lab_calls(context);
     const struct clab_net *core = context->is_delayed ? context->machine : context->net; // whose memory is added
     const double without = context->machine ? lab_simulate(context->machine, &problem, algorithm, how) : 0;
-    how.look.line = lab_latency(context->probe, LAB_BEFORE, ranks);
+    how.probed.line = lab_latency(context->probe, LAB_BEFORE, ranks);
     const double wire = lab_simulate(context->net, &problem, algorithm, how);
     if (!core)
         return wire;
-    const struct clab_level level = clab_net_level(clab_net_placed(core, how.look), (size_t)(ranks + 2) * bytes);
+    const struct clab_level level = clab_net_level(clab_net_placed(core, how.probed), (size_t)(ranks + 2) * bytes);
     return fmax(wire, without) + (ranks - 1.0) * (double)bytes * level.reduce[CLAB_KEPT][CLAB_BOTH];
 }
 

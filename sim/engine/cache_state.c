@@ -10,16 +10,16 @@
 // Places that nobody has read; NULL: there is no memory.
 static float *new_places(size_t n)
 {
-    float *places = malloc((n + 1) * sizeof *places);
-    for (size_t i = 0; places && i < n; i++)
-        places[i] = CACHE_NOBODY;
-    return places;
+    float *entries = malloc((n + 1) * sizeof *entries);
+    for (size_t i = 0; entries && i < n; i++)
+        entries[i] = CACHE_NOBODY;
+    return entries;
 }
 
-int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nplaces, bool reads, bool alternates)
+int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nslots, bool reads, bool alternates)
 {
-    const size_t all = (size_t)nranks * (size_t)lanes * (size_t)nplaces;
-    *cache = (struct cache_state){.lanes = lanes, .nplaces = nplaces};
+    const size_t all = (size_t)nranks * (size_t)lanes * (size_t)nslots;
+    *cache = (struct cache_state){.lanes = lanes, .nslots = nslots};
     cache->touched = calloc((size_t)nranks, sizeof *cache->touched);
     cache->home = reads ? new_places(all) : NULL;
     cache->alt = reads && alternates ? new_places(all) : NULL;
@@ -37,6 +37,6 @@ void cache_state_free(struct cache_state *cache)
 size_t cache_state_bytes(const struct cache_state *cache, int nranks)
 {
     const size_t place = (cache->home ? sizeof *cache->home : 0) + (cache->alt ? sizeof *cache->alt : 0);
-    const size_t rank = (size_t)cache->lanes * (size_t)cache->nplaces * place + sizeof *cache->touched;
+    const size_t rank = (size_t)cache->lanes * (size_t)cache->nslots * place + sizeof *cache->touched;
     return cache->touched ? (size_t)nranks * rank : 0;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Who may have the lines of a rank's chunks in its cache.
+// Which chunks of a rank may have lines in a peer's cache.
 //
-// - What a peer has read lies in that peer's cache, until other data drives it out. Who writes it anew must take each
-//   line back first. So a rank counts the bytes that its peers touch (as far as it knows: in an exchange as many as it
-//   does itself, else those of the messages that it sends), and a place remembers the count at which it was read.
-// - The program's rules say where a chunk lies (core/program/layout.h). A chunk that alternates has two places: its
-//   home and CLAB_ALT. The caller's `in` is written by nobody, so nothing is remembered of it.
+// - Data that a peer has read stays in the peer's cache until other data evicts it. A later write to that data must
+//   first invalidate each of those lines. So each rank counts the bytes that its peers touch, and each chunk's entry
+//   records the count at which a peer read it. A rank knows only its own messages: in an exchange it counts as many
+//   bytes as it touches itself, else the bytes that it sends.
+// - The program's rules say where a chunk lies (core/program/layout.h). A chunk that alternates has two entries: one for
+//   its home and one for CLAB_ALT. Nobody writes to the caller's `in`, so `in` has no entries.
 #pragma once
 
 #include <math.h>
@@ -14,52 +15,52 @@
 
 #include "core/program/layout.h"
 
-enum { CACHE_NOBODY = -1, CACHE_NOBODY_SUM = -2 }; // has read what was copied there; what was summed there
+enum { CACHE_NOBODY = -1, CACHE_NOBODY_SUM = -2 }; // no peer has read the copy there; the sum there
 
 struct cache_state {
     double *touched; // (nranks) bytes that the rank's peers have touched so far
-    float *home;     // (nranks, lanes, nplaces) `touched` when a peer had read the place; below 0: nobody has, as
-                     // CACHE_NOBODY says. NULL: nobody asks
-    float *alt;      // likewise of the chunks' other places; NULL: no chunk alternates
-    int lanes, nplaces;
-    size_t at; // the first place of the rank and lane at hand
+    float *home;     // (nranks, lanes, nslots) `touched` when a peer read the chunk; below 0: one of CACHE_NOBODY...
+                     // NULL: no cost depends on it
+    float *alt;      // the same for the chunks' copies in CLAB_ALT; NULL: no chunk alternates
+    int lanes, nslots;
+    size_t at; // the first entry of the current rank and lane
 };
 
-// nplaces: chunks of a rank in one lane; reads: remember what peers have read, 4 bytes per chunk; alternates: 4 more.
+// nslots: chunks of a rank in one lane. reads: keep an entry of 4 bytes per chunk; alternates: keep two.
 //   errors: CLAB_ENOMEM
-int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nplaces, bool reads, bool alternates);
+int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nslots, bool reads, bool alternates);
 void cache_state_free(struct cache_state *cache);
 size_t cache_state_bytes(const struct cache_state *cache, int nranks);
 
-// ---- what is asked of each message, several times: in line -------------------------------------------------------
-// The chunks are those of the layout's rank and lane at hand, which begin at `at`.
+// ---- called several times per message, so inline -------------------------------------------------------------
+// Spans are of the layout's current rank and lane, whose entries begin at `at`.
 
-// The first place of a span that lies in `region`; NULL: nobody asks.
-static inline float *cache_state_places(const struct cache_state *cache, const struct layout *l, struct clab_span span,
-                                        enum clab_region region)
+// The first entry of a span that lies in `region`; NULL: there are no entries.
+static inline float *cache_state_entries(const struct cache_state *cache, const struct layout *l, struct clab_span span,
+                                         enum clab_region region)
 {
-    float *places = region == CLAB_ALT ? cache->alt : cache->home;
-    if (!places || region == CLAB_IN)
+    float *entries = region == CLAB_ALT ? cache->alt : cache->home;
+    if (!entries || region == CLAB_IN)
         return NULL;
-    return places + cache->at + (layout_chunks(l, span) - l->chunks);
+    return entries + cache->at + (layout_chunks(l, span) - l->chunks);
 }
 
-// What is written to the span in `region` is a copy, or a sum.
+// Record a write to the span in `region`: of a copy, or of a sum.
 static inline void cache_state_write(const struct cache_state *cache, const struct layout *l, struct clab_span span,
                                      enum clab_region region, bool is_sum)
 {
-    float *places = cache_state_places(cache, l, span, region);
-    for (int i = 0; places && i < span.count; i++)
-        places[i] = is_sum ? CACHE_NOBODY_SUM : CACHE_NOBODY;
+    float *entries = cache_state_entries(cache, l, span, region);
+    for (int i = 0; entries && i < span.count; i++)
+        entries[i] = is_sum ? CACHE_NOBODY_SUM : CACHE_NOBODY;
 }
 
-// The places where the first chunks of a span lie now, *n_p of them; NULL: in `in`.
+// The entries of the span's first *n_p chunks, which lie in one region; NULL: that region is `in`.
 static inline float *cache_state_now(const struct cache_state *cache, const struct layout *l, struct clab_span span,
                                      int *n_p)
 {
     const struct chunk *chunks = layout_chunks(l, span);
     *n_p = layout_run(chunks, span.count);
-    return cache_state_places(cache, l, span, chunks->region);
+    return cache_state_entries(cache, l, span, chunks->region);
 }
 
 static inline struct clab_span cache_state_rest(struct clab_span span, int n)
@@ -67,46 +68,46 @@ static inline struct clab_span cache_state_rest(struct clab_span span, int n)
     return (struct clab_span){span.buffer, span.first + n, span.count - n};
 }
 
-// Whether any of the span is a sum, and nobody has read it.
+// Whether a chunk of the span is a sum that no peer has read.
 static inline bool cache_state_is_sum(const struct cache_state *cache, const struct layout *l, struct clab_span span)
 {
     if (!cache->home || span.buffer == CLAB_INPUT)
         return false;
     for (int n; span.count > 0; span = cache_state_rest(span, n)) {
-        const float *places = cache_state_now(cache, l, span, &n);
-        for (int i = 0; places && i < n; i++)
-            if (places[i] == CACHE_NOBODY_SUM)
+        const float *entries = cache_state_now(cache, l, span, &n);
+        for (int i = 0; entries && i < n; i++)
+            if (entries[i] == CACHE_NOBODY_SUM)
                 return true;
     }
     return false;
 }
 
-// The rank's peers touch `bytes` more.
+// Count `bytes` more that the rank's peers touch.
 static inline void cache_state_touch(const struct cache_state *cache, int rank, double bytes)
 {
     cache->touched[rank] += bytes;
 }
 
-// A peer reads the span, and will have touched `bytes` more when it has.
+// Record that a peer reads the span; it touches `bytes` while it does.
 static inline void cache_state_lend(const struct cache_state *cache, const struct layout *l, struct clab_span span,
                                     double bytes)
 {
     if (!cache->home || span.buffer == CLAB_INPUT)
         return;
     for (int n; span.count > 0; span = cache_state_rest(span, n)) {
-        float *places = cache_state_now(cache, l, span, &n);
-        for (int i = 0; places && i < n; i++)
-            places[i] = (float)(cache->touched[l->rank] + bytes);
+        float *entries = cache_state_now(cache, l, span, &n);
+        for (int i = 0; entries && i < n; i++)
+            entries[i] = (float)(cache->touched[l->rank] + bytes);
     }
 }
 
-// What peers have touched since one of them read the span's places in `region`; below 0: nobody has read them.
+// The bytes that peers have touched since one of them read the span in `region`; below 0: no peer has read it.
 static inline double cache_state_since(const struct cache_state *cache, const struct layout *l, struct clab_span span,
                                        enum clab_region region)
 {
-    const float *places = cache_state_places(cache, l, span, region);
+    const float *entries = cache_state_entries(cache, l, span, region);
     float last = CACHE_NOBODY;
-    for (int i = 0; places && i < span.count; i++)
-        last = places[i] > last ? places[i] : last;
+    for (int i = 0; entries && i < span.count; i++)
+        last = entries[i] > last ? entries[i] : last;
     return last < 0 ? last : fmax(0, cache->touched[l->rank] - (double)last);
 }

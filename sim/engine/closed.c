@@ -57,8 +57,8 @@ static void add_dearest(const struct clab_link *link, double *message, double *b
     }
 }
 
-double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                         const struct clab_net *net, const struct clab_sim_options *options)
+double clab_engine_estimate(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                            const struct clab_net *net, const struct clab_sim_options *options)
 {
     struct clab_cost cost = algorithm->cost(problem);
     double message = 0, byte = 0, gamma = net->gamma, lanes = problem->lanes;

@@ -13,8 +13,8 @@ int clab_engine_closed(const struct clab_problem *problem, const struct clab_alg
                        struct clab_sim_result *result_p);
 
 // How long it may take, in s: the cost times the dearest figures of the network. For the length of a tick only.
-double clab_engine_about(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                         const struct clab_net *net, const struct clab_sim_options *options);
+double clab_engine_estimate(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                            const struct clab_net *net, const struct clab_sim_options *options);
 
 // Messages of all ranks in so many calls, at most: by the stated cost.
 double clab_engine_messages(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int calls);

@@ -178,7 +178,7 @@ static void remember(struct turns *t)
 // ranks, as many as there are.
 static int go_through(struct turns *t, int end)
 {
-    enum { PATIENCE = 16 };
+    enum { TRIES_BETWEEN = 16 };
     int tries = 0;
     t->have = 0;
     t->period = 1;
@@ -187,7 +187,7 @@ static int go_through(struct turns *t, int end)
         CLAB_TRY(repeat(t));
         if (t->have >= 2 && is_straight(t)) {
             CLAB_TRY(skip_most(t, end));
-        } else if (++tries % PATIENCE == 0) {
+        } else if (++tries % TRIES_BETWEEN == 0) {
             t->period = t->period == 1 ? t->s->nranks : 1;
             t->have = 0;
         }

@@ -169,7 +169,7 @@ struct full {
     bool has_levels;       // copies cost something: what follows is used
     bool alternates;       // some chunks of some ranks do (layout.h)
     struct layout layout;  // of the rank and lane at hand: full_layout()
-    struct chunk *chunks;  // (nranks, lanes, nplaces) where all ranks' chunks lie
+    struct chunk *chunks;  // (nranks, lanes, nslots) where all ranks' chunks lie
     struct copies *copies; // (nranks, lanes)
     struct cache_state cache;
     bool busy;      // as clab_sim_options
@@ -263,8 +263,8 @@ static inline struct copies *full_copies(const struct full *s, int rank, int lan
 static inline struct layout *full_layout(struct full *s, int rank, int lane)
 {
     struct layout *l = &s->layout;
-    const size_t nplaces = (size_t)l->nchunks + (size_t)l->nscratch;
-    s->cache.at = ((size_t)rank * (size_t)s->problem->lanes + (size_t)lane) * nplaces;
+    const size_t nslots = (size_t)l->nchunks + (size_t)l->nscratch;
+    s->cache.at = ((size_t)rank * (size_t)s->problem->lanes + (size_t)lane) * nslots;
     l->rank = rank;
     l->lane = lane;
     l->chunks = s->chunks + s->cache.at;

@@ -125,7 +125,7 @@ static void find_copies(struct full *s, int rank, int lane)
     s->alternates |= copies->walk.alternates;
 }
 
-static size_t nplaces_of(const struct full *s)
+static size_t slots_of(const struct full *s)
 {
     return (size_t)s->layout.nchunks + (size_t)s->layout.nscratch;
 }
@@ -135,14 +135,14 @@ static int allocate_copies(struct full *s, bool in_place)
     const size_t lanes = (size_t)s->nranks * (size_t)s->problem->lanes;
     layout_init(&s->layout, s->problem, s->algorithm, in_place);
     s->layout.steps = s->steps;
-    s->chunks = calloc(lanes * nplaces_of(s) + 1, sizeof *s->chunks);
+    s->chunks = calloc(lanes * slots_of(s) + 1, sizeof *s->chunks);
     s->copies = calloc(lanes, sizeof *s->copies);
     if (!s->chunks || !s->copies)
         return CLAB_ENOMEM;
     for (int rank = 0; rank < s->nranks; rank++)
         for (int lane = 0; lane < s->problem->lanes; lane++)
             find_copies(s, rank, lane);
-    return cache_state_init(&s->cache, s->nranks, s->problem->lanes, (int)nplaces_of(s), minds_reads(s->net),
+    return cache_state_init(&s->cache, s->nranks, s->problem->lanes, (int)slots_of(s), minds_reads(s->net),
                             s->alternates);
 }
 
@@ -211,8 +211,8 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     const bool is_simple = net->ntiers == 0 && net->topology.inside != CLAB_INSIDE_PAIRS;
     s->around = !is_simple ? NULL : per_node == 1 ? &net->inter : s->reach <= per_node ? &net->intra : NULL;
     s->node_shift = !is_simple || s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
-    s->costs =
-        (struct loggp_costs){.ticks = ticks_for(clab_engine_about(s->problem, s->algorithm, net, options)), .net = net};
+    s->costs = (struct loggp_costs){.ticks = ticks_for(clab_engine_estimate(s->problem, s->algorithm, net, options)),
+                                    .net = net};
     s->level = clab_net_level(net, options->footprint);
     s->call_cost = ticks_round(s->costs.ticks, net->call);
     s->compute = ticks_round(s->costs.ticks, options->compute);
@@ -249,7 +249,7 @@ size_t full_bytes(const struct full *s)
     return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
            lanes * (sizeof *s->run_queue.items + sizeof *s->awaited + sizeof *s->inboxes) +
            inflight_bytes(&s->inflight) + transfers_bytes(s) + cache_state_bytes(&s->cache, s->nranks) +
-           (s->has_levels ? lanes * (nplaces_of(s) * sizeof *s->chunks + sizeof *s->copies) : 0);
+           (s->has_levels ? lanes * (slots_of(s) * sizeof *s->chunks + sizeof *s->copies) : 0);
 }
 
 void full_free(struct full *s)

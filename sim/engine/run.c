@@ -195,7 +195,7 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
     struct clab_net placed;
     struct choice choice;
     double begin = clab_now();
-    clab_net_place(net, options->look, &placed);
+    clab_net_place(net, options->probed, &placed);
     if (o.members && clab_members_are_plain(o.members, problem->nranks, &placed))
         o.members = NULL;
     CLAB_TRY(choose(problem, algorithm, &placed, &o, &choice));

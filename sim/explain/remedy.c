@@ -22,7 +22,7 @@ struct seen {
     bool overhead, copies, reduces, delays, computes, shares;
 };
 
-static struct seen look(const struct clab_why *why)
+static struct seen observe(const struct clab_why *why)
 {
     struct seen seen = {0};
     for (int i = 0; i < why->npieces; i++) {
@@ -198,12 +198,12 @@ int clab_why_remedy(const struct clab_problem *problem, const struct clab_algori
                     const struct clab_net *net, const struct clab_sim_options *options, const struct clab_why *why,
                     char text[CLAB_WHY_TEXT], double *saves_p)
 {
-    const struct seen seen = look(why);
+    const struct seen seen = observe(why);
     struct clab_net placed;
     struct clab_sim_options plain = *options;
     plain.record = NULL;
-    plain.look = (struct clab_look){0};
-    clab_net_place(net, options->look, &placed);
+    plain.probed = (struct clab_placement_sample){0};
+    clab_net_place(net, options->probed, &placed);
     struct trial t = {problem, algorithm, &placed, &plain, why->seconds, why->seconds, text, placed, plain};
     *text = '\0';
     for (int link = 0; link < LINKS; link++) {

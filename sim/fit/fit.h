@@ -24,13 +24,13 @@ enum clab_probe {
     CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
     CLAB_PROBE_EXCHANGE, // both ranks send, then receive: kept data; in shared memory with a CALL after each
     CLAB_PROBE_COPY,     // a rank's own memory to its own memory
-    CLAB_PROBE_PULL, // kept: a message one way, again and again, until the sender is told. fresh: half a round trip of
-                     // data that each rank has just received. Both: an exchange
+    CLAB_PROBE_PULL,   // kept: messages one way, each timed until the sender learns that it was fetched. fresh: half a
+                       // round trip of data that each rank has just received. Both: an exchange
     CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
     CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
     CLAB_PROBE_LANES,  // messages one way, each on the next lane
     CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
-    CLAB_PROBE_SUMMED, // SUM, and then z as a message, until the sender is told; both: an exchange
+    CLAB_PROBE_SUMMED, // SUM, then z as a message, until the sender learns that it was fetched; both: an exchange
     CLAB_PROBES
 };
 const char *clab_probe_name(enum clab_probe probe);
@@ -44,15 +44,15 @@ struct clab_sample {
     double seconds;
 };
 
-// What is known of a link before it is measured, or found by a look at all rounds.
+// What is known of a link before it is measured, or follows from all rounds together.
 struct clab_fit_link {
     const struct clab_protocols *protocols;
     bool across;         // between nodes: the link `inter`, else `intra`
     enum clab_port port; // of a wire
 };
 
-// Whether ranks of a wire send and receive at once, as adapters do, or one after the other, as a core does that moves
-// all bytes itself: which of them is nearer to the exchanges of large messages, of any number of rounds.
+// Whether a rank sends and receives at once, as a network adapter does, or one after the other, as a core does that
+// copies all bytes itself: whichever predicts the measured exchanges of large messages better.
 //   errors: CLAB_EINVAL (there are none), CLAB_ENOMEM
 int clab_fit_port(const struct clab_sample *samples, int n, enum clab_port *port_p);
 
@@ -69,27 +69,27 @@ struct clab_fit {
 //   errors: CLAB_EINVAL (nrounds < 1), CLAB_ENOMEM
 int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit *fit_p);
 
-// How far a probe is from itself: over all probes, the median of half the distance of its quartiles, divided by its
-// median.
+// How much a probe varies from round to round: half its interquartile range divided by its median, and of that the
+// median over all probes.
 //   seconds: (nrounds, nprobes), > 0.  errors: CLAB_EINVAL (nrounds < 2, nprobes < 1), CLAB_ENOMEM
 int clab_fit_noise(const double *seconds, int nrounds, int nprobes, double *noise_p);
 
-// Where the cores were while samples were taken, by what tells places apart: the fresh data of a look (net.h).
+// Where the cores were while samples were taken. The placement samples' `fresh` tells placements apart (net.h).
 enum { CLAB_FIT_PLACEMENTS = 3 };
 struct clab_placements {
     int n;
     double mark[CLAB_FIT_PLACEMENTS]; // the median of their samples; the commonest first
 };
 
-// Tell placements apart by the marks that were measured beside samples, all > 0: the most that lie within a factor of
-// two are one, of the others likewise, if they are at least a tenth of all.
+// Group the marks that were measured beside samples, all > 0, into placements. The largest group of marks within a
+// factor of two is one placement; so is the largest of the rest, and so on, if it holds at least a tenth of all marks.
 //   errors: CLAB_EINVAL (n < 1), CLAB_ENOMEM
 int clab_fit_placements(const double *marks, int n, struct clab_placements *placements_p);
 
-// Which placement `mark` belongs to; -1: to none, it was disturbed.
+// Which placement `mark` belongs to; -1: to none, since something disturbed the sample.
 int clab_fit_placement_of(const struct clab_placements *placements, double mark);
 
-// Whether the reader of networks takes what would be written to `path`.
+// Check that the reader of networks accepts the text that clab_fit_write would write to `path`.
 //   errors: CLAB_EINVAL (logged, with the remedy), CLAB_ENOMEM
 int clab_fit_check(const struct clab_fit *fit, const char *path);
 
@@ -97,5 +97,5 @@ int clab_fit_check(const struct clab_fit *fit, const char *path);
 // `remarks` are lines for its head, without the comment sign; NULL ends them.
 //   errors: CLAB_EINVAL (clab_fit_check), CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
 int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path);
-// The same, to a file that is open; what goes wrong is for ferror to tell.
+// The same, to an open file; the caller checks ferror.
 void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *remarks);

@@ -112,8 +112,8 @@ struct clab_level {
     double add_fresh[CLAB_LOADS];            // s/B: the same to what a peer has read; 0: as much more as reduce's
 };
 
-// What was seen, at some moment, of where two cores are, and of who else uses them. Zeros: nobody looked.
-struct clab_look {
+// A sample of where two cores are placed at some moment, and of how busy they are. Zeros: no sample was taken.
+struct clab_placement_sample {
     double line;  // s: half a round trip of 8 bytes
     double fresh; // s/B: half a round trip of 16 KiB that the other has just written, by pulls
     double call;  // s: an empty call of the slower core; 0: not seen
@@ -142,7 +142,7 @@ struct clab_net {
     // Of a profile only.
     char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
     double noise;                   // the spread of repeated probes, as a fraction; 0: not known
-    struct clab_look look;          // while it was measured
+    struct clab_placement_sample probed; // while it was measured
     char other_name[CLAB_NET_NAME]; // the file, beside this one, of `other`; "": there is none
     struct clab_net *other;         // the same machine with its cores elsewhere
 };
@@ -173,20 +173,20 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint);
 int clab_net_compute(const struct clab_net *net, enum clab_precision precision, double flop, double bytes,
                      double *seconds_p);
 
-// That of the two placements of a profile, `net` or net->other, which is most like what was seen.
-const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_look look);
+// The placement of a profile, `net` or net->other, that is nearest to the sample.
+const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_placement_sample probed);
 
-// Whether what was seen is of one placement.
-bool clab_look_is_same(struct clab_look a, struct clab_look b);
+// Whether two samples are of one placement.
+bool clab_placement_is_same(struct clab_placement_sample a, struct clab_placement_sample b);
 
-// How many times its time something takes when a core takes `factor` times as long for a line in the same place, since
-// its other half or its clock is someone else's. What waits for memory is not slowed as much.
+// By which factor work becomes slower when a core of the same placement has become `factor` times slower, since a
+// neighbour uses its other hardware thread or its clock is reduced. Waiting for memory is slowed less.
 //   footprint: bytes that are touched together; 0: a message's fixed costs
 double clab_net_pace(double factor, size_t footprint, size_t core_cache);
 
-// The network as it is where the cores are as was seen (zeros: as described): a copy of `net` or of net->other, at the
-// pace of the moment, or scaled from it where neither is like that (place.c). Frees nothing; placed_p->other is theirs.
-void clab_net_place(const struct clab_net *net, struct clab_look look, struct clab_net *placed_p);
+// The network for a placement sample (zeros: as described): a copy of `net` or of net->other at the sample's pace, or
+// scaled from it if neither is near (place.c). Frees nothing; placed_p->other still belongs to `net`.
+void clab_net_place(const struct clab_net *net, struct clab_placement_sample probed, struct clab_net *placed_p);
 
 // The description in a file that is open, and stays so. `path` is what lines that refuse call it; its last part gives
 // the network its name. Its other placement is not read.

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: MIT
-// The same machine with its cores elsewhere. A virtual machine's host moves its cores: near each other, or to where
-// they share no cache, and a line takes three times as long.
+// The same machine with its cores placed elsewhere. A hypervisor moves a virtual machine's CPUs: onto cores that are
+// near each other, or onto cores that share no cache. Then a cache line takes three times as long between them.
 //
-// - A profile may describe two placements; the one whose line is nearest is meant.
-// - Where none is near, it is scaled: what waits for lines grows with the time of a line, what a core does by itself
-//   stays. Fresh data comes line by line from its writer's cache. Cores that are near share the last cache, and find
-//   there what no longer fits the writer's own; those that are far do not, and wait for every line that is in any cache
-//   of the other, which holds less of a message the larger it is.
-// - In the same place a core may still be slower, while its other half or its clock is someone else's: then all that it
-//   does takes longer: calls up to 1.7 times as long, as empty calls are seen to; messages, most of which is waiting
-//   for lines, and work on memory 1.2 times as long, as the line is.
+// - A profile may describe two placements. The one whose latency is nearest to the sample is used.
+// - If neither is near, the profile is scaled. Waiting for cache lines scales with the latency; a core's own work does
+//   not. Fresh data comes line by line from its writer's cache. Near cores share the last-level cache, and find there
+//   what the writer's own cache has evicted. Far cores wait for every line that is in any cache of the other; the larger
+//   a message, the smaller the part of it that those caches hold.
+// - In the same placement a core may still be slower, while a neighbour uses its other hardware thread or its clock is
+//   reduced. Then calls take up to 1.7 times as long, by the empty calls of the sample. Messages (mostly waiting for
+//   lines) and work on memory take up to 1.2 times as long, by the latency.
 //
-// Scaled figures are a makeshift: between measured placements of one machine they were right within a third or so.
+// Scaling is a makeshift: between two measured placements of one machine it was right within about a third.
 
 #include <math.h>
 
 #include "sim/net/net.h"
 
-static const double same = 1.6;          // the factor within which looks are of one placement
+static const double same = 1.6;          // the factor within which samples are of one placement
 static const double slowest = 2.5;       // times that a core's own work may take, at most
 static const double one_core = 2.5;      // fresh data is cheaper in a core's own cache than in a near one's, at least
 static const double beyond_caches = 0.7; // of a slower core's time; by probes beside 95 to 165 ns of a line
 
-// How many times one is the other, at least 1.
+// The ratio of the larger to the smaller, >= 1.
 static double factor_between(double a, double b)
 {
     return a > b ? a / b : b / a;
 }
 
-// How far apart two looks are: by fresh data where both know of it, since cores that share all their caches have a line
-// like others, but no fresh data to wait for.
-static double distance(struct clab_look a, struct clab_look b)
+// How far apart two samples are, as a ratio: by fresh data where both have it. Two hardware threads of one core have the
+// same latency as near cores, but do not wait for fresh data.
+static double distance(struct clab_placement_sample a, struct clab_placement_sample b)
 {
     if (a.fresh > 0 && b.fresh > 0)
         return factor_between(a.fresh, b.fresh);
     return a.line > 0 && b.line > 0 ? factor_between(a.line, b.line) : 1;
 }
 
-bool clab_look_is_same(struct clab_look a, struct clab_look b)
+bool clab_placement_is_same(struct clab_placement_sample a, struct clab_placement_sample b)
 {
     return distance(a, b) < same;
 }
 
-const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_look look)
+const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_placement_sample probed)
 {
     const struct clab_net *other = net->other;
-    return other && distance(look, other->look) < distance(look, net->look) ? other : net;
+    return other && distance(probed, other->probed) < distance(probed, net->probed) ? other : net;
 }
 
 double clab_net_pace(double factor, size_t footprint, size_t core_cache)
@@ -178,37 +178,38 @@ static void join_halves(struct clab_net *net)
     }
 }
 
-// Whether fresh data costs so much less than described that there is no way between the cores.
-static bool is_one_core(const struct clab_net *net, struct clab_look look)
+// Whether fresh data costs so much less than the profile says that both ranks must run on one core.
+static bool is_one_core(const struct clab_net *net, struct clab_placement_sample probed)
 {
-    return look.fresh > 0 && net->look.fresh > one_core * look.fresh && look.line * same > net->look.line / same;
+    return probed.fresh > 0 && net->probed.fresh > one_core * probed.fresh &&
+           probed.line * same > net->probed.line / same;
 }
 
 // ---- interface -------------------------------------------------------------------------------------------------
 
-void clab_net_place(const struct clab_net *net, struct clab_look look, struct clab_net *placed_p)
+void clab_net_place(const struct clab_net *net, struct clab_placement_sample probed, struct clab_net *placed_p)
 {
-    *placed_p = look.line > 0 && net->look.line > 0 ? *clab_net_placed(net, look) : *net;
-    if (!(look.line > 0) || !(placed_p->look.line > 0))
+    *placed_p = probed.line > 0 && net->probed.line > 0 ? *clab_net_placed(net, probed) : *net;
+    if (!(probed.line > 0) || !(placed_p->probed.line > 0))
         return;
-    const double way = between(look.line / placed_p->look.line, same);
-    const bool knows_core = look.call > 0 && placed_p->call > 0;
-    const double core = knows_core ? between(look.call / placed_p->call, slowest) : way;
-    // the part of a line's time that is the calls', not the way's
-    const double calls = placed_p->look.line - placed_p->intra.alpha;
-    if (clab_look_is_same(look, placed_p->look)) {
+    const double way = between(probed.line / placed_p->probed.line, same);
+    const bool knows_core = probed.call > 0 && placed_p->call > 0;
+    const double core = knows_core ? between(probed.call / placed_p->call, slowest) : way;
+    // the part of the latency that is the two calls, not the message between the cores
+    const double calls = placed_p->probed.line - placed_p->intra.alpha;
+    if (clab_placement_is_same(probed, placed_p->probed)) {
         scale_pace(placed_p, way, core, way);
         return;
     }
-    if (is_one_core(placed_p, look)) {
-        const double rest = (look.line - calls * core) / placed_p->intra.alpha;
+    if (is_one_core(placed_p, probed)) {
+        const double rest = (probed.line - calls * core) / placed_p->intra.alpha;
         scale_pace(placed_p, knows_core && calls > 0 ? between(rest, same) : way, core, way);
         join_halves(placed_p);
         return;
     }
-    if (look.line <= calls || calls < 0)
+    if (probed.line <= calls || calls < 0)
         return;
-    const double factor = (look.line - calls) / placed_p->intra.alpha;
+    const double factor = (probed.line - calls) / placed_p->intra.alpha;
     for (int i = 0; i < placed_p->intra.nsegments; i++)
         scale_segment(&placed_p->intra.segments[i], factor);
     placed_p->intra.alpha *= factor;

@@ -21,7 +21,7 @@ static struct accuracy_row made(const char *algorithm, size_t bytes, int round, 
                  .algorithm = clab_algorithm_find(CLAB_BROADCAST, algorithm)},
         .bytes = bytes,
         .round = round,
-        .batch = {.calls = 1, .look = {.line = 100e-9}},
+        .batch = {.calls = 1, .probed = {.line = 100e-9}},
         .seconds = seconds,
         .predicted = predicted,
     };
@@ -104,15 +104,15 @@ static void test_a_choice_is_right_within_the_noise(void **state)
 static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
 {
     (void)state;
-    struct clab_net net = {.look.line = 100e-9};
+    struct clab_net net = {.probed.line = 100e-9};
     struct accuracy_row row = made("flat", 64, 0, 1e-6, 1e-6);
     assert_false(accuracy_is_disturbed(&row, &net));
     row.spread = 0.06;
     assert_true(accuracy_is_disturbed(&row, &net));
     row.spread = 0.01;
-    row.batch.look.line = 300e-9;
+    row.batch.probed.line = 300e-9;
     assert_true(accuracy_is_disturbed(&row, &net));
-    struct clab_net other = {.look.line = 290e-9};
+    struct clab_net other = {.probed.line = 290e-9};
     net.other = &other;
     assert_false(accuracy_is_disturbed(&row, &net));
 }
@@ -121,12 +121,12 @@ static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
 static void test_the_better_of_two_measurements_is_told_by_what_was_seen(void **state)
 {
     (void)state;
-    const struct clab_net net = {.look.line = 100e-9, .call = 90e-9};
+    const struct clab_net net = {.probed.line = 100e-9, .call = 90e-9};
     struct accuracy_row far = made("flat", 64, 0, 1e-6, 1e-6), unsteady = far, slow = far, wide = far, good = far;
     unsteady.spread = 0.06;
-    far.batch.look = (struct clab_look){.line = 300e-9, .call = 90e-9};
-    slow.batch.look.call = 140e-9;
-    unsteady.batch.look.call = wide.batch.look.call = good.batch.look.call = 91e-9;
+    far.batch.probed = (struct clab_placement_sample){.line = 300e-9, .call = 90e-9};
+    slow.batch.probed.call = 140e-9;
+    unsteady.batch.probed.call = wide.batch.probed.call = good.batch.probed.call = 91e-9;
     far.spread = slow.spread = good.spread = 0.01;
     wide.spread = 0.04;
     good.seconds = 2e-6;
@@ -139,7 +139,7 @@ static void test_the_better_of_two_measurements_is_told_by_what_was_seen(void **
     assert_false(accuracy_is_slowed(&good, &net) || accuracy_is_slowed(&wide, &net));
     assert_true(accuracy_is_slowed(&slow, &net) && accuracy_is_slowed(&far, &net) &&
                 accuracy_is_slowed(&unsteady, &net));
-    const struct clab_net no_profile = {.look.line = 100e-9}; // does not know what a call takes
+    const struct clab_net no_profile = {.probed.line = 100e-9}; // does not know what a call takes
     assert_false(accuracy_is_slowed(&slow, &no_profile));
 }
 

@@ -307,12 +307,12 @@ static void test_noise_is_of_rows_that_were_measured_in_one_place(void **state)
 {
     (void)state;
     enum { NEAR, FAR, LOOKS };
-    static const struct clab_look looks[LOOKS] = {{60e-9, 20e-12, 0}, {170e-9, 65e-12, 0}};
+    static const struct clab_placement_sample all_probed[LOOKS] = {{60e-9, 20e-12, 0}, {170e-9, 65e-12, 0}};
     struct bench_time first[5], again[5];
     static const double seconds[5] = {1.02e-6, 2.8e-6, 0.96e-6, 2.6e-6, 1.01e-6};
     for (int i = 0; i < 5; i++) {
-        first[i] = (struct bench_time){.seconds = 1e-6, .look = looks[NEAR]};
-        again[i] = (struct bench_time){.seconds = seconds[i], .look = looks[seconds[i] > 2e-6 ? FAR : NEAR]};
+        first[i] = (struct bench_time){.seconds = 1e-6, .probed = all_probed[NEAR]};
+        again[i] = (struct bench_time){.seconds = seconds[i], .probed = all_probed[seconds[i] > 2e-6 ? FAR : NEAR]};
     }
     assert_true(fabs(bench_repeat_noise(first, again, 5) - 0.02) < 1e-9); // the middle of 1, 2 and 4 %
     assert_true(isnan(bench_repeat_noise(first, again, 4)));              // of two it is not known

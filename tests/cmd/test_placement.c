@@ -10,81 +10,81 @@
 
 #include "cmd/probe/placement.h"
 
-static const struct clab_look near = {110e-9, 120e-12, 0}, far = {300e-9, 500e-12, 0}, halves = {110e-9, 20e-12, 0},
-                              none;
+static const struct clab_placement_sample near = {110e-9, 120e-12, 0}, far = {300e-9, 500e-12, 0},
+                                          halves = {110e-9, 20e-12, 0}, none;
 
 static void test_batches_count_where_the_cores_usually_were(void **state)
 {
     (void)state;
-    const struct clab_look looks[] = {near, far, near, near, halves};
+    const struct clab_placement_sample all_probed[] = {near, far, near, near, halves};
     double values[] = {1, 2, 3, 4, 5};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 5, &look), 3);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 5, &probed), 3);
     assert_true(values[0] == 1 && values[1] == 3 && values[2] == 4);
-    assert_true(look.line == near.line && look.fresh == near.fresh);
+    assert_true(probed.line == near.line && probed.fresh == near.fresh);
 }
 
 // Two halves of one core have a line as others have.
 static void test_halves_of_a_core_are_a_place_of_their_own(void **state)
 {
     (void)state;
-    const struct clab_look looks[] = {halves, near, halves};
+    const struct clab_placement_sample all_probed[] = {halves, near, halves};
     double values[] = {1, 2, 3};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 3, &look), 2);
-    assert_true(values[1] == 3 && look.fresh == halves.fresh);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 3, &probed), 2);
+    assert_true(values[1] == 3 && probed.fresh == halves.fresh);
 }
 
 static void test_interrupted_batches_do_not_count(void **state)
 {
     (void)state;
-    const struct clab_look looks[] = {near, none, near, none, none};
+    const struct clab_placement_sample all_probed[] = {near, none, near, none, none};
     double values[] = {1, 9, 2, 9, 9};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 5, &look), 2);
-    assert_true(values[0] == 1 && values[1] == 2 && look.line == near.line);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 5, &probed), 2);
+    assert_true(values[0] == 1 && values[1] == 2 && probed.line == near.line);
 }
 
 static void test_where_most_were_interrupted_all_count(void **state)
 {
     (void)state;
-    const struct clab_look looks[] = {none, none, none, none, near};
+    const struct clab_placement_sample all_probed[] = {none, none, none, none, near};
     double values[] = {1, 2, 3, 4, 5};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 5, &look), 5);
-    assert_true(look.line == 0);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 5, &probed), 5);
+    assert_true(probed.line == 0);
 }
 
 // A neighbour slows a core.
 static void test_batches_count_at_the_fastest_pace_that_a_quarter_have(void **state)
 {
     (void)state;
-    const struct clab_look fast = {110e-9, 120e-12, 90e-9}, slow = {130e-9, 140e-12, 145e-9};
-    const struct clab_look looks[] = {slow, fast, slow, slow};
+    const struct clab_placement_sample fast = {110e-9, 120e-12, 90e-9}, slow = {130e-9, 140e-12, 145e-9};
+    const struct clab_placement_sample all_probed[] = {slow, fast, slow, slow};
     double values[] = {1, 2, 3, 4};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 4, &look), 1);
-    assert_true(values[0] == 2 && look.call == fast.call && look.line == fast.line);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 4, &probed), 1);
+    assert_true(values[0] == 2 && probed.call == fast.call && probed.line == fast.line);
 }
 
 static void test_where_few_are_fast_the_usual_pace_counts(void **state)
 {
     (void)state;
-    const struct clab_look fast = {110e-9, 120e-12, 90e-9}, slow = {130e-9, 140e-12, 145e-9};
-    const struct clab_look looks[] = {slow, fast, slow, slow, slow};
+    const struct clab_placement_sample fast = {110e-9, 120e-12, 90e-9}, slow = {130e-9, 140e-12, 145e-9};
+    const struct clab_placement_sample all_probed[] = {slow, fast, slow, slow, slow};
     double values[] = {1, 2, 3, 4, 5};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 5, &look), 4);
-    assert_true(values[0] == 1 && values[1] == 3 && look.call == slow.call);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 5, &probed), 4);
+    assert_true(values[0] == 1 && values[1] == 3 && probed.call == slow.call);
 }
 
 static void test_an_even_number_of_places_leaves_some(void **state)
 {
     (void)state;
-    const struct clab_look looks[] = {near, far};
+    const struct clab_placement_sample all_probed[] = {near, far};
     double values[] = {1, 2};
-    struct clab_look look;
-    assert_int_equal(probe_keep_same(values, looks, 2, &look), 1);
+    struct clab_placement_sample probed;
+    assert_int_equal(probe_keep_same(values, all_probed, 2, &probed), 1);
 }
 
 int main(void)

@@ -277,9 +277,9 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     strcpy(fit.median.title, "a made-up machine");
     strcpy(fit.median.machine, "none");
     strcpy(fit.median.date, "never");
-    fit.median.look.line = 280e-9;
+    fit.median.probed.line = 280e-9;
     assert_int_equal(clab_fit_write(&fit, remarks, other), CLAB_OK);
-    fit.median.look.line = 95e-9;
+    fit.median.probed.line = 95e-9;
     fit.median.noise = 0.0125;
     strcpy(fit.median.other_name, "b.net");
     assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_OK);
@@ -296,12 +296,12 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     // The placement is chosen by the line.
     struct clab_net placed;
     assert_non_null(net->other);
-    clab_net_place(net, (struct clab_look){.line = 0}, &placed);
-    assert_true(placed.look.line == net->look.line);
-    clab_net_place(net, (struct clab_look){.line = 110e-9}, &placed);
-    assert_true(placed.look.line == net->look.line);
-    clab_net_place(net, (struct clab_look){.line = 250e-9}, &placed);
-    assert_true(placed.look.line == net->other->look.line);
+    clab_net_place(net, (struct clab_placement_sample){.line = 0}, &placed);
+    assert_true(placed.probed.line == net->probed.line);
+    clab_net_place(net, (struct clab_placement_sample){.line = 110e-9}, &placed);
+    assert_true(placed.probed.line == net->probed.line);
+    clab_net_place(net, (struct clab_placement_sample){.line = 250e-9}, &placed);
+    assert_true(placed.probed.line == net->other->probed.line);
     clab_net_free(net);
     // A profile that was copied without it is good for the rest.
     unlink(other);
@@ -312,7 +312,7 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     assert_non_null(strstr(said, "b.net, is not there"));
     assert_ptr_equal(strchr(said, '\n'), strrchr(said, '\n'));
     assert_null(net->other);
-    assert_ptr_equal(clab_net_placed(net, (struct clab_look){.line = 250e-9}), net);
+    assert_ptr_equal(clab_net_placed(net, (struct clab_placement_sample){.line = 250e-9}), net);
     clab_net_free(net);
     unlink(path);
     rmdir(folder);
@@ -445,13 +445,13 @@ static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
 {
     (void)state;
     enum { ROUNDS = 20, TASKS = 5, N = ROUNDS * TASKS };
-    struct clab_look looks[N];
-    struct fit_record record = {.ntasks = TASKS, .nrounds = ROUNDS, .looks = looks};
+    struct clab_placement_sample all_probed[N];
+    struct fit_record record = {.ntasks = TASKS, .nrounds = ROUNDS, .all_probed = all_probed};
     const struct clab_placements all = {2, {20e-12, 65e-12}};
     double near, far;
     for (int i = 0; i < N; i++)
-        looks[i] = (struct clab_look){.fresh = all.mark[i % 2], .call = i % 2 ? 50e-9 : 40e-9};
-    looks[10].call = 1e-9;
+        all_probed[i] = (struct clab_placement_sample){.fresh = all.mark[i % 2], .call = i % 2 ? 50e-9 : 40e-9};
+    all_probed[10].call = 1e-9;
     assert_int_equal(fit_fastest_calls(&record, &all, 0, &near), CLAB_OK);
     assert_int_equal(fit_fastest_calls(&record, &all, 1, &far), CLAB_OK);
     assert_true(near == 40e-9 && far == 50e-9);

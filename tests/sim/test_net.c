@@ -324,7 +324,7 @@ static struct clab_net *near_cores(void)
 {
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(80, 1, 0.25, &net), CLAB_OK);
-    net->look.line = 100;
+    net->probed.line = 100;
     net->call = 70;
     net->core_cache = 1 << 20;
     net->shared_cache = 32 << 20;
@@ -342,9 +342,9 @@ static void test_net_slows_all_that_a_slower_core_does(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    clab_net_place(net, (struct clab_look){.line = 100}, &placed); // as described
+    clab_net_place(net, (struct clab_placement_sample){.line = 100}, &placed); // as described
     assert_true(placed.intra.alpha == 80 && placed.call == 70 && placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 6);
-    clab_net_place(net, (struct clab_look){.line = 125}, &placed); // the same place, a quarter slower
+    clab_net_place(net, (struct clab_placement_sample){.line = 125}, &placed); // the same place, a quarter slower
     assert_true(placed.intra.alpha == 100 && placed.call == 87.5 && placed.intra.segments[0].latency == 37.5);
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 11.25 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
     assert_true(fabs(placed.levels[2].copy[CLAB_ALONE] / 2 - 1.175) < 1e-12); // memory is not
@@ -357,12 +357,12 @@ static void test_net_slows_calls_as_calls_were_seen_to_be(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    clab_net_place(net, (struct clab_look){.line = 125, .call = 112}, &placed); // 1.25 and 1.6 times
+    clab_net_place(net, (struct clab_placement_sample){.line = 125, .call = 112}, &placed); // 1.25 and 1.6 times
     assert_true(fabs(placed.call - 112) < 1e-9 && placed.intra.alpha == 100);
     assert_true(placed.intra.segments[0].o_recv == 25 && placed.levels[0].copy[CLAB_ALONE] == 2.5);
-    clab_net_place(net, (struct clab_look){.line = 100, .call = 70000}, &placed); // no neighbour does that
+    clab_net_place(net, (struct clab_placement_sample){.line = 100, .call = 70000}, &placed); // no neighbour does that
     assert_true(placed.call == 175 && placed.intra.segments[0].latency == 30);
-    clab_net_place(net, (struct clab_look){.line = 260, .call = 105}, &placed); // elsewhere
+    clab_net_place(net, (struct clab_placement_sample){.line = 260, .call = 105}, &placed); // elsewhere
     assert_true(placed.intra.alpha == 240 && fabs(placed.call - 105) < 1e-9);
     clab_net_free(net);
 }
@@ -372,17 +372,17 @@ static void test_net_joins_the_halves_of_one_core(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    net->look.fresh = 120;
-    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 20}, &placed);
+    net->probed.fresh = 120;
+    clab_net_place(net, (struct clab_placement_sample){.line = 100, .fresh = 20}, &placed);
     assert_true(placed.call == 70 && placed.intra.alpha == 80);
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_ALONE] == 1 &&
                 placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2);
     assert_true(placed.levels[0].copy[CLAB_ALONE] == 2 && placed.levels[0].copy[CLAB_BOTH] == 4);
     // Both are busy, so that calls take longer; the line does not, since there is less of a way.
-    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 20, .call = 112}, &placed);
+    clab_net_place(net, (struct clab_placement_sample){.line = 100, .fresh = 20, .call = 112}, &placed);
     assert_true(fabs(placed.call - 112) < 1e-9 && fabs(placed.intra.alpha - 68) < 1e-9);
     assert_true(placed.levels[0].copy[CLAB_ALONE] == 2 && placed.levels[0].copy[CLAB_BOTH] == 4);
-    clab_net_place(net, (struct clab_look){.line = 100, .fresh = 150}, &placed); // near, as described
+    clab_net_place(net, (struct clab_placement_sample){.line = 100, .fresh = 150}, &placed); // near, as described
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 9 && placed.levels[0].copy[CLAB_BOTH] == 2);
     clab_net_free(net);
 }
@@ -391,7 +391,7 @@ static void test_net_scales_what_waits_for_lines(void **state)
 {
     (void)state;
     struct clab_net *net = near_cores(), placed;
-    clab_net_place(net, (struct clab_look){.line = 260}, &placed); // the way takes 240, three times as long
+    clab_net_place(net, (struct clab_placement_sample){.line = 260}, &placed); // the way takes 240, three times as long
     assert_true(placed.intra.alpha == 240);
     assert_true(placed.intra.segments[0].o_send == 30 && placed.intra.segments[0].o_recv == 60);
     assert_true(placed.intra.segments[0].latency == 90 && placed.intra.segments[0].gap_send == 12);
@@ -414,7 +414,7 @@ static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
     net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
     net->levels[1].add[CLAB_BOTH] = 1;
     net->levels[1].add_fresh[CLAB_BOTH] = net->levels[1].pull_summed[CLAB_BOTH] = 9;
-    clab_net_place(net, (struct clab_look){.line = 40}, &placed);       // the way takes 20, a quarter
+    clab_net_place(net, (struct clab_placement_sample){.line = 40}, &placed); // the way takes 20, a quarter
     assert_true(placed.levels[1].add_fresh[CLAB_BOTH] == 1 + 1.25 / 4); // as what is pulled
     assert_true(placed.levels[1].pull_summed[CLAB_BOTH] == 1 + 1.25 / 4);
     assert_true(placed.levels[0].add_fresh[CLAB_BOTH] == 0); // and nothing is said of the others
