@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The report after a failure. Who claims it first writes it; a failure of another communicator soon after has the same
-// cause, and is not reported.
+// The report after a failure. The first rank that claims the report writes it. A failure of another communicator soon
+// afterwards has the same cause, and is not reported.
 
 #include "core/flight/dump.h"
 
@@ -17,7 +17,7 @@
 #include "core/flight/find.h"
 
 enum { LINE_BYTES = 512, SHOWN = 64 }; // ranks
-static const double moment = 0.15;     // s for the others to fail: less than a launcher gives the survivors of a death
+static const double moment = 0.15;     // s in which other ranks may fail, too: less than a launcher grants survivors
 static const double same_cause = 1;    // s
 
 static const char *wish(void)
@@ -26,7 +26,7 @@ static const char *wish(void)
     return file ? file : "";
 }
 
-// ---- one report a failure ------------------------------------------------------------------------------------
+// ---- one report per failure ----------------------------------------------------------------------------------
 
 // A communicator and a time in ms, folded.
 static uint64_t claim_of(uint64_t comm, double now)
@@ -69,7 +69,7 @@ static bool is_member(int rank, const int *members, int n)
     return i < n || !members;
 }
 
-// Where the rank `i` of the host is. Who has failed, and then ended, has ended for that.
+// Where the host's rank `i` is. A rank that ended after its operation had failed counts as present: the failure is why.
 static struct clab_flight_place find(const struct clab_flight_host *host, int i, uint64_t comm)
 {
     struct clab_flight *flight = clab_flight_at(host->flights, i);
@@ -83,7 +83,8 @@ static struct clab_flight_place find(const struct clab_flight_host *host, int i,
     return place;
 }
 
-// The places of this host's members.  places: room for (host->n).  How many.
+// Find where this host's members are. Returns how many there are.
+//   places: room for (host->n)
 static int look(const struct clab_flight_host *host, uint64_t comm, const int *members, int nmembers,
                 struct clab_flight_place places[])
 {
@@ -94,7 +95,7 @@ static int look(const struct clab_flight_host *host, uint64_t comm, const int *m
     return n;
 }
 
-// Whether all who are in the midst of something on this communicator have failed in it, or never will.
+// Whether no member's operation on this communicator can still fail: it has failed or ended, or its rank has stopped.
 static bool is_settled(const struct clab_flight_place *places, int n, uint64_t comm)
 {
     for (int i = 0; i < n; i++) {
@@ -115,7 +116,7 @@ static void write_all(int fd, const char *text, size_t bytes)
     while (bytes > 0) {
         const ssize_t written = write(fd, text, bytes);
         if (written < 0 && errno != EINTR)
-            return; // there is nowhere left to say so
+            return; // no way is left to report that
         text += written > 0 ? written : 0;
         bytes -= written > 0 ? (size_t)written : 0;
     }
@@ -228,9 +229,9 @@ void clab_flight_report(const struct clab_flight_host *host, uint64_t comm, cons
     free(places);
 }
 
-// ---- when nobody could ---------------------------------------------------------------------------------------
+// ---- when no rank could report -------------------------------------------------------------------------------
 
-// The communicator of the last operation that was not ended by its rank; 0: there is none.
+// The communicator of the latest operation that its rank has begun and not ended; 0: there is none.
 static uint64_t find_open(const struct clab_flight_host *host)
 {
     uint64_t comm = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The report after a failure: one a host, on stderr, made of what its ranks have recorded.
+// The report after a failure: one per host, on stderr, from the records of its ranks.
 //
-// - CLAB_FLIGHT=0 turns it off; CLAB_FLIGHT=FILE also appends all that is recorded to FILE.
+// - CLAB_FLIGHT=0 turns it off; CLAB_FLIGHT=FILE also appends all records to FILE.
 #pragma once
 
 #include "core/flight/flight.h"
 
-// Who can be asked.
+// The ranks of a host, and their recorders.
 struct clab_flight_host {
     char *flights;    // (n, CLAB_FLIGHT_BYTES)
     const int *ranks; // (n) of the job
@@ -15,9 +15,10 @@ struct clab_flight_host {
     void *of;
 };
 
-// `comm` has failed at a rank of this host: report it, unless another has, after a moment for the others to fail, too.
+// `comm` has failed at a rank of this host. Wait a moment for other ranks to fail, too; then report it, unless another
+// rank has.
 //   members: (nmembers) of the job
 void clab_flight_report(const struct clab_flight_host *host, uint64_t comm, const int *members, int nmembers);
 
-// All ranks of the host have ended, one of them in the midst of an operation: report it, unless one of them has.
+// All ranks of the host have ended, one of them during an operation: report it, unless a rank has done so.
 void clab_flight_report_last(const struct clab_flight_host *host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who is missing where. All members call the same collectives in the same order, so that the number of the one that
-// each is in, or has ended last, says who is behind; those that are behind are what the others wait for.
+// Finds the rank for which the others wait. All members call the same collectives in the same order, so each collective
+// has the same number at all of them. The ranks in the lowest number are behind; the others wait for them.
 
 #include "core/flight/find.h"
 
@@ -124,7 +124,7 @@ void clab_flight_where(const struct clab_flight_place *p, double now, char *at, 
     }
 }
 
-// ---- who is behind -------------------------------------------------------------------------------------------
+// ---- ranks that are behind -----------------------------------------------------------------------------------
 
 // The number of the collective that a rank is in, or has yet to call.
 static unsigned next_of(const struct clab_flight_place *p)
@@ -169,7 +169,7 @@ static void add_waiting(struct clab_text *text, const struct clab_flight_place *
     clab_text_add(text, "%s %s in number %u", runs > NAMED ? " and more" : "", waiting == 1 ? "waits" : "wait", number);
 }
 
-// The last collective that a rank has ended, and what it is in now.
+// The last collective that a rank has ended, and its current operation.
 static void add_last(struct clab_text *text, const struct clab_flight_place *p, double now)
 {
     if (!p->has_called) {
@@ -185,7 +185,7 @@ static void add_last(struct clab_text *text, const struct clab_flight_place *p, 
     }
 }
 
-// What the rank that is farthest behind does instead.
+// The current operation of the rank that is farthest behind.
 static void add_laggard(struct clab_text *text, const struct clab_flight_place *p, unsigned number, double now)
 {
     const bool is_open = p->has_called && clab_flight_is_open(&p->last);
@@ -213,7 +213,7 @@ static const struct clab_flight_place *first_behind(const struct clab_flight_pla
     return first;
 }
 
-// Who is dead is why others are behind, or was ahead of them: the farthest behind of those.
+// The dead rank that was farthest behind; NULL: no rank has died. Live ranks may be behind because of it.
 static const struct clab_flight_place *first_lost(const struct clab_flight_place *places, int n)
 {
     const struct clab_flight_place *first = NULL;
@@ -225,7 +225,7 @@ static const struct clab_flight_place *first_lost(const struct clab_flight_place
 
 // ---- all in the same collective ------------------------------------------------------------------------------
 
-// The first that is gone or stopped in it; else the first that still goes on, while others have failed.
+// The first rank that is gone or stopped; else the first that has not failed, as others have.
 static const struct clab_flight_place *first_silent(const struct clab_flight_place *places, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who is missing where: from what the ranks of a host have recorded, one sentence that says why a communicator hangs.
+// The diagnosis: from the records of a host's ranks, one sentence that says why a communicator hangs.
 #pragma once
 
 #include "core/flight/flight.h"
@@ -9,16 +9,16 @@ struct clab_flight_place {
     int rank; // of the job
     enum clab_presence presence;
     bool is_stopped; // by a signal
-    bool has_called; // a collective of the communicator, and `last` is the last one; else `last` is undefined
+    bool has_called; // the rank has called a collective of the communicator, the last one is `last`; else undefined
     struct clab_flight_op last;
-    bool is_elsewhere; // it is in the midst of `other`: a send, a receive, or on another communicator
+    bool is_elsewhere; // it is in `other`: a send, a receive, or an operation of another communicator
     struct clab_flight_op other;
 };
 
-// Look up where the rank of `flight` is on `comm`. Its presence is the caller's to fill in.
+// Look up where the rank of `flight` is on `comm`. The caller fills in its presence.
 struct clab_flight_place clab_flight_find(struct clab_flight *flight, uint64_t comm);
 
-// The first collective of `comm` that the two have called differently, of those that both have recorded.
+// The first collective of `comm` that the two ranks have called differently, among those that both still record.
 bool clab_flight_differ(struct clab_flight *a, struct clab_flight *b, uint64_t comm, struct clab_flight_op *a_p,
                         struct clab_flight_op *b_p);
 // The last send to `peer`, or receive from it.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The flight recorder: what each rank of a host did last, in memory that they share and that outlives them.
+// The flight recorder: the last operations of each rank of a host, in memory that they share and that outlives them.
 //
-// - A rank writes down each operation when it begins and when it ends, and, when it has waited for some time, for whom.
-//   Nobody else writes there. Who reads may find a line half overwritten, sees that, and leaves it out.
-// - Writing costs some stores to one cache line. Times are those of a clock of some ms that is asked at every eighth
-//   small operation: the clock of a wait is exact.
-// - flight.c  the recorder.   find.c  who is missing where.   dump.c  the report after a failure.
+// - A rank records when an operation begins and ends and, once it has waited for some time, the rank it waits for. No
+//   other rank writes there. A reader may find a record half overwritten: it detects that, and skips the record.
+// - Recording costs a few stores to one cache line. The time of an operation is from a clock of some ms resolution,
+//   read at every eighth small operation; the begin of a wait is exact.
+// - flight.c  the recorder.   find.c  which rank is behind, and where.   dump.c  the report after a failure.
 #pragma once
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 enum { CLAB_FLIGHT_OPS = 64, CLAB_FLIGHT_TEXT = 160 };
 
-// What is done: an enum clab_collective, or one of these.
+// The kind of an operation: an enum clab_collective, or one of these.
 enum { CLAB_FLIGHT_SEND = CLAB_COLLECTIVE_COUNT, CLAB_FLIGHT_RECEIVE, CLAB_FLIGHT_CREATE };
 enum clab_flight_state { CLAB_FLIGHT_BEGUN, CLAB_FLIGHT_WAITS, CLAB_FLIGHT_DONE, CLAB_FLIGHT_FAILED };
 enum { CLAB_FLIGHT_NATIVE = 255 };
@@ -32,7 +32,7 @@ struct clab_flight_op {
     uint8_t algorithm;     // 1 + its index in clab_algorithms; 0: none; CLAB_FLIGHT_NATIVE
     _Atomic uint8_t state; // enum clab_flight_state
     // in the states WAITS and FAILED:
-    _Atomic int16_t waits_for; // -1: nobody, or not known
+    _Atomic int16_t waits_for; // a rank of the job; -1: none, or not known
     _Atomic int16_t stage;     // -1: not known
     _Atomic double since;      // s of clab_now
 };
@@ -71,8 +71,8 @@ static inline void clab_flight_tick(struct clab_flight *flight)
     flight->now = clab_now_coarse();
 }
 
-// The place of the next operation, for the caller to fill in down to `algorithm`, and then to begin. It stays until 63
-// others later.
+// The record of the next operation, for the caller to fill in down to `algorithm`, and then to begin. It is overwritten
+// 64 operations later.
 static inline struct clab_flight_op *clab_flight_next(struct clab_flight *flight)
 {
     struct clab_flight_op *op = &flight->ops[(flight->serial + 1) % CLAB_FLIGHT_OPS];

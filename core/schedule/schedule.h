@@ -8,7 +8,7 @@
 //
 // Five rules give it meaning:
 // 1. Steps of a stage are concurrent: sends and copies read the state on entry, receives land on exit.
-//    A chunk is written at most once a stage; what a copy writes is not read in its stage. A stage may be empty.
+//    A chunk is written at most once per stage; no step of the stage reads what a copy writes. A stage may be empty.
 // 2. Stages are a rank's own program counter, not global rounds.
 // 3. Messages between a pair match in order within a lane: there are no tags.
 // 4. Lanes are independent programs on disjoint slices: a block is cut into `lanes` slices, a slice into chunks.
@@ -20,7 +20,7 @@
 // copying first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA,
 // block i is from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a
 // place of its own size: chunk i of a block to chunk i of another. A barrier has one block of no elements, and its
-// messages are signals: who receives one has heard of everyone that the sender had heard of.
+// messages are signals: the receiver then knows of the arrival of every rank of which the sender knew.
 #pragma once
 
 #include <stdbool.h>
@@ -51,14 +51,14 @@ bool clab_collective_rooted(enum clab_collective collective);
 
 enum { CLAB_MAX_LANES = 16 }; // of a problem that is run
 
-// What is to be done. `count` is in elements of one block: the whole buffer of an allreduce, what each rank gives in an
-// allgather, what each gets in a reduce-scatter, what each pair exchanges in an alltoall. 0 is legal.
+// One collective call. `count` is in elements of one block: the whole buffer of an allreduce, a rank's contribution to
+// an allgather, a rank's result of a reduce-scatter, a message between two ranks of an alltoall. 0 is legal.
 struct clab_problem {
     enum clab_collective collective;
     int nranks;                         // P >= 1
     int root;                           // 0 <= root < P; 0 where there is none
     int lanes;                          // >= 1
-    int group;                          // ranks a node, for two-level algorithms; 0: the algorithm chooses
+    int group;                          // ranks per node, for two-level algorithms; 0: the algorithm chooses
     size_t count;                       // elements of a block
     const struct clab_listing *listing; // the schedule, where it was read from a file (listing.h); NULL: it is computed
 };
@@ -83,18 +83,18 @@ struct clab_step {
 
 enum { CLAB_DONE = -1 }; // what stage() returns after a rank's last stage
 
-// What an algorithm promises; the verifier holds every field exactly. In messages, and in chunks of one lane: all
-// chunks count as equal, empty ones too.
+// The cost that an algorithm states; the verifier checks every field exactly. Units are messages, and chunks of one
+// lane: all chunks count as equal, empty ones too.
 //
 // The first three are makespans: when the last rank of the slowest lane is done, each lane alone, on this machine. All
 // ranks start at 0. A rank has one way out and one way in, and a message of m chunks takes a + b*m on either. A stage's
 // sends leave one after another, in step order, waiting for no receiver. Its receives land one after another, in step
 // order, each a + b*m after the one before it landed (the first: after the stage began), but not before its message has
-// left its sender. When all have left and landed, the stage's reductions take g a chunk, one after another, and the
+// left its sender. When all have left and landed, the stage's reductions take g per chunk, one after another, and the
 // stage ends; copies are free. (a, b, g) is (1, 0, 0) for rounds, (0, 1, 0) for serial, (0, 0, 1) for reduced.
 //
-// The others are counted over all lanes; _max is that of the rank which has most. L lanes that share the ways of a rank
-// form a pipeline, which takes about rounds + (L - 1) * messages_max / L messages, and likewise in chunks and
+// The other fields count over all lanes; _max is the count of the rank with most. L lanes that share the two ways of a
+// rank form a pipeline, which takes about rounds + (L - 1) * messages_max / L messages, and likewise in chunks and
 // reductions.
 struct clab_cost {
     long rounds;       // makespan, in messages: the factor of alpha
@@ -160,8 +160,8 @@ int clab_problem_blocks(const struct clab_problem *problem);
 bool clab_problem_holds(const struct clab_problem *problem, int rank, int block);
 bool clab_problem_wants(const struct clab_problem *problem, int rank, int block);
 
-// Whose input a rank's `block` must hold at the end, and, in *input_block_p, which block of it: a rank's, or
-// CLAB_EVERYONE's, reduced. (A barrier, too, is everyone's.)
+// The rank whose input `block` of `rank` must hold at the end, and in *input_block_p the block of that input;
+// CLAB_EVERYONE: the sum of all ranks' inputs. (A barrier, too, is CLAB_EVERYONE's.)
 enum { CLAB_EVERYONE = -1 };
 int clab_problem_origin(const struct clab_problem *problem, int rank, int block, int *input_block_p);
 

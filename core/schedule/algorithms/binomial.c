@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The binomial tree, built by halving: the ranks are split into two halves, and the head of all tells the head of the
-// other half; then each half does the same by itself. ceil(log2 P) levels, for every P and root.
+// The binomial tree, built by halving: the ranks are split into two halves, and the first rank of all sends to the first
+// rank of the other half; then each half does the same by itself. ceil(log2 P) levels, for every P and root.
 //
-//     level 0    0 ─────────────→ 4             ranks [0,8) with head 0: the other half is [4,8)
+//     level 0    0 ─────────────→ 4             ranks [0,8), first rank 0: the other half is [4,8)
 //     level 1    0 ─────→ 2       4 ─────→ 6
 //     level 2    0 ─→ 1   2 ─→ 3  4 ─→ 5   6 ─→ 7
 //
-// - Subtrees are ranges of ranks, whatever the root: what a scatter sends is one span, which never wraps around.
+// - Subtrees are ranges of ranks, whatever the root: each message of a scatter is one span, which never wraps around.
 // - With root 0 and a power of two this is the textbook's tree.
 // - Downwards: broadcast and scatter. Upwards, levels in reverse: reduce and gather.
 // Source: Barnett et al. 1994, "Interprocessor collective communication library" (halving by ranges; scatter, then

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bruck's algorithms: ceil(log2 P) rounds for any P. In round k everyone talks over the distance 2^k around the ring.
+// Bruck's algorithms: ceil(log2 P) rounds for any P. In round k each rank exchanges with ranks 2^k away around the ring.
 //
 // Allgather: rank r has the blocks r, r+1 ... of d ranks; after the round over distance d, of twice as many.
 //
@@ -7,9 +7,9 @@
 //     rank 0   0       0 1     0 1 2 3    0 1 2 3 4
 //     rank 3   3       3 4     3 4 0 1    3 4 0 1 2       a range that wraps around is two spans, so two messages
 //
-// Alltoall: a block travels to the rank that is `offset` ahead as the binary digits of the offset say: in round k all
-// blocks whose offset has bit k go 2^k ranks ahead, together. Each is sent log2(P)/2 times instead of once: fewer,
-// larger messages.
+// Alltoall: a block's receiver is `offset` ranks ahead. The block moves by the binary digits of the offset: in round k
+// all blocks whose offset has bit k move 2^k ranks ahead, together. A block is sent log2(P)/2 times on average instead
+// of once, but messages are fewer and larger.
 // Source: Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems".
 
 #include "core/schedule/build.h"

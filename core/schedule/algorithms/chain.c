@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chain: each rank hands on to the next. One lane takes P-1 rounds, but lanes follow each other down the chain, so
-// that L of them take P-2+L rounds of an L-th of the bytes: the more lanes, the nearer to the speed of a single copy.
+// The chain: each rank passes the data on to the next. One lane takes P-1 rounds. L lanes follow each other down the
+// chain: they take P-2+L rounds of 1/L of the bytes each. The more lanes, the nearer to the speed of a single copy.
 //
 //     round 0: 0 ─lane 0→ 1
 //     round 1: 0 ─lane 1→ 1 ─lane 0→ 2
@@ -14,10 +14,10 @@
 STAGE(broadcast)
 {
     int v = mod(rank - problem->root, P);
-    bool hears = v > 0, tells = v < P - 1;
-    if (s >= hears + tells)
+    bool receives = v > 0, sends = v < P - 1;
+    if (s >= receives + sends)
         return CLAB_DONE;
-    out[0] = hears && s == 0 ? recv(v - 1, chunk(0)) : send(v + 1, chunk(0));
+    out[0] = receives && s == 0 ? recv(v - 1, chunk(0)) : send(v + 1, chunk(0));
     return from_root(problem, 1, out);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Doubling: after each round a rank has what twice as many ranks had. The fewest rounds, log2 P.
+// Doubling: in each round the number of ranks whose data a rank has doubles. The fewest rounds, log2 P.
 //
 //     round 0: 0↔1 2↔3 4↔5 6↔7     round 1: 0↔2 1↔3 4↔6 5↔7     round 2: 0↔4 1↔5 2↔6 3↔7
 //
-// - Allreduce exchanges whole sums. Allgather exchanges what has come together. Any P by folding (fold.h).
-// - Dissemination sends ahead and hears from behind instead of exchanging, and so needs no folding; what some ranks
-//   hear twice does no harm in a barrier.
+// - Allreduce exchanges whole sums. Allgather exchanges all blocks gathered so far. Any P by folding (fold.h).
+// - Dissemination sends to one rank and receives from another instead of exchanging, so it needs no folding. Some ranks
+//   then receive a signal twice, which does no harm in a barrier.
 // Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in MPICH", section
 // 4; Hensgen, Finkel and Manber 1988, "Two algorithms for barrier synchronization".
 

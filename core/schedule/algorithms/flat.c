@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One rank in the middle: everyone talks to it directly, and it talks to one after another.
+// A star: all ranks exchange messages with one rank in the middle, which serves them one after another.
 //
-//         1   2                 The fewest bytes in all, and for two or three ranks the fastest; but the middle's way
-//          ╲ ╱                  in and out carries P-1 messages.
+//         1   2                 The fewest bytes in all, and for two or three ranks the fastest; but the middle rank
+//          ╲ ╱                  sends and receives P-1 messages.
 //       3 ─ 0 ─ 4
 //
 // The ranks of a rooted collective are counted from the root, which is 0 here (from_root).
@@ -16,7 +16,7 @@ static int at_most(const struct clab_problem *problem)
     return problem->nranks;
 }
 
-// 0 sends `chunk(0)` to all others, who take it.
+// 0 sends `chunk(0)` to all others.
 static int spread(int P, int v, struct clab_step out[])
 {
     if (v != 0) {
@@ -28,7 +28,7 @@ static int spread(int P, int v, struct clab_step out[])
     return P - 1;
 }
 
-// 0 hears the others one after another, since all go into the same chunk, and then answers all at once.
+// 0 receives from the others one after another, since all go into the same chunk, and then answers all at once.
 static int gather_and_spread(int P, int rank, int s, transfer *take, struct clab_step out[])
 {
     int answer = rank == 0 ? P - 1 : 1;
@@ -65,7 +65,7 @@ STAGE(reduce)
     return from_root(problem, 1, out);
 }
 
-// The root's steps with all others, each about its own block; the others' one step with the root.
+// The root has a step with every other rank, each for that rank's block; the others have one step with the root.
 static int each_its_block(const struct clab_problem *problem, int rank, int s, transfer *at_root, transfer *elsewhere,
                           struct clab_step out[])
 {

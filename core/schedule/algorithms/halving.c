@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Halving: partners at half the distance each round exchange halves of what is left, until everyone has the sum of its
-// own part. As few bytes as a ring, in log2 P rounds.
+// Halving: in each round partners exchange halves of the data that they still have to sum, at half the distance of the
+// round before, until each rank has the sum of its own part. As few bytes as a ring, in log2 P rounds.
 //
 //     P = 4, chunks that a rank is still to sum:   0: 0123 → 01.. → 0...      then, to make it an allreduce, the same
 //     (0↔2, 1↔3, then 0↔1, 2↔3)                    1: 0123 → 01.. → .1..      in reverse: doubling. Or a gather, to
@@ -65,7 +65,7 @@ STAGE(reduce_scatter)
     return 2;
 }
 
-// Round r of a gather to place 0: half of those who still have chunks give them to the other half.
+// Round r of a gather to place 0: of the places that still have chunks, half send them to the other half.
 static int gather(int P, int place, int r, struct clab_step out[])
 {
     int size = 1 << r;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Two levels: nodes of `group` ranks. What can be summed within a node is, so that between nodes each rank carries only
-// its own part of the data: reduce-scatter in the node, allreduce between the ranks with the same place in their nodes,
+// Two levels: nodes of `group` ranks. Each node sums its own data first, so each rank sends only its own part of the
+// sum between nodes: reduce-scatter in the node, allreduce between the ranks with the same place in their nodes,
 // allgather in the node. All three are rings.
 //
 //     node 0     node 1     node 2
 //     0 1 2      3 4 5      6 7 8      group = 3: rings 0-1-2, 3-4-5, 6-7-8 in nodes, 0-3-6, 1-4-7, 2-5-8 between them
 //
-// - A block is cut into a segment per place in a node, and that into a chunk per node.
+// - A block is cut into one segment per place in a node, and each segment into one chunk per node.
 // - Ranks of a last node that is not full hand their data to node 0 first, and get the result back at the end.
 // Source: Mikami et al. 2018, "Massively distributed SGD: ImageNet/ResNet-50 training in a flash" (2D-torus allreduce).
 
 #include "core/schedule/build.h"
 
 struct shape {
-    int group, nodes; // ranks a full node, full nodes
+    int group, nodes; // ranks per full node, full nodes
     int extra;        // ranks of the last node, if that is not full
 };
 
@@ -78,7 +78,7 @@ STAGE(allreduce)
     return ring_inside(shape, rank, turn - inside - across, recv, out);
 }
 
-// Nodes stand in rings, and so do the places in them, if the network's nodes are these, or all ranks are alike to it.
+// Both rings can be rotated if the network's nodes are these nodes, or if all ranks are alike in the network.
 static int representative(const struct clab_problem *problem, int period, int rank, int peer)
 {
     struct shape shape = shape_of(problem);

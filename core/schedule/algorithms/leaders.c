@@ -2,14 +2,14 @@
 // Two levels for short messages: in each node a star around its first rank, the leader, and doubling between the
 // leaders. With two nodes no more messages than in one star of all ranks, and the nodes work side by side.
 //
-//     node 0     node 1             group = 3: 1 and 2 tell 0, while 4 and 5 tell 3;
+//     node 0     node 1             group = 3: 1 and 2 send to 0, while 4 and 5 send to 3;
 //      1          4                 0 and 3 exchange their sums;
-//       ╲        ╱                  0 tells 1 and 2, while 3 tells 4 and 5
+//       ╲        ╱                  0 sends to 1 and 2, while 3 sends to 4 and 5
 //        0 ──── 3
 //       ╱        ╲
 //      2          5
 //
-// - A node may be a core that ranks share: few of its ranks' turns are then in vain.
+// - A node may be a core that several ranks share: then few of their time slices pass without a message to handle.
 // - The last node may have fewer ranks than the others.
 // Source: Graham et al. 2011, "Cheetah: a framework for scalable hierarchical collective operations"; the leaders'
 // part: Thakur et al. 2005, section 4.
@@ -52,7 +52,7 @@ static int stages_between(struct shape shape)
     return floor_log2(shape.nodes) + 2;
 }
 
-// The leader hears its members one after another, since all go into the same chunk.
+// The leader receives from its members one after another, since all go into the same chunk.
 static int lead(struct shape shape, int rank, int members, int s, struct clab_step out[])
 {
     const int answer = members + stages_between(shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everyone with everyone: in stage s each rank sends to the one s+1 ahead and hears the one s+1 behind. Every message
-// goes straight to its receiver, and in every stage each rank sends to one partner and receives from one.
+// Every pair of ranks exchanges directly: in stage s each rank sends to the rank s+1 ahead and receives from the rank
+// s+1 behind. Every message goes straight to its receiver.
 //
 //     stage 0: 0→1 1→2 2→3 3→0     stage 1: 0→2 1→3 2→0 3→1     stage 2: 0→3 1→0 2→1 3→2
 //

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Binary trees: sums climb to the root, the result comes down. Few rounds for small messages; lanes make it a pipeline.
 //
-// - A tree is a pure function of (P, rank): who is above me, and who is below me on either side.
-// - The side that reaches deeper is left: it is heard last and told first.
+// - A tree is a pure function of (P, rank): the rank's parent, and its left and right child.
+// - The left subtree is the deeper one: the parent receives from it last and sends to it first.
 // Source: Sanders, Speck and Traeff 2009, "Two-tree algorithms for full bandwidth broadcast, reduction and scan".
 
 #include "core/schedule/build.h"
@@ -24,8 +24,8 @@ static struct node heap_node(int P, int v)
 }
 
 //     0─────────────╮              Ranks lie in order from left to right, and the lowest set bit of a rank is its
-//             8─────╯              height: every odd rank is a leaf. What sticks out beyond P is left away, and the
-//         4        12              child below takes its place.
+//             8─────╯              height: every odd rank is a leaf. Nodes beyond P are left out, and the child below
+//         4        12              takes the place of each.
 //       2   6   10    14
 //      1 3 5 7 9 11 13 15
 static struct node inorder_node(int P, int v)
@@ -133,7 +133,7 @@ COST(cost_allreduce)
     return cost;
 }
 
-// Who has two children in one tree is a leaf of the other.
+// A rank with two children in one tree is a leaf of the other.
 COST(cost_double)
 {
     long depth = inorder_depth((int)P, 0), first = (L + 1) / 2, second = L / 2;

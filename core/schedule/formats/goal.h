@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// GOAL, the text format of LogGOPSim and ATLAHS: per rank sends, receives and calculations, and what waits for what.
+// GOAL, the text format of LogGOPSim and ATLAHS: each rank's sends, receives and calculations, and their dependences.
 //
-// - `num_ranks N`, then for each rank, in order, `rank R {` operations and requirements, one a line, `}`:
+// - `num_ranks N`, then for each rank, in order, `rank R {` operations and requirements, one per line, `}`:
 //   `[LABEL:] send SIZEb to RANK [tag T] [cpu C] [nic N]`, `recv ... from ...`, `calc NANOSECONDS [cpu C]`,
 //   `LABEL requires LABEL` (its end), `LABEL irequires LABEL` (its begin); comments are // and /* */.
 // - Written: the lane's number is the tag. A stage's operations require the end of the stage before it, which is a
 //   calculation of 0 ns that requires them all; a reduction is a calculation that requires its receive alone. Copies
 //   take no time, and are not written.
-// - Read: operations of a rank become stages where that changes nothing (goal_lower.c says when); else one line says
-//   which operation is not of that kind. What is written is read back as the stages that it was.
+// - Read: a rank's operations become stages if their order stays exactly the same (goal_lower.c says when). Else one
+//   line names the first operation that does not fit. A written schedule is read back as the same stages.
 // Source: Hoefler, Schneider and Lumsdaine 2010, "LogGOPSim"; the grammar is that of its txt2bin.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 #include "core/schedule/formats/listing.h"
 
-// Write `algorithm` at work on `problem`, whose count is in elements of `element_bytes`; a byte reduced takes
-// `reduce_seconds`, and times are written in whole nanoseconds.
+// Write `algorithm` for `problem`, whose count is in elements of `element_bytes`. Reducing a byte takes
+// `reduce_seconds`; times are written in whole nanoseconds.
 //   errors: CLAB_ENOMEM
 int clab_goal_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm, size_t element_bytes,
                     double reduce_seconds, FILE *out);

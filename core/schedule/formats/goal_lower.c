@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // From GOAL's operations to stages.
 //
-// - Operations that are joined, by waiting for each other or by a message, are a lane; what is not joined is
-//   independent.
-// - A stage is what can begin at the same time. That is exact only if all that comes later waits for all of it; so each
-//   operation must wait for every one of the stage before its own. A calculation of 0 ns only joins others; one that
-//   follows a receive, and is all that does, is part of it.
+// - Operations that depend on each other, or are two ends of a message, are of one lane. Lanes are independent.
+// - The operations of a stage begin at the same time. That is exact only if each operation waits for every operation of
+//   the stage before its own. A calculation of 0 ns only joins others. A calculation that is the only operation to wait
+//   for a receive is part of that receive.
 // - Messages of a pair match in the order of their tags' operations, and must not overtake each other.
 
 #include <limits.h>
@@ -22,9 +21,9 @@ enum { MOST_LANES = 64, NOBODY = -1 };
 struct node {
     const struct clab_goal_op *op;
     int rank, lane;
-    int parent;         // of its tree in the forest of what is joined
+    int parent;         // of its tree in the forest of joined operations
     int partner;        // the other end of a message
-    int level;          // the stage in which it is; of a join, in which what waits for it is
+    int level;          // its stage; of a join, the stage of the operations that wait for it
     int direct, joined; // operations of the stage before that it waits for: itself, and by the best of its joins
     int follower;       // the calculation that is part of this receive, or NOBODY
     int dependents;     // operations that wait for it

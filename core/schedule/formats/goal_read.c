@@ -38,7 +38,7 @@ struct reader {
     int nlabels, label_room, op_room, need_room;
     int *buckets, bucket_room; // (nbuckets) the last label of each, or -1
     int nbuckets;              // at least as many as labels, a power of two
-    uint64_t seed;             // of this reader's hashes: nobody can know which labels share a bucket
+    uint64_t seed;             // of this reader's hashes: so no file can be made whose labels all share a bucket
     long nops;
     char head[HEAD_ROOM];
 };
@@ -205,7 +205,7 @@ static int take_message(struct reader *r, struct clab_goal_op *op)
     return take_places(r);
 }
 
-// What follows `send`, `recv` or `calc`.
+// Read the rest of a line after `send`, `recv` or `calc`.
 static int take_operation(struct reader *r, enum clab_goal_type type, const char *label)
 {
     struct clab_goal_rank *rank = &r->goal->ranks[r->rank];
@@ -273,7 +273,7 @@ static int take_ranks(struct reader *r)
     return r->goal->ranks ? CLAB_OK : CLAB_ENOMEM;
 }
 
-// Needs in the order of who has them, each once.
+// Sort needs by the operation that waits, and keep each once.
 static int by_op(const void *a, const void *b)
 {
     const struct clab_goal_need *x = a, *y = b;

@@ -34,7 +34,7 @@ static int chunks(const struct clab_problem *problem)
     return are_signals(problem) ? 1 : problem->listing->chunks;
 }
 
-// A loose one's messages of a stage all come to the same place; while they are followed, each has room of its own.
+// All messages of a loose listing's stage come to the same chunk; while it is replayed, each has a chunk of its own.
 static int scratch(const struct clab_problem *problem)
 {
     const struct clab_listing *l = problem->listing;
@@ -150,8 +150,8 @@ static bool can_be_followed(const struct clab_listing *l)
     return p->nranks * chunks * words <= MOST_WORDS && (double)p->nranks * l->width <= MOST_POSTS;
 }
 
-// What it does is found by doing it. Of the cost of a loose one no more than its bytes is of use, so that where the
-// chunks are too many to follow, all messages may count as the longest.
+// Replay the listing to count its cost. Of a loose listing's cost only the bytes are used. So if there are too many
+// chunks to replay, all messages may count as the longest.
 static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
 {
     struct clab_problem problem = l->problem;

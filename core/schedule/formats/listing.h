@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A listing: a schedule that is written out, step by step, because it was read from a file and not computed.
+// A listing: a schedule that was read from a file and is stored step by step, not computed.
 //
-// - Its `algorithm` is one like any other, whose stage() looks the steps up in problem->listing: it is priced, proved,
-//   drawn and exported by the same code. It is for its own problem only: same ranks, root and lanes.
-// - MSCCL says which chunks move, so a listing of it is a schedule in full. GOAL says how many bytes: such a listing is
-//   *loose*. Its problem is a barrier whose messages carry bytes: proved and drawn (count 0) it shows who has heard of
-//   whom, and nobody need have heard of anyone; priced (count > 0) a chunk is the greatest common divisor of all
-//   messages.
+// - Its `algorithm` is one like any other: stage() looks the steps up in problem->listing. The same code prices,
+//   proves, draws and exports it. It is for its own problem only: same ranks, root and lanes.
+// - MSCCL names the chunks of each message, so a listing from MSCCL is a complete schedule. GOAL gives bytes only: such
+//   a listing is *loose*. Its problem is a barrier whose messages carry bytes. Proved and drawn (count 0), it shows from
+//   which ranks a signal has reached each rank; none is required to. Priced (count > 0), a chunk is the greatest common
+//   divisor of all messages.
 #pragma once
 
 #include "core/schedule/schedule.h"

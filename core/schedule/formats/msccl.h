@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// MSCCL's XML: per GPU thread blocks, each with at most one peer to send to and one to receive from, and steps in
-// order.
+// MSCCL's XML: each GPU has thread blocks. A block sends to at most one peer, receives from at most one, and runs its
+// steps in order.
 //
-// - Written: lane, distance of the peer, and number of the message in its stage, make a thread block and its channel. A
-//   step waits (depid, deps) for what the stage before it did in other blocks; a receive also for what its own stage
-//   reads of its place. All is in place, but an alltoall. `lanes`, `root`, `stage` and `at` are ours: others pass over
-//   them.
-// - Read: in files with `stage`, the stages are those. In others a step's stage is the longest way to it by its thread
-//   block and its dependences, where a receive goes along with the send just before it: blocks of a GPU then wait for
-//   each other at the end of each stage. `rcs`, `rrcs` and `rrs` are a receive and a send; `re` (and `ra`) reduces what
-//   was not received, which no schedule here does, and is refused. Input and output are one buffer, unless an
-//   alltoall's.
+// - Written: lane, distance of the peer, and number of the message in its stage select the thread block and its channel.
+//   A step waits (depid, deps) for the steps of the stage before it in other blocks. A receive also waits for the reads
+//   of its destination in its own stage. All collectives but alltoall are in place. `lanes`, `root`, `stage` and `at`
+//   are our attributes, which other readers ignore.
+// - Read: a file with `stage` has its stages. In others a step's stage is the longest path to it through its thread
+//   block and its dependences; a receive is in the stage of the send just before it. So the blocks of a GPU wait for
+//   each other at the end of each stage. `rcs`, `rrcs` and `rrs` become a receive and a send. `re` (and `ra`) reduces
+//   data that was not received; no schedule here does that, so it is refused. Input and output are one buffer, but for
+//   an alltoall.
 // - Allreduce, reduce, broadcast, allgather, reduce_scatter and alltoall.
 // Source: microsoft/msccl-tools, which writes it, and microsoft/msccl and Azure/msccl-executor-nccl, which run it. (The
 // latter calls a reduce_scatter "reducescatter".)
@@ -48,7 +48,7 @@ struct clab_msccl_step {
     char src, dst; // 'i', 'o', 's'
     int src_off, dst_off, count;
     int depid, deps; // the thread block and step that it waits for; depid -1: none
-    int stage, at;   // -1: not said
+    int stage, at;   // -1: not given
     int line;
 };
 
@@ -69,7 +69,7 @@ struct clab_msccl {
     char name[CLAB_LISTING_NAME];
     enum clab_collective collective;
     int ngpus, chunks, lanes, root; // chunks: of a loop
-    bool staged;                    // each step says its stage
+    bool staged;                    // each step has `stage`
     struct clab_msccl_gpu *gpus;    // (ngpus)
     struct clab_msccl_block *blocks;
     struct clab_msccl_step *steps;

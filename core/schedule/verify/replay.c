@@ -75,7 +75,7 @@ static bool is_inside(const struct clab_replay *r, struct clab_span span)
     return span.first >= 0 && span.count >= 1 && span.first <= size - span.count;
 }
 
-// What is sent or copied: there, and from now on in use.
+// Check that the span of a send or copy holds values, and mark it as read in this stage.
 static bool check_read(struct clab_replay *r, int rank, struct clab_span span)
 {
     if (!is_inside(r, span))
@@ -120,7 +120,7 @@ static bool check_step(struct clab_replay *r, int rank, const struct clab_step *
     return step->op == CLAB_SEND || check_write(r, rank, step->dst);
 }
 
-// A copy's destination is in nobody else's use.
+// Check that no other step of the stage uses a copy's destination.
 static bool check_copies(struct clab_replay *r, int rank, int n)
 {
     int stamp = r->actors[rank].stage + 1;
@@ -214,7 +214,7 @@ static bool take_up(struct clab_replay *r, int rank, int n)
     return check_copies(r, rank, n);
 }
 
-// How many stages nobody needs more of.
+// A bound on stages: a schedule with more never ends.
 static int stage_limit(const struct clab_replay *r)
 {
     return r->problem->listing ? INT_MAX : 64 + 16 * r->problem->nranks;
@@ -346,7 +346,7 @@ static void show(const struct clab_replay *r, int rank, const struct clab_post *
         show_write(r, rank, step->dst.buffer, step->dst.first + i);
 }
 
-// All steps are matched: what was received or copied lands, and the next stage begins.
+// All steps are matched: received and copied values are written, and the next stage begins.
 static bool leave(struct clab_replay *r, int rank)
 {
     struct clab_actor *actor = &r->actors[rank];
@@ -377,10 +377,10 @@ static const struct clab_post *first_pending(const struct clab_replay *r, int ra
 
 static const char *doing(const struct clab_post *post)
 {
-    return post->step.op == CLAB_SEND ? "sends to" : "hears from";
+    return post->step.op == CLAB_SEND ? "sends to" : "receives from";
 }
 
-// Follow who waits for whom: it ends at a rank that is done, or goes in a circle.
+// Follow from a waiting rank to the rank that it waits for, until one is done, or a circle closes.
 static bool explain_standstill(struct clab_replay *r)
 {
     int rank = 0;

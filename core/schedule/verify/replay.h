@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Replays a lane of a schedule on values that are sets of contributors: the machinery of verify.h and draw.h.
+// Replays a lane of a schedule. Values are sets of contributing ranks, not numbers. verify.h and draw.h build on it.
 //
-// - Event driven: a rank is looked at when a stage of its own can begin or end, so the work is that of its steps.
+// - Event driven: it visits a rank when a stage of that rank can begin or end, so its work grows with the steps.
 // - Times are those of the machine that schedule.h defines for costs.
-// - What can be wrong is found here, but for what the end state should be (verify.c).
+// - It finds every flaw but a wrong end state, which verify.c checks.
 #pragma once
 
 #include <stdint.h>
@@ -39,13 +39,13 @@ const char *clab_flaw_text(enum clab_flaw flaw);
 
 struct clab_verify_result {
     enum clab_flaw flaw;
-    int rank, lane, stage, chunk; // where; -1 where that says nothing
+    int rank, lane, stage, chunk; // where; -1: not one in particular
     char text[240];               // one sentence for people
     struct clab_cost found;       // counted; complete if the flaw is none or the cost
     int stages;                   // most stages of a rank in a lane, empty ones left out
 };
 
-// A message, seen when it is matched. Times are in messages (rounds): when it begins to leave, and when it has landed.
+// A message, observed when it is matched. Times are in messages (rounds): its begin of leaving and its landing.
 struct clab_message {
     int lane, src, src_stage, dst, dst_stage;
     bool reduces;
@@ -62,7 +62,7 @@ struct clab_write {
     const uint64_t *set;
 };
 
-// Each may be NULL. A message is seen when its receiver's stage ends.
+// Each may be NULL. A message is observed when its receiver's stage ends.
 struct clab_observer {
     void *context;
     void (*message)(void *context, const struct clab_message *message);
@@ -83,7 +83,7 @@ struct clab_post {
     int room;                  // where its values wait for the end of the stage
     int sender_stage;          // a receive's, once matched
     struct clab_span sent;     // the same
-    struct clab_clocks leaves; // a send: when it has left; a receive: when what it matches has
+    struct clab_clocks leaves; // a send: when it has left; a receive: when the matching send has
     long landed;               // a receive, in rounds
 };
 
@@ -94,7 +94,7 @@ struct clab_actor {
     long messages, sent, reduced; // over all lanes
 };
 
-// Posts that wait for their counterpart, first to last: all sends, or all receives.
+// Posted steps that wait for their counterpart, first to last: all sends, or all receives.
 struct clab_channel {
     int first, last;
 };
@@ -115,7 +115,7 @@ struct clab_replay {
     struct clab_post *posts;          // (P, width)
     struct clab_step *steps;          // (width)
     int *ready, nready;               // ranks whose stage can end
-    int *identity, *waiting_identity; // (P, chunks): block * chunks + chunk of what is there; -1: nothing
+    int *identity, *waiting_identity; // (P, chunks): block * chunks + chunk of the value there; -1: none
     uint64_t *set, *waiting_set;      // (P, chunks, words): who contributed
     int *written, *used;              // (P, chunks): the stage, plus 1, that last did so
     bool channels_are_dirty;          // a flawed lane leaves posts in them
@@ -124,7 +124,7 @@ struct clab_replay {
     } room; // what there is memory for
 };
 
-// Make room for a problem, and take it up.  errors: CLAB_EWRONG (the result says how), CLAB_ENOMEM
+// Allocate for a problem, and begin with it.  errors: CLAB_EWRONG (the result says how), CLAB_ENOMEM
 int clab_replay_begin(struct clab_replay *replay, const struct clab_problem *problem,
                       const struct clab_algorithm *algorithm, const struct clab_observer *observer,
                       struct clab_verify_result *result);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What happens when a schedule runs: every message and every change of a chunk, in rounds. Drawings are made of it.
+// A trace of a schedule: every message and every change of a chunk, in rounds. Drawings are made from it.
 //
 // - Recorded by the verifier, so what is drawn is proved.
-// - Time is counted in messages, on the machine of struct clab_cost, but for one thing: lanes share the ways of a
-//   rank, so that a pipeline is seen as one.
+// - Time is counted in messages, on the machine of struct clab_cost, with one difference: lanes share the way out and
+//   the way in of a rank, so that a drawing shows a pipeline as one.
 #pragma once
 
 #include "core/schedule/verify/verify.h"
@@ -13,7 +13,7 @@ struct clab_change {
     long time;
     int lane, rank, stage;
     int cell;   // lane by lane: lane * (blocks * chunks) + chunk
-    int inputs; // how many ranks' inputs of those that it needs it holds
+    int inputs; // how many of the ranks' inputs that it needs it holds
 };
 
 struct clab_trace {
@@ -28,7 +28,7 @@ struct clab_trace {
     size_t nchanges;
 };
 
-// Record `algorithm` at work on `problem`.
+// Record `algorithm` on `problem`.
 //   out:    *trace_p, on success only
 //   errors: CLAB_EWRONG (the algorithm is flawed: one logged line says how), CLAB_ENOMEM
 int clab_trace_record(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
@@ -38,7 +38,7 @@ void clab_trace_free(struct clab_trace *trace);
 // How many inputs a cell needs to be complete: P, or 1 where nothing is reduced.
 int clab_trace_complete(const struct clab_trace *trace);
 
-// What every rank's cells hold, in numbers of inputs: at first, and after the changes from *next_p on up to `time`.
+// How many inputs each rank's cells hold: at the start, and after the changes from *next_p on up to `time`.
 //   inputs: (P, cells); *next_p is 0 at first
 void clab_trace_start(const struct clab_trace *trace, int inputs[]);
 void clab_trace_advance(const struct clab_trace *trace, long time, size_t *next_p, int inputs[]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must hold at the end of a replay: everyone has what it wants, and the stated cost is exact.
+// Checks at the end of a replay: every rank has its result, and the stated cost is exact.
 
 #include "core/schedule/verify/verify.h"
 
@@ -175,15 +175,15 @@ static bool is_sound(struct clab_verifier *v, struct clab_verify_result *result)
 
 int clab_verify_observed(struct clab_verifier *v, const struct clab_problem *problem,
                          const struct clab_algorithm *algorithm, const struct clab_observer *observer,
-                         struct clab_verify_result *verdict_p)
+                         struct clab_verify_result *result_p)
 {
     CLAB_TRY(set_everyone(v, problem->nranks));
-    CLAB_TRY(clab_replay_begin(&v->replay, problem, algorithm, observer, verdict_p));
-    return is_sound(v, verdict_p) ? CLAB_OK : CLAB_EWRONG;
+    CLAB_TRY(clab_replay_begin(&v->replay, problem, algorithm, observer, result_p));
+    return is_sound(v, result_p) ? CLAB_OK : CLAB_EWRONG;
 }
 
 int clab_verify(struct clab_verifier *v, const struct clab_problem *problem, const struct clab_algorithm *algorithm,
-                struct clab_verify_result *verdict_p)
+                struct clab_verify_result *result_p)
 {
-    return clab_verify_observed(v, problem, algorithm, NULL, verdict_p);
+    return clab_verify_observed(v, problem, algorithm, NULL, result_p);
 }
