@@ -79,7 +79,7 @@ uint64_t ofi_connections_from(const struct ofi_connection list[], int n, uint64_
     return 0;
 }
 
-// ---- who is left ---------------------------------------------------------------------------------------------
+// ---- dropping foreign connections ----------------------------------------------------------------------------
 
 static bool drop_all(int fd)
 {
@@ -140,7 +140,7 @@ bool ofi_connections_keep(const struct ofi_connection list[], int n, uint64_t he
         if (!list[i].listens && list[i].here == here && !is_among(list[i].there, members, nmembers))
             others += drop_all(list[i].fd);
     if (others > 0)
-        clab_warn("ofi: hears nothing by %d connection%s that a process outside of this job made to this rank's port",
-                  others, others == 1 ? "" : "s");
+        clab_warn("ofi: ignores %d connection%s that a process outside of this job made to this rank's port", others,
+                  others == 1 ? "" : "s");
     return stopped;
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Endpoints: one a communicator, so that what a communicator costs is what it costs here.
+// Endpoints: one per communicator.
 //
-// - All members are connected with all when it is open for any: who went on earlier might fail and close while others
-//   still connect. Of each two the lower rank has done it. Left to the first messages,
-//   both would try at once; the second connection is then refused, but `net` 1.17 remembers it beyond the end of the
-//   endpoint, and crashes when it hears of it.
-// - That a message has been sent does not mean that it has arrived: who frees its endpoint then takes back what peers
-//   still wait for. So a closed endpoint stays, is moved on by the domain's other calls, and says farewell to each peer
-//   that it has had to do with. It is freed when all of those have said farewell, too: nothing is under way then.
-// - A peer that has left or is lost says nothing; nobody waits for it.
-// - Of a communicator that has failed, buffers may be with the provider still. Only freeing the endpoint makes sure
-//   that nothing is written to them, so that is done at once. Peers get a farewell if that can be sent at once; else
-//   they wait for ours until this rank leaves the job, or their timeout is over, and never outside of detach.
+// - Opening returns when every member is connected with every other. A rank that went on earlier might fail and close
+//   while others still connect. The lower rank of each pair connects. If both connected by their first messages, the
+//   second connection would be refused; `net` 1.17 remembers that connection beyond the end of the endpoint, and crashes
+//   at its next event.
+// - A message that has been sent may not have arrived, and freeing the endpoint would drop it. So a closed endpoint
+//   stays, and the domain's other calls make progress on it. It sends BYE to each peer with which it has exchanged
+//   messages, and is freed when each of them has sent BYE, too: then no message is under way.
+// - The endpoint does not wait for the BYE of a peer that has left or is lost.
+// - After a communicator has failed, the provider may still own buffers. Only freeing the endpoint makes sure that it
+//   does not write to them, so a failed endpoint is freed at once. It sends BYE if that is possible without waiting.
+//   Else its peers wait until this rank leaves the job or their timeout expires, and they wait only in detach.
 
 #include <math.h>
 #include <sched.h>
@@ -27,12 +27,12 @@
 #include "backends/ofi/connections.h"
 #include "backends/ofi/wire.h"
 
-#define LAST_SECONDS 1.0 // for farewells, after a failure
+#define LAST_SECONDS 1.0 // for the peers' BYE, after a failure
 
 enum { NAME_BYTES = 252 };
 static const double last_words = 2; // s that the messages of a rank that is closing its job may need
 
-// What a rank tells the others of its endpoint.
+// What ranks exchange about their endpoints.
 struct address {
     int node, core; // its host, and its core there; -1: it has no core of its own
     struct ofi_key key;
@@ -223,19 +223,20 @@ static bool is_there(const struct ofi_endpoint *e, int peer)
     return presence(e, peer) < CLAB_LEFT;
 }
 
-// Greet all that are above us, and hear from all below.  *missing_p: one that we have not met; -1: none
+// Send a first message to each higher rank, and await one from each lower rank.
+//   *missing_p: a rank without a connection so far; -1: none
 static void greet(struct ofi_endpoint *e, int *missing_p)
 {
     *missing_p = -1;
     for (int r = 0; r < e->nranks; r++) {
         if (r > e->rank && !e->peers[r].met)
-            ofi_wire_say(e, r, OFI_TAKEN, 0, 0, 0);
+            ofi_wire_control(e, r, OFI_TAKEN, 0, 0, 0);
         if (r != e->rank && !e->peers[r].met)
             *missing_p = r;
     }
 }
 
-// From where this rank is connected to those that it has greeted.
+// Look up this rank's own addresses of the connections that it has made.
 static void find_made(struct ofi_endpoint *e)
 {
     struct ofi_connection *list;
@@ -246,7 +247,8 @@ static void find_made(struct ofi_endpoint *e)
     e->knows_made = true;
 }
 
-// Tell all that we have met all, and how; and hear it of them.  *missing_p: one that has not said so; -1: none
+// Tell each rank that we are connected with all, and the address of our connection; await the same from each.
+//   *missing_p: a rank that has not answered; -1: none
 static void settle(struct ofi_endpoint *e, int *missing_p)
 {
     *missing_p = -1;
@@ -255,13 +257,14 @@ static void settle(struct ofi_endpoint *e, int *missing_p)
         if (r == e->rank)
             continue;
         if (!peer->knows)
-            peer->knows = ofi_wire_say(e, r, OFI_TAKEN, 0, 0, OFI_HAS_MET_ALL | peer->made << 1);
+            peer->knows = ofi_wire_control(e, r, OFI_TAKEN, 0, 0, OFI_HAS_MET_ALL | peer->made << 1);
         if (!peer->knows || !peer->settled)
             *missing_p = r;
     }
 }
 
-// Whether everybody has met everybody: who goes on may fail, and closes then what others would still wait for.
+// Whether all ranks are connected with all. Until then no rank may go on: if it failed, it would close connections that
+// others still wait for.
 static bool is_connected(struct ofi_endpoint *e, int *missing_p)
 {
     greet(e, missing_p);
@@ -285,7 +288,7 @@ static int connect_all(struct ofi_endpoint *e)
         }
         if (e->err)
             return e->err;
-        if (presence(e, missing) == CLAB_LEAVING) // it has failed; what it said before that may be on its way
+        if (presence(e, missing) == CLAB_LEAVING) // it has failed; its earlier messages may be on their way
             deadline = fmin(deadline, clab_now() + last_words);
         if (!is_there(e, missing) || (clab_now() > deadline && presence(e, missing) >= CLAB_LEAVING))
             return CLAB_EPEER;
@@ -340,40 +343,40 @@ int ofi_endpoint_open(struct clab_domain *base, struct clab_group *group, struct
 
 // ---- closing -------------------------------------------------------------------------------------------------
 
-// Whether `peer` needs no other farewell than this one.
-static bool is_farewell_over(struct ofi_endpoint *e, int peer)
+// Send BYE to `peer`. Returns whether it need not be tried again.
+static bool is_bye_sent(struct ofi_endpoint *e, int peer)
 {
-    return !is_there(e, peer) || ofi_wire_say(e, peer, OFI_BYE, 0, 0, 0) || e->err;
+    return !is_there(e, peer) || ofi_wire_control(e, peer, OFI_BYE, 0, 0, 0) || e->err;
 }
 
-void ofi_farewell_push(struct ofi_endpoint *e, struct ofi_op *op)
+void ofi_bye_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
-    if (is_farewell_over(e, op->peer))
+    if (is_bye_sent(e, op->peer))
         ofi_op_give(e, op);
     else
         ofi_work_add(e, op);
 }
 
-// Without memory, unless it must wait: peers of a rank that lacks memory would else wait for its farewell.
-static void say_farewell(struct ofi_endpoint *e, int peer)
+// Allocates only if BYE can not be sent at once: peers of a rank without memory would else wait for its BYE.
+static void send_bye(struct ofi_endpoint *e, int peer)
 {
     e->peers[peer].parted = true;
-    if (is_farewell_over(e, peer))
+    if (is_bye_sent(e, peer))
         return;
     struct ofi_op *op = ofi_op_take(e);
     if (!op)
         return;
-    op->kind = OFI_FAREWELL;
+    op->kind = OFI_GOODBYE;
     op->peer = peer;
     ofi_work_add(e, op);
 }
 
-// Also to those that we first hear of now.
-static void say_farewells(struct ofi_endpoint *e)
+// Also to peers whose first message came only after the close.
+static void send_byes(struct ofi_endpoint *e)
 {
     for (int r = 0; r < e->nranks; r++)
         if (e->peers[r].met && !e->peers[r].parted && r != e->rank)
-            say_farewell(e, r);
+            send_bye(e, r);
 }
 
 static bool is_awaited(const struct ofi_endpoint *e)
@@ -390,7 +393,7 @@ bool ofi_closing_progress(struct ofi_domain *domain)
 {
     for (struct ofi_endpoint **link = &domain->closing, *e; (e = *link);) {
         ofi_progress(e);
-        say_farewells(e);
+        send_byes(e);
         if (!e->err && is_awaited(e)) {
             link = &e->next;
             continue;
@@ -411,7 +414,7 @@ void ofi_endpoint_close(struct clab_endpoint *base, bool failed)
     *link = e->next;
     if (failed || e->err || e->under_way) {
         domain->has_failed = true;
-        say_farewells(e);
+        send_byes(e);
         release(e);
         return;
     }
@@ -427,7 +430,8 @@ void ofi_closing_finish(struct ofi_domain *domain)
     const double deadline = clab_now() + limit;
     for (unsigned fruitless = 0; ofi_closing_progress(domain); fruitless++) {
         if (fruitless % 16 == 0 && clab_now() >= deadline) {
-            clab_warn("ofi: not all peers have said farewell within %g s: leaving without", limit);
+            clab_warn("ofi: not all peers have closed their endpoints within %g s: this rank leaves without waiting",
+                      limit);
             break;
         }
         if (fruitless < OFI_YIELDS)

@@ -16,16 +16,16 @@ struct ofi_domain {
     struct clab_domain base;
     struct clab_bootstrap *boot;
     struct ofi_fabric fabric;
-    bool registers; // the provider must be told of all memory it reads and writes
+    bool registers; // the provider needs a registration of all memory that it reads and writes
     struct ofi_registrations registrations;
     uint64_t keys;                  // of registrations, ever: some providers leave it to us to keep them apart
     struct ofi_endpoint *endpoints; // that are open
     struct ofi_endpoint *closing;   // closed, but a peer may not know yet
-    bool has_failed;                // an endpoint has: its peers may be stopped, and say nothing more
+    bool has_failed;                // an endpoint has failed: its peers may be stopped, and send nothing more
     struct ofi_refusals refusals;   // of messages without the key
 };
 
-// What the provider has been asked for.
+// A request to the provider.
 struct ofi_request {
     struct fi_context2 provider; // its own, while the request is under way; first, since completions point here
     enum { OFI_POOLED, OFI_EAGER_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
@@ -37,17 +37,17 @@ struct ofi_request {
     struct ofi_request *next;              // of the free ones
 };
 
-enum ofi_kind { OFI_SEND, OFI_RECEIVE, OFI_CREDIT, OFI_FAREWELL };
+enum ofi_kind { OFI_SEND, OFI_RECEIVE, OFI_CREDIT, OFI_GOODBYE };
 
 // A transfer under way, or a message without one.
 struct ofi_op {
     enum ofi_kind kind;
-    struct clab_transfer *t; // NULL: CREDIT, FAREWELL
+    struct clab_transfer *t; // NULL: CREDIT, GOODBYE
     int peer, lane;
     uint32_t number;          // of its message
     size_t bytes;             // of the whole message
     bool eager_done;          // the eager part has been sent, or has landed
-    bool ready;               // the peer has said so; RECEIVE: we have
+    bool ready;               // SEND: the peer's READY has come; RECEIVE: ours has been sent
     size_t posted;            // bytes handed over: the eager part, then segments in order
     unsigned pending;         // requests with the provider
     bool waits;               // is in endpoint->work
@@ -68,13 +68,13 @@ struct ofi_early {
 struct ofi_lane {
     struct ofi_op *sends; // begun and not all handed over, in order
     uint32_t sends_begun, eager_sent;
-    uint32_t eager_taken;      // by the peer, as far as we have heard
+    uint32_t eager_taken;      // by the peer, by its last acknowledgement
     struct ofi_early *readies; // of sends that have not begun
 
     struct ofi_op *receives; // begun, eager part not come, in order
     uint32_t receives_begun;
-    uint32_t taken, told;    // eager parts that found their receive; the count that the peer knows
-    bool tells;              // a credit message waits to be sent
+    uint32_t taken, acknowledged; // eager parts that found their receive; those of them acknowledged to the peer
+    bool acknowledges;            // a credit message waits to be sent
     struct ofi_early *eager; // of receives that have not begun
 };
 
@@ -85,11 +85,11 @@ struct ofi_peer {
     uint64_t made, came; // the connection with it, by where it is from: as we have made it, or as it says; 0: not so
     int job_rank;
     bool elsewhere; // on a core that is not this rank's
-    bool met;       // something was sent, or has come
-    bool knows;     // has been told that we have met all
-    bool settled;   // has met all
-    bool gone;      // it has said farewell
-    bool parted;    // we have, or are about to
+    bool met;       // a message was sent to it, or has come from it
+    bool knows;     // we have told it that we are connected with all ranks
+    bool settled;   // it has told us the same
+    bool gone;      // its BYE has come
+    bool parted;    // our BYE has been sent, or is about to be
 };
 
 struct ofi_endpoint {
@@ -111,7 +111,7 @@ struct ofi_endpoint {
     int under_way;                   // transfers begun and not done
     int sending;                     // requests for sends with the provider
     bool awaits_elsewhere;           // what was started last comes from other cores, too
-    unsigned vain;                   // looks to come that would find nothing
+    unsigned vain;                   // polls to skip, since they would find nothing
     int err;                         // the first error: all calls answer with it
 
     char *pool;                   // (npool, OFI_POOLED_STRIDE)
@@ -199,10 +199,10 @@ void ofi_work_add(struct ofi_endpoint *e, struct ofi_op *op);
 void ofi_op_finish(struct ofi_endpoint *e, struct ofi_op *op);
 // `t`'s peer means another message than we do.
 void ofi_mismatch(struct ofi_endpoint *e, const struct clab_transfer *t, uint64_t immediate);
-// `peer` does `what` no member does: it is another program, or a broken one.
+// `peer` has done `what`, which no member does: it is another program, or a broken one.
 void ofi_distrust(struct ofi_endpoint *e, int peer, const char *what);
-// libfabric refuses what it was asked for `op` (NULL: nobody in particular), or has failed with it; in the provider's
-// words, where it has some. As backend.h asks: what only tells of a peer's end is no line of its own.
+// libfabric has refused a request of `op` (NULL: of no transfer), or the request has failed. Log it, with the provider's
+// text if there is one. As backend.h asks: an error that only shows a peer's end is not logged.
 void ofi_report(struct ofi_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider);
 void ofi_fail(struct ofi_endpoint *e, int err);
 // The code for libfabric's `fi_errno` (positive).
@@ -213,7 +213,7 @@ int ofi_err(int fi_errno);
 //   errors: as clab_backend.open
 int ofi_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
 void ofi_endpoint_close(struct clab_endpoint *e, bool failed);
-void ofi_farewell_push(struct ofi_endpoint *e, struct ofi_op *op);
+void ofi_bye_push(struct ofi_endpoint *e, struct ofi_op *op);
 // Closed endpoints: go on, and free those that nobody needs. Whether some are left.
 bool ofi_closing_progress(struct ofi_domain *domain);
 // Wait until none is left, or the job's timeout is over.

@@ -17,7 +17,7 @@ struct ofi_fabric {
     int tag_bits; // that a message's tag may use
 };
 
-// Open what CLAB_PROVIDER (tcp unless told) and CLAB_INTERFACE choose.
+// Open what CLAB_PROVIDER (default: tcp) and CLAB_INTERFACE choose.
 //   errors: CLAB_EUNSUPPORTED (no library, provider or interface; logged with those there are), CLAB_ENOMEM, CLAB_ESYS
 int ofi_fabric_open(const struct clab_bootstrap *boot, struct ofi_fabric *fabric_p);
 void ofi_fabric_close(struct ofi_fabric *fabric);

@@ -28,26 +28,26 @@ int ofi_key_draw(int tag_bits, struct ofi_key *key_p)
     return CLAB_OK;
 }
 
-static void say(struct ofi_refusals *refusals)
+static void report(struct ofi_refusals *refusals)
 {
     clab_warn("ofi: dropped %lu message%s that a process outside of this job sent to this rank's port; commlab doctor "
               "says what else it can do",
-              refusals->unsaid, refusals->unsaid == 1 ? "" : "s");
-    refusals->unsaid = 0;
+              refusals->unreported, refusals->unreported == 1 ? "" : "s");
+    refusals->unreported = 0;
 }
 
 void ofi_refusals_add(struct ofi_refusals *refusals, double now)
 {
-    refusals->unsaid++;
+    refusals->unreported++;
     if (refusals->pause > 0 && now < refusals->since + refusals->pause)
         return;
     refusals->since = now;
     refusals->pause = refusals->pause > 0 ? PAUSES * refusals->pause : FIRST_PAUSE;
-    say(refusals);
+    report(refusals);
 }
 
 void ofi_refusals_finish(struct ofi_refusals *refusals)
 {
-    if (refusals->unsaid > 0)
-        say(refusals);
+    if (refusals->unreported > 0)
+        report(refusals);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory: what clab_alloc gives out, what the fabric is told of it, and what endpoints use again and again.
+// Memory: clab_alloc's, its registration with the fabric, and the pools of endpoints.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,9 +39,9 @@ static void leave(void *domain, void *handle)
 
 void ofi_memory_open(struct ofi_domain *domain)
 {
-    // For tests: no provider of a machine without such a card asks for it.
-    const bool told = clab_variable_is_set(CLAB_VARIABLE_OFI_REGISTER);
-    domain->registers = told || domain->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL;
+    // For tests: without such a network adapter, no provider asks for registration.
+    const bool always = clab_variable_is_set(CLAB_VARIABLE_OFI_REGISTER);
+    domain->registers = always || domain->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL;
     ofi_registrations_init(&domain->registrations, (struct ofi_registrar){domain, enter, leave});
 }
 
@@ -80,7 +80,7 @@ void ofi_memory_free(struct clab_domain *base, void *memory)
     free(memory);
 }
 
-// What the program registers itself. A provider that need not be told gets the pages locked, as on any host.
+// Memory that the program registers itself. For a provider that needs no registration its pages are only locked.
 int ofi_memory_pin(struct clab_domain *base, void *memory, size_t bytes, struct clab_registration **registration_p)
 {
     struct ofi_domain *domain = (struct ofi_domain *)base;

@@ -66,14 +66,14 @@ static bool awaits_elsewhere(const struct ofi_endpoint *e, const struct clab_tra
     return false;
 }
 
-// Crowded ranks of one core can answer when it has been given to them, and not while this one looks on.
+// Oversubscribed ranks of one core can answer only while they run, and not while this one polls.
 static void foresee(struct ofi_endpoint *e, const struct clab_transfer transfers[], int n)
 {
     e->awaits_elsewhere = awaits_elsewhere(e, transfers, n);
-    e->vain = e->awaits_elsewhere ? 0 : OFI_VAIN_LOOKS;
+    e->vain = e->awaits_elsewhere ? 0 : OFI_VAIN_POLLS;
 }
 
-// Receives first: the sooner a peer hears that we are ready, the less it waits.
+// Receives first: the sooner a peer gets READY, the less it waits.
 static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
     struct ofi_endpoint *e = (struct ofi_endpoint *)base;
@@ -148,7 +148,7 @@ static const struct clab_nap nap = {arm, sleep_until};
 
 const struct clab_backend clab_backend_ofi = {
     .name = "ofi",
-    .title = "any fabric that libfabric speaks, TCP unless told",
+    .title = "any fabric that libfabric speaks, TCP by default",
     .attach = attach,
     .detach = detach,
     .alloc = ofi_memory_alloc,

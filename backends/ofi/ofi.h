@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// A fabric through libfabric: TCP between any hosts, and what else it speaks (verbs, efa, shm, ...).
+// A fabric through libfabric: TCP between any hosts, and libfabric's other providers (verbs, efa, shm, ...).
 //
 // - library.c, fabric.c, interface.c   load libfabric, choose a provider and an interface, open its domain.
-// - registrations.c, memory.c          memory, and what the fabric must be told of it.
+// - registrations.c, memory.c          memory, and its registration with the fabric.
 // - wire.c       how our messages are named, and how they are handed to the provider.
 // - send.c, receive.c                  the two halves of a transfer.
-// - progress.c   completions, and what could not be handed over before.
-// - endpoint.c   a communicator's endpoint: opened, and closed when nobody needs it any more.
+// - progress.c   completions, and requests that the provider could not take before.
+// - endpoint.c   a communicator's endpoint: opened, and freed when no peer needs it any more.
 // - ofi.c        the backend.
 //
 // An unexpected message must never wait for its receive: `tcp` stops reading a connection whose next message has no
 // posted buffer, and all other lanes of that connection would stop, too. So
 // - the *eager part* of a message, its first OFI_EAGER_BYTES, lands in a pool that takes any message. From there it
 //   goes to its receive, or to memory of its own until that receive begins. A lane sends at most OFI_WINDOW eager parts
-//   before it learns that some were taken: by any message back, or by one that says only this (credit).
-// - The rest travels in *segments* once the receiver has said that it is *ready*, with their buffers posted. It says so
-//   as soon as its receive begins, so that a later sender need not wait.
-// An eager part names its call and length, so that ranks that disagree are found.
+//   before the receiver acknowledges some: with any message back, or with one for that alone (credit).
+// - The rest travels in *segments* once the receiver has posted their buffers and sent READY. It sends READY as soon as
+//   its receive begins, so that a later sender need not wait.
+// An eager part names its call and length, so that the receiver notices if the two ranks disagree.
 //
 // Source: eager and rendezvous messages as in Rashti, Afsahi 2009 (receiver-initiated rendezvous); credits as in
 // Kung, Blackwell, Chapman 1994.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress: completions are read in batches and told to those they belong to; then what could not be handed over
-// before is tried again. Nothing moves on `tcp` unless somebody calls this.
+// Progress: read completions in batches and hand each to its request; then retry requests that the provider could not
+// take before. With `tcp`, data moves only while this runs.
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static bool is_buffer(const struct ofi_request *request)
     return request->kind == OFI_POOLED || request->kind == OFI_SEGMENT_IN;
 }
 
-// Something came that is no member's: it changes nothing.  request: NULL, or a buffer that it took
+// Count and drop a message that is from no member.  request: NULL, or the buffer that holds it
 static void refuse(struct ofi_endpoint *e, struct ofi_request *request)
 {
     ofi_refusals_add(&e->domain->refusals, clab_now());
@@ -95,8 +95,8 @@ static bool has_key(const struct ofi_endpoint *e, uint64_t beside)
     return (beside & UINT64_MAX << OFI_CALL_BITS) == e->key.word;
 }
 
-// Whether an error is of a message that another process sent: one that is longer than members' are, or that broke off.
-// `net` tells the key of such a message; where a provider does not, a member that is lost is noticed by its bootstrap.
+// Whether an error is due to a message of a foreign process: longer than any of the members', or broken off. `net`
+// reports the key of such a message. With a provider that does not, the bootstrap still notices a lost member.
 static bool is_foreign(const struct ofi_endpoint *e, const struct ofi_request *request,
                        const struct fi_cq_err_entry *entry)
 {
@@ -142,11 +142,11 @@ void ofi_op_finish(struct ofi_endpoint *e, struct ofi_op *op)
     ofi_op_give(e, op);
 }
 
-static void hear_taken(struct ofi_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
+static void note_taken(struct ofi_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
 {
     const int more = ofi_ahead(taken, lane->eager_taken);
     if (more > (int64_t)(lane->eager_sent - lane->eager_taken))
-        ofi_distrust(e, peer, "says that it has taken messages that this rank has not sent");
+        ofi_distrust(e, peer, "acknowledges messages that this rank has not sent");
     else if (more > 0)
         lane->eager_taken += (uint32_t)more;
 }
@@ -176,17 +176,17 @@ static void take_eager(struct ofi_endpoint *e, const struct ofi_name *name, cons
                       is_long ? OFI_EAGER_BYTES : entry->len);
 }
 
-// Something came unasked.
+// A message has come into the pool.
 static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
 {
     const struct ofi_name name = ofi_name_of(entry->tag);
     if (name.source >= e->nranks || name.lane >= CLAB_LANES) {
-        clab_warn("ofi: a message with the tag %#llx is nobody's", (unsigned long long)entry->tag);
+        clab_warn("ofi: a message with the tag %#llx is for no receive of this rank", (unsigned long long)entry->tag);
         return;
     }
     struct ofi_lane *lane = ofi_lane(e, name.source, name.lane);
     e->peers[name.source].met = true;
-    hear_taken(e, name.source, lane, name.taken);
+    note_taken(e, name.source, lane, name.taken);
     switch (name.word) {
     case OFI_EAGER: take_eager(e, &name, request->memory, entry); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, number_at(request->memory)); break;
@@ -196,7 +196,7 @@ static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, con
     }
 }
 
-// Whether what came unasked is as long as such a message is.
+// Whether a message in the pool has a length that its kind allows.
 static bool is_as_long(const struct fi_cq_tagged_entry *entry)
 {
     if (ofi_name_of(entry->tag).word == OFI_EAGER)
@@ -229,7 +229,7 @@ static void take(struct ofi_endpoint *e, const struct fi_cq_tagged_entry *entry)
     }
 }
 
-// What a read of the queue gave.
+// Handle the result of reading the queue.
 static void take_all(struct ofi_endpoint *e, const struct fi_cq_tagged_entry entries[], ssize_t n)
 {
     if (n == -FI_EAVAIL)
@@ -258,7 +258,7 @@ static void push(struct ofi_endpoint *e, struct ofi_op *op)
     case OFI_SEND: ofi_send_push(e, op); break;
     case OFI_RECEIVE: ofi_receive_push(e, op); break;
     case OFI_CREDIT: ofi_credit_push(e, op); break;
-    case OFI_FAREWELL: ofi_farewell_push(e, op); break;
+    case OFI_GOODBYE: ofi_bye_push(e, op); break;
     }
 }
 

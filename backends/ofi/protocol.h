@@ -16,6 +16,6 @@ enum {
     OFI_POOL_PEERS = 8,
     OFI_SPINS = 200,        // fruitless polls, of about 0.5 us, before the rank yields its core
     OFI_SPINS_CROWDED = 10, // the same, where ranks share cores and the awaited rank is on another core
-    OFI_VAIN_LOOKS = 2,     // polls between starting something and yielding the core
+    OFI_VAIN_POLLS = 2,     // polls between starting something and yielding the core
     OFI_YIELDS = 1000,      // fruitless polls after that, before the rank sleeps
 };

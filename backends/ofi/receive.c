@@ -35,20 +35,20 @@ static bool is_as_expected(struct ofi_endpoint *e, const struct clab_transfer *t
 void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
-    if (lane->taken != lane->told && !ofi_wire_say(e, op->peer, OFI_TAKEN, op->lane, 0, 0)) {
+    if (lane->taken != lane->acknowledged && !ofi_wire_control(e, op->peer, OFI_TAKEN, op->lane, 0, 0)) {
         ofi_work_add(e, op);
         return;
     }
-    lane->tells = false;
+    lane->acknowledges = false;
     ofi_op_give(e, op);
 }
 
-// An eager part has found its receive. Any message back tells the peer; else one of its own, at half of the window.
+// An eager part has found its receive. Any message back acknowledges it; at half of the window a credit message does.
 static void take_eager(struct ofi_endpoint *e, int peer, int lane_)
 {
     struct ofi_lane *lane = ofi_lane(e, peer, lane_);
     lane->taken++;
-    if (peer == e->rank || lane->tells || lane->taken - lane->told < OFI_WINDOW / 2)
+    if (peer == e->rank || lane->acknowledges || lane->taken - lane->acknowledged < OFI_WINDOW / 2)
         return;
     struct ofi_op *op = ofi_op_take(e);
     if (!op)
@@ -56,7 +56,7 @@ static void take_eager(struct ofi_endpoint *e, int peer, int lane_)
     op->kind = OFI_CREDIT;
     op->peer = peer;
     op->lane = lane_;
-    lane->tells = true;
+    lane->acknowledges = true;
     ofi_credit_push(e, op);
 }
 
@@ -172,7 +172,7 @@ void ofi_receive_push(struct ofi_endpoint *e, struct ofi_op *op)
         }
     if (op->ready)
         return;
-    op->ready = ofi_wire_say(e, op->peer, OFI_READY, op->lane, op->number, ofi_immediate(op->t->call, op->bytes));
+    op->ready = ofi_wire_control(e, op->peer, OFI_READY, op->lane, op->number, ofi_immediate(op->t->call, op->bytes));
     if (!op->ready)
         ofi_work_add(e, op);
 }

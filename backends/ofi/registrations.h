@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Memory that a network card has been told of (FI_MR_LOCAL): which registration covers which bytes.
+// Memory that is registered with a network adapter (FI_MR_LOCAL): which registration covers which bytes.
 //
 // - Memory of clab_alloc is registered once, and held until it is freed: transfers find it in an ordered map.
 // - Other memory is registered while transfers use it, by all of them together, and no longer: were it kept, memory
 //   that is freed and mapped anew at its address would be read at its old place. Providers that register slowly keep a
 //   cache of their own, which sees what the process unmaps (FI_MR_CACHE_MONITOR in fabric(7)).
-// - It knows no libfabric: who registers is told at creation.
+// - It does not call libfabric: the caller passes the functions that register.
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct ofi_registration {
     size_t bytes;
     void *handle;
     unsigned uses;                 // transfers, and 1 while it is held
-    struct ofi_registration *next; // of those that are not held
+    struct ofi_registration *next; // of the list of those that are not held
 };
 
 struct ofi_registrations {

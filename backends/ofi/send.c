@@ -11,7 +11,7 @@ static bool may_go(const struct ofi_lane *lane, uint32_t number)
     return number == lane->eager_sent && lane->eager_sent - lane->eager_taken < OFI_WINDOW;
 }
 
-// ---- what the receiver said before we began ------------------------------------------------------------------
+// ---- READY messages that came before the send ----------------------------------------------------------------
 
 // Whether a member may be ready for a message whose send has not begun: it has received all but the last OFI_AHEAD
 // before it.
@@ -125,7 +125,7 @@ static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struc
     return op;
 }
 
-// To this rank itself: what is small is done as to any other.
+// To this rank itself: a small message goes the same way as to any other rank.
 static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
     const size_t bytes = t->bytes;

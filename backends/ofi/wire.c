@@ -53,7 +53,7 @@ uint16_t ofi_immediate_call(uint64_t immediate)
 
 // ---- handing over --------------------------------------------------------------------------------------------
 
-// The provider's answer, 0 or -errno, to what it was asked for `op`, or for nobody (NULL).
+// Judge the provider's answer, 0 or -errno, to a request of `op` (NULL: of no transfer).
 static bool is_handed(struct ofi_endpoint *e, const struct ofi_op *op, ssize_t answer)
 {
     if (answer != 0 && answer != -FI_EAGAIN)
@@ -95,28 +95,29 @@ static bool describe_size(struct ofi_endpoint *e, struct ofi_request *request, v
     return true;
 }
 
-// Each tag tells `peer` how many eager parts this rank has taken on the lane.
+// Each tag acknowledges the eager parts that this rank has taken from `peer` on the lane.
 static uint64_t tag_to(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
 {
     const uint32_t taken = ofi_lane(e, peer, lane)->taken;
     return tag_of(e->peers[peer].key.mark, (struct ofi_name){word, e->rank, lane, number, taken});
 }
 
-static void note_told(struct ofi_endpoint *e, int peer, int lane)
+static void note_acknowledged(struct ofi_endpoint *e, int peer, int lane)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
-    l->told = l->taken;
+    l->acknowledged = l->taken;
     e->peers[peer].met = true;
 }
 
-bool ofi_wire_say(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate)
+bool ofi_wire_control(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number,
+                      uint64_t immediate)
 {
     const uint64_t tag = tag_to(e, peer, word, lane, number);
     const struct ofi_peer *to = &e->peers[peer];
     const ssize_t answer = fi_tinjectdata(e->ep, &immediate, sizeof immediate, to->key.word, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
-    note_told(e, peer, lane);
+    note_acknowledged(e, peer, lane);
     return true;
 }
 
@@ -128,7 +129,7 @@ bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, 
     const ssize_t answer = fi_tinjectdata(e->ep, t->src, bytes, to->key.word | t->call, to->address, tag);
     if (!is_handed(e, NULL, answer))
         return false;
-    note_told(e, t->peer, t->lane);
+    note_acknowledged(e, t->peer, t->lane);
     return true;
 }
 
@@ -188,7 +189,7 @@ bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op)
     if (!settle(e, op, request, send_eager(e, op, request)))
         return false;
     e->sending++;
-    note_told(e, op->peer, op->lane);
+    note_acknowledged(e, op->peer, op->lane);
     return true;
 }
 
@@ -227,7 +228,7 @@ bool ofi_wire_post(struct ofi_endpoint *e, struct ofi_request *request)
            is_handed(e, op, fi_trecv(e->ep, to, request->bytes, descriptor, FI_ADDR_UNSPEC, tag, ignored, request));
 }
 
-// What is only received lands in its place; what is reduced, in a buffer that the cache holds until then.
+// Received data lands in the user's buffer. Data to be reduced lands in a small buffer that stays in the cache.
 static bool expect_segment(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     request->kind = OFI_SEGMENT_IN;

@@ -15,13 +15,13 @@
 enum ofi_word {
     OFI_EAGER,   // of a message, with its first bytes
     OFI_READY,   // for the rest of a message
-    OFI_TAKEN,   // eager parts: every tag says how many, this one says nothing else, or OFI_HAS_MET_ALL
-    OFI_BYE,     // nothing more will come
+    OFI_TAKEN,   // acknowledges eager parts, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
+    OFI_BYE,     // the last message
     OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
 };
 
-// Immediate data of a TAKEN: the sender is connected with all ranks. The other bits: from where with this one
-// (connections.h).
+// Immediate data of a TAKEN: the sender is connected with all ranks. The other bits: the sender's address of its
+// connection with the receiver (connections.h).
 enum { OFI_HAS_MET_ALL = 1 };
 enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the mark
 enum { OFI_AHEAD = OFI_NUMBERS / 4 }; // messages that a receive may begin before the first of them comes
@@ -47,14 +47,15 @@ static inline int ofi_ahead(uint32_t number, uint32_t from)
 // As many of the `random` bits as a tag of `tag_bits` bits has room for, at their place in it.
 uint64_t ofi_mark(uint64_t random, int tag_bits);
 
-// All of these say whether it has been handed over: if not, it is to be tried again after some progress, or e->err is
-// set.
+// All of these return whether the provider has taken the request. If not, try again after some progress, unless e->err
+// is set.
 
-// A message without bytes of its own.
-bool ofi_wire_say(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number, uint64_t immediate);
+// A control message: immediate data, but no bytes of a transfer.
+bool ofi_wire_control(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number,
+                      uint64_t immediate);
 // The eager part of message `number`: all of `t`, and small enough to be copied, so that `t` is done.
 bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, uint32_t number);
-// The eager part of the message of `op`, which is told when it has been sent.
+// The eager part of the message of `op`. Its completion is reported to `op`.
 bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op);
 // The next segment of `op`, from op->posted on: sent, or its buffer posted.
 bool ofi_wire_segment(struct ofi_endpoint *e, struct ofi_op *op);

@@ -307,7 +307,7 @@ static int sweep(struct attempt a, int rank)
         }
         if (!is_right(&this))
             return CLAB_EWRONG;
-        // ofi keeps a closed endpoint until its peers have said farewell: after a failure, perhaps to the job's end.
+        // ofi keeps a closed endpoint until its peers have sent BYE: after a failure, perhaps to the job's end.
         if (!is_over_ofi() && live_now() != live) {
             fprintf(stderr, "WRONG: %s, allocation %ld of rank %d fails: rank %d loses %ld blocks\n", a.name, a.fails,
                     a.victim, rank, scarce.live - live);

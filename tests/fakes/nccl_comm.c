@@ -199,7 +199,7 @@ static void leave(ncclComm_t comm)
     if (!comm->segment)
         return;
     atomic_store(&comm->segment->left[comm->rank], true);
-    futex_signal(&comm->segment->farewell);
+    futex_signal(&comm->segment->departures);
 }
 
 // Whether all ranks have left, or ended. Those of this process may be destroyed one after another.
@@ -221,10 +221,10 @@ static ncclResult_t finalize(ncclComm_t comm, void *data)
     pthread_mutex_unlock(&comm->lock);
     leave(comm);
     while (comm->segment && !atomic_load(&comm->aborting)) {
-        const unsigned farewell = atomic_load(&comm->segment->farewell);
+        const unsigned departures = atomic_load(&comm->segment->departures);
         if (all_left(comm))
             break;
-        futex_wait(&comm->segment->farewell, farewell);
+        futex_wait(&comm->segment->departures, departures);
     }
     return ncclSuccess;
 }
@@ -260,7 +260,7 @@ void comm_stop(ncclComm_t comm)
         futex_wake(&comm->segment->futexes[comm->rank]);
         futex_wake(&comm->segment->collective.round);
         futex_wake(&comm->segment->talk.round);
-        futex_wake(&comm->segment->farewell);
+        futex_wake(&comm->segment->departures);
     }
     while (comm->running || comm->doing)
         pthread_cond_wait(&comm->turned, &comm->lock);

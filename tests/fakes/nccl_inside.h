@@ -64,7 +64,7 @@ struct segment {
     struct gate collective, talk;   // of operations; of split, which comes beside them
     atomic_uint futexes[MAX_RANKS]; // signalled for the rank when a message is posted or taken
     atomic_bool left[MAX_RANKS];    // has finalized, or aborted
-    atomic_uint farewell;           // signalled at each of these
+    atomic_uint departures;         // signalled at each of these
     struct offer offers[MAX_RANKS];
     char words[MAX_RANKS][32];  // what each says in a talk
     struct mailbox mailboxes[]; // (nranks from, nranks to)

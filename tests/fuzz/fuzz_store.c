@@ -285,7 +285,7 @@ static void say_as_member(struct fuzz *f, struct connection *g, unsigned what, u
     case 2: tell(f, g, 1 + (int)a % 3); break;
     case 3:
         f->node_lost |= g->member >= RANKS;
-        say(f, g, &(struct store_message){.kind = STORE_FAREWELL}, b);
+        say(f, g, &(struct store_message){.kind = STORE_LEAVE}, b);
         break;
     case 4:
         f->node_lost = true;

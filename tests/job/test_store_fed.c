@@ -242,10 +242,10 @@ static void test_all_receive_departures_and_notices_in_one_order(void **state)
     struct store_connection *connections[4];
     for (int rank = 0; rank < 4; rank++)
         connections[rank] = join(store, rank, 4, 0);
-    const struct store_message sent = any(STORE_NOTICE), farewell = {.kind = STORE_FAREWELL};
+    const struct store_message sent = any(STORE_NOTICE), leave = {.kind = STORE_LEAVE};
     store_disconnect(connections[1], false);
     assert_int_equal(say(connections[0], &sent), CLAB_OK);
-    assert_int_equal(say(connections[3], &farewell), CLAB_OK);
+    assert_int_equal(say(connections[3], &leave), CLAB_OK);
     assert_true(store_is_over(connections[3]));
     store_disconnect(connections[3], false);
     for (int rank = 0; rank < 4; rank += 2) {

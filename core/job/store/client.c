@@ -19,7 +19,7 @@
 #define LOOK_SECONDS     1e-3 // between two looks of next_notice
 #define NAP_SECONDS      1e-3 // of a wait, at most, while `meanwhile` is busy
 #define WITHDRAW_SECONDS 2.0  // for the answer to a withdrawal: on a busy host the store may wait long for a core
-#define LEAVE_SECONDS    1.0  // for the store to close after a farewell
+#define LEAVE_SECONDS    1.0  // for the store to close after a leave message
 
 // ---- what has come --------------------------------------------------------------------------------------------
 
@@ -336,13 +336,13 @@ void store_client_forget(struct store_client *c)
     free(c);
 }
 
-// The store closes when it has read the farewell. If this end closed first, the rank might count as lost.
+// The store closes when it has read the leave message. If this end closed first, the rank might count as lost.
 void store_client_leave(struct store_client *c)
 {
     if (!c)
         return;
     const double deadline = clab_now() + LEAVE_SECONDS;
-    say(c, &(struct store_message){.kind = STORE_FAREWELL});
+    say(c, &(struct store_message){.kind = STORE_LEAVE});
     c->has_ended = true; // so the end of the connection is no error
     for (look(c); !c->is_cut && clab_now() < deadline; look(c))
         store_channel_await(&c->channel, fmin(c->keepalive.next, deadline));

@@ -23,7 +23,7 @@ struct store_ticket {
 // Connect and join; wait for a store that is not there yet.
 //   errors: CLAB_ETIMEOUT, CLAB_EINVAL (refused, or no such host), CLAB_ESYS, CLAB_ENOMEM; one line with the remedy
 int store_client_join(const struct store_ticket *ticket, struct store_client **client_p);
-// Send a farewell and close. NULL is fine.
+// Send the leave message and close. NULL is fine.
 void store_client_leave(struct store_client *client);
 // Close this process's copy of the connection; another process keeps its own.
 void store_client_forget(struct store_client *client);

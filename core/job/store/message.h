@@ -26,7 +26,7 @@ enum store_kind {
                        // before them: which have come; with n = 0 none
     STORE_NOTICE,      // both ways: notice
     STORE_GONE,        // store: notice, of LEFT and LOST, that the store itself has found
-    STORE_FAREWELL,    // member, the last: leaves
+    STORE_LEAVE,       // member, the last: leaves
     STORE_ENDED,       // node to store: the process of rank `member` has ended with `status`
     STORE_DONE,        // node: all its ranks have ended
     STORE_END,         // store to nodes: the job is over with `status`, since `member` of node `node` has failed

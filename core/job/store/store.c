@@ -210,7 +210,7 @@ static int note_end(struct store *store, int node, int rank, int status)
 {
     if (!store_is_rank(store, rank) || node_of(store, rank) != node)
         return CLAB_EPARSE;
-    const bool silent = store->members[rank].presence == CLAB_PRESENT; // it sent no farewell
+    const bool silent = store->members[rank].presence == CLAB_PRESENT; // it sent no leave message
     lose(store, rank, status || silent ? CLAB_LOST : CLAB_LEFT);
     store_job_status_report(&store->job_status, node, rank, status, clab_now());
     return CLAB_OK;
@@ -248,7 +248,7 @@ static int receive_from_member(struct store_connection *connection, const struct
         post_notice(store, false, &message->notice);
         return CLAB_OK;
     case STORE_HEARTBEAT: return CLAB_OK;
-    case STORE_FAREWELL:
+    case STORE_LEAVE:
         lose(store, connection->member, CLAB_LEFT);
         connection->over = true;
         return CLAB_OK;

@@ -12,7 +12,7 @@
 // - Members are the ranks, 0 to nranks - 1, and behind them the launchers of nodes, if there are any.
 // - A peer is unauthenticated until its STORE_JOIN has proved that it knows the token. Before that it may send only
 //   STORE_HELLO. A member joins once.
-// - A member that sends a farewell has LEFT; if its connection ends without one, it is LOST. All members receive these
+// - A member that sends STORE_LEAVE has LEFT; if its connection ends without one, it is LOST. All members receive these
 //   and the other members' notices in one order. The store closes the connection of a member that falls behind by
 //   STORE_NOTICES, so memory is bounded.
 // - With nodes: the first rank that fails, or the first launcher that is lost, ends the job; else it ends when all nodes
