@@ -7,8 +7,8 @@
 
 #include "core/base/err.h"
 
-// Places that nobody has read; NULL: there is no memory.
-static float *new_places(size_t n)
+// Entries of chunks that no peer has read; NULL: out of memory.
+static float *new_entries(size_t n)
 {
     float *entries = malloc((n + 1) * sizeof *entries);
     for (size_t i = 0; entries && i < n; i++)
@@ -21,8 +21,8 @@ int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nslot
     const size_t all = (size_t)nranks * (size_t)lanes * (size_t)nslots;
     *cache = (struct cache_state){.lanes = lanes, .nslots = nslots};
     cache->touched = calloc((size_t)nranks, sizeof *cache->touched);
-    cache->home = reads ? new_places(all) : NULL;
-    cache->alt = reads && alternates ? new_places(all) : NULL;
+    cache->home = reads ? new_entries(all) : NULL;
+    cache->alt = reads && alternates ? new_entries(all) : NULL;
     return cache->touched && (cache->home || !reads) && (cache->alt || !reads || !alternates) ? CLAB_OK : CLAB_ENOMEM;
 }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What copies of a rank's own memory cost: before messages leave, while the first ones travel, behind them, and at the
-// end. Which copies there are, core/program/layout.h says, of the program that the executor runs. For full.c alone, as
-// price.h.
+// The cost of copies within a rank's own memory: before messages leave, while the first ones travel, after them, and at
+// the end. core/program/layout.h decides which copies the executor's program makes. For full.c alone, as price.h.
 #pragma once
 
 #include "sim/engine/delivery.h"
 
-// ---- lines that a peer has ------------------------------------------------------------------------------------
+// ---- lines in a peer's cache ----------------------------------------------------------------------------------
 
-// What a written byte costs more where a peer may have its line, in s.
+// The extra cost of a written byte whose cache line a peer may hold, in s.
 struct taking {
-    double pull, summed; // what is written by a pull or a copy; by those of sums
-    double reduce, add;  // by a reduction; by one that adds to it
+    double pull, summed; // written by a pull or copy; by a pull or copy of a sum
+    double reduce, add;  // written by a reduction to a third buffer; by one that adds in place
 };
 
-// `since`: bytes that the peer has touched since it read what is written now, on average over it. The probes of fresh
-// data write what was read half of their level ago. What has left the cache that ranks share is in no other.
+// `since`: bytes that the peer has touched since it read the data that is overwritten now, on average. (The probes of
+// fresh data overwrite data after the peer has touched half of their level.) Data that has left the shared cache is in
+// no cache.
 static struct taking taking_back(struct full *s, double since, enum clab_load load)
 {
     const struct clab_level *l = &s->fresh;
@@ -32,7 +32,7 @@ static struct taking taking_back(struct full *s, double since, enum clab_load lo
                            later(0, l->add_fresh[load] - l->add[load])};
 }
 
-// Of `bytes` that are written to `dst` in `region`, while the peer touches `meanwhile` others.
+// The extra cost of writing `bytes` to `dst` in `region`, while the peer touches `meanwhile` other bytes.
 static struct taking taking_of(const struct turn *t, struct clab_span dst, enum clab_region region, size_t bytes,
                                double meanwhile)
 {
@@ -40,16 +40,16 @@ static struct taking taking_of(const struct turn *t, struct clab_span dst, enum 
     const double since = cache_state_since(&s->cache, &s->layout, dst, region);
     if (since < 0)
         return (struct taking){0};
-    // It read the first byte when all others were to come.
+    // The peer read the first byte before it touched the `bytes` after it; half of `meanwhile` is the average.
     return taking_back(s, since + (double)bytes + meanwhile / 2, s->load);
 }
 
-// What both ranks have read is shared, and stays so even where it has left their own caches. Between near cores of a
-// virtual machine (AMD EPYC), 2026-11-22, by a program of copies and sums in steps: such a byte cost 75 to 108 ps to
-// write instead of 21, up to the size of the shared cache. These say where between such bounds:
-#define CERTAIN_PART   0.25 // of a core's own cache: so much is in it for certain
-#define TOUCHED_TIMES  5    // its own bytes: what is touched until it is copied home
-#define NONE_LEFT_PART 1.5  // of the shared cache: when so much is touched nothing is left there, of half of it all
+// The extra cost of writing data that both ranks have read. Its lines are in the shared state, even after both cores
+// have evicted them. Measured between near cores of a virtual machine (AMD EPYC), 2026-11-22, by copies and sums in
+// steps: such a byte cost 75 to 108 ps to write instead of 21, up to the size of the shared cache.
+#define CERTAIN_PART   0.25 // data up to this part of a core's own cache is in that cache for certain
+#define TOUCHED_TIMES  5    // n bytes are copied home after the ranks have touched this times n
+#define NONE_LEFT_PART 1.5  // no line is left once this part of the shared cache is touched; all are at 1 less
 static struct taking taking_shared(struct full *s, size_t bytes, enum clab_load load)
 {
     const double n = (double)bytes, own = (double)s->net->core_cache, near = own > 0 ? CERTAIN_PART * own : n;
@@ -60,7 +60,7 @@ static struct taking taking_shared(struct full *s, size_t bytes, enum clab_load 
     return (struct taking){held * taking.pull, held * taking.summed, held * taking.reduce, held * taking.add};
 }
 
-// The message of `step` is read where it lies by who gets it, if it is pulled.
+// Record that the receiver reads the message of `step` from this rank's memory, if it pulls.
 static void lend(struct full *s, const struct clab_step *step, enum clab_load load)
 {
     const int rank = s->layout.rank, lane = s->layout.lane;
@@ -71,8 +71,8 @@ static void lend(struct full *s, const struct clab_step *step, enum clab_load lo
         cache_state_lend(&s->cache, &s->layout, step->src, load == CLAB_ALONE ? 0 : touched);
 }
 
-// Of `bytes` that are received into `dst` in `region`, while the peer touches `meanwhile` others. A chunk that
-// alternates goes back to where both have read it.
+// The extra cost of receiving `bytes` into `dst` in `region`, while the peer touches `meanwhile` other bytes. A chunk
+// that alternates overwrites data that both ranks have read.
 FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, enum clab_region region, size_t bytes,
                                     double meanwhile)
 {
@@ -95,7 +95,8 @@ static void settle(struct full *s, struct clab_span dst, enum clab_region region
 
 // ---- copies ---------------------------------------------------------------------------------------------------
 
-// `bytes` of the rank's own memory, from `from` on, each for `more` than a copy takes; returns the end.
+// Copy `bytes` within the rank's own memory from the time `from` on, at `more` seconds per byte than a plain copy;
+// returns the end.
 static double copy_bytes(const struct turn *t, double from, size_t bytes, enum clab_load load, double more)
 {
     if (!bytes)
@@ -103,27 +104,27 @@ static double copy_bytes(const struct turn *t, double from, size_t bytes, enum c
     return price_core(t, from, full_cost(t->s, bytes, t->s->level.copy[load] + more), PART_BANDWIDTH, MODE_ANY);
 }
 
-// Where nothing is said of the other ranks, they copy, too.
+// The load at a call's begin and end: the other ranks are assumed to copy, too.
 static enum clab_load load_at_home(const struct full *s)
 {
     return s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE;
 }
 
-// `bytes` before messages leave, each for `more` than a copy takes; peers touch `touched` meanwhile.
+// Copy `bytes` before messages leave, at `more` seconds per byte than a plain copy; peers touch `touched` meanwhile.
 static void copy_before(const struct turn *t, size_t bytes, double touched, double more)
 {
     cache_state_touch(&t->s->cache, t->rank, touched);
     t->l->clock = copy_bytes(t, t->l->clock, bytes, t->s->load, more);
 }
 
-// What peers touch while a rank copies `bytes` before its messages leave.
+// The bytes that peers touch while a rank copies `bytes` before its messages leave.
 static double touched_beside(const struct full *s, size_t bytes)
 {
     const bool together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
     return together ? 2 * (double)bytes : 0;
 }
 
-// The chunks that `next` (layout.h) finds go home; returns their bytes.
+// Move the chunks that `next` (layout.h) finds to their home; returns their bytes.
 static size_t bring_home(struct full *s, int (*next)(const struct layout *, int))
 {
     const struct layout *l = &s->layout;
@@ -136,7 +137,7 @@ static size_t bring_home(struct full *s, int (*next)(const struct layout *, int)
     return bytes;
 }
 
-// What `step` copies before messages leave: a COPY, or the packing of a send.
+// The copy that `step` makes before messages leave: a COPY, or the packing of a send.
 static void copy(const struct turn *t, const struct clab_step *step)
 {
     struct full *s = t->s;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How messages come to their receivers, and what a core's time is counted as. For full.c alone, as price.h.
+// Delivers messages to their receivers, and counts a core's time by kind. For full.c alone, as price.h.
 #pragma once
 
 #include "core/base/err.h"
 #include "sim/engine/full.h"
 #include "sim/engine/recorder.h"
 
-// Count [from, to] as time of `part`, but for what was counted already: adapters and core work at the same time.
+// Count [from, to] as time of `part`, without time counted before: adapters and core work at the same time.
 FULL_INLINE void spend(struct rank_state *rank, enum part part, double from, double to)
 {
     double begin = later(from, rank->seen);
@@ -16,7 +16,7 @@ FULL_INLINE void spend(struct rank_state *rank, enum part part, double from, dou
     }
 }
 
-// Likewise [from, to] as fixed costs, and [to, end] as bytes.
+// Count [from, to] as fixed costs, and [to, end] as time of bytes, likewise.
 FULL_INLINE void spend_message(struct rank_state *rank, double from, double to, double end)
 {
     if (rank->seen <= from && to <= end) {
@@ -29,8 +29,8 @@ FULL_INLINE void spend_message(struct rank_state *rank, double from, double to, 
     spend(rank, PART_BANDWIDTH, to, end);
 }
 
-// Cores that ranks share. A rank gets the core that was free last, so that others find one that has been free for long;
-// else the one that is free first. Who has a core keeps it to the end of what it does.
+// Choose one of the cores that a node's ranks share: the idle core that became idle last, so that later ranks find one
+// that has been idle for longer; else the core that is idle first. A rank keeps its core to the end of an action.
 static double *choose_core(const struct full *s, int rank, double from)
 {
     int per_node = s->net->ranks_per_node, n = s->net->cores_per_node, best = 0;
@@ -49,7 +49,7 @@ FULL_INLINE double *core_of(const struct full *s, int rank, double from)
     return s->cores ? choose_core(s, rank, from) : NULL;
 }
 
-// `seconds` of the rank's core from `from` on, or from when it is free; returns the end.
+// Occupy the rank's core for `seconds`, from `from` on or once it is free; returns the end.
 FULL_INLINE double price_core(const struct turn *t, double from, double seconds, enum part part, enum mode mode)
 {
     struct rank_state *rank = t->r;
@@ -68,7 +68,7 @@ FULL_INLINE double price_core(const struct turn *t, double from, double seconds,
 
 // ---- messages -------------------------------------------------------------------------------------------------
 
-// To be held by who collects it.
+// Store a message in flight, and return its index.
 FULL_INLINE int32_t keep(struct full *s, const struct message *message, enum mode mode)
 {
     int32_t index = inflight_new(&s->inflight);
@@ -222,7 +222,7 @@ FULL_INLINE bool take_plain(const struct turn *t, int src)
     return true;
 }
 
-// A sender that waits is told that its message has been fetched, or has left.
+// Wake a sender that waits, since its message has been fetched or has left.
 FULL_INLINE void acknowledge(struct full *s, int src, int lane, double when, enum mode mode)
 {
     struct lane_state *l = full_lane(s, src, lane, mode);

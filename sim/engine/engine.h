@@ -19,13 +19,13 @@ double clab_engine_estimate(const struct clab_problem *problem, const struct cla
 // Messages of all ranks in so many calls, at most: by the stated cost.
 double clab_engine_messages(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int calls);
 
-// Whether ranks are alike, so that a few can stand for all. *period_p: the network looks the same from so many ranks
-// further on. If not, `why` says what is in the way.
+// Whether ranks are alike, so that a few can represent all. *period_p: the network looks the same from so many ranks
+// further on. If not, `why` holds the reason.
 bool clab_engine_folds(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                        const struct clab_net *net, const struct clab_sim_options *options, int *period_p,
                        char why[CLAB_SIM_WHY]);
 
-// A clock for each of the ranks that stand for all; stages that repeat are multiplied.
+// A clock for each representative rank; repeated stages are multiplied.
 //   errors: as clab_engine_full
 int clab_engine_folded(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                        const struct clab_net *net, const struct clab_sim_options *options, int period,
@@ -37,7 +37,7 @@ int clab_engine_full(const struct clab_problem *problem, const struct clab_algor
                      const struct clab_net *net, const struct clab_sim_options *options,
                      struct clab_sim_result *result_p);
 
-// The same in the order of time: what happens first is seen first. Links and cores may be shared.
+// The same in the order of time: the earliest event is handled first. Links and cores may be shared.
 //   errors: as clab_engine_full
 int clab_engine_events(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                        const struct clab_net *net, const struct clab_sim_options *options,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Flows that share links max-min fairly: nobody can get more without taking it from one who has less. Between two
-// changes rates are constant; when a flow begins or ends they are found anew, by filling all links evenly until one is
-// full, again and again.
+// Flows that share links max-min fairly: no flow can get more without taking it from a flow that has less. Rates are
+// constant between two events. When a flow begins or ends, all rates are computed anew: they rise together until a link
+// is full, its flows keep their rates, and the others rise on.
 // - A flow that never had less than it can take ends exactly when it would have alone.
 // - Answers depend on the order of calls and nothing else.
 // Source: Bertsekas and Gallager 1992, "Data Networks", section 6.5.2 (max-min flow control); it is what SimGrid does.

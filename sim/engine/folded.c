@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Folding: where the schedule and the network are the same seen from many ranks, their clocks are equal, and one of
-// them is simulated for all (an algorithm's representative()). Where stages repeat (alike()), most of them are skipped.
+// Folding: ranks to which the schedule and the network look the same have equal clocks. So one of them is simulated for
+// all (an algorithm's representative()). If stages repeat (alike()), most of them are skipped.
 //
 // - The answer is the full engine's to the bit: times are whole ticks (ticks.h), whose sums are exact.
 // - It folds nothing that could tell ranks apart: unequal chunks, caches (levels), lanes, which take turns by number.
 //
-// Why stages can be skipped. What a stage makes of the ranks' times is sums and maxima of them: a convex function F. If
-// two repetitions added the same, F(x) = x + d and F(x + d) = x + 2d, and one that starts n repetitions later adds d as
-// well, F(x + nd) = x + (n + 1)d, then the convex F is on a straight line at three points, and so on the line all the
-// way between them: n repetitions add nd. Ranks need not have the same pace: a slow one catches up with a fast one over
-// thousands of stages, and each such time is skipped at once.
+// Why stages can be skipped. A stage maps the ranks' times x to sums and maxima of them: a convex function F. Suppose two
+// repetitions in a row add the same d: F(x) = x + d and F(x + d) = x + 2d. Suppose one that starts n repetitions later
+// adds d as well: F(x + nd) = x + (n + 1)d. Then the convex F lies on a straight line at three points, and so on the
+// line all the way between them: n repetitions add nd. Ranks need not have the same pace: a fast rank may wait for a
+// slow one only after thousands of stages, and each such phase is skipped at once.
 //
 // Source: Baccelli, Cohen, Olsder and Quadrat 1992 (max-plus algebra: how such clocks settle).
 
@@ -120,7 +120,7 @@ static bool is_straight(const struct turns *t)
     return is_quiet(t->s);
 }
 
-// What one repetition added, n times more.
+// Add the times of one repetition n times more.
 static void skip(struct turns *t, int n)
 {
     for (int rank = 0; rank < t->s->nranks; rank++) {

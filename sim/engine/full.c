@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The dataflow engine: every rank runs through its stages until a message is missing; who sends it wakes it.
+// The dataflow engine: each rank runs through its stages until a message is missing. The message's sender wakes it.
 //
 // - A stage begins with its copies and sends; then it waits until all of its messages have been sent, receives them in
 //   the order of their arrival, and ends when its own sends have left (or have been fetched, where senders wait).
 // - One lane: ranks run in any order, since a clock depends on messages only. Several: the earliest goes first, since
 //   lanes share the rank's core and ports.
-// - `plain` problems are nearly all: they are compiled by themselves, without what they do not need, and their messages
-//   are delivered a little later, when their receivers are in the caches. They give what the others would.
-// - Where senders wait, collecting a whole stage may close a circle that real ranks, which receive one by one, would
-//   not close. When all are stuck, what has arrived is received out of turn (release); if there is nothing, it is a
-//   deadlock.
+// - Nearly all problems are `plain`: these are compiled separately, without the code that they do not need. Their
+//   messages are delivered a little later, when a prefetch has brought their receivers into the caches. The answer is
+//   the same.
+// - If senders wait, collecting a whole stage may close a circle of waits that real ranks, which receive one by one,
+//   would not close. When all ranks are stuck, messages that have arrived are received out of turn (release). If there
+//   are none, it is a deadlock.
 //
 // It does not know links that more than two ranks share, nor ranks that share a core.
 
@@ -23,7 +24,7 @@
 
 // ---- calls ---------------------------------------------------------------------------------------------------
 
-// Compute is no part of the collective: its time is nobody's.
+// Computing before the call is no part of the collective: its time is not counted.
 static double when_computed(const struct turn *t, double when)
 {
     double *core = core_of(t->s, t->rank, later(t->r->core, when));
@@ -155,7 +156,7 @@ static int by_head(const void *a, const void *b)
     return x->head < y->head ? -1 : x->head > y->head ? 1 : x->step - y->step;
 }
 
-// What was collected, in the order of arrival; *n_p messages.
+// The collected messages in the order of arrival, *n_p of them.
 static void sort_arrivals(struct full *s, const struct lane_state *l, int *n_p)
 {
     const struct message *messages = s->inflight.messages;
@@ -291,7 +292,7 @@ static int drain_plain(struct full *s)
     return s->err;
 }
 
-// What waited for the caches, does so no more.
+// Deliver the messages that waited for a prefetch.
 static int empty_outbox(struct full *s)
 {
     while (s->outbox.count + s->exchanges.count > 0) {
@@ -337,7 +338,7 @@ static int drain_any(struct full *s)
     return s->err;
 }
 
-// Go on until nobody can.
+// Run lanes until none can go on.
 static int drain(struct full *s)
 {
     return s->mode == MODE_PLAIN ? drain_plain(s) : s->mode == MODE_TIMED ? drain_timed(s) : drain_any(s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The state of the dataflow engine, shared by full.c (who runs when), price.h (what it costs) and folded.c.
-// O(ranks) state and the messages in flight; stages are computed, never stored. Where a network has levels, a byte a
-// chunk of each rank besides (layout.h), and where lines that a peer has read cost more to write, 4 bytes or 8
-// (cache_state.h).
+// The state of the dataflow engine, shared by full.c (the order of ranks), price.h (costs) and folded.c.
+// It stores O(ranks) state and the messages in flight; stages are computed, never stored. If a network has levels, it
+// stores a byte more per chunk of each rank (layout.h). If lines that a peer has read cost more to write, it stores 4 or
+// 8 bytes more (cache_state.h).
 #pragma once
 
 #include <assert.h>
@@ -58,27 +58,27 @@ struct lane_state {
     bool reduces;           // what is awaited is to be combined, where it offers another
 };
 
-// What has come for a lane, and was not awaited: a few messages here, which are older than those in the table. (Only
-// where the engine is plain; else all are in the table.) It is a cache line.
+// The first few messages that came for a lane before it waited for them; later ones are in the table. (Only if the
+// engine is plain; else all are in the table.) It is one cache line.
 enum { INBOX_ROOM = 5 };
 struct inbox {
-    double heads[INBOX_ROOM];
+    double heads[INBOX_ROOM]; // as struct message's
     int32_t srcs[INBOX_ROOM];
 };
 
-// Whose message a lane waits for: a rank; NOBODY; CAME: it has come, at the lane's `when`. Where two ranks exchange
-// messages in a stage, each offers its own, whose head is its `when`, to whom it waits for, until both have come.
+// The rank whose message a lane waits for; or NOBODY; or CAME: the message has come, at the lane's `when`. If two ranks
+// exchange messages in a stage, the first offers its message (whose head is `when`) to its peer until the peer comes.
 enum { NOBODY = -1 /* all bits are set */, CAME = -2, OFFERS = -3 };
 static inline int32_t offer_to(int32_t rank)
 {
     return OFFERS - rank;
 }
-static inline int32_t awaited_rank(int32_t awaited) // of who waits for one
+static inline int32_t awaited_rank(int32_t awaited) // by the lane
 {
     return awaited <= OFFERS ? OFFERS - awaited : awaited;
 }
 
-// What is written once and compiled three times.
+// The code is written once and compiled three times.
 enum mode {
     MODE_ANY,   // all there is
     MODE_PLAIN, // one lane, nothing has a place, no sender waits, nothing is shared: the order of actions is free

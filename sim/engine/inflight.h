@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The messages in flight: sent, and not yet received. A hash table of queues, one per (source, destination, lane).
-// - 32 bytes a message and 8 a bucket; what is received is used again.
+// - 32 bytes per message and 8 per bucket; the memory of a received message is used again.
 // - Messages of a queue leave in the order in which they came. No answer depends on the order of the table.
 #pragma once
 
@@ -17,7 +17,7 @@ struct message {
     int32_t next;     // in its bucket, or in its receiver's list
     uint16_t lane;
     bool landed; // received out of order (full.c, release): head is then when it had landed
-    bool summed; // nobody has read it since its sender summed it
+    bool summed; // it is a sum that no rank has read so far
 };
 
 struct bucket {
@@ -41,7 +41,7 @@ size_t inflight_bytes(const struct inflight *f);
 int inflight_enlarge(struct inflight *f);
 int inflight_widen(struct inflight *f);
 
-// Neighbours that hear over the same distance, as ranks do in most stages, lie beside each other.
+// Messages to neighbouring ranks over the same distance, as in most stages, are in neighbouring buckets.
 static inline struct bucket *inflight_bucket(const struct inflight *f, int src, int dst, int lane)
 {
     uint32_t distance = (uint32_t)src - (uint32_t)dst;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Two ranks that exchange messages in a stage, where the engine is plain. For full.c alone, as price.h.
+// Two ranks that exchange messages in a stage, if the engine is plain. For full.c alone, as price.h.
 //
-// - Who comes first offers its message, and waits; who comes second finds the offer. Then each gets the other's, so
-//   that neither is looked at twice.
-// - Where ranks lie further apart than a core's own cache reaches, a pair waits until the first one is in the caches.
+// - The rank that comes first offers its message, and waits; the second finds the offer. Then both get their message in
+//   one step, so the engine visits each of them once.
+// - If the two ranks' state is too far apart in memory for a core's own cache, the pair waits until a prefetch is done.
 #pragma once
 
 #include "sim/engine/price.h"
 
-// Whether the stage at hand is an exchange of two messages, `s->steps`, of which neither rank has others under way.
+// Whether the current stage, `s->steps`, is an exchange of two messages, and neither rank has others under way.
 FULL_INLINE bool can_exchange(const struct turn *t)
 {
     const struct full *s = t->s;
@@ -58,7 +58,7 @@ FULL_INLINE void take_offer(const struct turn *t, const struct loggp_cost *cost)
     *t->awaited = NOBODY;
 }
 
-// The oldest pair exchanges: each gets the other's message, and ends the stage, as `a_p` and `b_p` say.
+// Let the oldest pair exchange: each gets the other's message and ends its stage; *a_p and *b_p are the two.
 FULL_INLINE void exchange(struct full *s, struct turn *a_p, struct turn *b_p)
 {
     const struct exchange m = s->exchanges.all[s->exchanges.first++ % EXCHANGES_ROOM];

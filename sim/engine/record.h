@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What a simulated collective did, piece by piece: filled by clab_sim_run where clab_sim_options.record asks for it.
+// A record of a simulated collective, item by item. clab_sim_run fills it if clab_sim_options.record asks for it.
 //
-// - An *item* is a piece of time of a core, a port or a wire, with the item that it had to wait for: its cause, which
-//   ended when it began. From the last end back, from cause to cause, lies the critical path (why.h).
-// - Where a port lets bytes go ahead of their turn (net.h, burst), its items are on the port's own clock, and one of
-//   CLAB_DID_BURST, which ends before it begins, leads back to the others'.
-// - Items of no length are left out: what they would be the cause of has theirs.
-// - The engine answers to the bit what it answers without. A record has a limit: clab_sim_run refuses what is larger.
+// - An *item* is an interval in which a core, a port or a wire was busy. Its *cause* is the item for which it had to
+//   wait, which ended when it began. The causes from the last end back are the critical path (why.h).
+// - If a port sends bytes ahead of their turn (net.h, burst), its items are on the port's own clock. An item
+//   CLAB_DID_BURST, which ends before it begins, leads back to the common clock.
+// - Items of no length are left out; the next item then has their cause.
+// - Recording does not change the engine's answer by a bit. A record has a limit: clab_sim_run refuses a larger one.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// What was done, and what part of the time that is.
+// The kinds of items, their texts, and the part of the time to which each kind counts.
 #define CLAB_DIDS(X)                                         \
     X(CLAB_DID_DELAY, "begins late", WAIT)                   \
     X(CLAB_DID_COMPUTE, "computes before the call", WAIT)    \

@@ -51,14 +51,14 @@ static inline size_t recorder_lane(const struct turn *t)
     return (size_t)t->rank * (size_t)t->s->problem->lanes + (size_t)t->lane;
 }
 
-// Beside `value`, which is a time of the rank's; NULL: of a link of its own, for which nobody waits.
+// The last item of `value`, one of the rank's times; NULL: `value` is of an unshared link, for which no item waits.
 static inline int32_t *recorder_value(const struct turn *t, const double *value)
 {
     const ptrdiff_t i = value - &t->r->core;
     return i >= 0 && i < RECORDER_VALUES ? &t->s->recorder->values[t->rank * RECORDER_VALUES + i] : NULL;
 }
 
-// Which of some items ended at `begin`; those that are none did not.
+// The first of some items that ended at `begin`, or CLAB_RECORD_NONE.
 static inline int32_t recorder_cause(const struct full *s, double begin, const int32_t *items, int n)
 {
     for (int i = 0; i < n; i++)
@@ -67,7 +67,8 @@ static inline int32_t recorder_cause(const struct full *s, double begin, const i
     return CLAB_RECORD_NONE;
 }
 
-// What made the lane at hand begin something at `begin`, on what `value` and `core` (or NULL) are the times of.
+// The cause of an item that the current lane begins at `begin`, using the resource whose time is `value` and the shared
+// core `core` (or NULL).
 static inline int32_t recorder_why(const struct turn *t, double begin, const double *value, const double *core)
 {
     const struct recorder *r = t->s->recorder;
@@ -86,7 +87,7 @@ static inline void recorder_set(const struct turn *t, const double *value, const
         t->s->recorder->cores[core - t->s->cores] = item;
 }
 
-// The stage at hand does not end before `end`, which is that of `item`.
+// The current stage does not end before `end`, the end of `item`.
 static inline void recorder_end(const struct turn *t, double end, int32_t item)
 {
     if (end >= t->l->end) // of what ends together, a message rather than what the rank does by itself
@@ -95,7 +96,7 @@ static inline void recorder_end(const struct turn *t, double end, int32_t item)
 
 // ---- pieces --------------------------------------------------------------------------------------------------
 
-// What the lane at hand is about to do: with which peer, of how many bytes, over which link.
+// Describe the current lane's next item: its peer, bytes and link.
 static inline void recorder_like(const struct turn *t, int peer, size_t bytes, int link, enum clab_record_unit unit)
 {
     t->s->recorder->like = (struct clab_record_item){.rank = t->rank,
@@ -245,7 +246,7 @@ static inline void recorder_post(struct full *s, double posted, double head)
                                                                           .link = like->link});
 }
 
-// What a port did with a message, in s.
+// A port's times for a message that it sends, in s.
 struct recorder_put {
     double begin, posted; // it took the message, and had begun with the bytes
     double alone, end;    // all had left: if nobody shared the link, and as it was
@@ -306,7 +307,7 @@ static inline void recorder_land(const struct turn *t, const struct clab_link *l
     t->s->recorder->at = recorder_message_of(t, message)->item;
 }
 
-// What a port did to take a message in, in s.
+// A port's times for a message that it receives, in s.
 struct recorder_take {
     double head, begin, ready; // its first bytes came; the port was free; it had done what is fixed
     double pulled;             // and the bytes, had they been there
@@ -354,7 +355,7 @@ static inline void recorder_came_in(const struct turn *t, const double *port, do
         r->at = message;
 }
 
-// It has landed at `end`, when `at` ended; its sender hears of that `answer` later.
+// The message has landed at `end`, when `at` ended; its sender learns that `answer` later.
 static inline void recorder_landed(const struct turn *t, const struct message *message, double end, double answer)
 {
     struct recorder *r = t->s->recorder;
@@ -374,7 +375,7 @@ static inline void recorder_lands(const struct turn *t, const struct message *me
     recorder_end(t, end, recorder_message_of(t, message)->item);
 }
 
-// A sender's lane hears of it at `when`.
+// A sender's lane learns of it at `when`.
 static inline void recorder_acknowledge(struct full *s, int src, int lane, const struct lane_state *l, double when)
 {
     if (when > l->end)

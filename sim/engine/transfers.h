@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Messages over links that several ranks share: a flow from when it is posted until its last byte has left. For full.c
+// Messages over links that several ranks share: each is a flow from its post until its last byte has left. For full.c
 // alone, as price.h.
 //
-// - A rank's port sends one message after another; those that wait for it are in a queue. Where each pair has a link of
-//   its own (mesh), they leave together.
-// - The sender's stage lasts until its messages have left, and the receiver gets a message when it has. What it was
-//   late, against a link of its own, lands that much later.
+// - A rank's port sends one message after another; the others wait in its queue. If each pair has a link of its own
+//   (mesh), they leave together.
+// - The sender's stage lasts until its messages have left; then the receiver gets them. The time by which a shared link
+//   was slower than an unshared one delays the landing.
 #pragma once
 
 #include <stdlib.h>

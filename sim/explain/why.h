@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Why a collective takes as long as it does: the critical path through what the engine recorded, and what would help.
+// Why a collective takes as long as it does: the critical path through the engine's record, and the best remedy.
 //
 // - The path is walked back from the last rank's end, from each item to what it waited for. Its pieces follow each
 //   other without a gap, so that they add up to the predicted time exactly.
-// - It is one path: others may be as long. A piece in which bytes were let go ahead of their turn is negative.
-// - Of several calls, the pieces are those of the calls that the result is the mean of, and are divided by their
-//   number.
+// - It is one path: others may be as long. A piece in which a port sent bytes ahead of their turn is negative.
+// - If the result is the mean of several calls, so is the path: pieces of all those calls, divided by their number.
 #pragma once
 
 #include "sim/engine/record.h"
@@ -28,7 +27,7 @@ struct clab_why_row {
 };
 
 struct clab_why {
-    struct clab_why_piece *pieces; // (npieces), as time goes
+    struct clab_why_piece *pieces; // (npieces), in the order of time
     struct clab_why_row *rows;     // (nrows), likewise
     int npieces, nrows;
     double seconds; // that they add up to
@@ -45,11 +44,10 @@ enum { CLAB_WHY_TEXT = 160 };
 // The ranks of a row: "3", "3→4→5 … 2".
 const char *clab_why_ranks(const struct clab_why *why, const struct clab_why_row *row, char text[CLAB_WHY_TEXT]);
 
-// What shortens it most, of: half the latency, or half the cost of a byte, of a link that the path passes; half the
-// cost of copies, of reductions, of a core's overhead; no stragglers, no computing; links that are not shared. Each is
-// priced anew, by the engine that `options` asks for.
-//   out:    text, such as "halving beta of inter"; *saves_p, a fraction of the time; both unset with false: nothing
-//   helps
+// Find the change that saves most. Candidates: half the latency or half the cost of a byte of a link on the path; half
+// the cost of copies, of reductions, of a core's overhead; no stragglers; no computing; links that are not shared. Each
+// is priced anew, by the engine that `options` asks for.
+//   out:    text, such as "halving beta of inter"; *saves_p, a fraction of the time; false: no change helps, both unset
 //   errors: those of clab_sim_run
 int clab_why_remedy(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                     const struct clab_net *net, const struct clab_sim_options *options, const struct clab_why *why,

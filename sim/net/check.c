@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the sections of a network's description say together: nothing is missing, nothing is said in vain.
+// Checks the sections of a network's description together: no key is missing, and none is without effect.
 
 #include <stdint.h>
 
