@@ -18,12 +18,17 @@
 #include "cmd/fit/session.h"
 #include "cmd/probe/placement.h"
 
-enum { RANKS = 2, RANKS_PER_NODE = 1024, FEW_ROUNDS = 3, FAR = 6 }; // FAR: the latency probe may take this many times as long in another placement
+enum {
+    RANKS = 2,
+    RANKS_PER_NODE = 1024,
+    FEW_ROUNDS = 3,
+    FAR = 6
+}; // FAR: the latency probe may take this many times as long in another placement
 
 // The samples of one placement of the cores.
 struct placement {
     struct clab_placement_sample probed; // while the cores were at their fastest; zeros: no placement sample
-    int nrounds;           // most samples of a task
+    int nrounds;                         // most samples of a task
     int ntasks;
     int lacking;                 // tasks without a sample here: we take interrupted ones, or those of another placement
     struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
@@ -108,7 +113,8 @@ static double factor_seen(double seen, double usual, double most)
 }
 
 // Sample `i`, scaled to the speed of `probed`: calls by the time of calls, messages and memory by the latency probe.
-static double at_pace(const struct fit_session *s, const struct fit_record *record, int i, struct clab_placement_sample probed)
+static double at_pace(const struct fit_session *s, const struct fit_record *record, int i,
+                      struct clab_placement_sample probed)
 {
     const struct clab_sample *sample = &record->samples[i];
     const struct clab_placement_sample seen = record->all_probed[i];
@@ -127,7 +133,8 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
 
 // How many times longer sample `i`, of another placement, took than it would take there. That is better than no sample:
 // messages wait for cache lines, and fresh data in a cache comes as cache lines.
-static double way_of(const struct fit_session *s, const struct fit_record *record, int i, struct clab_placement_sample probed)
+static double way_of(const struct fit_session *s, const struct fit_record *record, int i,
+                     struct clab_placement_sample probed)
 {
     const struct clab_sample *sample = &record->samples[i];
     if (!sample->level)

@@ -25,9 +25,9 @@ struct fit_session {
 // All samples, and a placement sample of the cores beside each.
 struct fit_record {
     struct fit_task *tasks;
-    int ntasks, nrounds;         // complete rounds
-    struct clab_sample *samples; // (nrounds, ntasks)
-    struct clab_placement_sample *all_probed;     // (nrounds, ntasks); zeros: no placement sample
+    int ntasks, nrounds;                      // complete rounds
+    struct clab_sample *samples;              // (nrounds, ntasks)
+    struct clab_placement_sample *all_probed; // (nrounds, ntasks); zeros: no placement sample
 };
 
 // Run rounds until the next would end too late; collective. The record is valid at rank 0.
