@@ -120,7 +120,7 @@ static void print_question(const struct request *r)
     else
         printf("# ring: %d channels, each%s%s%s; NCCL makes %d of them\n", g->channels, intra,
                *intra && *inter ? "," : "", inter, clab_nccl_channels(&r->believed.machine));
-    printf("# it ranks algorithms for the tuner; it is no prediction of a time\n");
+    printf("# the tuner ranks algorithms by these costs; they do not predict times\n");
     printf("# collectives on symmetric windows (NCCL 2.27 and later) do not use this table\n");
 }
 

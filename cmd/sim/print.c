@@ -22,7 +22,7 @@ void sim_print_question(const struct sim_request *r)
     printf("# %s of %s (%s) among %d rank%s on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
            clab_type_name(r->type), r->problem.nranks, r->problem.nranks == 1 ? "" : "s", r->net->name, r->net->title);
     if (r->is_chosen)
-        printf("# auto: %s, as the library would choose\n", r->algorithm);
+        printf("# auto: %s, the library's choice\n", r->algorithm);
 }
 
 static void print_part(const char *name, double seconds, double whole, const char *what)

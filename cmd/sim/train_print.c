@@ -27,7 +27,7 @@ static double efficiency(const struct clab_train_result *s)
     return s->alone / s->median;
 }
 
-static double samples_a_second(const struct train_request *r, const struct train_row *row)
+static double samples_per_second(const struct train_request *r, const struct train_row *row)
 {
     return (double)r->batch * r->train.accumulate * row->nranks / row->result.median;
 }
@@ -77,7 +77,7 @@ static void print_question(const struct train_request *r)
         printf("; %s at %d B per parameter, memory %s\n", train_optimizer_name(r->optimizer),
                train_optimizer_bytes(r->optimizer), clab_rate_text(1 / r->net->compute.memory, rate));
     else
-        printf("; the network does not say how fast memory is: update and compression cost nothing\n");
+        printf("; the network does not state the speed of memory: update and compression cost nothing\n");
 }
 
 // ---- one row -------------------------------------------------------------------------------------------------
@@ -128,8 +128,8 @@ static int print_step(const struct train_request *r, const struct train_row *row
     printf("communication %s in all", clab_seconds_text(s->communication, text));
     if (s->communication > 0)
         printf(", %.1f %% of it hidden", 100 * hidden(s));
-    printf(", %s sent by a rank\n", clab_size_text(s->sent, text));
-    printf("scaling efficiency %.1f %%, %.5g %ss/s\n", 100 * efficiency(s), samples_a_second(r, row), r->model->sample);
+    printf(", %s sent per rank\n", clab_size_text(s->sent, text));
+    printf("scaling efficiency %.1f %%, %.5g %ss/s\n", 100 * efficiency(s), samples_per_second(r, row), r->model->sample);
     if (s->communication > 0)
         print_exposed(s);
     printf("clocks: %s\n", s->how);
@@ -313,7 +313,7 @@ static void fill(const struct train_request *r, const struct train_row *row, cha
         clab_cell_real(s->update),
         clab_cell_real(100 * hidden(s)),
         clab_cell_real(100 * efficiency(s)),
-        clab_cell_real(samples_a_second(r, row)),
+        clab_cell_real(samples_per_second(r, row)),
         clab_cell_integer((long long)s->sent),
         clab_cell_text(clocks_of(s)),
     };

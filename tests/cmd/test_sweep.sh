@@ -82,7 +82,7 @@ chooses_as_the_bench_does() {
                 !n { for (n = 1; n <= NF; n++) at[$n] = n; next }
                 $at["collective"] == c && $at["bytes"] == b { print $at["algorithm"] }' "$scratch/auto.csv")
             said=$("$commlab" sim $collective --net dgx-h100 --algo auto --ranks 4 --bytes $bytes |
-                sed -n 's/^# auto: \([a-z_]*\), as the library would choose$/\1/p')
+                sed -n 's/^# auto: \([a-z_]*\), the library.s choice$/\1/p')
             why="$collective of $bytes B: '$said', and the bench takes '$chosen'"
             [ -n "$said" ] && [ "$said" = "$chosen" ] || return 1
         done
