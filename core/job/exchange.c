@@ -8,68 +8,91 @@
 #include "core/base/log.h"
 #include "core/base/mix.h"
 
-enum { NAMES_BYTES = EXCHANGE_NAMED * 12 + 32 };
+enum { LIST_BYTES = EXCHANGE_LISTED * 12 + 32 };
 
-int exchange_in_parts(struct clab_fence fence, int nranks, const void *mine, size_t bytes, void *all, size_t most,
-                      int (*run)(void *, const struct exchange_part *), void *of)
+struct exchange_part exchange_whole(struct clab_fence fence, int nranks, const void *mine, size_t bytes, void *all)
+{
+    return (struct exchange_part){
+        .ranks = fence.ranks,
+        .n = fence.ranks ? fence.n : nranks,
+        .key = fence.key,
+        .quiet = fence.quiet,
+        .mine = mine,
+        .bytes = bytes,
+        .whole = bytes,
+        .all = all,
+    };
+}
+
+int exchange_in_parts(const struct exchange_part *whole, size_t part_bytes,
+                      int (*run)(void *, const struct exchange_part *), void *context)
 {
     size_t done = 0;
     do {
-        const struct exchange_part part = {
-            .ranks = fence.ranks,
-            .n = fence.ranks ? fence.n : nranks,
-            .key = clab_mix(fence.key, done),
-            .quiet = fence.quiet,
-            .mine = (const unsigned char *)mine + done,
-            .bytes = bytes - done < most ? bytes - done : most,
-            .whole = bytes,
-            .all = (unsigned char *)all + done,
-        };
-        CLAB_TRY(run(of, &part));
+        struct exchange_part part = *whole;
+        part.key = clab_mix(whole->key, done);
+        part.mine += done;
+        part.bytes = whole->bytes - done < part_bytes ? whole->bytes - done : part_bytes;
+        part.all += done;
+        CLAB_TRY(run(context, &part));
         done += part.bytes;
-    } while (done < bytes);
+    } while (done < whole->bytes);
     return CLAB_OK;
+}
+
+// Members from `nranks` on are nodes.
+static const char *kind_of(int member, int nranks)
+{
+    return member >= nranks ? "node" : "rank";
+}
+
+static int number_of(int member, int nranks)
+{
+    return member >= nranks ? member - nranks : member;
 }
 
 void exchange_log_ended(int member, int nranks)
 {
-    const bool is_node = member >= nranks;
-    clab_error("rendezvous: %s %d has ended", is_node ? "node" : "rank", member - (is_node ? nranks : 0));
+    clab_error("rendezvous: %s %d has ended", kind_of(member, nranks), number_of(member, nranks));
 }
 
-void exchange_log_sizes(size_t mine, size_t other)
+void exchange_log_sizes(size_t mine, int member, size_t other, int nranks)
 {
-    clab_error("rendezvous: this rank gives %zu bytes, another %zu", mine, other);
+    if (member < 0)
+        clab_error("rendezvous: this rank gives %zu bytes, another member gives %zu", mine, other);
+    else
+        clab_error("rendezvous: this rank gives %zu bytes, %s %d gives %zu", mine, kind_of(member, nranks),
+                   number_of(member, nranks), other);
 }
 
 // "1, 3 and 2 more"
-static const char *names_of(const int *named, int nnamed, int missing, char names[NAMES_BYTES])
+static const char *list_members(const int *listed, int nlisted, int missing, char list[LIST_BYTES])
 {
     size_t used = 0;
-    names[0] = 0;
-    for (int i = 0; i < nnamed; i++)
-        used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%d", i ? ", " : "", named[i]);
-    if (missing > nnamed)
-        snprintf(names + used, NAMES_BYTES - used, " and %d more", missing - nnamed);
-    return names;
+    list[0] = 0;
+    for (int i = 0; i < nlisted; i++)
+        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%d", i ? ", " : "", listed[i]);
+    if (missing > nlisted)
+        snprintf(list + used, LIST_BYTES - used, " and %d more", missing - nlisted);
+    return list;
 }
 
 void exchange_log_missing(const struct exchange_part *part, const unsigned char *have, int nranks, double timeout)
 {
-    const bool are_nodes = exchange_member(part, 0) >= nranks;
-    int named[EXCHANGE_NAMED] = {0}, missing = 0;
-    char names[NAMES_BYTES];
+    int listed[EXCHANGE_LISTED] = {0}, missing = 0;
+    char list[LIST_BYTES];
     for (int i = 0; i < part->n; i++)
-        if (!have[i] && missing++ < EXCHANGE_NAMED)
-            named[missing - 1] = exchange_member(part, i) - (are_nodes ? nranks : 0);
-    clab_error("rendezvous: %s%s %s of %d did not arrive within %g s (CLAB_TIMEOUT)", are_nodes ? "node" : "rank",
-               missing == 1 ? "" : "s",
-               names_of(named, missing < EXCHANGE_NAMED ? missing : EXCHANGE_NAMED, missing, names), part->n, timeout);
+        if (!have[i] && missing++ < EXCHANGE_LISTED)
+            listed[missing - 1] = number_of(exchange_member(part, i), nranks);
+    clab_error("rendezvous: %s%s %s of %d did not arrive within %g s (CLAB_TIMEOUT)",
+               kind_of(exchange_member(part, 0), nranks), missing == 1 ? "" : "s",
+               list_members(listed, missing < EXCHANGE_LISTED ? missing : EXCHANGE_LISTED, missing, list), part->n,
+               timeout);
 }
 
-void exchange_log_awaited(const int *named, int nnamed, int missing, int n, const char *host, int port)
+void exchange_log_awaited(const int *listed, int nlisted, int missing, int n, const char *host, int port)
 {
-    char names[NAMES_BYTES];
-    clab_warn("waiting for node%s %s of %d at %s:%d", missing == 1 ? "" : "s", names_of(named, nnamed, missing, names),
-              n, host, port);
+    char list[LIST_BYTES];
+    clab_warn("waiting for node%s %s of %d at %s:%d", missing == 1 ? "" : "s",
+              list_members(listed, nlisted, missing, list), n, host, port);
 }

@@ -28,17 +28,19 @@ struct exchange_progress {
     void *of;
 };
 
-// The exchange of struct clab_bootstrap, by one call of `run(of, part)` per part of at most `most` bytes.
-//   nranks: of the job
-int exchange_in_parts(struct clab_fence fence, int nranks, const void *mine, size_t bytes, void *all, size_t most,
-                      int (*run)(void *of, const struct exchange_part *part), void *of);
+// The exchange of struct clab_bootstrap in one part.  nranks: of the job
+struct exchange_part exchange_whole(struct clab_fence fence, int nranks, const void *mine, size_t bytes, void *all);
+// Call `run(context, part)` for each part of at most `part_bytes` bytes of `whole`.
+int exchange_in_parts(const struct exchange_part *whole, size_t part_bytes,
+                      int (*run)(void *context, const struct exchange_part *part), void *context);
 
 // Members from `nranks` on are nodes.
 void exchange_log_ended(int member, int nranks);
-void exchange_log_sizes(size_t mine, size_t other);
+// `member` (-1: not known) gives `other` bytes, and this rank `mine`.
+void exchange_log_sizes(size_t mine, int member, size_t other, int nranks);
 // Names the members that did not arrive.  have: (part->n) flags
 void exchange_log_missing(const struct exchange_part *part, const unsigned char *have, int nranks, double timeout);
 
-enum { EXCHANGE_NAMED = 8 }; // members that a message names; it counts the others
-// `missing` of `n` nodes have not joined the job at host:port yet.  named: (nnamed)
-void exchange_log_awaited(const int *named, int nnamed, int missing, int n, const char *host, int port);
+enum { EXCHANGE_LISTED = 8 }; // members that a message lists; it counts the others
+// `missing` of `n` nodes have not joined the job at host:port yet.  listed: (nlisted) some of them
+void exchange_log_awaited(const int *listed, int nlisted, int missing, int n, const char *host, int port);

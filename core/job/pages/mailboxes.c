@@ -70,10 +70,11 @@ static bool must_log(const struct round *r)
     return !r->part->quiet && atomic_exchange(&r->slot->control->logged_key, r->key) != r->key;
 }
 
-static int refuse_size(const struct round *r, size_t other)
+// Member i gives `other` bytes.
+static int refuse_size(const struct round *r, int i, size_t other)
 {
     if (must_log(r))
-        exchange_log_sizes(r->part->whole, other);
+        exchange_log_sizes(r->part->whole, member(r, i), other, (int)r->slot->control->nranks);
     return CLAB_EMISMATCH;
 }
 
@@ -116,7 +117,7 @@ static int take_mailbox(struct round *r, int i, struct control_mailbox *mailbox)
     if (!is_still(r, mailbox, post))
         return CLAB_OK;
     if (whole != (uint32_t)r->part->whole)
-        return refuse_size(r, whole);
+        return refuse_size(r, i, whole);
     mark_taken(r, mailbox, post);
     r->have[i] = true;
     r->missing--;
@@ -319,5 +320,6 @@ static int run_part(void *of, const struct exchange_part *part)
 
 int clab_slot_exchange(struct clab_rank_slot *slot, struct clab_fence fence, const void *mine, size_t bytes, void *all)
 {
-    return exchange_in_parts(fence, (int)slot->control->nranks, mine, bytes, all, CONTROL_BLOB_BYTES, run_part, slot);
+    const struct exchange_part whole = exchange_whole(fence, (int)slot->control->nranks, mine, bytes, all);
+    return exchange_in_parts(&whole, CONTROL_BLOB_BYTES, run_part, slot);
 }

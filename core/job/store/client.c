@@ -78,11 +78,11 @@ static void keep_answer(struct store_client *c, const struct store_message *mess
 
 static void log_awaited(const struct store_client *c, const struct store_message *m)
 {
-    int named[EXCHANGE_NAMED], n = 0;
-    for (int i = 0; i < 64 && n < EXCHANGE_NAMED; i++)
+    int listed[EXCHANGE_LISTED], n = 0;
+    for (int i = 0; i < 64 && n < EXCHANGE_LISTED; i++)
         if (m->key >> i & 1)
-            named[n++] = m->member + i;
-    exchange_log_awaited(named, n, (int)m->number, c->ticket.job.nnodes, c->ticket.host, c->ticket.port);
+            listed[n++] = m->member + i;
+    exchange_log_awaited(listed, n, (int)m->number, c->ticket.job.nnodes, c->ticket.host, c->ticket.port);
 }
 
 static void take(struct store_client *c, const struct store_message *message)
@@ -194,7 +194,7 @@ static void log_failure(const struct store_client *c, const struct exchange_part
     else if (answer->err == CLAB_ETIMEOUT && answer->n == (uint32_t)p->n)
         exchange_log_missing(p, c->tail.at, c->ticket.job.nranks, c->ticket.timeout);
     else if (answer->err == CLAB_EMISMATCH && answer->whole != p->whole)
-        exchange_log_sizes(p->whole, (size_t)answer->whole);
+        exchange_log_sizes(p->whole, answer->culprit, (size_t)answer->whole, c->ticket.job.nranks);
     else if (answer->err == CLAB_EMISMATCH)
         clab_error("rendezvous: ranks disagree on the members of a fence");
 }
@@ -260,7 +260,8 @@ int store_client_exchange(struct store_client *c, struct clab_fence fence, const
                           struct exchange_progress progress)
 {
     struct exchange exchange = {c, progress};
-    return exchange_in_parts(fence, c->ticket.job.nranks, mine, bytes, all, STORE_BLOB_BYTES, run_part, &exchange);
+    const struct exchange_part whole = exchange_whole(fence, c->ticket.job.nranks, mine, bytes, all);
+    return exchange_in_parts(&whole, STORE_BLOB_BYTES, run_part, &exchange);
 }
 
 // ---- notices -------------------------------------------------------------------------------------------------

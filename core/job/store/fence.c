@@ -245,6 +245,15 @@ static int find_lost(const struct store_fences *m, const struct fence *fence)
     return -1;
 }
 
+// One of the members that have posted, and so agree on the fence.
+static int find_posted(const struct store_fences *m, const struct fence *fence)
+{
+    for (int i = 0; i < fence->n; i++)
+        if (has_posted(m, fence, fence->members[i]))
+            return fence->members[i];
+    return -1;
+}
+
 // `member` disagrees with the members that have posted.
 static int refuse(struct store_fences *m, struct fence *fence, int member, const struct store_message *post)
 {
@@ -252,7 +261,7 @@ static int refuse(struct store_fences *m, struct fence *fence, int member, const
                                          .key = post->key,
                                          .err = CLAB_EMISMATCH,
                                          .says = 1,
-                                         .culprit = -1,
+                                         .culprit = find_posted(m, fence),
                                          .whole = fence->whole};
     m->answer(m->of, member, &answer, NULL);
     return fail(m, fence, CLAB_EMISMATCH, member, STORE_MEMBERS);
