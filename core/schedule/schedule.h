@@ -125,9 +125,9 @@ struct clab_algorithm {
     // representative(.., rank, rank) is rank's. Representatives are their own, and are the first ranks: 0, 1, ... A
     // problem without symmetry answers `peer`. The function may assume that all chunks are equal.
     int (*representative)(const struct clab_problem *, int period, int rank, int peer);
-    // The end of the stages from `stage` on that are the same for each rank but for the numbers of chunks. In each of
-    // them a rank gets one message at most, and gets it in the stage in which it is sent. NULL: each stands alone.
-    int (*alike)(const struct clab_problem *, int stage);
+    // The end of the run of stages that begins at or before `stage`, and whose steps differ for each rank only in chunk
+    // numbers. In each of them a rank gets one message at most, in the stage in which it is sent. NULL: no runs.
+    int (*same_until)(const struct clab_problem *, int stage);
 };
 
 // All algorithms of all collectives, in a fixed order, ended by NULL.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Folding: ranks to which the schedule and the network look the same have equal clocks. So one of them is simulated for
-// all (an algorithm's representative()). If stages repeat (alike()), most of them are skipped.
+// all (an algorithm's representative()). If stages repeat (same_until()), most of them are skipped.
 //
 // - The answer is the full engine's to the bit: times are whole ticks (ticks.h), whose sums are exact.
 // - It folds nothing that could tell ranks apart: unequal chunks, caches (levels), lanes, which take turns by number.
@@ -210,7 +210,7 @@ static int run_in_turns(struct full *s)
     if (!err)
         err = full_run(s);
     while (!err && !is_done(s, t.stage))
-        err = go_through(&t, s->algorithm->alike(s->problem, t.stage));
+        err = go_through(&t, s->algorithm->same_until(s->problem, t.stage));
     free(t.first);
     free(t.second);
     return err ? err : full_go_on(s, -1);
@@ -223,7 +223,7 @@ int clab_engine_folded(const struct clab_problem *problem, const struct clab_alg
     struct full s = {.problem = problem, .algorithm = algorithm, .net = net, .period = period};
     int err = full_init(&s, options);
     if (!err)
-        err = algorithm->alike && s.calls == 1 && !s.recorder ? run_in_turns(&s) : full_run(&s);
+        err = algorithm->same_until && s.calls == 1 && !s.recorder ? run_in_turns(&s) : full_run(&s);
     if (!err)
         full_fill(&s, result_p);
     full_free(&s);

@@ -125,14 +125,14 @@ static void test_folded_stages_that_are_alike_differ_in_chunks_only(void **state
 {
     (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
-        for (int nranks = 1; nranks <= RANKS_OF_ALL && (*a)->alike; nranks++)
+        for (int nranks = 1; nranks <= RANKS_OF_ALL && (*a)->same_until; nranks++)
             for (int rank = 0; rank < nranks; rank++) {
                 struct clab_problem p = problem_of(*a, nranks, 0, 4);
                 struct clab_step before[4], now[4];
                 int n = (*a)->stage(&p, rank, 0, 0, before);
                 for (int stage = 0, end = 0; n != CLAB_DONE; stage++) {
                     if (stage == end)
-                        end = (*a)->alike(&p, stage);
+                        end = (*a)->same_until(&p, stage);
                     assert_true(end > stage);
                     int next = (*a)->stage(&p, rank, 0, stage + 1, now);
                     if (stage + 1 < end) {

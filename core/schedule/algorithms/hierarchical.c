@@ -89,14 +89,14 @@ static int representative(const struct clab_problem *problem, int period, int ra
     return mod(peer / group - rank / group, shape.nodes) * group + mod(peer % group - place, group);
 }
 
-// A ring's turn; the ring between nodes has two.
-static int whole_turn(const struct clab_problem *problem, int stage)
+// The end of the lap that `stage` is in; the ring between nodes has two laps.
+static int end_of_lap(const struct clab_problem *problem, int stage)
 {
     struct shape shape = shape_of(problem);
-    const int turns[] = {1, shape.group - 1, shape.nodes - 1, shape.nodes - 1, shape.group - 1, 1};
+    const int laps[] = {1, shape.group - 1, shape.nodes - 1, shape.nodes - 1, shape.group - 1, 1};
     int end = 0;
     for (int i = 0; i < 6 && end <= stage; i++)
-        end += turns[i];
+        end += laps[i];
     return end;
 }
 
@@ -128,5 +128,5 @@ const struct clab_algorithm clab_allreduce_hierarchical = {
     .stage = allreduce,
     .cost = cost_allreduce,
     .representative = representative,
-    .alike = whole_turn,
+    .same_until = end_of_lap,
 };

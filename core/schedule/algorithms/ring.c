@@ -43,17 +43,17 @@ STAGE(reduce_scatter)
     return 2;
 }
 
-// The sums' turn, and then the results'.
-static int whole_turn(const struct clab_problem *problem, int stage)
+// The end of the lap that `stage` is in: the sums' lap, and then the results'.
+static int end_of_lap(const struct clab_problem *problem, int stage)
 {
-    int turn = problem->nranks - 1;
-    return stage < turn ? turn : 2 * turn;
+    int lap = problem->nranks - 1;
+    return stage < lap ? lap : 2 * lap;
 }
 
-// `turns` times around; sums are made in the first `reducing` of them.
-static struct clab_cost turns(long P, long L, int turns, int reducing)
+// `laps` times around; sums are made in the first `reducing_laps` of them.
+static struct clab_cost ring_cost(long P, long L, int laps, int reducing_laps)
 {
-    long stages = turns * (P - 1), sums = reducing * (P - 1);
+    long stages = laps * (P - 1), sums = reducing_laps * (P - 1);
     return (struct clab_cost){.rounds = stages,
                               .serial = stages,
                               .reduced = sums,
@@ -65,17 +65,17 @@ static struct clab_cost turns(long P, long L, int turns, int reducing)
 
 COST(cost_allreduce)
 {
-    return turns(P, L, 2, 1);
+    return ring_cost(P, L, 2, 1);
 }
 
 COST(cost_allgather)
 {
-    return turns(P, L, 1, 0);
+    return ring_cost(P, L, 1, 0);
 }
 
 COST(cost_reduce_scatter)
 {
-    return turns(P, L, 1, 1);
+    return ring_cost(P, L, 1, 1);
 }
 
 const struct clab_algorithm clab_allreduce_ring = {
@@ -91,7 +91,7 @@ const struct clab_algorithm clab_allreduce_ring = {
     .stage = allreduce,
     .cost = cost_allreduce,
     .representative = rotated,
-    .alike = whole_turn,
+    .same_until = end_of_lap,
 };
 
 const struct clab_algorithm clab_allgather_ring = {
@@ -107,7 +107,7 @@ const struct clab_algorithm clab_allgather_ring = {
     .stage = allgather,
     .cost = cost_allgather,
     .representative = rotated,
-    .alike = whole_turn,
+    .same_until = end_of_lap,
 };
 
 const struct clab_algorithm clab_reduce_scatter_ring = {
@@ -123,5 +123,5 @@ const struct clab_algorithm clab_reduce_scatter_ring = {
     .stage = reduce_scatter,
     .cost = cost_reduce_scatter,
     .representative = rotated,
-    .alike = whole_turn,
+    .same_until = end_of_lap,
 };
