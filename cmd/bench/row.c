@@ -3,6 +3,13 @@
 
 #include "cmd/bench/row.h"
 
+const char *bench_placement_name(enum bench_placement placement)
+{
+    static const char *const names[BENCH_PLACEMENTS] = {
+        [BENCH_OUT_OF_PLACE] = "out of place", [BENCH_IN_PLACE] = "in place"};
+    return names[placement];
+}
+
 bool bench_has_data(enum clab_collective collective)
 {
     return collective != CLAB_BARRIER;

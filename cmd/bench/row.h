@@ -13,6 +13,8 @@
 
 enum bench_placement { BENCH_OUT_OF_PLACE, BENCH_IN_PLACE, BENCH_PLACEMENTS };
 
+const char *bench_placement_name(enum bench_placement placement); // "out of place", "in place"
+
 // Everything but the measurement.
 struct bench_row {
     struct clab_problem problem;            // with the lanes that are run

@@ -288,7 +288,8 @@ static void print_block(const struct several *s, int first)
     if (root >= 0)
         printf(" from or to rank %lld", root);
     printf(", %s, %s, %s: us a call, and how many times the best\n# %9s", cell(s, first, TYPE).text,
-           cell(s, first, OP).text, cell(s, first, IN_PLACE).integer ? "in place" : "out of place", "bytes");
+           cell(s, first, OP).text,
+           bench_placement_name(cell(s, first, IN_PLACE).integer ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE), "bytes");
     for (int b = 0; b < s->n; b++)
         printf(" | %16s", s->names[b]);
     printf(" | best\n");

@@ -175,12 +175,11 @@ static bool is_wanted(const struct bench *bench, const struct bench_row *row, en
 
 static int run_row(struct bench *bench, int index)
 {
-    static const char *const what[BENCH_PLACEMENTS] = {"out of place", "in place"};
     for (int p = 0; p < BENCH_PLACEMENTS; p++) {
         const struct trial t = begin(bench, index, (enum bench_placement)p);
         if (!is_wanted(bench, t.row, t.placement))
             continue;
-        bench_progress_show(bench, index, what[p]);
+        bench_progress_show(bench, index, bench_placement_name(t.placement));
         CLAB_TRY(run_trial(&t, &bench->results[index][p]));
     }
     return CLAB_OK;

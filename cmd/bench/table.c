@@ -19,41 +19,45 @@
 
 // ---- the screen ----------------------------------------------------------------------------------------------
 
-// clang-format off
-#define PLACEMENT(GROUP)                                      \
-    {"time", "time", "us", CLAB_KIND_TEXT, 6, 0, GROUP},      \
-    {"interval", "+-", "%", CLAB_KIND_TEXT, 4, 0, GROUP},     \
-    {"algbw", "algbw", "GB/s", CLAB_KIND_TEXT, 6, 0, GROUP},  \
-    {"busbw", "busbw", "GB/s", CLAB_KIND_TEXT, 6, 0, GROUP},  \
-    {"wrong", "#wrong", NULL, CLAB_KIND_INTEGER, 6, 0, GROUP}, \
-    {"predicted", "pred", "us", CLAB_KIND_TEXT, 6, 0, GROUP}, \
-    {"residual", "resid", "%", CLAB_KIND_TEXT, 5, 0, GROUP}
-// clang-format on
-
-static const struct clab_column screen[] = {
-    {"bytes", "size", "B", CLAB_KIND_INTEGER, 9, 0, NULL},
-    {"count", "count", "elem", CLAB_KIND_INTEGER, 8, 0, NULL},
-    {"type", "type", NULL, CLAB_KIND_TEXT, 8, 0, NULL},
-    {"op", "redop", NULL, CLAB_KIND_TEXT, 5, 0, NULL},
+static const struct clab_column first_columns[] = {
+    {"bytes", "size", "B", CLAB_KIND_INTEGER, 9, 0, NULL}, {"count", "count", "elem", CLAB_KIND_INTEGER, 8, 0, NULL},
+    {"type", "type", NULL, CLAB_KIND_TEXT, 8, 0, NULL},    {"op", "redop", NULL, CLAB_KIND_TEXT, 5, 0, NULL},
     {"root", "root", NULL, CLAB_KIND_INTEGER, 4, 0, NULL},
-    PLACEMENT("out-of-place"),
-    PLACEMENT("in-place"),
+};
+// Of each placement, which is their group.
+static const struct clab_column placement_columns[] = {
+    {"time", "time", "us", CLAB_KIND_TEXT, 6, 0, NULL},       {"interval", "+-", "%", CLAB_KIND_TEXT, 4, 0, NULL},
+    {"algbw", "algbw", "GB/s", CLAB_KIND_TEXT, 6, 0, NULL},   {"busbw", "busbw", "GB/s", CLAB_KIND_TEXT, 6, 0, NULL},
+    {"wrong", "#wrong", NULL, CLAB_KIND_INTEGER, 6, 0, NULL}, {"predicted", "pred", "us", CLAB_KIND_TEXT, 6, 0, NULL},
+    {"residual", "resid", "%", CLAB_KIND_TEXT, 5, 0, NULL},
+};
+static const struct clab_column last_columns[] = {
     {"sent", "sent/rank", "B", CLAB_KIND_INTEGER, 9, 0, NULL},
     {"algorithm", "algorithm", NULL, CLAB_KIND_TEXT, -9, 0, NULL},
 };
-enum { SCREEN_COLUMNS = sizeof screen / sizeof *screen, TEXT = 16 };
+enum {
+    FIRST_COLUMNS = sizeof first_columns / sizeof *first_columns,
+    PLACEMENT_COLUMNS = sizeof placement_columns / sizeof *placement_columns,
+    LAST_COLUMNS = sizeof last_columns / sizeof *last_columns,
+    SCREEN_COLUMNS = FIRST_COLUMNS + BENCH_PLACEMENTS * PLACEMENT_COLUMNS + LAST_COLUMNS,
+    TEXT = 16
+};
 
-// The columns of the placements that the user asked for; the others get no width.  columns: (SCREEN_COLUMNS)
-static void choose_columns(const struct bench *bench, struct clab_column columns[])
+// All columns; those of a placement that the user did not ask for get no width.
+static void choose_columns(const struct bench *bench, struct clab_column columns[SCREEN_COLUMNS])
 {
     static const char *const groups[BENCH_PLACEMENTS] = {
         [BENCH_OUT_OF_PLACE] = "out-of-place", [BENCH_IN_PLACE] = "in-place"};
-    for (int i = 0; i < SCREEN_COLUMNS; i++) {
-        columns[i] = screen[i];
-        for (int p = 0; p < BENCH_PLACEMENTS; p++)
-            if (screen[i].group && !strcmp(screen[i].group, groups[p]) && !bench->options->placements[p])
-                columns[i].width = 0;
-    }
+    memcpy(columns, first_columns, sizeof first_columns);
+    columns += FIRST_COLUMNS;
+    for (int p = 0; p < BENCH_PLACEMENTS; p++)
+        for (int i = 0; i < PLACEMENT_COLUMNS; i++, columns++) {
+            *columns = placement_columns[i];
+            columns->group = groups[p];
+            if (!bench->options->placements[p])
+                columns->width = 0;
+        }
+    memcpy(columns, last_columns, sizeof last_columns);
 }
 
 // At least three digits, in six characters where possible.
@@ -86,7 +90,7 @@ static int add_placement(struct clab_table *table, const struct bench_row *row, 
     const bool noisy = result->time.noisy;
     char text[6][TEXT];
     if (!result->measured || result->refused) {
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < PLACEMENT_COLUMNS; i++)
             CLAB_TRY(clab_table_add(table, clab_cell_none()));
         return CLAB_OK;
     }
@@ -127,14 +131,14 @@ static int add_screen_row(struct clab_table *table, const struct bench_row *row,
 
 static void print_refusals(const struct bench_row *row, const struct bench_result results[BENCH_PLACEMENTS])
 {
-    static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
     char time[CLAB_TEXT], floor[CLAB_TEXT];
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && results[p].refused)
             printf("# refused: %s, %s %s of %zu B %s in %s is under the floor of %s, %s\n",
                    clab_collective_name(row->problem.collective), row->algorithm->name, bench_type_name(row),
-                   bench_bytes(row), names[p], clab_seconds_text(results[p].time.seconds, time),
-                   clab_seconds_text(results[p].floor, floor), results[p].refused);
+                   bench_bytes(row), bench_placement_name((enum bench_placement)p),
+                   clab_seconds_text(results[p].time.seconds, time), clab_seconds_text(results[p].floor, floor),
+                   results[p].refused);
 }
 
 // The kernels' time in one batch, by the GPU's own clock, and the rest of the median of many batches.
@@ -152,10 +156,9 @@ static void print_device_time(const char *placement, const struct bench_time *ti
 
 static void print_device_times(const struct bench_result results[BENCH_PLACEMENTS])
 {
-    static const char *const names[BENCH_PLACEMENTS] = {"out of place", "in place"};
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && isfinite(results[p].time.by_device))
-            print_device_time(names[p], &results[p].time);
+            print_device_time(bench_placement_name((enum bench_placement)p), &results[p].time);
 }
 
 int bench_table_print_row(const struct bench *bench, int index)
