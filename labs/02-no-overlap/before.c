@@ -9,9 +9,10 @@
 // - Steps with and without communication take turns: what they differ by is the communication that can be seen.
 
 #include "clab.h"
+#include "shape.h"
 #include "train/train.h"
 
-enum { LAYERS = 8, WIDTH = 384, ROWS = 2, CHECKED = 3, SAMPLES = 5 };
+enum { ROWS = 2, CHECKED = 3, SAMPLES = 5 };
 static const double rate = 0.01;
 static const char about[] = "A training step: the backward pass, then the reduction of all gradients.\n"
                             "Reports seconds of a step, of its parts, and of the communication that nothing hides.\n\n"

@@ -16,10 +16,9 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "labs/02-no-overlap/shape.h"
 #include "sim/net/net.h"
 #include "sim/train/train.h"
-
-enum { LAYERS = 8, WIDTH = 384 }; // as in the lab's programs
 
 static double probed(const struct lab_context *context, const char *quantity)
 {

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+// The network that before.c and after.c train, and whose gradients model.c prices: LAYERS of WIDTH inputs and outputs.
+#pragma once
+
+enum { LAYERS = 8, WIDTH = 384 };
