@@ -127,4 +127,5 @@ static size_t moved(const struct clab_comm *comm)
     return bytes;
 }
 
-const struct clab_engine clab_engine_backend = {begin, advance, waits_for, moved};
+const struct clab_engine clab_engine_backend = {
+    .begin = begin, .advance = advance, .waits_for = waits_for, .moved = moved};

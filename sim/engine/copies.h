@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cost of copies within a rank's own memory: before messages leave, while the first ones travel, after them, and at
-// the end. core/program/layout.h decides which copies the executor's program makes. For full.c alone, as price.h.
+// Part of full.c: the cost of copies within a rank's own memory, before messages leave, while the first ones travel,
+// after them, and at the end. core/program/layout.h decides which copies the executor's program makes.
 #pragma once
 
 #include "sim/engine/delivery.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Delivers messages to their receivers, and counts a core's time by kind. For full.c alone, as price.h.
+// Part of full.c: delivers messages to their receivers, and counts a core's time by kind.
 #pragma once
 
 #include "core/base/err.h"

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The dataflow engine: each rank runs through its stages until a message is missing. The message's sender wakes it.
+// The full engine: one clock per rank (folded.c has one per class of equal ranks). Each rank runs through its stages
+// until a message is missing. The message's sender wakes it.
 //
 // - A stage begins with its copies and sends; then it waits until all of its messages have been sent, receives them in
 //   the order of their arrival, and ends when its own sends have left (or have been fetched, where senders wait).
 // - One lane: ranks run in any order, since a clock depends on messages only. Several: the earliest goes first, since
 //   lanes share the rank's core and ports.
-// - Nearly all problems are `plain`: these are compiled separately, without the code that they do not need. Their
-//   messages are delivered a little later, when a prefetch has brought their receivers into the caches. The answer is
-//   the same.
+// - Most problems are plain (MODE_PLAIN): the compiler makes a copy of the engine for them, without the checks they do
+//   not need. Their messages are delivered a little later, when a prefetch has brought their receivers into the caches.
+//   The answer is the same.
 // - If senders wait, collecting a whole stage may close a circle of waits that real ranks, which receive one by one,
 //   would not close. When all ranks are stuck, messages that have arrived are received out of turn (release). If there
 //   are none, it is a deadlock.
 //
-// It does not know links that more than two ranks share, nor ranks that share a core.
+// There are two entries. clab_engine_full takes each pair's link and each rank's core as its own. clab_engine_events
+// takes the earliest action first, so that ranks can share links and cores.
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,9 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "sim/engine/engine.h"
+
+// The rest of the engine, written as headers so that it is compiled here, once per mode (enum mode): pairwise.h and, by
+// way of it, price.h (what actions cost), copies.h, transfers.h, delivery.h and recorder.h.
 #include "sim/engine/pairwise.h"
 
 // ---- calls ---------------------------------------------------------------------------------------------------
@@ -98,7 +103,7 @@ FULL_INLINE bool compute_stage(const struct turn *t, enum mode mode)
     return s->nsteps != CLAB_DONE;
 }
 
-// Which of them are messages. Both directions are busy if it has both, or if lanes that run beside each other have.
+// Which of them are messages. Both directions are busy if the stage has both, or if any lane of this call has so far.
 FULL_INLINE void find_messages(const struct turn *t, enum mode mode)
 {
     struct full *s = t->s;
@@ -389,6 +394,7 @@ static bool release(struct full *s)
     return any;
 }
 
+// Ranks are left that have not ended. That is no deadlock if they only wait at `stop` (full_go_on): CLAB_OK.
 static int report_deadlock(const struct full *s)
 {
     for (int rank = 0; rank < s->nranks; rank++)

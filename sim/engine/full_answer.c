@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The dataflow engine's answer, once all ranks are done.
+// The full engine's answer, once all ranks are done.
 
 #include "sim/engine/full.h"
 

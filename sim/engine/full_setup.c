@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory of the dataflow engine, and what it finds out about its problem and network before it begins.
+// The memory of the full engine, and what it finds out about its problem and network before it begins.
 
 #include <stdlib.h>
 #include <string.h>

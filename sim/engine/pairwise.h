@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two ranks that exchange messages in a stage, if the engine is plain. For full.c alone, as price.h.
+// Part of full.c: two ranks that exchange messages in a stage, in MODE_PLAIN.
 //
 // - The rank that comes first offers its message, and waits; the second finds the offer. Then both get their message in
 //   one step, so the engine visits each of them once.

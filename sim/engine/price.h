@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the dataflow engine charges: sends, landings, local copies, each on the port or core that is busy with it.
-// For full.c alone, which compiles it twice: `plain` is a constant there.
+// Part of full.c: what the engine charges for sends, landings and local copies, each on the port or core that is busy
+// with it. It is compiled once for each of the three modes (enum mode), a constant in each.
 #pragma once
 
 #include "sim/engine/copies.h"

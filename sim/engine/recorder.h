@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the dataflow engine writes its record (record.h). For full.c alone, as price.h: it is compiled into MODE_ANY
-// only, which is the mode of whoever records.
+// Part of full.c: how the engine writes its record (record.h). Compiled into MODE_ANY only, the mode of every run that
+// is recorded. record.c and full_setup.c use its types.
 //
 // - Each time that the engine keeps (of a core, a port, a lane's clock, a message's head) is the end of an item, or was
 //   there at the beginning: which item, is kept beside it. A maximum of times is one of them; who waits for it finds

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The run_queue of the dataflow engine.
+// The run queue of the full engine.
 
 #include "sim/engine/run_queue.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages over links that several ranks share: each is a flow from its post until its last byte has left. For full.c
-// alone, as price.h.
+// Part of full.c: messages over links that several ranks share. Each is a flow from its post until its last byte has
+// left.
 //
 // - A rank's port sends one message after another; the others wait in its queue. If each pair has a link of its own
 //   (mesh), they leave together.
