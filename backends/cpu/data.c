@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random data on the CPU, and the check of what came of it (core/base/numbers/expect.h): by windows, so that all that is looked at
-// stays in the nearest cache, in loops that the compiler turns into vectors.
+// Random data on the CPU, and the check of what came of it (core/base/numbers/expect.h): by windows, so that all that
+// is looked at stays in the nearest cache, in loops that the compiler turns into vectors.
 
 #include "backends/cpu/inside.h"
 

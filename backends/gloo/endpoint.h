@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the gloo backend share.
+// Shared by the files of the gloo backend.
 //
 // - gloo.cc      the backend's table: attach, open, close, wait.
 // - fence.cc   how the members of a communicator connect: Gloo's rendezvous over the job's exchange.
@@ -7,8 +7,8 @@
 // - messages.cc  sends and receives, in tasks of the pool.
 // - natives.cc   Gloo's collectives, in a task of the pool.
 //
-// Gloo's calls block, and have no other form: every one is made by a thread of the pool, and a communicator looks at
-// what has come of it. Exceptions end in `guarded`. A connection that breaks fails all that is under way on it.
+// All of Gloo's calls block. So threads of the pool make them, and a communicator polls for their results. Exceptions
+// end in `guarded`. If a connection breaks, all calls under way on it fail.
 #pragma once
 
 #include <gloo/rendezvous/context.h>

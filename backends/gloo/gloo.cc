@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The gloo backend: Gloo's collectives over its TCP transport, as PyTorch uses them on CPUs.
 //
-// - It listens and connects on 127.0.0.1 where all ranks are of one host, else where the host's name leads;
-//   CLAB_INTERFACE says otherwise, by an interface's name or address.
-// - Each process has a thread of Gloo's that moves bytes, and as many of ours as calls are under way. They share the
-//   rank's core with it where ranks are pinned: who waits here sleeps.
+// - It listens and connects on 127.0.0.1 if all ranks are on one host, else on the address of the host's name.
+//   CLAB_INTERFACE chooses another, by an interface's name or an address.
+// - Each process has a thread of Gloo's that moves bytes, and one of ours per call under way. If ranks are pinned, all
+//   of them share the rank's core, so a waiting rank sleeps.
 
 #include "backends/gloo/endpoint.h"
 
@@ -59,15 +59,15 @@ static bool has_address(const char *host)
 
 static bool choose_interface(const clab_bootstrap *boot, gloo::transport::tcp::attr &attr)
 {
-    const char *told = clab_variable_text(CLAB_VARIABLE_INTERFACE);
+    const char *chosen = clab_variable_text(CLAB_VARIABLE_INTERFACE);
     char name[256] = "127.0.0.1";
-    if (told && if_nametoindex(told)) {
-        attr.iface = told;
+    if (chosen && if_nametoindex(chosen)) {
+        attr.iface = chosen;
         return true;
     }
-    if (!told && boot->nnodes > 1)
+    if (!chosen && boot->nnodes > 1)
         gethostname(name, sizeof name - 1);
-    attr.hostname = told ? told : name;
+    attr.hostname = chosen ? chosen : name;
     if (has_address(attr.hostname.c_str()))
         return true;
     clab_error("gloo: '%s' is no interface and no address here; CLAB_INTERFACE names another, such as eth0",
@@ -126,8 +126,8 @@ static int open(clab_domain *base, clab_group *group, clab_endpoint **endpoint_p
     return err == CLAB_EPEER && clab_now() - start >= timeout ? CLAB_ETIMEOUT : err;
 }
 
-// A wait that ends by its deadline, which fails all connections of its context: what waits there ends, and so does what
-// a task begins there later. On connections that are only closed, that would wait for Gloo's own deadline.
+// Begin a wait that ends by its deadline: Gloo then fails all connections of the context, so all calls on them end,
+// also those that a task begins later. On connections that are only closed, they would wait for Gloo's own deadline.
 static void close_connections(const std::shared_ptr<gloo::Context> &context)
 {
     char nothing;
@@ -138,7 +138,7 @@ static void close_connections(const std::shared_ptr<gloo::Context> &context)
     }
 }
 
-// What is under way ends with its connection.
+// Calls under way end with their connections.
 static void close(clab_endpoint *base, bool failed)
 {
     auto endpoint = static_cast<Endpoint *>(base);

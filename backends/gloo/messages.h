@@ -3,9 +3,9 @@
 //
 // - A channel is one direction between this rank and a peer on a lane. Its messages go one after another, in a task of
 //   the pool that lives while there are any.
-// - A message is a head, which says how many bytes there are and of which call, and carries them if they are few; else
-//   a body follows, piece by piece, so that it can be seen to move. Both ends must mean the same bytes before a body is
-//   asked for: Gloo ends the process when a message is longer than its buffer.
+// - A message begins with a head: its call, its number of bytes, and the bytes themselves if they are few. Else a body
+//   follows in pieces, so that progress can be observed. Both ends must agree on the bytes before a body is requested:
+//   Gloo ends the process when a message is longer than its buffer.
 // - Gloo matches by slot, a number: (ours, head or body, lane, turn). Its own collectives use other numbers.
 // - Gloo has no connection from a rank to itself: such messages are copied.
 #pragma once

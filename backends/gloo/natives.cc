@@ -170,8 +170,9 @@ template <typename T> void run_with(const Task &task)
     }
 }
 
-// Each rank tells the one at distance 1, 2, 4, ... what it calls, once it has heard the same from those before: who has
-// heard from all distances knows it of all ranks.  throws: Failure{CLAB_EMISMATCH}
+// Check that all ranks make the same call. Each rank sends its call to the ranks at distance 1, 2, 4, ..., and compares
+// the call that comes from the same distance before it sends on. After the last distance all calls have been compared.
+//   throws: Failure{CLAB_EMISMATCH}
 // Source: Hensgen, Finkel, Manber 1988, the dissemination barrier.
 void agree(Endpoint *endpoint, const Task &task)
 {
@@ -179,13 +180,13 @@ void agree(Endpoint *endpoint, const Task &task)
     const uint64_t slot = ours << 56 | task.tag;
     const int rank = task.context->rank, size = task.context->size;
     uint64_t mine = task.call.agreed, theirs;
-    const auto told = task.context->createUnboundBuffer(&mine, sizeof mine);
-    const auto heard = task.context->createUnboundBuffer(&theirs, sizeof theirs);
+    const auto out = task.context->createUnboundBuffer(&mine, sizeof mine);
+    const auto in = task.context->createUnboundBuffer(&theirs, sizeof theirs);
     for (int distance = 1; distance < size; distance *= 2) {
-        told->send((rank + distance) % size, slot, 0, sizeof mine);
-        heard->recv((rank + size - distance) % size, slot);
-        told->waitSend(endpoint->timeout);
-        heard->waitRecv(endpoint->timeout);
+        out->send((rank + distance) % size, slot, 0, sizeof mine);
+        in->recv((rank + size - distance) % size, slot);
+        out->waitSend(endpoint->timeout);
+        in->waitRecv(endpoint->timeout);
         if (theirs != mine)
             throw Failure{CLAB_EMISMATCH};
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the mpi backend share.
+// Shared by the files of the mpi backend.
 //
 // - mpi.c       the backend's table: attach, open, close, wait.
 // - types.c     our types and operations in MPI's terms.
 // - natives.c   MPI's collectives that do not block.
 // - messages.c  sends and receives.
 //
-// MPI-3. Counts of MPI are ints: what is larger goes in pieces.
+// It needs MPI-3. Counts in MPI are ints, so larger messages go in pieces.
 #pragma once
 
 #include <mpi.h>
@@ -35,13 +35,13 @@ struct mpi_endpoint {
     struct message *spare;     // to use again
 };
 
-// Pass on what MPI says: CLAB_EMISMATCH of a message longer than its buffer, CLAB_ENOMEM, else CLAB_EPEER, which is
-// logged with MPI's own words.
+// The error for MPI's `code`: CLAB_EMISMATCH for a message longer than its buffer, CLAB_ENOMEM, else CLAB_EPEER, which
+// is logged with MPI's own text.
 int mpi_error(int code);
 #define MPI_TRY(call) CLAB_TRY(mpi_error(call))
 
-// What is under way when a communicator has failed stays so for ever: MPI can not take it back. Such a process leaves
-// without a goodbye, upon which mpirun ends the others.
+// MPI can not cancel the operations of a failed communicator. So the process will exit without MPI_Finalize, and mpirun
+// then ends the others.
 void mpi_give_up(void);
 
 // ---- types.c -------------------------------------------------------------------------------------------------

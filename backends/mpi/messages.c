@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Sends and receives.
 //
-// - A message is a head, which says how many bytes there are and of which call, and carries them if they are few; else
-//   a body follows, in pieces of its own. MPI keeps the order of messages of a tag: the tag is the lane.
-// - A receive asks for head and body at once. If the ends do not mean the same, the head tells, or MPI does (a body
-//   that is longer than its buffer).
+// - A message begins with a head: its call, its number of bytes, and the bytes themselves if they are few. Else a body
+//   follows in pieces. MPI keeps the order of messages of a tag: the tag is the lane.
+// - A receive posts head and body at once. If the two ends disagree, the head shows it, or MPI reports a body that is
+//   longer than its buffer.
 
 #include "backends/mpi/endpoint.h"
 

@@ -2,8 +2,8 @@
 // The mpi backend: any MPI, so that labs and bench run on a cluster as its users' programs do.
 //
 // - Ranks are started by MPI's own mpirun: by its user, or by us in their place (`launcher`).
-// - MPI is initialised once a process, and finalised when the process ends well. After a failure it is not: mpirun then
-//   ends the job. When a rank dies, most MPIs end the others at once, before they can say so.
+// - MPI is initialised once per process, and finalised when the process ends without an error. After a failure it is
+//   not: mpirun then ends the job. When a rank dies, most MPIs end the others at once, before they can log it.
 // - It is polled by the one thread that calls us: MPI_THREAD_FUNNELED.
 
 #include "backends/mpi/endpoint.h"
@@ -69,7 +69,7 @@ static int initialize(void)
     return CLAB_OK;
 }
 
-// Who of MPI's is who of the job's.
+// Map the job's ranks to MPI's.
 static int greet(struct mpi_domain *domain)
 {
     struct clab_bootstrap *boot = domain->boot;
@@ -146,7 +146,7 @@ static int make_comm(struct mpi_domain *domain, struct clab_group *group, const 
     return CLAB_OK;
 }
 
-// MPI waits for members for ever; so they first meet by way of the job, which has a deadline.
+// MPI waits for members for ever. So they first pass a fence of the job, which has a deadline.
 static int open(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct mpi_domain *domain = (struct mpi_domain *)base;

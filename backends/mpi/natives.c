@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // MPI's collectives that do not block.
 //
-// - A call is one of MPI's; one of more elements than an int counts is several, in pieces. Where a piece of every block
-//   is apart from its block's other pieces, as in an allgather, a strided type says where blocks begin.
-// - What MPI does not let be the same memory is told so (MPI_IN_PLACE), or, in a reduce-scatter, goes by way of memory
-//   of ours.
-// - MPI does not compare what ranks call: so they compare first, by the greatest and the least of their numbers.
+// - A call becomes one call of MPI, or several, in pieces, if it has more elements than an int can count. If the pieces
+//   of one call lie apart, as the blocks of an allgather do, a strided type describes them.
+// - MPI forbids that input and output are the same memory. Such calls use MPI_IN_PLACE; a reduce-scatter uses memory of
+//   ours.
+// - MPI does not compare the calls of ranks. So the ranks first compare the maximum and the minimum of their numbers.
 
 #include "backends/mpi/endpoint.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What NCCL and a tuner say to each other: only the binary layout is NCCL's, whose headers for it are not shipped.
+// The interface between NCCL and a tuner. NCCL does not ship its headers for it, so only the binary layout is NCCL's.
 //
 // - NCCL 2.28 asks for ncclTunerPlugin_v5, then _v4, _v3 and _v2; 2.24 was the first to ask for _v4, and 2.30 asks for
 //   a _v6 first, which adds a say in chunk sizes. v5 differs from v4 in init alone: the context comes first, and the

@@ -3,11 +3,12 @@
 //
 //   NCCL_TUNER_PLUGIN=$PWD/build/backends/libnccl-tuner-commlab.so NCCL_TUNER_CONFIG_FILE=$PWD/tune.csv
 //
-// - The table is CLAB_TUNER's, else NCCL_TUNER_CONFIG_FILE's. No file, a bad one, no row that fits: NCCL's own choice.
-// - A row whose choice NCCL can not take here is passed over, for the next one that fits.
-// - Each communicator has a context of its own, that is only read after init but for what has been said.
-// - It says to NCCL's log what it takes and why, once for a collective and a power of two of bytes. A file that can not
-//   be used is also said where NCCL's log is off, on stderr: who named it wants it.
+// - The table is CLAB_TUNER's, else NCCL_TUNER_CONFIG_FILE's. Without a file, with a malformed one, or without a row
+//   that fits, NCCL chooses itself.
+// - A row whose choice NCCL can not take here is skipped, for the next one that fits.
+// - Each communicator has a context of its own. After init it is only read, except for the marks of logged choices.
+// - It logs its choice and the reason to NCCL's log, once per collective and power of two of bytes. If it can not use
+//   the file, it also logs that to stderr, since NCCL's log may be off and the user has asked for the file.
 // - It links nothing of NCCL or CUDA, so that it is built everywhere; only the two tables at the end are exported.
 
 #include "backends/nccl-tuner/api.h"
@@ -31,7 +32,7 @@ struct context {
     size_t ranks, nodes;
     char *path;                                      // copied; NULL: there is no table
     struct clab_nccl_rows rows;                      // those for our ranks and nodes
-    atomic_uint_least64_t said[CLAB_NCCL_FUNCTIONS]; // a bit a power of two
+    atomic_uint_least64_t logged[CLAB_NCCL_FUNCTIONS]; // a bit per power of two
 };
 
 // The table of costs as NCCL has it.
@@ -145,8 +146,8 @@ static int log2_of(size_t bytes)
 static bool is_first(struct context *c, int function, size_t bytes)
 {
     const uint_least64_t bit = (uint_least64_t)1 << log2_of(bytes);
-    return !(atomic_load_explicit(&c->said[function], memory_order_relaxed) & bit) &&
-           !(atomic_fetch_or_explicit(&c->said[function], bit, memory_order_relaxed) & bit);
+    return !(atomic_load_explicit(&c->logged[function], memory_order_relaxed) & bit) &&
+           !(atomic_fetch_or_explicit(&c->logged[function], bit, memory_order_relaxed) & bit);
 }
 
 static void explain(struct context *c, int function, size_t bytes, const struct clab_nccl_row *row,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Which GPU is this rank's: the one whose number, among those that CUDA_VISIBLE_DEVICES leaves, is its rank on this
-// host.
+// Chooses this rank's GPU: of those that CUDA_VISIBLE_DEVICES leaves, the one whose number is the rank on this host.
 //
-// - NCCL refuses two ranks on one GPU. With CLAB_NCCL_SHARE=1 they share one all the same: each says that it is a host
-//   of its own, so that they talk over sockets of this machine. They take turns on the GPU: that shows whether results
-//   are right, and nothing about speed.
-// - A process that another launcher has shown one GPU only has that one.
+// - NCCL refuses two ranks on one GPU. With CLAB_NCCL_SHARE=1 they share one all the same: each poses as a host of its
+//   own, so that NCCL uses sockets of this machine. They take turns on the GPU: that shows whether results are right,
+//   and nothing about speed.
+// - If another launcher lets a process see only one GPU, the process uses that one.
 
 #include "backends/nccl/endpoint.h"
 

@@ -20,7 +20,7 @@ static cudaEvent_t begin, end;  // of what is timed
 static double *summands, *sums; // (NCCL_SUMMANDS), (NCCL_SUMS), the GPU's
 static size_t most_blocks;      // that run at once, if they need few registers: more would leave the last of them alone
 static unsigned long given, finished; // operations; the first of them that are known to be over
-static int failed;                    // enum clab_err, since it was last told
+static int failed;                    // enum clab_err, since it was last returned
 
 // Whether `code` is a success. Only the first failure is logged: those that follow come of it.
 static bool went_well(cudaError_t code, const char *what)
@@ -170,7 +170,7 @@ static bool is_on_device(const void *memory)
     return false;
 }
 
-// Of the program's own memory it can not be told when it has been read or written, but by waiting.
+// Only waiting shows when an operation has read or written the program's own memory.
 static void copy(void *out, const void *in, size_t bytes)
 {
     if (bytes == 0)

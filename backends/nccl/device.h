@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The GPU as a device: struct clab_device, and what the rest of the backend needs of it.
+// The GPU as a device: struct clab_device, and functions for the rest of the backend.
 //
-// - All that the device is given goes to one stream, in order. Who uses its results elsewhere, or gives it some, orders
-//   that by events.
+// - All operations of the device go to one stream, in order. Code that uses its results in another stream, or gives it
+//   inputs from one, orders that by events.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,7 +22,7 @@ void nccl_device_reduce(cudaStream_t stream, enum clab_type type, enum clab_op o
                         void *out, size_t count);
 // How many operations the device has been given: equal numbers mean that there is nothing new to wait for.
 unsigned long nccl_device_given(void);
-// How many of them are known to be over: nobody need wait for these.
+// How many of them are known to be over: no caller need wait for these.
 unsigned long nccl_device_finished(void);
-// What has failed since this was last asked, which has been logged: for the next call that can tell.
+// The error since the last call of this, which has been logged: for the next operation that can return it.
 int nccl_device_error(void);

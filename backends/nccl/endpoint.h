@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the nccl backend share.
+// Shared by the files of the nccl backend.
 //
 // - nccl.c       the backend's table: attach, detach, waiting.
 // - choice.c     which GPU is this rank's.   numa.c   the cores that are near it.
@@ -7,22 +7,23 @@
 // - messages.c   the transfers of a schedule's stages, by NCCL.
 // - host_messages.c   all other messages, staged through the host's memory.
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
-// - memory.c     the GPU's memory, and what NCCL is told of it.
-// - times.c      what operations take by the GPU's clock.
-// - library.c    which CUDA and NCCL these are.
-// - errors.c     what CUDA and NCCL say, as errors of ours.
-// - device.h     what the GPU computes.
+// - memory.c     the GPU's memory, and its registration with NCCL.
+// - times.c      how long operations take by the GPU's clock.
+// - library.c    the loaded versions of CUDA and NCCL.
+// - errors.c     errors of CUDA and NCCL as ours.
+// - device.h     the GPU's kernels.
 //
-// Who waits for whom: what one NCCL communicator is given runs in the order in which each rank has given it. Two ranks
-// that give it two things in different orders wait for each other for ever. So
+// Why ranks do not deadlock: an NCCL communicator runs operations in the order in which each rank calls them. Two ranks
+// that call two operations in different orders wait for each other for ever. So
 // - the transfers of a stage are one group, whose parts proceed together, and the next stage of a lane follows the end
-//   of the one before: as deadlock-free as the schedule, which is proved with ranks that meet for each message;
+//   of the one before: as deadlock-free as the schedule, which is proved with a rendezvous for each message;
 // - each lane has a communicator and a stream of its own, since nothing orders the stages of different lanes;
-// - the program's sends and receives come in any order, and so do those of the monitored barrier: they go by the host.
-//   A message of theirs costs two copies over PCIe, and is right whatever the others do.
-// A stage begins after all that the device was given before, and a native, too, whether they use its results or not: a
-// schedule's later stages wait for the kernels of a backward pass that were given meanwhile, where a native, which is
-// given at once, runs beside them. So what is gained by overlap with a schedule over this backend is a lower bound.
+// - the program's sends and receives come in any order, and so do those of the monitored barrier: they go through the
+//   host's memory. Each costs two copies over PCIe, and arrives whatever the other ranks call.
+// A stage begins after all kernels that the device was given before, and so does a native, whether they use the results
+// or not. So a schedule's later stages also wait for kernels of a backward pass that were launched meanwhile. A native
+// is launched as a whole, and runs beside those kernels. So the gain of overlap with a schedule over this backend is a
+// lower bound.
 // NCCL's calls do not wait (config.blocking is 0), since they may wait for peers that wait for this rank: at the first
 // use of a peer NCCL connects. That costs a thread, which NCCL starts for each group (group.cc).
 // NCCL_COMM_BLOCKING=1 of the environment has it call at once, without that thread, and our deadlines do not hold.
@@ -182,10 +183,10 @@ bool nccl_reaches(struct clab_domain *domain, const void *memory);
 
 // Register the memory that `buffer` lies in with `endpoint`'s first communicator, which can be called now; if this job
 // registers, and where it is new.
-//   errors: CLAB_EINVAL (nobody's memory, logged), CLAB_ENOMEM, those of nccl_error
+//   errors: CLAB_EINVAL (not memory of clab_alloc, logged), CLAB_ENOMEM, those of nccl_error
 int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes);
-// The endpoint's communicators are about to end: take back what they have been told. What they can not be asked now,
-// since they have failed, or take no call yet, NCCL takes back itself when they end.
+// The endpoint's communicators are about to end: deregister their memory. A communicator that has failed, or can not be
+// called yet, is left out: NCCL deregisters its memory when it ends.
 void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed);
 // Memory for the endpoint's own use, to be freed by nccl_free_deferred.  errors: CLAB_ENOMEM, logged
 int nccl_reserve(struct nccl_domain *domain, size_t bytes, void **memory_p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What CUDA and NCCL say, as errors of ours.
+// Errors of CUDA and NCCL as ours.
 //
 // - NCCL's system error is most often a connection that has broken because a peer has ended: the job knows who has.
 
@@ -13,7 +13,7 @@ int nccl_cuda_error(cudaError_t code, const char *what)
 {
     if (code == cudaSuccess)
         return CLAB_OK;
-    cudaGetLastError(); // else the next call that asks would be told of it, too
+    cudaGetLastError(); // clears it: else the next call that asks would get it, too
     clab_error("CUDA: %s: %s (%d)", what, cudaGetErrorString(code), (int)code);
     return code == cudaErrorMemoryAllocation ? CLAB_ENOMEM : CLAB_ESYS;
 }

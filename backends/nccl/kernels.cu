@@ -4,8 +4,8 @@
 // - A GPU reaches the bandwidth of its memory with loads and stores of 16 bytes a thread. So elements go by packs of 16
 //   bytes, if all arrays of a call begin at the same place of one; the few before and behind, and arrays that lie
 //   otherwise, go one by one.
-// - What the processor computes, too, is the same source (core/base/numbers/random.h, expect.h, half.h, minimum.h, quantize.h); to
-//   the same bits, with nvcc --fmad=false, but for the payloads of NaNs, of which a GPU has one.
+// - What the processor computes, too, is the same source (core/base/numbers/random.h, expect.h, half.h, minimum.h,
+//   quantize.h); to the same bits, with nvcc --fmad=false, but for the payloads of NaNs, of which a GPU has one.
 // - No shared memory, and no thread waits for another.
 
 #include <cstring>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The GPU's memory, and what NCCL is told of it.
+// The GPU's memory, and its registration with NCCL.
 //
-// - Large pieces are NCCL's (ncclMemAlloc), which peers' GPUs can be let into. A library that has no such call, or
-//   refuses it, costs speed only: memory is then CUDA's.
-// - With CLAB_NCCL_REGISTER=1, memory of NCCL's own collectives is registered (ncclCommRegister), which NCCL then moves
-//   without a copy where the machine can do that. All ranks must do it alike: of 2.28.9, for NVLS, the registered ranks
-//   of a host meet in ncclShmemAllgather (src/misc/shmutils.cc), which spins without a look at the abort flag, and the
-//   two ends of a message take different chunk sizes if one is registered (src/device/sendrecv.h). Such a hang outlasts
-//   ncclCommAbort. No rank can see another's buffers in time, so:
-//   - That memory is registered at all is agreed when the job's ranks attach (nccl.c).
-//   - Then every buffer of every native is, whatever its size: inside the start of the call, before NCCL is called. A
-//     rank that can not do it does not call NCCL, and its communicator has failed: others hear of that.
+// - Large allocations are NCCL's (ncclMemAlloc), which peers' GPUs can map. If a library has no such call, or refuses
+//   it, the memory is CUDA's, which costs only speed.
+// - With CLAB_NCCL_REGISTER=1, the buffers of NCCL's own collectives are registered (ncclCommRegister); NCCL then moves
+//   them without a copy where the machine can do that. All ranks must register alike. In 2.28.9, for NVLS, the
+//   registered ranks of a host wait for each other in ncclShmemAllgather (src/misc/shmutils.cc), which spins without
+//   checking the abort flag. The two ends of a message use different chunk sizes if only one is registered
+//   (src/device/sendrecv.h). Such a hang outlasts ncclCommAbort. No rank can see another's buffers in time, so:
+//   - The ranks agree on registering when they attach to the job (nccl.c).
+//   - Then every buffer of every native is registered, whatever its size: inside the start of the call, before NCCL is
+//     called. A rank that can not register does not call NCCL, and its communicator fails; the failure is passed on.
 //   - A schedule's messages, whose staging memory is not registered, are refused (messages.c).
 //   - All memory of alloc is then NCCL's, which shares no page with other memory: NCCL finds buffers by their pages.
-// - To free memory, or to let go of the host's, CUDA waits for the GPU, which may wait for a peer that waits for this
-//   rank: while anything is under way, what is freed is kept.
+// - To free GPU memory, or to unregister host memory, CUDA waits for the GPU, which may wait for a peer that waits for
+//   this rank. So frees are deferred while any operation is under way.
 
 #include "backends/nccl/endpoint.h"
 
@@ -22,11 +22,11 @@
 
 #include "core/base/log.h"
 
-enum { LARGE_BYTES = 1 << 20 }; // NCCL's memory comes in pieces of 2 MiB
+enum { LARGE_BYTES = 1 << 20 }; // NCCL allocates in multiples of 2 MiB
 
-// That a communicator has been told of: registered.
-struct told {
-    struct told *next;
+// A region's registration with the first communicator of an endpoint.
+struct nccl_entry {
+    struct nccl_entry *next;
     struct nccl_endpoint *endpoint;
     void *handle;
 };
@@ -36,19 +36,19 @@ struct nccl_region {
     char *memory;
     size_t bytes;
     bool is_ours, by_nccl; // alloc's; NCCL's
-    struct told *told;
+    struct nccl_entry *entries;
 };
 
-// Memory whose free is deferred: of a region that is gone, or of none.
+// Memory whose free is deferred: a freed region's, or other memory.
 struct nccl_deferred {
     struct nccl_deferred *next;
     void *memory; // NULL: the program's own
     bool by_nccl;
     bool of_host, is_registered; // of the host's backend; with CUDA
-    struct told *told;           // to be taken back first
+    struct nccl_entry *entries;  // to be deregistered first
 };
 
-// What pin gives: a region of the GPU's memory, or memory of the host that CUDA has registered.
+// The result of pin: a region of the GPU's memory, or memory of the host that CUDA has registered.
 struct nccl_registration {
     struct clab_registration base;
     struct nccl_region *region; // or NULL
@@ -88,46 +88,46 @@ static void free_deferred(struct nccl_domain *domain, const struct nccl_deferred
         free_now(deferred->memory, deferred->by_nccl);
 }
 
-static void take_back(struct told *told)
+static void take_back(struct nccl_entry *entry)
 {
 #if NCCL_VERSION_CODE >= 21900
-    if (told->handle) // NULL: NCCL_LOCAL_REGISTER=0, or NCCL copies in another way
-        ncclCommDeregister(told->endpoint->lanes[0].comm, told->handle);
+    if (entry->handle) // NULL: NCCL_LOCAL_REGISTER=0, or NCCL copies in another way
+        ncclCommDeregister(entry->endpoint->lanes[0].comm, entry->handle);
 #endif
-    free(told);
+    free(entry);
 }
 
 // Those of `endpoint` (NULL: of all) that can be; the others stay, since NCCL is at work on what it was called for.
-static void take_back_all(struct told **list, const struct nccl_endpoint *endpoint)
+static void take_back_all(struct nccl_entry **list, const struct nccl_endpoint *endpoint)
 {
     while (*list) {
-        struct told *told = *list;
-        if ((endpoint && told->endpoint != endpoint) || told->endpoint->lanes[0].is_settling) {
-            list = &told->next;
+        struct nccl_entry *entry = *list;
+        if ((endpoint && entry->endpoint != endpoint) || entry->endpoint->lanes[0].is_settling) {
+            list = &entry->next;
             continue;
         }
-        *list = told->next;
-        take_back(told);
+        *list = entry->next;
+        take_back(entry);
     }
 }
 
-static void forget_all(struct told **list, const struct nccl_endpoint *endpoint)
+static void forget_all(struct nccl_entry **list, const struct nccl_endpoint *endpoint)
 {
     while (*list) {
-        struct told *told = *list;
-        if (told->endpoint != endpoint) {
-            list = &told->next;
+        struct nccl_entry *entry = *list;
+        if (entry->endpoint != endpoint) {
+            list = &entry->next;
             continue;
         }
-        *list = told->next;
-        free(told);
+        *list = entry->next;
+        free(entry);
     }
 }
 
 static void free_or_defer(struct nccl_domain *domain, struct nccl_deferred deferred)
 {
-    take_back_all(&deferred.told, NULL);
-    const bool is_due = domain->under_way == 0 && !domain->is_stuck && !deferred.told;
+    take_back_all(&deferred.entries, NULL);
+    const bool is_due = domain->under_way == 0 && !domain->is_stuck && !deferred.entries;
     struct nccl_deferred *w = is_due ? NULL : malloc(sizeof *w);
     if (!is_due && w) {
         *w = deferred;
@@ -152,8 +152,8 @@ void nccl_free_deferred(struct nccl_domain *domain, bool always)
 {
     for (struct nccl_deferred **link = &domain->deferred; *link && (always || domain->under_way == 0);) {
         struct nccl_deferred *w = *link;
-        take_back_all(&w->told, NULL);
-        if (!always && (w->told || domain->is_stuck)) {
+        take_back_all(&w->entries, NULL);
+        if (!always && (w->entries || domain->is_stuck)) {
             link = &w->next;
             continue;
         }
@@ -186,7 +186,7 @@ static void remove_region(struct nccl_domain *domain, struct nccl_region *r)
         link = &(*link)->next;
     *link = r->next;
     free_or_defer(domain, (struct nccl_deferred){
-                              .memory = r->is_ours ? r->memory : NULL, .by_nccl = r->by_nccl, .told = r->told});
+                              .memory = r->is_ours ? r->memory : NULL, .by_nccl = r->by_nccl, .entries = r->entries});
     free(r);
 }
 
@@ -198,30 +198,30 @@ static struct nccl_region *find_region(const struct nccl_domain *domain, const v
     return NULL;
 }
 
-static bool is_told(const struct nccl_region *r, const struct nccl_endpoint *endpoint)
+static bool has_entry(const struct nccl_region *r, const struct nccl_endpoint *endpoint)
 {
-    for (const struct told *told = r->told; told; told = told->next)
-        if (told->endpoint == endpoint)
+    for (const struct nccl_entry *entry = r->entries; entry; entry = entry->next)
+        if (entry->endpoint == endpoint)
             return true;
     return false;
 }
 
 // NCCL's communicator of the endpoint is called with the whole region, once.
-static int tell(struct nccl_endpoint *endpoint, struct nccl_region *r)
+static int enter(struct nccl_endpoint *endpoint, struct nccl_region *r)
 {
-    struct told *told = malloc(sizeof *told);
-    int err = told ? CLAB_OK : CLAB_ENOMEM;
-    if (!told)
+    struct nccl_entry *entry = malloc(sizeof *entry);
+    int err = entry ? CLAB_OK : CLAB_ENOMEM;
+    if (!entry)
         return err;
-    *told = (struct told){.next = r->told, .endpoint = endpoint};
+    *entry = (struct nccl_entry){.next = r->entries, .endpoint = endpoint};
 #if NCCL_VERSION_CODE >= 21900
     const ncclComm_t comm = endpoint->lanes[0].comm;
-    err = nccl_error(endpoint, comm, ncclCommRegister(comm, r->memory, r->bytes, &told->handle), "ncclCommRegister");
+    err = nccl_error(endpoint, comm, ncclCommRegister(comm, r->memory, r->bytes, &entry->handle), "ncclCommRegister");
 #endif
     if (err)
-        free(told);
+        free(entry);
     else
-        r->told = told;
+        r->entries = entry;
     return err;
 }
 
@@ -237,7 +237,7 @@ int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t byt
             bytes, buffer);
         return CLAB_EINVAL;
     }
-    return is_told(r, endpoint) ? CLAB_OK : tell(endpoint, r);
+    return has_entry(r, endpoint) ? CLAB_OK : enter(endpoint, r);
 }
 
 void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed)
@@ -245,13 +245,13 @@ void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed)
     struct nccl_domain *domain = endpoint->domain;
     for (struct nccl_region *r = domain->regions; r; r = r->next) {
         if (!failed)
-            take_back_all(&r->told, endpoint);
-        forget_all(&r->told, endpoint);
+            take_back_all(&r->entries, endpoint);
+        forget_all(&r->entries, endpoint);
     }
     for (struct nccl_deferred *w = domain->deferred; w; w = w->next) {
         if (!failed)
-            take_back_all(&w->told, endpoint);
-        forget_all(&w->told, endpoint);
+            take_back_all(&w->entries, endpoint);
+        forget_all(&w->entries, endpoint);
     }
 }
 

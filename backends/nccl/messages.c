@@ -2,11 +2,10 @@
 // The transfers of a schedule's stages: a batch of them is a group of ncclSend and ncclRecv in their lane's stream.
 //
 // - Elements travel as bytes: so does any type.
-// - What is to be reduced is received into memory of the batch's, and reduced by the device's kernel in the same
-//   stream.
-// - An empty message is a byte: NCCL leaves out what is empty, and who waits for it would not wait.
-// - NCCL compares neither sizes nor calls of the two ends. Ranks of one host find by their flight recorders that they
-//   call something else, others with CLAB_CHECK=1.
+// - Data to be reduced is received into memory of the batch, and reduced by the device's kernel in the same stream.
+// - An empty message is sent as one byte: NCCL skips empty ones, and their receiver would not wait.
+// - NCCL compares neither sizes nor calls of the two ends. Ranks of one host notice different calls by their flight
+//   recorders, ranks of several hosts with CLAB_CHECK=1.
 
 #include "backends/nccl/endpoint.h"
 

@@ -4,7 +4,7 @@
 // - Gather, scatter and all-to-all are sends and receives in one group: NCCL has calls of its own for them from 2.28
 //   on, which do the same.
 // - A barrier is the sum of one byte. An average is the sum, divided by the communicator.
-// - In place and out of place are told apart by NCCL as by us: by the addresses.
+// - NCCL tells in place from out of place as we do: by the addresses.
 // - Whoever only gets a broadcast names its `out` twice: NCCL looks for both buffers among those that are registered.
 
 #include "backends/nccl/endpoint.h"

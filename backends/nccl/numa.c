@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The cores that are near a GPU: those of the part of the machine (NUMA node) that its PCI slot belongs to, as the
-// kernel's files tell it.
+// The cores that are near a GPU: those of the NUMA node of its PCI slot, by the kernel's files.
 //
-// - Who has been given fewer cores than there are stays on them if any is near; if none is, that is said.
+// - A rank that may use only some of the machine's cores stays on those of them that are near; if none is, it is
+//   logged.
 
 #include "backends/nccl/endpoint.h"
 

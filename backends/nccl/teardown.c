@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How communicators of NCCL's end.
+// Ends NCCL's communicators.
 //
-// - One whose work is done is finalized, which is over when all its ranks do so, and then destroyed: since a close must
-//   not wait, that is begun there, and gone on with by later calls; detach waits, with a deadline. The endpoint stays
-//   until then: a split that is under way, or that others wait for, is gone on with, too.
-// - One that has failed is aborted, which ends the kernels that wait for peers. NCCL may take long over that, in rare
-//   cases for ever: a thread does it, and is waited for a few seconds. After that nothing is freed any more, since CUDA
-//   would wait for the same kernels; and nothing is waited for when the process exits.
+// - A communicator whose work is done is finalized, which takes until all its ranks finalize it, and then destroyed.
+//   Close must not wait: it begins this, later calls continue it, and detach waits for it, with a deadline. The
+//   endpoint stays until then, and also continues a split that is under way or for which other ranks wait.
+// - A communicator that has failed is aborted, which ends the kernels that wait for peers. NCCL may take long for that,
+//   in rare cases for ever. So a thread aborts, and we wait a few seconds for it. After that we free nothing more,
+//   since CUDA would wait for the same kernels, and the process exits without waiting.
 
 #include "backends/nccl/endpoint.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Filters on the sockets of a provider over TCP: only the members' connections keep working.
 //
-// - libfabric accepts every connection. A foreign process could end the rank with 16 bytes (libfabric 1.17 to 2.x follow
-//   a null pointer when an acknowledgement acknowledges nothing). It could claim a member's address, so that the provider
-//   drops the member's connection, or use up the rank's descriptors. So once all members are connected, a filter drops
-//   all that comes to the endpoint's listening socket, and to each connection that no member has reported as its own.
+// - libfabric accepts every connection. A foreign process could end the rank with 16 bytes (libfabric 1.17 to 2.x
+//   follow a null pointer when an acknowledgement acknowledges nothing). It could claim a member's address, so that the
+//   provider drops the member's connection, or use up the rank's descriptors. So once all members are connected, a
+//   filter drops all that comes to the endpoint's listening socket, and to each connection that no member has reported
+//   as its own.
 // - The provider does not hand out its sockets: they are found among this process's descriptors by their addresses.
 //   A filter does not wake up the provider, as closing or shutting down a socket would.
 // - Providers without such sockets, such as verbs, and systems without such filters are left alone. While members still
@@ -16,8 +17,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-// A socket of this process that is connected, or listens. An address is identified by a number of 63 bits, different for
-// different addresses; 0: there is none, or it is not an IP address.
+// A socket of this process that is connected, or listens. An address is identified by a number of 63 bits, different
+// for different addresses; 0: there is none, or it is not an IP address.
 struct ofi_connection {
     int fd;
     bool listens;

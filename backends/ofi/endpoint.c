@@ -3,8 +3,8 @@
 //
 // - Opening returns when every member is connected with every other. A rank that went on earlier might fail and close
 //   while others still connect. The lower rank of each pair connects. If both connected by their first messages, the
-//   second connection would be refused; `net` 1.17 remembers that connection beyond the end of the endpoint, and crashes
-//   at its next event.
+//   second connection would be refused; `net` 1.17 remembers that connection beyond the end of the endpoint, and
+//   crashes at its next event.
 // - A message that has been sent may not have arrived, and freeing the endpoint would drop it. So a closed endpoint
 //   stays, and the domain's other calls make progress on it. It sends BYE to each peer with which it has exchanged
 //   messages, and is freed when each of them has sent BYE, too: then no message is under way.

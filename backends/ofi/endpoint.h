@@ -201,8 +201,8 @@ void ofi_op_finish(struct ofi_endpoint *e, struct ofi_op *op);
 void ofi_mismatch(struct ofi_endpoint *e, const struct clab_transfer *t, uint64_t immediate);
 // `peer` has done `what`, which no member does: it is another program, or a broken one.
 void ofi_distrust(struct ofi_endpoint *e, int peer, const char *what);
-// libfabric has refused a request of `op` (NULL: of no transfer), or the request has failed. Log it, with the provider's
-// text if there is one. As backend.h asks: an error that only shows a peer's end is not logged.
+// libfabric has refused a request of `op` (NULL: of no transfer), or the request has failed. Log it, with the
+// provider's text if there is one. As backend.h asks: an error that only shows a peer's end is not logged.
 void ofi_report(struct ofi_endpoint *e, const struct ofi_op *op, int fi_errno, const char *provider);
 void ofi_fail(struct ofi_endpoint *e, int err);
 // The code for libfabric's `fi_errno` (positive).

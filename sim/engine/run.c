@@ -123,12 +123,12 @@ static int check_messages(const struct clab_algorithm *algorithm, double message
                           const struct clab_sim_options *options, const char *why)
 {
     char text[CLAB_TEXT];
-    const bool is_told = options->engine == CLAB_ENGINE_FULL || options->engine == CLAB_ENGINE_EVENTS;
+    const bool is_chosen = options->engine == CLAB_ENGINE_FULL || options->engine == CLAB_ENGINE_EVENTS;
     if (messages <= MESSAGES_AT_MOST || options->force)
         return CLAB_OK;
     clab_error("%s: %.1e messages would be simulated one by one (%s), in about %s; %s, --force does it all the same",
                algorithm->name, messages, why, duration_text(messages / MESSAGES_A_SECOND, text),
-               is_told ? "--engine auto looks for a shorter way" : "--engine closed has a formula's answer");
+               is_chosen ? "--engine auto looks for a shorter way" : "--engine closed has a formula's answer");
     return CLAB_EINVAL;
 }
 
@@ -137,7 +137,7 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
 {
     char why_not[CLAB_SIM_WHY];
     choice->engine = options->engine;
-    snprintf(choice->why, sizeof choice->why, "as told");
+    snprintf(choice->why, sizeof choice->why, "chosen by --engine");
     if (options->engine == CLAB_ENGINE_CLOSED && options->record) {
         clab_error("the closed form has no messages to record; --engine full has");
         return CLAB_EINVAL;

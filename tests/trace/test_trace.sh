@@ -49,7 +49,7 @@ force_simulates_all_the_same() {
 }
 
 refuses_what_would_take_an_hour() {
-    refuses 2 '(as told), in about 67 min; --engine auto looks for a shorter way, --force' "${many[@]}" --engine full
+    refuses 2 '(chosen by --engine), in about 67 min; --engine auto looks for a shorter way, --force' "${many[@]}" --engine full
 }
 refuses_that_of_auto_too() { refuses 2 '2.0e+10 messages would be simulated one by one' "${many[@]}"; }
 
