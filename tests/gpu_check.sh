@@ -6,14 +6,15 @@
 #
 # - Needs bash, make, gcc, nvcc and NCCL (in a toolkit, the system or Python's packages). No root, no network. Its first
 #   step says which of these are here.
-# - The steps are in tests/gpu/steps/. What is rarest comes first. Each has a limit of its own, and is begun only if half
-#   of that is left of the whole, 460 s. A step that hangs is ended, and so are the processes that it leaves.
+# - The steps are in tests/gpu/steps/. What is rarest comes first. Each has a limit of its own, and is begun only if
+#   half of that is left of the whole, 460 s. A step that hangs is ended, and so are the processes that it leaves.
 # - OUT has three files at the end: summary.txt and summary.csv, a line for each step: pass, fail, or not run, and why;
-#   and gpu.tar.gz: both, and the folder log/ with what each step wrote, its figures as CSV, NCCL's logs, traces, and the
-#   machine (doctor.txt, manifest.txt, nvidia-smi.txt, ldd.txt). Ended by SIGTERM or SIGINT it packs what it has so far.
+#   and gpu.tar.gz: both, and the folder log/ with what each step wrote, its figures as CSV, NCCL's logs, traces, and
+#   the machine (doctor.txt, manifest.txt, nvidia-smi.txt, ldd.txt). Ended by SIGTERM or SIGINT it packs what it has so
+#   far.
 # - Results of ranks that share a GPU are right or wrong, and no measure of speed.
-# - Ends with 0 if nothing failed, 1 if something did, 2 for wrong usage, 3 where nothing failed, but there is no GPU and
-#   so nothing was checked.
+# - Ends with 0 if nothing failed, 1 if something did, 2 for wrong usage, 3 where nothing failed, but there is no GPU
+#   and so nothing was checked.
 #
 # From the environment:
 #   GPU_CHECK_ONLY='tuner model'   these steps, after what they need: tools, build and doctor

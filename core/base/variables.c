@@ -15,7 +15,7 @@ enum { NOWHERE, MANIFEST };
 #define X(variable, written, ...) written,
 static const unsigned char is_written[] = {NOWHERE, CLAB_VARIABLES(X)};
 #undef X
-static const char *told[CLAB_VARIABLES_COUNT]; // by flags
+static const char *set_by_flag[CLAB_VARIABLES_COUNT]; // by flags
 
 const char *clab_variable_name(enum clab_variable variable)
 {
@@ -24,7 +24,7 @@ const char *clab_variable_name(enum clab_variable variable)
 
 const char *clab_variable_text(enum clab_variable variable)
 {
-    return told[variable] ? told[variable] : getenv(names[variable]);
+    return set_by_flag[variable] ? set_by_flag[variable] : getenv(names[variable]);
 }
 
 const char *clab_variable_given(enum clab_variable variable)
@@ -55,12 +55,12 @@ int clab_variable_switch(enum clab_variable variable, bool *is_on_p)
 
 void clab_variable_set(enum clab_variable variable, const char *text)
 {
-    told[variable] = text;
+    set_by_flag[variable] = text;
 }
 
 void clab_variables_export(void)
 {
     for (int i = 0; i < CLAB_VARIABLES_COUNT; i++)
-        if (told[i])
-            setenv(names[i], told[i], 1);
+        if (set_by_flag[i])
+            setenv(names[i], set_by_flag[i], 1);
 }

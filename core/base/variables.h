@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The environment variables of this kit, CLAB_*, and what each may be. Only variables.c reads them.
 //
-// - A flag such as --provider goes before its variable: clab_variable_set keeps it for this process and its forks, and
-//   leaves the environment as it is. Programs that are exec'd find it there after clab_variables_export.
+// - A flag such as --provider overrides its variable: clab_variable_set keeps the value for this process and its forks,
+//   and leaves the environment unchanged. clab_variables_export puts it there for programs that are exec'd.
 // - Each reader checks the value, and names the variable if it is wrong; `commlab doctor` checks all of them by this
 //   table.
 #pragma once

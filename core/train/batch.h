@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A network with a batch to learn: what a lab computes on, as long as it asks for.
+// A network and a batch on which a lab computes, for as long as the lab asks.
 //
 // - Inputs and targets are clab_data's, this rank's rows of step 0; the same in each pass, so that passes are alike.
 // - Of a batch for a time, all ranks have the same rows: the slowest rank's pass counts.

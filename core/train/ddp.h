@@ -5,12 +5,12 @@
 // - At the start all ranks get rank 0's parameters.
 // - Gradients appear in reverse order of the forward pass, and so are parameters put in buckets: one is full when it
 //   holds its cap or more. The first has a cap of its own, so that communication begins early.
-// - A bucket *is* the memory of its gradients: what a backward pass writes there is sent from there, and the average
-//   arrives there. No copies (`copies` makes them, to see what they cost).
+// - A bucket *is* the memory of its gradients: the backward pass writes them there, the allreduce sends them from
+//   there, and the average arrives there, without copies. (`copies` makes copies, to show their cost.)
 // - A bucket's allreduce starts when its last gradient is ready and the buckets before it have started, so that all
-//   ranks start the same ones in the same order. Whether it proceeds meanwhile is the communicator's business.
-// - Parameters that this pass does not use are ready at once (find_unused): their gradient is 0, or what was
-//   accumulated. Without, their bucket would never start: finish says so.
+//   ranks start the same ones in the same order. The communicator decides whether it proceeds meanwhile.
+// - With find_unused, parameters that this pass does not use are ready at once: their gradient is 0, or the accumulated
+//   one. Without it their bucket never starts, and finish reports an error.
 // - Of a step of several passes (gradient accumulation) only the last one communicates.
 // Source: Li et al. 2020, PyTorch Distributed: Experiences on Accelerating Data Parallel Training.
 #pragma once

@@ -3,11 +3,10 @@
 //
 // - W of layer l is (widths[l], widths[l + 1]), row after row; b is (widths[l + 1]). Parameter 2 l is W, 2 l + 1 is b.
 // - A pass takes `rows` samples. Gradients are of the mean over them, and parameters' gradients lie wherever
-//   struct clab_parameter says: in memory of the network, or, if somebody puts it elsewhere, there (ddp.h: buckets).
-// - `repeat`: the batch of a pass is `repeat` times the rows, each of which it holds so often. In virtual time its
-//   work is charged and not done: the mean over a batch of repetitions is that over the rows. So 64 ranks that a
-//   laptop plays can have the batch of an accelerator. With time of the wall all of it is computed: clab_mlp_rows
-//   says how many rows to give.
+//   struct clab_parameter says: in memory of the network, or where the caller has put them (ddp.h: buckets).
+// - `repeat`: the batch of a pass has each row `repeat` times. In virtual time the repetitions are charged but not
+//   computed, since the mean over them is the mean over the rows. So 64 simulated ranks on a laptop can have the batch
+//   of an accelerator. In real time the whole batch is computed: clab_mlp_rows returns the number of rows to give.
 // - All floats, those of the caller, too, lie in memory of clab_alloc, which may be a GPU's.
 // - A hidden layer whose widths are equal can be skipped (stochastic depth, Huang et al. 2016): its parameters are then
 //   unused in this pass.
@@ -55,7 +54,7 @@ int clab_mlp_forward(struct clab_mlp *mlp, const float *x, const float **outputs
 //   errors: those of clab_compute
 int clab_mlp_loss(struct clab_mlp *mlp, const float *outputs, const float *targets, float *gradient, double *loss_p);
 
-// What is told when the gradient of a parameter is complete: W and b of the last layer first. Its error ends the pass.
+// Called when the gradient of a parameter is complete: W and b of the last layer first. Its error ends the pass.
 typedef int clab_mlp_ready(void *user, int parameter);
 
 // The gradients of all parameters, from those of the outputs (rows, outputs); `add`: added to what is there
@@ -72,7 +71,7 @@ int clab_mlp_train(struct clab_mlp *mlp, const float *x, const float *targets, f
 // SGD: value -= rate * gradient.  errors: CLAB_EINVAL (no gradients yet; logged), as the backward pass
 int clab_mlp_step(struct clab_mlp *mlp, float rate);
 
-// ---- what it takes: for those who predict it -------------------------------------------------------------------
+// ---- the cost of a pass, for predictions -----------------------------------------------------------------------
 
 enum clab_pass {
     CLAB_FORWARD,
@@ -83,7 +82,7 @@ enum clab_pass {
 struct clab_mlp_load {
     double flop, bytes;
 };
-// What is charged for a layer of one rank: two operations a multiply-add, and each matrix read or written once.
+// The cost of a layer on one rank: two operations per multiply-add, and each matrix read or written once.
 struct clab_mlp_load clab_mlp_layer_load(const struct clab_mlp_shape *shape, int layer, enum clab_pass pass);
 // The same of the loss.
 struct clab_mlp_load clab_mlp_loss_load(const struct clab_mlp_shape *shape);

@@ -29,8 +29,8 @@ int clab_parameters_compare(struct clab_comm *comm, const struct clab_parameter 
 //
 // A sum of m floats in any order is off by at most g = m u / (1 - m u) times the sum of their magnitudes, u = 2^-24
 // (Higham 2002, section 4.2), so two orders are twice that apart. A step thus adds at most 2 g moved, and u largest
-// twice, since each run rounds value + update. What has parted changes later gradients: to first order by 1 + rate *
-// L a step, where L is the loss's curvature, and rate * L < 2 or training diverges. So what parts in one step grows
-// at most by 3 in each that follows: (3^steps - 1) / 2 in all. Not covered: a max(0, x) whose x is 0 to rounding in
-// one of the runs.
+// twice, since each run rounds value + update. A difference changes later gradients: per step it grows to first order
+// by 1 + rate * L, where L is the loss's curvature, and rate * L < 2 or training diverges. So a difference of one step
+// grows at most by 3 in each later step: (3^steps - 1) / 2 in all. Not covered: a max(0, x) whose x is 0 up to
+// rounding in one of the runs.
 double clab_parameters_bound(int steps, double terms, double moved, double largest);

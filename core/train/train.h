@@ -13,8 +13,8 @@
 //       clab_ddp_finish(ddp);                                            and are waited for
 //       clab_mlp_step(mlp, rate);
 //
-// - All is float32, and computed by the backend's device (core/transport/device.h): OpenBLAS or loops; in virtual time loops
-//   alone, so that a run gives the same bits on every machine. Its work is told to clab_compute, and is a span of
+// - All is float32, and computed by the backend's device (core/transport/device.h): OpenBLAS or loops; in virtual time
+//   loops alone, so that a run gives the same bits on every machine. Its work is told to clab_compute, and is a span of
 //   traces.
 // - The calls return CLAB_OK or a clab_err, as those of clab.h do.
 #pragma once

@@ -5,8 +5,8 @@
 //   first invalidate each of those lines. So each rank counts the bytes that its peers touch, and each chunk's entry
 //   records the count at which a peer read it. A rank knows only its own messages: in an exchange it counts as many
 //   bytes as it touches itself, else the bytes that it sends.
-// - The program's rules say where a chunk lies (core/program/layout.h). A chunk that alternates has two entries: one for
-//   its home and one for CLAB_ALT. Nobody writes to the caller's `in`, so `in` has no entries.
+// - The program's rules say where a chunk lies (core/program/layout.h). A chunk that alternates has two entries: one
+//   for its home and one for CLAB_ALT. Nobody writes to the caller's `in`, so `in` has no entries.
 #pragma once
 
 #include <math.h>

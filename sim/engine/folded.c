@@ -5,11 +5,11 @@
 // - The answer is the full engine's to the bit: times are whole ticks (ticks.h), whose sums are exact.
 // - It folds nothing that could tell ranks apart: unequal chunks, caches (levels), lanes, which take turns by number.
 //
-// Why stages can be skipped. A stage maps the ranks' times x to sums and maxima of them: a convex function F. Suppose two
-// repetitions in a row add the same d: F(x) = x + d and F(x + d) = x + 2d. Suppose one that starts n repetitions later
-// adds d as well: F(x + nd) = x + (n + 1)d. Then the convex F lies on a straight line at three points, and so on the
-// line all the way between them: n repetitions add nd. Ranks need not have the same pace: a fast rank may wait for a
-// slow one only after thousands of stages, and each such phase is skipped at once.
+// Why stages can be skipped. A stage maps the ranks' times x to sums and maxima of them: a convex function F. Suppose
+// two repetitions in a row add the same d: F(x) = x + d and F(x + d) = x + 2d. Suppose one that starts n repetitions
+// later adds d as well: F(x + nd) = x + (n + 1)d. Then the convex F lies on a straight line at three points, and so on
+// the line all the way between them: n repetitions add nd. Ranks need not have the same pace: a fast rank may wait for
+// a slow one only after thousands of stages, and each such phase is skipped at once.
 //
 // Source: Baccelli, Cohen, Olsder and Quadrat 1992 (max-plus algebra: how such clocks settle).
 

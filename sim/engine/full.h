@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The state of the full engine, shared by full.c (the order of ranks), price.h (costs) and folded.c.
 // It stores O(ranks) state and the messages in flight; stages are computed, never stored. If a network has levels, it
-// stores a byte more per chunk of each rank (layout.h). If lines that a peer has read cost more to write, it stores 4 or
-// 8 bytes more (cache_state.h).
+// stores a byte more per chunk of each rank (layout.h). If lines that a peer has read cost more to write, it stores 4
+// or 8 bytes more (cache_state.h).
 #pragma once
 
 #include <assert.h>

@@ -224,8 +224,8 @@ static bool adds(const struct layout *l, struct clab_span dst, enum clab_region 
     return chunks->region == region && layout_run(chunks, dst.count) == dst.count;
 }
 
-// What `bytes` that `step` receives into `region` cost a core, where they are pulled. Reading lines that a peer has just
-// written costs little more; writing lines that a peer has read does.
+// What `bytes` that `step` receives into `region` cost a core, where they are pulled. Reading lines that a peer has
+// just written costs little more; writing lines that a peer has read does.
 static struct rates rates_of(const struct turn *t, const struct clab_step *step, enum clab_region region, size_t bytes,
                              bool summed)
 {

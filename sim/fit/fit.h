@@ -93,8 +93,8 @@ int clab_fit_placement_of(const struct clab_placements *placements, double mark)
 //   errors: CLAB_EINVAL (logged, with the remedy), CLAB_ENOMEM
 int clab_fit_check(const struct clab_fit *fit, const char *path);
 
-// Write the fit as a network description (sim/nets/README.md has the format), each interval in a comment beside its value.
-// `remarks` are lines for its head, without the comment sign; NULL ends them.
+// Write the fit as a network description (sim/nets/README.md has the format), each interval in a comment beside its
+// value. `remarks` are lines for its head, without the comment sign; NULL ends them.
 //   errors: CLAB_EINVAL (clab_fit_check), CLAB_EIO, CLAB_ENOMEM; `path` is then as it was
 int clab_fit_write(const struct clab_fit *fit, const char *const *remarks, const char *path);
 // The same, to an open file; the caller checks ferror.

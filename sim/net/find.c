@@ -29,22 +29,22 @@ static int duplicate(const char *text, char **copy_p)
 int clab_net_folder(char **path_p)
 {
     char path[PATH_MAX];
-    const char *told = clab_variable_text(CLAB_VARIABLE_NETS);
-    if (told)
-        return duplicate(told, path_p);
+    const char *given = clab_variable_text(CLAB_VARIABLE_NETS);
+    if (given)
+        return duplicate(given, path_p);
     if (program_path_find("sim/nets", path))
         return duplicate(path, path_p);
     clab_error("no folder sim/nets above this program; set CLAB_NETS to where the network descriptions are");
     return CLAB_ENOENT;
 }
 
-// The profile of shm: told, or machine.net in the program's own folder.
+// The profile of shm: given, or machine.net in the program's own folder.
 static int own_profile(char **path_p)
 {
-    const char *told = clab_variable_text(CLAB_VARIABLE_PROFILE);
+    const char *given = clab_variable_text(CLAB_VARIABLE_PROFILE);
     char path[PATH_MAX] = "";
-    if (told)
-        return duplicate(told, path_p);
+    if (given)
+        return duplicate(given, path_p);
     if (!program_path_find(".", path))
         return duplicate("machine.net", path_p);
     return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
@@ -66,18 +66,18 @@ int clab_net_profile_path(const char *backend, char **path_p)
 
 static int find_profile(const char *backend, char **path_p)
 {
-    const char *told = clab_variable_text(CLAB_VARIABLE_PROFILE);
+    const char *given = clab_variable_text(CLAB_VARIABLE_PROFILE);
     char *path, found[PATH_MAX];
     CLAB_TRY(clab_net_profile_path(backend, &path));
     if (access(path, R_OK) == 0) {
         *path_p = path;
         return CLAB_OK;
     }
-    if (!told && program_path_find(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, found)) {
+    if (!given && program_path_find(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, found)) {
         free(path);
         return duplicate(found, path_p);
     }
-    if (told)
+    if (given)
         clab_error("%s (CLAB_PROFILE) can not be read; write it with `commlab fit --backend %s`", path, backend);
     else
         clab_error("this machine is not measured yet with backend %s; run `commlab fit --backend %s` first", backend,

@@ -5,8 +5,8 @@
 // - A profile may describe two placements. The one whose latency is nearest to the sample is used.
 // - If neither is near, the profile is scaled. Waiting for cache lines scales with the latency; a core's own work does
 //   not. Fresh data comes line by line from its writer's cache. Near cores share the last-level cache, and find there
-//   what the writer's own cache has evicted. Far cores wait for every line that is in any cache of the other; the larger
-//   a message, the smaller the part of it that those caches hold.
+//   what the writer's own cache has evicted. Far cores wait for every line that is in any cache of the other; the
+//   larger a message, the smaller the part of it that those caches hold.
 // - In the same placement a core may still be slower, while a neighbour uses its other hardware thread or its clock is
 //   reduced. Then calls take up to 1.7 times as long, by the empty calls of the sample. Messages (mostly waiting for
 //   lines) and work on memory take up to 1.2 times as long, by the latency.
@@ -28,8 +28,8 @@ static double factor_between(double a, double b)
     return a > b ? a / b : b / a;
 }
 
-// How far apart two samples are, as a ratio: by fresh data where both have it. Two hardware threads of one core have the
-// same latency as near cores, but do not wait for fresh data.
+// How far apart two samples are, as a ratio: by fresh data where both have it. Two hardware threads of one core have
+// the same latency as near cores, but do not wait for fresh data.
 static double distance(struct clab_placement_sample a, struct clab_placement_sample b)
 {
     if (a.fresh > 0 && b.fresh > 0)

@@ -39,10 +39,10 @@ static struct train_phases bytes_each(const struct clab_train *t, size_t n)
 
 static struct train_phases thin_matrices(const struct clab_train *t, const struct clab_train_bucket *bucket, size_t n)
 {
-    const bool is_told = bucket->rows || bucket->vectors;
+    const bool has_shape = bucket->rows || bucket->vectors;
     const size_t side = (size_t)ceil(sqrt((double)n)), e = t->element_bytes, r = (size_t)t->codec_rank;
-    const size_t rows = is_told ? bucket->rows : side, columns = is_told ? bucket->columns : side;
-    const size_t vectors = is_told ? bucket->vectors : 0;
+    const size_t rows = has_shape ? bucket->rows : side, columns = has_shape ? bucket->columns : side;
+    const size_t vectors = has_shape ? bucket->vectors : 0;
     const double pass = (double)e * (double)(n - vectors) * t->memory;
     if (rows == 0)
         return one_allreduce(e * n, e, 0, 0);

@@ -284,12 +284,12 @@ static int make_perceptron(const char *name, struct clab_model **model_p)
 int clab_model_folder(char **path_p)
 {
     char path[PROGRAM_PATH_MAX];
-    const char *told = clab_variable_text(CLAB_VARIABLE_MODELS);
-    if (!told && !program_path_find("sim/models", path)) {
+    const char *folder = clab_variable_text(CLAB_VARIABLE_MODELS);
+    if (!folder && !program_path_find("sim/models", path)) {
         clab_error("no folder sim/models above this program; set CLAB_MODELS to where the descriptions of models are");
         return CLAB_ENOENT;
     }
-    char *copy = strdup(told ? told : path);
+    char *copy = strdup(folder ? folder : path);
     if (!copy)
         return CLAB_ENOMEM;
     *path_p = copy;

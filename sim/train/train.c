@@ -3,8 +3,8 @@
 //
 // - All ranks alike: one time line.
 // - Each rank begins a bucket when its own gradients are there and it is done with the bucket before: a clock a rank,
-//   and the engine is told when each begins. Where that is too much to simulate, all begin with the slowest: the same
-//   time line as of one rank, slowed by the largest factor. Nothing ends later than
+//   and the engine gets the time at which each begins. Where that is too much to simulate, all begin with the slowest:
+//   the same time line as of one rank, slowed by the largest factor. Nothing ends later than
 //   that, but where messages share links.
 
 #include "sim/train/train.h"

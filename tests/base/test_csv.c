@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comma-separated values: what is written is read as the same, and what would be read in part is refused, with its line.
+// Comma-separated values: what is written is read as the same, and what would be read in part is refused, with its
+// line.
 
 #include "tests/fixtures/capture.h"
 

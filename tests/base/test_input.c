@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are read whole: bytes as they are, a bound by the byte, and what is no file. A pipe without a name is read to
-// its end.
+// Files that are read whole: bytes as they are, a bound by the byte, and what is no file. A pipe without a name is read
+// to its end.
 
 #include "tests/fixtures/capture.h"
 

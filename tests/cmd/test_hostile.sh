@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Files that mean harm (tests/hostile/), and names that do: no command of theirs runs, nothing is written elsewhere, each
-# gets one line at most, a page has none of their markup, and no file of results has a job's secret.
+# Files that mean harm (tests/hostile/), and names that do: no command of theirs runs, nothing is written elsewhere,
+# each gets one line at most, a page has none of their markup, and no file of results has a job's secret.
 # Usage: test_hostile.sh [BUILD]. Takes long.
 
 . tests/cases.sh

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The forwarder of ranks' output: whatever ranks write, in whatever pieces and order, each line comes out whole, with its
-// rank's prefix, in its rank's order. The input is pieces: a byte for the rank and the length, then the text.
+// The forwarder of ranks' output: whatever ranks write, in whatever pieces and order, each line comes out whole, with
+// its rank's prefix, in its rank's order. The input is pieces: a byte for the rank and the length, then the text.
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The store, fed by several connections: members that keep to the protocol, in any order and in pieces of any length,
-// and strangers that say anything. The input is a list of events, a byte each and what they need.
+// and unauthenticated peers that send anything. The input is a list of events: a byte each, and its operands.
 //
-// - All that the store says is messages of its own kinds: to a stranger one challenge and one refusal, to a member a
-//   welcome first. What it decides, it proves.
-// - Who gets all gets what all gave, of the very fence; who has posted is answered once, and all are by the time that
-//   everybody else has left.
-// - What members tell is heard by each in the order in which it was told, without gaps; who falls behind is cut off.
+// - The store sends only messages of its own kinds: to an unauthenticated peer one challenge and at most one refusal,
+//   to a member a welcome first. Each of its decisions carries a proof.
+// - The answer to a fence holds the contributions of all its members, and of no other fence. The store answers each
+//   contribution once, and all of them by the time that all other members have left.
+// - Each member receives the members' notices in the order in which they were sent, without gaps. The store closes the
+//   connection of a member that falls behind.
 
 #include "tests/fuzz/draws.h"
 
@@ -16,19 +17,19 @@
 #include "core/base/mix.h"
 #include "core/job/store/store.h"
 
-enum { RANKS = 3, NODES = 2, MEMBERS = RANKS + NODES, GUESTS = 8, FLOOD = STORE_NOTICES / 4, FLOODS = 6 };
+enum { RANKS = 3, NODES = 2, MEMBERS = RANKS + NODES, CONNECTIONS = 8, FLOOD = STORE_NOTICES / 4, FLOODS = 6 };
 
 struct connection {
     struct store_connection *at; // NULL: not connected
-    int member;                  // -1: a stranger
-    bool tainted;                // has said what it likes: of its fences nothing is known
-    bool posted, may_wait;       // has not been answered; perhaps never will
-    uint64_t key, heard;         // of its post; the number of the last notice, 0: none yet
+    int member;                  // -1: unauthenticated
+    bool tainted;                // has sent arbitrary messages: its fences are not checked
+    bool posted, may_wait;       // a contribution has no answer so far; it may never get one
+    uint64_t key, noticed;       // of its contribution; the number of the last notice, 0: none yet
     uint32_t bytes, members;
-    unsigned char *in; // what the store has said, and is no whole message yet
+    unsigned char *in; // bytes from the store that are not a whole message yet
     size_t n, room;
     int messages;
-    bool greeted; // it has been challenged
+    bool greeted; // the store has sent a challenge
     struct store_message hello, join;
     struct store_contact contact;
 };
@@ -39,10 +40,10 @@ struct fuzz {
     int nnodes;
     uint64_t told;
     int floods;
-    bool tainted;   // a member has said what it likes
-    bool node_lost; // a launcher, and with it ranks that may never have come; or it has said that one has ended
+    bool tainted;   // a member has sent arbitrary messages
+    bool node_lost; // a launcher was lost, and with it ranks that may not have joined; or it has reported a rank's end
     bool joined[MEMBERS];
-    struct connection connections[GUESTS];
+    struct connection connections[CONNECTIONS];
 };
 
 static const unsigned char token[CLAB_TOKEN_BYTES] = "a fuzzer's token";
@@ -52,9 +53,9 @@ static unsigned take(struct fuzz *f)
     return f->data < f->end ? *f->data++ : 0;
 }
 
-// ---- what the store says -------------------------------------------------------------------------------------
+// ---- messages of the store -----------------------------------------------------------------------------------
 
-// Byte `i` of what a member gives to the fence of `key`.
+// Byte `i` of a member's contribution to the fence of `key`.
 static unsigned char given(int member, uint64_t key, uint32_t i)
 {
     return (unsigned char)clab_mix(clab_mix(key, (uint64_t)member), i);
@@ -101,8 +102,8 @@ static void check_said(const struct fuzz *f, struct connection *g, const struct 
     case STORE_GATHERED: check_gathered(f, g, m); break;
     case STORE_GONE: must_hold(m->notice.culprit >= 0 && m->notice.culprit < RANKS); break;
     case STORE_NOTICE:
-        must_hold(f->tainted || !g->heard || m->notice.comm == g->heard + 1);
-        g->heard = m->notice.comm;
+        must_hold(f->tainted || !g->noticed || m->notice.comm == g->noticed + 1);
+        g->noticed = m->notice.comm;
         break;
     case STORE_END: must_hold(g->member >= RANKS); break;
     default: must_hold(!"a kind that the store says");
@@ -156,7 +157,7 @@ static void leave(struct fuzz *f, struct connection *g, bool unreachable)
     *g = (struct connection){.member = -1};
 }
 
-// In two pieces. False: the store would hear no more, and the connection is gone.
+// Send in two pieces. False: the store has closed the connection.
 static bool say_bytes(struct fuzz *f, struct connection *g, const unsigned char *bytes, size_t n, size_t first)
 {
     first = first < n ? first : n;
@@ -179,7 +180,7 @@ static bool say(struct fuzz *f, struct connection *g, const struct store_message
     return stays;
 }
 
-// Where a stranger is to be one: it has said hello, and has been challenged. False: it is gone.
+// Bring a new connection to the state after hello and challenge. False: the store has closed it.
 static bool greet(struct fuzz *f, struct connection *g)
 {
     if (g->greeted || g->member >= 0 || store_is_over(g->at))
@@ -302,13 +303,13 @@ static void say_as_member(struct fuzz *f, struct connection *g, unsigned what, u
 static void happen(struct fuzz *f)
 {
     const unsigned event = take(f);
-    struct connection *g = &f->connections[event % GUESTS];
+    struct connection *g = &f->connections[event % CONNECTIONS];
     if (!g->at) {
         g->at = store_accept(f->store, "192.0.2.1");
         must_hold(g->at);
         return;
     }
-    const unsigned what = event / GUESTS % 8, a = what == 3 ? 0 : take(f), b = what < 3 || what > 5 ? take(f) : 0;
+    const unsigned what = event / CONNECTIONS % 8, a = what == 3 ? 0 : take(f), b = what < 3 || what > 5 ? take(f) : 0;
     switch (what) {
     case 0:
     case 1: join(f, g, (int)a % MEMBERS, b); break;
@@ -318,7 +319,7 @@ static void happen(struct fuzz *f)
     case 5: say_anything(f, g, a); break;
     default:
         if (g->member >= 0 && !g->tainted)
-            say_as_member(f, g, event / GUESTS / 8 * 2 + what % 2, a, b);
+            say_as_member(f, g, event / CONNECTIONS / 8 * 2 + what % 2, a, b);
     }
 }
 
@@ -328,7 +329,7 @@ static void happen(struct fuzz *f)
 static void end(struct fuzz *f)
 {
     struct connection *last = NULL;
-    for (int i = 0; i < GUESTS; i++) {
+    for (int i = 0; i < CONNECTIONS; i++) {
         struct connection *g = &f->connections[i];
         if (!last && g->at && g->member >= 0 && !g->tainted && !store_is_over(g->at))
             last = g;
@@ -357,7 +358,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_draw_anew();
     f.store = store_create(&job);
     must_hold(f.store);
-    for (int i = 0; i < GUESTS; i++)
+    for (int i = 0; i < CONNECTIONS; i++)
         f.connections[i].member = -1;
     while (f.data < f.end)
         happen(&f);

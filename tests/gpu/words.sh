@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the steps of gpu-check share. tests/gpu_check.sh sources this and tests/gpu/steps/*.sh in a process of its own for
-# each step, and calls step_NAME there.
+# What the steps of gpu-check share. tests/gpu_check.sh sources this and tests/gpu/steps/*.sh in a process of its own
+# for each step, and calls step_NAME there.
 #
 # - A step returns 0 if it passed, and leaves with `fail` or `not_run` otherwise. `say` sets its text in the summary.
 # - Set for it: step (its name), limit (seconds), build, log (the folder of its files), commlab, fake and quick (1 or
@@ -41,8 +41,8 @@ sharing() { [ "$(gpus)" -ge "$1" ] || echo CLAB_NCCL_SHARE=1; }
 bench() {
     "$commlab" bench "$@" --backend nccl $([ -n "$fake" ] || echo --csv "$log/$step.csv")
 }
-# ended_well STATUS: of a bench. Over the fakes, on a busy machine, a time may be below the floor that bench has measured
-# just before; nobody looks at times there.
+# ended_well STATUS: of a bench. Over the fakes, on a busy machine, a time may be below the floor that bench has
+# measured just before; nobody looks at times there.
 ended_well() {
     [ "$1" = 0 ] || { [ -n "$fake" ] && grep -q 'error: .* times were refused' "$log/$step.log" &&
         ! grep -qE 'error: .* wrong' "$log/$step.log"; }

@@ -311,7 +311,8 @@ refuses_to_share_memory_between_hosts() {
     both -n 4 --backend shm "$program"
     ended 10 1 1 && says err.0 "shm: the job's 4 ranks are on 2 hosts, .*: use --backend ofi"
 }
-# cut_off ARGS...: once the job has printed something, host 1's cable is pulled; each launcher notices within three seconds.
+# cut_off ARGS...: once the job has printed something, host 1's cable is pulled; each launcher notices within three
+# seconds.
 cut_off() {
     local status=0 tries
     both "$@"

@@ -97,7 +97,7 @@ static void test_a_port_in_use_is_named_with_the_remedy(void **state)
     close(listener);
 }
 
-// ---- unauthenticated peers -----------------------------------------------------------------------------------------------
+// ---- unauthenticated peers -----------------------------------------------------------------------------------
 
 static int dial(const struct test_store *store)
 {

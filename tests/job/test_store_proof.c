@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Proofs that the token is known (core/job/store/proof.h): each is good for one connection, one message and one direction.
+// Proofs that the token is known (core/job/store/proof.h): each is good for one connection, one message and one
+// direction.
 
 #include <setjmp.h>
 #include <stdarg.h>

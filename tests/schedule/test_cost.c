@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the verifier counts, and what it allows: stated costs are exact to the last field, empty stages cost nothing, and
-// ranks may be more than the bits of a word.
+// What the verifier counts, and what it allows: stated costs are exact to the last field, empty stages cost nothing,
+// and ranks may be more than the bits of a word.
 
 #include <setjmp.h>
 #include <stdarg.h>

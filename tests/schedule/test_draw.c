@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Traces, drawings and exports of schedules: times against stated costs, texts against what was written by hand, and files
-// that another program must be able to read.
+// Traces, drawings and exports of schedules: times against stated costs, texts against what was written by hand, and
+// files that another program must be able to read.
 
 #include <setjmp.h>
 #include <stdarg.h>

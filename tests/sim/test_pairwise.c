@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ranks that exchange messages in a stage: the dataflow engine ends a pair together, rather than deliver each message by
-// itself. The answer is that of the engines which do not, to the bit: in the order of time, and with a record.
+// Ranks that exchange messages in a stage: the dataflow engine ends a pair together, rather than deliver each message
+// by itself. The answer is that of the engines which do not, to the bit: in the order of time, and with a record.
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -143,8 +143,8 @@ static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .in_place = true, .busy = true};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // Rank 0 adds to what rank 1 has pulled in the call before, and rank 1 pulls to what rank 0 has read: as nothing else
-    // is said, what adding costs more is what reducing does, 4 + 2 and 1 + 2 a byte.
+    // Rank 0 adds to what rank 1 has pulled in the call before, and rank 1 pulls to what rank 0 has read: as nothing
+    // else is said, what adding costs more is what reducing does, 4 + 2 and 1 + 2 a byte.
     const double fixed = 2 * 60 + 30;
     assert_true(seconds_of("star", problem, net, options) == fixed + 6 * 500 + 3 * 500);
     net->levels[0].add_fresh[CLAB_ALONE] = 11;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The binomial tree, built by halving: the ranks are split into two halves, and the first rank of all sends to the first
-// rank of the other half; then each half does the same by itself. ceil(log2 P) levels, for every P and root.
+// The binomial tree, built by halving: the ranks are split into two halves, and the first rank of all sends to the
+// first rank of the other half; then each half does the same by itself. ceil(log2 P) levels, for every P and root.
 //
 //     level 0    0 ─────────────→ 4             ranks [0,8), first rank 0: the other half is [4,8)
 //     level 1    0 ─────→ 2       4 ─────→ 6

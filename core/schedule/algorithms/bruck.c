@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bruck's algorithms: ceil(log2 P) rounds for any P. In round k each rank exchanges with ranks 2^k away around the ring.
+// Bruck's algorithms: ceil(log2 P) rounds for any P. In round k each rank exchanges with ranks 2^k away around the
+// ring.
 //
 // Allgather: rank r has the blocks r, r+1 ... of d ranks; after the round over distance d, of twice as many.
 //

@@ -8,7 +8,8 @@
 
 #include "core/schedule/verify/trace.h"
 
-// Rounds from top to bottom. Up to 8 ranks: one column per rank, with its messages and chunks; more: one line per round.
+// Rounds from top to bottom. Up to 8 ranks: one column per rank, with its messages and chunks; more: one line per
+// round.
 //   errors: CLAB_ENOMEM
 int clab_draw_text(const struct clab_trace *trace, FILE *out);
 

@@ -4,9 +4,9 @@
 // - Its `algorithm` is one like any other: stage() looks the steps up in problem->listing. The same code prices,
 //   proves, draws and exports it. It is for its own problem only: same ranks, root and lanes.
 // - MSCCL names the chunks of each message, so a listing from MSCCL is a complete schedule. GOAL gives bytes only: such
-//   a listing is *loose*. Its problem is a barrier whose messages carry bytes. Proved and drawn (count 0), it shows from
-//   which ranks a signal has reached each rank; none is required to. Priced (count > 0), a chunk is the greatest common
-//   divisor of all messages.
+//   a listing is *loose*. Its problem is a barrier whose messages carry bytes. Proved and drawn (count 0), it shows
+//   from which ranks a signal has reached each rank; none is required to. Priced (count > 0), a chunk is the greatest
+//   common divisor of all messages.
 #pragma once
 
 #include "core/schedule/schedule.h"

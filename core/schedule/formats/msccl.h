@@ -2,10 +2,10 @@
 // MSCCL's XML: each GPU has thread blocks. A block sends to at most one peer, receives from at most one, and runs its
 // steps in order.
 //
-// - Written: lane, distance of the peer, and number of the message in its stage select the thread block and its channel.
-//   A step waits (depid, deps) for the steps of the stage before it in other blocks. A receive also waits for the reads
-//   of its destination in its own stage. All collectives but alltoall are in place. `lanes`, `root`, `stage` and `at`
-//   are our attributes, which other readers ignore.
+// - Written: lane, distance of the peer, and number of the message in its stage select the thread block and its
+//   channel. A step waits (depid, deps) for the steps of the stage before it in other blocks. A receive also waits for
+//   the reads of its destination in its own stage. All collectives but alltoall are in place. `lanes`, `root`, `stage`
+//   and `at` are our attributes, which other readers ignore.
 // - Read: a file with `stage` has its stages. In others a step's stage is the longest path to it through its thread
 //   block and its dependences; a receive is in the stage of the send just before it. So the blocks of a GPU wait for
 //   each other at the end of each stage. `rcs`, `rrcs` and `rrs` become a receive and a send. `re` (and `ra`) reduces

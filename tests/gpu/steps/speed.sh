@@ -65,9 +65,9 @@ keep_pair() {
 
 # overhead GPUS: bench and a bare loop of the same NCCL calls, one after the other, in as many pairs as there is time
 # for; medians.
-# - Both take their memory of NCCL, and neither registers it. Calls of the loop wait until NCCL has begun. Bench's do so,
-#   too, with NCCL_COMM_BLOCKING=1; without, each goes by a thread that NCCL starts for it, which takes a part of a short
-#   call and is said beside. A single GPU takes a short cut around that.
+# - Both take their memory of NCCL, and neither registers it. Calls of the loop wait until NCCL has begun. Bench's do
+#   so, too, with NCCL_COMM_BLOCKING=1; without, each goes by a thread that NCCL starts for it, which takes a part of a
+#   short call and is said beside. A single GPU takes a short cut around that.
 overhead() {
     local n=$1 most=5 seconds=0.3 i pairs=0 loop=$build/tests/gpu/nccl_loop alike= beside= verdicts text
     local sizes="1048576 $(full 268435456 4194304 16777216)"
@@ -101,8 +101,8 @@ step_overhead-all() {
     overhead "$(gpus_up_to 8)"
 }
 
-# NCCL sends to its own rank by a kernel, where an allreduce of one rank is a copy: so one GPU shows what the thread that
-# NCCL starts for each call takes.
+# NCCL sends to its own rank by a kernel, where an allreduce of one rank is a copy: so one GPU shows what the thread
+# that NCCL starts for each call takes.
 step_self-send() {
     local bytes setting waits goes_on line=
     needs_plugin
