@@ -266,7 +266,8 @@ void clab_span_end(struct clab_job *job);
 //   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute, and flop > 0)
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
 
-// Whether time moves only by what is waited for and by clab_compute, by the same amount in each run: on the backend sim.
+// Whether time moves only by what is waited for and by clab_compute, by the same amount in each run: on the backend
+// sim.
 bool clab_time_is_exact(void);
 // How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1.
 // In virtual time, which is exact, always 1.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the coordinator of a communicator keeps from call to call: the programs of all ranks, and prices. Of 16 problems,
-// and of 8 patterns of entering each.
+// What the coordinator of a communicator keeps from call to call: the programs of all ranks, and prices. Of 16
+// problems, and of 8 patterns of entering each.
 #pragma once
 
 #include <stdatomic.h>
@@ -15,7 +15,7 @@ struct model_traffic {
     size_t messages, bytes_sent, bytes_received;
 };
 
-// What one rank brings to a call, and what comes of it.
+// One rank's arguments of a call, and its results.
 struct model_rank {
     const char *in;
     char *out;

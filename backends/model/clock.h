@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A rank's clock in virtual time: it starts at 0, and moves only by what is told to it.
+// A rank's clock in virtual time: it starts at 0, and moves only by the calls below.
 //
 // - Messages of a program's own (sends and receives) keep a port busy at either end, as in the engines (price.h): a
 //   port in the node, one to others, or the core for both. Collectives are the engines' (sim.h), and have ports of
 //   their own.
 // - A message carries a stamp: when its sender's port let it go. Both ends reckon from it by the network's description.
-// - What it leaves out of that: who waits for its receiver (`waits`) is let go with its last byte, `burst` is none, and
+// - Not modelled: a sender that waits for its receiver (`waits`) is released with its last byte, `burst` is none, and
 //   links that several ranks share are each one's own.
 // - Times lie on a grid of 2^-46 s (14 fs), so that sums of them are exact up to 128 s, and the same pattern of ranks
 //   that comes again, later, is the same to the bit; beyond 128 s doubles round.
@@ -39,7 +39,7 @@ int clab_clock_compute(struct clab_clock *clock, enum clab_precision precision, 
 
 // A message of `bytes` to `peer` begins now; when the sender is done with it. The clock stays.
 double clab_clock_send(struct clab_clock *clock, int peer, size_t bytes, struct clab_stamp *stamp_p);
-// One from `peer`, that has been asked for at `posted`; when it has come in. The clock stays.
+// Receive a message from `peer`, posted at `posted`.  Returns when it has arrived. The clock does not move.
 double clab_clock_receive(struct clab_clock *clock, int peer, size_t bytes, double posted, struct clab_stamp stamp);
 
 // What finding each other takes (nranks) ranks, of the network's ranks[]: nobody measures that in virtual time, so it

@@ -3,10 +3,11 @@
 // runs the schedules of all ranks (core/program/in_process.h) and prices the same schedules on the network (sim.h),
 // each rank from when it entered. So every rank learns when it has left.
 //
-// - Members meet on a board in shared memory, each at its own rank slot. A member enters its next collective when it has
+// - Members share a board in shared memory, with one rank slot per member. A member enters its next collective when it
+//   has
 //   left the one before: a communicator's collectives are one stream. Its clock waits for a collective only where the
 //   program does, so that work between start and wait is hidden behind the network.
-// - A collective ends when all have entered it, also for a rank whose part would be over before.
+// - A collective ends when all have entered it, also for a rank whose part ends earlier.
 // - Buffers lie in shm's memory, which all ranks have mapped: others are copied there (core/comm/bounce.h).
 #pragma once
 

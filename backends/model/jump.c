@@ -21,7 +21,7 @@ static const char usual_net[] = "dgx-h100";
 
 // ---- domain --------------------------------------------------------------------------------------------------
 
-// "3=2.5,5=4": what CLAB_STRAGGLE says of `rank`; 1: nothing.
+// The factor of `rank` in CLAB_STRAGGLE, such as "3=2.5,5=4"; 1: it is not named.
 static int read_slowness(int rank, int nranks, double *slowness_p)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_STRAGGLE);
@@ -144,8 +144,8 @@ static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[]
     return CLAB_OK;
 }
 
-// Many ranks share few cores: who waits leaves its core at once. A message may come without a ring (shm's wake), so
-// that who waits for one looks every millisecond.
+// Many ranks share few cores, so a rank that waits yields its core at once. A message may arrive without a wake-up
+// (shm's futex), so a rank that waits for one looks every millisecond.
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
     const struct model_endpoint *e = model_endpoint(endpoint);

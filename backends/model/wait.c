@@ -25,7 +25,7 @@ static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[
     return CLAB_OK;
 }
 
-// Bytes that the wire has carried: who waits for a slow wire sees that it moves.
+// Bytes that the wire has carried so far, so that a slow wire does not look like a deadlock.
 static size_t moved_by(double now, const struct clab_transfer *t, const struct model_message *m)
 {
     return now <= m->posted ? 0 : (size_t)((double)t->bytes * (now - m->posted) / (m->due - m->posted));

@@ -62,10 +62,10 @@ static bool has_native(const struct bench_options *options, const struct bench_r
     return clab_native_has(options->backend, row->problem.collective, row->type, row->op);
 }
 
-static struct clab_ground ground_of(const struct bench_options *options, const struct bench_row *row)
+static struct clab_placement placement_of(const struct bench_options *options, const struct bench_row *row)
 {
     const struct clab_backend *backend = options->backend;
-    return (struct clab_ground){
+    return (struct clab_placement){
         .crowded = row->problem.nranks > options->cores && !backend->time->is_exact,
         .cores = options->cores,
         .sockets = backend->sockets,
@@ -77,7 +77,7 @@ static const struct clab_algorithm *choose(const struct bench_options *options, 
 {
     if (!options->lanes && has_native(options, row))
         return &clab_native_algorithm;
-    return clab_select(&row->problem, clab_type_bytes(row->type), ground_of(options, row));
+    return clab_select(&row->problem, clab_type_bytes(row->type), placement_of(options, row));
 }
 
 static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)
@@ -137,7 +137,7 @@ static int add_algorithm(const struct bench_options *options, struct bench_row r
     if (!row.algorithm)
         return add_skip(plan, row.problem.collective, name, "it has no such algorithm");
     row.problem.lanes = options->lanes;
-    if (!clab_ground_suits(ground_of(options, &row), row.algorithm, &row.problem))
+    if (!clab_placement_suits(placement_of(options, &row), row.algorithm, &row.problem))
         return add_skip(plan, row.problem.collective, row.algorithm->name, "not for this number of ranks or lanes");
     return add_sizes(options, row, plan);
 }

@@ -251,8 +251,8 @@ static int choose_automatically(struct sim_request *r)
 {
     struct clab_problem problem = r->problem;
     const int cores = r->net->nodes == 1 && r->net->cores_per_node ? r->net->cores_per_node : problem.nranks;
-    const struct clab_ground ground = {.crowded = problem.nranks > cores, .cores = cores};
-    const struct clab_algorithm *algorithm = clab_select(&problem, r->options.element_bytes, ground);
+    const struct clab_placement placement = {.crowded = problem.nranks > cores, .cores = cores};
+    const struct clab_algorithm *algorithm = clab_select(&problem, r->options.element_bytes, placement);
     if (!algorithm) {
         clab_error("sim: --algo auto: no algorithm of %s supports %d ranks", r->collective, problem.nranks);
         return CLAB_EINVAL;

@@ -96,7 +96,7 @@ static int price_choice(const struct sweep *sweep, const struct sweep_line *line
 {
     struct clab_problem problem = problem_of(line, NULL, cell->count);
     const struct clab_sim_options options = options_of(sweep);
-    const struct clab_algorithm *choice = clab_select(&problem, options.element_bytes, (struct clab_ground){0});
+    const struct clab_algorithm *choice = clab_select(&problem, options.element_bytes, (struct clab_placement){0});
     struct clab_sim_result result;
     cell->chosen_seconds = NAN;
     cell->chosen_name = choice ? choice->name : NULL;

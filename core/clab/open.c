@@ -22,7 +22,7 @@
 #include "core/job/job.h"
 #include "core/job/launchers/launcher.h"
 
-// --net on a backend that measures real time would do nothing.
+// --net has an effect only with a backend whose time comes from a network.
 static int check_net(const struct clab_job_options *options)
 {
     const char *name = clab_variable_text(CLAB_VARIABLE_BACKEND);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies in memory that the backend reaches (bounce.h).
+// Bounce buffers (bounce.h).
 
 #include "core/comm/bounce.h"
 
@@ -7,16 +7,16 @@
 
 #include "core/comm/comm.h"
 
-struct clab_stand_in {
-    struct clab_stand_in *next; // of the communicator
-    char *memory;               // of the backend's alloc
+struct clab_bounce_buffer {
+    struct clab_bounce_buffer *next; // of the communicator
+    char *memory;                    // of the backend's alloc
     size_t bytes;
     bool is_taken;
 };
 
 // ---- memory --------------------------------------------------------------------------------------------------
 
-static void release(struct clab_comm *comm, struct clab_stand_in *s)
+static void release(struct clab_comm *comm, struct clab_bounce_buffer *s)
 {
     if (s->memory)
         comm->backend->free(comm->job->domain, s->memory);
@@ -26,19 +26,19 @@ static void release(struct clab_comm *comm, struct clab_stand_in *s)
 
 void clab_bounce_free(struct clab_comm *comm)
 {
-    for (struct clab_stand_in *s = comm->stand_ins, *next; s; s = next) {
+    for (struct clab_bounce_buffer *s = comm->bounce_buffers, *next; s; s = next) {
         next = s->next;
         release(comm, s);
         free(s);
     }
-    comm->stand_ins = NULL;
+    comm->bounce_buffers = NULL;
 }
 
-// The smallest that has room for `bytes`, else the largest; NULL: all are taken.
-static struct clab_stand_in *find_spare(const struct clab_comm *comm, size_t bytes)
+// The smallest free buffer with room for `bytes`, else the largest free one; NULL: all are in use.
+static struct clab_bounce_buffer *find_spare(const struct clab_comm *comm, size_t bytes)
 {
-    struct clab_stand_in *best = NULL;
-    for (struct clab_stand_in *s = comm->stand_ins; s; s = s->next) {
+    struct clab_bounce_buffer *best = NULL;
+    for (struct clab_bounce_buffer *s = comm->bounce_buffers; s; s = s->next) {
         if (s->is_taken)
             continue;
         const bool fits = s->bytes >= bytes;
@@ -48,19 +48,19 @@ static struct clab_stand_in *find_spare(const struct clab_comm *comm, size_t byt
     return best;
 }
 
-static struct clab_stand_in *add(struct clab_comm *comm)
+static struct clab_bounce_buffer *add(struct clab_comm *comm)
 {
-    struct clab_stand_in *s = calloc(1, sizeof *s);
+    struct clab_bounce_buffer *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    s->next = comm->stand_ins;
-    comm->stand_ins = s;
+    s->next = comm->bounce_buffers;
+    comm->bounce_buffers = s;
     return s;
 }
 
-static int take(struct clab_comm *comm, size_t bytes, struct clab_stand_in **stand_in_p)
+static int take(struct clab_comm *comm, size_t bytes, struct clab_bounce_buffer **buffer_p)
 {
-    struct clab_stand_in *s = find_spare(comm, bytes);
+    struct clab_bounce_buffer *s = find_spare(comm, bytes);
     if (!s && !(s = add(comm)))
         return CLAB_ENOMEM;
     if (s->bytes < bytes) {
@@ -71,7 +71,7 @@ static int take(struct clab_comm *comm, size_t bytes, struct clab_stand_in **sta
         s->bytes = bytes;
     }
     s->is_taken = true;
-    *stand_in_p = s;
+    *buffer_p = s;
     return CLAB_OK;
 }
 
@@ -85,8 +85,8 @@ void clab_bounce_end(struct clab_comm *comm, struct clab_bounced *b)
 {
     copy(comm, b->out, b->result, b->bytes);
     for (int i = 0; i < 2; i++)
-        if (b->stand_ins[i])
-            b->stand_ins[i]->is_taken = false;
+        if (b->buffers[i])
+            b->buffers[i]->is_taken = false;
     *b = (struct clab_bounced){0};
 }
 
@@ -98,8 +98,8 @@ int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *t, struct
     const size_t bytes = t->bytes;
     if (!bytes || comm->backend->reaches(comm->job->domain, sends ? t->src : t->dst))
         return CLAB_OK;
-    CLAB_TRY(take(comm, bytes, &b->stand_ins[0]));
-    char *memory = b->stand_ins[0]->memory;
+    CLAB_TRY(take(comm, bytes, &b->buffers[0]));
+    char *memory = b->buffers[0]->memory;
     if (sends) {
         copy(comm, memory, t->src, bytes);
         t->src = memory;
@@ -113,7 +113,7 @@ int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *t, struct
 
 // ---- collectives ---------------------------------------------------------------------------------------------
 
-// By what runs the call: where that is the backend, another process may move the data.
+// If the backend runs the whole call, another process may move the data.
 static bool is_reached(const struct clab_comm *comm, const void *memory)
 {
     const struct clab_collectives *collectives = comm->backend->collectives;
@@ -143,8 +143,8 @@ static int bounce_one(struct clab_comm *comm, struct clab_work *work, size_t in,
     const size_t in_at = (size_t)((const char *)work->in - first), out_at = (size_t)((char *)work->out - first);
     if (!in && !out)
         return CLAB_OK;
-    CLAB_TRY(take(comm, in > out ? in : out, &work->bounced.stand_ins[0]));
-    char *memory = work->bounced.stand_ins[0]->memory;
+    CLAB_TRY(take(comm, in > out ? in : out, &work->bounced.buffers[0]));
+    char *memory = work->bounced.buffers[0]->memory;
     copy(comm, memory + in_at, work->in, in);
     work->in = memory + in_at;
     expect_result(work, memory + out_at, out);
@@ -154,7 +154,7 @@ static int bounce_one(struct clab_comm *comm, struct clab_work *work, size_t in,
 int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work)
 {
     const bool reaches_in = is_reached(comm, work->in), reaches_out = is_reached(comm, work->out);
-    struct clab_stand_in **stand_ins = work->bounced.stand_ins;
+    struct clab_bounce_buffer **buffers = work->bounced.buffers;
     size_t in, out;
     if (reaches_in && reaches_out)
         return CLAB_OK;
@@ -162,13 +162,13 @@ int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work)
     if (work->in_place)
         return bounce_one(comm, work, in, out);
     if (in && !reaches_in) {
-        CLAB_TRY(take(comm, in, &stand_ins[0]));
-        copy(comm, stand_ins[0]->memory, work->in, in);
-        work->in = stand_ins[0]->memory;
+        CLAB_TRY(take(comm, in, &buffers[0]));
+        copy(comm, buffers[0]->memory, work->in, in);
+        work->in = buffers[0]->memory;
     }
     if (out && !reaches_out) {
-        CLAB_TRY(take(comm, out, &stand_ins[1]));
-        expect_result(work, stand_ins[1]->memory, out);
+        CLAB_TRY(take(comm, out, &buffers[1]));
+        expect_result(work, buffers[1]->memory, out);
     }
     return CLAB_OK;
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Buffers that the backend does not reach (struct clab_backend, reaches) go through memory of its alloc: copied in when
-// their work begins, and what has been written copied out when it is done.
+// Bounce buffers: memory of the backend's alloc, for callers' buffers that the backend does not reach (struct
+// clab_backend, reaches). Inputs are copied in when a work begins, and results are copied out when it is done.
 //
-// - A GPU reaches no variable on the stack: small collectives over such cost two copies more, of some us each, and are
-//   right. In virtual time the conductor moves the data of all, and reaches what all have mapped.
-// - Only what this rank's part of a collective reads and writes is copied: a root's side, a block. In place stays in
-//   place.
-// - The memory is kept by the communicator: a loop takes the same again. After a failure it is freed at once, and
-//   nothing is copied out.
+// - A GPU reaches no variable on the stack. A small collective over such buffers costs two more copies, of some us
+//   each.
+// - A backend that runs whole schedules may move the data of all ranks in one process. It then reaches only memory that
+//   all ranks have mapped.
+// - Only bytes that this rank's part of a collective reads or writes are copied: a root's side, a block. If the
+//   caller's buffers overlap in place, the bounce buffers do too.
+// - The communicator keeps the memory, so a loop uses the same buffer again. After a failure the memory is freed at
+//   once, and nothing is copied out.
 #pragma once
 
 #include <stdbool.h>
@@ -17,21 +19,22 @@
 
 struct clab_comm;
 struct clab_work;
-struct clab_stand_in; // memory of the backend's alloc, for one buffer at a time
+struct clab_bounce_buffer; // serves one of the caller's buffers at a time
 
-// What stands in for a work's or a transfer's buffers, while it is under way; all zero where nothing does.
+// The bounce buffers of a work or a transfer while it is under way; all zero: it needs none.
 struct clab_bounced {
-    struct clab_stand_in *stand_ins[2];
-    void *out; // the caller's: where `result`, of so many bytes, goes at the end
+    struct clab_bounce_buffer *buffers[2];
+    void *out; // the caller's: receives `bytes` of `result` at the end
     const void *result;
     size_t bytes;
 };
 
-// `work`, a collective, begins: its in and out become such as are reached.  errors: CLAB_ENOMEM (logged)
+// `work`, a collective, begins: replace its in and out by memory that the backend reaches.  errors: CLAB_ENOMEM
+// (logged)
 int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work);
 // The same for a send or a receive.  bounced: all zero before
 int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *transfer, struct clab_bounced *bounced);
-// It is done: the caller has what has been written.
+// It is done: copy the result to the caller.
 void clab_bounce_end(struct clab_comm *comm, struct clab_bounced *bounced);
-// Nothing is under way any more. To be called again, too.
+// Free all bounce buffers. No work is under way. May be called twice.
 void clab_bounce_free(struct clab_comm *comm);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Whether all ranks call the same, found in four ways.
 //
-// - Each message carries a number for what is called (clab_transfer.call): free, and it sees who exchanges messages.
-// - Who has waited for some time reads in the flight recorders of its host what the others call: free, since it waits.
-// - Natives of gloo and mpi send none of our messages, and the libraries compare nothing. So before each native these
-//   backends compare a number that stands for the call (clab_call.agreed): CLAB_CHECK=natives. It is the default, since
-//   a wrong result that nobody notices is worse than the time: some us per call for mpi, some tens of us for gloo.
-//   CLAB_CHECK=0 turns it off.
-// - With CLAB_CHECK=1 each rank tells its next one what it calls before each collective: this sees all, on any hosts,
-//   for a message of 24 bytes a rank (some 0.2 us over shared memory). When all neighbours agree, all ranks do.
+// - Each message carries a number for its call (clab_transfer.call). This costs nothing, and finds ranks that exchange
+//   messages of different calls.
+// - A rank that has waited for some time reads the calls of the other ranks of its host in their flight recorders.
+// - Native collectives of gloo and mpi send none of our messages, and the libraries compare nothing. So these backends
+//   compare a number for the call before each native (clab_call.agreed): CLAB_CHECK=natives. It is the default, since
+//   an unnoticed wrong result is worse than the time: some us per call for mpi, some tens of us for gloo. CLAB_CHECK=0
+//   turns it off.
+// - With CLAB_CHECK=1 each rank sends its call to the next rank before each collective. This finds every difference, on
+//   any hosts, for one message of 24 bytes per rank (some 0.2 us over shared memory). If all neighbours agree, all do.
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ void clab_check_ask(struct clab_comm *comm, int rank)
 
 bool clab_check_look(struct clab_comm *comm, double waited)
 {
-    struct clab_patience *p = &comm->patience;
+    struct clab_wait_state *p = &comm->wait_state;
     if (waited < (p->look > 0 ? p->look : first_look))
         return false;
     p->look = 2 * waited;

@@ -52,10 +52,10 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
 }
 
 // Hosts that differ must choose alike: what counts is the whole job.
-static struct clab_ground ground_of(const struct clab_comm *comm)
+static struct clab_placement placement_of(const struct clab_comm *comm)
 {
     const struct clab_bootstrap *boot = comm->job->bootstrap;
-    return (struct clab_ground){
+    return (struct clab_placement){
         .crowded = boot->nranks > boot->job_cores && !comm->backend->own_cores,
         .cores = boot->job_cores,
         .sockets = comm->backend->sockets,
@@ -73,10 +73,10 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
         return has_native ? CLAB_OK : refuse(w, "the library has no such reduction of its own; set \"auto\"");
     p->lanes = comm->choice[p->collective].lanes;
     if (w->algorithm)
-        return clab_ground_suits(ground_of(comm), w->algorithm, p)
+        return clab_placement_suits(placement_of(comm), w->algorithm, p)
                    ? CLAB_OK
                    : refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
-    w->algorithm = clab_select(p, clab_type_bytes(w->type), ground_of(comm));
+    w->algorithm = clab_select(p, clab_type_bytes(w->type), placement_of(comm));
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 

@@ -46,8 +46,8 @@ static int create(struct clab_job *job, struct clab_comm **comm_p)
     for (int r = 0; r < job->ranks; r++)
         ranks[r] = r;
     const struct clab_opening opening = {.job = job, .ranks = ranks, .n = job->ranks, .id = id, .start = start};
-    int err = clab_comm_meet(&opening, &job->rank, sizeof job->rank, ranks + job->ranks); // all are there
-    if (err == CLAB_ENOMEM && !clab_job_rumour(job, id))
+    int err = clab_comm_exchange(&opening, &job->rank, sizeof job->rank, ranks + job->ranks); // all are there
+    if (err == CLAB_ENOMEM && !clab_job_pending_revocation(job, id))
         clab_job_refuse(job, id, job->ranks, err);
     if (!err)
         err = clab_comm_open(&opening, comm_p);
@@ -124,7 +124,7 @@ int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm
 
 // ---- settings and facts --------------------------------------------------------------------------------------
 
-// Whether the backend has its own for any type and operation.
+// Whether the backend has a native collective for any type and operation.
 static bool has_native(const struct clab_comm *comm, enum clab_collective collective)
 {
     for (int type = 0; type < CLAB_TYPE_COUNT; type++)

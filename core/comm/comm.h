@@ -6,10 +6,11 @@
 // - bounce.h    copies of buffers that the backend does not reach.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
-// - select.c    which algorithm, when nobody says.
+// - select.c    which algorithm, if the user names none.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
 // - core/trace/buffer.h all that this rank does, for a trace viewer, if asked.
-// - comm.c      create, split, destroy.   open.c   how members meet.   shrink.c   what is left after a failure.
+// - comm.c      create, split, destroy.   open.c   how members exchange data.   shrink.c   what is left after a
+//   failure.
 // - collectives.c   the calls of clab.h.   report.c   what labs print.
 #pragma once
 
@@ -63,7 +64,7 @@ struct clab_work {
 
     struct clab_transfer transfer; // send or receive
 
-    struct clab_bounced bounced; // what stands in for the caller's buffers, from its beginning to its end
+    struct clab_bounced bounced; // bounce buffers that replace the caller's, from beginning to end
 
     const struct clab_engine *engine; // of a collective
     double started, due;              // s of an exact time: when this rank began it, and when it is over for it
@@ -73,16 +74,16 @@ struct clab_work {
     struct clab_traced traced; // where there is a trace
 };
 
-// How long a communicator has been looked at in vain.
-struct clab_patience {
-    unsigned fruitless; // looks since something happened
-    double since;       // when the clock was first read after that; 0: not yet
+// Since when nothing has moved on a communicator that is waited for.
+struct clab_wait_state {
+    unsigned fruitless; // tests since something moved
+    double since;       // when the clock was first read after that, s; 0: not yet
     size_t moved;       // bytes under way then
     double look;        // s of waiting after which the others' calls are looked at (check.c); 0: not yet
     double left;        // when the awaited peer was first seen to have left; 0: it has not
 };
 
-// What is called, as a rank tells another (check.c).
+// A call, as one rank sends it to another for comparison (check.c).
 struct clab_called {
     uint64_t count;
     uint32_t sequence;
@@ -111,7 +112,7 @@ struct clab_comm {
     uint64_t id;            // the same at all members, and of no other communicator
     unsigned children;      // communicators that have been made from it
     unsigned shrinks;       // how often it has been asked what is left of it
-    int *expelled_by;       // (nranks) of whom a rank of the job has said that it does not answer; -1: nobody has
+    int *expelled_by;       // (nranks) the rank of the job that reported that this member does not answer; -1: none
     unsigned nexpelled;     // members
     struct clab_comm *next; // of the job
     struct clab_comm_setup setup;
@@ -128,8 +129,8 @@ struct clab_comm {
     struct clab_program *programs[CLAB_PROGRAM_CACHE];
     char *scratch; // of clab_alloc
     size_t scratch_bytes;
-    bool bounces;                    // the backend does not reach all memory
-    struct clab_stand_in *stand_ins; // all there are
+    bool bounces;                              // the backend does not reach all memory
+    struct clab_bounce_buffer *bounce_buffers; // all there are
 
     struct clab_run run; // of the first collective
     bool running;
@@ -138,7 +139,7 @@ struct clab_comm {
     struct clab_work *spare;                          // works to use again
     unsigned long sequence;                           // of the next collective
     unsigned starts;                                  // works, ever
-    struct clab_patience patience;
+    struct clab_wait_state wait_state;
     double looked_around;       // clab_now()
     struct clab_check check;    // before the first collective begins
     struct clab_flight *flight; // the job's
@@ -216,27 +217,27 @@ struct clab_opening {
 //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, those of `from`; not logged with rest_of
 int clab_comm_open(const struct clab_opening *opening, struct clab_comm **comm_p);
 // An exchange among those who will open it.  errors: of boot->exchange, and as clab_comm_open
-int clab_comm_meet(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
+int clab_comm_exchange(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
 
 // ---- check.c -------------------------------------------------------------------------------------------------
 
 // What CLAB_CHECK asks for: is_on and natives.
 struct clab_check clab_check_wanted(void);
-// Let natives begin without comparing calls, unless the user has set CLAB_CHECK: for programs whose ranks surely call
-// the same, or check results, and that time calls. Nothing is under way, and all members call this.
+// Start native collectives without comparing calls, unless the user has set CLAB_CHECK. For programs that time calls,
+// and whose ranks surely call the same. No work is under way, and all members call this.
 void clab_comm_trust(struct clab_comm *comm);
 // A number for what `work` is, which all members must have in common (clab_call.agreed); never 0.
 uint64_t clab_check_number(const struct clab_work *work);
-// Tell the next rank what `work` is, and hear of the one before; *passed_p: that is over, and they call the same.
+// Compare `work` with the calls of both neighbours, by messages; *passed_p: that is over, and the calls are the same.
 //   errors: CLAB_EMISMATCH, with comm->other; the backend's
 int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, bool *passed_p);
 bool clab_check_waits_for(const struct clab_comm *comm, int *peer_p);
 // Having waited so many seconds: whether a rank of this host calls something else: comm->other.
 bool clab_check_look(struct clab_comm *comm, double waited);
-// What `work` is, as a rank tells another; and that `rank` of the job calls this, for comm->other.
+// Describe `work` for another rank. And store that `rank` of the job calls `called`, in comm->other.
 struct clab_called clab_check_called(const struct clab_work *work);
 void clab_check_keep(struct clab_comm *comm, int rank, const struct clab_called *called);
-// `rank` of the job, or -1 for somebody, is known to call something else: look up what, for comm->other.
+// `rank` of the job (-1: some rank) calls something else: find out what, for comm->other.
 void clab_check_ask(struct clab_comm *comm, int rank);
 
 // ---- revoke.c ------------------------------------------------------------------------------------------------
@@ -244,26 +245,27 @@ void clab_check_ask(struct clab_comm *comm, int rank);
 // The member that `work` waits for, and its stage, or -1 for a send or receive; false if that is not known.
 bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p);
 
-// Hear what has gone wrong in the job, and mark the communicators that are to fail for it. Never waits.
+// Read new notices of failures, and mark the communicators that must fail for them. Never waits.
 void clab_job_listen(struct clab_job *job);
-// The same for a communicator that is being made: what has been said before.
+// The same for a communicator that is being made: earlier notices.
 void clab_comm_catch_up(struct clab_comm *comm);
-// What has been said of communicator `id`, which this rank has not made yet; NULL: nothing.
-const struct clab_notice *clab_job_rumour(const struct clab_job *job, uint64_t id);
+// The notice that revokes communicator `id`, which this rank has not made yet; NULL: none has come.
+const struct clab_notice *clab_job_pending_revocation(const struct clab_job *job, uint64_t id);
 
-// This rank can not even begin to make communicator `id`: log it, and tell the members, who may wait.  Returns err
+// This rank can not even begin to make communicator `id`: log it, and notify the members, which may wait.  Returns err
 int clab_job_refuse(struct clab_job *job, uint64_t id, int n, int err);
-// It can not be made: tell the members, unless they have been told. `quiet`: and nobody else.
+// It can not be made: notify the members, unless another rank has done so. `quiet`: log nothing.
 void clab_comm_give_up(struct clab_comm *comm, int err, bool quiet);
-// Tell all that `member` does not answer, and is left out of what is made of `comm`.
+// Notify all that `member` does not answer, and is excluded from communicators that are made from `comm`.
 void clab_comm_expel(struct clab_comm *comm, int member);
 
-// `work` has failed with `err`: tell all, and fail. The communicator's error: another's, if that was first.
+// `work` has failed with `err`: notify all, and fail.  Returns the communicator's error: another rank's, if that was
+// first.
 int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err);
 // The communicator is revoked, and `work` can not go on: fail.
 int clab_comm_follow(struct clab_comm *comm, const struct clab_work *work);
-// End it for `err`, for which `culprit` (a rank of the job) is to blame: log `line`, and tell all; NULL: another member
-// does that. A rank without memory for its part of a call does this before it has begun that call.  Returns err
+// End it with `err`, caused by rank `culprit` of the job: log `line`, and notify all. line NULL: another member does
+// that. A rank without memory for its part of a call does this before it begins that call.  Returns err
 int clab_comm_end(struct clab_comm *comm, int err, int culprit, const char *line);
 
 // ---- record.c ------------------------------------------------------------------------------------------------
@@ -292,21 +294,22 @@ void clab_work_record_wait(const struct clab_work *work, double since);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 
-// Where a problem's ranks are; the same at all of them.
-struct clab_ground {
+// How the job's ranks lie on cores and hosts; all ranks have the same.
+struct clab_placement {
     bool crowded; // the job has more ranks than cores
     int cores;    // of the job
     bool sockets; // clab_backend.sockets
 };
 
-// The ranks that share a core, where each core has as many of `nranks`; else 0, as a problem says that it has no
-// groups.
-int clab_ground_group(struct clab_ground ground, int nranks);
+// The number of ranks per core, if each core has as many of `nranks`; else 0: the problem has no groups.
+int clab_placement_group(struct clab_placement placement, int nranks);
 
-// Whether `algorithm`, which somebody has named, supports `problem`. Sets the problem's group, that of the ground, and
-// where they are 0 its lanes, the algorithm's own.
-bool clab_ground_suits(struct clab_ground ground, const struct clab_algorithm *algorithm, struct clab_problem *problem);
+// Whether `algorithm`, which the user has named, supports `problem`. Sets the problem's group from the placement. If
+// its lanes are 0, sets them to the algorithm's default.
+bool clab_placement_suits(struct clab_placement placement, const struct clab_algorithm *algorithm,
+                          struct clab_problem *problem);
 
-// The algorithm for `problem`, of `element_bytes` an element. Sets its lanes and its group, that of the ground. NULL:
-// there is none, and nothing is set.
-const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes, struct clab_ground ground);
+// The automatic choice of an algorithm for `problem`, with `element_bytes` per element. Sets the problem's lanes and
+// group. NULL: there is no algorithm, and nothing is set.
+const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes,
+                                         struct clab_placement placement);

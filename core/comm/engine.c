@@ -2,10 +2,10 @@
 // Collectives that the backend runs by itself: a library's own, or schedules in virtual time.
 //
 // - "native" stands where an algorithm's name does, so that it is chosen, queued, waited for, poisoned and reported
-//   like any other. It has no schedule: nobody can prove, price or draw it, and what it sends is not known.
+//   like any other. It has no schedule: it can not be proved, priced or drawn, and its messages are not known.
 // - The automatic choice takes it where there is one. All ranks choose alike: `has` knows nothing of a rank.
 // - An average is the backend's sum, divided by the communicator: types and rounding are as with the executor.
-// - Where a backend does not say how far it has come, the deadline holds for the call as a whole.
+// - If a backend does not report progress within a call, the deadline holds for the whole call.
 
 #include "core/comm/comm.h"
 
@@ -14,7 +14,7 @@
 static bool supports(const struct clab_problem *problem)
 {
     (void)problem;
-    return false; // for all who would look at its stages
+    return false; // its stages are not known
 }
 
 static int one_chunk(const struct clab_problem *problem)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The monitored barrier: a barrier that says who was late, and by how much.
+// The monitored barrier: a barrier that names the late ranks, and how late they came.
 //
-// - Rank 0 says that it is here, hears who else is, and gives all who are the verdict. On one host all have the same
-//   clock, and say when they came. Among several nobody needs anybody's clock: all hear the verdict at about the same
-//   time, so who has waited longest was first, and the others came by so much later.
-// - Who is not there leaves its messages unanswered: the communicator is poisoned then.
-// Source: torch.distributed.monitored_barrier, which names ranks; the reckoning of lateness by waiting times is ours.
+// - Rank 0 sends a hello to all ranks and receives theirs. Then it sends the result to all ranks that have come.
+// - On one host all ranks have the same clock, and each reports when it came. Hosts' clocks differ, so there each rank
+//   reports how long it has waited. All receive the result at about the same time: the rank that waited longest came
+//   first, and the others came later by the difference.
+// - A rank that does not come leaves messages unanswered, so the communicator is poisoned.
+// Source: torch.distributed.monitored_barrier, which names ranks; lateness from waiting times is ours.
 
 #include <math.h>
 #include <stdio.h>
@@ -18,18 +19,18 @@
 #include "core/comm/progress.h"
 
 enum { LINE = 512, NAMED = 8 };
-static const double margin = 1.0; // s that rank 0's verdict may take beyond its deadline
+static const double margin = 1.0; // s that rank 0's result may take beyond its deadline
 
 struct barrier {
     struct clab_comm *comm;
     double timeout, entry;    // s; entry is clab_now, by which deadlines go
     double came;              // s of clab_seconds, by which lateness goes
     double *late;             // (nranks)
-    unsigned char *here;      // (nranks) who has come in time: decided once
-    unsigned char *hellos;    // (nranks) where those of who comes later land, too
-    struct clab_work **works; // (2, nranks) begun and not waited for; NULL: none. Rank 0's: what is heard from each,
-                              // and what it is told first
-    bool concluded;           // `late` is the verdict, or our own finding that rank 0 does not come
+    unsigned char *here;      // (nranks) whether a rank came in time: decided once
+    unsigned char *hellos;    // (nranks) received from each rank, also from late ones
+    struct clab_work **works; // (2, nranks) started and not waited for; NULL: none. Rank 0's: what it receives from
+                              // each rank, and its hello to each
+    bool concluded;           // `late` is rank 0's result, or our own: rank 0 does not come
 };
 
 // ---- messages ------------------------------------------------------------------------------------------------
@@ -57,7 +58,7 @@ static int wait_until(struct barrier *b, int at, double deadline, bool *done_p)
     return CLAB_OK;
 }
 
-// After a failure: works that nobody waits for would never be freed. None of these waits takes time any more.
+// After a failure: only a wait frees a work. These waits end at once.
 static void forget_works(struct barrier *b)
 {
     for (int i = 0; b->works && i < 2 * b->comm->nranks; i++)
@@ -72,7 +73,7 @@ static int transfer(struct clab_comm *comm, enum clab_step_op op, int peer, void
     return clab_work_wait(work);
 }
 
-// The same with all who are here, at once.  stride: bytes from one rank's data to the next's
+// The same with all ranks that are here, at once.  stride: bytes from one rank's data to the next's
 static int transfer_all(struct barrier *b, enum clab_step_op op, void *data, size_t bytes, size_t stride)
 {
     for (int r = 1; r < b->comm->nranks; r++)
@@ -84,7 +85,7 @@ static int transfer_all(struct barrier *b, enum clab_step_op op, void *data, siz
     return CLAB_OK;
 }
 
-// ---- who is late ---------------------------------------------------------------------------------------------
+// ---- late ranks ----------------------------------------------------------------------------------------------
 
 static size_t name_rank(char *line, size_t used, int rank, const char *how)
 {
@@ -120,7 +121,7 @@ static int first_missing(const struct barrier *b)
     return r;
 }
 
-// Rank 0 says it for all who came.
+// Rank 0 logs it for all ranks that came.
 static int conclude(struct barrier *b, bool says_it)
 {
     const int missing = first_missing(b);
@@ -180,7 +181,7 @@ static int collect(struct barrier *b)
     CLAB_TRY(transfer_all(b, CLAB_RECV, b->late, sizeof *b->late, sizeof *b->late));
     reckon(b);
     CLAB_TRY(transfer_all(b, CLAB_SEND, b->late, n * sizeof *b->late, 0));
-    if (first_missing(b) < b->comm->nranks) // all who came must know before the board says that it failed
+    if (first_missing(b) < b->comm->nranks) // all ranks that came must know before a notice of the failure
         CLAB_TRY(transfer_all(b, CLAB_RECV, b->hellos, 1, 1));
     return conclude(b, true);
 }

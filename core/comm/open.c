@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How the members of a new communicator meet, by way of the job: over no backend, and beside all communicators.
+// Opens a communicator: its members exchange data through the job's bootstrap, not through a backend or a communicator.
 //
-// - While one waits for the others, it goes on with what they need it for elsewhere, and hears what goes wrong.
-// - It ends when a member is dead, when another has failed to make it, when the communicator that it is split from
-//   fails, and when one that is to survive in it has been expelled (shrink.c).
+// - A member that waits for the others makes progress on its other communicators, and reads notices of failures.
+// - The exchange fails if a member is dead, if another member could not make the communicator, if the communicator that
+//   it is split from fails, or if a member of a shrunk communicator has been expelled (shrink.c).
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct gathering {
     struct clab_group group; // first, so that a pointer to it is one to all
     const struct clab_opening *opening;
     const struct clab_comm *comm; // that is being made, or NULL
-    unsigned expelled;            // of those of whom it is what is left, at the start
+    unsigned expelled;            // members of rest_of that were expelled before the start
     uint64_t fences;
 };
 
@@ -25,7 +25,7 @@ static int call_off(const struct gathering *g)
 {
     const struct clab_comm *from = g->opening->from, *rest = g->opening->rest_of;
     clab_job_listen(g->opening->job);
-    const struct clab_notice *refusal = g->comm ? NULL : clab_job_rumour(g->opening->job, g->opening->id);
+    const struct clab_notice *refusal = g->comm ? NULL : clab_job_pending_revocation(g->opening->job, g->opening->id);
     if (refusal)
         return refusal->err;
     if (g->comm && g->comm->is_revoked)
@@ -35,7 +35,7 @@ static int call_off(const struct gathering *g)
     return rest && rest->nexpelled != g->expelled ? CLAB_EPEER : CLAB_OK;
 }
 
-// Peers may still need our library's calls for what is done here: MPI's large messages end so.
+// A message that is done here may need more calls here before it is done at the peer: large messages of MPI do.
 static bool see_to_done(const struct clab_job *job)
 {
     bool done;
@@ -58,7 +58,7 @@ static int meanwhile(void *of, bool *busy_p)
     return CLAB_OK;
 }
 
-// A meeting is a wait from its beginning; of whom for whom is not known.
+// An exchange counts as waiting from its beginning. Which rank it waits for is not known.
 static struct clab_flight_op *record(const struct clab_opening *o)
 {
     struct clab_flight *flight = o->job->flight;
@@ -103,9 +103,9 @@ static struct gathering gather(const struct clab_opening *o, uint64_t id, const 
     return g;
 }
 
-int clab_comm_meet(const struct clab_opening *o, const void *mine, size_t bytes, void *all)
+int clab_comm_exchange(const struct clab_opening *o, const void *mine, size_t bytes, void *all)
 {
-    static const uint64_t before = UINT64_C(0x6265666f72652069); // the meetings of open have the id itself
+    static const uint64_t before = UINT64_C(0x6265666f72652069); // exchanges of open have the id itself
     struct gathering g = gather(o, clab_mix(o->id, before), NULL);
     return exchange(&g.group, mine, bytes, all);
 }
@@ -140,7 +140,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->id = o->id;
     comm->collectives_end = &comm->collectives;
     comm->traffic.algorithm = "none";
-    comm->next = o->job->comms; // what is said of it is heard from now on
+    comm->next = o->job->comms; // from now on notices about it are seen
     o->job->comms = comm;
     return comm;
 }

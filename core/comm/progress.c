@@ -32,7 +32,7 @@ struct clab_progress {
     bool ends;
 };
 
-// The thread of this process's job, for who exits without closing it.
+// The thread of this process's job, to end it at exit if the program has not closed the job.
 static struct clab_progress *running;
 
 static const char *const names[] = {
@@ -106,9 +106,9 @@ const char *clab_job_progress(const struct clab_job *job, const char **why_p)
 
 // ---- the thread ----------------------------------------------------------------------------------------------
 
-// Who shares its core with a computation is to get it as soon as it wakes, and for a moment: where the scheduler knows
-// slices of its own for a thread (Linux 6.12), a short one. Elsewhere, and where its policy has no slices, nothing
-// changes; the policy stays what the program's is.
+// The thread shares its core with a computation. It should get the core as soon as it wakes, and briefly, so it asks
+// for short time slices. Linux 6.12 has slices per thread; on other kernels and policies this changes nothing. The
+// scheduling policy stays the program's.
 static void ask_for_short_slices(void)
 {
     enum { KEEP_POLICY = 0x08 }; // SCHED_FLAG_KEEP_POLICY
@@ -133,7 +133,7 @@ static bool is_ended(struct clab_progress *p)
     return p->ends;
 }
 
-// Nothing moves: when something may, at the latest.
+// Nothing moves: returns until when the thread may sleep, s of clab_now.
 static double arm(const struct clab_job *job)
 {
     double until = clab_now() + CLAB_NAP;
@@ -230,7 +230,7 @@ void clab_progress_end(struct clab_job *job)
 
 // ---- the lock ------------------------------------------------------------------------------------------------
 
-// Said before the lock is taken: a thread that goes from one thing to the next hears that it is to let go.
+// `depth` is set before the lock is taken: the thread sees it after its current step, and releases the lock.
 void clab_progress_lock(struct clab_progress *p)
 {
     const int depth = atomic_load_explicit(&p->depth, memory_order_relaxed);

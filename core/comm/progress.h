@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Progress of what has been started while the rank computes: by a thread of its own, or only in calls ("manual").
+// Asynchronous progress while the rank computes: by a thread, or only in the library's calls ("manual").
 //
-// - A thread works only while no call of the library is under way: a call that waits makes progress itself, as
-//   without a thread. So whatever the caller hears, waits for and gives up is the same with and without.
-// - The lock is held by a call from its beginning to its end. Where there is no thread, there is none to take: a
-//   thread is made when a work is first left under way, so that who only waits never has one.
-// - The thread sleeps for good while nothing is under way, and for at most CLAB_NAP while nothing moves: until a
-//   delivery is due, or something comes (struct clab_nap). It never spins, since it may share its core with the
+// - The thread works only while no call of the library is under way. A call that waits makes progress itself. So
+//   errors, deadlines and notices are the same with and without a thread.
+// - A call holds the lock from its beginning to its end. Without a thread there is no lock. The thread starts when a
+//   call first leaves a work under way, so a program that always waits never has one.
+// - The thread sleeps as long as no work is under way. If nothing moves, it sleeps for at most CLAB_NAP: until a
+//   delivery is due, or a message comes (struct clab_nap). It never spins, since it may share its core with the
 //   computation.
-// - What fails in the thread fails as in any call: the communicator is poisoned, and who waits for the work is told.
-//   The thread has no deadlines and hears no notices: those are the waits'.
-// - CLAB_PROGRESS is auto, thread or manual. auto: a thread where each rank has a second core, or where the wire is
-//   emulated and leaves the cores alone; else none, since it would take from the computation what it saves of
-//   communication.
+// - A failure in the thread poisons the communicator, and the next wait returns the error. The thread checks no
+//   deadlines and reads no notices; waits do that.
+// - CLAB_PROGRESS is auto, thread or manual. auto: a thread if each rank has a second core, or if delivery takes time
+//   but no core (CLAB_MOVED_BY_CLOCK). Else manual: a thread would take as much time from the computation as it saves.
 // Sources: MPICH's MPIR_CVAR_ASYNC_PROGRESS (a polling thread, wants a core), NCCL's proxy (a thread that sleeps
 // while it has no operations); Hoefler, Lumsdaine 2008, Message Progression in Parallel Computing: To Thread or not
 // to Thread?
@@ -27,8 +26,8 @@ struct clab_progress;
 // "manual", "thread" or "virtual".
 const char *clab_progress_name(enum clab_progress_kind kind);
 
-// Who makes progress at such a place: "thread", "manual" or "virtual"; *why_p (or NULL): in words. What CLAB_PROGRESS
-// says goes first; one that is none counts as auto.
+// How progress is made on such a host; *why_p (or NULL): the reason in words. CLAB_PROGRESS decides first; an invalid
+// value counts as auto.
 struct clab_progress_place {
     int job_ranks;    // on all hosts
     int ranks, cores; // of a host
@@ -41,9 +40,9 @@ enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *pla
 //   errors: CLAB_EINVAL (logged)
 int clab_progress_choose(struct clab_job *job);
 
-// A call that leaves a work under way has ended: from now on there is a thread, if there is to be one.
+// A call that leaves a work under way has ended: start the thread, if the job uses one.
 void clab_progress_begin(struct clab_job *job);
-// No thread any more, and no lock. To be called when there is none, too.
+// End the thread and remove the lock. Does nothing if there is no thread.
 void clab_progress_end(struct clab_job *job);
 
 void clab_progress_lock(struct clab_progress *progress);

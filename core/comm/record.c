@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a work writes to the flight recorder, and to the trace: what it is, for whom it waits, when and how it ends.
+// What a work writes to the flight recorder, and to the trace: what it is, which rank it waits for, when and how it
+// ends.
 
 #include "core/comm/comm.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Revocation: how the failure of one rank on a communicator becomes that of all its members.
 //
-// - Who fails first tells the board; who hears it has one more look, since what its peers had sent before may complete
-//   its work, and then fails with the same error. The first notice on the board decides, for all.
-// - A member whose process has ended (LOST) ends the communicator. One that has left the job (LEFT) ends only works
-//   that wait for it: who finds that tells.
-// - A failed communicator is disconnected at once (the backend's close), so that buffers are the caller's again.
-// - Each rank logs one line: what it was doing, for whom it waited, and what was found by whom. Ranks are the job's.
+// - The first rank that fails notifies all. A rank that reads the notice tests its work once more, since messages that
+//   its peers sent before may complete it. Then it fails with the same error. The first notice decides for all.
+// - A member whose process has ended (LOST) ends the communicator. A member that has left the job (LEFT) ends only
+//   works that wait for it, and the waiting rank notifies the others.
+// - A failed communicator is disconnected at once (the backend's close), so the buffers are the caller's again.
+// - Each rank logs one line: its call, the rank that it waited for, and which rank found which failure. Ranks are
+//   numbered as in the job.
 // Source: Bland, Bouteiller, Herault, Bosilca, Dongarra 2013 (User Level Failure Mitigation), section 3.
 
 #include "core/base/clock.h"
@@ -39,7 +40,7 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
     return work == comm->collectives && work->engine->waits_for(comm, peer_p, stage_p);
 }
 
-// What this rank does, and where in it it is.
+// Describe this rank's call, and how far it has come.
 static void describe(const struct clab_work *work, char at[TEXT])
 {
     struct clab_text text = clab_text_begin(at, TEXT);
@@ -58,7 +59,7 @@ static void describe(const struct clab_work *work, char at[TEXT])
     clab_text_add(&text, ", waiting for rank %d", job_rank(work->comm, peer));
 }
 
-// ---- hearing -------------------------------------------------------------------------------------------------
+// ---- notices -------------------------------------------------------------------------------------------------
 
 static int member_of(const struct clab_comm *comm, int rank)
 {
@@ -83,7 +84,7 @@ static void mark(struct clab_comm *comm, const struct clab_notice *notice)
     comm->why = *notice;
 }
 
-// `notice` says who is left out of what is made of `comm`.
+// `notice` excludes a member from communicators that are made from `comm`.
 static void expel(struct clab_comm *comm, const struct clab_notice *notice)
 {
     const int member = member_of(comm, notice->culprit);
@@ -93,10 +94,10 @@ static void expel(struct clab_comm *comm, const struct clab_notice *notice)
     comm->nexpelled++;
 }
 
-// A notice of a communicator that another member has made already: kept until this rank has made it, too.
+// The notice revokes a communicator that another member has made already: keep it until this rank has made it, too.
 static void keep(struct clab_job *job, const struct clab_notice *notice)
 {
-    job->rumours[job->nrumours++ % CLAB_RUMOURS] = *notice;
+    job->pending[job->npending++ % CLAB_PENDING_REVOCATIONS] = *notice;
 }
 
 void clab_job_listen(struct clab_job *job)
@@ -118,20 +119,20 @@ void clab_job_listen(struct clab_job *job)
     }
 }
 
-const struct clab_notice *clab_job_rumour(const struct clab_job *job, uint64_t id)
+const struct clab_notice *clab_job_pending_revocation(const struct clab_job *job, uint64_t id)
 {
-    for (int i = 0; i < CLAB_RUMOURS; i++)
-        if (job->rumours[i].kind == CLAB_NOTICE_REVOKED && job->rumours[i].comm == id)
-            return &job->rumours[i];
+    for (int i = 0; i < CLAB_PENDING_REVOCATIONS; i++)
+        if (job->pending[i].kind == CLAB_NOTICE_REVOKED && job->pending[i].comm == id)
+            return &job->pending[i];
     return NULL;
 }
 
 void clab_comm_catch_up(struct clab_comm *comm)
 {
     struct clab_job *job = comm->job;
-    const struct clab_notice *rumour = clab_job_rumour(job, comm->id);
-    if (rumour)
-        mark(comm, rumour);
+    const struct clab_notice *pending = clab_job_pending_revocation(job, comm->id);
+    if (pending)
+        mark(comm, pending);
     for (int r = 0; r < comm->nranks; r++)
         if (job->bootstrap->presence(job->bootstrap, comm->job_ranks[r]) == CLAB_LOST)
             mark(comm, &(struct clab_notice){.kind = CLAB_NOTICE_LOST,
@@ -161,7 +162,7 @@ static void explain_mismatch(const struct clab_comm *comm, struct clab_text *tex
     clab_text_add(text, ": ");
 }
 
-// "rank 0 gave up, waiting for rank 1": what was found by whom. Empty where the error says it all.
+// "rank 0 gave up, waiting for rank 1": which rank found which failure. Empty if the error's text is enough.
 static void explain(const struct clab_comm *comm, char at[TEXT])
 {
     struct clab_text text = clab_text_begin(at, TEXT);
@@ -201,7 +202,7 @@ static void record_one(const struct clab_work *work, double since)
 // `work` ends here, and all that is under way.
 static void record_failure(const struct clab_comm *comm, const struct clab_work *work)
 {
-    const double since = comm->patience.since > 0 ? comm->patience.since : clab_now();
+    const double since = comm->wait_state.since > 0 ? comm->wait_state.since : clab_now();
     const struct clab_work *lists[] = {comm->collectives, comm->messages};
     record_one(work, since);
     for (int i = 0; i < 2; i++)
@@ -250,7 +251,7 @@ static void tell(struct clab_comm *comm, int err, int culprit)
     const struct clab_notice found = revocation(comm->job, comm->id, err, culprit);
     boot->notify(boot, &found);
     clab_job_listen(comm->job); // another may have been first
-    mark(comm, &found);         // where the board is far away, and has not answered yet
+    mark(comm, &found);         // if the job's store has not answered yet
 }
 
 int clab_comm_fail(struct clab_comm *comm, const struct clab_work *work, int err)

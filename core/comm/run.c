@@ -181,7 +181,8 @@ static int begin_stages(struct clab_comm *comm, int index)
     return CLAB_OK;
 }
 
-// All lanes begin before any goes on: on a wire that they share, what a lane expects is told before another's bulk.
+// All lanes begin before any goes on. So on a shared wire, no lane's request to receive queues behind another lane's
+// data.
 static int begin_lanes(struct clab_comm *comm)
 {
     const struct clab_program *program = comm->run.program;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The automatic choice: a table that was measured, not a tree of magic sizes.
-// - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it); the first that
-//   fits is taken. Crowded ranks (more than cores) pay for every change of the rank that runs, so they want few
-//   waits, not few bytes. Over sockets they pay for the system's calls, too, and want all cores to make them.
+// - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it). The first row that
+//   fits is taken. Crowded ranks (more ranks than cores) pay for every context switch, so few waits matter more than
+//   few bytes. Over sockets they also pay for system calls, and all cores should share those.
 // - Measured 2026-11-21 on 2 cores of an AMD EPYC (Zen 5, 32 MiB of L3), shm: roomy with 2 ranks, crowded with 4, by
-//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the stated costs, and wait for a
-//   machine with more cores. ofi over TCP was measured there on the same day: with 2 ranks the rows hold for it, too
-//   (doubling and ring meet between 1 and 4 MiB). Crowded over TCP, there and then, too, with 3 to 8 ranks, from 8 B to
-//   32 KiB: leaders need 0.6 to 0.9 times what a star does with 4, 6 and 8 ranks, and as long with 3, 5 and 7, that can
-//   not be pinned; other rows for crowded ranks were not measured for it.
+//   `commlab bench all --algo all -n 2` (-n 4). Roomy rows for more than 2 ranks follow the cost formulas: they were
+//   not measured, since that takes more cores. ofi over TCP was measured there on the same day: with 2 ranks the rows
+//   hold for it, too (ring becomes faster than doubling between 1 and 4 MiB). Crowded ranks over TCP, same machine and
+//   day, 3 to 8 ranks, 8 B to 32 KiB: with 4, 6 and 8 ranks leaders needs 0.6 to 0.9 times as long as star. With 3, 5
+//   and 7 ranks, which can not be pinned, both take as long. Other rows for crowded ranks were not measured over TCP.
 
 #include "core/comm/comm.h"
 #include "core/schedule/algorithms/algorithms.h"
@@ -77,41 +77,44 @@ static const struct choice choices[] = {
     {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
-int clab_ground_group(struct clab_ground ground, int nranks)
+int clab_placement_group(struct clab_placement placement, int nranks)
 {
-    return ground.crowded && nranks % ground.cores == 0 ? nranks / ground.cores : 0;
+    return placement.crowded && nranks % placement.cores == 0 ? nranks / placement.cores : 0;
 }
 
-bool clab_ground_suits(struct clab_ground ground, const struct clab_algorithm *algorithm, struct clab_problem *problem)
+bool clab_placement_suits(struct clab_placement placement, const struct clab_algorithm *algorithm,
+                          struct clab_problem *problem)
 {
-    problem->group = clab_ground_group(ground, problem->nranks);
+    problem->group = clab_placement_group(placement, problem->nranks);
     if (!problem->lanes)
         problem->lanes = algorithm->default_lanes;
     return algorithm->supports(problem);
 }
 
-static bool is_load(enum load load, const struct clab_problem *problem, struct clab_ground ground)
+static bool is_load(enum load load, const struct clab_problem *problem, struct clab_placement placement)
 {
     if (load == CROWDED_SOCKETS)
-        return ground.sockets && clab_ground_group(ground, problem->nranks) > 0;
-    return (load == CROWDED) == ground.crowded;
+        return placement.sockets && clab_placement_group(placement, problem->nranks) > 0;
+    return (load == CROWDED) == placement.crowded;
 }
 
-static bool is_for(const struct choice *c, const struct clab_problem *problem, size_t bytes, struct clab_ground ground)
+static bool is_for(const struct choice *c, const struct clab_problem *problem, size_t bytes,
+                   struct clab_placement placement)
 {
-    return c->collective == problem->collective && is_load(c->load, problem, ground) && problem->nranks <= c->ranks &&
-           bytes <= c->bytes && c->algorithm->supports(problem);
+    return c->collective == problem->collective && is_load(c->load, problem, placement) &&
+           problem->nranks <= c->ranks && bytes <= c->bytes && c->algorithm->supports(problem);
 }
 
-const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes, struct clab_ground ground)
+const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes,
+                                         struct clab_placement placement)
 {
     const size_t bytes = problem->count * element_bytes * (size_t)clab_problem_blocks(problem);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *c = &choices[i];
-        if (!is_for(c, problem, bytes, ground))
+        if (!is_for(c, problem, bytes, placement))
             continue;
         problem->lanes = c->lanes ? c->lanes : c->algorithm->default_lanes;
-        problem->group = clab_ground_group(ground, problem->nranks);
+        problem->group = clab_placement_group(placement, problem->nranks);
         return c->algorithm;
     }
     return NULL;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Shrink: a communicator of those members of another who are left and answer.
+// Shrink: make a communicator of the members of another that are left and answer.
 //
-// - Each guesses who is left, and goes to the meeting of just that group. Groups that do not agree do not meet; who
-//   waits for a dead member is told so by the meeting, and guesses anew. Guesses only become smaller, and deaths are
-//   known to all, so all come to the same.
-// - Who waits in vain until the deadline says who has not come: those are expelled, which ends all other meetings with
-//   them. An expelled rank that wakes up later hears that, and makes nothing. So the first who has waited long enough
-//   decides, and nobody is left with another group.
-// - A member that wakes up in the very moment of its expulsion may end the last meeting, while who expels it does not.
-//   Its new communicator then fails, as any would, and can be shrunk.
-// Source: as revoke.c, section 3.2; the agreement is by what the job knows, not by messages.
+// - Each rank makes a list of the members that are left, and starts an exchange with exactly these. If lists differ,
+//   the exchanges do not match. An exchange with a dead member fails, and the rank makes a new list. Lists only become
+//   shorter, and all ranks learn of all deaths, so all arrive at the same list.
+// - A rank whose exchange reaches the deadline expels the members that have not come. This ends all other exchanges
+//   with them. An expelled rank that wakes up later reads the notice, and makes no communicator. So the rank that
+//   reaches its deadline first decides, and no two groups remain.
+// - A member that wakes up at the moment of its expulsion may complete the last exchange, while the rank that expels it
+//   does not. The new communicator of that member then fails, and can be shrunk again.
+// Source: as revoke.c, section 3.2; ranks agree through the job's notices, not through messages.
 
 #include <stdlib.h>
 #include <time.h>
@@ -21,9 +21,9 @@
 #include "core/comm/comm.h"
 #include "core/comm/progress.h"
 
-static const double settle = 1; // s that news of why a meeting was ended may take
+static const double settle = 1; // s until the notice arrives that explains why an exchange was ended
 
-// Who is left, as this rank knows.  ranks: (comm->nranks), of the job.  How many.
+// The members that are left, as this rank knows.  ranks: (comm->nranks), of the job.  Returns their number
 static int guess(struct clab_comm *comm, int ranks[])
 {
     struct clab_bootstrap *boot = comm->job->bootstrap;
@@ -35,7 +35,7 @@ static int guess(struct clab_comm *comm, int ranks[])
     return n;
 }
 
-// The members who have come to a meeting of (n) `ranks` gave 1; expel the others. Whether there are any.
+// The members that came to an exchange of (n) `ranks` gave 1: expel the others.  Returns whether there are any
 static bool expel_missing(struct clab_comm *comm, const int *ranks, int n, const char *came)
 {
     char seconds[CLAB_TEXT];
@@ -53,7 +53,8 @@ static bool expel_missing(struct clab_comm *comm, const int *ranks, int n, const
     return any;
 }
 
-// Another has ended the meeting of `n`, since it knows more: wait until this rank does, too. Whether it does.
+// Another rank has ended the exchange of `n`, since it knows of a failure. Wait for that notice.  Returns whether it
+// came
 static bool learn_more(struct clab_comm *comm, int ranks[], int n)
 {
     for (const double start = clab_now(); clab_now() - start < settle;) {
@@ -73,7 +74,7 @@ static uint64_t name(const struct clab_comm *comm, const int *ranks, int n)
     return id;
 }
 
-// Meet and open, as (n) `ranks`; *again_p: there are less of them now.  came: room for (n)
+// Exchange and open with (n) `ranks`; *again_p: now fewer are left.  came: room for (n)
 static int attempt(struct clab_comm *comm, int ranks[], int n, double start, char *came, bool *again_p,
                    struct clab_comm **comm_p)
 {
@@ -82,13 +83,13 @@ static int attempt(struct clab_comm *comm, int ranks[], int n, double start, cha
     const char here = 1;
     for (int i = 0; i < n; i++)
         came[i] = ranks[i] == comm->job->rank;
-    int err = clab_comm_meet(&opening, &here, sizeof here, came);
-    const bool met = err == CLAB_OK;
+    int err = clab_comm_exchange(&opening, &here, sizeof here, came);
+    const bool exchanged = err == CLAB_OK;
     if (err == CLAB_ENOMEM) // the others need not wait for this rank
         clab_comm_expel(comm, comm->rank);
-    if (met)
+    if (exchanged)
         err = clab_comm_open(&opening, comm_p);
-    *again_p = (err == CLAB_ETIMEOUT && !met && expel_missing(comm, ranks, n, came)) ||
+    *again_p = (err == CLAB_ETIMEOUT && !exchanged && expel_missing(comm, ranks, n, came)) ||
                ((err == CLAB_EPEER || err == CLAB_ETIMEOUT) && learn_more(comm, ranks, n));
     return err;
 }
@@ -108,14 +109,14 @@ static int shrink(struct clab_comm *comm, int ranks[], char *came, struct clab_c
     for (bool again = true; again;) {
         n = guess(comm, ranks);
         if (!is_in(comm->job->rank, ranks, n)) {
-            clab_error("rank %d has waited for this rank in vain, and the others have gone on without it",
+            clab_error("rank %d has waited for this rank until its deadline, and the others have gone on without it",
                        comm->expelled_by[comm->rank]);
             return CLAB_EPEER;
         }
         err = attempt(comm, ranks, n, start, came, &again, comm_p);
     }
     if (err)
-        clab_error("what is left of a communicator of %d ranks, %d, can not meet: %s", comm->nranks, n,
+        clab_error("%d ranks can not be shrunk to a communicator of the %d that are left: %s", comm->nranks, n,
                    clab_strerror(err));
     return err;
 }

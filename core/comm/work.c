@@ -17,13 +17,13 @@ enum {
     LOOK_AROUND_EVERY = 256, // fruitless looks, where the core is not given away
     LISTEN_EVERY = 16,       // calls that need not wait
 };
-// Seconds that the last messages of a rank that has left may take: over a network, TCP may send them a few times. Who
-// is lost has not waited for that.
+// Seconds to wait for the last messages of a rank that has left. Over a network, TCP may retransmit them. A rank that
+// is lost did not wait until its messages arrived, so its peers do not wait longer either.
 static const double last_words_here = 0.1, last_words_afar = 2.0;
 
-static const double look_around_every = 0.5e-3; // s: to listen may be a system call
+static const double look_around_every = 0.5e-3; // s: reading notices may be a system call
 
-// Where the clock is told what takes time, a work is over, and in the trace, when the program has waited for it.
+// With an exact clock (struct clab_time), a work is over, and goes into the trace, when the program has waited for it.
 static bool is_traced_here(const struct clab_comm *comm)
 {
     return comm->trace && !comm->backend->time->is_exact;
@@ -167,7 +167,7 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
     return CLAB_OK;
 }
 
-// Who is never made to wait hears all the same, if not at once: a look costs a few ns, or a system call.
+// A rank that never waits reads notices now and then: it costs a few ns, or a system call.
 static void listen_now_and_then(struct clab_comm *comm)
 {
     if (++comm->starts % LISTEN_EVERY == 0)
@@ -230,10 +230,10 @@ static size_t bytes_moved(const struct clab_comm *comm)
     return moved;
 }
 
-// Whether `work` waits for a rank that will say nothing any more, since so long that its last messages are there.
-static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, double now)
+// Whether `work` waits for a rank that sends nothing any more, and its last messages have had time to arrive.
+static bool waits_for_left_rank(struct clab_comm *comm, const struct clab_work *work, double now)
 {
-    struct clab_patience *p = &comm->patience;
+    struct clab_wait_state *p = &comm->wait_state;
     struct clab_bootstrap *boot = comm->job->bootstrap;
     int peer, stage;
     const bool waits = clab_work_waits_for(work, &peer, &stage);
@@ -249,7 +249,7 @@ static bool waits_in_vain(struct clab_comm *comm, const struct clab_work *work, 
 // A long message moves although no stage ends, and what does not move has a deadline.
 static int check_deadline(struct clab_comm *comm, const struct clab_work *work, double now)
 {
-    struct clab_patience *p = &comm->patience;
+    struct clab_wait_state *p = &comm->wait_state;
     const size_t moved = bytes_moved(comm);
     if (p->since == 0 || moved != p->moved) {
         p->since = now;
@@ -262,7 +262,7 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work, 
     const bool is_compared = work->algorithm && comm->backend->collectives->runs_schedules;
     if (!is_compared && clab_check_look(comm, now - p->since))
         return clab_comm_fail(comm, work, CLAB_EMISMATCH);
-    return waits_in_vain(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
+    return waits_for_left_rank(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
 }
 
 // Nothing moves, and there is time to ask why.
@@ -286,12 +286,12 @@ static int look(struct clab_work *work, bool *progress_p)
     if (!*progress_p && comm->job->comms->next)
         advance_others(comm, progress_p);
     if (*progress_p)
-        comm->patience = (struct clab_patience){0};
+        comm->wait_state = (struct clab_wait_state){0};
     if (*progress_p || work->done)
         return CLAB_OK;
     if (is_revoked)
         return clab_comm_follow(comm, work);
-    return ++comm->patience.fruitless % LOOK_AROUND_EVERY ? CLAB_OK : look_around(comm, work);
+    return ++comm->wait_state.fruitless % LOOK_AROUND_EVERY ? CLAB_OK : look_around(comm, work);
 }
 
 int clab_work_test(struct clab_work *work, bool *done_p)
@@ -305,10 +305,10 @@ int clab_work_test(struct clab_work *work, bool *done_p)
     return err;
 }
 
-// Nothing moved: give the backend its way of waiting.
+// Nothing moved: the backend spins, yields or sleeps.
 static int idle(struct clab_comm *comm, const struct clab_work *work)
 {
-    return comm->backend->idle(comm->endpoint, comm->patience.fruitless - 1) ? look_around(comm, work) : CLAB_OK;
+    return comm->backend->idle(comm->endpoint, comm->wait_state.fruitless - 1) ? look_around(comm, work) : CLAB_OK;
 }
 
 // Done with it: it is free for the next.
@@ -318,7 +318,7 @@ static void retire(struct clab_work *work)
     work->comm->spare = work;
 }
 
-// `work` is done, and waited for: a clock that is told what takes time is no earlier than its end.
+// `work` is done, and waited for: an exact clock must not be earlier than its end.
 static void settle(struct clab_work *work)
 {
     struct clab_comm *comm = work->comm;
@@ -346,7 +346,7 @@ int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p)
 {
     struct clab_comm *comm = work->comm;
     int err = CLAB_OK;
-    comm->patience = (struct clab_patience){0};
+    comm->wait_state = (struct clab_wait_state){0};
     while (!work->done && !err) {
         bool progress;
         err = look(work, &progress);

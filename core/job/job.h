@@ -5,9 +5,9 @@
 //   several nodes do this together (nodes.c).
 // - Ranks that our launcher started on one host find each other in shared memory pages (pages/control.h). All other
 //   ranks use a store (store/store.h); their launcher's environment variables say where it is (launchers/launcher.h).
-// - There are two ways because the pages are much faster for few ranks. On two cores, a communicator of 2, 8 and 64 ranks
-//   takes 5.5 us, 0.19 ms and 54 ms over pages, but 253 us, 0.98 ms and 42 ms over a store behind a Unix socket; a look
-//   for notices takes 5 ns, not 80.
+// - There are two ways because the pages are much faster for few ranks. On two cores, a communicator of 2, 8 and 64
+//   ranks takes 5.5 us, 0.19 ms and 54 ms over pages, but 253 us, 0.98 ms and 42 ms over a store behind a Unix socket;
+//   a look for notices takes 5 ns, not 80.
 // - bootstrap.h joins a job in either way. clab_job_open makes it a struct clab_job with a backend.
 // - Ranks inherit one sparse memory file from the launcher: the control pages first, then the backend's part (struct
 //   clab_bootstrap). It has no name, so nothing is left of it when ranks are killed.
@@ -25,7 +25,7 @@ struct clab_comm;
 struct clab_flight;
 struct clab_progress;
 
-enum { CLAB_RUMOURS = 16 }; // notices of communicators that this rank has not made yet
+enum { CLAB_PENDING_REVOCATIONS = 16 }; // notices of communicators that this rank has not made yet
 
 // What moves messages on while the program computes: its calls alone, a thread beside it, the described network.
 enum clab_progress_kind { CLAB_PROGRESS_MANUAL, CLAB_PROGRESS_THREAD, CLAB_PROGRESS_VIRTUAL };
@@ -39,10 +39,10 @@ struct clab_job {
     int rank, ranks;
     struct clab_comm *comms; // that are open: a wait on one makes progress on all
     unsigned created;        // communicators of all ranks, ever
-    struct clab_notice rumours[CLAB_RUMOURS];
-    unsigned nrumours;              // ever
+    struct clab_notice pending[CLAB_PENDING_REVOCATIONS];
+    unsigned npending;              // ever
     struct clab_flight *flight;     // this rank's recorder
-    struct clab_trace *trace;         // of CLAB_TRACE, or NULL
+    struct clab_trace *trace;       // of CLAB_TRACE, or NULL
     struct clab_progress *progress; // the thread that makes progress, while there is one (comm/progress.h)
     enum clab_progress_kind progress_kind;
     const char *progress_why;

@@ -11,7 +11,7 @@
 //
 // The copies of a call, in their order:
 //   before the first stage    every early chunk (layout_next_early), to its home
-//   before a stage            what COPY steps say; the chunks of a send that do not lie together, to a pack
+//   before a stage            COPY steps; the chunks of a send that do not lie together, to a pack
 //   beside the first stage    what is wanted and never written (layout_next_unwritten), from `in` to `out`
 //   after a stage             what could not be received in one piece (layout_unpacks), out of its pack
 //   at the end                what is wanted and does not lie in `out` (layout_next_away)
@@ -64,7 +64,7 @@ void layout_begin(struct layout *layout);
 
 // ---- copies --------------------------------------------------------------------------------------------------
 
-// The first chunk of CLAB_DATA from `from` on that is to be copied, as the table above says; -1: there is none.
+// The first chunk of CLAB_DATA from `from` on that must be copied (table above); -1: there is none.
 int layout_next_early(const struct layout *layout, int from);
 int layout_next_unwritten(const struct layout *layout, int from); // after the first walk, or all stages
 int layout_next_away(const struct layout *layout, int from);      // after all stages

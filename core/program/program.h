@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program: one rank's schedule of one problem, compiled once and replayed.
 //
-// The compiler is the only place where chunks become places in memory (layout.h says which). A message is one
+// The compiler is the only place where chunks become places in memory (layout.h). A message is one
 // contiguous piece: a span whose chunks lie apart is packed before it is sent, and unpacked after. What does not lie
 // in `out` at the end is copied there: `finish`.
 #pragma once
@@ -63,7 +63,7 @@ struct clab_program {
     size_t elements_touched;                           // of its `in` and `out`
 };
 
-// Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h says how for each collective).
+// Compile what `rank` does. In place: `in` and `out` are the same memory (clab.h defines it per collective).
 //   errors: CLAB_ENOMEM; CLAB_EUNSUPPORTED (a stage computes, or would write what it is reading; logged)
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
                          bool in_place, struct clab_program **program_p);

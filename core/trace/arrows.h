@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The messages of a timeline: computed from what was called, matched as rule 3 of schedule.h says.
+// The messages of a timeline: computed from what was called, matched by rule 3 of schedule.h.
 #pragma once
 
 #include "core/trace/timeline.h"

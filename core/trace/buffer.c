@@ -45,7 +45,7 @@ int clab_trace_open(const struct clab_trace_job *job, struct clab_trace **trace_
 
 // ---- calls ---------------------------------------------------------------------------------------------------
 
-// The ring's next thing, which was over then, is overwritten if the ring is full.
+// The next entry of the ring. If the ring is full, the oldest entry is overwritten.
 static void overwrite(struct clab_trace *trace, uint64_t n, int room, double end)
 {
     if (n >= (uint64_t)room)

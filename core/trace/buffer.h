@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The trace buffer: what this rank does, when, for a trace viewer (core/trace/timeline.h). There is one where CLAB_TRACE
-// (or --trace) names a file. Without one, each call costs one test of a pointer, and each stage another.
+// The trace buffer: what this rank does, when, for a trace viewer (core/trace/timeline.h). There is one where
+// CLAB_TRACE (or --trace) names a file. Without one, each call costs one test of a pointer, and each stage another.
 //
-// - A rank writes to memory of its own, of a fixed size. If there is more, it overwrites the oldest, and counts them. The
-//   file holds the time of which no rank has overwritten anything, and says so.
-// - When the job is closed, each rank sends its buffer to rank 0, and rank 0 writes the file: whole or not at all. Ranks
-//   that have failed send nothing, and the file says so.
+// - A rank writes to memory of its own, of a fixed size. If there is more, it overwrites the oldest, and counts them.
+//   The file holds the time of which no rank has overwritten anything, and says so.
+// - When the job is closed, each rank sends its buffer to rank 0, and rank 0 writes the file: whole or not at all.
+//   Ranks that have failed send nothing, and the file says so.
 // - By an exact clock (struct clab_time) a call lasts from when the rank entered it to when it is over for the rank. It
 //   is written when the program has waited for it. It has no stages where the backend runs it as a whole.
 // - Times are those of the backend. Clocks of other hosts are set by rank 0's, as of when the job is closed: to half of
-//   the shortest round trip that was seen, which the file says.
+//   the shortest round trip that was seen, which the file states.
 #pragma once
 
 #include <stdint.h>
@@ -19,7 +19,7 @@
 
 struct clab_trace;
 
-// Whose trace it is.
+// The job that is traced.
 struct clab_trace_job {
     struct clab_bootstrap *boot;
     const struct clab_domain *domain;

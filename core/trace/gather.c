@@ -15,7 +15,7 @@
 #include "core/base/variables.h"
 #include "core/trace/inside.h"
 
-enum { MEETING = 0x7461706565, ROUND_TRIPS = 8, PART_BYTES = 1 << 20, TEXT = 160 };
+enum { EXCHANGE_KEY = 0x7461706565, ROUND_TRIPS = 8, PART_BYTES = 1 << 20, TEXT = 160 };
 
 // Rank 0 and another one.
 struct pair {
@@ -30,11 +30,11 @@ static struct pair pair_of(const struct clab_trace_job *job, int other)
 }
 
 // Each gives `bytes`, and has both.
-static int meet(struct pair *pair, const void *mine, size_t bytes, void *both)
+static int exchange(struct pair *pair, const void *mine, size_t bytes, void *both)
 {
     const struct clab_fence fence = {.ranks = pair->ranks,
                                      .n = 2,
-                                     .key = clab_mix(clab_mix(MEETING, (uint64_t)pair->ranks[1]), ++pair->fences),
+                                     .key = clab_mix(clab_mix(EXCHANGE_KEY, (uint64_t)pair->ranks[1]), ++pair->fences),
                                      .quiet = true};
     return pair->boot->exchange(pair->boot, fence, mine, bytes, both);
 }
@@ -46,20 +46,20 @@ struct stamp {
 };
 
 // How far the other's clock is ahead of rank 0's, within *error_p; 0 on one host. Both call this together, and both
-// know. A meeting begins when the slower has come and ends at about the same time for both: the middle of two such ends
-// is when the other looked at its clock.
+// know. An exchange begins when the slower has come, and ends at about the same time for both: the middle of two such
+// ends is when the other looked at its clock.
 static int compare_clocks(struct pair *pair, bool is_first, double *ahead_p, double *error_p)
 {
     struct stamp mine = {pair->boot->node, 0}, both[2];
     double ahead = 0, error = INFINITY;
-    CLAB_TRY(meet(pair, &mine, sizeof mine, both));
+    CLAB_TRY(exchange(pair, &mine, sizeof mine, both));
     *ahead_p = *error_p = 0;
     if (both[0].node == both[1].node)
         return CLAB_OK;
     for (int i = 0; i < ROUND_TRIPS; i++) {
         const double before = clab_now();
         mine.now = before;
-        CLAB_TRY(meet(pair, &mine, sizeof mine, both));
+        CLAB_TRY(exchange(pair, &mine, sizeof mine, both));
         const double after = clab_now();
         if (is_first && after - before < 2 * error) {
             error = (after - before) / 2;
@@ -90,7 +90,7 @@ static int pass(struct pair *pair, bool is_first, void *data, size_t bytes)
     int err = both ? CLAB_OK : CLAB_ENOMEM;
     for (size_t done = 0, part; done < bytes && !err; done += part) {
         part = bytes - done < PART_BYTES ? bytes - done : PART_BYTES;
-        err = meet(pair, is_first ? nothing : (char *)data + done, part, both);
+        err = exchange(pair, is_first ? nothing : (char *)data + done, part, both);
         if (!err && is_first)
             memcpy((char *)data + done, both + part, part);
     }
@@ -105,7 +105,7 @@ static int hand_in(const struct clab_trace_job *job, struct clab_trace *trace)
     struct header both[2];
     double ahead, error;
     CLAB_TRY(compare_clocks(&pair, false, &ahead, &error));
-    CLAB_TRY(meet(&pair, &header, sizeof header, both));
+    CLAB_TRY(exchange(&pair, &header, sizeof header, both));
     CLAB_TRY(pass(&pair, false, trace->calls, (size_t)kept(trace->ncalls, TRACE_CALLS) * sizeof *trace->calls));
     CLAB_TRY(pass(&pair, false, trace->stages, (size_t)kept(trace->nstages, TRACE_STAGES) * sizeof *trace->stages));
     return pass(&pair, false, trace->spans, (size_t)kept(trace->nspans, TRACE_SPANS) * sizeof *trace->spans);
@@ -159,7 +159,7 @@ static int take(const struct clab_trace_job *job, int other, struct clab_trace *
     struct header header = {0}, both[2];
     double ahead;
     CLAB_TRY(compare_clocks(&pair, true, &ahead, error_p));
-    CLAB_TRY(meet(&pair, &header, sizeof header, both));
+    CLAB_TRY(exchange(&pair, &header, sizeof header, both));
     trace->ncalls = both[1].ncalls;
     trace->nstages = both[1].nstages;
     trace->nspans = both[1].nspans;
@@ -294,7 +294,7 @@ int clab_trace_close(const struct clab_trace_job *job, struct clab_trace *trace)
     if (job->boot->rank == 0)
         err = write_file(job, trace);
     else
-        hand_in(job, trace); // what goes wrong is rank 0's to say
+        hand_in(job, trace); // rank 0 logs failures
     free(trace);
     return err;
 }

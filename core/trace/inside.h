@@ -8,7 +8,7 @@
 enum { TRACE_CALLS = 1 << 13, TRACE_STAGES = 1 << 15, TRACE_SPANS = 1 << 13, TRACE_DEPTH = 16 };
 
 struct clab_trace {
-    const struct clab_domain *domain; // of whose time it is
+    const struct clab_domain *domain; // whose clock the trace uses
     int process;
     uint32_t serial;                  // of the last call that has begun
     uint64_t ncalls, nstages, nspans; // ever

@@ -2,9 +2,9 @@
 // What the ranks of a job did, when: calls, their stages lane by lane, and spans of other work. Simulated and measured
 // ones have this same form, so that they lie under each other in one viewer.
 //
-// - A call names its collective and algorithm; what a stage sends, and to whom, is computed from them: nothing is
-//   stored of messages. Arrows lead from the stage that sends to the stage that receives.
-// - clab_timeline_exposed says how much of a rank's communication nothing was computed beside.
+// - A call names its collective and algorithm. The messages of a stage are computed from them, so none are stored.
+//   Arrows lead from the stage that sends to the stage that receives.
+// - clab_timeline_exposed measures communication that no computation overlaps.
 #pragma once
 
 #include <stdint.h>

@@ -8,7 +8,7 @@
 //   or it takes whole collectives (struct clab_collectives).
 // - A *domain* is a process's attachment to a job (mapped segment, opened fabric); an *endpoint* is a communicator's.
 //   A backend's own begin with the structs below.
-// - Every slot is filled: a stub answers CLAB_EUNSUPPORTED, so nobody tests for NULL.
+// - Every slot is filled: a stub answers CLAB_EUNSUPPORTED, so no caller tests for NULL.
 // - No call blocks except attach, open and the waits inside `exchange`, and those have a deadline.
 // - Backends whose libraries a machine may lack are plugins (plugin.h).
 // - Life: attach, then any number of (open ... close) and (alloc ... free), then detach.
@@ -97,8 +97,8 @@ struct clab_open_cost {
 
 // A rank's clock: the wall's, or a described network's.
 struct clab_time {
-    // The clock moves only by what it is told here, by the same amount in each run. A call is over for a rank when the
-    // rank has waited for it. Else time passes by itself, and what is told changes nothing.
+    // The clock moves only by reach and compute, by the same amount in each run. A call is over for a rank when the
+    // rank has waited for it. If false, time passes by itself, and reach and compute do nothing.
     bool is_exact;
     double (*now)(const struct clab_domain *domain); // s
     void (*reach)(struct clab_domain *domain, double when);
@@ -129,9 +129,9 @@ enum clab_mover {
 // the core from the computation. `arm` on each endpoint with something under way, one more look, `sleep` until the
 // first.
 struct clab_nap {
-    // What comes from now on ends a sleep; how long this endpoint can be left alone, s of clab_now.
+    // From now on an arriving message ends a sleep.  Returns until when this endpoint needs no call, s of clab_now
     double (*arm)(struct clab_endpoint *endpoint);
-    // Until then, or until something comes, at most CLAB_NAP. Any other call may come meanwhile, but detach.
+    // Sleep until then, or until a message arrives, at most CLAB_NAP. All calls but detach may run meanwhile.
     void (*sleep)(struct clab_domain *domain, double until);
 };
 #define CLAB_NAP 1e-3 // s
@@ -176,8 +176,8 @@ struct clab_backend {
     // schedules. Never waits. Without anything to prepare: clab_any_lanes.  errors: as start
     int (*lanes)(struct clab_endpoint *endpoint, int lanes);
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
-    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller knows more
-    //   to say; CLAB_ESYS: logged
+    //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller
+    //   knows more; CLAB_ESYS: logged
     int (*start)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);
     // Move what can be moved now; *done_p says whether all `n` are done. Never waits.
     //   errors: as start
@@ -237,10 +237,10 @@ bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned 
 // ---- which there are ---------------------------------------------------------------------------------------------
 
 // The backend called `name`: one that is built in, or a plugin (plugin.h), which is loaded now. NULL with one logged
-// line, which lists those there are, or says what this one needs and how to get it.
+// line: it lists the backends of this build, or what this one needs and how to get it.
 const struct clab_backend *clab_backend_find(const char *name);
-// Put the described network `name` (--emulate) between the ranks: what *domain_p moves is delivered when it would arrive
-// there. On success *domain_p is another, which owns the one it was.
+// Put the described network `name` (--emulate) between the ranks: messages of *domain_p are delivered when they would
+// arrive on that network. On success *domain_p is a new domain, which owns the old one.
 //   errors: CLAB_EINVAL (this backend can not, or the job has more ranks than the network), CLAB_EUNSUPPORTED (several
 //   hosts), CLAB_ENOMEM, those of clab_net_load; all logged but CLAB_ENOMEM
 int clab_backend_emulate(struct clab_bootstrap *boot, const char *name, struct clab_domain **domain_p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the job gives to a backend: how processes find each other and hear of each other, beside any backend.
+// What the job offers to a backend: exchanges of data among processes, and notices of failures.
 #pragma once
 
 #include <stdbool.h>
@@ -9,19 +9,19 @@
 enum { CLAB_MAX_RANKS = 1024 };       // of a job
 enum { CLAB_FLIGHT_BYTES = 8 << 10 }; // of a rank's flight recorder
 
-// Who takes part in an exchange.
+// The members of an exchange.
 struct clab_fence {
     const int *ranks; // (n) of the job, the same list at each of them; NULL: all ranks
     int n;
     uint64_t key; // the same at each of them, and of no other fence of the job (clab_mix)
-    bool quiet;   // who fails is the caller's to say: nothing is logged
+    bool quiet;   // log nothing: the caller reports failures
 };
 
-// What a rank has heard of another. All from CLAB_LEAVING on will take part in no fence, and send nothing new.
+// What a rank knows of another. From CLAB_LEAVING on, that rank takes part in no exchange, and sends nothing new.
 enum clab_presence {
     CLAB_EXPECTED, // has not come yet
     CLAB_PRESENT,
-    CLAB_LEAVING, // is closing its job: it starts nothing any more, but sees to what is under way
+    CLAB_LEAVING, // is closing its job: it starts nothing new, but makes progress on works under way
     CLAB_LEFT,    // has closed it
     CLAB_LOST,    // its process has ended without that, or has failed; or its host is gone
 };
@@ -30,10 +30,10 @@ enum clab_notice_kind {
     CLAB_NOTICE_LEFT,
     CLAB_NOTICE_LOST,
     CLAB_NOTICE_REVOKED,
-    CLAB_NOTICE_EXPELLED, // `culprit` did not answer, and is left out of what comes after `comm` (clab_comm_shrink)
+    CLAB_NOTICE_EXPELLED, // `culprit` did not answer, and is excluded when `comm` is shrunk (clab_comm_shrink)
 };
 
-// What has gone wrong, told to all ranks of the job.
+// A failure, as all ranks of the job are notified of it.
 struct clab_notice {
     enum clab_notice_kind kind;
     int reporter;  // the rank that has failed, or has found it
@@ -52,25 +52,25 @@ struct clab_bootstrap {
     int cores;                   // that the ranks of this host share
     int job_cores;               // that all ranks share, on all machines together
     bool by_hand;                // each rank was started by itself, and has its own user, or terminal
-    bool crowded; // more ranks than cores, here or in all containers of this machine together: who waits gives way
+    bool crowded; // more ranks than cores, here or in all containers of this machine: a rank that waits yields
 
     int segment_fd;                       // a sparse memory file that all ranks of this host have open, or -1
     size_t segment_bytes, segment_offset; // the part of it that is the backend's
     char *flights; // (local_ranks, CLAB_FLIGHT_BYTES), zeroed at first, shared by the ranks of this host
 
     // While a rank waits in `exchange`, this is called again and again. *busy_p: something is under way, so that the
-    // next call should come within 1 ms. Its error ends the exchange, here and at all who wait for this rank there.
+    // next call should come within 1 ms. Its error ends the exchange, here and at all members that wait for this rank.
     int (*meanwhile)(void *, bool *busy_p);
     void *meanwhile_of;
 
     // Each member gives `bytes` and gets all members' in the order of the list. Collective over the members.
     //   mine: (bytes); all: (n, bytes)
-    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then what has come is in `all`, and the rest of it as
-    //   it was), CLAB_EMISMATCH (of bytes), those of meanwhile
+    //   errors: CLAB_EPEER (a member has ended), CLAB_ETIMEOUT (then `all` holds the blocks that have come; other
+    //   blocks are unchanged), CLAB_EMISMATCH (of bytes), those of meanwhile
     int (*exchange)(struct clab_bootstrap *, struct clab_fence, const void *mine, size_t bytes, void *all);
-    // Tell all ranks, this one included. Never waits, but 1 s at most for a reporter that has been passed by thousands.
+    // Notify all ranks, this one included. Never waits, but for at most 1 s if others have sent thousands of notices.
     void (*notify)(struct clab_bootstrap *, const struct clab_notice *);
-    // The next notice that this rank has not heard, if there is one. Never waits; a look costs well under 1 us.
+    // The next notice that this rank has not read, if there is one. Never waits; a call costs well under 1 us.
     bool (*next_notice)(struct clab_bootstrap *, struct clab_notice *notice_p);
     enum clab_presence (*presence)(struct clab_bootstrap *, int rank);
 };

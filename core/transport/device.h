@@ -23,7 +23,7 @@ struct clab_gemm {
 // - Outputs are one of the inputs exactly where it is said, else apart from all of them; counts may be 0. Memory is
 //   aligned to its elements; to 16 bytes it is faster.
 // - Each call is done when it returns, or is followed in order by the device's other calls and the backend's transfers.
-//   What fails meanwhile is logged once, and told by the next call that has an error to tell.
+//   A failure meanwhile is logged once, and returned by the next call that can return an error.
 // - On one device, the same call with the same data gives the same bits; and on any, but for NaNs' payloads and where
 //   it is said.
 struct clab_device {
@@ -42,9 +42,9 @@ struct clab_device {
     double (*time)(void (*work)(void *of), void *of);
 
     // Seconds by the same clock that the kernels of communicators take while `work(of)` runs, which starts operations
-    // and waits for them. Each operation counts from its first kernel in the first lane to its last one there. The host's
-    // time before, between and after operations does not count. NAN: there is no such clock, nothing was started, or
-    // the device has failed
+    // and waits for them. Each operation counts from its first kernel in the first lane to its last one there. The
+    // host's time before, between and after operations does not count. NAN: there is no such clock, nothing was
+    // started, or the device has failed
     double (*time_calls)(void (*work)(void *of), void *of);
 
     // Elementwise, of all types, as core/base/numbers/reduce.h says.
@@ -53,18 +53,19 @@ struct clab_device {
     // data = data / divisor.  data: (count); 0 < divisor <= 2^24
     void (*scale)(enum clab_type type, void *data, size_t count, int divisor);
 
-    // Random data by counter, and what must have come of it.
+    // Random data by counter, and the check of results that were computed from it.
     // out = elements [first, first + count) that `rank` gives (core/base/numbers/random.h).  out: (count)
     void (*fill)(const struct clab_random *random, int rank, uint64_t first, size_t count, void *out);
-    // How many elements of `got`, of those that are looked at, are not what is expected (core/base/numbers/expect.h); all of them if
-    // the device fails.  got: (expected->count)
+    // How many of the checked elements of `got` differ from the expected ones (core/base/numbers/expect.h); all of them
+    // if the device fails.  got: (expected->count)
     size_t (*check)(const struct clab_expected *expected, const void *got);
 
     // Formats of numbers.
     // out = in, rounded to nearest even. One of the types is CLAB_F32, the other CLAB_F16 or CLAB_BF16.  in, out:
     // (count)
     void (*cast)(enum clab_type from, const void *in, enum clab_type to, void *out, size_t count);
-    // Floats as int8 with a scale for each `block` of them, at most half a scale off (core/base/numbers/quantize.h); and back.
+    // Floats as int8 with one scale per `block` of them, with an error of at most half a scale
+    // (core/base/numbers/quantize.h); and back.
     //   float: (count); int8: (count); scales: (count / block, rounded up); block > 0
     void (*quantize)(size_t count, size_t block, const float *in, int8_t *out, float *scales);
     void (*dequantize)(size_t count, size_t block, const int8_t *in, const float *scales, float *out);

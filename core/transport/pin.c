@@ -3,7 +3,8 @@
 //
 // - Pages are locked in RAM (mlock), which is what a card's driver does with them first. What a card would note beside
 //   that, where each page lies, is not done.
-// - A process without CAP_IPC_LOCK may lock RLIMIT_MEMLOCK bytes: more is refused, and the limit is said.
+// - A process without CAP_IPC_LOCK may lock RLIMIT_MEMLOCK bytes. Beyond that the call fails, and the log names the
+//   limit.
 
 #include <errno.h>
 #include <stdlib.h>

@@ -27,10 +27,10 @@ static const char suffix[] = ".so";
 // out: folder (PATH_MAX); false: there is none
 static bool find_folder(char *folder)
 {
-    const char *told = clab_variable_text(CLAB_VARIABLE_BACKENDS);
+    const char *given = clab_variable_text(CLAB_VARIABLE_BACKENDS);
     char build[PATH_MAX];
-    if (told)
-        return snprintf(folder, PATH_MAX, "%s", told) < PATH_MAX;
+    if (given)
+        return snprintf(folder, PATH_MAX, "%s", given) < PATH_MAX;
     return clab_build_folder(build) && snprintf(folder, PATH_MAX, "%s/backends", build) < PATH_MAX;
 }
 

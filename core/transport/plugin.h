@@ -2,8 +2,8 @@
 // Backends in files of their own, NAME.so, which are loaded when they are asked for: one program serves machines with
 // and without their libraries.
 //
-// - They lie in the folder `backends` of the build that the program is of, or where CLAB_BACKENDS says; and nobody but
-//   root and their user may change them (base/trust.h).
+// - They lie in the folder `backends` of the build that the program is of, or where CLAB_BACKENDS says; and only root
+//   and the user may change them (base/trust.h).
 // - A plugin exports one symbol, `clab_plugin`. What it calls of the core is in the program that loads it: every
 //   program of the kit exports its symbols (-rdynamic).
 // - A plugin that was built from other headers is refused by its version.

@@ -25,9 +25,9 @@ static double on_wire(const struct lab_context *context, const struct clab_net *
     struct lab_context over = *context;
     struct clab_problem problem = {
         .collective = CLAB_ALLREDUCE, .nranks = ranks, .lanes = 1, .count = bytes / clab_type_bytes(CLAB_F32)};
-    const struct clab_ground shared = {.crowded = ranks > context->cores, .cores = context->cores};
-    const struct clab_ground ground = context->is_exact ? (struct clab_ground){0} : shared;
-    const struct clab_algorithm *algorithm = clab_select(&problem, clab_type_bytes(CLAB_F32), ground);
+    const struct clab_placement shared = {.crowded = ranks > context->cores, .cores = context->cores};
+    const struct clab_placement placement = context->is_exact ? (struct clab_placement){0} : shared;
+    const struct clab_algorithm *algorithm = clab_select(&problem, clab_type_bytes(CLAB_F32), placement);
     over.net = net;
     return algorithm ? lab_predict_allreduce(&over, ranks, algorithm->name, bytes) : NAN;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The model of lab 06: steps in which the last of P ranks does E percent of its work w once more.
 //
-// - It comes x = w E / 100 after the others, who wait for it. A step takes T = w + x + b, where b is what a barrier takes
-//   after its last rank has come. The others wait x + b each, the straggler b: it waits least. They lose (P - 1) x.
+// - It comes x = w E / 100 after the others, who wait for it. A step takes T = w + x + b, where b is what a barrier
+//   takes after its last rank has come. The others wait x + b each, the straggler b: it waits least. They lose (P - 1)
+//   x.
 // - In a monitored barrier b depends on x: until the straggler comes, rank 0 receives the others' messages one after
 //   another, and they cost nothing later. lab.md derives the formulas; alpha is that of each rank's link to rank 0.
 // - The monitored barrier names rank P - 1, and says x. The plain barrier blames one of the others, by chance.
@@ -57,7 +58,7 @@ struct outcome {
 static double plain_barrier(const struct clab_net *net, int ranks)
 {
     struct clab_problem problem = {.collective = CLAB_BARRIER, .nranks = ranks, .lanes = 1};
-    const struct clab_algorithm *algorithm = clab_select(&problem, 1, (struct clab_ground){0});
+    const struct clab_algorithm *algorithm = clab_select(&problem, 1, (struct clab_placement){0});
     return algorithm ? lab_simulate(net, &problem, algorithm, (struct clab_sim_options){0}) : NAN;
 }
 

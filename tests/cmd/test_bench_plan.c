@@ -252,7 +252,8 @@ static void test_seconds_are_taken_whole(void **state)
     char cut[96]; // a time up to its 63rd character
     double seconds = 12345;
     snprintf(cut, sizeof cut, "%.61s5s or so", zeros);
-    assert_int_equal(clab_take_bare_seconds("--seconds", "5m", BENCH_MOST_SECONDS, &seconds), CLAB_EINVAL); // minutes, perhaps, but not 5 ms
+    assert_int_equal(clab_take_bare_seconds("--seconds", "5m", BENCH_MOST_SECONDS, &seconds),
+                     CLAB_EINVAL); // minutes, perhaps, but not 5 ms
     assert_int_equal(clab_take_bare_seconds("--seconds", cut, BENCH_MOST_SECONDS, &seconds), CLAB_EINVAL);
     assert_true(seconds == 12345);
     assert_int_equal(clab_take_bare_seconds("--seconds", "0.3", BENCH_MOST_SECONDS, &seconds), CLAB_OK);
@@ -280,7 +281,7 @@ static void test_a_forced_algorithm_groups_by_core_as_the_choice_does(void **sta
     }
 }
 
-static const char *chosen(int nranks, struct clab_ground ground, int *group_p)
+static const char *chosen(int nranks, struct clab_placement ground, int *group_p)
 {
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = 1, .count = 2};
     const struct clab_algorithm *algorithm = clab_select(&problem, 4, ground);
@@ -291,8 +292,8 @@ static const char *chosen(int nranks, struct clab_ground ground, int *group_p)
 static void test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls(void **state)
 {
     (void)state;
-    const struct clab_ground sockets = {.crowded = true, .cores = 2, .sockets = true};
-    const struct clab_ground memory = {.crowded = true, .cores = 2}, roomy = {.cores = 8, .sockets = true};
+    const struct clab_placement sockets = {.crowded = true, .cores = 2, .sockets = true};
+    const struct clab_placement memory = {.crowded = true, .cores = 2}, roomy = {.cores = 8, .sockets = true};
     int group;
     assert_string_equal(chosen(6, sockets, &group), "leaders");
     assert_int_equal(group, 3);

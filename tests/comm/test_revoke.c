@@ -152,7 +152,7 @@ static void test_nobody_waits_for_the_dead_where_communicators_are_made(void **s
 }
 
 // Rank 2 dies in the allgather of a split. By a ring, rank 1 has all that it needs for it, and ranks 0 and 3 have not:
-// rank 1 waits for them in vain.
+// rank 1 waits for them without success.
 static int die_in_a_split(struct clab_comm *comm, int rank)
 {
     struct clab_comm *part = NULL;

@@ -209,7 +209,7 @@ static void test_who_is_stopped_is_left_out_and_told_so(void **state)
     assert_true(clab_now() - start < 2 * 0.5 + BOUND); // a deadline in the sum, and one in the shrink
     assert_int_equal(told->values[1], -CLAB_EPEER);
     assert_text_has(text, "rank 1 has not answered for 500 ms (CLAB_TIMEOUT): the others go on without it\n");
-    assert_text_has(text, " has waited for this rank in vain, and the others have gone on without it\n");
+    assert_text_has(text, " has waited for this rank until its deadline, and the others have gone on without it\n");
 }
 
 // Half of them find the communicator healthy, and do not come at all.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tapes: what the ranks of a job did, handed in and written, and read again.
+// Trace buffers: what the ranks of a job did, sent to rank 0, written, and read again.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static char path[64];
 
 static int set_path(void **state)
 {
-    snprintf(path, sizeof path, "/tmp/commlab-test-tape-%d.json", (int)getpid());
+    snprintf(path, sizeof path, "/tmp/commlab-test-trace-buffer-%d.json", (int)getpid());
     setenv("CLAB_TRACE", path, 1);
     setenv("CLAB_TIMEOUT", "5s", 1);
     return forget(state);
@@ -122,7 +122,7 @@ static int call_often(int rank)
     CLAB_TRY(join(&job, &comm));
     for (int i = 0; i < 9000; i++)
         CLAB_TRY(clab_barrier(comm));
-    for (int i = 0; i < 40; i++) // deeper than a tape goes
+    for (int i = 0; i < 40; i++) // deeper than a trace buffer records
         clab_span_begin(job, "deep");
     for (int i = 0; i < 41; i++)
         clab_span_end(job);
