@@ -36,3 +36,5 @@ uint64_t ofi_connections_from(const struct ofi_connection list[], int n, uint64_
 // whether no other process can connect now.
 bool ofi_connections_keep(const struct ofi_connection list[], int n, uint64_t here, const uint64_t members[],
                           int nmembers);
+// Whether that works on this system: tried on a socket of this process.
+bool ofi_connections_can_keep(void);

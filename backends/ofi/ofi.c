@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/relax.h"
+#include "backends/ofi/connections.h"
 #include "backends/ofi/wire.h"
 
 // ---- domain --------------------------------------------------------------------------------------------------
@@ -167,6 +168,7 @@ const struct clab_backend clab_backend_ofi = {
     .describe = clab_no_description,
     .device = &clab_device_cpu,
     .nap = &nap,
+    .keeps_others_out = ofi_connections_can_keep,
     .sockets = true, // over TCP
     .protocols = {.pull_bytes = OFI_EAGER_BYTES + 1},
 };

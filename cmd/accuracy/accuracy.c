@@ -107,10 +107,10 @@ static int load(const struct request *r, struct accuracy_rows *rows, struct clab
 static int draw(const struct accuracy_rows *rows, const struct clab_net *net, const struct accuracy_plan *plan,
                 const char *root, const char *build)
 {
-    const bool is_shm = !strcmp(plan->backend, "shm");
+    const bool is_usual = !strcmp(plan->backend, clab_backend_usual(1));
     char csv[4096], figure[4096];
-    snprintf(csv, sizeof csv, "%s/accuracy%s%s.csv", plan->folder, is_shm ? "" : "-", is_shm ? "" : plan->backend);
-    snprintf(figure, sizeof figure, "%s/plots/accuracy%s%s", build, is_shm ? "" : "-", is_shm ? "" : plan->backend);
+    snprintf(csv, sizeof csv, "%s/accuracy%s%s.csv", plan->folder, is_usual ? "" : "-", is_usual ? "" : plan->backend);
+    snprintf(figure, sizeof figure, "%s/plots/accuracy%s%s", build, is_usual ? "" : "-", is_usual ? "" : plan->backend);
     CLAB_TRY(accuracy_write(rows, net, csv));
     const int err = kit_plot(root, "plots/accuracy.gp", csv, figure);
     return err == CLAB_EUNSUPPORTED ? CLAB_OK : err; // it has been said that there is no gnuplot
@@ -166,7 +166,7 @@ static int run(int argc, char **argv)
     static const struct clab_command_line line = {
         .options = options, .arguments = "[FILE...]", .about = doc, .argument = take_file};
     struct request request = {
-        .plan = {.backend = "shm", .nranks = 2, .last = 32 << 20, .seconds = 0.025},
+        .plan = {.backend = clab_backend_usual(1), .nranks = 2, .last = 32 << 20, .seconds = 0.025},
         .draws = true,
     };
     if (clab_options_parse(&line, argc, argv, &request))

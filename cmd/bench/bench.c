@@ -23,7 +23,7 @@
 #include "core/base/log.h"
 #include "core/clab.h"
 #include "core/comm/comm.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 #include "core/transport/backend.h"
 #include "sim/sim.h"
 

@@ -17,7 +17,7 @@
 #include "core/base/err.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 #include "core/transport/backend.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"

@@ -26,7 +26,7 @@
 #include "core/base/numbers/copy.h"
 #include "core/base/variables.h"
 #include "core/clab.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 #include "core/transport/backend.h"
 
 enum { WINDOWS = 4, ROUNDS = 100 };
@@ -302,8 +302,7 @@ double bench_limits_floor(const struct bench_limits *limits, const struct bench_
 {
     const double copied = least_written(row, placement) / limits->copy_peak;
     const bool waits = binds_all(row->problem.collective) && row->problem.nranks > 1 && row->problem.nranks <= cores;
-    const double heard =
-        waits && !isnan(limits->line) ? limits->line / 4 : 0; // half of one way, as a margin for noise
+    const double heard = waits && !isnan(limits->line) ? limits->line / 4 : 0; // half of one way, as a margin for noise
     *why_p = copied > heard ? "its bytes at the rate of the fastest copy, within a cache"
                             : "half the time that a cache line needs from core to core";
     return copied > heard ? copied : heard;

@@ -159,7 +159,7 @@ static int resolve_backend(struct bench_options *o)
     return CLAB_OK;
 }
 
-// In virtual time hundreds of ranks share this machine: together their buffers of one kind are to have no more than 2
+// With an exact clock hundreds of ranks share this machine: together their buffers of one kind are to have no more than 2
 // GiB.
 static void choose_last_size(struct bench_options *o)
 {

@@ -43,7 +43,7 @@ struct bench_options {
     char *command; // the whole line, for the manifest
 };
 
-// Ranks that share a core while they check: hundreds in virtual time, too few to matter elsewhere.
+// Ranks that share a core while they check: hundreds with an exact clock, too few to matter elsewhere.
 int bench_crowd(const struct bench_options *options);
 
 // Read `argv`, and check what can be checked before ranks start.

@@ -24,7 +24,7 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 #include "core/clab.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 #include "core/transport/backend.h"
 
 enum {
@@ -291,7 +291,7 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
     return CLAB_OK;
 }
 
-// Virtual time is exact: all calls from a common start take the same time.
+// An exact clock: all calls from a common start take the same time.
 static int measure_exactly(struct sampling *s, struct bench_time *time_p)
 {
     const int fixed = s->bench->options->iterations;

@@ -23,7 +23,7 @@
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "core/clab.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 
 enum { MOST_SECONDS = 3600, LEAST_BYTES = 4 << 10, BATCHES = 1000, FEW = 6, BLOCK = 256 };
 enum { LEAST_SIZE = 256, MOST_SIZE = 8192 }; // of square matrices
@@ -338,7 +338,7 @@ static const struct clab_option options[] = {
 static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {.options = options, .about = doc};
-    struct options o = {.backend = "shm", .bytes = 256 << 20, .seconds = 0.1};
+    struct options o = {.backend = clab_backend_usual(1), .bytes = 256 << 20, .seconds = 0.1};
     if (clab_options_parse(&line, argc, argv, &o) || !clab_backend_find(o.backend))
         return STATUS_USAGE;
     const struct clab_job_options alone = {.nranks = 1, .backend = o.backend};

@@ -44,8 +44,8 @@ static void ask_backend(struct doctor *doctor, const void *of)
     snprintf(said, sizeof said, "%s", held.text);
     clab_log_release(&held);
     if (err) {
-        // shm must work on every machine; other backends may be missing.
-        const bool needed = !strcmp(name, "shm");
+        // The usual backend must work on every machine; others may be missing.
+        const bool needed = !strcmp(name, clab_backend_usual(1));
         doctor_add(doctor, needed ? DOCTOR_BROKEN : DOCTOR_MISSING, name, "%s", *said ? said : clab_strerror(err));
     } else {
         doctor_add(doctor, DOCTOR_OK, name, "%s%s", backend->title,

@@ -16,6 +16,7 @@
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "cmd/command.h"
+#include "core/comm/job.h"
 #include "core/job/job.h"
 #include "sim/net/net.h"
 
@@ -89,7 +90,7 @@ static int find_backend(struct request *r, const struct clab_backend **backend_p
 {
     const char *job = clab_variable_text(CLAB_VARIABLE_BACKEND);
     if (!r->backend)
-        r->backend = job ? job : "shm";
+        r->backend = job ? job : clab_backend_usual(1);
     *backend_p = clab_backend_find(r->backend);
     if (*backend_p && (*backend_p)->time->is_exact) {
         clab_error("fit: %s has the time of a network that is described already: there is nothing to measure",
@@ -193,7 +194,7 @@ static int run_rank(struct fit_session *session, struct clab_job *job)
                 clab_job_backend(job));
         return CLAB_EUNSUPPORTED;
     }
-    session->backend = job->backend; // an emulated network wraps another
+    session->backend = job->backend; // another may wrap the one that was asked for
     session->reach.protocols = &job->backend->protocols;
     session->across = job->bootstrap->local_ranks < RANKS;
     if (job->rank == 0)

@@ -13,7 +13,7 @@
 #include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "core/clab.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 #include "core/transport/plugin.h"
 
 // Times of a double for tests are no results.

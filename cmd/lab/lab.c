@@ -65,7 +65,7 @@ static int name_files(struct session *s)
     return clab_output_check(s->csv);
 }
 
-// In virtual time many ranks share this machine's memory, of which a program by hand wants P buffers a rank.
+// With an exact clock many ranks share this machine's memory, of which a program by hand wants P buffers a rank.
 static void leave_out_what_is_too_large(struct session *s)
 {
     static const double most = 2.0 * (1 << 30);
@@ -152,7 +152,7 @@ static void show_progress(const struct session *s, int ranks, int pair, int pair
         fprintf(stderr, "\r%-50s%s", text, pair < pairs ? "" : "\r");
 }
 
-// Over an emulated network the cores' placement does not matter. A library that starts its ranks itself would start us
+// Over a delayed wire the cores' placement does not matter. A library that starts its ranks itself would start us
 // anew.
 static bool wants_latency(const struct session *s, const char *backend)
 {
@@ -212,7 +212,7 @@ static int describe_placement(const struct session *s, struct clab_manifest *m)
     const struct lab_series *latency = lab_results_find(&s->probe, LAB_AFTER, s->conf.ranks, "latency");
     struct clab_summary summary;
     if (!latency)
-        return CLAB_OK; // over an emulated network
+        return CLAB_OK; // over a delayed wire
     CLAB_TRY(clab_summarize(latency->samples, latency->n, &summary));
     CLAB_TRY(clab_manifest_add(m, "line", "%.3g ns between two cores, %.3g to %.3g ns meanwhile", 1e9 * summary.median,
                                1e9 * summary.min, 1e9 * summary.max));

@@ -30,7 +30,7 @@ struct lab_words;
 
 struct lab_request {
     const char *lab, *backend;
-    const char *net;     // NULL: the machine's profile, if there is one; in virtual time, the default
+    const char *net;     // NULL: the machine's profile, if there is one; with an exact clock, the default
     const char *emulate; // the network whose wire is put between the ranks; NULL: none
     const char *options, *sizes, *iterations; // NULL: lab.conf's
     const char *results;                      // folder; NULL: results/ of the kit
@@ -89,7 +89,7 @@ struct lab_quantity {
 struct lab_model;
 
 // A setting of [lab VARIANT]: it goes before that of [lab] on the backend of that name, or if VARIANT is "emulate",
-// over an emulated wire.
+// over a delayed wire.
 struct lab_override {
     char *variant, *name, *value;
 };
@@ -146,7 +146,7 @@ struct lab_nets {
     char why[CLAB_NET_WHY];   // there is none
 };
 
-// The network that predicts a run on `backend`; in virtual time also the one that is simulated (CLAB_NET is set).
+// The network that predicts a run on `backend`; with an exact clock also the one that is simulated (CLAB_NET is set).
 //   errors: CLAB_ENOENT, CLAB_EPARSE (logged), CLAB_ENOMEM
 int lab_nets_load(const struct lab_request *request, const struct clab_backend *backend, struct lab_nets *nets);
 void lab_nets_free(struct lab_nets *nets);
@@ -205,7 +205,7 @@ struct lab_context {
     const struct clab_net *net;        // NULL: there is none; what needs one is not predicted
     const struct clab_net *before_net; // before's, where conf->before_net names one; else NULL
     const char *before_backend;        // that before runs on
-    const struct clab_net *machine;    // over an emulated network: this machine without it; else NULL
+    const struct clab_net *machine;    // over a delayed wire: this machine without it; else NULL
     const struct lab_results *probe;   // what the short runs reported, and the latency probe between runs
     int ranks, cores;                  // of the run; the sweep has other ranks
     bool is_exact;                     // the time of the backends is that of `net`
@@ -234,11 +234,11 @@ struct clab_problem lab_problem(const struct clab_algorithm *algorithm, int rank
 double lab_simulate(const struct clab_net *net, const struct clab_problem *problem,
                     const struct clab_algorithm *algorithm, struct clab_sim_options how);
 
-// As the labs' programs time calls: many in a row, one in virtual time.
+// As the labs' programs time calls: many in a row, one with an exact clock.
 struct clab_sim_options lab_calls(const struct lab_context *context);
 
 // Seconds of a collective of float32 in an after program; bytes: of a rank's block. The simulator says it, or where
-// ranks share cores oversubscription.c. Over an emulated network it is the longer one of that and of this machine
+// ranks share cores oversubscription.c. Over a delayed wire it is the longer one of that and of this machine
 // without it. NAN: there is no network, no such algorithm, or not for so many ranks.
 double lab_predict(const struct lab_context *context, int ranks, enum clab_collective collective, const char *algorithm,
                    size_t bytes, struct clab_sim_options how);

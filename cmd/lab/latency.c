@@ -14,6 +14,7 @@
 
 #include "core/base/err.h"
 #include "cmd/kit/child.h"
+#include "core/flight/dump.h"
 #include "core/job/job.h"
 #include "cmd/probe/placement.h"
 
@@ -38,7 +39,8 @@ static int take_part(double *seconds)
 // Become the job's launcher, or one of its ranks.
 static _Noreturn void measure(const char *backend, double *shared)
 {
-    const struct clab_launch launch = {.nranks = 2, .backend = backend, .pin = true, .grace = CLAB_GRACE_DEFAULT};
+    const struct clab_launch launch = {
+        .nranks = 2, .backend = backend, .pin = true, .grace = CLAB_GRACE_DEFAULT, .flights = &clab_flight_reader};
     int rank, status;
     if (clab_launch_ranks(&launch, &rank, &status) != CLAB_OK)
         _exit(EXIT_FAILURE);

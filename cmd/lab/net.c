@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The network that predicts a lab. In virtual time it is the simulated one. Else it is that of --net, or this machine's
+// The network that predicts a lab. With an exact clock it is the simulated one. Else it is that of --net, or this machine's
 // profile of the backend. With --emulate it is the emulated network on top of that profile.
 //
-// - An emulated network delivers a message when the described network would, and not before. That hides the time in
+// - A delayed wire delivers a message when the described network would, and not before. That hides the time in
 //   which this machine moves and adds the bytes, as long as it is shorter. So `net` has the machine's calls and copies,
 //   which nothing hides, and no cost of pulls and sums. A prediction is the longer one of that and of the machine's
-//   without the emulated network (model.c).
+//   without the delayed wire (model.c).
 // - Without a profile, the machine's part counts as nothing.
 
 #include "cmd/lab/lab.h"
@@ -17,7 +17,7 @@
 #include "core/base/err.h"
 #include "core/base/variables.h"
 
-// Add the machine's costs that an emulated network does not hide.
+// Add the machine's costs that a delayed wire does not hide.
 static void put_on(const struct clab_net *machine, struct clab_net *wire)
 {
     wire->gamma = 0;
@@ -48,7 +48,7 @@ static int load_named(const char *name, struct clab_net **net_p)
     return err == CLAB_EPARSE ? CLAB_EINVAL : err;
 }
 
-static int load_emulated(const char *name, const char *backend, struct lab_nets *nets)
+static int load_delayed(const char *name, const char *backend, struct lab_nets *nets)
 {
     CLAB_TRY(load_named(name, &nets->net));
     nets->name = last_part(name);
@@ -68,7 +68,7 @@ static int load_profile(const char *backend, struct lab_nets *nets)
 int lab_nets_load(const struct lab_request *request, const struct clab_backend *backend, struct lab_nets *nets)
 {
     if (request->emulate)
-        return load_emulated(request->emulate, backend->name, nets);
+        return load_delayed(request->emulate, backend->name, nets);
     const char *name = request->net ? request->net : backend->time->net(NULL);
     if (!name)
         return load_profile(backend->name, nets);

@@ -2,10 +2,10 @@
 // A step of the training job (core/train) on paper: what is computed, when gradients are ready, what their collectives
 // take, and how much of that nothing hides.
 //
-// - In virtual time a layer takes what the network says; else its part, by operations, of a step that a probe has timed
+// - With an exact clock a layer takes what the network says; else its part, by operations, of a step that a probe has timed
 //   without communication.
 // - Buckets are reduced one after another, each when it is ready and the one before is over. Where ranks move their
-//   bytes by the cores that compute (no virtual time, no emulated wire), nothing is hidden: buckets follow the backward
+//   bytes by the cores that compute (no exact clock, no delayed wire), nothing is hidden: buckets follow the backward
 //   pass.
 #pragma once
 
@@ -19,19 +19,19 @@ struct lab_step {
     int ranks;
     struct clab_mlp_shape shape;
     const char *algorithm;         // of the gradients' allreduce
-    double second;                 // s an operation, by a probe; 0 in virtual time
+    double second;                 // s an operation, by a probe; 0 with an exact clock
     double forward, loss, update;  // s
     double backward;               // s, all of it
     double ready[LAB_STEP_LAYERS]; // s after the backward pass began: a layer's gradients
 };
 
 // Fills in all from `second` on. alone: s of a step without communication by a probe with the run's ranks
-// (context->ranks), of no use in virtual time.
+// (context->ranks), not used with an exact clock.
 //   errors: CLAB_ENOENT (there is no network, or it computes nothing)
 int lab_step_plan(struct lab_step *step, double alone);
 
 // Seconds of a collective of float32 that all begin together, in place, by the algorithm of that name; bytes: of a
-// rank's block. Over an emulated wire the longer of the wire's and the machine's; NAN: there is no such algorithm.
+// rank's block. Over a delayed wire the longer of the wire's and the machine's; NAN: there is no such algorithm.
 double lab_step_price(const struct lab_step *step, enum clab_collective collective, const char *name, size_t bytes);
 
 double lab_step_compute(const struct lab_step *step);            // s of one rank's computation

@@ -18,7 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/comm/comm.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 
 enum { ROUNDS = 5, TRIPS = 200, SMALL = 8, FIRST = 64 << 10, PATIENCE_MS = 10000, LOOK_MS = 20 };
 static const size_t calls[] = {64 << 10, 256 << 10, 1 << 20};

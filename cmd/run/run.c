@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/clab/options.h"
+#include "core/flight/dump.h"
 #include "core/job/job.h"
 
 enum { STATUS_NOT_FOUND = 127 };
@@ -62,7 +63,8 @@ static int run(int argc, char **argv)
                                                   .about = doc,
                                                   .has_rest = true,
                                                   .rest_at = offsetof(struct request, launch.program)};
-    struct request r = {.launch = {.nnodes = 1, .node = -1, .pin = true, .grace = CLAB_GRACE_DEFAULT}};
+    struct request r = {
+        .launch = {.nnodes = 1, .node = -1, .pin = true, .grace = CLAB_GRACE_DEFAULT, .flights = &clab_flight_reader}};
     int rank, status;
     if (clab_options_parse(&line, argc, argv, &r))
         return STATUS_USAGE;

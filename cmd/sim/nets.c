@@ -163,7 +163,7 @@ static int add_profile(struct clab_table *table, const char *backend, bool *brok
     int err = CLAB_OK;
     if (access(path, R_OK) == 0)
         err = add_net(table, path, broken);
-    else if (!strcmp(backend, "shm")) // that of the network `machine`
+    else if (!strcmp(backend, clab_backend_usual(1))) // that of the network `machine`
         err = add_unmeasured(table);
     free(path);
     return err;

@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/clab.h"
 #include "core/comm/progress.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 
 int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p)
 {

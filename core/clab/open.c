@@ -14,13 +14,12 @@
 
 #include "core/base/log.h"
 #include "core/base/variables.h"
-#include "core/flight/flight.h"
+#include "core/flight/dump.h"
 #include "core/clab/inside.h"
 #include "core/clab/options.h"
 #include "core/comm/progress.h"
 #include "core/trace/buffer.h"
 #include "core/job/job.h"
-#include "core/job/launchers/launcher.h"
 
 // --net has an effect only with a backend whose time comes from a network.
 static int check_net(const struct clab_job_options *options)
@@ -44,6 +43,7 @@ static int launch_copies(const struct clab_job_options *options, int nranks)
         .backend = options->backend,
         .pin = true,
         .grace = CLAB_GRACE_DEFAULT,
+        .flights = &clab_flight_reader,
     };
     int rank, status;
     CLAB_TRY(clab_launch_ranks(&launch, &rank, &status));
@@ -111,29 +111,6 @@ static int join(struct clab_job **job_p)
     }
     clab_time_follow(job->domain);
     *job_p = job;
-    return CLAB_OK;
-}
-
-const char *clab_backend_usual(int nnodes)
-{
-    return nnodes > 1 ? "ofi" : "shm";
-}
-
-int clab_job_plan(int asked, struct clab_launch_plan *plan_p)
-{
-    struct clab_launched launched = {0};
-    const int err = clab_launcher_find(&launched);
-    if (err != CLAB_OK && err != CLAB_ENOENT)
-        return err;
-    // Another launcher's single process is free to start a job of its own.
-    const bool joins = launched.nranks > 1 || clab_variable_is_set(CLAB_VARIABLE_JOB_FD);
-    if (joins && asked && asked != launched.nranks) {
-        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n, or put it before the program",
-                   asked, launched.nranks);
-        return CLAB_EINVAL;
-    }
-    const int usual = launched.nranks ? launched.nranks : 2;
-    *plan_p = (struct clab_launch_plan){.joins = joins, .nranks = asked ? asked : usual};
     return CLAB_OK;
 }
 

@@ -20,7 +20,7 @@
 #include "core/flight/flight.h"
 #include "core/program/program.h"
 #include "core/trace/buffer.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 
 // The collective that is being run: a program, its memory, and where each lane stands.
 struct clab_run_lane {

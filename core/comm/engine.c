@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Collectives that the backend runs by itself: a library's own, or schedules in virtual time.
+// Collectives that the backend runs by itself: a library's own, or schedules that the backend prices.
 //
 // - "native" stands where an algorithm's name does, so that it is chosen, queued, waited for, poisoned and reported
 //   like any other. It has no schedule: it can not be proved, priced or drawn, and its messages are not known.

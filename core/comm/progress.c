@@ -36,7 +36,7 @@ struct clab_progress {
 static struct clab_progress *running;
 
 static const char *const names[] = {
-    [CLAB_PROGRESS_MANUAL] = "manual", [CLAB_PROGRESS_THREAD] = "thread", [CLAB_PROGRESS_VIRTUAL] = "virtual"};
+    [CLAB_PROGRESS_MANUAL] = "manual", [CLAB_PROGRESS_THREAD] = "thread", [CLAB_PROGRESS_NETWORK] = "virtual"};
 
 // ---- the choice ----------------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ static bool is_asked(enum clab_progress_kind kind)
 enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *place, const char **why_p)
 {
     if (place->mover == CLAB_MOVED_BY_ITSELF)
-        return give(CLAB_PROGRESS_VIRTUAL, "in virtual time the network waits for no call", why_p);
+        return give(CLAB_PROGRESS_NETWORK, "in virtual time the network waits for no call", why_p);
     if (place->job_ranks == 1)
         return give(CLAB_PROGRESS_MANUAL, "one rank has nobody to wait for", why_p);
     if (is_asked(CLAB_PROGRESS_MANUAL))

@@ -19,7 +19,7 @@
 
 #include <stdbool.h>
 
-#include "core/job/job.h"
+#include "core/comm/job.h"
 
 struct clab_progress;
 

@@ -249,7 +249,7 @@ static uint64_t find_open(const struct clab_flight_host *host)
     return comm;
 }
 
-void clab_flight_report_last(const struct clab_flight_host *host)
+static void report_last(const struct clab_flight_host *host)
 {
     struct clab_flight *first = clab_flight_at(host->flights, 0);
     struct clab_flight_place *places = calloc((size_t)host->n, sizeof *places);
@@ -259,3 +259,15 @@ void clab_flight_report_last(const struct clab_flight_host *host)
         report(host, comm, places, look(host, comm, NULL, 0, places));
     free(places);
 }
+
+static bool has_failed(char *flights, int i)
+{
+    return clab_flight_has_failed(clab_flight_at(flights, i));
+}
+
+static bool has_waited(char *flights, int i, double shortest)
+{
+    return clab_flight_has_waited(clab_flight_at(flights, i), shortest);
+}
+
+const struct clab_flight_reader clab_flight_reader = {has_failed, has_waited, report_last};

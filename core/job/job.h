@@ -8,7 +8,7 @@
 // - There are two ways because the pages are much faster for few ranks. On two cores, a communicator of 2, 8 and 64
 //   ranks takes 5.5 us, 0.19 ms and 54 ms over pages, but 253 us, 0.98 ms and 42 ms over a store behind a Unix socket;
 //   a look for notices takes 5 ns, not 80.
-// - bootstrap.h joins a job in either way. clab_job_open makes it a struct clab_job with a backend.
+// - bootstrap.h joins a job in either way. clab_job_open attaches a backend, and makes a struct clab_job (core/comm).
 // - Ranks inherit one sparse memory file from the launcher: the control pages first, then the backend's part (struct
 //   clab_bootstrap). It has no name, so nothing is left of it when ranks are killed.
 #pragma once
@@ -21,33 +21,6 @@
 #define CLAB_TIMEOUT_DEFAULT 30.0 // seconds that a wait may last
 #define CLAB_GRACE_DEFAULT   2.0  // seconds that survivors of a failure have
 
-struct clab_comm;
-struct clab_flight;
-struct clab_progress;
-
-enum { CLAB_PENDING_REVOCATIONS = 16 }; // notices of communicators that this rank has not made yet
-
-// What moves messages on while the program computes: its calls alone, a thread beside it, the described network.
-enum clab_progress_kind { CLAB_PROGRESS_MANUAL, CLAB_PROGRESS_THREAD, CLAB_PROGRESS_VIRTUAL };
-
-// This process's membership, as clab_job_open makes it.
-struct clab_job {
-    struct clab_bootstrap *bootstrap;
-    const struct clab_backend *backend;
-    struct clab_domain *domain; // the backend's attachment
-    const char *backend_name;   // also where a network is emulated over it
-    int rank, ranks;
-    struct clab_comm *comms; // that are open: a wait on one makes progress on all
-    unsigned created;        // communicators of all ranks, ever
-    struct clab_notice pending[CLAB_PENDING_REVOCATIONS];
-    unsigned npending;              // ever
-    struct clab_flight *flight;     // this rank's recorder
-    struct clab_trace *trace;       // of CLAB_TRACE, or NULL
-    struct clab_progress *progress; // the thread that makes progress, while there is one (comm/progress.h)
-    enum clab_progress_kind progress_kind;
-    const char *progress_why;
-};
-
 struct clab_launch {
     int nranks;          // on all nodes
     int nnodes, node;    // launchers, one per node, and the number of this one; nnodes 0: one
@@ -58,7 +31,8 @@ struct clab_launch {
     bool keep_going;     // a failed rank does not end the others
     double grace;        // seconds between SIGTERM and SIGKILL of the surviving ranks
     double unread;       // seconds that output may wait for a reader after all ranks have ended; 0: no limit
-    char **program;      // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
+    const struct clab_flight_reader *flights; // reads what the ranks did last; NULL: nobody does
+    char **program; // execvp'd; NULL: ranks return from clab_launch_ranks as copies of the caller
 };
 
 // Start the ranks and wait for them. Call it before you start threads.
@@ -96,9 +70,6 @@ int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
 // The same for a rank that has logged why it can not go on. The launcher of this host then logs nothing about its end.
 void clab_bootstrap_refuse(struct clab_bootstrap *boot);
-
-// The backend of a job that has named none: shared memory within a host, ofi among several.
-const char *clab_backend_usual(int nnodes);
 
 // Seconds that any wait of this job may last: CLAB_TIMEOUT, or the default.
 //   errors: CLAB_EPARSE

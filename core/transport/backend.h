@@ -204,6 +204,10 @@ struct clab_backend {
 
     const struct clab_nap *nap; // NULL: all calls must come from one thread
 
+    // Whether a rank can keep processes outside the job from sending to it, tried on sockets of this process. NULL: no
+    // process outside the job can connect to a rank, or the library sees to that.
+    bool (*keeps_others_out)(void);
+
     enum clab_mover mover;
     bool bounces;      // `reaches`, or that of its collectives, may say no
     bool own_cores;    // each rank has a core, however many this machine has
@@ -239,6 +243,8 @@ bool clab_poll_idle(const struct clab_bootstrap *boot, unsigned spins, unsigned 
 // The backend called `name`: one that is built in, or a plugin (plugin.h), which is loaded now. NULL with one logged
 // line: it lists the backends of this build, or what this one needs and how to get it.
 const struct clab_backend *clab_backend_find(const char *name);
+// The name of the backend of a job that names none: shared memory within a host, ofi among several.
+const char *clab_backend_usual(int nnodes);
 // Put the described network `name` (--emulate) between the ranks: messages of *domain_p are delivered when they would
 // arrive on that network. On success *domain_p is a new domain, which owns the old one.
 //   errors: CLAB_EINVAL (this backend can not, or the job has more ranks than the network), CLAB_EUNSUPPORTED (several

@@ -42,6 +42,24 @@ struct clab_notice {
     uint64_t comm; // REVOKED: the communicator on which `reporter` has failed; EXPELLED
 };
 
+// The flight recorders of a host, for a reader.
+struct clab_flight_host {
+    char *flights;    // (n, CLAB_FLIGHT_BYTES)
+    const int *ranks; // (n) of the job
+    int n;
+    enum clab_presence (*presence)(void *of, int rank);
+    void *of;
+};
+
+// How a launcher learns what its ranks did last (core/flight).
+struct clab_flight_reader {
+    // Whether the last operation of the host's rank i has failed; whether it is not over and has waited so many seconds.
+    bool (*has_failed)(char *flights, int i);
+    bool (*has_waited)(char *flights, int i, double shortest);
+    // All ranks of the host have ended, one of them during an operation: report it, unless a rank has done so.
+    void (*report_last)(const struct clab_flight_host *host);
+};
+
 // Provided by the job (core/job).
 struct clab_bootstrap {
     int rank, nranks;

@@ -51,6 +51,11 @@ const char *clab_backend_name(int i)
     return clab_plugin_name(i);
 }
 
+const char *clab_backend_usual(int nnodes)
+{
+    return nnodes > 1 ? "ofi" : "shm";
+}
+
 static void say_what_there_is(const char *name)
 {
     char names[512] = "";

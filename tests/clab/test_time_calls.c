@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "core/clab.h"
-#include "core/job/job.h"
+#include "core/comm/job.h"
 
 enum { CALLS = 3 };
 static const double pause_of = 0.2; // s, of the host, behind each call

@@ -7,6 +7,7 @@
 #include "tests/fixtures/job_fixture.h"
 
 #include "core/clab.h"
+#include "core/comm/job.h"
 
 enum { NRANKS = 2, COUNT = 1000, MOST = 64 };
 

@@ -13,6 +13,7 @@
 
 #include "core/transport/backend.h"
 #include "tests/conformance/conformance.h"
+#include "core/comm/job.h"
 #include "core/job/job.h"
 #include "core/transport/plugin.h"
 

@@ -5,6 +5,7 @@
 #include "tests/fixtures/job_fixture.h"
 
 #include "core/clab.h"
+#include "core/comm/job.h"
 
 enum { NRANKS = 3, LANE = 5, COUNT = 1000 };
 

@@ -229,7 +229,7 @@ static bool meet(void)
 
 static bool is_over_ofi(void)
 {
-    return !strcmp(job->backend_name, "ofi");
+    return !strcmp(clab_job_backend(job), "ofi");
 }
 
 // Memory that waited for the others has been freed now.

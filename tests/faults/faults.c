@@ -21,6 +21,7 @@
 #include "core/base/err.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
+#include "core/flight/dump.h"
 #include "core/job/job.h"
 
 static const double deadline = 1.0;  // s: CLAB_TIMEOUT of a job whose fault only silence tells
@@ -91,8 +92,11 @@ static pid_t start_job(const struct options *o, struct scene *scene)
     const pid_t pid = fork();
     if (pid != 0)
         return pid;
-    struct clab_launch launch = {
-        .nranks = scene->fault.nranks, .backend = o->backend, .grace = CLAB_GRACE_DEFAULT, .keep_going = true};
+    struct clab_launch launch = {.nranks = scene->fault.nranks,
+                                 .backend = o->backend,
+                                 .grace = CLAB_GRACE_DEFAULT,
+                                 .keep_going = true,
+                                 .flights = &clab_flight_reader};
     int rank, status = 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("CLAB_TIMEOUT", scene->fault.kind == FAULT_STOP ? "1s" : "20s", 1);

@@ -30,7 +30,6 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/base/units.h"
-#include "core/flight/dump.h"
 #include "core/job/launch/forward.h"
 
 #define TIDYING   1.0 // seconds that processes left by ranks have after SIGTERM, if all ranks ended with 0
@@ -114,8 +113,9 @@ static int code_of(int status)
 // The local rank `i` has failed. With keep_going the blame is settled at once.
 static void put_blame(struct watch *watch, int i, pid_t pid, int status)
 {
-    struct clab_flight *flight = clab_flight_at(clab_control_flights(watch->run->control), i);
-    const bool may_be_anothers = !watch->run->launch->keep_going && clab_flight_has_failed(flight);
+    const struct clab_launch *launch = watch->run->launch;
+    const bool may_be_anothers = !launch->keep_going && launch->flights &&
+                                 launch->flights->has_failed(clab_control_flights(watch->run->control), i);
     if (watch->blame.i >= 0 && may_be_anothers)
         return;
     watch->blame = (struct blame){.i = i, .pid = pid, .status = status, .is_open = true};
@@ -165,9 +165,8 @@ static void follow_launcher(struct watch *watch)
 static bool was_in_an_operation(const struct watch *watch, int i)
 {
     const double shortest = watch->end_signal ? LONG_WAIT : 0;
-    if (watch->unread)
-        return false;
-    return clab_flight_has_waited(clab_flight_at(clab_control_flights(watch->run->control), i), shortest);
+    const struct clab_flight_reader *flights = watch->run->launch->flights;
+    return !watch->unread && flights && flights->has_waited(clab_control_flights(watch->run->control), i, shortest);
 }
 
 // Whether a rank with this status wrote output that nobody reads any more. SIGPIPE may also be of its own socket.
@@ -462,11 +461,11 @@ static void report_flight(struct run *run)
     for (int i = 0; ranks && i < run->nlocal; i++)
         ranks[i] = run->first + i;
     if (ranks)
-        clab_flight_report_last(&(struct clab_flight_host){.flights = clab_control_flights(run->control),
-                                                           .ranks = ranks,
-                                                           .n = run->nlocal,
-                                                           .presence = presence,
-                                                           .of = run});
+        run->launch->flights->report_last(&(struct clab_flight_host){.flights = clab_control_flights(run->control),
+                                                                     .ranks = ranks,
+                                                                     .n = run->nlocal,
+                                                                     .presence = presence,
+                                                                     .of = run});
     free(ranks);
 }
 
@@ -490,7 +489,7 @@ int supervise(struct run *run)
     if (watch.status == 0)
         children_ask_to_end(TIDYING);
     children_end(NULL, 0);
-    if (watch.cut_short)
+    if (watch.cut_short && run->launch->flights)
         report_flight(run);
     write_what_is_left(&watch);
     take_signals(&watch); // that have come meanwhile

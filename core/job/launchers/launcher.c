@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
+#include "core/job/job.h"
 #include "core/job/store/socket.h"
 
 #define BY_HAND "a rank started by hand needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
@@ -327,5 +328,23 @@ int launcher_unhex(const char *text, void *bytes_p, size_t n)
         const long high = strchr(digits, text[2 * i]) - digits, low = strchr(digits, text[2 * i + 1]) - digits;
         ((unsigned char *)bytes_p)[i] = (unsigned char)(high << 4 | low);
     }
+    return CLAB_OK;
+}
+
+int clab_job_plan(int asked, struct clab_launch_plan *plan_p)
+{
+    struct clab_launched launched = {0};
+    const int err = clab_launcher_find(&launched);
+    if (err != CLAB_OK && err != CLAB_ENOENT)
+        return err;
+    // Another launcher's single process is free to start a job of its own.
+    const bool joins = launched.nranks > 1 || clab_variable_is_set(CLAB_VARIABLE_JOB_FD);
+    if (joins && asked && asked != launched.nranks) {
+        clab_error("-n %d, but the job that this rank belongs to has %d ranks: drop -n, or put it before the program",
+                   asked, launched.nranks);
+        return CLAB_EINVAL;
+    }
+    const int usual = launched.nranks ? launched.nranks : 2;
+    *plan_p = (struct clab_launch_plan){.joins = joins, .nranks = asked ? asked : usual};
     return CLAB_OK;
 }
