@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "backends/model/clock.h"
 #include "core/clab.h"
+#include "core/schedule/algorithms/algorithms.h"
+#include "sim/sim.h"
 #include "tests/fixtures/needs.h"
 
 // What the network below says.
@@ -122,6 +125,51 @@ static void test_messages_take_the_networks_time(void **state)
     assert_takes(told->seconds[2], ALPHA + 4 * LONG * BETA);
 }
 
+// When a root's two messages, to a near rank and to a far one, arrive by the clocks that both policies share.
+static void deliver(const struct clab_net *net, const int ranks[], int n, size_t bytes, double due[])
+{
+    struct clab_clock root = {.net = net, .rank = ranks[0], .slowness = 1};
+    for (int r = 1; r < n; r++) {
+        struct clab_clock receiver = {.net = net, .rank = ranks[r], .slowness = 1};
+        struct clab_stamp stamp;
+        clab_clock_send(&root, ranks[r], bytes, &stamp);
+        due[r] = clab_clock_receive(&receiver, ranks[0], bytes, 0, stamp);
+    }
+}
+
+static void assert_delivered_as_simulated(const char *name, const int ranks[], int n, size_t bytes)
+{
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = n, .count = bytes, .lanes = 1};
+    double due[3], ends[3];
+    const struct clab_sim_options options = {.element_bytes = 1, .in_place = true, .members = ranks, .ends = ends};
+    struct clab_sim_result result;
+    struct clab_net *net;
+    assert_int_equal(clab_net_load(name, &net), CLAB_OK);
+    deliver(net, ranks, n, bytes, due);
+    assert_int_equal(clab_sim_run(&problem, &clab_broadcast_flat, net, &options, &result), CLAB_OK);
+    for (int r = 1; r < n; r++)
+        if (fabs(due[r] - ends[r]) > 1e-12 + 1e-9 * ends[r])
+            fail_msg("%s, %zu B to rank %d: delivered after %.12g s, simulated: %.12g s", name, bytes, ranks[r], due[r],
+                     ends[r]);
+    clab_net_free(net);
+}
+
+// Also with switches on the way, and with ports of their own inside a node and between nodes (superpod-h100).
+static void test_deliveries_take_the_simulators_time(void **state)
+{
+    static const char *const nets[] = {"10gbe", "1gbe", "pcie4", "superpod-h100"};
+    static const size_t sizes[] = {8, 100000, 4 << 20};
+    (void)state;
+    needs_inih();
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            assert_delivered_as_simulated(nets[i], (const int[]){0, 1, 5}, 3, sizes[s]);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        assert_delivered_as_simulated("superpod-h100", (const int[]){0, 1, 8}, 3, sizes[s]);
+        assert_delivered_as_simulated("superpod-h100", (const int[]){0, 1, 1000}, 3, sizes[s]);
+    }
+}
+
 static double cpu_seconds(void)
 {
     struct rusage usage;
@@ -226,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_messages_take_the_networks_time, forget),
+        cmocka_unit_test(test_deliveries_take_the_simulators_time),
         cmocka_unit_test_setup(test_who_waits_leaves_the_core_free, forget),
         cmocka_unit_test_setup(test_compute_hides_what_is_on_the_wire, forget),
         cmocka_unit_test_setup(test_results_are_right_by_every_algorithm, forget),
