@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Command lines by tables (options.h).
 //
-// - We read the words ourselves, so that each mistake gets one line with the nearest flag. argp (glibc) prints --help.
+// - glibc reads the words (getopt_long) and prints --help (argp). We word the mistakes: one line each, with the nearest
+//   flag.
 
 #include "core/base/options.h"
 
 #include <argp.h>
 #include <ctype.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 #include "core/base/nearest.h"
 #include "core/base/vector.h"
 
-enum { KEY_FIRST = 256 }; // argp's keys for flags without a letter: KEY_FIRST + row
+enum { KEY_FIRST = 256 }; // a flag's key is its letter, or KEY_FIRST + its row
 
 // A flag of the table, or of a table in it.
 struct row {
@@ -31,7 +33,7 @@ struct parsing {
     bool is_shared;                // the program has words of its own, which may begin with '-'
     void *into;
     char **argv;
-    int argc, at; // argv[at] is read
+    int argc;
     struct row *rows;
     int n, room;
     char **words; // that are no flags
@@ -106,26 +108,25 @@ static int add_rows(struct parsing *p, const struct clab_option *options, char *
     return CLAB_OK;
 }
 
-// The flags that begin with the `length` characters of `name`: how many. *row_p: one that is just that, or the last.
-static int find_name(const struct parsing *p, const char *name, size_t length, const struct row **row_p)
+// The rows as getopt_long wants them. '?' stays out of the letters: getopt_long also answers '?' to mistakes.
+static void describe_rows(const struct parsing *p, struct option *name, char *letter)
 {
-    int n = 0;
-    for (const struct row *row = p->rows; row < p->rows + p->n; row++) {
-        if (!row->option->name || strncmp(row->option->name, name, length) != 0)
-            continue;
-        *row_p = row;
-        n++;
-        if (!row->option->name[length])
-            return 1;
+    letter = stpcpy(letter, p->line->has_rest ? "+:" : "-:");
+    for (int i = 0; i < p->n; i++) {
+        const struct clab_option *o = p->rows[i].option;
+        if (o->name)
+            *name++ = (struct option){o->name, o->value ? required_argument : no_argument, NULL, KEY_FIRST + i};
+        if (o->letter && o->letter != '?')
+            letter += sprintf(letter, o->value ? "%c:" : "%c", o->letter);
     }
-    return n;
+    *name = (struct option){0};
 }
 
-static const struct row *find_letter(const struct parsing *p, int letter)
+static const struct row *find_row(const struct parsing *p, int key)
 {
-    for (const struct row *row = p->rows; row < p->rows + p->n; row++)
-        if (row->option->name && row->option->letter == letter)
-            return row;
+    for (int i = 0; i < p->n; i++)
+        if (key == KEY_FIRST + i || (key && key == p->rows[i].option->letter))
+            return &p->rows[i];
     return NULL;
 }
 
@@ -175,91 +176,75 @@ static int refuse_unknown(const struct parsing *p, const char *word, size_t leng
     return CLAB_EINVAL;
 }
 
-// text: what the flag's own word says behind it, or NULL: the value is the next word.
-static int take_flag(struct parsing *p, const struct row *row, const char *flag, const char *text)
+// letter: the unknown one of the word, or 0: the word is a name, unknown or too short.
+static int refuse_word(const struct parsing *p, const char *word, int letter)
 {
-    const char *value = row->option->value;
-    if (value && !text && p->at + 1 < p->argc)
-        text = p->argv[++p->at];
-    if (!value == !text)
-        return take(row, flag, text);
-    if (value)
-        clab_error("%s: %s needs a value: %s; `%s --help` explains it", p->short_name, flag, value, p->name);
-    else
-        clab_error("%s: %s takes no value", p->short_name, flag);
+    const char flag[] = {'-', (char)letter, '\0'};
+    const size_t length = strcspn(word, "=");
+    int n = 0;
+    if (letter)
+        return letter == word[1] ? refuse_unknown(p, word, strlen(word)) : refuse_unknown(p, flag, 2);
+    for (const struct row *row = p->rows; row < p->rows + p->n; row++)
+        n += row->option->name && strncmp(row->option->name, word + 2, length - 2) == 0;
+    if (n == 0)
+        return refuse_unknown(p, word, length);
+    clab_error("%s: several flags begin with %.*s: `%s --help` lists them", p->short_name, (int)length, word, p->name);
     return CLAB_EINVAL;
 }
 
-// "--ranks", "--ranks=4" or "--ran"
-static int take_long(struct parsing *p, const char *word)
+// found: getopt_long's answer: a key, ':' (no value) or '?' (another mistake). At a mistake, optopt is the flag's key, the
+// unknown letter, or 0.
+static int take_flag(const struct parsing *p, int found, const char *word)
 {
-    char flag[64];
-    const size_t length = strcspn(word, "=");
-    const struct row *row = NULL;
-    const int n = find_name(p, word + 2, length - 2, &row);
-    if (n == 0)
-        return refuse_unknown(p, word, length);
-    if (n > 1) {
-        clab_error("%s: several flags begin with %.*s: `%s --help` lists them", p->short_name, (int)length, word,
+    const int key = found == '?' || found == ':' ? optopt : found;
+    const struct row *row = find_row(p, key);
+    char flag[64] = {'-', (char)key};
+    if (!row)
+        return refuse_word(p, word, key);
+    if (key >= KEY_FIRST)
+        snprintf(flag, sizeof flag, "--%s", row->option->name);
+    if (found == key || key == '?')
+        return take(row, flag, optarg);
+    if (found == ':')
+        clab_error("%s: %s needs a value: %s; `%s --help` explains it", p->short_name, flag, row->option->value,
                    p->name);
-        return CLAB_EINVAL;
-    }
-    snprintf(flag, sizeof flag, "--%s", row->option->name);
-    return take_flag(p, row, flag, word[length] ? word + length + 1 : NULL);
-}
-
-// "-n4" or "-jn4"
-static int take_letters(struct parsing *p, const char *word)
-{
-    for (const char *letter = word + 1; *letter; letter++) {
-        const struct row *row = find_letter(p, *letter);
-        const char flag[] = {'-', *letter, '\0'};
-        if (!row)
-            return refuse_unknown(p, letter > word + 1 ? flag : word, letter > word + 1 ? 2 : strlen(word));
-        if (row->option->value)
-            return take_flag(p, row, flag, letter[1] ? letter + 1 : NULL);
-        CLAB_TRY(take(row, flag, NULL));
-    }
-    return CLAB_OK;
+    else
+        clab_error("%s: %s takes no value", p->short_name, flag);
+    return CLAB_EINVAL;
 }
 
 // ---- all words -----------------------------------------------------------------------------------------------
 
 // A program with words of its own keeps those that begin with one dash, unless they are a letter of ours and a number:
 // -n4, but not -nodes.
-static bool is_flag(const struct parsing *p, const char *word)
+static bool is_programs(const struct parsing *p, const char *word)
 {
-    if (word[0] != '-' || !word[1])
+    if (word[0] != '-' || word[1] == '-')
         return false;
-    if (word[1] == '-' || !p->is_shared)
-        return true;
-    const struct row *row = find_letter(p, word[1]);
-    return row && (!word[2] || (row->option->value && isdigit((unsigned char)word[2])));
+    const struct row *row = find_row(p, word[1]);
+    return !row || (word[2] && !(row->option->value && isdigit((unsigned char)word[2])));
 }
 
-static int take_words(struct parsing *p)
+// getopt_long stays at a word until it has read all its letters. It answers 1 to words that are no flags.
+static int take_words(struct parsing *p, const struct option *names, const char *letters)
 {
-    p->at = p->argc > 0; // argv[0] is the program
-    for (; p->at < p->argc && strcmp(p->argv[p->at], "--") != 0; p->at++) {
-        char *word = p->argv[p->at];
-        if (is_flag(p, word))
-            CLAB_TRY(word[1] == '-' ? take_long(p, word) : take_letters(p, word));
-        else if (p->line->has_rest)
-            return CLAB_OK;
-        else
-            CLAB_TRY(CLAB_PUSH(p->words, p->nwords, p->words_room, word));
+    while (optind < p->argc && !(p->is_shared && strcmp(p->argv[optind], "--") == 0)) {
+        char *word = p->argv[optind];
+        const bool is_own = p->is_shared && is_programs(p, word);
+        const int found = is_own ? (optind++, 1) : getopt_long(p->argc, p->argv, letters, names, NULL);
+        if (found == -1)
+            break;
+        CLAB_TRY(found == 1 ? CLAB_PUSH(p->words, p->nwords, p->words_room, word) : take_flag(p, found, word));
     }
-    if (p->at < p->argc && !p->is_shared)
-        p->at++;
     return CLAB_OK;
 }
 
 static int take_rest(struct parsing *p)
 {
     if (!p->line->has_rest)
-        return CLAB_APPEND(p->words, p->nwords, p->words_room, p->argv + p->at, p->argc - p->at);
-    if (p->at < p->argc)
-        *(char ***)((char *)p->into + p->line->rest_at) = p->argv + p->at;
+        return CLAB_APPEND(p->words, p->nwords, p->words_room, p->argv + optind, p->argc - optind);
+    if (optind < p->argc)
+        *(char ***)((char *)p->into + p->line->rest_at) = p->argv + optind;
     return CLAB_OK;
 }
 
@@ -268,8 +253,16 @@ static int parse(struct parsing *p)
     int group = 0, of_help = -1;
     CLAB_TRY(add_rows(p, p->line->options, p->into, &group));
     CLAB_TRY(add_rows(p, help_flags, (char *)p, &of_help));
-    CLAB_TRY(take_words(p));
-    return take_rest(p);
+    struct option names[p->n + 1];
+    char letters[2 * p->n + 3];
+    describe_rows(p, names, letters);
+    // With optind 0, glibc forgets an earlier command line. The first call sets it to 1.
+    optind = 0;
+    getopt(p->argc > 0, p->argv, letters);
+    int err = take_words(p, names, letters);
+    err = err ? err : take_rest(p);
+    optind = 0; // the program may call getopt too
+    return err;
 }
 
 static int take_argument(const struct parsing *p, const char *text)
