@@ -47,8 +47,9 @@ libraries := $(LDLIBS) -lm -ldl
 
 library_c  = $(wildcard core/*/*.c core/*/*/*.c $(patsubst %,backends/%/*.c,cpu shm model $(probed_backends)) sim/*/*.c)
 model_c   := $(wildcard labs/*/model.c)
-cmd_c     := $(wildcard cmd/*.c cmd/*/*.c) $(model_c)
-lab_c     := $(filter-out %/model.c,$(wildcard labs/*/*.c))
+check_c   := $(wildcard labs/*/check.c labs/primer/*/check.c)
+cmd_c     := $(wildcard cmd/*.c cmd/*/*.c) $(model_c) $(check_c)
+lab_c     := $(filter-out %/model.c %/check.c,$(wildcard labs/*/*.c labs/primer/*/*.c))
 # Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
 test_all_c := $(wildcard tests/*/test_*.c)
 test_c    := $(filter-out $(foreach test,$(CLAB_TEST_EXCEPT),%/test_$(test).c),$(wildcard tests/*/test_*$(T)*.c))
@@ -231,8 +232,8 @@ $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
-# A lab includes the public headers as a program outside the kit would; tests include labs.
-$(call objects,$(wildcard labs/*/*.c) $(test_all_c) $(fuzz_c)): compile += -Icore
+# A lab includes the public headers, and labs/lab.h, as a program outside the kit would; tests include labs.
+$(call objects,$(lab_c) $(model_c) $(check_c) $(test_all_c) $(fuzz_c)): compile += -Icore -Ilabs
 $(call objects,$(test_all_c)): | needs-cmocka
 
 $(library): $(call objects,$(library_c)) $(B)/objects

@@ -71,7 +71,9 @@ objects() {
             return folder name
         if (name in time)
             return name
-        return ("core/" name) in time ? "core/" name : ""
+        if (("core/" name) in time)
+            return "core/" name
+        return ("labs/" name) in time ? "labs/" name : ""
     }
 
     function judge(file, line, target,    from, to, verb) {
