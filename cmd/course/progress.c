@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// What the student has done so far (progress.h).
+
+#include "cmd/course/progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/input.h"
+#include "core/base/log.h"
+#include "core/base/vector.h"
+#include "cmd/kit/kit.h"
+
+static const char *const words[PROGRESS_EVENTS] = {"started", "predicted", "ran",  "failed",
+                                                   "passed",  "hinted",    "reset"};
+
+static const char heading[] = "# What you have done, one line per event; commlab adds lines and reads them.\n"
+                              "# when                unit event      detail\n";
+
+enum { LINE = 160 }; // bytes of a line that we write
+
+static int file_path(const char *root, char path_p[PATH_MAX])
+{
+    if (snprintf(path_p, PATH_MAX, "%s/work/progress.txt", root) < PATH_MAX)
+        return CLAB_OK;
+    clab_error("%s: the kit lies too deep; move it to a folder with a shorter path", root);
+    return CLAB_EINVAL;
+}
+
+// ---- writing -------------------------------------------------------------------------------------------------
+
+// The file's last line lacks its end: an editor left it out, or the disk was full.
+static bool is_cut(int file)
+{
+    char last;
+    const off_t end = lseek(file, 0, SEEK_END);
+    return end > 0 && pread(file, &last, 1, end - 1) == 1 && last != '\n';
+}
+
+static void format_line(char line_p[LINE], const char *unit, enum progress_event event, const char *detail)
+{
+    char when[32];
+    struct tm utc;
+    const time_t now = time(NULL);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    snprintf(line_p, LINE, "%s  %-4.7s %-9s  %.79s", when, unit, words[event], detail ? detail : "");
+    line_p[strcspn(line_p, "\n")] = 0;
+    for (size_t end = strlen(line_p); end > 0 && line_p[end - 1] == ' ';)
+        line_p[--end] = 0;
+    strcat(line_p, "\n");
+}
+
+// One write(2) with O_APPEND: lines of two commands do not mix.
+static int append(int file, const char *line)
+{
+    char text[sizeof heading + LINE + 1];
+    const bool is_new = lseek(file, 0, SEEK_END) == 0;
+    const int length = snprintf(text, sizeof text, "%s%s%s", is_new ? heading : "", is_cut(file) ? "\n" : "", line);
+    const ssize_t written = write(file, text, (size_t)length);
+    if (written >= 0 && written < length)
+        errno = ENOSPC;
+    return written == length ? CLAB_OK : CLAB_EIO;
+}
+
+int progress_add(const char *root, const char *unit, enum progress_event event, const char *detail)
+{
+    char path[PATH_MAX], line[LINE];
+    CLAB_TRY(file_path(root, path));
+    *strrchr(path, '/') = 0;
+    CLAB_TRY(kit_make_folder(path));
+    path[strlen(path)] = '/';
+    format_line(line, unit, event, detail);
+    const int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    int err = file >= 0 ? append(file, line) : CLAB_EIO;
+    if (err)
+        clab_error("%s: what you did can not be noted: %s", path, strerror(errno));
+    if (file >= 0)
+        close(file);
+    return err;
+}
+
+// ---- reading -------------------------------------------------------------------------------------------------
+
+static bool find_event(const char *word, enum progress_event *event_p)
+{
+    for (int i = 0; i < PROGRESS_EVENTS; i++)
+        if (!strcmp(word, words[i])) {
+            *event_p = (enum progress_event)i;
+            return true;
+        }
+    return false;
+}
+
+static bool read_time(const char *text, long long *seconds_p)
+{
+    struct tm utc = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    if (!end || *end)
+        return false;
+    *seconds_p = (long long)timegm(&utc);
+    return true;
+}
+
+// NULL, or what is wrong with the line.
+static const char *read_line(const char *text, struct progress_line *line_p)
+{
+    char when[32], word[16];
+    *line_p = (struct progress_line){0};
+    if (sscanf(text, "%31s %7s %15s %79[^\n]", when, line_p->unit, word, line_p->detail) < 3)
+        return "a line has a time, a unit and an event";
+    if (!read_time(when, &line_p->seconds))
+        return "the first word is no time such as 2026-11-23T16:44:09Z";
+    return find_event(word, &line_p->event) ? NULL : "the third word is no event such as started";
+}
+
+static bool is_empty(const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    return !*text || *text == '#';
+}
+
+static int read_lines(FILE *file, const char *path, struct progress *progress)
+{
+    char *text = NULL;
+    size_t room = 0;
+    int err = CLAB_OK;
+    for (int number = 1; !err && getline(&text, &room, file) > 0; number++) {
+        struct progress_line line;
+        const char *wrong = is_empty(text) ? NULL : read_line(text, &line);
+        if (wrong)
+            clab_warn("%s:%d: %s; this line does not count, the others do", kit_relative(path), number, wrong);
+        else if (!is_empty(text))
+            err = CLAB_PUSH(progress->lines, progress->count, progress->room, line);
+    }
+    free(text);
+    return err;
+}
+
+int progress_read(const char *root, struct progress *progress_p)
+{
+    char path[PATH_MAX];
+    struct clab_input input;
+    *progress_p = (struct progress){0};
+    CLAB_TRY(file_path(root, path));
+    if (access(path, F_OK) != 0)
+        return CLAB_OK;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_LOG, &input));
+    const int err = read_lines(input.file, path, progress_p);
+    clab_input_close(&input);
+    return err;
+}
+
+void progress_free(struct progress *progress)
+{
+    free(progress->lines);
+    *progress = (struct progress){0};
+}
+
+int progress_count(const struct progress *progress, const char *unit, enum progress_event event)
+{
+    int count = 0;
+    for (int i = 0; i < progress->count; i++)
+        count += progress->lines[i].event == event && !strcmp(progress->lines[i].unit, unit);
+    return count;
+}
