@@ -1,120 +1,63 @@
 // SPDX-License-Identifier: MIT
-// After: an allreduce by algorithms. Each rank sends to a few peers, and what it passes on is already summed.
+// After: an allreduce by algorithms. A rank sends to a few peers, and what it passes on is already summed.
 //
-//   after [-n RANKS] [--backend B] [BYTES...]
+//   [-n RANKS] [--backend B] [BYTES...]
 //
-// - More rounds of messages, but a ring's rank sends less than twice its buffer, whatever P is.
 // - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls. Checks are outside of it.
+// - What check counts is one call per method and size: the span "METHOD/BYTES".
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "lab.h"
 
-#include "clab.h"
-
-enum { SAMPLES = 9 };
 static const double sample_seconds = 2e-3;
 static const char *const methods[] = {"ring", "tree", "doubling", "halving_doubling"};
 static const char about[] =
-    "An allreduce by algorithms: each rank sends to a few peers, and what it passes on is already summed.\n"
-    "Reports for each size the seconds a call, and the messages and bytes that the busiest rank sends in one.\n\n"
+    "Sums a buffer over all ranks: an allreduce, by each method that the program has.\n"
+    "Reports for each size the seconds per call, and the messages and bytes that the busiest rank sends in one.\n\n"
     "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
 static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
 
-// Of clab_alloc, perhaps a GPU's: in, out: (count). The program's own: expected, what `out` should be, and got, what it
-// is.
-struct buffers {
-    struct clab_job *job;
-    size_t count;
-    float *in, *out, *expected, *got;
+struct lab {
+    struct clab_comm *comm;
+    struct lab_data data;
 };
 
-// out = sum of all ranks' in: the library moves and adds, by the algorithm that measure() set.
-static void allreduce(struct clab_comm *comm, const struct buffers *b)
+// data.out = the sum of all ranks' data.in
+static void allreduce(void *context)
 {
-    must(clab_allreduce(comm, b->in, b->out, b->count, CLAB_F32, CLAB_SUM));
+    const struct lab *lab = context;
+    struct clab_comm *comm = lab->comm;
+    const struct lab_data *data = &lab->data;
+    const size_t count = data->count;
+    must(clab_allreduce(comm, data->in, data->out, count, CLAB_F32, CLAB_SUM));
 }
 
-// Small whole numbers, so that every order of adding gives the same sum.
-static unsigned value(int rank, size_t i)
+// One call that is checked and counted, then many that are timed.
+static void measure(struct lab *lab, const char *method)
 {
-    return ((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24;
-}
-
-// What this rank gives, and what the sum of all is.
-static void fill(const struct buffers *b, int rank, int ranks)
-{
-    for (size_t i = 0; i < b->count; i++) {
-        b->got[i] = (float)value(rank, i);
-        b->expected[i] = 0;
-        for (int r = 0; r < ranks; r++)
-            b->expected[i] += (float)value(r, i);
-    }
-    must(clab_copy(b->job, b->in, b->got, b->count * sizeof *b->got));
-}
-
-// Fails unless `out` is the sum; returns the sum over all its elements.
-static double check(const struct buffers *b)
-{
-    double sum = 0;
-    must(clab_copy(b->job, b->got, b->out, b->count * sizeof *b->got));
-    for (size_t i = 0; i < b->count; sum += b->got[i++])
-        must(b->got[i] == b->expected[i] ? CLAB_OK : CLAB_EWRONG);
-    return sum;
-}
-
-// Seconds a call, this rank's mean over `calls` of them.
-static double time_calls(struct clab_comm *comm, const struct buffers *b, int calls)
-{
-    must(clab_barrier(comm));
-    const double start = clab_seconds();
-    for (int i = 0; i < calls; i++)
-        allreduce(comm, b);
-    return (clab_seconds() - start) / calls;
-}
-
-static void report(struct clab_comm *comm, const char *quantity, const char *method, size_t bytes, const char *unit,
-                   double *samples, int n)
-{
-    char name[96];
-    snprintf(name, sizeof name, "%s/%s/%zu", quantity, method, bytes);
-    must(clab_allreduce(comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest, the busiest rank
-    must(clab_report(comm, name, unit, samples, n));
-}
-
-static void measure(struct clab_comm *comm, const char *method, const struct buffers *b)
-{
-    const size_t bytes = b->count * sizeof *b->in;
-    must(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, method, 0));
-    must(clab_set(b->job, b->out, 0xff, bytes)); // NaN
-    const struct clab_comm_traffic start = clab_comm_traffic(comm);
-    allreduce(comm, b);
-    const struct clab_comm_traffic end = clab_comm_traffic(comm);
-    check(b);
+    const size_t bytes = lab->data.bytes;
+    double samples[LAB_SAMPLES];
+    must(clab_comm_set_algorithm(lab->comm, CLAB_ALLREDUCE, method, 0));
+    lab_data_poison(&lab->data);
+    const struct clab_comm_traffic start = clab_comm_traffic(lab->comm);
+    lab_span_begin(lab->data.job, "%s/%zu", method, bytes);
+    allreduce(lab);
+    clab_span_end(lab->data.job);
+    const struct clab_comm_traffic end = clab_comm_traffic(lab->comm);
+    lab_data_check(&lab->data, method);
     double messages = (double)(end.messages - start.messages), sent = (double)(end.bytes_sent - start.bytes_sent);
-    const int nsamples = clab_samples(SAMPLES);
-    double once = time_calls(comm, b, clab_samples(3)), samples[SAMPLES];
-    must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
-    for (int i = 0; i < nsamples; i++)
-        samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
-    report(comm, "time", method, bytes, "s", samples, nsamples);
-    report(comm, "messages", method, bytes, "1", &messages, 1);
-    report(comm, "bytes_sent", method, bytes, "B", &sent, 1);
-    report(comm, "checksum", "sum", bytes, "1", &(double){check(b)}, 1);
+    const int n = lab_sample(lab->comm, sample_seconds, clab_samples(3), allreduce, lab, samples);
+    lab_report(lab->comm, "s", samples, n, "time/%s/%zu", method, bytes);
+    lab_report(lab->comm, "1", &messages, 1, "messages/%s/%zu", method, bytes);
+    lab_report(lab->comm, "B", &sent, 1, "bytes_sent/%s/%zu", method, bytes);
+    lab_report(lab->comm, "1", &(double){lab_data_check(&lab->data, method)}, 1, "checksum/sum/%zu", bytes);
 }
 
-static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes)
+static void measure_size(struct clab_comm *comm, size_t bytes)
 {
-    struct buffers b = {.job = job, .count = bytes / sizeof(float)};
-    must(clab_alloc(job, bytes, (void **)&b.in));
-    must(clab_alloc(job, bytes, (void **)&b.out));
-    must((b.expected = malloc(2 * bytes)) ? CLAB_OK : CLAB_ENOMEM);
-    b.got = b.expected + b.count;
-    fill(&b, clab_job_rank(job), clab_job_ranks(job));
+    struct lab lab = {.comm = comm, .data = lab_data_make(clab_comm_job(comm), bytes)};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        measure(comm, methods[i], &b);
-    free(b.expected);
-    clab_free(job, b.out);
-    clab_free(job, b.in);
+        measure(&lab, methods[i]);
+    lab_data_free(&lab.data);
 }
 
 int main(int argc, char **argv)
@@ -124,10 +67,9 @@ int main(int argc, char **argv)
     clab_help(argc, argv, "[BYTES...]", about);
     must(clab_job_open(&argc, argv, &job));
     must(clab_comm_create(job, &comm));
+    lab_arguments(&argc, &argv, "8 64 512 4K 32K 256K 2M");
     for (int i = 1; i < argc; i++)
-        measure_size(job, comm, clab_must_size(job, argv[i], sizeof(float), usage));
-    for (size_t bytes = 8; argc == 1 && bytes <= 2 << 20; bytes *= 8)
-        measure_size(job, comm, bytes);
+        measure_size(comm, clab_must_size(job, argv[i], sizeof(float), usage));
     clab_comm_destroy(comm);
     must(clab_job_close(job));
     return 0;
