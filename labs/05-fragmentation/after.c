@@ -1,69 +1,44 @@
 // SPDX-License-Identifier: MIT
-// After: the same training job with an arena: size classes for what is small, and a cache of registrations.
+// After: a training job that allocates from an arena, and keeps what it has registered.
 //
 //   after [-n RANKS] [--backend B] [BYTES STEPS SEED]
 //
-// - Small buffers come from slabs at the memory's end, each of one size class. They may live as long as they like: none
-//   of them ever lies between large ones, which come from the rest as before, and are freed within a step.
-// - What is registered stays so: a later buffer at the same place finds it done.
-// What the job asks for is in workload.h, and what is around that in training.h, the same as before's.
+// - Small buffers may live as long as they like: they come from slabs of their size class (slabs.h), and never lie
+//   between large ones, which are freed within a step.
+// - Memory is registered once, in extents. A later buffer at the same place finds it registered.
+// What the job asks for is in workload.h, and what is around that in training.h.
 
 #include "clab.h"
 #include "device.h"
 #include "measure.h"
 #include "pool.h"
+#include "slabs.h"
 #include "training.h"
 
-enum { CLASSES = 3, SLAB = 16, EXTENT = 16 }; // of 1, 2 and 4 granules; a slab's granules; those registered at once
+enum { EXTENT = 16 }; // granules that are registered at once
 static const char about[] =
     "A training job that allocates from an arena: size classes for what is small, and a cache of registrations.\n"
     "Reports how many steps found their memory, what was free at the last, and what registration took.";
 
 struct allocator {
     struct pool pool; // large buffers, and slabs
-    struct {
-        int first[GRANULES], n;
-    } spare[CLASSES];                                     // blocks of slabs that are free
+    struct slabs slabs;
     struct clab_registration *extents[GRANULES / EXTENT]; // NULL: not registered yet
 };
-
-// The class of so many granules; CLASSES: it is not small.
-static int class_of(int granules)
-{
-    int class = 0;
-    while (class < CLASSES && granules > 1 << class)
-        class ++;
-    return class;
-}
-
-static int add_slab(struct allocator *a, int class)
-{
-    int first;
-    CLAB_TRY(pool_take_high(&a->pool, SLAB, &first));
-    for (int at = SLAB - (1 << class); at >= 0; at -= 1 << class)
-        a->spare[class].first[a->spare[class].n++] = first + at;
-    return CLAB_OK;
-}
 
 //   errors: CLAB_ENOMEM, which ends the training
 static int take(struct allocator *a, struct buffer *b)
 {
-    const int class = class_of(b->granules);
-    if (class == CLASSES)
-        return pool_take(&a->pool, b->granules, &b->first);
-    if (!a->spare[class].n)
-        CLAB_TRY(add_slab(a, class));
-    b->first = a->spare[class].first[--a->spare[class].n];
-    return CLAB_OK;
+    return b->granules <= SMALL ? slabs_take(&a->slabs, &a->pool, b->granules, &b->first)
+                                : pool_take(&a->pool, b->granules, &b->first);
 }
 
 static void give(struct allocator *a, const struct buffer *b)
 {
-    const int class = class_of(b->granules);
-    if (class == CLASSES)
-        pool_give(&a->pool, b->first);
+    if (b->granules <= SMALL)
+        slabs_give(&a->slabs, b->granules, b->first);
     else
-        a->spare[class].first[a->spare[class].n++] = b->first;
+        pool_give(&a->pool, b->first);
 }
 
 // Registers the extents that a buffer lies in, but those that are. Returns the bytes that it registered.
@@ -91,8 +66,10 @@ static void sum(struct allocator *a, const struct device *d, const struct buffer
     const double start = clab_seconds();
     if (d->registers)
         cost->registered += (double)enroll(a, d, b);
-    cost->registering += clab_seconds() - start;
+    const double ready = clab_seconds();
     device_sum(d, b);
+    const double summed = clab_seconds();
+    cost->registering += ready - start + clab_seconds() - summed;
 }
 
 // Until a buffer finds no memory, or the last step is done.

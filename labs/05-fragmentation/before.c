@@ -3,15 +3,15 @@
 //
 //   before [-n RANKS] [--backend B] [BYTES STEPS SEED]
 //
-// - Large and small, for a moment or for long: all buffers come from the same free blocks, by best fit, with splitting
-//   and coalescing (pool.h).
+// - Large and small, for a moment or for long: all buffers come from the same free pieces, by best fit (pool.h).
 // - A buffer is registered for one collective, and let go after it.
-// What the job asks for is in workload.h, and what is around that in training.h, the same as after's.
+// What the job asks for is in workload.h, and what is around that in training.h.
 
 #include "clab.h"
 #include "device.h"
 #include "measure.h"
 #include "pool.h"
+#include "slabs.h"
 #include "training.h"
 
 static const char about[] =
@@ -20,6 +20,7 @@ static const char about[] =
 
 struct allocator {
     struct pool pool; // all buffers
+    struct clab_registration *registration;
 };
 
 //   errors: CLAB_ENOMEM, which ends the training
@@ -33,19 +34,29 @@ static void give(struct allocator *a, const struct buffer *b)
     pool_give(&a->pool, b->first);
 }
 
-// Sums a buffer over the ranks, where the system lets them, registered.
-static void sum(const struct device *d, const struct buffer *b, struct cost *cost)
+// Registers a buffer. Returns the bytes that it registered.
+static size_t enroll(struct allocator *a, const struct device *d, const struct buffer *b)
 {
-    struct clab_registration *registration = NULL;
+    must(clab_register(d->job, device_at(d, b->first), device_bytes(d, b), &a->registration));
+    return device_bytes(d, b);
+}
+
+static void let_go(struct allocator *a, const struct device *d)
+{
+    clab_unregister(d->job, a->registration);
+    a->registration = NULL;
+}
+
+// Sums a buffer over the ranks, where the system lets them, registered.
+static void sum(struct allocator *a, const struct device *d, const struct buffer *b, struct cost *cost)
+{
     const double start = clab_seconds();
-    if (d->registers) {
-        must(clab_register(d->job, device_at(d, b->first), device_bytes(d, b), &registration));
-        cost->registered += (double)device_bytes(d, b);
-    }
+    if (d->registers)
+        cost->registered += (double)enroll(a, d, b);
     const double ready = clab_seconds();
     device_sum(d, b);
     const double summed = clab_seconds();
-    clab_unregister(d->job, registration);
+    let_go(a, d);
     cost->registering += ready - start + clab_seconds() - summed;
 }
 
@@ -58,7 +69,7 @@ static void train(struct training *t, struct allocator *a)
         if (e->kind == TAKE && take(a, b) != CLAB_OK)
             return;
         if (e->kind == SUM)
-            sum(&t->device, b, measure_cost(&t->measure, e->step));
+            sum(a, &t->device, b, measure_cost(&t->measure, e->step));
         if (e->kind == GIVE)
             give(a, b);
         training_end(t, e, clab_seconds() - start);

@@ -6,6 +6,7 @@
 //   training_end, which alone are timed.
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,10 +24,24 @@ struct training {
     struct measure measure;
 };
 
+// Whether the step of an event begins or ends with it: each step is a span, which `commlab check` counts in. A step
+// whose buffer finds no memory does not end.
+static inline bool training_begins_step(const struct training *t, const struct event *e)
+{
+    return e == t->workload.events || e[-1].step != e->step;
+}
+
+static inline bool training_ends_step(const struct training *t, const struct event *e)
+{
+    return e + 1 == t->workload.events + t->workload.n || e[1].step != e->step;
+}
+
 // Before an event, of the memory that `pool` has: the buffer that it is about.
 static inline struct buffer *training_begin(struct training *t, const struct event *e, const struct pool *pool)
 {
     struct buffer *b = &t->buffers[e->buffer];
+    if (training_begins_step(t, e))
+        clab_span_begin(t->job, "step");
     if (e->kind == TAKE)
         b->granules = e->granules;
     if (e->kind == SUM)
@@ -42,6 +57,8 @@ static inline void training_end(struct training *t, const struct event *e, doubl
     cost->step += seconds;
     if (e->kind == SUM)
         cost->checksum += device_check(&t->device, &t->buffers[e->buffer], e->step);
+    if (training_ends_step(t, e))
+        clab_span_end(t->job);
     if (e + 1 == t->workload.events + t->workload.n)
         t->measure.done = t->measure.steps;
 }
