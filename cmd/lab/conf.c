@@ -99,6 +99,8 @@ static const struct field {
     {"sweep_pairs", NUMBER, offsetof(struct lab_conf, sweep_pairs), false},
     {"before_backends", WORDS, offsetof(struct lab_conf, before_backends), false},
     {"before_net", TEXT, offsetof(struct lab_conf, before_net), false},
+    {"emulate", TEXT, offsetof(struct lab_conf, emulate), false},
+    {"plain_why", TEXT, offsetof(struct lab_conf, plain_why), false},
     {"not_measured", TEXT, offsetof(struct lab_conf, not_measured), false},
     {"probe_program", TEXT, offsetof(struct lab_conf, probe_program), false},
     {"probe_ranks", NUMBERS, offsetof(struct lab_conf, probe_ranks), false},

@@ -39,6 +39,8 @@ struct session {
     struct lab_setting setting;
     struct lab_results probe, results;
     struct lab_nets nets, before_nets; // before_nets: where before's network is another
+    bool has_usual_wire;               // the emulated wire is lab.conf's
+    const char *plain_why;             // why the effect is small here, without that wire; NULL: nothing to say
     const char *root, *build;          // folders of the kit, and of what was built
     char *log, *csv, *figure;
 };
@@ -116,6 +118,8 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(lab_conf_load(s->root, folder, conf));
     CLAB_TRY(find_backend(s, &backend));
     CLAB_TRY(lab_conf_use(conf, backend->name));
+    s->has_usual_wire = lab_request_usual_wire(&s->request, conf, backend);
+    s->plain_why = backend->time->is_exact || backend->bounces || s->request.emulate ? NULL : conf->plain_why;
     CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     CLAB_TRY(lab_request_apply(&s->request, conf));
     context->is_exact = backend->time->is_exact;
@@ -275,6 +279,8 @@ static int describe(const struct session *s, struct clab_manifest *m)
     CLAB_TRY(clab_manifest_add(m, "net", "%s", s->nets.name));
     if (s->context.is_delayed)
         CLAB_TRY(clab_manifest_add(m, "emulate", "%s", s->nets.name));
+    if (s->plain_why)
+        CLAB_TRY(clab_manifest_add(m, "plain", "%s", s->plain_why));
     if (s->context.is_exact)
         return CLAB_OK;
     CLAB_TRY(describe_pairs(s, m));
@@ -308,6 +314,10 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
         printf("# %d ranks on %d cores, backend %s%s, %d pairs of runs; predicted by: %s\n", conf->ranks,
                s->context.cores, s->setting.backend, s->context.is_delayed ? " with an emulated wire" : "", conf->pairs,
                s->nets.net || !conf->before_backends.count ? s->nets.name : "short runs of both");
+    if (s->has_usual_wire)
+        printf("# messages take as long as on the network %s; `--emulate none` measures without that\n", s->nets.name);
+    if (s->plain_why)
+        printf("# without an emulated wire: %s\n", s->plain_why);
     if (conf->before_net)
         printf("# before: on %s\n", s->before_nets.name);
     else if (strcmp(s->setting.before_backend, s->setting.backend) != 0)

@@ -31,16 +31,22 @@ struct lab_words;
 struct lab_request {
     const char *lab, *backend;
     const char *net;     // NULL: the machine's profile, if there is one; with an exact clock, the default
-    const char *emulate; // the network whose wire is put between the ranks; NULL: none
+    const char *emulate; // the network whose wire is put between the ranks; NULL: lab.conf's, if there is one, or none
     const char *options, *sizes, *iterations; // NULL: lab.conf's
     const char *results;                      // folder; NULL: results/ of the kit
     int ranks, pairs;                         // 0: lab.conf's
+    bool no_wire;                             // --emulate none: not lab.conf's either
     bool no_sweep, no_plot;
     char *command; // the whole line, for the manifest; for the caller to free; NULL: no memory
 };
 
 // The command line; what is wrong with it ends the program with STATUS_USAGE.
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
+
+// Where no network is asked for, emulate lab.conf's; not on a backend that has its own (sim), or moves a device's memory
+// (nccl).  returns: whether it does now
+bool lab_request_usual_wire(struct lab_request *request, const struct lab_conf *conf,
+                            const struct clab_backend *backend);
 
 // Whether `conf` runs on the backend that is asked for (the lab's first unless told); the line says on which it does.
 //   out:    *backend_p, one of conf->backends
@@ -107,6 +113,8 @@ struct lab_conf {
     struct lab_words
         before_backends; // before runs on the first of these that there is, and that is not after's; none: on after's
     char *before_net;    // NULL; or before runs on after's backend, but with this network (sim, emulate)
+    char *emulate;       // the wire between the ranks where none is asked for: there the lesson shows; NULL: none
+    char *plain_why;     // without that wire: why the effect is small; NULL: there is nothing to say
     char *not_measured;  // what the lab would compare, too, and why it can not; NULL: nothing
     char *probe_program; // "before", "after" or "both"; NULL: before
     struct lab_words probe_ranks; // of short runs of it that feed the model, with `probe_iterations`; none: no probe

@@ -25,7 +25,8 @@ static const struct clab_option options[] = {
      "predict by this network: a name or a file (machine: what commlab fit wrote); on sim, it is the network's time",
      CLAB_TEXT_AT(REQUEST, net)},
     {"emulate", 0, "NAME",
-     "put the wire of this network between the ranks, and predict by it: a name or a file, `commlab nets` lists them",
+     "put the wire of this network between the ranks, and predict by it: a name or a file, `commlab nets` lists them; "
+     "none: not even the lab's own",
      CLAB_TEXT_AT(REQUEST, emulate), .variable = CLAB_VARIABLE_EMULATE},
     {"pairs", 0, "K", "pairs of runs (the lab's number); a 95 % interval needs 6", CLAB_INT(REQUEST, pairs, 1, 1000)},
     {"options", 0, "WORDS", "other options of the programs, spaces between (their --help lists them)",
@@ -43,7 +44,8 @@ static const char doc[] =
     "Run the programs before and after of lab NN in pairs, and set beside each measured quantity what was predicted of "
     "it.\v"
     "Writes results/NN-BACKEND-NET-RANKS.csv and draws build/plots/NN-BACKEND-NET-RANKS; NET is the network that "
-    "predicts: the emulated one, or machine, what commlab fit wrote. `all` runs every lab there is, one by one.\n\n"
+    "predicts: the emulated one, or machine, what commlab fit wrote. Some labs emulate a slow wire unless told otherwise: with it "
+    "you see their effect on two cores. `all` runs every lab there is, one by one.\n\n"
     "Example: ./commlab lab 07 -n 2 --emulate 1gbe";
 
 static int take_lab(const char *text, void *into)
@@ -126,6 +128,15 @@ int lab_request_before(const struct lab_conf *conf, const char *backend, const c
     return CLAB_EUNSUPPORTED;
 }
 
+bool lab_request_usual_wire(struct lab_request *r, const struct lab_conf *conf, const struct clab_backend *backend)
+{
+    const bool can = !backend->time->is_exact && !backend->bounces;
+    if (!can || r->emulate || r->no_wire || r->net)
+        return false;
+    r->emulate = conf->emulate;
+    return r->emulate;
+}
+
 int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
 {
     CLAB_TRY(override_numbers("--sizes", r->sizes, conf->id, &conf->sizes));
@@ -143,6 +154,11 @@ int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
 static void check_emulate(struct lab_request *r)
 {
     r->emulate = r->emulate ? r->emulate : clab_variable_given(CLAB_VARIABLE_EMULATE);
+    r->no_wire = r->emulate && !strcmp(r->emulate, "none");
+    if (r->no_wire) {
+        r->emulate = NULL;
+        clab_variable_set(CLAB_VARIABLE_EMULATE, ""); // the programs', too
+    }
     if (!r->emulate || !r->net)
         return;
     clab_error("lab: --net %s, --emulate %s: give one of them; an emulated network also predicts", r->net, r->emulate);

@@ -26,11 +26,21 @@ static double seconds_of(const struct lab_step *step, struct clab_mlp_load load)
     return clab_net_compute(step->context->net, CLAB_FP32, load.flop, load.bytes, &seconds) == CLAB_OK ? seconds : NAN;
 }
 
+static int probed_ranks(const struct lab_context *context)
+{
+    return context->conf->probe_ranks.count ? atoi(context->conf->probe_ranks.words[0]) : context->ranks;
+}
+
+double lab_step_probed(const struct lab_context *context, const char *quantity)
+{
+    return lab_series_median(lab_results_find(context->probe, LAB_BEFORE, probed_ranks(context), quantity));
+}
+
 // How much longer ranks compute than those of the probe, since more of them share the cores.
 static double crowding(const struct lab_step *step)
 {
     const struct lab_context *c = step->context;
-    return fmax(step->ranks, c->cores) / fmax(c->ranks, c->cores);
+    return fmax(step->ranks, c->cores) / fmax(probed_ranks(c), c->cores);
 }
 
 int lab_step_plan(struct lab_step *step, double alone)

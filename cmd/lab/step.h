@@ -25,8 +25,11 @@ struct lab_step {
     double ready[LAB_STEP_LAYERS]; // s after the backward pass began: a layer's gradients
 };
 
-// Fills in all from `second` on. alone: s of a step without communication by a probe with the run's ranks
-// (context->ranks), not used with an exact clock.
+// What the lab's short runs of before say of `quantity`; NAN: there were none, or none of that.
+double lab_step_probed(const struct lab_context *context, const char *quantity);
+
+// Fills in all from `second` on. alone: s of a step without communication by a probe (lab_step_probed), not
+// used with an exact clock.
 //   errors: CLAB_ENOENT (there is no network, or it computes nothing)
 int lab_step_plan(struct lab_step *step, double alone);
 

@@ -277,6 +277,7 @@ static void put_manifest(FILE *out, const struct report_section *s)
 static void put_section(FILE *out, const char *folder, const struct report_section *s)
 {
     const char *warning = clab_manifest_get(&s->data.manifest, "warning");
+    const char *plain = clab_manifest_get(&s->data.manifest, "plain");
     const char *command = clab_manifest_get(&s->data.manifest, "command");
     const char *machine = clab_manifest_get(&s->data.manifest, "machine");
     fputs("<section id=\"", out);
@@ -290,6 +291,11 @@ static void put_section(FILE *out, const char *folder, const struct report_secti
     fputs("<br>Data: ", out);
     put_link(out, folder, s->csv, strrchr(s->csv, '/') ? strrchr(s->csv, '/') + 1 : s->csv);
     fputs("</p>\n", out);
+    if (plain) {
+        fputs("<p>Without an emulated wire: ", out);
+        put_text(out, plain);
+        fputs("</p>\n", out);
+    }
     if (warning) {
         fputs("<p class=\"warning\"><strong>Warning:</strong> ", out);
         put_text(out, warning);

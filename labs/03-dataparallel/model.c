@@ -23,8 +23,7 @@ static int plan(const struct lab_context *context, int ranks, int width, int wid
     *step_p = (struct lab_step){.context = context, .ranks = ranks, .algorithm = "ring"};
     step_p->shape = clab_mlp_even(LAYERS, width, width, width, ROWS, widths);
     snprintf(alone, sizeof alone, "compute/through_zero/%d", width);
-    return lab_step_plan(step_p,
-                         lab_series_median(lab_results_find(context->probe, LAB_BEFORE, context->ranks, alone)));
+    return lab_step_plan(step_p, lab_step_probed(context, alone));
 }
 
 // Seconds of messages between rank 0 and all others, and the losses of all at rank 0 alone.

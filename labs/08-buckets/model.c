@@ -33,8 +33,7 @@ static int plan(const struct lab_context *context, int ranks, int widths[], stru
     *step_p = (struct lab_step){.context = context, .ranks = ranks, .algorithm = "halving_doubling"};
     step_p->shape = clab_mlp_even(numbers[0], numbers[1], numbers[1], numbers[1], numbers[2], widths);
     step_p->shape.repeat = numbers[3];
-    return lab_step_plan(step_p,
-                         lab_series_median(lab_results_find(context->probe, LAB_BEFORE, context->ranks, alone)));
+    return lab_step_plan(step_p, lab_step_probed(context, alone));
 }
 
 // What a way to average takes, and how long of it nothing is computed.

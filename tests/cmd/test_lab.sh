@@ -105,6 +105,29 @@ runs_on_an_emulated_wire() {
     grep -q '^# emulate: 100mbit' "$csv" && grep -q 'with an emulated wire' "$scratch/out" &&
         [ "$(awk '{ print length }' "$scratch/out" | sort -n | tail -n 1)" -le 120 ]
 }
+
+# Lab 03 has a wire of its own. It is left out where another network, none or the backend sim is asked for.
+small_lab_03() { lab 0 03 -n 2 --pairs 1 --sizes 16 --no-sweep --no-plot "$@"; }
+emulates_the_labs_own_wire() {
+    small_lab_03 && why=$(cat "$scratch/out") || return 1
+    grep -q '^# messages take as long as on the network 1gbe; `--emulate none`' "$scratch/out" &&
+        ! grep -q '^# without an emulated wire' "$scratch/out" &&
+        grep -q '^# emulate: 1gbe' "$scratch/results/03-shm-1gbe-2.csv" &&
+        counts 2 "$scratch/results/03-shm-1gbe-2.csv" '$2 != "after/before" && $6 ~ "^time/" && $8 > 0.00006'
+}
+leaves_the_labs_own_wire_out() {
+    local csv words
+    for words in '--emulate none' '--net 10gbe'; do
+        small_lab_03 $words && why="$words: $(cat "$scratch/out")" || return 1
+        csv=$(sed -n 's/^# data: //p' "$scratch/out")
+        grep -q '^# without an emulated wire: all ranks copy by the same cores' "$scratch/out" &&
+            grep -q '^# plain: all ranks copy' "$csv" && ! grep -q '^# emulate' "$csv" || return 1
+    done
+    CLAB_EMULATE=100mbit small_lab_03 --emulate none && why=$(cat "$scratch/out") || return 1
+    grep -q '^# without an emulated wire' "$scratch/out" || return 1
+    small_lab_03 --backend sim --net dgx-h100 && why=$(cat "$scratch/out") || return 1
+    ! grep -q 'wire' "$scratch/out" && rm "$scratch"/results/03-*
+}
 refuses_two_networks() { lab_refuses 2 'give one of them' 07 --emulate 1gbe --net 10gbe; }
 refuses_emulating_what_is_simulated() { lab_refuses 2 'say --net 1gbe instead' 07 --backend sim --emulate 1gbe; }
 refuses_to_emulate_unknown_networks() { lab_refuses 2 "'moon'" 07 --emulate moon; }
@@ -403,7 +426,8 @@ rm -rf "$scratch/results"
 check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_profile has_the_columns has_a_manifest \
     has_intervals_around_values reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after \
     sweeps_other_numbers_of_ranks counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire \
-    refuses_two_networks refuses_emulating_what_is_simulated refuses_to_emulate_unknown_networks \
+    emulates_the_labs_own_wire leaves_the_labs_own_wire_out refuses_two_networks \
+    refuses_emulating_what_is_simulated refuses_to_emulate_unknown_networks \
     says_which_result_differs says_which_program_failed says_which_row_is_malformed says_which_setting_is_wrong \
     leaves_nothing_when_it_is_ended leaves_no_ranks_when_it_is_ended ends_between_programs \
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \

@@ -73,6 +73,21 @@ static void test_a_variant_changes_what_it_says_and_only_when_used(void **state)
     lab_conf_free(&conf);
 }
 
+static void test_a_lab_may_have_a_wire_and_say_why_it_needs_it(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct lab_conf conf;
+    assert_int_equal(read_text(GOOD, &conf), CLAB_OK);
+    assert_null(conf.emulate);
+    lab_conf_free(&conf);
+    assert_int_equal(read_text(GOOD "[lab ofi]\nemulate = 1gbe\nplain_why = no core is free\n", &conf), CLAB_OK);
+    assert_int_equal(lab_conf_use(&conf, "ofi"), CLAB_OK);
+    assert_string_equal(conf.emulate, "1gbe");
+    assert_string_equal(conf.plain_why, "no core is free");
+    lab_conf_free(&conf);
+}
+
 static const struct {
     const char *text, *expected; // what the line must hold
 } mistakes[] = {
@@ -186,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings_and_quantities_are_read),
+        cmocka_unit_test(test_a_lab_may_have_a_wire_and_say_why_it_needs_it),
         cmocka_unit_test(test_a_variant_changes_what_it_says_and_only_when_used),
         cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
         cmocka_unit_test(test_lab_01_makes_few_communicators_on_gpus),
