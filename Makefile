@@ -227,6 +227,21 @@ models_o := $(B)/obj/cmd/lab/model.o
 $(models_o): $(B)/models.h
 $(models_o): compile += -include $(B)/models.h
 
+# ---- labcc: how `commlab check` compiles a student's program -------------------------------------------------------
+# build/labcc -o mine mine.c. Compiled fast, with symbols for a debugger.
+
+to_root := $(patsubst %/,%,$(subst $(eval ) ,,$(foreach part,$(subst /, ,$(B)),../)))
+define labcc
+#!/bin/sh
+build=$$(cd "$$(dirname "$$0")" && pwd) && root=$$build/$(to_root)
+exec $(CC) -std=c11 -D_GNU_SOURCE -Wall -Wextra $(CPPFLAGS) -pthread $(sanitize) $(filter-out -O%,$(CFLAGS)) -O1 \
+    -I"$$root" -I"$$root/core" -I"$$root/labs" -rdynamic -Wl,--as-needed $(LDFLAGS) "$$@" "$$build/libcommlab.a" $(libraries)
+endef
+$(call keep,$(B)/labcc.text,$(labcc))
+$(B)/labcc: $(B)/labcc.text
+	$(Q)install -m 755 $< $@
+all: $(B)/labcc
+
 # ---- rules ----------------------------------------------------------------------------------------------------
 
 $(B)/obj/%.o: %.c $(B)/flags

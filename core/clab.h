@@ -254,9 +254,9 @@ int clab_work_test(struct clab_work *work, bool *done_p);
 // starts at 0, and moves by what is waited for and by what clab_compute is told.
 double clab_seconds(void);
 
-// What this rank computes from begin to end, under a name of at most 31 characters, for the trace: --trace FILE, or
-// CLAB_TRACE, writes what all ranks did when, for Perfetto (commlab trace). May be nested. Without a trace it is
-// nothing.
+// Something that this rank does from begin to end, under a name of at most 31 characters: for the trace (--trace FILE, or
+// CLAB_TRACE, writes what all ranks did when, for Perfetto: commlab trace), and for what is counted within it
+// (CLAB_COUNTS=FILE, which `commlab check` reads). May be nested. Without both it is nothing.
 void clab_span_begin(struct clab_job *job, const char *name);
 void clab_span_end(struct clab_job *job);
 
@@ -265,6 +265,22 @@ void clab_span_end(struct clab_job *job);
 // span of the trace; on others nothing happens, since the work itself took its time. flop, bytes >= 0
 //   errors: CLAB_EINVAL, CLAB_ENOENT (the network does not say what its ranks compute, and flop > 0)
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes);
+
+// What this rank has done since it joined the job, as the library has counted it. A check of a program reads these: what
+// a program prints about itself, it does not.
+struct clab_counts {
+    double seconds;  // of clab_seconds
+    double computed; // of these, what clab_compute was told; 0 unless time is exact. The rest is exposed communication
+    size_t communicators;                       // that were made
+    size_t collectives[CLAB_COLLECTIVE_COUNT];  // that were started, of each kind
+    size_t monitored_barriers;
+    size_t sends, receives;                     // calls of clab_send, clab_recv and their _start forms
+    size_t messages;                            // sent, also within collectives; natives' are not known
+    size_t bytes_sent, bytes_received;          // likewise
+    size_t registrations, bytes_registered;     // by clab_register
+    size_t failed_allocations;                  // of clab_alloc
+};
+struct clab_counts clab_job_counts(const struct clab_job *job);
 
 // Whether time moves only by what is waited for and by clab_compute, by the same amount in each run: on the backend
 // sim.

@@ -22,6 +22,7 @@
       "which calls ranks compare: natives (gloo's and mpi's own; bench does not), 1 (all) or 0 (none)", \
       "with 1 each collective sends one more message; with 0 gloo and mpi may give wrong results") \
     X(CORES, MANIFEST, TEXT, 0, 0, NULL, "set by the launcher: cores that ranks share", NULL) \
+    X(COUNTS, NOWHERE, TEXT, 0, 0, NULL, "file for what the library has counted: `commlab check` reads it", NULL) \
     X(EMULATE, MANIFEST, TEXT, 0, 0, NULL, "delays messages as this network would", \
       "all times are those of an emulated network") \
     X(FAKE_FAULT, MANIFEST, TEXT, 0, 0, NULL, "fakes for tests: the fault, its rank and call", NULL) \
@@ -41,6 +42,8 @@
     X(NETS, MANIFEST, TEXT, 0, 0, NULL, "folder of network descriptions", NULL) \
     X(OFI_LISTEN, NOWHERE, TEXT, 0, 0, NULL, "tests only: anyone can connect to an open communicator of ofi", NULL) \
     X(OFI_REGISTER, MANIFEST, TEXT, 0, 0, NULL, "ofi registers memory even if the provider asks for none", NULL) \
+    X(POISON, MANIFEST, SWITCH, 0, 0, NULL, "memory of clab_alloc holds NaN at first", \
+      "allocating takes longer") \
     X(PROFILE, MANIFEST, TEXT, 0, 0, NULL, "file of this machine's profile, which fit writes", NULL) \
     X(PROGRESS, MANIFEST, WORD, 0, 0, "auto thread manual", "who moves messages while a rank computes", NULL) \
     X(PROVIDER, MANIFEST, TEXT, 0, 0, NULL, "provider of libfabric (--provider)", NULL) \

@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/clab.h"
+#include "core/clab/counts.h"
 #include "core/comm/progress.h"
 #include "core/comm/job.h"
 
@@ -12,6 +13,9 @@ int clab_alloc(struct clab_job *job, size_t bytes, void **memory_p)
 {
     clab_job_enter(job);
     const int err = job->backend->alloc(job->domain, bytes, memory_p);
+    job->counts.failed_allocations += err == CLAB_ENOMEM;
+    if (!err && bytes && clab_count_poisons())
+        job->backend->device->set(*memory_p, 0xff, bytes);
     clab_job_leave(job);
     return err;
 }
@@ -92,6 +96,8 @@ int clab_register(struct clab_job *job, void *memory, size_t bytes, struct clab_
     }
     clab_job_enter(job);
     const int err = job->backend->pin(job->domain, memory, bytes, registration_p);
+    job->counts.registrations += !err;
+    job->counts.bytes_registered += err ? 0 : bytes;
     clab_job_leave(job);
     return err;
 }

@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/variables.h"
 #include "core/flight/dump.h"
+#include "core/clab/counts.h"
 #include "core/clab/inside.h"
 #include "core/clab/options.h"
 #include "core/comm/progress.h"
@@ -110,6 +111,7 @@ static int join(struct clab_job **job_p)
         return err;
     }
     clab_time_follow(job->domain);
+    CLAB_TRY(clab_count_open(job)); // the program ends: what it has opened ends with it
     *job_p = job;
     return CLAB_OK;
 }
@@ -140,8 +142,10 @@ int clab_job_close(struct clab_job *job)
     if (!job)
         return CLAB_OK;
     clab_progress_end(job);
-    const int err =
+    int err = clab_count_close(job);
+    const int traced =
         clab_trace_close(&(struct clab_trace_job){job->bootstrap, job->domain, job->backend_name}, job->trace);
+    err = err ? err : traced;
     // First: a peer that still waits for this rank would be waited for by detach.
     const struct clab_notice leaves = {
         .kind = CLAB_NOTICE_LEFT, .reporter = job->rank, .culprit = job->rank, .err = CLAB_EPEER};

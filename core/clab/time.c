@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/clab/counts.h"
 #include "core/clab/inside.h"
 #include "core/comm/comm.h"
 #include "core/comm/progress.h"
@@ -40,6 +41,21 @@ int clab_samples(int wanted)
     return clab_time_is_exact() ? 1 : wanted;
 }
 
+static void begin_trace(struct clab_job *job, const char *name)
+{
+    if (job->trace)
+        clab_trace_span_begin(job->trace, name); // by the program's thread alone, as what is open
+}
+
+static void end_trace(struct clab_job *job)
+{
+    if (!job->trace)
+        return;
+    clab_job_enter(job);
+    clab_trace_span_end(job->trace);
+    clab_job_leave(job);
+}
+
 int clab_compute(struct clab_job *job, enum clab_precision precision, double flop, double bytes)
 {
     const struct clab_time *time = job->backend->time;
@@ -49,23 +65,22 @@ int clab_compute(struct clab_job *job, enum clab_precision precision, double flo
     }
     if (!time->is_exact)
         return CLAB_OK;
-    clab_span_begin(job, "compute");
+    begin_trace(job, "compute");
+    const double start = clab_seconds();
     const int err = time->compute(job->domain, precision, flop, bytes);
-    clab_span_end(job);
+    job->counts.computed += clab_seconds() - start;
+    end_trace(job);
     return err;
 }
 
 void clab_span_begin(struct clab_job *job, const char *name)
 {
-    if (job->trace)
-        clab_trace_span_begin(job->trace, name); // by the program's thread alone, as what is open
+    begin_trace(job, name);
+    clab_count_begin(job, name);
 }
 
 void clab_span_end(struct clab_job *job)
 {
-    if (!job->trace)
-        return;
-    clab_job_enter(job);
-    clab_trace_span_end(job->trace);
-    clab_job_leave(job);
+    clab_count_end(job);
+    end_trace(job);
 }

@@ -180,9 +180,11 @@ static int start_message(struct clab_comm *comm, struct clab_transfer transfer, 
 {
     transfer.lane = CLAB_P2P_LANE;
     CLAB_TRY(clab_message_start(comm, transfer, work_p));
-    comm->traffic.messages += transfer.op == CLAB_SEND;
-    *(transfer.op == CLAB_SEND ? &comm->traffic.bytes_sent : &comm->traffic.bytes_received) +=
-        transfer.count * clab_type_bytes(transfer.type);
+    const bool sends = transfer.op == CLAB_SEND;
+    const size_t bytes = transfer.count * clab_type_bytes(transfer.type);
+    clab_comm_count(comm, sends, sends ? bytes : 0, sends ? 0 : bytes);
+    comm->job->counts.sends += sends;
+    comm->job->counts.receives += !sends;
     return CLAB_OK;
 }
 

@@ -155,6 +155,17 @@ struct clab_comm {
     } other;
 };
 
+// Messages that this rank has been told to send and to receive.
+static inline void clab_comm_count(struct clab_comm *comm, size_t messages, size_t sent, size_t received)
+{
+    comm->traffic.messages += messages;
+    comm->traffic.bytes_sent += sent;
+    comm->traffic.bytes_received += received;
+    comm->job->counts.messages += messages;
+    comm->job->counts.bytes_sent += sent;
+    comm->job->counts.bytes_received += received;
+}
+
 // ---- run.c, engine.c -----------------------------------------------------------------------------------------
 
 // What runs a collective, the first of the communicator.

@@ -104,9 +104,7 @@ static int advance(struct clab_comm *comm, struct clab_work *work, bool *progres
         return CLAB_OK;
     work->started = answer.begun;
     work->due = answer.due;
-    comm->traffic.messages += answer.messages;
-    comm->traffic.bytes_sent += answer.bytes_sent;
-    comm->traffic.bytes_received += answer.bytes_received;
+    clab_comm_count(comm, answer.messages, answer.bytes_sent, answer.bytes_received);
     *done_p = true;
     return CLAB_OK;
 }

@@ -2,9 +2,10 @@
 // The job as its communicators see it: this process's membership, its backend, and what all communicators share.
 #pragma once
 
+#include "core/clab.h"
 #include "core/transport/backend.h"
 
-struct clab_comm;
+struct clab_count_log;
 struct clab_flight;
 struct clab_progress;
 struct clab_trace;
@@ -31,4 +32,6 @@ struct clab_job {
     struct clab_progress *progress; // the thread that makes progress, while there is one (progress.h)
     enum clab_progress_kind progress_kind;
     const char *progress_why;
+    struct clab_counts counts; // what this rank has done; seconds: when it joined (core/clab/counts.h)
+    struct clab_count_log *count_log; // of CLAB_COUNTS, or NULL
 };

@@ -246,6 +246,7 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     b.works = calloc(2 * n, sizeof *b.works);
     int err = b.here && b.hellos && b.works ? CLAB_OK : CLAB_ENOMEM;
     clab_job_enter(comm->job);
+    comm->job->counts.monitored_barriers++;
     if (!err)
         err = comm->rank == 0 ? collect(&b) : answer(&b);
     else if (!comm->err)

@@ -169,6 +169,7 @@ int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
         clab_comm_destroy(comm);
         return err;
     }
+    o->job->counts.communicators++;
     *comm_p = comm;
     return CLAB_OK;
 }

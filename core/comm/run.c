@@ -212,9 +212,8 @@ static int begin(struct clab_comm *comm, const struct clab_work *work)
     CLAB_TRY(reserve_transfers(run));
     CLAB_TRY(place_regions(comm, work));
     comm->traffic.algorithm = work->algorithm->name;
-    comm->traffic.messages += run->program->messages;
-    comm->traffic.bytes_sent += run->program->elements_sent * run->element_bytes;
-    comm->traffic.bytes_received += run->program->elements_received * run->element_bytes;
+    clab_comm_count(comm, run->program->messages, run->program->elements_sent * run->element_bytes,
+                    run->program->elements_received * run->element_bytes);
     CLAB_TRY(comm->backend->lanes(comm->endpoint, run->program->problem.lanes));
     return begin_lanes(comm);
 }

@@ -196,6 +196,7 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
         return err;
     }
     if (work->algorithm) {
+        comm->job->counts.collectives[work->problem.collective]++;
         *comm->collectives_end = work;
         comm->collectives_end = &work->next;
     } else {
