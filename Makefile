@@ -227,6 +227,17 @@ models_o := $(B)/obj/cmd/lab/model.o
 $(models_o): $(B)/models.h
 $(models_o): compile += -include $(B)/models.h
 
+# ---- the units' checks, likewise; cmd/course/check.c has the list of them ------------------------------------------
+
+check_of = lab_check_$(subst -,_,$(call folder_of,$1))
+$(foreach c,$(check_c),$(eval $(call objects,$c): compile += -DLAB_CHECK=$(call check_of,$c)))
+
+checks_h := \#define LAB_CHECKS(X)$(foreach c,$(check_c), X("$(patsubst %/,%,$(dir $c))", $(call check_of,$c)))
+$(call keep,$(B)/checks.h,$(checks_h))
+checks_o := $(B)/obj/cmd/course/check.o
+$(checks_o): $(B)/checks.h
+$(checks_o): compile += -include $(B)/checks.h
+
 # ---- labcc: how `commlab check` compiles a student's program -------------------------------------------------------
 # build/labcc -o mine mine.c. Compiled fast, with symbols for a debugger.
 

@@ -21,6 +21,7 @@ static const struct clab_command *const commands[] = {
     &cmd_show,
     &cmd_sim,
     &cmd_lab,
+    &cmd_check,
     &cmd_report,
     &cmd_nets,
     &cmd_fit,

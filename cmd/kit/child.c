@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/variables.h"
@@ -98,6 +100,37 @@ int child_wait(pid_t pid, int *status_p)
     do
         waited = waitpid(pid, status_p, 0);
     while (waited < 0 && errno == EINTR);
+    child = 0;
+    return waited == pid ? CLAB_OK : CLAB_ESYS;
+}
+
+// Wait for at most so many seconds. Returns 0 if the child has not ended, -1 if there is none.
+static pid_t wait_briefly(pid_t pid, double seconds, int *status_p)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    const double end = clab_now() + seconds;
+    pid_t waited;
+    while ((waited = waitpid(pid, status_p, WNOHANG)) == 0 && clab_now() < end)
+        nanosleep(&pause, NULL);
+    return waited;
+}
+
+int child_wait_until(pid_t pid, double seconds, int *status_p, bool *is_late_p)
+{
+    static const double grace = 3; // s
+    child = pid;
+    if (ended_by)
+        kill(pid, ended_by);
+    pid_t waited = wait_briefly(pid, seconds, status_p);
+    *is_late_p = waited == 0 && !ended_by;
+    if (waited == 0) {
+        kill(pid, SIGTERM);
+        waited = wait_briefly(pid, grace, status_p);
+    }
+    if (waited == 0) {
+        kill(pid, SIGKILL);
+        waited = waitpid(pid, status_p, 0);
+    }
     child = 0;
     return waited == pid ? CLAB_OK : CLAB_ESYS;
 }

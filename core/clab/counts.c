@@ -70,6 +70,14 @@ static struct clab_counts since(const struct clab_counts *before, const struct c
     return difference;
 }
 
+struct clab_counts clab_counts_most(const struct clab_counts *a, const struct clab_counts *b)
+{
+    struct clab_counts most;
+    for (int i = 0; i < NCOLUMNS; i++)
+        set(&most, &columns[i], fmax(get(a, &columns[i]), get(b, &columns[i])));
+    return most;
+}
+
 // ---- counting ------------------------------------------------------------------------------------------------
 
 // The counters, with clab_seconds for seconds.

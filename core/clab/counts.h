@@ -19,6 +19,9 @@ int clab_count_close(struct clab_job *job);
 
 bool clab_count_poisons(void);
 
+// The larger of each counter.
+struct clab_counts clab_counts_most(const struct clab_counts *a, const struct clab_counts *b);
+
 void clab_count_begin(struct clab_job *job, const char *span);
 void clab_count_end(struct clab_job *job); // of the innermost that is open
 

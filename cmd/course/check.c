@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// commlab check: build a student's program, run it in the cases of its unit, and say what holds.
+//
+// - A unit's cases are labs/.../check.c. The build finds each one, and lists them all in LAB_CHECKS (the Makefile).
+// - The verdict comes from results, from what the library has counted, and from virtual time: never from a stopwatch.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/course/check_inside.h"
+#include "cmd/course/progress.h"
+#include "cmd/kit/child.h"
+#include "cmd/kit/kit.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/options.h"
+#include "core/base/text.h"
+
+// ---- the units' checks ---------------------------------------------------------------------------------------
+
+#define DECLARE(folder, check) extern const struct lab_check check;
+#define ENTRY(folder, check)   {folder, &check},
+LAB_CHECKS(DECLARE)
+
+static const struct {
+    const char *folder;
+    const struct lab_check *check;
+} checks[] = {LAB_CHECKS(ENTRY){NULL, NULL}};
+
+static const struct lab_check *find_check(const struct course_unit *unit)
+{
+    for (size_t i = 0; checks[i].folder; i++)
+        if (!strcmp(checks[i].folder, unit->folder))
+            return checks[i].check;
+    clab_error("check: unit %s has no check.c in this build", unit->id);
+    return NULL;
+}
+
+// ---- the command line ----------------------------------------------------------------------------------------
+
+struct request {
+    const char *unit, *source; // source: NULL: work/NN/mine.c
+    int only;                  // case; 0: all
+};
+
+static int take_unit(const char *text, void *into)
+{
+    struct request *request = into;
+    if (request->unit) {
+        clab_error("check: one unit at a time, not '%s' and '%s'", request->unit, text);
+        return CLAB_EINVAL;
+    }
+    request->unit = text;
+    return CLAB_OK;
+}
+
+static const struct clab_option options[] = {
+    {"case", 0, "N", "run only case N", CLAB_INT(struct request, only, 1, 99)},
+    {"source", 0, "FILE", "check this C file (work/NN/mine.c)", CLAB_TEXT_AT(struct request, source)},
+    {0},
+};
+
+static const struct clab_command_line line = {
+    .options = options,
+    .arguments = "UNIT",
+    .about = "Build your program of a unit, as in `commlab check 07`, and check what it does: its results, and what the\n"
+             "library counts while it runs. It is also run in virtual time, so the verdict does not depend on how busy\n"
+             "this machine is.",
+    .argument = take_unit,
+};
+
+// ---- building ------------------------------------------------------------------------------------------------
+
+// The compiler's first error, as it prints it: "work/07/mine.c:63:5: error: ...".
+static void print_first_error(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+    bool any = false;
+    while (file && !any && getline(&text, &room, file) > 0)
+        if ((any = strstr(text, "error") || strstr(text, "undefined reference")))
+            fprintf(stdout, "  FAIL    it does not compile\n          %s", text);
+    if (!any)
+        printf("  FAIL    it does not compile: run build/labcc by hand to see why\n");
+    free(text);
+    if (file)
+        fclose(file);
+}
+
+static int compile(char *const argv[], const char *messages, int *status_p)
+{
+    const pid_t pid = child_fork();
+    if (pid == 0) {
+        if (freopen(messages, "w", stderr) && freopen("/dev/null", "w", stdout))
+            execv(argv[0], argv);
+        _exit(127);
+    }
+    return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
+}
+
+// With build/labcc, which make writes.  out: *is_built_p; a compiler's error has been printed
+static int build_program(struct check *c, const struct course *course, const struct course_unit *unit,
+                         const char *source, bool *is_built_p)
+{
+    char include[PATH_MAX + 8], messages[PATH_MAX + 16], labcc[PATH_MAX + 8], *build;
+    int status = 0;
+    CLAB_TRY(kit_build(&build));
+    snprintf(labcc, sizeof labcc, "%s/labcc", build);
+    snprintf(include, sizeof include, "-I%s/%s", course->root, unit->folder);
+    snprintf(c->program, sizeof c->program, "%.*s/mine", (int)sizeof c->program - 6, c->folder);
+    snprintf(messages, sizeof messages, "%s/messages", c->folder);
+    free(build);
+    if (access(labcc, X_OK) != 0) {
+        clab_error("check: %s is not there: run make first", labcc);
+        return CLAB_ENOENT;
+    }
+    CLAB_TRY(compile((char *[]){labcc, include, "-o", c->program, (char *)source, NULL}, messages, &status));
+    *is_built_p = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!*is_built_p && !child_ended_by())
+        print_first_error(messages);
+    return child_ended_by() ? CLAB_EPEER : CLAB_OK;
+}
+
+// ---- what comes of it ----------------------------------------------------------------------------------------
+
+static void compare(const struct course *course, const struct course_unit *unit, const char *source)
+{
+    char after[PATH_MAX], file[PATH_MAX];
+    int status;
+    if (course_unit_path(course, unit, "after.c", after) || course_mine_path(course, unit, "comparison.diff", file) ||
+        access(after, R_OK) != 0)
+        return;
+    const pid_t pid = child_fork();
+    if (pid == 0) {
+        if (freopen(file, "w", stdout))
+            execlp("diff", "diff", "-u", source, after, (char *)NULL);
+        _exit(127);
+    }
+    if (pid > 0 && child_wait(pid, &status) == CLAB_OK && WIFEXITED(status) && WEXITSTATUS(status) < 2)
+        printf("Compare it with one solution, %s: the differences are in %s\n", kit_relative(after), kit_relative(file));
+}
+
+// How to run only the case that failed.
+static void print_again(const struct check *c, const char *source)
+{
+    printf("Only this case again: ./commlab check %s%s%s --case %d\n", c->unit, source ? " --source " : "",
+           source ? source : "", c->number - c->left);
+    if (!source)
+        printf("A hint: ./commlab hint %s\n", c->unit);
+}
+
+// source: NULL: work/NN/mine.c
+static void conclude(const struct check *c, const char *source)
+{
+    if (!c->failed)
+        printf("%d of %d cases pass.\n", c->passed, c->wanted ? 1 : c->number);
+    else if (c->left)
+        printf("%d passed, 1 failed; %d later case%s not run.\n", c->passed, c->left, c->left > 1 ? "s were" : " was");
+    else
+        printf("%d passed, 1 failed.\n", c->passed);
+    if (c->failed)
+        print_again(c, source);
+}
+
+static void note(const struct course *course, const struct check *c)
+{
+    char detail[32];
+    snprintf(detail, sizeof detail, "case %d", c->number - c->left);
+    if (c->failed)
+        progress_add(course->root, c->unit, PROGRESS_FAILED, detail);
+    else if (!c->wanted)
+        progress_add(course->root, c->unit, PROGRESS_PASSED, "");
+}
+
+// Build and run.  out: c->failed
+static int judge(struct check *c, const struct course *course, const struct course_unit *unit,
+                 const struct lab_check *check, const char *source)
+{
+    bool is_built = false;
+    CLAB_TRY(build_program(c, course, unit, source, &is_built));
+    c->failed = !is_built;
+    if (!is_built)
+        return CLAB_OK;
+    check->check(c);
+    check_end_case(c);
+    if (!c->err && c->number < c->wanted) {
+        clab_error("check: --case %d: unit %s has %d cases", c->wanted, c->unit, c->number);
+        return CLAB_EINVAL;
+    }
+    return c->err;
+}
+
+static int check_unit(const struct request *request, const struct course *course, const struct course_unit *unit,
+                      bool *failed_p)
+{
+    struct check c = {.unit = unit->id, .wanted = request->only, .out = stdout};
+    char mine[PATH_MAX];
+    const struct lab_check *check = find_check(unit);
+    CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
+    const char *source = request->source ? request->source : mine;
+    if (!check)
+        return CLAB_ENOENT;
+    if (access(source, R_OK) != 0) {
+        clab_error("check: %s can not be read: %s%s%s", kit_relative(source), strerror(errno),
+                   request->source ? "" : "; first type ./commlab start ", request->source ? "" : unit->id);
+        return CLAB_ENOENT;
+    }
+    snprintf(c.nets, sizeof c.nets, "%.*s/sim/nets", (int)sizeof c.nets - 16, course->root);
+    CLAB_TRY(child_folder_make(c.folder));
+    printf("check %s: %s\n", unit->id, kit_relative(source));
+    const int err = judge(&c, course, unit, check, source);
+    child_folder_remove(c.folder);
+    if (!err && c.number)
+        conclude(&c, request->source);
+    if (!err && !request->source)
+        note(course, &c);
+    if (!err && !c.failed && !request->source && !c.wanted)
+        compare(course, unit, source);
+    free(c.runs);
+    *failed_p = c.failed;
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    struct request request = {0};
+    struct course course = {0};
+    const struct course_unit *unit;
+    bool failed = false;
+    if (clab_options_parse(&line, argc, argv, &request) != CLAB_OK)
+        return STATUS_USAGE;
+    child_watch();
+    int err = course_open(&course);
+    if (!err)
+        err = course_find(&course, "check", request.unit, &unit);
+    if (!err)
+        err = check_unit(&request, &course, unit, &failed);
+    course_close(&course);
+    const int signal = child_unwatch();
+    if (signal)
+        raise(signal);
+    return err ? command_status(err) : failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+const struct clab_command cmd_check = {"check", "check your program of a unit: results and counts", run};

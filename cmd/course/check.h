@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What a unit's check.c uses: it runs the student's program in numbered cases, and holds what the library has counted
+// to what the lesson promises.
+//
+//     static void check(struct check *c)
+//     {
+//         if (check_case(c, "4 ranks, shared memory: the sum is right"))
+//             check_run(c, "shm", NULL, 4, "65536 8");
+//         if (check_case(c, "4 ranks on 1gbe: communicators do not grow with iterations")) {
+//             const struct check_run *few = check_run(c, "sim", "1gbe", 4, "65536 8");
+//             const struct check_run *many = check_run(c, "sim", "1gbe", 4, "65536 16");
+//             const size_t a = check_total(few, 0).communicators, b = check_total(many, 0).communicators;
+//             check_require(c, a == b, "You make a communicator in each iteration. Make it once, before the loop.",
+//                           "rank 0, communicators made: got %zu with 16 iterations, expected %zu as with 8", b, a);
+//         }
+//     }
+//     const struct lab_check LAB_CHECK = {.check = check};
+//
+// - Times are virtual (backend "sim"), so a verdict is the same on every machine, busy or not. No stopwatch counts.
+// - The first requirement that does not hold fails its case. Later cases are not run: they would fail for the same
+//   reason. A run that hangs, crashes or finds a wrong sum fails its case, too, and says so by itself.
+// - After a failure all functions go on and do nothing; counts are then 0. So a lesson needs no `if` for it.
+// - Programs run with CLAB_POISON=1: memory of clab_alloc holds NaN until something is written there.
+// - What is counted between clab_span_begin and clab_span_end of a program is a *span*: asked for by its name and its
+//   number among those of that name, from 0.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/clab.h"
+
+struct check;
+struct check_run;
+
+// What a unit's check.c defines, by the name that the build gives it.
+struct lab_check {
+    void (*check)(struct check *c);
+};
+
+// ---- cases ---------------------------------------------------------------------------------------------------
+
+// Begin the next case, which ends the one before. Whether to run it: not after a failure, and with --case N only if it is
+// the N-th.
+//   title: what holds if it passes: "5 ranks on dgx-h100: each rank sends at most twice the buffer"
+bool check_case(struct check *c, const char *title);
+
+// Fail the case unless `holds`. Returns `holds`.
+//   advice: the misconception, and what to do, in one to three sentences
+//   format: the fact in one line: rank, index, what, got, expected, each with its unit
+bool check_require(struct check *c, bool holds, const char *advice, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// How a run can fail by itself.
+enum check_failure {
+    CHECK_HANGS,    // ranks wait for each other until a deadline, or the program does not end
+    CHECK_CRASHES,  // a signal, or an exit with another status
+    CHECK_WRONG,    // a result is wrong
+    CHECK_MISMATCH, // ranks call different collectives
+    CHECK_FAILURES
+};
+
+// From now on say `advice` to a run that fails so: where the unit knows the usual reason.
+void check_advise(struct check *c, enum check_failure failure, const char *advice);
+
+// ---- runs ----------------------------------------------------------------------------------------------------
+
+// Run the program, as `mine -n RANKS --backend BACKEND [--net NET] ARGUMENTS`. A run that the case has had already is
+// not repeated.
+//   backend:   "shm", "sim" or any other; net: of sim; NULL: none
+//   arguments: words with one space between them; "" or NULL: none
+const struct check_run *check_run(struct check *c, const char *backend, const char *net, int ranks,
+                                  const char *arguments);
+
+int check_ranks(const struct check_run *run);
+const char *check_backend(const struct check_run *run); // that moved the bytes; "": the run has failed
+
+// Of the whole job, of a rank.
+struct clab_counts check_total(const struct check_run *run, int rank);
+// Of span number `index` of that name; all zeros if there is none.
+struct clab_counts check_span(const struct check_run *run, int rank, const char *span, int index);
+// The most of each counter over all ranks: of the slowest, the busiest one. span NULL: of the whole job.
+struct clab_counts check_most(const struct check_run *run, const char *span, int index);
+// How many spans of that name a rank has; span NULL: of any name.
+int check_spans(const struct check_run *run, int rank, const char *span);
+// The name of the i-th span of a rank, in the order in which they began; "" past the last.
+const char *check_span_name(const struct check_run *run, int rank, int i);
+// What clab_report said: its median; NAN: nothing.
+double check_reported(const struct check_run *run, const char *quantity);
+
+// Require at least `least` spans of that name at each rank: the program still has the lines that begin and end them.
+bool check_has(struct check *c, const struct check_run *run, const char *span, int least);
+
+// All collectives of a rank but barriers.
+size_t check_collectives(const struct clab_counts *counts);
+// Virtual seconds that were spent in communication and not hidden behind computing.
+double check_exposed(const struct clab_counts *counts);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// The cases of a check, their requirements, and what is asked of a run (check.h).
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/course/check_inside.h"
+#include "core/base/err.h"
+#include "core/base/vector.h"
+
+// ---- cases ---------------------------------------------------------------------------------------------------
+
+static void forget_runs(struct check *c)
+{
+    for (int i = 0; i < c->nruns; i++) {
+        free(c->runs[i]->rows);
+        lab_results_free(&c->runs[i]->reports);
+        free(c->runs[i]);
+    }
+    c->nruns = 0;
+}
+
+void check_end_case(struct check *c)
+{
+    if (c->is_open && !c->failed && !c->err) {
+        fprintf(c->out, "  ok   %d  %s\n", c->number, c->title);
+        fflush(c->out);
+        c->passed++;
+    }
+    c->is_open = false;
+    forget_runs(c);
+}
+
+bool check_case(struct check *c, const char *title)
+{
+    check_end_case(c);
+    c->number++;
+    c->left += c->failed && !c->wanted;
+    if (c->failed || c->err || (c->wanted && c->wanted != c->number))
+        return false;
+    snprintf(c->title, sizeof c->title, "%s", title);
+    c->is_open = true;
+    return true;
+}
+
+// Print a text with `margin` before each line, broken before column 100.
+static void print_wrapped(FILE *out, const char *margin, const char *text)
+{
+    const size_t most = 100 - strlen(margin);
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length > most) {
+            for (length = most; length > most / 2 && text[length] != ' ';)
+                length--;
+        }
+        fprintf(out, "%s%.*s\n", margin, (int)length, text);
+        text += length;
+        text += *text == '\n' || *text == ' ';
+    }
+}
+
+void check_fail(struct check *c, const char *facts, const char *advice)
+{
+    if (c->failed || c->err)
+        return;
+    c->failed = true;
+    fprintf(c->out, "  FAIL %d  %s\n", c->number, c->title);
+    print_wrapped(c->out, "          ", facts);
+    if (advice)
+        print_wrapped(c->out, "       -> ", advice);
+    fflush(c->out);
+}
+
+bool check_require(struct check *c, bool holds, const char *advice, const char *format, ...)
+{
+    char facts[CHECK_LINE];
+    va_list arguments;
+    if (holds || c->failed)
+        return holds;
+    va_start(arguments, format);
+    vsnprintf(facts, sizeof facts, format, arguments);
+    va_end(arguments);
+    check_fail(c, facts, advice);
+    return false;
+}
+
+void check_advise(struct check *c, enum check_failure failure, const char *advice)
+{
+    c->advice[failure] = advice;
+}
+
+// ---- runs ----------------------------------------------------------------------------------------------------
+
+static const struct check_run no_run = {.command = ""};
+
+enum { MOST_WORDS = 64 };
+
+// Cut `command` into words, in place.
+static void cut(char *command, char *argv[])
+{
+    int n = 0;
+    for (char *word = strtok(command, " "); word && n < MOST_WORDS - 1; word = strtok(NULL, " "))
+        argv[n++] = word;
+    argv[n] = NULL;
+}
+
+static struct check_run *find_run(const struct check *c, const char *command)
+{
+    for (int i = 0; i < c->nruns; i++)
+        if (!strcmp(c->runs[i]->command, command))
+            return c->runs[i];
+    return NULL;
+}
+
+static struct check_run *add_run(struct check *c, const char *command, int ranks)
+{
+    struct check_run *run = calloc(1, sizeof *run);
+    if (!run || CLAB_PUSH(c->runs, c->nruns, c->room, run) != CLAB_OK) {
+        free(run);
+        c->err = CLAB_ENOMEM;
+        return NULL;
+    }
+    snprintf(run->command, sizeof run->command, "%s", command);
+    run->ranks = ranks;
+    return run;
+}
+
+static void perform(struct check *c, struct check_run *run)
+{
+    char command[CHECK_LINE], facts[2 * CHECK_LINE] = "", *argv[MOST_WORDS];
+    enum check_failure failure;
+    snprintf(command, sizeof command, "%s", run->command);
+    cut(command, argv);
+    argv[0] = c->program;
+    c->err = check_start(c, run, argv, &failure, facts);
+    if (c->err || failure == CHECK_FAILURES)
+        return;
+    snprintf(facts + strlen(facts), sizeof facts - strlen(facts), "(the run was: %s)", run->command);
+    check_fail(c, facts, c->advice[failure]);
+}
+
+const struct check_run *check_run(struct check *c, const char *backend, const char *net, int ranks,
+                                  const char *arguments)
+{
+    char command[CHECK_LINE];
+    if (c->failed || c->err || !c->is_open)
+        return &no_run;
+    snprintf(command, sizeof command, "mine -n %d --backend %s%s%s%s%s", ranks, backend, net ? " --net " : "",
+             net ? net : "", arguments && *arguments ? " " : "", arguments ? arguments : "");
+    struct check_run *run = find_run(c, command);
+    if (run)
+        return run;
+    run = add_run(c, command, ranks);
+    if (run)
+        perform(c, run);
+    return run && !c->failed && !c->err ? run : &no_run;
+}
+
+// ---- what is asked of a run ----------------------------------------------------------------------------------
+
+static bool is_job(const struct clab_count_row *row)
+{
+    return !strcmp(row->span, "job");
+}
+
+// Span number `index` of a rank whose name is `span` (NULL: any name); NULL: there is none.
+static const struct clab_count_row *find_span(const struct check_run *run, int rank, const char *span, int index)
+{
+    for (int i = 0; i < run->nrows; i++) {
+        const struct clab_count_row *row = &run->rows[i];
+        if (row->rank == rank && !is_job(row) && (!span || !strcmp(row->span, span)) && index-- == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static const struct clab_count_row *find_job(const struct check_run *run, int rank)
+{
+    for (int i = 0; i < run->nrows; i++)
+        if (run->rows[i].rank == rank && is_job(&run->rows[i]))
+            return &run->rows[i];
+    return NULL;
+}
+
+int check_ranks(const struct check_run *run)
+{
+    return run->ranks;
+}
+
+const char *check_backend(const struct check_run *run)
+{
+    return run->nrows ? run->rows[0].backend : "";
+}
+
+struct clab_counts check_total(const struct check_run *run, int rank)
+{
+    const struct clab_count_row *row = find_job(run, rank);
+    return row ? row->counts : (struct clab_counts){0};
+}
+
+struct clab_counts check_span(const struct check_run *run, int rank, const char *span, int index)
+{
+    const struct clab_count_row *row = find_span(run, rank, span, index);
+    return row ? row->counts : (struct clab_counts){0};
+}
+
+struct clab_counts check_most(const struct check_run *run, const char *span, int index)
+{
+    struct clab_counts most = {0};
+    for (int rank = 0; rank < run->ranks; rank++) {
+        const struct clab_counts one = span ? check_span(run, rank, span, index) : check_total(run, rank);
+        most = clab_counts_most(&most, &one);
+    }
+    return most;
+}
+
+int check_spans(const struct check_run *run, int rank, const char *span)
+{
+    int n = 0;
+    while (find_span(run, rank, span, n))
+        n++;
+    return n;
+}
+
+const char *check_span_name(const struct check_run *run, int rank, int i)
+{
+    const struct clab_count_row *row = find_span(run, rank, NULL, i);
+    return row ? row->span : "";
+}
+
+double check_reported(const struct check_run *run, const char *quantity)
+{
+    return lab_series_median(lab_results_find(&run->reports, LAB_AFTER, run->ranks, quantity));
+}
+
+bool check_has(struct check *c, const struct check_run *run, const char *span, int least)
+{
+    for (int rank = 0; rank < run->ranks; rank++) {
+        const int n = check_spans(run, rank, span);
+        if (!check_require(c, n >= least,
+                           "The check counts between the lines that begin and end this span. Put them back as they "
+                           "are in before.c.",
+                           "rank %d, spans named '%s': got %d, expected at least %d", rank, span, n, least))
+            return false;
+    }
+    return !c->failed;
+}
+
+size_t check_collectives(const struct clab_counts *counts)
+{
+    size_t n = 0;
+    for (int kind = 0; kind < CLAB_COLLECTIVE_COUNT; kind++)
+        n += kind == CLAB_BARRIER ? 0 : counts->collectives[kind];
+    return n;
+}
+
+double check_exposed(const struct clab_counts *counts)
+{
+    return counts->seconds - counts->computed;
+}

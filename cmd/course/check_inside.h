@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What the files of `commlab check` share (check.h is for the units).
+//
+// - check.c        the command: builds the program, lets the unit's check.c run its cases, says what came of it.
+// - check_case.c   cases, requirements, and what is asked of a run.
+// - check_start.c  starts the program, ends it by its deadline, and reads what it leaves.
+// - check_why.c    why a run has failed, in the lines of its output that say it.
+#pragma once
+
+#include <stdio.h>
+
+#include "cmd/course/check.h"
+#include "cmd/course/unit.h"
+#include "cmd/lab/lab.h"
+#include "core/clab/counts.h"
+
+enum { CHECK_LINE = 512, CHECK_NAME = 96 };
+
+struct check_run {
+    char command[CHECK_LINE]; // what was typed, as it were: "mine -n 4 --backend shm 65536 8"
+    int ranks;
+    struct clab_count_row *rows; // of spans and jobs, in the order of the file
+    int nrows;
+    struct lab_results reports; // of rank 0
+};
+
+struct check {
+    const char *unit;         // "07"
+    char program[PATH_MAX];   // that is run
+    char folder[PATH_MAX];    // for its files; removed afterwards
+    char nets[PATH_MAX];      // the kit's networks
+    int wanted;               // the only case to be run; 0: all
+    int number, passed, left; // of the case that is begun; cases that passed; and that were not run
+    bool is_open, failed;
+    char title[CHECK_LINE];
+    const char *advice[CHECK_FAILURES];
+    struct check_run **runs; // of the case
+    int nruns, room;
+    FILE *out;
+    int err; // not the student's fault: CLAB_ENOMEM, CLAB_EIO, CLAB_EPEER (a signal ends us)
+};
+
+// The case that is begun is over: say that it passed.
+void check_end_case(struct check *c);
+// Fail the case with one or more lines of facts, ended by line breaks, and an advice (NULL: none).
+void check_fail(struct check *c, const char *facts, const char *advice);
+
+// Run the program as `run->command` says; fill in what it leaves.  out: *failure_p, CHECK_FAILURES: it ended well
+//   facts:  of a failure
+//   errors: CLAB_ESYS, CLAB_EIO, CLAB_EPEER, CLAB_ENOMEM
+int check_start(struct check *c, struct check_run *run, char *const argv[], enum check_failure *failure_p,
+                char facts[2 * CHECK_LINE]);
+
+// Why a run failed: by waitpid's status, whether it was ended by its deadline, and the file of what it complained of.
+enum check_failure check_why(const char *complaints, int status, bool is_late, char facts[2 * CHECK_LINE]);

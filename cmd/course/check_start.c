@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Runs a student's program for a check, and reads what it leaves (check_inside.h).
+//
+// - What it prints is thrown away, and what it complains of goes to a file. What the library has counted comes through another file, whose name the program does
+//   not print: so no line that a program writes can pass for a report.
+// - Waits end after CLAB_TIMEOUT, and the program after a deadline. Its processor time is
+//   limited, too, so that an endless loop costs nobody more than this case.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/course/check_inside.h"
+#include "cmd/kit/child.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+
+static const double most_seconds = 30;  // for a program whose ranks share two busy cores
+static const char most_wait[] = "5s";   // CLAB_TIMEOUT
+enum { CPU_SECONDS = 60 };
+
+struct files {
+    char counts[PATH_MAX + 16], rows[PATH_MAX + 16], complaints[PATH_MAX + 16];
+};
+
+static int name_files(const struct check *c, struct files *f)
+{
+    snprintf(f->counts, sizeof f->counts, "%s/counts.csv", c->folder);
+    snprintf(f->rows, sizeof f->rows, "%s/rows", c->folder);
+    snprintf(f->complaints, sizeof f->complaints, "%s/complaints", c->folder);
+    unlink(f->rows);
+    if (clab_counts_create(f->counts) == CLAB_OK)
+        return CLAB_OK;
+    clab_error("%s can not be written: %s", f->counts, strerror(errno));
+    return CLAB_EIO;
+}
+
+static void limit(void)
+{
+    const struct rlimit seconds = {CPU_SECONDS, CPU_SECONDS}, core = {0, 0};
+    setrlimit(RLIMIT_CPU, &seconds);
+    setrlimit(RLIMIT_CORE, &core);
+}
+
+static void become_program(const struct check *c, const struct files *f, char *const argv[])
+{
+    child_set_environment((const struct child_variable[]){{"CLAB_COUNTS", f->counts, false},
+                                                          {"CLAB_RESULTS", f->rows, false},
+                                                          {"CLAB_NETS", c->nets, false},
+                                                          {"CLAB_TIMEOUT", most_wait, false},
+                                                          {"CLAB_POISON", "1", false},
+                                                          {"CLAB_BACKEND", NULL, false},
+                                                          {"CLAB_NET", NULL, false},
+                                                          {"CLAB_EMULATE", NULL, false},
+                                                          {"CLAB_TRACE", NULL, false},
+                                                          {"CLAB_LOG", NULL, false},
+                                                          {"CLAB_STRAGGLE", NULL, false},
+                                                          {"CLAB_PROGRESS", NULL, false},
+                                                          {"CLAB_CHECK", NULL, false},
+                                                          {0}});
+    limit();
+    if (freopen("/dev/null", "r", stdin) && freopen("/dev/null", "w", stdout) && freopen(f->complaints, "w", stderr))
+        execv(argv[0], argv);
+    _exit(127);
+}
+
+static int read_rows(const struct files *f, struct check_run *run)
+{
+    FILE *file = fopen(f->rows, "re");
+    if (!file)
+        return CLAB_OK; // it reported nothing
+    const int err = lab_rows_read(file, "the rows of the program", LAB_AFTER, run->ranks, &run->reports);
+    fclose(file);
+    return err;
+}
+
+// A rank that has not closed its job has no row.
+static int missing_rank(const struct check_run *run)
+{
+    for (int rank = 0; rank < run->ranks; rank++)
+        if (check_total(run, rank).communicators == 0 && check_total(run, rank).seconds == 0)
+            return rank;
+    return -1;
+}
+
+static int read_counts(const struct files *f, struct check_run *run, enum check_failure *failure_p, char *facts)
+{
+    CLAB_TRY(clab_counts_read(f->counts, &run->rows, &run->nrows));
+    const int missing = missing_rank(run);
+    if (missing < 0)
+        return CLAB_OK;
+    *failure_p = CHECK_CRASHES;
+    snprintf(facts, 2 * CHECK_LINE,
+             "rank %d ended without clab_job_close, so what it did is not known. Each rank calls clab_job_close at the "
+             "end of main.\n",
+             missing);
+    return CLAB_OK;
+}
+
+int check_start(struct check *c, struct check_run *run, char *const argv[], enum check_failure *failure_p,
+                char facts[2 * CHECK_LINE])
+{
+    struct files f;
+    int status = 0;
+    bool is_late = false;
+    CLAB_TRY(name_files(c, &f));
+    const pid_t pid = child_fork();
+    if (pid == 0)
+        become_program(c, &f, argv);
+    CLAB_TRY(pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, &status, &is_late));
+    if (child_ended_by())
+        return CLAB_EPEER;
+    *failure_p = CHECK_FAILURES;
+    if (is_late || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        *failure_p = check_why(f.complaints, status, is_late, facts);
+        return CLAB_OK;
+    }
+    CLAB_TRY(read_rows(&f, run));
+    return read_counts(&f, run, failure_p, facts);
+}
