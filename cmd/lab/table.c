@@ -161,15 +161,20 @@ static const struct lab_series *find_headline(const struct lab_context *context,
     return NULL;
 }
 
+// A headline that is no time is after's value as it is: a ratio of its own.
 static int write_series(struct writer *w, const struct lab_results *results, const struct lab_series *s)
 {
     struct finding f;
     CLAB_TRY(find_value(w->context, s, &f));
     CLAB_TRY(write_row(w, &f));
-    if (s->program != LAB_AFTER || !has_ratio(lab_counterpart(results, s), s))
+    if (s->program != LAB_AFTER)
         return CLAB_OK;
-    CLAB_TRY(find_ratio(w->context, lab_counterpart(results, s), s, &f));
-    CLAB_TRY(write_row(w, &f));
+    if (has_ratio(lab_counterpart(results, s), s)) {
+        CLAB_TRY(find_ratio(w->context, lab_counterpart(results, s), s, &f));
+        CLAB_TRY(write_row(w, &f));
+    } else if (strcmp(s->unit, "1")) {
+        return CLAB_OK;
+    }
     if (s != find_headline(w->context, results))
         return CLAB_OK;
     snprintf(f.quantity, sizeof f.quantity, "ratio");

@@ -46,6 +46,8 @@ static double predict(const struct lab_context *context, enum lab_program progra
     const double most = conf->iterations.count ? atof(conf->iterations.words[conf->iterations.count - 1]) : 1;
     if (!strcmp(quantity, "time"))
         return lab_predict_allreduce(context, ranks, "doubling", (size_t)atoi(conf->sizes.words[0]));
+    if (!strcmp(quantity, "b_over_a"))
+        return 1;
     if (!strcmp(quantity, "difference"))
         return half_of_them * (program == LAB_BEFORE ? probed(context, "spread") : interval(context, most));
     if (!strcmp(quantity, "spread"))

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Before: a training loop that makes its communicator anew in every iteration.
 //
-//   before [-n RANKS] [--backend B] [BYTES ITERATIONS...]
+//   [-n RANKS] [--backend B] [BYTES ITERATIONS...]
 //
 // - Ranks start each phase together (a barrier, outside of the timer): none is charged for who is late from another.
+// - What check counts is the loop: the span "loop/ITERATIONS".
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "clab.h"
+#include "lab.h"
 
 enum phase { RENDEZVOUS, CONNECT, FIRST_OP, OP, DESTROY, PHASES };
 static const char *const phase_names[PHASES] = {"rendezvous", "connect", "first_op", "op", "destroy"};
 enum { REPEATS = 7 };
 static const char about[] =
-    "A training loop that makes its communicator anew in every iteration.\n"
+    "A training loop that averages gradients, and times the phases of its communicator.\n"
     "Reports for each number of iterations the seconds that one takes, and of the last its phases.\n\n"
     "  BYTES              of the buffer that is summed, a multiple of 4 (64K)\n"
     "  ITERATIONS...      lengths of the loop, each measured (1 4 16 64 256)\n";
@@ -25,9 +22,8 @@ struct loop {
     struct clab_job *job;
     struct clab_comm *clock, *comm; // clock stays: for barriers and reports; comm is the one that the loop uses
     enum phase next;                // what the next operation is: the communicator's first, or a later one
-    size_t count;                   // floats
-    float *in, *out, *host;         // (count): in and out of clab_alloc, perhaps a GPU's; host the program's own
-    double spent[PHASES];           // seconds
+    struct lab_data data;
+    double spent[PHASES]; // seconds
 };
 
 static double start_together(struct loop *loop)
@@ -49,8 +45,9 @@ static void open_comm(struct loop *loop)
 
 static void reduce_gradients(struct loop *loop)
 {
+    const struct lab_data *data = &loop->data;
     const double start = start_together(loop);
-    must(clab_allreduce(loop->comm, loop->in, loop->out, loop->count, CLAB_F32, CLAB_SUM));
+    must(clab_allreduce(loop->comm, data->in, data->out, data->count, CLAB_F32, CLAB_SUM));
     loop->spent[loop->next] += clab_seconds() - start;
     loop->next = OP;
 }
@@ -71,44 +68,36 @@ static void train(struct loop *loop, int iterations)
     }
 }
 
-static unsigned value(int rank, size_t i)
+// After how many operations they have cost as much as the communicator. `whole`: seconds per iteration of k.
+static double break_even(int k, double whole, double later_ops)
 {
-    return ((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24;
+    const double op = later_ops * k / (k - 1);
+    return k * (whole - later_ops) / op - 1; // the first operation is one of them
 }
 
-// Fails unless `out` is the sum of all ranks' in; returns the sum over its elements.
-static double check(const struct loop *loop)
-{
-    double sum = 0;
-    must(clab_copy(loop->job, loop->host, loop->out, loop->count * sizeof *loop->host));
-    for (size_t i = 0; i < loop->count; sum += loop->host[i++]) {
-        unsigned expected = 0;
-        for (int rank = 0; rank < clab_job_ranks(loop->job); rank++)
-            expected += value(rank, i);
-        must(loop->host[i] == (float)expected ? CLAB_OK : CLAB_EWRONG);
-    }
-    return sum;
-}
-
-// Seconds an iteration with k of them, in total and by phase; by phase is reported when `last`.
+// Seconds per iteration with k of them, in total and by phase; by phase is reported when `last`.
 static void measure(struct loop *loop, int k, bool last)
 {
     double seconds[PHASES + 1][REPEATS] = {0}; // the last row is the total
     const int repeats = clab_samples(REPEATS);
-    char name[32];
     for (int i = 0; i < repeats; i++) {
         memset(loop->spent, 0, sizeof loop->spent);
-        must(clab_set(loop->job, loop->out, 0xff, loop->count * sizeof *loop->out)); // NaN
+        lab_data_poison(&loop->data);
+        lab_span_begin(loop->job, "loop/%d", k);
         train(loop, k);
-        check(loop);
+        clab_span_end(loop->job);
+        lab_data_check(&loop->data, "sum of the gradients");
         for (int p = 0; p < PHASES; p++)
             seconds[PHASES][i] += seconds[p][i] = loop->spent[p] / k;
     }
-    must(clab_allreduce(loop->clock, seconds, seconds, sizeof seconds / sizeof(double), CLAB_F64, CLAB_MAX));
-    snprintf(name, sizeof name, "iteration/%d", k);
-    must(clab_report(loop->clock, name, "s", seconds[PHASES], repeats));
+    lab_report(loop->clock, "s", seconds[PHASES], repeats, "iteration/%d", k);
     for (int p = 0; last && p < PHASES; p++)
-        must(clab_report(loop->clock, phase_names[p], "s", seconds[p], repeats));
+        lab_report(loop->clock, "s", seconds[p], repeats, "%s", phase_names[p]);
+    if (!last || seconds[OP][0] <= 0)
+        return; // there is no later operation
+    for (int i = 0; i < repeats; i++)
+        seconds[PHASES][i] = break_even(k, seconds[PHASES][i], seconds[OP][i]);
+    lab_report(loop->clock, "iterations", seconds[PHASES], repeats, "break_even");
 }
 
 int main(int argc, char **argv)
@@ -117,23 +106,13 @@ int main(int argc, char **argv)
     clab_help(argc, argv, "[BYTES ITERATIONS...]", about);
     must(clab_job_open(&argc, argv, &loop.job));
     must(clab_comm_create(loop.job, &loop.clock));
-    static char *standard[] = {"before", "65536", "1", "4", "16", "64", "256"};
-    if (argc == 1)
-        argv = standard, argc = sizeof standard / sizeof *standard;
-    loop.count = clab_must_size(loop.job, argc > 2 ? argv[1] : NULL, sizeof(float), usage) / sizeof(float);
-    must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.in));
-    must(clab_alloc(loop.job, loop.count * sizeof(float), (void **)&loop.out));
-    must((loop.host = malloc(loop.count * sizeof(float))) ? CLAB_OK : CLAB_ENOMEM);
-    for (size_t i = 0; i < loop.count; i++)
-        loop.host[i] = (float)value(clab_job_rank(loop.job), i);
-    must(clab_copy(loop.job, loop.in, loop.host, loop.count * sizeof(float)));
+    lab_arguments(&argc, &argv, "65536 1 4 16 64 256");
+    loop.data = lab_data_make(loop.job, clab_must_size(loop.job, argc > 2 ? argv[1] : NULL, sizeof(float), usage));
     train(&loop, 2); // warm
     for (int i = 2; i < argc; i++)
         measure(&loop, (int)clab_must_size(loop.job, argv[i], 1, usage), i == argc - 1);
-    must(clab_report(loop.clock, "checksum", "1", &(double){check(&loop)}, 1));
-    free(loop.host);
-    clab_free(loop.job, loop.out);
-    clab_free(loop.job, loop.in);
+    lab_report(loop.clock, "1", &(double){lab_data_check(&loop.data, "sum of the gradients")}, 1, "checksum");
+    lab_data_free(&loop.data);
     clab_comm_destroy(loop.clock);
     must(clab_job_close(loop.job));
     return 0;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The interval that lab 00 teaches, of its program as it is, against the binomial distribution by Pascal's triangle.
+// The interval that lab 00 teaches, as its programs compute it, against the binomial distribution by Pascal's triangle.
 
 #include "tests/fixtures/capture.h"
 
 #include <math.h>
 
-#define main after_main
-#include "labs/00-noise/after.c"
-#undef main
+#include "labs/00-noise/interval.h"
 
 enum { MOST = 1000 };
 
