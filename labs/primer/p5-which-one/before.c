@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// p5: nine tasks, and the collective that does each.
+//
+//   before [-n RANKS] [TASK]
+
+#include "primer/p5-which-one/tasks.h"
+
+// TODO: do each task with one call of a collective, in place of CLAB_OK.
+// - A block is BLOCK elements. A whole is one block per rank, in the order of the ranks.
+// - `in` is what this rank has. `out` is where what it needs is to be. The elements are floats: CLAB_F32.
+static int solve(struct clab_comm *comm, int task, const float *in, float *out)
+{
+    (void)comm, (void)in, (void)out; // delete this line
+    switch (task) {
+    // 1. Each rank has counted votes: one block. Every rank needs the sum of all blocks.
+    case 1: return CLAB_OK;
+    // 2. Rank 0 has read the settings: one block. Every rank needs them.
+    case 2: return CLAB_OK;
+    // 3. Each rank has counted errors: one block. Rank 0 prints the sum of all blocks.
+    case 3: return CLAB_OK;
+    // 4. Each rank has drawn a part of a picture: one block. Rank 0 writes the whole picture to a file.
+    case 4: return CLAB_OK;
+    // 5. Each rank has moved its own stars: one block. Every rank needs the whole sky.
+    case 5: return CLAB_OK;
+    // 6. Rank 0 has collected all exams: a whole. Rank r marks block r, and needs no other.
+    case 6: return CLAB_OK;
+    // 7. Each rank has counts for all cities: a whole. Rank r needs the sum of all ranks' block r, and no other.
+    case 7: return CLAB_OK;
+    // 8. Each rank has sorted its letters: block r of its whole is for rank r. Every rank needs its letters.
+    case 8: return CLAB_OK;
+    // 9. Each rank has written a file. No rank may go on before all files are written.
+    default: return CLAB_OK;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    return tasks_main(argc, argv, solve);
+}
