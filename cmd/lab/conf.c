@@ -174,7 +174,23 @@ static int set_tolerance(const struct clab_setting *s, double *percent_p)
     return clab_parse_number(s->value, percent_p) == CLAB_OK ? CLAB_OK : refuse(s, "percent, 0 or more");
 }
 
-static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
+static int set_yes_no(const struct clab_setting *s, bool *is_p)
+{
+    *is_p = strcmp(s->value, "no");
+    return !*is_p || !strcmp(s->value, "yes") ? CLAB_OK : refuse(s, "yes or no");
+}
+
+static int set_equal(const struct clab_setting *s, struct lab_quantity *q)
+{
+    q->equal = strcmp(s->value, "no");
+    const bool in_words = !q->equal || !strcmp(s->value, "yes");
+    if (strcmp(s->name, "equal") || (!in_words && clab_parse_number(s->value, &q->apart) != CLAB_OK))
+        return refuse(s, "unit, tolerance, most, message, or equal = yes, no, or the percent that values may be apart");
+    return CLAB_OK;
+}
+
+// The quantity of the setting's section: a new one, unless it is there.
+static int quantity_of(const struct clab_setting *s, struct lab_conf *conf, struct lab_quantity **q_p)
 {
     struct lab_quantity *q = conf->quantities;
     while (q < conf->quantities + conf->nquantities && strcmp(q->name, s->section))
@@ -182,20 +198,26 @@ static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
     if (q == conf->quantities + LAB_MAX_QUANTITIES)
         return refuse(s, "at most 16 quantities");
     if (q == conf->quantities + conf->nquantities) {
-        *q = (struct lab_quantity){.name = strdup(s->section), .tolerance = NAN};
+        *q = (struct lab_quantity){.name = strdup(s->section), .tolerance = NAN, .most = INFINITY};
         if (!q->name)
             return CLAB_ENOMEM;
         conf->nquantities++;
     }
+    *q_p = q;
+    return CLAB_OK;
+}
+
+static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
+{
+    struct lab_quantity *q;
+    CLAB_TRY(quantity_of(s, conf, &q));
     if (!strcmp(s->name, "unit"))
         return set_text(s, &q->unit);
     if (!strcmp(s->name, "tolerance"))
         return set_tolerance(s, &q->tolerance);
-    q->equal = strcmp(s->value, "no");
-    const bool in_words = !q->equal || !strcmp(s->value, "yes");
-    if (strcmp(s->name, "equal") || (!in_words && clab_parse_number(s->value, &q->apart) != CLAB_OK))
-        return refuse(s, "unit, tolerance, or equal = yes, no, or the percent that values may be apart");
-    return CLAB_OK;
+    if (!strcmp(s->name, "most"))
+        return clab_parse_number(s->value, &q->most) == CLAB_OK ? CLAB_OK : refuse(s, "a number, 0 or more");
+    return strcmp(s->name, "message") ? set_equal(s, q) : set_yes_no(s, &q->is_message);
 }
 
 static int use(void *context, const struct clab_setting *s)

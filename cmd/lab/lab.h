@@ -90,6 +90,8 @@ struct lab_quantity {
     double tolerance; // percent by which a prediction may be off; NAN: it is not predicted
     bool equal;       // before and after report the same value, or one of them is wrong
     double apart;     // percent by which they may differ all the same, where sums have another order
+    double most;      // no value is above it; INFINITY: not said
+    bool is_message;  // a time in which at least one message arrives; a name that ends in bytes: so many
 };
 
 struct lab_model;

@@ -160,6 +160,81 @@ int clab_parse_flops(const char *text, double *flops_p)
     return CLAB_OK;
 }
 
+// ---- units by name -------------------------------------------------------------------------------------------
+
+static const struct clab_unit named_units[] = {
+    {"", CLAB_DIMENSION_COUNT, 1},
+    {"1", CLAB_DIMENSION_COUNT, 1},
+    {"pairs", CLAB_DIMENSION_COUNT, 1},
+    {"rank", CLAB_DIMENSION_COUNT, 1},
+    {"iterations", CLAB_DIMENSION_COUNT, 1},
+    {"messages", CLAB_DIMENSION_COUNT, 1},
+    {"steps", CLAB_DIMENSION_COUNT, 1},
+    {"ns", CLAB_DIMENSION_TIME, 1e-9},
+    {"us", CLAB_DIMENSION_TIME, 1e-6},
+    {"µs", CLAB_DIMENSION_TIME, 1e-6},
+    {"ms", CLAB_DIMENSION_TIME, 1e-3},
+    {"s", CLAB_DIMENSION_TIME, 1},
+    {"B", CLAB_DIMENSION_BYTES, 1},
+    {"kB", CLAB_DIMENSION_BYTES, 1e3},
+    {"KB", CLAB_DIMENSION_BYTES, 1e3},
+    {"MB", CLAB_DIMENSION_BYTES, 1e6},
+    {"GB", CLAB_DIMENSION_BYTES, 1e9},
+    {"KiB", CLAB_DIMENSION_BYTES, 0x1p10},
+    {"MiB", CLAB_DIMENSION_BYTES, 0x1p20},
+    {"GiB", CLAB_DIMENSION_BYTES, 0x1p30},
+    {"%", CLAB_DIMENSION_PERCENT, 1},
+    {"s/B", CLAB_DIMENSION_COST, 1},
+    {"ns/B", CLAB_DIMENSION_COST, 1e-9},
+    {"ps/B", CLAB_DIMENSION_COST, 1e-12},
+    {"s/GB", CLAB_DIMENSION_COST, 1e-9},
+    {"B/s", CLAB_DIMENSION_RATE, 1},
+    {"MB/s", CLAB_DIMENSION_RATE, 1e6},
+    {"GB/s", CLAB_DIMENSION_RATE, 1e9},
+    {"Mb/s", CLAB_DIMENSION_RATE, 125e3},
+    {"Gb/s", CLAB_DIMENSION_RATE, 125e6},
+};
+
+const struct clab_unit *clab_unit_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT(named_units); i++)
+        if (strcmp(name, named_units[i].name) == 0)
+            return &named_units[i];
+    return NULL;
+}
+
+const char *clab_dimension_units(enum clab_dimension dimension)
+{
+    static const char *const usual[CLAB_DIMENSIONS] = {
+        [CLAB_DIMENSION_COUNT] = "no unit",
+        [CLAB_DIMENSION_TIME] = "ns, us, ms or s",
+        [CLAB_DIMENSION_BYTES] = "B, KiB, MiB, kB or MB",
+        [CLAB_DIMENSION_PERCENT] = "%",
+        [CLAB_DIMENSION_COST] = "s/GB, ns/B or GB/s",
+        [CLAB_DIMENSION_RATE] = "GB/s, MB/s or s/GB",
+    };
+    return usual[dimension];
+}
+
+static bool are_reciprocal(const struct clab_unit *a, const struct clab_unit *b)
+{
+    return (a->dimension == CLAB_DIMENSION_COST && b->dimension == CLAB_DIMENSION_RATE) ||
+           (a->dimension == CLAB_DIMENSION_RATE && b->dimension == CLAB_DIMENSION_COST);
+}
+
+bool clab_unit_converts(const struct clab_unit *from, const struct clab_unit *to)
+{
+    return from->dimension == to->dimension || are_reciprocal(from, to);
+}
+
+// A quotient of factors first: powers of ten that divide exactly give exact results.
+double clab_unit_convert(double value, const struct clab_unit *from, const struct clab_unit *to)
+{
+    if (are_reciprocal(from, to))
+        return 1 / (value * from->factor) / to->factor;
+    return from->factor < to->factor ? value / (to->factor / from->factor) : value * (from->factor / to->factor);
+}
+
 // ---- written -------------------------------------------------------------------------------------------------
 
 // `value` in the largest of `n` ascending units that it fills, or in the first: four digits.

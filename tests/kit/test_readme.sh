@@ -141,27 +141,27 @@ every_lab_is_whole() {
     done
 }
 
-# blanks_of FILE: those of the form PROGRAM QUANTITY ____ UNIT, each with the lab of the command above it.
+# blanks_of FILE: of each blank of one program the program, the quantity, and the lab of the command above it.
 blanks_of() {
-    awk '/^# \.\/commlab lab / { lab = $4 } !/^#/ && NF == 4 && $3 == "____" { print lab, $1, $2, $4 }' "$1"
+    awk '/^\[\.\/commlab lab / { sub("\\]", ""); lab = $3 }
+        /^(before|after|ratio) [^ {<>]* *= / { print lab, $1, $2 }' "$1"
 }
 
-# One form of prediction in all labs: every blank is below the command that fills it, and is of a row of its CSV, as the
-# recorded ones have them.
+# Every blank is below a command of its lab, and is of a row of its CSV, as the recorded ones have them. (That its form is
+# right, and its unit lab.conf's, is test_predictions.c's.)
 predictions_have_blanks_that_the_lab_fills() {
-    local folder id lab program quantity unit
+    local folder id lab program quantity row
     for folder in labs/[0-9][0-9]-*; do
         id=${folder#labs/}
         id=${id%%-*}
-        why="$folder/predict.txt: other lines than blanks: $(grep -vE '^#' "$folder/predict.txt" | grep -v ' ____ ')"
-        [ "$(blanks_of "$folder/predict.txt" | wc -l)" -ge 3 ] &&
-            [ "$(blanks_of "$folder/predict.txt" | wc -l)" -eq "$(grep -vc '^#' "$folder/predict.txt")" ] || return 1
-        while read -r lab program quantity unit; do
-            why="$folder/predict.txt: $program $quantity in $unit is of lab '$lab', and no row of $folder/expected"
+        why="$folder/predict.txt has fewer than three blanks"
+        [ "$(grep -c '^[^#].*____' "$folder/predict.txt")" -ge 3 ] || return 1
+        while read -r lab program quantity; do
+            why="$folder/predict.txt: $program $quantity is of lab '$lab', and no row of $folder/expected"
             [ "$lab" = "$id" ] || return 1
-            [ "$program" = - ] || cat "$folder"/expected/*.csv |
-                awk -F, -v p="$program" -v q="$quantity" -v u="$unit" '$2 == p && $6 == q && $7 == u { has = 1 }
-                    END { exit !has }' || return 1
+            row=$program,$quantity
+            [ "$program" != ratio ] || row=after/before,ratio/$quantity
+            cat "$folder"/expected/*.csv | awk -F, -v r="$row" '$2 "," $6 == r { has = 1 } END { exit !has }' || return 1
         done < <(blanks_of "$folder/predict.txt")
     done
 }
