@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs a student's program for a check, and reads what it leaves (check_inside.h).
 //
-// - What it prints is thrown away, and what it complains of goes to a file. What the library has counted comes through another file, whose name the program does
+// - What it prints is thrown away. Of what it complains the first 256 KiB go to a file, by a process of their own, so that
+//   endless complaints fill no disk. What the library has counted comes through another file, whose name the program does
 //   not print: so no line that a program writes can pass for a report.
 // - Waits end after CLAB_TIMEOUT, and the program after a deadline. Its processor time is
 //   limited, too, so that an endless loop costs nobody more than this case.
@@ -19,8 +20,8 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 
-static const double most_seconds = 30;  // for a program whose ranks share two busy cores
-static const char most_wait[] = "5s";   // CLAB_TIMEOUT
+static const double most_seconds = 15; // for a program whose ranks share two busy cores
+static const char most_wait[] = "5s"; // CLAB_TIMEOUT
 enum { CPU_SECONDS = 60 };
 
 struct files {
@@ -39,6 +40,39 @@ static int name_files(const struct check *c, struct files *f)
     return CLAB_EIO;
 }
 
+// ---- complaints ----------------------------------------------------------------------------------------------
+
+enum { COMPLAINTS = 256 << 10 }; // bytes that are kept
+
+static void keep_first(int from, const char *path)
+{
+    char buffer[4096];
+    const int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t n;
+    for (size_t kept = 0; (n = read(from, buffer, sizeof buffer)) > 0; kept += (size_t)n)
+        if (kept < COMPLAINTS && write(to, buffer, (size_t)n) < 0)
+            kept = COMPLAINTS;
+    _exit(to < 0);
+}
+
+// Start the process that reads them.  out: *pipe_p, where they are written; its *pid_p ends when all have closed that
+static int start_reader(const struct files *f, int *pipe_p, pid_t *pid_p)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return CLAB_ESYS;
+    *pid_p = child_fork();
+    if (*pid_p == 0) {
+        close(ends[1]);
+        keep_first(ends[0], f->complaints);
+    }
+    close(ends[0]);
+    *pipe_p = ends[1];
+    return *pid_p < 0 ? CLAB_ESYS : CLAB_OK;
+}
+
+// ---- the program ---------------------------------------------------------------------------------------------
+
 static void limit(void)
 {
     const struct rlimit seconds = {CPU_SECONDS, CPU_SECONDS}, core = {0, 0};
@@ -46,7 +80,7 @@ static void limit(void)
     setrlimit(RLIMIT_CORE, &core);
 }
 
-static void become_program(const struct check *c, const struct files *f, char *const argv[])
+static void become_program(const struct check *c, const struct files *f, int complaints, char *const argv[])
 {
     child_set_environment((const struct child_variable[]){{"CLAB_COUNTS", f->counts, false},
                                                           {"CLAB_RESULTS", f->rows, false},
@@ -63,10 +97,28 @@ static void become_program(const struct check *c, const struct files *f, char *c
                                                           {"CLAB_CHECK", NULL, false},
                                                           {0}});
     limit();
-    if (freopen("/dev/null", "r", stdin) && freopen("/dev/null", "w", stdout) && freopen(f->complaints, "w", stderr))
+    if (freopen("/dev/null", "r", stdin) && freopen("/dev/null", "w", stdout) && dup2(complaints, STDERR_FILENO) >= 0)
         execv(argv[0], argv);
     _exit(127);
 }
+
+// Start it, and wait until it has ended and all that it complained of is in the file.
+static int run_to_end(const struct check *c, const struct files *f, char *const argv[], int *status_p, bool *is_late_p)
+{
+    int complaints, ended;
+    bool is_held; // by a process that the program left behind
+    pid_t reader, pid;
+    CLAB_TRY(start_reader(f, &complaints, &reader));
+    pid = child_fork();
+    if (pid == 0)
+        become_program(c, f, complaints, argv);
+    close(complaints);
+    const int err = pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, status_p, is_late_p);
+    CLAB_TRY(child_wait_until(reader, 1, &ended, &is_held));
+    return err;
+}
+
+// ---- what it leaves ------------------------------------------------------------------------------------------
 
 static int read_rows(const struct files *f, struct check_run *run)
 {
@@ -108,10 +160,7 @@ int check_start(struct check *c, struct check_run *run, char *const argv[], enum
     int status = 0;
     bool is_late = false;
     CLAB_TRY(name_files(c, &f));
-    const pid_t pid = child_fork();
-    if (pid == 0)
-        become_program(c, &f, argv);
-    CLAB_TRY(pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, &status, &is_late));
+    CLAB_TRY(run_to_end(c, &f, argv, &status, &is_late));
     if (child_ended_by())
         return CLAB_EPEER;
     *failure_p = CHECK_FAILURES;

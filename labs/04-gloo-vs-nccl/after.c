@@ -7,17 +7,16 @@
 // - What is timed is the slowest rank's mean over a few milliseconds of back-to-back calls, many times over. Ranks
 //   meet, and sums are checked, outside of it.
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "clab.h"
+#include "lab.h"
 
-enum { SAMPLES = 9 };
+enum { FIRST = 3 }; // calls that are not timed, and then those that say how many calls a sample takes
 static const double sample_seconds = 5e-3;
 static const char about[] = "An allreduce on the backend that fits where the ranks are.\n"
                             "Reports for each size the seconds a call; of all sizes alpha and beta.\n\n"
                             "  BYTES...           sizes of the buffer, multiples of 4, rising (8 to 8M)\n";
 static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
+static const char usual[] = "8 128 2048 32768 524288 8388608";
 
 // None: the kit's choice, by where the ranks are.
 static const char *choose_backend(void)
@@ -25,11 +24,9 @@ static const char *choose_backend(void)
     return NULL;
 }
 
-// in, out, host: (count); in and out of clab_alloc, perhaps a GPU's; host the program's own
-struct buffers {
-    struct clab_job *job;
-    size_t count;
-    float *in, *out, *host;
+struct lab {
+    struct clab_comm *comm;
+    struct lab_data data;
 };
 
 // What all sizes together say: T(S) = alpha + S beta.
@@ -38,75 +35,35 @@ struct line {
     double at_least, at_most;
 };
 
-// Small whole numbers, so that every order of adding gives the same sum.
-static float value(int rank, size_t i)
+static void sum(void *context)
 {
-    return (float)(rank + 1 + (int)(i % 7));
+    const struct lab *lab = context;
+    must(clab_allreduce(lab->comm, lab->data.in, lab->data.out, lab->data.count, CLAB_F32, CLAB_SUM));
 }
 
-// Fails unless `out` is the sum of all ranks' in; returns the sum over its elements.
-static double check(struct clab_comm *comm, const struct buffers *b)
+// Returns the number of samples, in seconds per call of the slowest rank.
+static int measure(struct lab *lab, double samples[LAB_SAMPLES])
 {
-    const int ranks = clab_comm_ranks(comm);
-    double sum = 0;
-    must(clab_copy(b->job, b->host, b->out, b->count * sizeof *b->host));
-    for (size_t i = 0; i < b->count; sum += b->host[i++])
-        must(b->host[i] == (float)(ranks * (ranks + 1) / 2 + ranks * (int)(i % 7)) ? CLAB_OK : CLAB_EWRONG);
-    return sum;
-}
-
-// Seconds a call, this rank's mean over `calls` of them.
-static double time_calls(struct clab_comm *comm, const struct buffers *b, int calls)
-{
-    must(clab_barrier(comm));
-    const double start = clab_seconds();
-    for (int i = 0; i < calls; i++)
-        must(clab_allreduce(comm, b->in, b->out, b->count, CLAB_F32, CLAB_SUM));
-    return (clab_seconds() - start) / calls;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
-// The median; samples become those of the slowest rank, sorted.
-static double measure(struct clab_comm *comm, const struct buffers *b, double samples[], int n)
-{
-    double once = time_calls(comm, b, 3); // warm
-    once = time_calls(comm, b, 3);
-    must(clab_allreduce(comm, &once, &once, 1, CLAB_F64, CLAB_MAX)); // all ranks make as many calls
-    must(clab_set(b->job, b->out, 0xff, b->count * sizeof *b->out)); // NaN
-    for (int i = 0; i < n; i++)
-        samples[i] = time_calls(comm, b, clab_repeats(sample_seconds, once));
-    must(clab_allreduce(comm, samples, samples, (size_t)n, CLAB_F64, CLAB_MAX)); // the slowest rank
-    qsort(samples, (size_t)n, sizeof *samples, by_size);
-    return samples[n / 2];
+    lab_time(lab->comm, FIRST, sum, lab); // warm
+    lab_data_poison(&lab->data);
+    lab_span_begin(lab->data.job, "sum/%zu", lab->data.bytes);
+    const int n = lab_sample(lab->comm, sample_seconds, FIRST, sum, lab, samples);
+    clab_span_end(lab->data.job);
+    return n;
 }
 
 static void measure_size(struct clab_job *job, struct clab_comm *comm, size_t bytes, struct line *line)
 {
-    const int n = clab_samples(SAMPLES);
-    struct buffers b = {.job = job, .count = bytes / sizeof(float)};
-    double samples[SAMPLES];
-    char name[64];
-    must(clab_alloc(job, bytes, (void **)&b.in));
-    must(clab_alloc(job, bytes, (void **)&b.out));
-    must((b.host = malloc(bytes)) ? CLAB_OK : CLAB_ENOMEM);
-    for (size_t i = 0; i < b.count; i++)
-        b.host[i] = value(clab_job_rank(job), i);
-    must(clab_copy(job, b.in, b.host, bytes));
-    const double median = measure(comm, &b, samples, n), sum = check(comm, &b);
-    snprintf(name, sizeof name, "time/%zu", bytes);
-    must(clab_report(comm, name, "s", samples, n));
-    snprintf(name, sizeof name, "checksum/%zu", bytes);
-    must(clab_report(comm, name, "1", &sum, 1));
+    struct lab lab = {comm, lab_data_make(job, bytes)};
+    double samples[LAB_SAMPLES];
+    const int n = measure(&lab, samples);
+    double checksum = lab_data_check(&lab.data, "sum");
+    lab_report(comm, "s", samples, n, "time/%zu", bytes);
+    lab_report(comm, "1", &checksum, 1, "checksum/%zu", bytes);
+    line->at_most = lab_median(samples, n), line->most = bytes;
     if (!line->least)
-        line->least = bytes, line->at_least = median;
-    line->most = bytes, line->at_most = median;
-    free(b.host);
-    clab_free(job, b.out);
-    clab_free(job, b.in);
+        line->least = bytes, line->at_least = line->at_most;
+    lab_data_free(&lab.data);
 }
 
 // The line through the smallest size and the largest; and the size of which half of the time is alpha.
@@ -129,12 +86,11 @@ int main(int argc, char **argv)
     struct line line = {0};
     clab_help(argc, argv, "[BYTES...]", about);
     must(clab_job_options_take(&argc, argv, &options));
+    lab_arguments(&argc, &argv, usual);
     must(clab_job_open_with(&options, &job));
     must(clab_comm_create(job, &comm));
     for (int i = 1; i < argc; i++)
         measure_size(job, comm, clab_must_size(job, argv[i], sizeof(float), usage), &line);
-    for (size_t bytes = 8; argc == 1 && bytes <= 8 << 20; bytes *= 16)
-        measure_size(job, comm, bytes, &line);
     report_line(comm, &line);
     clab_comm_destroy(comm);
     must(clab_job_close(job));

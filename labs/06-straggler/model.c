@@ -6,7 +6,8 @@
 //   x.
 // - In a monitored barrier b depends on x: until the straggler comes, rank 0 receives the others' messages one after
 //   another, and they cost nothing later. lab.md derives the formulas; alpha is that of each rank's link to rank 0.
-// - The monitored barrier names rank P - 1, and says x. The plain barrier blames one of the others, by chance.
+// - The monitored barrier names rank P - 1, and says x. With a plain barrier all steps take equally long, whoever was
+//   late: whose is the longest is chance, and by what it is longer, too.
 // - In virtual time the network says w (its peaks, a roofline). On a real machine a short run of before has measured w
 //   while all ranks work, and x of one E while only the straggler works. Another x is in proportion to that.
 
@@ -52,7 +53,7 @@ static double extra(const struct lab_context *context, double percent)
 
 // In s, as the programs' judge counts them.
 struct outcome {
-    double step, wait_straggler, wait_others, lateness, lost;
+    double step, wait_straggler, wait_others;
 };
 
 static double plain_barrier(const struct clab_net *net, int ranks)
@@ -65,7 +66,7 @@ static double plain_barrier(const struct clab_net *net, int ranks)
 static struct outcome of_plain_barrier(const struct clab_net *net, int P, double w, double x)
 {
     const double b = plain_barrier(net, P);
-    return (struct outcome){w + x + b, b, x + b, x, (P - 1) * x};
+    return (struct outcome){w + x + b, b, x + b};
 }
 
 // The messages of the others come in while rank 0 waits for the straggler. Then comes the straggler's, and three rounds
@@ -79,7 +80,7 @@ static struct outcome of_monitored_barrier(const struct clab_net *net, int P, do
         left += done[r];
     }
     const double step = w + fmax(x, others) + lab_predict_message(net, P - 1, 0, 0) + 3 * round;
-    return (struct outcome){step, step - w - x, step - w - (round - left / (P - 1)), x, (P - 1) * x};
+    return (struct outcome){step, step - w - x, step - w - (round - left / (P - 1))};
 }
 
 // A rank alone waits for nobody. Without a network, nothing is known of a barrier of several ranks.
@@ -87,7 +88,7 @@ static struct outcome foresee(const struct lab_context *context, enum lab_progra
                               double x)
 {
     const double b = ranks == 1 ? 0 : NAN;
-    struct outcome out = {w + x + b, b, b, x, (ranks - 1) * x};
+    struct outcome out = {w + x + b, b, b};
     if (!context->net || ranks == 1)
         return out;
     if (program == LAB_BEFORE)
@@ -112,10 +113,10 @@ static double predict(const struct lab_context *context, enum lab_program progra
         double value;
     } foreseen[] = {{"step", out.step},
                     {"injected", x},
-                    {"lateness", out.lateness},
+                    {"lateness", program == LAB_AFTER ? x : NAN},
                     {"wait_others", out.wait_others},
                     {"wait_straggler", out.wait_straggler},
-                    {"lost", out.lost},
+                    {"lost", program == LAB_AFTER ? (ranks - 1) * x : NAN},
                     {"named", program == LAB_AFTER ? ranks - 1 : NAN}};
     for (size_t i = 0; i < sizeof foreseen / sizeof *foreseen; i++)
         if (strlen(foreseen[i].name) == length && !strncmp(foreseen[i].name, quantity, length))

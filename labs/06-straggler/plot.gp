@@ -13,15 +13,15 @@ stats csv using (extra("after", "lateness")) nooutput name "E"
 stats csv using (at_most("after", "lateness") ? $8 : NaN) nooutput name "LATE"
 stats csv using (at_most("after", "injected") ? $8 : NaN) nooutput name "INJECTED"
 stats csv using (at_most("after", "named") ? $8 : NaN) nooutput name "NAMED"
-stats csv using (at_most("before", "wait_straggler") ? $8 : NaN) nooutput name "LEAST"
-stats csv using (at_most("before", "wait_others") ? $8 : NaN) nooutput name "MOST"
-finding = sprintf("The barrier names rank %.0f, %s late after %s of extra work; in a plain barrier it waits least", \
-                  NAMED_max, time_text(LATE_max), time_text(INJECTED_max))
-if (LEAST_max >= MOST_max) { finding = sprintf("The barrier names rank %.0f, %s late after %s of extra work", NAMED_max, time_text(LATE_max), time_text(INJECTED_max)) }
+stats csv using (at_most("before", "lateness") ? $8 : NaN) nooutput name "BY_STEPS"
+finding = sprintf("The barrier names rank %.0f, %s late after %s of extra work", NAMED_max, time_text(LATE_max), time_text(INJECTED_max))
+if (BY_STEPS_max == 0) { finding = finding."; all step times of before are equal" }
+if (BY_STEPS_max > 0 && BY_STEPS_max < 0.1 * LATE_max) { finding = sprintf("%s; step times of before differ by %s", finding, time_text(BY_STEPS_max)) }
 subject = sprintf("%d ranks, backend %s, the last one with extra work; %s", ranks, first(3), measured_text)
 eval describe(finding, \
-    "Two panels against the straggler's extra work. Above: the time that it and the others wait in a plain barrier, the work " \
-    ."that it was given, and the lateness that a monitored barrier reports. Below: what all ranks together lost.")
+    "Two panels against the straggler's extra work. Above: the time that it and the others wait in a plain barrier, by how much " \
+    ."the ranks' step times differ, the extra work, and the lateness that a monitored barrier reports. Below: what all " \
+    ."ranks together lost.")
 
 predicted_lines = predicted_lost = ""
 if (manifest("net") ne "none") {
@@ -48,6 +48,7 @@ do for [terminal in terminals] {
     set key at screen 0.675, screen 0.91 left top
     plot csv using (extra("before", "wait_others") * 1.06):8:9:10 with yerrorbars linestyle 13 title "before: others wait", \
          csv using (extra("before", "wait_straggler")):8:9:10 with yerrorbars linestyle 12 title "before: the straggler waits", \
+         csv using (extra("before", "lateness")):8:9:10 with yerrorbars linestyle 14 title "before: step times differ by", \
          csv using (extra("after", "injected") / 1.06):8:9:10 with yerrorbars linestyle 16 title "extra work, timed by the straggler", \
          csv using (extra("after", "lateness")):8:9:10 with yerrorbars linestyle 11 title "after: reported lateness", \
          csv using (extra("after", "lateness")):11 with lines linestyle 1 title "lines: predicted" \
@@ -59,7 +60,7 @@ do for [terminal in terminals] {
     set xlabel "extra work of the straggler, percent of the work of a rank"
     set ylabel "time lost by all ranks" offset label_offset
     set key at screen 0.675, screen 0.37 left top
-    plot csv using (extra("before", "lost") * 1.04):8:9:10 with yerrorbars linestyle 12 title "before: by waiting times", \
+    plot csv using (extra("before", "lost") * 1.04):8:9:10 with yerrorbars linestyle 12 title "before: by step times", \
          csv using (extra("after", "lost") / 1.04):8:9:10 with yerrorbars linestyle 11 title "after: by lateness", \
          csv using (extra("after", "lost")):11 with lines linestyle 1 title "predicted: (P − 1) × extra"
     unset multiplot

@@ -245,7 +245,7 @@ static void test_a_monitored_barrier_hears_the_others_while_it_waits(void **stat
     // a plain one takes two messages once the last has come
     assert_near_by(m->predict(&context, LAB_BEFORE, 4, "step/100"), 10e-6 + 20e-6 + 2e-6, grid);
     assert_near_by(m->predict(&context, LAB_BEFORE, 4, "wait_straggler/100"), 2e-6, grid);
-    assert_near_by(m->predict(&context, LAB_BEFORE, 4, "lost/100"), 60e-6, grid);
+    assert_true(isnan(m->predict(&context, LAB_BEFORE, 4, "lost/100"))); // step times do not say it
     lab_results_free(&probe);
     clab_net_free(net);
 }
@@ -268,7 +268,7 @@ static void test_without_a_network_no_barrier_is_predicted(void **state)
         assert_true(isnan(m->predict(&context, LAB_AFTER, 2, unknown[i])));
     }
     assert_near(m->predict(&context, LAB_AFTER, 2, "lateness/100"), 20e-6);
-    assert_near(m->predict(&context, LAB_BEFORE, 4, "lost/100"), 60e-6);
+    assert_near(m->predict(&context, LAB_AFTER, 4, "lost/100"), 60e-6);
     assert_near(m->predict(&context, LAB_AFTER, 1, "step/100"), 30e-6); // alone it meets nobody
     assert_true(m->predict(&context, LAB_AFTER, 1, "wait_straggler/100") == 0);
     lab_results_free(&probe);
