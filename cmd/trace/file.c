@@ -255,6 +255,26 @@ static void name_process(const struct trace_file *f, int process, char name[64])
     }
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const struct clab_interval *x = a, *y = b;
+    const int o = order(x->begin, y->begin);
+    return o ? o : order(y->end, x->end);
+}
+
+// Leave the innermost ones: a span that holds others, as a whole training step does, is more than computing. Returns how
+// many are left.
+static int keep_innermost(struct clab_interval spans[], int n)
+{
+    const double near = 2e-9; // s, as in check_nested
+    int kept = 0;
+    qsort(spans, (size_t)n, sizeof *spans, by_begin);
+    for (int i = 0; i < n; i++)
+        if (i + 1 == n || spans[i + 1].begin >= spans[i].end - near)
+            spans[kept++] = spans[i];
+    return kept;
+}
+
 // The process of slices [first, last).
 static int sum_up(const struct trace_file *f, size_t first, size_t last, struct clab_interval *room,
                   struct trace_process *p)
@@ -275,6 +295,7 @@ static int sum_up(const struct trace_file *f, size_t first, size_t last, struct 
         else if (row < CLAB_ROW_COMPUTE)
             p->stages++;
     }
+    ncomputes = keep_innermost(computes, ncomputes);
     p->seconds = end - begin;
     for (size_t i = f->nslices; i < f->n; i++)
         p->arrows += f->events[i].kind == 'f' && f->events[i].process == f->events[first].process;

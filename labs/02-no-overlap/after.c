@@ -38,7 +38,7 @@ static double step(struct training *t, bool communicates)
     const float *outputs;
     must(clab_barrier(t->comm));
     const double start = clab_seconds();
-    clab_span_begin(t->job, communicates ? "step" : "alone");
+    clab_span_begin(t->job, communicates ? "training step" : "computation");
     must(clab_mlp_forward(t->batch.mlp, t->batch.x, &outputs));
     must(clab_mlp_loss(t->batch.mlp, outputs, t->batch.targets, t->batch.gradient, &t->loss));
     const double halfway = clab_seconds();

@@ -3,7 +3,7 @@
 //
 // - The program brings its step; it reduces gradients in some way, or not if it is told so. How is the lesson.
 // - Steps with and without communication take turns: what they differ by is the communication that can be seen.
-// - Spans: a step with communication is a "step", the backward pass in it a "backward". `commlab check` counts in them.
+// - Spans: a step with communication is a "training step", the backward pass in it a "backward". `commlab check` counts in them.
 #pragma once
 
 #include "lab.h"
