@@ -14,6 +14,12 @@
 #include "core/base/nearest.h"
 
 static const struct clab_command *const commands[] = {
+    &cmd_next,
+    &cmd_status,
+    &cmd_start,
+    &cmd_check,
+    &cmd_hint,
+    &cmd_reset,
     &cmd_doctor,
     &cmd_run,
     &cmd_bench,
@@ -21,7 +27,6 @@ static const struct clab_command *const commands[] = {
     &cmd_show,
     &cmd_sim,
     &cmd_lab,
-    &cmd_check,
     &cmd_report,
     &cmd_nets,
     &cmd_fit,

@@ -194,15 +194,20 @@ static int take_id(const char *text, void *into)
     return CLAB_OK;
 }
 
-int course_asked(int argc, char **argv, const char *about, struct course *course_p, const struct course_unit **unit_p)
+int course_asked(int argc, char **argv, const char *about, bool is_optional, struct course *course_p,
+                 const struct course_unit **unit_p)
 {
     static const struct clab_option none[] = {{0}};
-    const struct clab_command_line line = {.options = none, .arguments = "UNIT", .about = about, .argument = take_id};
+    const struct clab_command_line line = {
+        .options = none, .arguments = is_optional ? "[UNIT]" : "UNIT", .about = about, .argument = take_id};
     const char *name = strchr(argv[0], ' ');
     struct request request = {.command = name ? name + 1 : argv[0]};
     *course_p = (struct course){0};
     CLAB_TRY(clab_options_parse(&line, argc, argv, &request));
     CLAB_TRY(course_open(course_p));
+    *unit_p = NULL;
+    if (is_optional && !request.id)
+        return CLAB_OK;
     return course_find(course_p, request.command, request.id, unit_p);
 }
 

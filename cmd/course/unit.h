@@ -35,8 +35,10 @@ int course_find(const struct course *course, const char *command, const char *id
 
 // For a command that takes one unit and no flag but --help: open the course and find the unit. argv[0] is "commlab
 // NAME". `about` is for --help. The caller closes the course, also after an error.
+//   is_optional: without a unit, *unit_p is NULL
 //   errors: CLAB_EINVAL (logged), those of course_open
-int course_asked(int argc, char **argv, const char *about, struct course *course_p, const struct course_unit **unit_p);
+int course_asked(int argc, char **argv, const char *about, bool is_optional, struct course *course_p,
+                 const struct course_unit **unit_p);
 
 // Whole paths: of the unit's own file ("before.c", "hints/2.md"), of the student's ("mine.c", "predict.txt"; "": the
 // folder work/07), and of a file in work/ itself ("progress.txt").

@@ -24,6 +24,7 @@
 #include "core/base/units.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"
+#include "cmd/course/progress.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
 #include "cmd/probe/placement.h"
@@ -407,6 +408,17 @@ static int run_one_of(const struct lab_words *folders, int i, struct session *s)
     return err;
 }
 
+// A lab that a student has predicted, and that ran, or can not run here: `commlab next` goes on. Runs whose results go
+// elsewhere are tries.
+static void note_run(const struct session *s, const char *folder, int err)
+{
+    char path[PATH_MAX], unit[8];
+    snprintf(unit, sizeof unit, "%.2s", folder);
+    snprintf(path, sizeof path, "%s/work/%s/predict.txt", s->root, unit);
+    if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && access(path, F_OK) == 0)
+        progress_add(s->root, unit, PROGRESS_RAN, err ? "not: this machine or build lacks what it needs" : NULL);
+}
+
 // The first error, after all have been tried; what was asked for wrongly, or an end of memory, ends it.
 static int run_labs(const struct lab_request *request, const char *root, const char *build)
 {
@@ -420,6 +432,7 @@ static int run_labs(const struct lab_request *request, const char *root, const c
     for (int i = 0; i < folders.count && first != CLAB_EINVAL && first != CLAB_ENOMEM && !child_ended_by(); i++) {
         struct session session = {.request = *request, .root = root, .build = build};
         const int err = run_one_of(&folders, i, &session);
+        note_run(&session, folders.words[i], err);
         session_free(&session);
         if (!first)
             first = err;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// commlab hint NN: reveals one hint more of a unit each time, below those that it has revealed already.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "cmd/command.h"
+#include "cmd/course/page.h"
+#include "cmd/course/progress.h"
+#include "cmd/kit/kit.h"
+
+// The highest number of a hint that was revealed; 0: none.
+static int revealed(const struct progress *progress, const char *unit)
+{
+    int most = 0;
+    for (int i = 0; i < progress->count; i++) {
+        const struct progress_line *line = &progress->lines[i];
+        const int number = line->event == PROGRESS_HINTED && !strcmp(line->unit, unit) ? atoi(line->detail) : 0;
+        most = number > most ? number : most;
+    }
+    return most;
+}
+
+static int print_hints(const struct course *course, const struct course_unit *unit, int count)
+{
+    for (int i = 1; i <= count; i++) {
+        char file[32];
+        snprintf(file, sizeof file, "hints/%d.md", i);
+        if (i > 1)
+            printf("\n");
+        CLAB_TRY(page_print(course, unit, file, stdout));
+    }
+    return CLAB_OK;
+}
+
+static int print_end(const struct course *course, const struct course_unit *unit)
+{
+    char path[PATH_MAX], heading[96];
+    CLAB_TRY(course_unit_path(course, unit, "lab.md", path));
+    CLAB_TRY(page_find_section(course, unit, PAGE_TASK, heading, sizeof heading));
+    printf("\nThat was the last of %d hints. Read %s%s%s%s once more, then ask your teacher.\n", unit->nhints,
+           kit_relative(path), *heading ? ", section \"" : "", heading, *heading ? "\"," : "");
+    return CLAB_OK;
+}
+
+// A hint that is new is noted once it has been printed.
+static int reveal(const struct course *course, const struct course_unit *unit, int known)
+{
+    char number[16];
+    const bool is_last = known >= unit->nhints;
+    CLAB_TRY(print_hints(course, unit, is_last ? unit->nhints : known + 1));
+    if (is_last)
+        return print_end(course, unit);
+    printf("\nThat was hint %d of %d. The next one: ./commlab hint %s\n", known + 1, unit->nhints, unit->id);
+    snprintf(number, sizeof number, "%d", known + 1);
+    return progress_add(course->root, unit->id, PROGRESS_HINTED, number);
+}
+
+static int hint(const struct course *course, const struct course_unit *unit)
+{
+    struct progress progress;
+    if (!unit->nhints) {
+        clab_error("hint: unit %s has no hints; read %s/lab.md", unit->id, unit->folder);
+        return CLAB_ENOENT;
+    }
+    int err = progress_read(course->root, &progress);
+    if (!err)
+        err = reveal(course, unit, revealed(&progress, unit->id));
+    progress_free(&progress);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    struct course course;
+    const struct course_unit *unit;
+    int err = course_asked(argc, argv,
+                           "Print the hints of a unit: each time one more, with those before it above. The first hint "
+                           "is the idea, the second what stays true, the third how to write it.",
+                           false, &course, &unit);
+    if (!err)
+        err = hint(&course, unit);
+    course_close(&course);
+    return command_status(err);
+}
+
+const struct clab_command cmd_hint = {"hint", "a hint for a unit: each time one more", run};

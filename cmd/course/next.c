@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// commlab next: says the one thing to do now, as a command to type and one sentence why.
+
+#include <stdio.h>
+
+#include "core/base/err.h"
+#include "cmd/command.h"
+#include "cmd/course/step.h"
+
+// The command stands alone in a line, so that it is found at once, by people and by scripts.
+static void print(const struct course_step *step)
+{
+    const struct course_unit *unit = step->unit;
+    if (*step->end)
+        printf("%s\n\n", step->end);
+    if (unit)
+        printf("%s %s · %s\n", unit->is_primer ? "Primer" : "Lab", unit->id, unit->title);
+    if (*step->before)
+        printf("First %s. Then type\n", step->before);
+    else
+        printf("Type\n");
+    printf("\n    %s\n\n%s\n", step->command, step->why);
+}
+
+static int next(const struct course *course, const struct course_unit *unit)
+{
+    struct progress progress;
+    struct course_step step;
+    const int err = progress_read(course->root, &progress);
+    if (!err) {
+        course_next(course, &progress, unit, &step);
+        print(&step);
+    }
+    progress_free(&progress);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    struct course course;
+    const struct course_unit *unit;
+    int err = course_asked(argc, argv,
+                           "Say what to do now: one command, and why. The units are done in this order: the primer, "
+                           "p1 to p5, then the labs by their numbers. With UNIT: what to do now in that unit.",
+                           true, &course, &unit);
+    if (!err)
+        err = next(&course, unit);
+    course_close(&course);
+    return command_status(err);
+}
+
+const struct clab_command cmd_next = {"next", "what to do now: one command, and why", run};

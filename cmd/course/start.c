@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// commlab start NN: gives the student the program of a unit to mend. commlab reset NN: gives it anew, and keeps theirs.
+
+#include <stdio.h>
+
+#include "core/base/err.h"
+#include "cmd/command.h"
+#include "cmd/course/mine.h"
+#include "cmd/course/page.h"
+#include "cmd/course/step.h"
+#include "cmd/kit/kit.h"
+
+enum { TASK_LINES = 6 };
+
+static int print_next(const struct course *course, const struct course_unit *unit)
+{
+    struct progress progress;
+    struct course_step step;
+    int err = progress_read(course->root, &progress);
+    if (!err) {
+        course_next(course, &progress, unit, &step);
+        course_print_step(&step);
+    }
+    progress_free(&progress);
+    return err;
+}
+
+// The exercise, the file to edit, and the next command.
+static int print_start(const struct course *course, const struct course_unit *unit)
+{
+    char page[PATH_MAX], mine[PATH_MAX];
+    CLAB_TRY(course_unit_path(course, unit, "lab.md", page));
+    CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
+    printf("%s %s · %s\n\n", unit->is_primer ? "Primer" : "Lab", unit->id, unit->title);
+    CLAB_TRY(page_print_task(course, unit, TASK_LINES, stdout));
+    printf("\nThe whole task: %s\n", kit_relative(page));
+    printf("Your file:      %s (a copy of %s/before.c)\n", kit_relative(mine), unit->folder);
+    return print_next(course, unit);
+}
+
+static int start(const struct course *course, const struct course_unit *unit)
+{
+    CLAB_TRY(mine_start(course, unit));
+    CLAB_TRY(progress_add(course->root, unit->id, PROGRESS_STARTED, NULL));
+    return print_start(course, unit);
+}
+
+static int run_start(int argc, char **argv)
+{
+    struct course course;
+    const struct course_unit *unit;
+    int err = course_asked(argc, argv,
+                           "Copy the program of a unit to work/UNIT/mine.c: it has a mistake, which you mend. A file "
+                           "that is there already stays as it is. UNIT is p1 to p5 of the primer, or the number of a "
+                           "lab.",
+                           false, &course, &unit);
+    if (!err)
+        err = start(&course, unit);
+    course_close(&course);
+    return command_status(err);
+}
+
+static int reset(const struct course *course, const struct course_unit *unit)
+{
+    char kept[PATH_MAX], mine[PATH_MAX];
+    CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
+    CLAB_TRY(mine_reset(course, unit, kept));
+    CLAB_TRY(progress_add(course->root, unit->id, PROGRESS_RESET, NULL));
+    printf("Your program is kept in %s.\n", kit_relative(kept));
+    printf("%s is a fresh copy of %s/before.c.\n", kit_relative(mine), unit->folder);
+    return print_next(course, unit);
+}
+
+static int run_reset(int argc, char **argv)
+{
+    struct course course;
+    const struct course_unit *unit;
+    int err = course_asked(argc, argv,
+                           "Begin the program of a unit anew. Yours is kept as work/UNIT/mine.1.c (then mine.2.c, and "
+                           "so on), and work/UNIT/mine.c is again a copy of the unit's before.c.",
+                           false, &course, &unit);
+    if (!err)
+        err = reset(&course, unit);
+    course_close(&course);
+    return command_status(err);
+}
+
+const struct clab_command cmd_start = {"start", "get the program of a unit, to mend it", run_start};
+const struct clab_command cmd_reset = {"reset", "begin a unit's program anew; yours is kept", run_reset};
