@@ -286,9 +286,10 @@ struct clab_counts clab_job_counts(const struct clab_job *job);
 // sim.
 bool clab_time_is_exact(void);
 // How many calls a sample wants, of which one takes `once` seconds, so that it lasts for about `seconds`: at least 1.
-// In virtual time, which is exact, always 1.
+// In virtual time, which is exact, always 1; likewise with CLAB_COUNTS, whose reader looks at no measured time.
 int clab_repeats(double seconds, double once);
-// How many samples of the same are worth while: `wanted`. In virtual time, where each is like the first, 1.
+// How many samples of the same are worth while: `wanted`. In virtual time, where each is like the first, 1; likewise
+// with CLAB_COUNTS.
 int clab_samples(int wanted);
 
 // Report `n` samples of `quantity` in `unit` ("s", "B", "1"): rank 0 prints median and interval, and appends a row to

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 #include "core/clab/counts.h"
 #include "core/clab/inside.h"
 #include "core/comm/comm.h"
@@ -29,16 +30,22 @@ double clab_seconds(void)
     return followed ? followed->backend->time->now(followed) : clab_now();
 }
 
+// A check counts, and looks at no time that is measured.
+static bool is_once_enough(void)
+{
+    return clab_time_is_exact() || clab_variable_is_set(CLAB_VARIABLE_COUNTS);
+}
+
 int clab_repeats(double seconds, double once)
 {
     enum { MOST = 1 << 22 };
-    const double more = clab_time_is_exact() ? 0 : seconds / once;
+    const double more = is_once_enough() ? 0 : seconds / once;
     return more < MOST ? 1 + (int)fmax(0, more) : MOST;
 }
 
 int clab_samples(int wanted)
 {
-    return clab_time_is_exact() ? 1 : wanted;
+    return is_once_enough() ? 1 : wanted;
 }
 
 static void begin_trace(struct clab_job *job, const char *name)

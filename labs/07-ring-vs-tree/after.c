@@ -38,6 +38,7 @@ static void measure(struct lab *lab, const char *method)
     double samples[LAB_SAMPLES];
     must(clab_comm_set_algorithm(lab->comm, CLAB_ALLREDUCE, method, 0));
     lab_data_poison(&lab->data);
+    must(clab_barrier(lab->comm));
     const struct clab_comm_traffic start = clab_comm_traffic(lab->comm);
     lab_span_begin(lab->data.job, "%s/%zu", method, bytes);
     allreduce(lab);

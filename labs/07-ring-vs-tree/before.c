@@ -51,6 +51,7 @@ static void measure(struct lab *lab, const char *method)
     const size_t bytes = lab->data.bytes;
     double samples[LAB_SAMPLES];
     lab_data_poison(&lab->data);
+    must(clab_barrier(lab->comm));
     const struct clab_comm_traffic start = clab_comm_traffic(lab->comm);
     lab_span_begin(lab->data.job, "%s/%zu", method, bytes);
     allreduce(lab);

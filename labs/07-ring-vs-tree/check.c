@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// What a mended lab 07 must show: right sums, few bytes per rank for large buffers, and few messages one after another
+// for small ones. For each size the best of the program's methods counts.
+// before: You still send whole buffers to everyone
+//
+// - Large: a ring's rank sends 2 (P - 1) chunks of S / P. No rank can get the sum of all chunks with less.
+// - Small: sums that climb a tree and come down take 2 ceil(log2 P) messages one after another. Doubling takes half.
+// - By hand in virtual time: (2 P - 3) messages one after another, each of the whole buffer (model.c).
+
+#include "cmd/course/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL = 8, LARGE = 2097152 };
+static const double slack = 1.05; // what the first bytes and the additions take
+
+// A message's start in s, and its s per byte: what `./commlab nets` says.
+struct link {
+    const char *net;
+    double alpha, beta;
+};
+static const struct link ethernet = {"1gbe", 30e-6, 1 / 117.6e6}, gpus = {"dgx-h100", 3.4e-6, 1 / 450e9};
+
+static int levels(int ranks)
+{
+    int n = 0;
+    while (1 << n < ranks)
+        n++;
+    return n;
+}
+
+// What a ring's rank sends: chunks of whole floats, rounded up.
+static size_t ring_bytes(int ranks)
+{
+    const size_t count = LARGE / sizeof(float), p = (size_t)ranks;
+    return 2 * (p - 1) * ((count + p - 1) / p) * sizeof(float);
+}
+
+// What the busiest or slowest rank did in one call with `bytes`, by the best of the methods.
+static struct clab_counts best(const struct check_run *run, size_t bytes, bool by_time)
+{
+    struct clab_counts best = {0};
+    bool any = false;
+    for (int i = 0; *check_span_name(run, 0, i); i++) {
+        const char *name = check_span_name(run, 0, i), *slash = strrchr(name, '/');
+        if (!slash || strtoull(slash + 1, NULL, 10) != bytes)
+            continue;
+        const struct clab_counts one = check_most(run, name, 0);
+        if (!any || (by_time ? one.seconds < best.seconds : one.bytes_sent < best.bytes_sent))
+            best = one;
+        any = true;
+    }
+    return best;
+}
+
+static const struct check_run *run_on(struct check *c, const struct link *link, int ranks, size_t bytes)
+{
+    char words[32];
+    snprintf(words, sizeof words, "%zu", bytes);
+    const struct check_run *run = check_run(c, "sim", link->net, ranks, words);
+    const double seconds = best(run, bytes, true).seconds;
+    check_require(c, seconds > 0,
+                  "The check counts one call per method and size in a span that is named METHOD/BYTES. Put the lines "
+                  "back that begin and end it, as they are in before.c, around a call that sums the buffer.",
+                  "rank 0, spans that are named METHOD/%zu and take time: got 0, expected at least 1", bytes);
+    return run;
+}
+
+// ---- large buffers -------------------------------------------------------------------------------------------
+
+// The reason for too many bytes: which rank sends them, and how long they take.
+static const char *why_many(const struct check_run *run, size_t sent, double seconds)
+{
+    const int ranks = check_ranks(run);
+    const double whole = ethernet.alpha + LARGE * ethernet.beta;
+    size_t least = sent;
+    for (int rank = 0; rank < ranks; rank++) {
+        const size_t one = check_span(run, rank, check_span_name(run, rank, 0), 0).bytes_sent;
+        least = one < least ? one : least;
+    }
+    if (2 * least < sent)
+        return "One rank sends most of the bytes: sums and results all pass through it, and the others wait. Let every "
+               "rank add up one chunk of the buffer.";
+    if (sent < (size_t)(ranks - 1) * LARGE)
+        return "Whole buffers are exchanged in a few rounds. That is good for small buffers, where bytes cost nothing. "
+               "For large ones choose a method that cuts the buffer into P chunks, also where P is no power of two.";
+    if (seconds < 1.3 * (ranks - 1) * whole)
+        return "Whole buffers go around your ring, so each rank sends all P - 1 of them. Cut the buffer into P chunks: "
+               "add up one chunk per step on the way around, then pass the finished chunks on.";
+    return "You still send whole buffers to everyone: (P - 1) S bytes per rank. A rank that adds before it sends on "
+           "saves the others those bytes: a ring sends 2 (P - 1) / P of one buffer.";
+}
+
+static void hold_bytes(struct check *c, int ranks)
+{
+    const struct check_run *run = run_on(c, &ethernet, ranks, LARGE);
+    const struct clab_counts got = best(run, LARGE, false);
+    check_require(c, got.bytes_sent <= ring_bytes(ranks), why_many(run, got.bytes_sent, got.seconds),
+                  "%d ranks, %d bytes, sent by the busiest rank: got %zu bytes, expected at most %zu, as in a ring",
+                  ranks, LARGE, got.bytes_sent, ring_bytes(ranks));
+}
+
+static void hold_large_time(struct check *c, const struct link *link, int ranks, double most, const char *advice)
+{
+    const double got = best(run_on(c, link, ranks, LARGE), LARGE, true).seconds;
+    check_require(c, got <= most, advice,
+                  "%d ranks on %s, %d bytes, virtual time: got %.3g ms, expected at most %.3g ms", ranks, link->net,
+                  LARGE, 1e3 * got, 1e3 * most);
+}
+
+// ---- small buffers -------------------------------------------------------------------------------------------
+
+static void hold_small_time(struct check *c, const struct link *link, int ranks)
+{
+    const double got = best(run_on(c, link, ranks, SMALL), SMALL, true).seconds;
+    const int most = 2 * levels(ranks);
+    check_require(
+        c, got <= slack * most * link->alpha,
+        "For small buffers only the number of messages one after another counts, and a ring has the most of "
+        "them: 2 (P - 1). Choose by size: a tree or doubling for small buffers, chunks for large ones.",
+        "%d ranks on %s, %d bytes, messages one after another: got %.1f (%.3g us), expected at most %d, as in "
+        "a tree",
+        ranks, link->net, SMALL, got / link->alpha, 1e6 * got, most);
+}
+
+// ---- the cases -----------------------------------------------------------------------------------------------
+
+static const char hangs[] =
+    "Ranks wait for each other. clab_send may wait until the receiver takes the message: if all ranks send first, none "
+    "ever receives. Begin with clab_recv_start or clab_send_start, and wait for it after the other call.";
+static const char wrong[] =
+    "Each rank's data.out must become the sum of all ranks' data.in. NaN (nan) means that nothing was written there. Look "
+    "at which chunk a rank adds in which step, and at chunks that are shorter than the others.";
+static const char one_by_one[] =
+    "The bytes are few, but they do not travel at the same time: a rank receives its chunk before it sends its own, so "
+    "ranks take turns. Start the send and the receive of a step together, then wait for both.";
+static const char as_by_hand[] = "That is as slow as sending whole buffers to everyone. Read what each of your methods "
+                                 "costs: ./commlab show ring --ranks 8, and the table in lab.md.";
+
+static void check(struct check *c)
+{
+    check_advise(c, CHECK_HANGS, hangs);
+    check_advise(c, CHECK_WRONG, wrong);
+    if (check_case(c, "4 ranks, shared memory: the sums are right, whatever the buffers held before")) {
+        check_run(c, "shm", NULL, 4, "8 65536");
+    }
+    if (check_case(c, "5 ranks, shared memory: also where P does not divide the buffer"))
+        check_run(c, "shm", NULL, 5, "4 28 4096");
+    for (int i = 0; i < 3; i++) {
+        static const int ranks[] = {4, 5, 8};
+        char title[96];
+        snprintf(title, sizeof title, "%d ranks, 2 MiB: no rank sends more than a ring's, 2 (P - 1) / P of a buffer",
+                 ranks[i]);
+        if (check_case(c, title))
+            hold_bytes(c, ranks[i]);
+    }
+    if (check_case(c, "8 ranks on 1gbe, 2 MiB: faster than sending P - 1 buffers one after another"))
+        hold_large_time(c, &ethernet, 8, 7 * (ethernet.alpha + LARGE * ethernet.beta) / 2, one_by_one);
+    if (check_case(c, "4, 5 and 8 ranks on 1gbe, 8 bytes: few messages one after another"))
+        for (int ranks = 4; ranks <= 8; ranks += ranks == 4 ? 1 : 3)
+            hold_small_time(c, &ethernet, ranks);
+    if (check_case(c, "8 ranks on dgx-h100: better than by hand at 8 bytes and at 2 MiB")) {
+        hold_small_time(c, &gpus, 8);
+        hold_large_time(c, &gpus, 8, (2 * 8 - 3) * (gpus.alpha + LARGE * gpus.beta), as_by_hand);
+    }
+}
+
+const struct lab_check LAB_CHECK = {.check = check};
