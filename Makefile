@@ -253,6 +253,17 @@ $(B)/labcc: $(B)/labcc.text
 	$(Q)install -m 755 $< $@
 all: $(B)/labcc
 
+# ---- the page of `show --format html`: its parts become strings ---------------------------------------------------
+
+stepper_h := $(B)/stepper.h
+stepper_o := $(B)/obj/core/schedule/draw/html.o
+$(stepper_h): $(wildcard core/schedule/draw/stepper.*)
+	@mkdir -p $(@D)
+	$(Q)for kind in html css js; do echo "static const char stepper_$$kind[] ="; \
+		sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' core/schedule/draw/stepper.$$kind; echo ';'; done >$@
+$(stepper_o): $(stepper_h)
+$(stepper_o): compile += -include $(stepper_h)
+
 # ---- rules ----------------------------------------------------------------------------------------------------
 
 $(B)/obj/%.o: %.c $(B)/flags

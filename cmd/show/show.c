@@ -20,9 +20,9 @@
 #include "core/schedule/formats/goal.h"
 #include "core/schedule/formats/msccl.h"
 
-enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_LANES = 64, MAX_MOVES = 4000000 };
+enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_RANKS_HTML = 16, MAX_MESSAGES_HTML = 2000, MAX_LANES = 64, MAX_MOVES = 4000000 };
 
-enum format { TEXT, SVG, GOAL, MSCCL };
+enum format { TEXT, SVG, HTML, GOAL, MSCCL };
 
 struct arguments {
     const char *name;       // of the algorithm; NULL: list them
@@ -91,6 +91,18 @@ static const struct clab_algorithm *choose(const struct arguments *arguments)
 
 // ---- writing -------------------------------------------------------------------------------------------------
 
+static int draw_trace(const struct arguments *arguments, const struct clab_trace *trace, FILE *out)
+{
+    if (arguments->format == HTML && trace->nmessages > MAX_MESSAGES_HTML) {
+        clab_error("show: %zu messages, and a page plays at most %d; take fewer ranks or lanes", trace->nmessages,
+                   MAX_MESSAGES_HTML);
+        return CLAB_EINVAL;
+    }
+    return arguments->format == SVG    ? clab_draw_svg(trace, out)
+           : arguments->format == HTML ? clab_draw_html(trace, out)
+                                       : clab_draw_text(trace, out);
+}
+
 static int draw(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
 {
     struct clab_trace trace;
@@ -100,7 +112,7 @@ static int draw(const struct arguments *arguments, const struct clab_algorithm *
         return CLAB_EINVAL;
     }
     CLAB_TRY(clab_trace_record(&arguments->problem, algorithm, &trace));
-    int err = arguments->format == SVG ? clab_draw_svg(&trace, out) : clab_draw_text(&trace, out);
+    int err = draw_trace(arguments, &trace, out);
     clab_trace_free(&trace);
     return err;
 }
@@ -155,17 +167,27 @@ static int take_algorithm(struct arguments *arguments, const struct clab_algorit
     return CLAB_OK;
 }
 
+static int check_ranks(const struct arguments *arguments)
+{
+    int nranks = arguments->problem.nranks;
+    if (arguments->format == SVG && nranks > MAX_RANKS_SVG)
+        clab_error("show: --ranks %d: a picture of more than %d ranks is unreadable; use --format text", nranks,
+                   MAX_RANKS_SVG);
+    else if (arguments->format == HTML && nranks > MAX_RANKS_HTML)
+        clab_error("show: --ranks %d: a page shows at most %d ranks; use --format svg (at most %d) or text", nranks,
+                   MAX_RANKS_HTML, MAX_RANKS_SVG);
+    else
+        return CLAB_OK;
+    return CLAB_EINVAL;
+}
+
 static int show(struct arguments *arguments)
 {
     const struct clab_algorithm *algorithm;
     struct clab_problem *problem = &arguments->problem;
     bool is_file = arguments->goal || arguments->msccl;
     CLAB_TRY(is_file ? take_listing(arguments, &algorithm) : take_algorithm(arguments, &algorithm));
-    if (arguments->format == SVG && problem->nranks > MAX_RANKS_SVG) {
-        clab_error("show: --ranks %d: a picture of more than %d ranks is unreadable; use --format text",
-                   problem->nranks, MAX_RANKS_SVG);
-        return CLAB_EINVAL;
-    }
+    CLAB_TRY(check_ranks(arguments));
     CLAB_TRY(clab_problem_check(problem, algorithm));
     return arguments->output ? write_to_file(arguments, algorithm) : write_to(arguments, algorithm, stdout);
 }
@@ -182,13 +204,13 @@ static const struct clab_option options[] = {
     {"root", 'r', "RANK", "root (0)", CLAB_INT(ARGUMENTS, problem.root, 0, MAX_RANKS - 1)},
     {"group", 0, "N", "ranks per node, for hierarchical algorithms (the square root of P)",
      CLAB_INT(ARGUMENTS, problem.group, 1, MAX_RANKS)},
-    {"format", 'f', "FORMAT", "text, svg, goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)",
-     CLAB_NAME(ARGUMENTS, format, &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [GOAL] = "goal", [MSCCL] = "msccl"))},
+    {"format", 'f', "FORMAT", "text, svg, html (a page that plays it), goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)",
+     CLAB_NAME(ARGUMENTS, format, &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [HTML] = "html", [GOAL] = "goal", [MSCCL] = "msccl"))},
     {"goal", 0, "FILE", "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom",
      CLAB_TEXT_AT(ARGUMENTS, goal)},
     {"msccl", 0, "FILE", "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn",
      CLAB_TEXT_AT(ARGUMENTS, msccl)},
-    {"bytes", 0, "SIZE", "of the collective's whole buffer, for goal (1M)", CLAB_SIZE(ARGUMENTS, bytes, 0)},
+    {"bytes", 0, "SIZE", "of the collective's whole buffer, for html and goal (1M)", CLAB_SIZE(ARGUMENTS, bytes, 0)},
     {"reduce", 0, "COST", "what reducing a byte costs, such as 0.1ns/B or 10GB/s, for goal (nothing)",
      CLAB_COST(ARGUMENTS, reduce_seconds)},
     {"output", 'o', "FILE", "where to write (standard output)", CLAB_TEXT_AT(ARGUMENTS, output)},
@@ -198,7 +220,8 @@ static const struct clab_option options[] = {
 static const char doc[] =
     "Draw what every rank does in an algorithm, and which ranks' data each chunk has. Without ALGORITHM: list all.\v"
     "Time is counted in rounds: every message takes one round. In a round, a rank sends at most one message, and "
-    "receives at most one. `buffers`: bytes as a multiple of the collective's whole buffer.";
+    "receives at most one. `buffers`: bytes as a multiple of the collective's whole buffer. `--format html "
+    "--output ring.html` writes a page for a browser, which plays the rounds of up to 16 ranks; it needs no network.";
 
 static int take_name(const char *text, void *into)
 {
@@ -227,5 +250,5 @@ static int run(int argc, char **argv)
     return command_status(err);
 }
 
-const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, GOAL or MSCCL's XML",
+const struct clab_command cmd_show = {"show", "draw an algorithm's steps and chunks: text, SVG, HTML, GOAL or MSCCL's XML",
                                       run};

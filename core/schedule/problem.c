@@ -140,6 +140,14 @@ size_t clab_problem_elements(const struct clab_problem *problem, int chunks, int
     return clab_part_size(slice, chunks, chunk % chunks);
 }
 
+size_t clab_span_elements(const struct clab_problem *problem, int chunks, int lane, struct clab_span span)
+{
+    size_t elements = 0, start;
+    for (int chunk = span.first; chunk < span.first + span.count; chunk++)
+        elements += clab_problem_elements(problem, chunks, lane, chunk, &start);
+    return elements;
+}
+
 static int check_fields(const struct clab_problem *problem)
 {
     const char *name = shapes[problem->collective].name;

@@ -176,6 +176,8 @@ int clab_problem_out_blocks(const struct clab_problem *problem, int rank);
 // The elements [*start_p, *start_p + return value) of its buffer that `chunk` of `lane` covers, given the algorithm's
 // chunks per block. Start is counted in a buffer of clab_problem_blocks() blocks of `count` elements.
 size_t clab_problem_elements(const struct clab_problem *problem, int chunks, int lane, int chunk, size_t *start_p);
+// How many elements all chunks of `span` have.
+size_t clab_span_elements(const struct clab_problem *problem, int chunks, int lane, struct clab_span span);
 
 // Whether `algorithm` (NULL: any) can do `problem`.
 //   errors: CLAB_EINVAL with one logged line naming the field (nranks < 1, root out of range, lanes < 1, group < 0, an

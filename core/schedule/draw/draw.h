@@ -18,6 +18,11 @@ int clab_draw_text(const struct clab_trace *trace, FILE *out);
 //   errors: CLAB_ENOMEM
 int clab_draw_svg(const struct clab_trace *trace, FILE *out);
 
+// One page that plays the rounds, with buttons and keys, and lists them; it loads nothing. Bytes: an element is one.
+//   trace:  of at most 64 ranks
+//   errors: CLAB_ENOMEM
+int clab_draw_html(const struct clab_trace *trace, FILE *out);
+
 enum { CLAB_LABEL = 40 }; // enough for any span's name
 
 // "c3", "c3-5", or, of several lanes, "1:c3"; "" for what a barrier sends.

@@ -21,13 +21,9 @@ struct writer {
 
 static size_t span_bytes(const struct writer *w, struct clab_span span)
 {
-    int chunks = w->algorithm->chunks(w->problem);
-    size_t elements = 0, start;
     if (clab_listing_is_loose(w->problem->listing))
         return (size_t)span.count * w->problem->listing->unit;
-    for (int chunk = span.first; chunk < span.first + span.count; chunk++)
-        elements += clab_problem_elements(w->problem, chunks, w->lane, chunk, &start);
-    return elements * w->element_bytes;
+    return clab_span_elements(w->problem, w->algorithm->chunks(w->problem), w->lane, span) * w->element_bytes;
 }
 
 // Operation `operation` is after `earlier`; 0: after nothing.

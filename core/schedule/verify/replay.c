@@ -331,6 +331,7 @@ static void show_write(const struct clab_replay *r, int rank, enum clab_buffer b
         .stage = r->actors[rank].stage,
         .buffer = buffer,
         .chunk = chunk,
+        .identity = r->identity[clab_replay_index(r, rank, buffer, chunk)],
         .time = r->actors[rank].now.alpha,
         .set = set_at(r->set, r, clab_replay_index(r, rank, buffer, chunk)),
     };

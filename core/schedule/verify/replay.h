@@ -53,11 +53,11 @@ struct clab_message {
     long leaves, lands;
 };
 
-// A chunk that has got a new value at `time` (rounds); `set` has a bit a rank.
+// A chunk that has got a new value at `time` (rounds); `set` has a bit a rank, `identity` is the chunk of the inputs.
 struct clab_write {
     int lane, rank, stage;
     enum clab_buffer buffer;
-    int chunk;
+    int chunk, identity;
     long time;
     const uint64_t *set;
 };

@@ -26,9 +26,13 @@ static void note_message(void *context, const struct clab_message *message)
         r->err = CLAB_PUSH(t->messages, t->nmessages, r->message_room, *message);
 }
 
-static int cells_a_lane(const struct clab_trace *trace)
+int clab_trace_lane_cells(const struct clab_trace *trace, enum clab_buffer buffer)
 {
-    return trace->cells / trace->problem.lanes;
+    const struct clab_problem *p = &trace->problem;
+    int a_lane = trace->cells / p->lanes;
+    if (buffer == CLAB_INPUT)
+        return p->collective == CLAB_ALLTOALL ? a_lane : 0;
+    return buffer == CLAB_DATA ? a_lane : trace->algorithm->scratch(p) * trace->algorithm->chunks(p);
 }
 
 static bool has(const uint64_t *set, int rank)
@@ -50,14 +54,19 @@ static void note_change(void *context, const struct clab_write *write)
 {
     struct recorder *r = context;
     struct clab_trace *t = &r->trace;
-    if (r->err || write->buffer != CLAB_DATA)
+    if (r->err)
         return;
-    r->err = CLAB_PUSH(t->changes, t->nchanges, r->change_room,
-                       (struct clab_change){.lane = write->lane,
-                                            .rank = write->rank,
-                                            .stage = write->stage,
-                                            .cell = write->lane * cells_a_lane(t) + write->chunk,
-                                            .inputs = count_inputs(t, write->rank, write->chunk, write->set)});
+    const struct clab_change change = {
+        .lane = write->lane,
+        .rank = write->rank,
+        .stage = write->stage,
+        .buffer = write->buffer,
+        .cell = write->lane * clab_trace_lane_cells(t, write->buffer) + write->chunk,
+        .inputs = write->buffer == CLAB_DATA ? count_inputs(t, write->rank, write->chunk, write->set) : 0,
+        .block = write->identity / t->algorithm->chunks(&t->problem),
+        .set = write->set[0],
+    };
+    r->err = CLAB_PUSH(t->changes, t->nchanges, r->change_room, change);
 }
 
 // ---- timing --------------------------------------------------------------------------------------------------
@@ -72,8 +81,6 @@ struct clock {
     const struct clab_trace *trace;
     struct progress *progress; // (lanes, P)
     long *out_free, *in_free;  // (P): when a rank's ways are free
-    long *ends;                // (lanes, P, stages): when each stage ended; a stage without messages: 0
-    int stages;                // room for them
 };
 
 static struct progress *enter(const struct clock *clock, int lane, int rank, int stage)
@@ -91,11 +98,15 @@ static long later(long a, long b)
     return a > b ? a : b;
 }
 
+static long *stage_end(const struct clab_trace *trace, int lane, int rank, int stage)
+{
+    return &trace->ends[(size_t)(lane * trace->problem.nranks + rank) * (size_t)trace->stages + (size_t)stage];
+}
+
 static void end_no_sooner(const struct clock *clock, int lane, int rank, struct progress *p, long time)
 {
     p->ends = later(p->ends, time);
-    clock->ends[(size_t)(lane * clock->trace->problem.nranks + rank) * (size_t)clock->stages + (size_t)p->stage] =
-        p->ends;
+    *stage_end(clock->trace, lane, rank, p->stage) = p->ends;
 }
 
 // The next message by the order in which they land.
@@ -111,15 +122,13 @@ static void time_message(const struct clock *clock, struct clab_message *m)
     end_no_sooner(clock, m->lane, m->dst, dst, m->lands);
 }
 
-// A change comes with the end of its stage; one of copies alone ends where the last stage before it with messages did.
-static void time_change(const struct clock *clock, struct clab_change *change)
+long clab_trace_stage_end(const struct clab_trace *trace, int lane, int rank, int stage)
 {
-    const long *ends =
-        clock->ends + (size_t)(change->lane * clock->trace->problem.nranks + change->rank) * (size_t)clock->stages;
-    int stage = change->stage < clock->stages ? change->stage : clock->stages - 1;
-    while (stage > 0 && ends[stage] == 0)
+    if (stage >= trace->stages)
+        stage = trace->stages - 1;
+    while (stage > 0 && *stage_end(trace, lane, rank, stage) == 0)
         stage--;
-    change->time = ends[stage];
+    return *stage_end(trace, lane, rank, stage);
 }
 
 static int by_landing(const void *a, const void *b)
@@ -149,6 +158,8 @@ static int by_time(const void *a, const void *b)
         return x->time < y->time ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank - y->rank;
+    if (x->buffer != y->buffer)
+        return x->buffer < y->buffer ? -1 : 1;
     return x->cell != y->cell ? x->cell - y->cell : x->stage - y->stage;
 }
 
@@ -177,7 +188,8 @@ static void run_clock(const struct clock *clock, struct clab_trace *trace)
     for (size_t i = 0; i < trace->nmessages; i++)
         trace->rounds = later(trace->rounds, trace->messages[i].lands);
     for (size_t i = 0; i < trace->nchanges; i++)
-        time_change(clock, &trace->changes[i]);
+        trace->changes[i].time = clab_trace_stage_end(trace, trace->changes[i].lane, trace->changes[i].rank,
+                                                      trace->changes[i].stage);
     sort(trace->messages, trace->nmessages, sizeof *trace->messages, by_leaving);
     sort(trace->changes, trace->nchanges, sizeof *trace->changes, by_time);
 }
@@ -185,18 +197,18 @@ static void run_clock(const struct clock *clock, struct clab_trace *trace)
 static int give_times(struct clab_trace *trace)
 {
     size_t ranks = (size_t)trace->problem.nranks, programs = ranks * (size_t)trace->problem.lanes;
-    struct clock clock = {.trace = trace, .stages = last_stage(trace) + 1};
+    struct clock clock = {.trace = trace};
+    trace->stages = last_stage(trace) + 1;
     clock.progress = calloc(programs, sizeof *clock.progress);
     clock.out_free = calloc(ranks, sizeof *clock.out_free);
     clock.in_free = calloc(ranks, sizeof *clock.in_free);
-    clock.ends = calloc(programs * (size_t)clock.stages, sizeof *clock.ends);
-    bool ok = clock.progress && clock.out_free && clock.in_free && clock.ends;
+    trace->ends = calloc(programs * (size_t)trace->stages, sizeof *trace->ends);
+    bool ok = clock.progress && clock.out_free && clock.in_free && trace->ends;
     if (ok)
         run_clock(&clock, trace);
     free(clock.progress);
     free(clock.out_free);
     free(clock.in_free);
-    free(clock.ends);
     return ok ? CLAB_OK : CLAB_ENOMEM;
 }
 
@@ -237,6 +249,7 @@ void clab_trace_free(struct clab_trace *trace)
 {
     free(trace->messages);
     free(trace->changes);
+    free(trace->ends);
 }
 
 int clab_trace_complete(const struct clab_trace *trace)
@@ -248,7 +261,7 @@ int clab_trace_complete(const struct clab_trace *trace)
 void clab_trace_start(const struct clab_trace *trace, int inputs[])
 {
     const struct clab_problem *p = &trace->problem;
-    int a_lane = cells_a_lane(trace), a_block = a_lane / clab_problem_blocks(p);
+    int a_lane = clab_trace_lane_cells(trace, CLAB_DATA), a_block = a_lane / clab_problem_blocks(p);
     for (int rank = 0; rank < p->nranks; rank++)
         for (int cell = 0; cell < trace->cells; cell++) {
             int block = cell % a_lane / a_block, input_block,
@@ -262,6 +275,7 @@ void clab_trace_advance(const struct clab_trace *trace, long time, size_t *next_
 {
     for (; *next_p < trace->nchanges && trace->changes[*next_p].time <= time; ++*next_p) {
         const struct clab_change *change = &trace->changes[*next_p];
-        inputs[change->rank * trace->cells + change->cell] = change->inputs;
+        if (change->buffer == CLAB_DATA)
+            inputs[change->rank * trace->cells + change->cell] = change->inputs;
     }
 }

@@ -8,12 +8,15 @@
 
 #include "core/schedule/verify/verify.h"
 
-// A chunk of CLAB_DATA has got a new value.
+// A chunk of CLAB_DATA or CLAB_SCRATCH has got a new value.
 struct clab_change {
     long time;
     int lane, rank, stage;
-    int cell;   // lane by lane: lane * (blocks * chunks) + chunk
-    int inputs; // how many of the ranks' inputs that it needs it holds
+    enum clab_buffer buffer;
+    int cell;     // lane by lane: lane * (the lane's chunks of that buffer) + chunk
+    int inputs;   // of CLAB_DATA: how many of the ranks' inputs that it needs it holds
+    int block;    // of the inputs, whose chunk this is: in an alltoall, the rank that it is for
+    uint64_t set; // who contributed, of ranks 0 to 63: a bit each
 };
 
 struct clab_trace {
@@ -26,6 +29,8 @@ struct clab_trace {
     size_t nmessages;
     struct clab_change *changes; // (nchanges), by time
     size_t nchanges;
+    long *ends; // (lanes, P, stages): when each stage ended; 0: it has no messages
+    int stages; // of the rank with most
 };
 
 // Record `algorithm` on `problem`.
@@ -37,6 +42,12 @@ void clab_trace_free(struct clab_trace *trace);
 
 // How many inputs a cell needs to be complete: P, or 1 where nothing is reduced.
 int clab_trace_complete(const struct clab_trace *trace);
+
+// When a rank's stage ended, in rounds. One without messages ends with the last one before it that has some.
+long clab_trace_stage_end(const struct clab_trace *trace, int lane, int rank, int stage);
+
+// How many cells a rank has in a lane's part of `buffer`; 0: the collective, or the algorithm, does not use it.
+int clab_trace_lane_cells(const struct clab_trace *trace, enum clab_buffer buffer);
 
 // How many inputs each rank's cells hold: at the start, and after the changes from *next_p on up to `time`.
 //   inputs: (P, cells); *next_p is 0 at first
