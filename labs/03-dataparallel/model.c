@@ -4,9 +4,12 @@
 //
 //   through_zero: a broadcast and a reduction of S, two scatters and a gather of X, one after another, each by messages
 //                 between rank 0 and every other: bytes of rank 0 are (P - 1) (2 S + 3 X), of another 2 S + 3 X
-//   replicas:     a ring of S in buckets (cmd/lab/step.h): bytes of each rank are 4 (P - 1) / P S, half of them in
+//                 and rank 0 alone has the model after a step
+//   replicas:     a ring of S after the backward pass: bytes of each rank are 4 (P - 1) / P S, half of them in; all ranks
+//                 have the model
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +17,7 @@
 #include "core/base/err.h"
 #include "cmd/lab/step.h"
 
-enum { LAYERS = 4, ROWS = 16 };                         // the programs'
-enum { BUCKET_CAP = 25 << 20, FIRST_BUCKET = 1 << 20 }; // PyTorch's, bytes
+enum { LAYERS = 4, ROWS = 16 }; // the programs'
 
 static int plan(const struct lab_context *context, int ranks, int width, int widths[], struct lab_step *step_p)
 {
@@ -53,11 +55,13 @@ static double predict(const struct lab_context *context, enum lab_program progra
     if (!strncmp(name, "bytes_of_", 9))
         return program == LAB_BEFORE ? bytes_through_zero(ranks, name, (double)parameters, (double)samples)
                                      : 4.0 * (ranks - 1) / ranks * (double)parameters;
+    if (!strcmp(name, "models"))
+        return program == LAB_BEFORE ? 1 : ranks;
     struct lab_step step;
     if (strcmp(name, "time") || plan(context, ranks, width, widths, &step) != CLAB_OK)
         return NAN;
     return program == LAB_BEFORE ? time_through_zero(&step, parameters, samples)
-                                 : lab_step_bucketed(&step, BUCKET_CAP, FIRST_BUCKET, false, NULL, NULL);
+                                 : lab_step_bucketed(&step, SIZE_MAX, SIZE_MAX, false, NULL, NULL);
 }
 
 const struct lab_model LAB_MODEL = {.predict = predict};
