@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Records runs of labs as what is to be expected of them: labs/NN-name/expected/ gets the CSV of each, which names the
-# machine, and the table of one. For a quiet machine with a fresh profile (make fit).
+# machine, and the table and the figure of one. For a quiet machine with a fresh profile (make fit).
 #
 #   labs/record.sh NN...                  again all that is recorded: each CSV says by which command. Of a lab without
 #                                         any: this machine, and 8 ranks in virtual time, which
 #                                         test_virtual_run.sh holds.
 #   labs/record.sh NN -- --emulate 1gbe   one more variant, or that one again; the others stay.
 #
-# run.txt is the table of the run whose CSV it names (`# data:`), or else of the first.
+# run.txt is the table of the run whose CSV it names (`# data:`), or else of the first; figure.svg is that run's figure.
 set -eu
 cd "$(dirname "$0")/.."
 usage() { echo 'usage: labs/record.sh NN... [-- OPTIONS OF commlab lab]' >&2; exit 2; }
@@ -44,6 +44,8 @@ record() {
     echo "$name: $(grep -c '^# warning' <<<"$output" || true) warnings"
     if [ ! -e "$2/run.txt" ] && [ ! -e "$fresh/run.txt" ] || grep -qs "^# data: .*/$name$" "$2/run.txt"; then
         { echo "$licence"; echo "$output"; } >"$fresh/run.txt"
+        figure=$(sed -n 's/^# figure: \(.*\.svg\).*/\1/p' <<<"$output")
+        [ -z "$figure" ] || cp "$figure" "$fresh/figure.svg"
     fi
 }
 

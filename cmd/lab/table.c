@@ -251,10 +251,28 @@ static struct clab_cell value_cell(double value, const char *unit, char text[CLA
     return clab_cell_text(text);
 }
 
+// `value` with so many digits: 312.8 with two is 310.
+static double round_to(double value, int digits)
+{
+    char text[CLAB_TEXT];
+    snprintf(text, sizeof text, "%.*e", digits - 1, value);
+    return atof(text);
+}
+
+// With the digits that the interval supports, two at least: 312.8 in 290 .. 350 is 310, since it may as well be 320.
+static double supported(const struct clab_summary *s)
+{
+    const double half = (s->high - s->low) / 2;
+    if (!(half > 0 && s->median > 0))
+        return s->median;
+    const int digits = (int)(floor(log10(s->median)) - floor(log10(half))) + 1;
+    return digits < 4 ? round_to(s->median, digits < 2 ? 2 : digits) : s->median;
+}
+
 // A time of 0 is a phase that the program does not have. A unit without a cell of its own follows the quantity's name.
 static struct clab_cell measured_cell(const struct finding *f, char text[CLAB_TEXT])
 {
-    return strcmp(f->unit, "s") || f->measured.median > 0 ? value_cell(f->measured.median, f->unit, text)
+    return strcmp(f->unit, "s") || f->measured.median > 0 ? value_cell(supported(&f->measured), f->unit, text)
                                                           : clab_cell_none();
 }
 
