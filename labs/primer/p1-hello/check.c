@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// What a mended p1 must show: the ranks add each number exactly once, and share them evenly.
+// before: Every rank adds all the numbers
+
+#include <stdio.h>
+
+#include "cmd/course/check.h"
+
+static const char all[] =
+    "Every rank adds all the numbers, so each number is in the total once per rank. Let the loop of a "
+    "rank begin at a number that depends on `rank`, and leave out those of the other ranks.";
+static const char gap[] =
+    "Some numbers belong to no rank. If you cut 1..LAST into pieces of LAST / ranks numbers, the rest of "
+    "that division is lost. Or the loops begin with 0, or end one too early.";
+static const char twice[] = "Some numbers belong to more than one rank. Each number must have one owner.";
+static const char uneven[] =
+    "One rank adds more than its share, and all others wait for it. Deal the numbers out like cards: "
+    "the shares differ by one number at most.";
+
+static void require_sum(struct check *c, const char *backend, const char *net, int ranks, int last)
+{
+    char arguments[16];
+    snprintf(arguments, sizeof arguments, "%d", last);
+    const double got = check_reported(check_run(c, backend, net, ranks, arguments), "sum");
+    const double expected = last * (last + 1) / 2;
+    const char *advice = got == ranks * expected ? all : got < expected ? gap : twice;
+    check_require(c, got == expected, advice, "%d ranks, the sum of the numbers 1 to %d: got %.9g, expected %.9g",
+                  ranks, last, got, expected);
+}
+
+static void require_share(struct check *c, int ranks, int last)
+{
+    char arguments[16];
+    snprintf(arguments, sizeof arguments, "%d", last);
+    const double got = check_reported(check_run(c, "sim", "1gbe", ranks, arguments), "most_added");
+    const int most = (last + ranks - 1) / ranks;
+    check_require(c, got <= most, uneven, "%d ranks, the most numbers that one rank adds: got %g of %d, expected %d",
+                  ranks, got, last, most);
+}
+
+static void check(struct check *c)
+{
+    if (check_case(c, "4 ranks: each of 100 numbers is added exactly once"))
+        require_sum(c, "shm", NULL, 4, 100);
+    if (check_case(c, "3, 7 and 1 ranks: also where they do not divide 100, and alone")) {
+        require_sum(c, "shm", NULL, 3, 100);
+        require_sum(c, "sim", "1gbe", 7, 100);
+        require_sum(c, "shm", NULL, 1, 100);
+    }
+    if (check_case(c, "8 ranks, 5 numbers: some ranks have nothing to add"))
+        require_sum(c, "sim", "1gbe", 8, 5);
+    if (check_case(c, "2 to 8 ranks: the shares differ by one number at most"))
+        for (int ranks = 2; ranks <= 8; ranks++)
+            require_share(c, ranks, 100);
+}
+
+const struct lab_check LAB_CHECK = {.check = check};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What a mended p3 must show: no deadlock at any size and number of ranks, and all messages at the same time.
+// before: Every rank waits in its send
+
+#include "cmd/course/check.h"
+
+static const char receive_first[] =
+    "Every rank waits in clab_recv, and nobody has sent yet. To swap the two lines is not enough: "
+    "start one of the two calls (_start), do the other one, then wait.";
+static const char send_first[] =
+    "Every rank waits in its send until its right neighbour receives, but that one waits in a send, "
+    "too. Start to receive before you send: clab_recv_start, clab_send, clab_work_wait.";
+static const char wrong[] =
+    "Read what you receive only after clab_work_wait has returned. Receive from the left, send to the right.";
+static const char short_ones[] =
+    "You cut the array into short messages. That works only while the library has room to copy them; "
+    "on another machine it is stuck. One send and one receive per rank are enough.";
+static const char chain[] =
+    "Messages wait for each other: some rank receives before it sends. If each rank starts to receive, then sends, and "
+    "then waits, all messages travel at the same time.";
+
+enum { LONG = 100000 };
+
+static void require_right(struct check *c, const struct check_run *run)
+{
+    const double got = check_reported(run, "wrong");
+    check_require(c, got == 0, wrong,
+                  "numbers that are not those of the left neighbour, on all ranks: got %g, expected 0", got);
+}
+
+// One send and one receive of the whole array. The collectives after it send a few bytes more.
+static void require_one_message(struct check *c, const struct check_run *run, int rank)
+{
+    const struct clab_counts n = check_total(run, rank);
+    const size_t least = LONG * sizeof(double), most = least + 4096;
+    check_require(c, n.sends == 1 && n.receives == 1, short_ones,
+                  "rank %d: got %zu sends and %zu receives, expected 1 and 1", rank, n.sends, n.receives);
+    check_require(c, n.bytes_sent >= least && n.bytes_sent < most, wrong, "rank %d, bytes sent: got %zu, expected %zu",
+                  rank, n.bytes_sent, least);
+}
+
+// 1gbe: 8 / 941 us per byte. What else a run takes, one of a single number takes, too.
+// In virtual time no send waits for its receiver. A rank that receives first shows by its own send, which is late.
+static void require_at_once(struct check *c)
+{
+    const double with = check_most(check_run(c, "sim", "1gbe", 8, "100000"), NULL, 0).seconds;
+    const double got = with - check_most(check_run(c, "sim", "1gbe", 8, "1"), NULL, 0).seconds;
+    const double one = LONG * sizeof(double) * 8 / 941e6;
+    check_require(c, got <= 1.5 * one, chain,
+                  "slowest rank: got %.3g ms for the bytes, expected %.3g ms, those of one message", got * 1e3,
+                  one * 1e3);
+}
+
+static void check(struct check *c)
+{
+    check_advise(c, CHECK_HANGS, receive_first);
+    if (check_case(c, "2 ranks, 100 numbers: each rank gets its left neighbour's"))
+        require_right(c, check_run(c, "shm", NULL, 2, "100"));
+    check_advise(c, CHECK_HANGS, send_first);
+    if (check_case(c, "2 ranks, 100000 numbers: nobody waits for ever"))
+        require_right(c, check_run(c, "shm", NULL, 2, "100000"));
+    if (check_case(c, "5 ranks on 1gbe, 100000 numbers: one send and one receive per rank")) {
+        const struct check_run *run = check_run(c, "sim", "1gbe", 5, "100000");
+        require_right(c, run);
+        for (int rank = 0; rank < 5; rank++)
+            require_one_message(c, run, rank);
+    }
+    if (check_case(c, "8 ranks on 1gbe: all messages travel at the same time"))
+        require_at_once(c);
+}
+
+const struct lab_check LAB_CHECK = {.check = check};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// What a mended p5 must show: each task is done, at each rank, and by the collective that is made for it.
+// before: Votes: every rank needs the sum
+
+#include <stdio.h>
+
+#include "cmd/course/check.h"
+
+static const struct {
+    const char *title, *advice;
+    enum clab_collective collective;
+} tasks[] = {
+    {"task 1: the sum of all votes, at every rank",
+     "Votes: every rank needs the sum of all blocks. Which call adds, and gives the sum to all?", CLAB_ALLREDUCE},
+    {"task 2: the settings of rank 0, at every rank",
+     "Settings: only rank 0 has them, and every rank needs the same block. Nothing is added.", CLAB_BROADCAST},
+    {"task 3: the sum of all errors, at rank 0 only",
+     "Errors: rank 0 prints the sum. No other rank needs it, so none should get it.", CLAB_REDUCE},
+    {"task 4: the picture, at rank 0 only",
+     "Picture: rank 0 needs all blocks side by side, not added. No other rank needs them.", CLAB_GATHER},
+    {"task 5: the whole sky, at every rank", "Stars: every rank needs all blocks side by side, not added.",
+     CLAB_ALLGATHER},
+    {"task 6: block r of rank 0's exams, at rank r",
+     "Exams: only rank 0 has them. Each rank needs its own block, and no other.", CLAB_SCATTER},
+    {"task 7: block r of the sum, at rank r",
+     "Cities: each rank needs one block of the sum. It should not get the other blocks.", CLAB_REDUCE_SCATTER},
+    {"task 8: the letters of all ranks for rank r, at rank r",
+     "Letters: each rank has something else for each rank. Nothing is added.", CLAB_ALLTOALL},
+    {"task 9: no rank goes on before the last one has come",
+     "Files: no data moves; all ranks wait until the last one has come. There is a call for just that.", CLAB_BARRIER},
+};
+
+// The task was done by one call of its own collective.
+static void require_call(struct check *c, const struct check_run *run, int i)
+{
+    char span[16];
+    snprintf(span, sizeof span, "task %d", i + 1);
+    for (int rank = 0; rank < check_ranks(run); rank++) {
+        const struct clab_counts n = check_span(run, rank, span, 0);
+        const size_t others = check_collectives(&n) + n.collectives[CLAB_BARRIER] - n.collectives[tasks[i].collective];
+        check_require(c, n.collectives[tasks[i].collective] == 1 && others + n.sends + n.receives == 0, tasks[i].advice,
+                      "rank %d, %s: the result is right, but not by one call of the collective that is made for it",
+                      rank, span);
+    }
+}
+
+static void check(struct check *c)
+{
+    for (int i = 0; i < (int)(sizeof tasks / sizeof *tasks); i++) {
+        char task[4];
+        snprintf(task, sizeof task, "%d", i + 1);
+        check_advise(c, CHECK_WRONG, tasks[i].advice);
+        check_advise(c, CHECK_CRASHES, "Look at the arguments: the count is BLOCK, the type CLAB_F32, and the root 0.");
+        if (!check_case(c, tasks[i].title))
+            continue;
+        check_run(c, "shm", NULL, 3, task);
+        require_call(c, check_run(c, "sim", "1gbe", 4, task), i);
+    }
+}
+
+const struct lab_check LAB_CHECK = {.check = check};
