@@ -67,10 +67,16 @@ void check_advise(struct check *c, enum check_failure failure, const char *advic
 
 // Run the program, as `mine -n RANKS --backend BACKEND [--net NET] ARGUMENTS`. A run that the case has had already is
 // not repeated.
-//   backend:   "shm", "sim" or any other; net: of sim; NULL: none
+//   backend:   "shm", "sim" or any other; NULL: without --backend, so that the program chooses
+//   net:       of sim; NULL: none
 //   arguments: words with one space between them; "" or NULL: none
 const struct check_run *check_run(struct check *c, const char *backend, const char *net, int ranks,
                                   const char *arguments);
+
+// Run it as a job on two hosts, without --backend: two launchers, both on this machine.
+const struct check_run *check_run_hosts(struct check *c, int ranks, const char *arguments);
+// Whether this build can do that: it needs libfabric and libsodium.
+bool check_has_hosts(void);
 
 int check_ranks(const struct check_run *run);
 const char *check_backend(const struct check_run *run); // that moved the bytes; "": the run has failed

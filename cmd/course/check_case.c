@@ -95,26 +95,24 @@ void check_advise(struct check *c, enum check_failure failure, const char *advic
 
 static const struct check_run no_run = {.command = ""};
 
-enum { MOST_WORDS = 64 };
-
 // Cut `command` into words, in place.
 static void cut(char *command, char *argv[])
 {
     int n = 0;
-    for (char *word = strtok(command, " "); word && n < MOST_WORDS - 1; word = strtok(NULL, " "))
+    for (char *word = strtok(command, " "); word && n < CHECK_WORDS - 1; word = strtok(NULL, " "))
         argv[n++] = word;
     argv[n] = NULL;
 }
 
-static struct check_run *find_run(const struct check *c, const char *command)
+static struct check_run *find_run(const struct check *c, const char *command, int hosts)
 {
     for (int i = 0; i < c->nruns; i++)
-        if (!strcmp(c->runs[i]->command, command))
+        if (!strcmp(c->runs[i]->command, command) && c->runs[i]->hosts == hosts)
             return c->runs[i];
     return NULL;
 }
 
-static struct check_run *add_run(struct check *c, const char *command, int ranks)
+static struct check_run *add_run(struct check *c, const char *command, int ranks, int hosts)
 {
     struct check_run *run = calloc(1, sizeof *run);
     if (!run || CLAB_PUSH(c->runs, c->nruns, c->room, run) != CLAB_OK) {
@@ -124,21 +122,34 @@ static struct check_run *add_run(struct check *c, const char *command, int ranks
     }
     snprintf(run->command, sizeof run->command, "%s", command);
     run->ranks = ranks;
+    run->hosts = hosts;
     return run;
 }
 
 static void perform(struct check *c, struct check_run *run)
 {
-    char command[CHECK_LINE], facts[2 * CHECK_LINE] = "", *argv[MOST_WORDS];
+    char command[CHECK_LINE], facts[2 * CHECK_LINE] = "", *argv[CHECK_WORDS] = {NULL};
     enum check_failure failure;
     snprintf(command, sizeof command, "%s", run->command);
     cut(command, argv);
     argv[0] = c->program;
-    c->err = check_start(c, run, argv, &failure, facts);
+    c->err = (run->hosts > 1 ? check_hosts_start : check_start)(c, run, argv, &failure, facts);
     if (c->err || failure == CHECK_FAILURES)
         return;
-    snprintf(facts + strlen(facts), sizeof facts - strlen(facts), "(the run was: %s)", run->command);
+    snprintf(facts + strlen(facts), sizeof facts - strlen(facts), "(the run was: %s%s)", run->command,
+             run->hosts > 1 ? ", on two hosts" : "");
     check_fail(c, facts, c->advice[failure]);
+}
+
+static const struct check_run *find_or_run(struct check *c, const char *command, int ranks, int hosts)
+{
+    struct check_run *run = find_run(c, command, hosts);
+    if (run)
+        return run;
+    run = add_run(c, command, ranks, hosts);
+    if (run)
+        perform(c, run);
+    return run && !c->failed && !c->err ? run : &no_run;
 }
 
 const struct check_run *check_run(struct check *c, const char *backend, const char *net, int ranks,
@@ -147,15 +158,20 @@ const struct check_run *check_run(struct check *c, const char *backend, const ch
     char command[CHECK_LINE];
     if (c->failed || c->err || !c->is_open)
         return &no_run;
-    snprintf(command, sizeof command, "mine -n %d --backend %s%s%s%s%s", ranks, backend, net ? " --net " : "",
-             net ? net : "", arguments && *arguments ? " " : "", arguments ? arguments : "");
-    struct check_run *run = find_run(c, command);
-    if (run)
-        return run;
-    run = add_run(c, command, ranks);
-    if (run)
-        perform(c, run);
-    return run && !c->failed && !c->err ? run : &no_run;
+    snprintf(command, sizeof command, "mine -n %d%s%s%s%s%s%s", ranks, backend ? " --backend " : "",
+             backend ? backend : "", net ? " --net " : "", net ? net : "", arguments && *arguments ? " " : "",
+             arguments ? arguments : "");
+    return find_or_run(c, command, ranks, 1);
+}
+
+// Its launchers have the number of ranks.
+const struct check_run *check_run_hosts(struct check *c, int ranks, const char *arguments)
+{
+    char command[CHECK_LINE];
+    if (c->failed || c->err || !c->is_open)
+        return &no_run;
+    snprintf(command, sizeof command, "mine%s%s", arguments && *arguments ? " " : "", arguments ? arguments : "");
+    return find_or_run(c, command, ranks, 2);
 }
 
 // ---- what is asked of a run ----------------------------------------------------------------------------------

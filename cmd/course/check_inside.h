@@ -3,6 +3,7 @@
 //
 // - check.c        the command: builds the program, lets the unit's check.c run its cases, says what came of it.
 // - check_case.c   cases, requirements, and what is asked of a run.
+// - check_hosts.c  runs it on two hosts.
 // - check_start.c  starts the program, ends it by its deadline, and reads what it leaves.
 // - check_why.c    why a run has failed, in the lines of its output that say it.
 #pragma once
@@ -14,11 +15,11 @@
 #include "cmd/lab/lab.h"
 #include "core/clab/counts.h"
 
-enum { CHECK_LINE = 512, CHECK_NAME = 96 };
+enum { CHECK_LINE = 512, CHECK_NAME = 96, CHECK_WORDS = 64 };
 
 struct check_run {
     char command[CHECK_LINE]; // what was typed, as it were: "mine -n 4 --backend shm 65536 8"
-    int ranks;
+    int ranks, hosts;
     struct clab_count_row *rows; // of spans and jobs, in the order of the file
     int nrows;
     struct lab_results reports; // of rank 0
@@ -50,6 +51,11 @@ void check_fail(struct check *c, const char *facts, const char *advice);
 //   errors: CLAB_ESYS, CLAB_EIO, CLAB_EPEER, CLAB_ENOMEM
 int check_start(struct check *c, struct check_run *run, char *const argv[], enum check_failure *failure_p,
                 char facts[2 * CHECK_LINE]);
+
+// The same on two hosts.  words: (CHECK_WORDS) the program and its arguments, ended by NULL
+//   errors: the same
+int check_hosts_start(struct check *c, struct check_run *run, char *const words[], enum check_failure *failure_p,
+                      char facts[2 * CHECK_LINE]);
 
 // Why a run failed: by waitpid's status, whether it was ended by its deadline, and the file of what it complained of.
 enum check_failure check_why(const char *complaints, int status, bool is_late, char facts[2 * CHECK_LINE]);

@@ -17,6 +17,7 @@
 
 #include "cmd/course/check_inside.h"
 #include "cmd/kit/child.h"
+#include "cmd/kit/kit.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 
@@ -82,7 +83,11 @@ static void limit(void)
 
 static void become_program(const struct check *c, const struct files *f, int complaints, char *const argv[])
 {
+    char backends[PATH_MAX + 16] = "", *build; // a program elsewhere does not find this build's plugins
+    if (kit_build(&build) == CLAB_OK)
+        snprintf(backends, sizeof backends, "%s/backends", build);
     child_set_environment((const struct child_variable[]){{"CLAB_COUNTS", f->counts, false},
+                                                          {"CLAB_BACKENDS", backends, false},
                                                           {"CLAB_RESULTS", f->rows, false},
                                                           {"CLAB_NETS", c->nets, false},
                                                           {"CLAB_TIMEOUT", most_wait, false},

@@ -30,6 +30,8 @@
     X(FAKE_MEMORY, NOWHERE, TEXT, 0, 0, NULL, "fakes for tests: bytes per GPU", NULL) \
     X(FAKE_NVML, NOWHERE, TEXT, 0, 0, NULL, "fakes for tests: the machine", NULL) \
     X(FLIGHT, MANIFEST, TEXT, 0, 0, NULL, "file of each rank's last calls; 0: nothing is recorded", NULL) \
+    X(HOST, MANIFEST, TEXT, 0, 0, NULL, "ranks with another value count as ranks of another host", \
+      "ranks of one machine do not share memory") \
     X(INTERFACE, MANIFEST, TEXT, 0, 0, NULL, "network interface of ofi and gloo", NULL) \
     X(JOB_FD, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: the job's memory file", NULL) \
     X(LOG, MANIFEST, WORD, 0, 0, "error warn info debug", "how much this kit prints", NULL) \

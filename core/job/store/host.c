@@ -13,6 +13,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mix.h"
+#include "core/base/variables.h"
 #include "core/job/job.h"
 #include "core/job/pages/memory.h"
 
@@ -24,8 +25,8 @@ static const struct exchange_progress nothing_else;
 
 // Compared byte by byte.
 struct identity {
-    char boot[40], name[64];
-    uint64_t namespaces[3]; // inode numbers
+    char boot[40], name[64], given[16]; // given: CLAB_HOST
+    uint64_t namespaces[3];             // inode numbers
 };
 
 // What each rank sends to the others.
@@ -41,6 +42,8 @@ static void identify(struct identity *id)
     struct stat status;
     *id = (struct identity){0};
     gethostname(id->name, sizeof id->name - 1);
+    const char *given = clab_variable_given(CLAB_VARIABLE_HOST);
+    strncpy(id->given, given ? given : "", sizeof id->given - 1);
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (file) {
         if (!fgets(id->boot, sizeof id->boot, file))
