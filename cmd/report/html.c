@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pieces of the page: plain HTML without scripts, figures within it, so that the file can be sent alone.
+// The pieces of the page: plain HTML without scripts, figures within it, so that the file can be sent alone. Only links
+// lead to other files.
 //
 // - One section per result file: its figures, their data as a table, the command and the machine that made it, its
 //   warnings.
@@ -368,6 +369,7 @@ void report_html_page(FILE *out, const char *folder, const struct report_section
     fputs(head, out);
     fputs("<h1>What this machine measured, and what was predicted</h1>\n", out);
     fputs(reading, out);
+    report_steppers_link(out);
     put_contents(out, sections, nsections, claims);
     if (claims)
         put_claims(out, claims);

@@ -270,6 +270,7 @@ static int make_report(const struct request *request, struct session *session)
     CLAB_TRY(add_sections(session));
     CLAB_TRY(report_claims_load(session->root, session->sections, session->nsections, &session->claims));
     CLAB_TRY(write_claims(session));
+    CLAB_TRY(report_steppers_write(session->output));
     return write_page(session);
 }
 

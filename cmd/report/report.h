@@ -3,7 +3,8 @@
 //
 // - report.c       the subcommand: finds the results, has their figures drawn, writes the page.
 // - html.c         the pieces of the page.
-// - claims.c        what was claimed, beside what was measured here and what the simulator says.
+// - stepper.c      pages that play the algorithms of lab 07, beside it.
+// - claims.c       what was claimed, beside what was measured here and what the simulator says.
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +37,13 @@ struct report_section {
 // The whole page. Links are relative to `folder`, where it will lie. claims NULL: without them
 void report_html_page(FILE *out, const char *folder, const struct report_section *sections, int nsections,
                       const struct report_claims *claims);
+
+// ---- stepper.c -----------------------------------------------------------------------------------------------
+
+// Write one page for each algorithm into `folder`.  errors: CLAB_EIO (logged), CLAB_ENOMEM
+int report_steppers_write(const char *folder);
+// A paragraph that links to them.
+void report_steppers_link(FILE *out);
 
 // ---- claims.c ------------------------------------------------------------------------------------------------
 

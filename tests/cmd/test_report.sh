@@ -73,6 +73,21 @@ names_backends_once() {
     [ "$why" = '<h2>Collectives: 2 ranks on 2 cores, shm, ofi</h2>' ]
 }
 
+# The report itself stays one file without scripts.
+writes_pages_that_play_lab_07() {
+    local results=$scratch/played name
+    mkdir -p "$results"
+    printf '%s\n' collective,algorithm,backend,ranks,bytes,usec allreduce,ring,shm,2,8,1 >"$results/p.csv"
+    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page4" || return 1
+    for name in naive ring tree doubling halving_doubling; do
+        why="no link to stepper-$name-4.html, or not that page"
+        grep -q "<a href=\"stepper-$name-4.html\">" "$scratch/page4/index.html" &&
+            "$commlab" show $name --ranks 4 --format html | cmp -s - "$scratch/page4/stepper-$name-4.html" || return 1
+    done
+    why="index.html has a script"
+    ! grep -q '<script' "$scratch/page4/index.html"
+}
+
 check_with inih judges_claims_by_numbers models_each_claim_but_that_on_memory says_perhaps_where_an_interval_allows_more
-check_each reads_what_a_spreadsheet_has_saved names_backends_once
+check_each reads_what_a_spreadsheet_has_saved names_backends_once writes_pages_that_play_lab_07
 exit $failed

@@ -48,7 +48,7 @@ browse() {
     shift
     timeout 120 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage \
         --user-data-dir="$scratch/profile" --allow-file-access-from-files --enable-logging=stderr \
-        --virtual-time-budget=120000 "$@" --dump-dom "file://$scratch/stepper.html" >"$scratch/dom" 2>"$scratch/err"
+        --virtual-time-budget=10000 "$@" --dump-dom "file://$scratch/stepper.html" >"$scratch/dom" 2>"$scratch/err"
     sed -n '/<pre id="findings">/,/<\/pre>/p' "$scratch/dom" | sed 's/<[^>]*>//g' >"$scratch/findings"
     why=$(cat "$scratch/findings"; grep CONSOLE "$scratch/err"; [ -s "$scratch/findings" ] || tail -n 5 "$scratch/err")
     ! grep -q CONSOLE "$scratch/err" && ! grep -q wrong: "$scratch/findings" && grep -qx done "$scratch/findings"
@@ -70,7 +70,8 @@ make_pages() {
 }
 
 steps_in_a_browser() {
-    make_pages && browse "$pages" && grep -qx 'pages: 30' "$scratch/findings" && grep -qx 'moved: yes' "$scratch/findings"
+    make_pages && browse "$pages" && grep -qx 'pages: 30' "$scratch/findings" &&
+        grep -qx 'moved: yes' "$scratch/findings" && grep -q '^played: [1-9]' "$scratch/findings"
 }
 moves_nothing_if_asked_not_to() {
     browse '"allreduce-ring-8.html"' --force-prefers-reduced-motion && grep -qx 'moved: no' "$scratch/findings"

@@ -116,7 +116,9 @@
   // ---- the picture ----
 
   const radius = P > 8 ? 13 : 18;
+  if (P <= 2) $("picture").setAttribute("viewBox", "0 120 340 100");
   const place = rank => {
+    if (P === 1) return {x: 170, y: 170};
     const angle = 2 * Math.PI * rank / P - Math.PI / 2 - (P === 2 ? Math.PI / 2 : 0);
     return {x: 170 + 145 * Math.cos(angle), y: 170 + 145 * Math.sin(angle)};
   };
