@@ -16,6 +16,7 @@
 #include "cmd/course/progress.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
+#include "cmd/kit/progress.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
@@ -121,6 +122,7 @@ static int build_program(struct check *c, const struct course *course, const str
         return CLAB_ENOENT;
     }
     CLAB_TRY(compile((char *[]){labcc, include, "-o", c->program, (char *)source, NULL}, messages, &status));
+    kit_progress_clear();
     *is_built_p = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!*is_built_p && !child_ended_by())
         print_first_error(messages);
@@ -183,6 +185,7 @@ static int judge(struct check *c, const struct course *course, const struct cour
                  const struct lab_check *check, const char *source)
 {
     bool is_built = false;
+    kit_progress("  building");
     CLAB_TRY(build_program(c, course, unit, source, &is_built));
     c->failed = !is_built;
     if (!is_built)

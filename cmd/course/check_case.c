@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/course/check_inside.h"
+#include "cmd/kit/progress.h"
 #include "core/base/err.h"
 #include "core/base/vector.h"
 
@@ -25,6 +26,7 @@ static void forget_runs(struct check *c)
 void check_end_case(struct check *c)
 {
     if (c->is_open && !c->failed && !c->err) {
+        kit_progress_clear();
         fprintf(c->out, "  ok   %d  %s\n", c->number, c->title);
         fflush(c->out);
         c->passed++;
@@ -42,6 +44,7 @@ bool check_case(struct check *c, const char *title)
         return false;
     snprintf(c->title, sizeof c->title, "%s", title);
     c->is_open = true;
+    kit_progress("  case %d: %s", c->number, title);
     return true;
 }
 
@@ -66,6 +69,7 @@ void check_fail(struct check *c, const char *facts, const char *advice)
     if (c->failed || c->err)
         return;
     c->failed = true;
+    kit_progress_clear();
     fprintf(c->out, "  FAIL %d  %s\n", c->number, c->title);
     print_wrapped(c->out, "          ", facts);
     if (advice)

@@ -7,6 +7,7 @@
 // - Times are medians of batches, by the device's own clock if it has one.
 
 #include "cmd/command.h"
+#include "cmd/kit/progress.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,6 +69,7 @@ static void run_set(const struct arrays *x)
 
 static void fill(const struct arrays *x, enum clab_type type)
 {
+    kit_progress("device: filling arrays");
     const struct clab_random random = {.seed = 1, .type = type, .nranks = 2};
     x->device->fill(&random, 0, 0, x->count * sizeof(float) / clab_type_bytes(type), x->c);
 }
@@ -232,6 +234,7 @@ static int measure_memory(struct arrays *x, double budget, struct clab_table *ta
     for (int i = 0; i < OPERATIONS; i++) {
         const struct operation *o = &operations[i];
         struct clab_summary summary;
+        kit_progress("device: %s of %s, %d of %d", o->name, o->type, i + 1, OPERATIONS);
         CLAB_TRY(time_calls((struct batch){.run = o->run, .arrays = x}, budget, &summary));
         const double rate = o->moved * bytes / summary.median;
         copied = i == 0 ? rate : copied;
@@ -249,6 +252,7 @@ static int measure_products(struct arrays *x, double budget, struct clab_table *
     int n = 0;
     for (size_t size = LEAST_SIZE; size <= MOST_SIZE && size * size <= x->count; size *= 2, n++) {
         x->size = size;
+        kit_progress("device: products of %zu x %zu", size, size);
         CLAB_TRY(time_calls((struct batch){.run = run_gemm, .arrays = x}, budget, &summaries[n]));
         rates[n] = 2 * pow((double)size, 3) / summaries[n].median;
         best = rates[n] > best ? rates[n] : best;
@@ -300,6 +304,7 @@ static int measure(struct clab_job *job, const struct options *o, struct arrays 
         err = measure_memory(x, o->seconds, &table);
     if (!err)
         err = measure_products(x, o->seconds, &table);
+    kit_progress_clear();
     if (!err) {
         printf("# device: %s\n", clab_manifest_get(&manifest, "device"));
         clab_table_print(&table, stdout);

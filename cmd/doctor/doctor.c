@@ -3,6 +3,7 @@
 
 #include "cmd/command.h"
 #include "cmd/doctor/doctor.h"
+#include "cmd/kit/progress.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -63,7 +64,9 @@ static int run(int argc, char **argv)
         return STATUS_USAGE;
     }
     struct doctor doctor = {.root = request.root, .pipe = -1};
+    kit_progress("doctor: looking at the build, the machine, the network and GPUs");
     look_at_all(&doctor, request.gpu);
+    kit_progress_clear();
     if (doctor.incomplete)
         clab_error("no memory for all findings");
     int err = doctor.incomplete ? CLAB_ENOMEM : CLAB_OK;

@@ -131,7 +131,7 @@ static int find_usual(const struct fit_record *record, struct clab_placement_sam
 
 // One more round, of lacking samples only: we repeat each until it succeeds or the time is up. Other tasks have no
 // sample in this round.
-static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, double each, double until)
+static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, double each, double begin, double until)
 {
     const int first = record->nrounds * record->ntasks;
     struct clab_placement_sample usual = {0};
@@ -141,6 +141,8 @@ static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, doubl
         go = 0;
         for (int i = 0; i < record->ntasks; i++) {
             int lacks = ranks->rank == 0 && !is_made(record, usual, i) && clab_now() < until;
+            if (lacks)
+                kit_progress("fit: %3.0f %%", 100 * (clab_now() - begin) / (until - begin));
             CLAB_TRY(clab_broadcast(ranks->comm, &lacks, &lacks, 1, CLAB_I32, 0));
             if (lacks)
                 CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, FIT_BATCHES, &record->samples[first + i],
@@ -163,7 +165,7 @@ int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struc
     record.all_probed = calloc(room, sizeof *record.all_probed);
     int err = record.samples && record.all_probed ? run_rounds(session, ranks, &record, begin, seconds) : CLAB_ENOMEM;
     if (!err && places)
-        err = run_lacking(ranks, &record, each_of(session, &record), begin + session->seconds);
+        err = run_lacking(ranks, &record, each_of(session, &record), begin, begin + session->seconds);
     if (ranks->rank == 0)
         kit_progress_clear();
     if (err)

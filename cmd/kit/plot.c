@@ -29,6 +29,7 @@
 #include "core/base/trust.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/plot_data.h"
+#include "cmd/kit/progress.h"
 
 enum { NOT_THERE = 127, NOT_STARTED = 126 };
 enum { SAID = 512 };        // bytes of a line of gnuplot's that is passed on
@@ -227,7 +228,10 @@ int kit_plot(const char *root, const char *script, const char *csv, const char *
     child_watch();
     int err = child_folder_make(d.folder);
     if (!err) {
+        const char *slash = strrchr(out, '/');
+        kit_progress("drawing %s", slash ? slash + 1 : out);
         err = draw(&d);
+        kit_progress_clear();
         child_folder_remove(d.folder);
     }
     const int ended_by = child_unwatch();

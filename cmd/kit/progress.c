@@ -22,4 +22,5 @@ void kit_progress(const char *format, ...)
     va_start(values, format);
     vfprintf(stderr, format, values);
     va_end(values);
+    fputc('\r', stderr); // what is written next begins where the line does
 }

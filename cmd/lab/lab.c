@@ -28,6 +28,7 @@
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
 #include "cmd/probe/placement.h"
+#include "cmd/kit/progress.h"
 #include "sim/net/net.h"
 
 enum { PROBES = 3 }; // runs of each probe, of which the median counts
@@ -148,15 +149,6 @@ static int prepare(struct session *s, const char *folder)
 
 // ---- measuring -----------------------------------------------------------------------------------------------
 
-static void show_progress(const struct session *s, int ranks, int pair, int pairs)
-{
-    char text[64] = "";
-    if (pair < pairs)
-        snprintf(text, sizeof text, "lab %s: %d ranks, pair %d of %d", s->conf.id, ranks, pair + 1, pairs);
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%-50s%s", text, pair < pairs ? "" : "\r");
-}
-
 // Over a delayed wire the cores' placement does not matter. A library that starts its ranks itself would start us
 // anew.
 static bool wants_latency(const struct session *s, const char *backend)
@@ -176,23 +168,25 @@ static int measure_pairs(struct session *s, int ranks, const struct lab_words *i
 {
     for (int i = 0; i < pairs; i++) {
         const enum lab_program first = i % 2 ? LAB_AFTER : LAB_BEFORE;
-        show_progress(s, ranks, i, pairs);
+        kit_progress("lab %s: %d ranks, pair %d of %d", s->conf.id, ranks, i + 1, pairs);
         CLAB_TRY(measure_program(s, first, ranks, iterations));
         CLAB_TRY(measure_program(s, !first, ranks, iterations));
     }
-    show_progress(s, ranks, pairs, pairs);
+    kit_progress_clear();
     return CLAB_OK;
 }
 
 static int measure(struct session *s)
 {
     const struct lab_conf *conf = &s->conf;
-    const int probes = s->context.is_exact ? 1 : PROBES;
-    for (int i = 0; i < probes * conf->probe_ranks.count; i++)
+    const int times = s->context.is_exact ? 1 : PROBES, probes = times * conf->probe_ranks.count;
+    for (int i = 0; i < probes; i++) {
+        kit_progress("lab %s: short runs for the prediction, %d of %d", conf->id, i + 1, probes);
         for (int program = LAB_BEFORE; program <= LAB_AFTER; program++)
             if (lab_conf_probes(conf, program))
-                CLAB_TRY(lab_run(&s->setting, program, atoi(conf->probe_ranks.words[i / probes]),
+                CLAB_TRY(lab_run(&s->setting, program, atoi(conf->probe_ranks.words[i / times]),
                                  &conf->probe_iterations, &s->probe));
+    }
     CLAB_TRY(measure_pairs(s, conf->ranks, &conf->iterations, conf->pairs));
     for (int i = 0; i < conf->sweep.count && !s->request.no_sweep; i++)
         if (atoi(conf->sweep.words[i]) != conf->ranks)

@@ -19,6 +19,7 @@
 #include "sim/engine/in_network.h"
 #include "cmd/kit/kit.h"
 #include "cmd/sim/commands.h"
+#include "cmd/kit/progress.h"
 
 static const char doc[] =
     "Price all algorithms of COLLECTIVE over ranks and bytes, and print the best algorithm of each range.\v"
@@ -301,7 +302,10 @@ static int answer(struct request *r)
 {
     const double begin = clab_now();
     int priced = 0;
-    CLAB_TRY(sweep_price(&r->sweep));
+    kit_progress("sim sweep: computing times");
+    const int err = sweep_price(&r->sweep);
+    kit_progress_clear();
+    CLAB_TRY(err);
     CLAB_TRY(sweep_print(&r->sweep));
     sweep_print_left_out(&r->sweep);
     CLAB_TRY(write_csv(r));
