@@ -26,6 +26,8 @@ static const struct clab_command *const commands[] = {
     &cmd_verify,
     &cmd_show,
     &cmd_sim,
+    &cmd_card,
+    &cmd_predict,
     &cmd_lab,
     &cmd_report,
     &cmd_nets,

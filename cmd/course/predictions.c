@@ -165,7 +165,8 @@ static int take_command(const char *where, struct prediction_section *s)
 {
     char copy[PREDICTION_COMMAND], *rest = copy;
     memcpy(copy, s->command, sizeof copy);
-    const char *program = strtok_r(copy, " ", &rest), *lab = strtok_r(NULL, " ", &rest), *id = strtok_r(NULL, " ", &rest);
+    const char *program = strtok_r(copy, " ", &rest), *lab = strtok_r(NULL, " ", &rest),
+               *id = strtok_r(NULL, " ", &rest);
     if (!id || strcmp(program, "./commlab") != 0 || strcmp(lab, "lab") != 0 || strlen(id) >= PREDICTION_WHERE)
         return prediction_refuse(where, "[%s]: expected a command, as in [./commlab lab 07]", s->command);
     strcpy(s->lab, id);

@@ -24,9 +24,9 @@ enum {
     PREDICTION_NAME = 96,
     PREDICTION_UNIT = 16,
     PREDICTION_COMMENT = 160,
-    PREDICTION_WORDS = 8,  // of an order
+    PREDICTION_WORDS = 8, // of an order
     PREDICTION_COMMAND = 96,
-    PREDICTIONS = 64,      // in a file
+    PREDICTIONS = 64, // in a file
     PREDICTION_SECTIONS = 8,
     PREDICTION_WHERE = 64,
 };
@@ -50,13 +50,13 @@ struct prediction_subject {
 };
 
 struct prediction {
-    int line, section;         // section: its number, from 0
+    int line, section; // section: its number, from 0
     enum prediction_kind kind;
     // What stands before the "=", with single blanks, and the same without a comparison: "before time/by_hand/8".
     char title[PREDICTION_NAME], name[PREDICTION_NAME];
     char unit[PREDICTION_UNIT], comment[PREDICTION_COMMENT];
     bool is_blank, asks_range;
-    double low, high;          // in `unit`; of yes or no: 1 or 0
+    double low, high; // in `unit`; of yes or no: 1 or 0
     // Orders: the words of the braces, and which of them stands at each place.
     char words[PREDICTION_WORDS][PREDICTION_NAME];
     int nwords, places[PREDICTION_WORDS];

@@ -86,10 +86,9 @@ static int check_time(const struct prediction *item, const char *quantity, doubl
         return prediction_refuse(where, "%s = %s is below the time of one message, %s; see ./commlab card", item->title,
                                  clab_seconds_text(seconds, given), clab_seconds_text(limits->message, floor));
     if (seconds < least)
-        return prediction_refuse(where,
-                                 "%s = %s means %s, more than the card's bandwidth, %s; see ./commlab card",
-                                 item->title, clab_seconds_text(seconds, given),
-                                 clab_rate_text(bytes / seconds, own), clab_rate_text(1 / limits->byte, rate));
+        return prediction_refuse(where, "%s = %s means %s, more than the card's bandwidth, %s; see ./commlab card",
+                                 item->title, clab_seconds_text(seconds, given), clab_rate_text(bytes / seconds, own),
+                                 clab_rate_text(1 / limits->byte, rate));
     return CLAB_OK;
 }
 
@@ -99,8 +98,8 @@ static int check_rate(const struct prediction *item, const char *unit, double va
     double cost;
     char rate[CLAB_TEXT], own[CLAB_TEXT];
     if (convert(value, unit, "s/B", &cost) && cost < limits->byte)
-        return prediction_refuse(where, "%s = %s is more than the card's bandwidth, %s; see ./commlab card", item->title,
-                                 clab_rate_text(1 / cost, own), clab_rate_text(1 / limits->byte, rate));
+        return prediction_refuse(where, "%s = %s is more than the card's bandwidth, %s; see ./commlab card",
+                                 item->title, clab_rate_text(1 / cost, own), clab_rate_text(1 / limits->byte, rate));
     return CLAB_OK;
 }
 
@@ -251,7 +250,8 @@ static int check_asked(const struct lab_conf *conf, const struct prediction *ite
     if (!unit)
         return prediction_refuse(where, "%s: only a time has a ratio", item->title);
     if (item->kind == PREDICTION_NUMBER && !convert(1, item->unit, unit, &value))
-        return prediction_refuse(where, "%s: '%s' does not convert to lab.conf's unit, %s", item->title, item->unit, unit);
+        return prediction_refuse(where, "%s: '%s' does not convert to lab.conf's unit, %s", item->title, item->unit,
+                                 unit);
     if (item->kind == PREDICTION_YES_NO && !prediction_limit(item, unit, &value))
         return prediction_refuse(where, "%s: '%s' does not convert to lab.conf's unit, %s", item->title,
                                  item->limit_unit, unit);

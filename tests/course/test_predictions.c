@@ -91,7 +91,8 @@ static const struct {
     {HEAD "a = 1 s\na = 2 s\n", "p.txt:3: a is in line 2 already"},
     {HEAD "before a b = 1\n", "p.txt:2: 'before a b': expected"},
     {HEAD "crossover a = 1\n", "expected"},
-    {HEAD "x/{ring,tree} = rnig < tree\n", "p.txt:2: x/{ring,tree}: 'rnig' is none of its words (did you mean 'ring'?)"},
+    {HEAD "x/{ring,tree} = rnig < tree\n",
+     "p.txt:2: x/{ring,tree}: 'rnig' is none of its words (did you mean 'ring'?)"},
     {HEAD "x/{ring,tree} = ring > tree\n", "p.txt:2: x/{ring,tree}: write the smallest first, with < between"},
     {HEAD "x/{ring,tree} = ring < ring\n", "'ring' is there twice"},
     {HEAD "x/{ring,tree} = ring\n", "expected all 2 words"},
@@ -127,13 +128,14 @@ static void test_each_mistake_is_one_line(void **state)
 
 // ---- what is possible ----------------------------------------------------------------------------------------
 
-#define CONF                                                                                                     \
-    "[lab]\nid = 07\ntitle = x\nheadline = time/\nbackends = shm\nranks = 2\npairs = 6\n"                        \
+#define CONF                                                                              \
+    "[lab]\nid = 07\ntitle = x\nheadline = time/\nbackends = shm\nranks = 2\npairs = 6\n" \
     "[time]\nunit = s\nmessage = yes\n[overlap]\nunit = %\nmost = 100\n[beta]\nunit = s/GB\n[named]\nunit = rank\n"
 
-#define TEMPLATE                                                                                                  \
-    HEAD "after time/8 = ____ us\nafter time/1000000 = ____..____ ms\nratio time/8 = ____\nafter overlap = ____ %\n" \
-         "after beta = ____ s/GB\nafter named = ____ rank\nafter time/{8,9} = ____ < ____\nafter overlap > 50 % = ____\n"
+#define TEMPLATE                                                                                                    \
+    HEAD                                                                                                            \
+        "after time/8 = ____ us\nafter time/1000000 = ____..____ ms\nratio time/8 = ____\nafter overlap = ____ %\n" \
+        "after beta = ____ s/GB\nafter named = ____ rank\nafter time/{8,9} = ____ < ____\nafter overlap > 50 % = ____\n"
 
 static struct lab_conf conf_of(char *text)
 {
@@ -181,11 +183,13 @@ static const struct {
     {"after named", "after named = 1", NULL},
     {"after overlap = ", "after overlap = 90..110 %", NULL},
     {"after time/{8,9}", "after time/{8,9} = 9 < 8", NULL},
-    {"after time/8", "after time/8 = 5 MB", "p.txt:2: after time/8: 'MB' is not a unit of this quantity: write ns, us, ms or s"},
+    {"after time/8", "after time/8 = 5 MB",
+     "p.txt:2: after time/8: 'MB' is not a unit of this quantity: write ns, us, ms or s"},
     {"after time/8", "after time/8 = 5", "p.txt:2: after time/8: the unit is missing: write ns, us, ms or s"},
     {"after time/8", "after time/8 = ____ MB", "'MB' is not a unit"},
     {"after time/8", "after time/8 = 0.9 us", "p.txt:2: after time/8 = 900 ns is below the time of one message, 1 us"},
-    {"after time/1000000", "after time/1000000 = 1..90 us", "90 us means 11.11 GB/s, more than the card's bandwidth, 10 GB/s"},
+    {"after time/1000000", "after time/1000000 = 1..90 us",
+     "90 us means 11.11 GB/s, more than the card's bandwidth, 10 GB/s"},
     {"after beta", "after beta = 0.05 s/GB", "after beta = 20 GB/s is more than the card's bandwidth, 10 GB/s"},
     {"after beta", "after beta = 0 GB/s", "0 GB/s is no possible value"},
     {"after overlap = ", "after overlap = 101 %", "p.txt:5: after overlap = 101 %: it can not be above 100 %"},
@@ -194,8 +198,10 @@ static const struct {
     {"after time/8", "", "p.txt: 'after time/8' is missing: write `after time/8 = ____ us` below [./commlab lab 07]"},
     {"after overlap > 50 %", "", "'after overlap > 50 %' is missing"},
     {"after time/8", "aftr time/8 = 5 us", "p.txt:2: 'aftr time/8': expected QUANTITY"},
-    {"after time/8", "after tmie/8 = 5 us", "p.txt:2: the lab does not ask for 'after tmie/8' of [./commlab lab 07] (did you mean 'after time/8'?)"},
-    {HEAD, "[./commlab lab 08]", "p.txt:1: the lab asks nothing of [./commlab lab 08] (did you mean './commlab lab 07'?)"},
+    {"after time/8", "after tmie/8 = 5 us",
+     "p.txt:2: the lab does not ask for 'after tmie/8' of [./commlab lab 07] (did you mean 'after time/8'?)"},
+    {HEAD, "[./commlab lab 08]",
+     "p.txt:1: the lab asks nothing of [./commlab lab 08] (did you mean './commlab lab 07'?)"},
 };
 
 static void test_only_what_is_possible_passes(void **state)

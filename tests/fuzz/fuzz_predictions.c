@@ -15,10 +15,11 @@ static const char path[] = "work/07/predict.txt";
 static const char conf_text[] = "[lab]\nid=07\ntitle=x\nheadline=time/\nbackends=shm\nranks=4\npairs=6\n"
                                 "[time]\nunit=s\nmessage=yes\n[overlap]\nunit=%\nmost=100\n[beta]\nunit=s/GB\n"
                                 "[bytes_sent]\nunit=B\n[messages]\nunit=1\n[named]\nunit=rank\n";
-static const char template_text[] = "[./commlab lab 07]\nafter messages/ring/8=____\nafter bytes_sent/ring/2097152=____ MiB\n"
-                                    "after time/{ring,tree,doubling}/8=____ < ____ < ____\nratio time/ring/8 > 1=____\n"
-                                    "after time/ring/8=____ us\nafter overlap=____ %\nafter beta=____ s/GB\n"
-                                    "crossover time/by_hand time/ring=____ KiB\nafter named=____ rank\n";
+static const char template_text[] =
+    "[./commlab lab 07]\nafter messages/ring/8=____\nafter bytes_sent/ring/2097152=____ MiB\n"
+    "after time/{ring,tree,doubling}/8=____ < ____ < ____\nratio time/ring/8 > 1=____\n"
+    "after time/ring/8=____ us\nafter overlap=____ %\nafter beta=____ s/GB\n"
+    "crossover time/by_hand time/ring=____ KiB\nafter named=____ rank\n";
 
 static void check_item(const struct predictions *p, const struct prediction *item)
 {

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// commlab card: alpha, beta, gamma and the rest, each with its unit and one sentence (card.h).
+//
+// - The numbers are those of the closed form: `commlab sim --engine closed` computes with the same.
+// - A profile does not say how fast a core computes: a few products of matrices are timed here and now.
+
+#include "cmd/course/card.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/machine.h"
+#include "core/base/options.h"
+#include "core/base/output.h"
+#include "core/base/units.h"
+#include "core/job/job.h"
+#include "core/transport/backend.h"
+#include "cmd/command.h"
+#include "cmd/course/unit.h"
+#include "cmd/kit/kit.h"
+#include "sim/sim.h"
+
+// ---- from a network ------------------------------------------------------------------------------------------
+
+static struct card_link link_of(const struct clab_link *link)
+{
+    return link->present ? (struct card_link){link->alpha, link->beta} : (struct card_link){NAN, NAN};
+}
+
+static double fastest_copy(const struct clab_net *net)
+{
+    double least = INFINITY;
+    for (int i = 0; i < net->nlevels; i++)
+        if (net->levels[i].copy[CLAB_ALONE] > 0)
+            least = fmin(least, net->levels[i].copy[CLAB_ALONE]);
+    return isfinite(least) ? least : NAN;
+}
+
+static void take_net(const struct clab_net *net, struct card *card)
+{
+    card->inside = link_of(&net->intra);
+    card->between = link_of(&net->inter);
+    card->gamma = net->gamma;
+    card->flops = net->compute.present ? net->compute.flops[CLAB_FP32] : NAN;
+    card->cores = net->cores_per_node;
+    card->line = 2 * (net->probed.line > 0        ? net->probed.line
+                      : isnan(card->inside.alpha) ? card->between.alpha
+                                                  : card->inside.alpha);
+    card->copy = fastest_copy(net);
+}
+
+static int take_profile(const char *backend, struct card *card)
+{
+    char why[CLAB_NET_WHY];
+    struct clab_net *net;
+    CLAB_TRY(clab_net_load_profile(backend, why, &net));
+    if (!net) {
+        clab_error("card: this machine is not known yet: %s", why);
+        return CLAB_ENOENT;
+    }
+    take_net(net, card);
+    card->is_measured = true;
+    card->cores = card->cores ? card->cores : clab_cores();
+    snprintf(card->of, sizeof card->of, "this machine, backend %s (%.80s), measured %.10s", backend, net->machine,
+             net->date);
+    clab_net_free(net);
+    return CLAB_OK;
+}
+
+static int take_named(const char *name, struct card *card)
+{
+    struct clab_net *net;
+    const int err = clab_net_load(name, &net);
+    if (err)
+        return err;
+    take_net(net, card);
+    snprintf(card->of, sizeof card->of, "%s", net->title);
+    clab_net_free(net);
+    return CLAB_OK;
+}
+
+// The wire's links, and this machine's cores. While the wire carries bytes, the cores add: lab.md of lab 02.
+static int take_wire(const char *name, struct card *card)
+{
+    CLAB_TRY(take_named(name, card));
+    card->gamma = 0;
+    card->flops = card->copy = NAN;
+    card->cores = clab_cores();
+    card->is_emulated = true;
+    const size_t used = strlen(card->of);
+    snprintf(card->of + used, sizeof card->of - used, "; emulated between ranks of this machine");
+    return CLAB_OK;
+}
+
+int card_read(const struct card_request *r, struct card *card_p)
+{
+    struct card card = {0};
+    CLAB_TRY(r->emulate ? take_wire(r->emulate, &card)
+             : r->net && strcmp(r->net, "machine") != 0
+                 ? take_named(r->net, &card)
+                 : take_profile(r->backend ? r->backend : clab_backend_usual(1), &card));
+    *card_p = card;
+    return CLAB_OK;
+}
+
+// 0 is no limit.
+static double least_of(double a, double b)
+{
+    const double least = fmin(a, b); // the other one where one is NAN
+    return least > 0 ? least : NAN;
+}
+
+void card_limits(const struct card *card, int ranks, struct prediction_limits *limits_p)
+{
+    const double alpha = least_of(card->inside.alpha, card->between.alpha);
+    limits_p->message = card->is_measured ? least_of(alpha, card->line / 2) : alpha;
+    limits_p->byte = least_of(card->copy, least_of(card->inside.beta, card->between.beta));
+    limits_p->ranks = ranks;
+}
+
+// ---- how fast a core computes --------------------------------------------------------------------------------
+
+enum { SIZE = 256, MOST_PRODUCTS = 400 };
+static const double timed = 0.05; // s
+
+// The best of several products of SIZE x SIZE floats. NAN: no memory
+static double measure_flops(void)
+{
+    const struct clab_device *device = clab_backend_find("shm")->device;
+    float *x = calloc(3, (size_t)SIZE * SIZE * sizeof *x);
+    double best = INFINITY;
+    if (!x)
+        return NAN;
+    for (int i = 0; i < 2 * SIZE * SIZE; i++)
+        x[i] = 1 + (float)(i % 7);
+    const struct clab_gemm product = {
+        .m = SIZE, .n = SIZE, .k = SIZE, .a = x, .b = x + SIZE * SIZE, .c = x + 2 * SIZE * SIZE};
+    const double begin = clab_now();
+    for (int i = 0; i < 2 || (i < MOST_PRODUCTS && clab_now() < begin + timed); i++) {
+        const double start = clab_now();
+        device->gemm(&product);
+        best = fmin(best, clab_now() - start);
+    }
+    free(x);
+    return 2.0 * SIZE * SIZE * SIZE / best;
+}
+
+// ---- in words ------------------------------------------------------------------------------------------------
+
+static const char *cost_text(double cost, char text[CLAB_TEXT])
+{
+    const bool small = cost < 1e-9;
+    snprintf(text, CLAB_TEXT, "%.4g %s", cost * (small ? 1e12 : 1e9), small ? "ps/B" : "ns/B");
+    return text;
+}
+
+static void print_row(FILE *out, const char *name, const char *value, const char *sentence)
+{
+    fprintf(out, "%-8s %14s   %s\n", name, value, sentence);
+}
+
+static void print_link(FILE *out, const struct card_link *link, const char *suffix, const char *where)
+{
+    char name[16], value[CLAB_TEXT], rate[CLAB_TEXT], sentence[160];
+    if (isnan(link->alpha))
+        return;
+    snprintf(name, sizeof name, "alpha%s", suffix);
+    snprintf(sentence, sizeof sentence, "A message%s costs this, however short it is.", where);
+    print_row(out, name, clab_seconds_text(link->alpha, value), sentence);
+    snprintf(name, sizeof name, "beta%s", suffix);
+    snprintf(sentence, sizeof sentence, "Each byte of a message%s costs this. That is %s.", where,
+             link->beta > 0 ? clab_rate_text(1 / link->beta, rate) : "nothing");
+    print_row(out, name, cost_text(link->beta, value), sentence);
+}
+
+static void print_links(FILE *out, const struct card *card)
+{
+    const bool both = !isnan(card->inside.alpha) && !isnan(card->between.alpha);
+    print_link(out, &card->inside, both ? "_i" : "", both ? " between ranks of one node" : "");
+    print_link(out, &card->between, both ? "_e" : "", both ? " between nodes" : "");
+}
+
+static void print_core(FILE *out, const struct card *card)
+{
+    char value[CLAB_TEXT];
+    if (card->flops > 0) {
+        const bool large = card->flops >= 1e12;
+        snprintf(value, sizeof value, "%.4g %s", card->flops / (large ? 1e12 : 1e9), large ? "Tflop/s" : "Gflop/s");
+        print_row(out, "compute", value, "One rank does so many additions and multiplications of floats per second.");
+    }
+    if (card->cores > 0) {
+        snprintf(value, sizeof value, "%d", card->cores);
+        print_row(out, "cores", value, "With more ranks than cores, ranks take turns.");
+    }
+    print_row(out, "line", clab_seconds_text(card->line, value),
+              card->is_measured ? "A round trip of 8 bytes between two cores: there and back."
+                                : "A round trip of a short message: alpha there and alpha back.");
+    if (!isnan(card->copy))
+        print_row(out, "copy", clab_rate_text(1 / card->copy, value),
+                  "The fastest copy of one core, from memory to memory.");
+}
+
+void card_print(const struct card *card, FILE *out)
+{
+    char value[CLAB_TEXT];
+    fprintf(out, "# Machine card: %s\n", card->of);
+    print_links(out, card);
+    print_row(out, "gamma", cost_text(card->gamma, value),
+              card->is_emulated ? "The cores add while the wire carries: adding takes no extra time."
+                                : "Each byte that a rank adds to its own costs this.");
+    print_core(out, card);
+    fprintf(out, "A message of S bytes takes alpha + S beta. To add S bytes takes S gamma.\n");
+}
+
+// ---- the command ---------------------------------------------------------------------------------------------
+
+static const struct clab_option options[] = {
+    {"backend", 0, "NAME", "this machine, as `commlab fit --backend NAME` measured it (shm)",
+     CLAB_TEXT_AT(struct card_request, backend)},
+    {"net", 0, "NAME", "another network: `commlab nets` lists them", CLAB_TEXT_AT(struct card_request, net)},
+    {"emulate", 0, "NAME", "the wire of this network between ranks of this machine",
+     CLAB_TEXT_AT(struct card_request, emulate)},
+    {0},
+};
+
+static const char doc[] =
+    "Print the few numbers that predictions are computed with, each with its unit and one sentence.\v"
+    "They are those that `commlab fit` measured on this machine, or those of a network. The card is also written to "
+    "work/card.txt, that of a network to work/card-NAME.txt.\n\nExample: ./commlab card --net 1gbe";
+
+// This machine's is card.txt, another one card-NAME.txt beside it.
+static int keep(const struct card *card, const struct card_request *r)
+{
+    struct course course;
+    struct clab_output output;
+    char path[PATH_MAX], file[128] = "card.txt";
+    const char *name = r->emulate ? r->emulate : r->net ? r->net : r->backend;
+    if (name)
+        snprintf(file, sizeof file, "card-%.80s.txt", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+    int err = course_open(&course);
+    if (!err)
+        err = course_work_path(&course, "", path);
+    if (!err)
+        err = kit_make_folder(path);
+    if (!err)
+        err = course_work_path(&course, file, path);
+    course_close(&course);
+    CLAB_TRY(err);
+    CLAB_TRY(clab_output_open(path, &output));
+    card_print(card, output.file);
+    CLAB_TRY(clab_output_close(&output));
+    printf("# The same is in %s\n", kit_relative(path));
+    return CLAB_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct clab_command_line line = {.options = options, .about = doc};
+    struct card_request request = {0};
+    struct card card;
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
+    if (request.emulate && request.net) {
+        clab_error("card: --net %s, --emulate %s: give one of them", request.net, request.emulate);
+        return STATUS_USAGE;
+    }
+    const int err = card_read(&request, &card);
+    if (err)
+        return command_status(err);
+    if (isnan(card.flops))
+        card.flops = measure_flops();
+    card_print(&card, stdout);
+    return command_status(keep(&card, &request));
+}
+
+const struct clab_command cmd_card = {"card", "the few numbers of a machine that predictions are computed with", run};

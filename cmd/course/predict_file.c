@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The student's files of predictions (predict_file.h).
+
+#include "cmd/course/predict_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/input.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+
+int predict_files(const char *root, const char *id, struct predict_files *f)
+{
+    if (snprintf(f->folder, PATH_MAX, "%s/work/%s", root, id) < PATH_MAX &&
+        snprintf(f->given, PATH_MAX, "%s/work/%s/predict.txt", root, id) < PATH_MAX &&
+        snprintf(f->locked, PATH_MAX, "%s/work/%s/predict.locked.txt", root, id) < PATH_MAX)
+        return CLAB_OK;
+    clab_error("%s: this path is too long; move the kit", root);
+    return CLAB_EINVAL;
+}
+
+int predict_copy(const char *from, const char *to, unsigned mode)
+{
+    struct clab_input input;
+    struct clab_output output;
+    CLAB_TRY(clab_input_open(from, CLAB_INPUT_SETTINGS, &input));
+    int err = clab_output_open(to, &output);
+    if (!err) {
+        fwrite(input.text, 1, input.bytes, output.file);
+        err = clab_output_close(&output);
+    }
+    clab_input_close(&input);
+    if (!err && chmod(to, mode) != 0) {
+        clab_error("%s: %s", to, strerror(errno));
+        err = CLAB_EIO;
+    }
+    return err;
+}
+
+bool predict_is_same(const char *a, const char *b)
+{
+    struct clab_log_held held;
+    struct clab_input first, second;
+    clab_log_hold(&held);
+    bool same = false;
+    if (clab_input_open(a, CLAB_INPUT_SETTINGS, &first) == CLAB_OK) {
+        if (clab_input_open(b, CLAB_INPUT_SETTINGS, &second) == CLAB_OK) {
+            same = first.bytes == second.bytes && !memcmp(first.text, second.text, first.bytes);
+            clab_input_close(&second);
+        }
+        clab_input_close(&first);
+    }
+    clab_log_release(&held);
+    return same;
+}
+
+int predict_unlock(const struct predict_files *files, char kept_p[PATH_MAX])
+{
+    int number = 1;
+    do
+        if (snprintf(kept_p, PATH_MAX, "%s/predict.locked.%d.txt", files->folder, number) >= PATH_MAX)
+            return CLAB_EINVAL;
+    while (access(kept_p, F_OK) == 0 && number++ < 10000);
+    if (rename(files->locked, kept_p) == 0)
+        return CLAB_OK;
+    clab_error("%s can not be renamed: %s", files->locked, strerror(errno));
+    return CLAB_EIO;
+}
+
+// The line up to its "=", the answer, and the comment in its column if there is room.
+static void write_line(const char *line, size_t bytes, const char *answer, FILE *out)
+{
+    const char *equals = memchr(line, '=', bytes), *hash = memchr(line, '#', bytes);
+    const int head = equals ? (int)(equals - line) + 1 : 0;
+    const int used = fprintf(out, "%.*s %s", head, line, answer);
+    if (!hash || hash < equals)
+        return;
+    const int column = (int)(hash - line);
+    fprintf(out, "%*s%.*s", used < column ? column - used : 1, "", (int)(bytes - (size_t)column), hash);
+}
+
+int predict_write_answer(const char *path, int line, const char *answer)
+{
+    struct clab_input input;
+    struct clab_output output;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_SETTINGS, &input));
+    const int err = clab_output_open(path, &output);
+    const char *text = input.text, *end = input.text + input.bytes;
+    for (int i = 1; !err && text < end; i++) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        const size_t bytes = (size_t)((stop ? stop : end) - text);
+        if (i == line)
+            write_line(text, bytes, answer, output.file);
+        else
+            fwrite(text, 1, bytes, output.file);
+        if (stop)
+            fputc('\n', output.file);
+        text += bytes + 1;
+    }
+    clab_input_close(&input);
+    return err ? err : clab_output_close(&output);
+}
