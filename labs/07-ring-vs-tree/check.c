@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 8, LARGE = 2097152 };
+enum { SMALL = 8, LARGE = 262144 };
 static const double slack = 1.05; // what the first bytes and the additions take
 
 // A message's start in s, and its s per byte: what `./commlab nets` says.
@@ -106,7 +106,7 @@ static void hold_large_time(struct check *c, const struct link *link, int ranks,
 {
     const double got = best(run_on(c, link, ranks, LARGE), LARGE, true).seconds;
     check_require(c, got <= most, advice,
-                  "%d ranks on %s, %d bytes, virtual time: got %.3g ms, expected at most %.3g ms", ranks, link->net,
+                  "%d ranks on %s, %d bytes, virtual time: got %.4g ms, expected at most %.4g ms", ranks, link->net,
                   LARGE, 1e3 * got, 1e3 * most);
 }
 
@@ -151,17 +151,17 @@ static void check(struct check *c)
     for (int i = 0; i < 3; i++) {
         static const int ranks[] = {4, 5, 8};
         char title[96];
-        snprintf(title, sizeof title, "%d ranks, 2 MiB: no rank sends more than a ring's, 2 (P - 1) / P of a buffer",
+        snprintf(title, sizeof title, "%d ranks, 256 KiB: no rank sends more than a ring's, 2 (P - 1) / P of a buffer",
                  ranks[i]);
         if (check_case(c, title))
             hold_bytes(c, ranks[i]);
     }
-    if (check_case(c, "8 ranks on 1gbe, 2 MiB: faster than sending P - 1 buffers one after another"))
+    if (check_case(c, "8 ranks on 1gbe, 256 KiB: faster than sending P - 1 buffers one after another"))
         hold_large_time(c, &ethernet, 8, 7 * (ethernet.alpha + LARGE * ethernet.beta) / 2, one_by_one);
     if (check_case(c, "4, 5 and 8 ranks on 1gbe, 8 bytes: few messages one after another"))
         for (int ranks = 4; ranks <= 8; ranks += ranks == 4 ? 1 : 3)
             hold_small_time(c, &ethernet, ranks);
-    if (check_case(c, "8 ranks on dgx-h100: better than by hand at 8 bytes and at 2 MiB")) {
+    if (check_case(c, "8 ranks on dgx-h100: better than by hand at 8 bytes and at 256 KiB")) {
         hold_small_time(c, &gpus, 8);
         hold_large_time(c, &gpus, 8, (2 * 8 - 3) * (gpus.alpha + LARGE * gpus.beta), as_by_hand);
     }
