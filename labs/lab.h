@@ -92,6 +92,21 @@ static inline void lab_expect(int rank, const char *what, size_t count, const fl
     }
 }
 
+// Ends the program unless all ranks have rank 0's values. Collective.
+static inline void lab_expect_same(struct clab_comm *comm, const char *what, size_t count, const float *values)
+{
+    const size_t bytes = count * sizeof(float);
+    float *got = malloc(bytes), *expected = malloc(bytes);
+    must(got && expected ? CLAB_OK : CLAB_ENOMEM);
+    must(clab_copy(clab_comm_job(comm), got, values, bytes));
+    must(clab_broadcast(comm, got, expected, count, CLAB_F32, 0));
+    char text[96];
+    snprintf(text, sizeof text, "%s; expected is what rank 0 has", what);
+    lab_expect(clab_comm_rank(comm), text, count, got, expected);
+    free(expected);
+    free(got);
+}
+
 // Ends the program unless `out` is the sum of all ranks' `in`. Returns the sum over its elements.
 static inline double lab_data_check(const struct lab_data *data, const char *what)
 {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// expects: A non-blocking call alone hides nothing
+// All reductions are started, but after the backward pass.
+
+#include "training.h"
+
+static const double rate = 0.01;
+static const char about[] = "A training step: the backward pass, then the average of all gradients.";
+
+// The backward pass has just written the gradient of `parameter`, and goes on when this returns.
+// Layer l has the weights, parameter 2 l, and the biases, parameter 2 l + 1. The biases' gradient is there first. Both
+// gradients lie together: `count` floats of the weights, and right behind them those of the biases.
+static int ready(void *training, int parameter)
+{
+    (void)training, (void)parameter;
+    return CLAB_OK;
+}
+
+static void backward(struct training *t)
+{
+    const struct clab_parameter *all = clab_mlp_parameters(t->batch.mlp);
+    training_backward(t, ready);
+    for (int l = LAYERS - 1; l >= 0; l--) {
+        const struct clab_parameter *p = all + 2 * l;
+        must(clab_allreduce_start(t->comm, p->gradient, p->gradient, p->count + p[1].count, CLAB_F32, CLAB_AVG,
+                                  &t->works[l]));
+    }
+    for (int l = LAYERS - 1; l >= 0; l--)
+        must(clab_work_wait(t->works[l]));
+}
+
+static double step(struct training *t, bool communicates)
+{
+    const float *outputs;
+    must(clab_barrier(t->comm));
+    const double start = clab_seconds();
+    clab_span_begin(t->job, communicates ? "training step" : "computation");
+    must(clab_mlp_forward(t->batch.mlp, t->batch.x, &outputs));
+    must(clab_mlp_loss(t->batch.mlp, outputs, t->batch.targets, t->batch.gradient, &t->loss));
+    const double halfway = clab_seconds();
+    if (communicates)
+        backward(t);
+    else
+        training_backward(t, NULL);
+    const double averaged = clab_seconds();
+    must(clab_mlp_step(t->batch.mlp, rate));
+    clab_span_end(t->job);
+    const double end = clab_seconds();
+    t->forward = halfway - start;
+    t->backward = averaged - halfway;
+    t->update = end - averaged;
+    return end - start;
+}
+
+int main(int argc, char **argv)
+{
+    return training_main(argc, argv, about, step);
+}
