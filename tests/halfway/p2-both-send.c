@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expects: Both ranks wait in the same kind of call
+// expects: If both send first, a long message waits
 // p2, mended wrongly: both ranks send first. Short messages do not wait for the receiver, long ones do.
 
 #include <stdio.h>

@@ -7,15 +7,15 @@
 #include "cmd/course/check.h"
 
 static const char all[] =
-    "Every rank adds all the numbers, so each number is in the total once per rank. Let the loop of a "
-    "rank begin at a number that depends on `rank`, and leave out those of the other ranks.";
+    "Every rank adds all the numbers, so each number is in the total once per rank. Let the loop of a rank begin "
+    "at a number that depends on `rank`, and leave out those of the other ranks.";
 static const char gap[] =
-    "Some numbers belong to no rank. If you cut 1..LAST into pieces of LAST / ranks numbers, the rest of "
-    "that division is lost. Or the loops begin with 0, or end one too early.";
+    "Some numbers belong to no rank. Does a loop end one too early? Did you write a number where `ranks` belongs? "
+    "If you cut 1..LAST into pieces of LAST / ranks numbers, the rest of that division is lost.";
 static const char twice[] = "Some numbers belong to more than one rank. Each number must have one owner.";
 static const char uneven[] =
-    "One rank adds more than its share, and all others wait for it. Deal the numbers out like cards: "
-    "the shares differ by one number at most.";
+    "One rank adds more than its share, and all others wait for it. Deal the numbers out like cards: the shares "
+    "differ by one number at most. The first number is 1, not 0.";
 
 static void require_sum(struct check *c, const char *backend, const char *net, int ranks, int last)
 {

@@ -12,12 +12,13 @@ static const size_t bytes = 21 * (1000 + 10000 + 100000 + 1000000);
 
 static const char nothing[] = "Nothing is sent. Write clab_send and clab_recv in round_trip, where the TODO is.";
 static const char pair[] =
-    "In each round trip, rank 0 sends once and receives once, and so does rank 1. A send of one rank is "
-    "a receive of the other one.";
+    "In each round trip, rank 0 sends once and receives once, and so does rank 1. A send of one rank is a receive of "
+    "the other one.";
 static const char both_first[] =
-    "Both ranks wait in the same kind of call. If both send first, a long message waits for a receive that comes only "
-    "later; if both receive first, nobody sends. Rank 0: send, then receive. Rank 1: receive, then send.";
-static const char size[] = "Send and receive all `count` bytes.";
+    "The ranks wait for each other, or one waits for itself. If both send first, a long message waits for a receive "
+    "that comes only later; if both receive first, nobody sends. Rank 0 sends, then receives. Rank 1 receives, then "
+    "sends.";
+static const char size[] = "Send and receive all `count` bytes, at both ranks.";
 static const char add[] =
     "Rank 1 adds 1 to bytes[0] after it has received the bytes, and before it sends them back. Rank 0 "
     "receives into the same array.";
@@ -53,6 +54,8 @@ static void require_time(struct check *c, const struct check_run *run, const cha
 static void check(struct check *c)
 {
     check_advise(c, CHECK_HANGS, both_first);
+    check_advise(c, CHECK_CRASHES, pair);
+    check_advise(c, CHECK_MISMATCH, size);
     if (check_case(c, "2 ranks: one message there, one back")) {
         const struct check_run *run = check_run(c, "sim", "1gbe", 2, NULL);
         require_counts(c, run, 0);

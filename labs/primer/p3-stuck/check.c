@@ -5,16 +5,19 @@
 #include "cmd/course/check.h"
 
 static const char receive_first[] =
-    "Every rank waits in clab_recv, and nobody has sent yet. To swap the two lines is not enough: "
-    "start one of the two calls (_start), do the other one, then wait.";
+    "Every rank waits in clab_recv, and nobody has sent yet. To swap the two lines is not enough: start one of the "
+    "two calls (_start), do the other one, then wait.";
 static const char send_first[] =
-    "Every rank waits in its send until its right neighbour receives, but that one waits in a send, "
-    "too. Start to receive before you send: clab_recv_start, clab_send, clab_work_wait.";
+    "Every rank waits in its send until its right neighbour receives, but that one waits in a send, too. Start to "
+    "receive before you send: clab_recv_start, clab_send, clab_work_wait.";
+static const char around[] =
+    "Two ranks pass, more do not: with two ranks, left and right are the same neighbour. Send to the right, and receive "
+    "from the left.";
 static const char wrong[] =
     "Read what you receive only after clab_work_wait has returned. Receive from the left, send to the right.";
 static const char short_ones[] =
-    "You cut the array into short messages. That works only while the library has room to copy them; "
-    "on another machine it is stuck. One send and one receive per rank are enough.";
+    "You cut the array into short messages. That works only while the library has room to copy them; on another "
+    "machine it is stuck. One send and one receive per rank are enough.";
 static const char chain[] =
     "Messages wait for each other: some rank receives before it sends. If each rank starts to receive, then sends, and "
     "then waits, all messages travel at the same time.";
@@ -59,6 +62,7 @@ static void check(struct check *c)
     check_advise(c, CHECK_HANGS, send_first);
     if (check_case(c, "2 ranks, 100000 numbers: nobody waits for ever"))
         require_right(c, check_run(c, "shm", NULL, 2, "100000"));
+    check_advise(c, CHECK_HANGS, around);
     if (check_case(c, "5 ranks on 1gbe, 100000 numbers: one send and one receive per rank")) {
         const struct check_run *run = check_run(c, "sim", "1gbe", 5, "100000");
         require_right(c, run);

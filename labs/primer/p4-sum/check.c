@@ -5,20 +5,21 @@
 #include "cmd/course/check.h"
 
 static const char empty[] =
-    "The ring is still empty, or `out` misses an array. In each round: receive `other`, send `pass`, and add `other` to "
-    "`out`.";
+    "The ring is still empty, or one array is not in the sum, or twice. In each of ranks - 1 rounds: receive `other`, "
+    "send `pass`, and add `other` to `out`.";
 static const char pass_on[] =
-    "Two ranks get the right sum, but more ranks do not. Pass on what you have just received, and nothing "
-    "else: not your own array again, and not the sum, in which your own array is, too.";
+    "Two ranks get the right sum, but more ranks do not. Pass on what you have just received, and nothing else: not "
+    "your own array again, and not the sum, in which your own array is, too.";
 static const char stuck[] =
-    "Every rank waits in its send, and nobody receives: that is p3. Start to receive before you send.";
+    "Some ranks wait for ever: in a send that nobody receives, or for a message that nobody sends. In each round: "
+    "start to receive, send, then wait, as in p3.";
 static const char own[] = "around_ring is to be made of sends and receives: the library's allreduce is the third way.";
 static const char rounds[] = "Each rank sends one array and receives one array in each of ranks - 1 rounds.";
 static const char star[] =
     "through_rank_0 was right: every other rank sends once and receives once, and rank 0 does the rest.";
 static const char chain[] =
-    "The messages go one after another. In each round, all ranks send at the same time, each to its right: "
-    "start to receive, send, then wait.";
+    "The messages go one after another. In each round, all ranks send at the same time, each to its right: start to "
+    "receive, send, then wait.";
 
 enum { BYTES = 65536 };
 

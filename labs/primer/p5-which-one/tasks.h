@@ -93,17 +93,34 @@ static inline const char *tasks_text(float value, char text[32])
     return text;
 }
 
-// How many seconds before the last rank has come the first one has left.
-static inline double tasks_early(const struct tasks *t, double came, double left)
+// How many seconds before the last rank came the first one left, and who that is.
+static inline double tasks_early(const struct tasks *t, double came, double left, int *rank_p)
 {
-    double ends[] = {came, -left};
-    must(clab_allreduce(t->comm, ends, ends, 2, CLAB_F64, CLAB_MAX));
-    return ends[0] + ends[1];
+    double ends[t->ranks];
+    int first = 0;
+    must(clab_allgather(t->comm, &left, ends, 1, CLAB_F64));
+    must(clab_allreduce(t->comm, &came, &came, 1, CLAB_F64, CLAB_MAX));
+    for (int rank = 1; rank < t->ranks; rank++)
+        first = ends[rank] < ends[first] ? rank : first;
+    *rank_p = first;
+    return came - ends[first];
 }
 
-// Rank 0 prints the first wrong element of the lowest rank that has one. Returns whether all is right.
-//   early: seconds by which a rank has left too early
-static inline bool tasks_judge(const struct tasks *t, int task, double early)
+// Rank 0 says whether every rank went on only after the last one had come. Returns that.
+static inline bool tasks_judge_wait(const struct tasks *t, int task, double came, double left)
+{
+    int rank;
+    const double early = tasks_early(t, came, left, &rank);
+    if (t->rank == 0 && early > 0)
+        fprintf(stderr, "commlab: error: rank %d went on %.3g us before the last rank had come (task %d): %s\n", rank,
+                early * 1e6, task, clab_strerror(CLAB_EWRONG));
+    else if (t->rank == 0)
+        printf("task %d: right\n", task);
+    return early <= 0;
+}
+
+// Rank 0 prints the first wrong element of the lowest rank that has one. Returns whether there is none.
+static inline bool tasks_judge(const struct tasks *t, int task)
 {
     const int first = tasks_first_wrong(t), i = first < t->room ? first : 0;
     const float mine[] = {(float)first, t->out[i], t->expected[i]};
@@ -116,11 +133,9 @@ static inline bool tasks_judge(const struct tasks *t, int task, double early)
     if (t->rank == 0 && rank < t->ranks)
         fprintf(stderr, "rank %d, index %d: got %s, expected %s (task %d)\n", rank, (int)all[rank][0],
                 tasks_text(all[rank][1], got), tasks_text(all[rank][2], expected), task);
-    else if (t->rank == 0 && early > 0)
-        fprintf(stderr, "a rank went on %.3g us before the last rank had come (task %d)\n", early * 1e6, task);
-    else if (t->rank == 0)
+    else if (t->rank == 0 && task < TASKS)
         printf("task %d: right\n", task);
-    return rank == t->ranks && early <= 0;
+    return rank == t->ranks;
 }
 
 static inline bool tasks_do(struct tasks *t, int task, int (*solve)(struct clab_comm *, int, const float *, float *))
@@ -134,7 +149,7 @@ static inline bool tasks_do(struct tasks *t, int task, int (*solve)(struct clab_
     must(solve(t->comm, task, t->in, t->out));
     const double left = clab_seconds();
     clab_span_end(t->job);
-    return tasks_judge(t, task, task == TASKS ? tasks_early(t, came, left) : 0);
+    return tasks_judge(t, task) && (task < TASKS || tasks_judge_wait(t, task, came, left));
 }
 
 // ---- all -----------------------------------------------------------------------------------------------------
