@@ -113,10 +113,10 @@ names_options_that_exist() {
     done < <(grep -oh '\./commlab [a-z]* [^`|#]*' "${pages[@]}" | sed 's/^\.\/commlab //')
 }
 
-# includes_few_headers FILE: of the kit clab.h and train/train.h; else those of the file's own folder.
+# includes_few_headers FILE: of the kit clab.h, train/train.h and lab.h; else those of the file's own folder.
 includes_few_headers() {
     while IFS= read -r line; do
-        [[ $line =~ ^#include\ \"(clab|train/train)\.h\"$ ]] && continue
+        [[ $line =~ ^#include\ \"(clab|train/train|lab)\.h\"$ ]] && continue
         [[ $line =~ ^#include\ \"([^/]+\.h)\"$ && -f $(dirname "$1")/${BASH_REMATCH[1]} ]] || return 1
     done < <(grep '^#include "' "$1")
 }
@@ -128,14 +128,14 @@ every_lab_is_whole() {
             [ -s "$folder/$file" ] || return 1
         done
         for program in before after; do
-            why="$folder/$program.c has $(wc -l <"$folder/$program.c") lines, not 60 to 150"
-            [ "$(wc -l <"$folder/$program.c")" -ge 60 ] && [ "$(wc -l <"$folder/$program.c")" -le 150 ] || return 1
-            why="$folder/$program.c includes more than clab.h, train/train.h and headers of its own folder"
-            grep -q '^#include "clab.h"' "$folder/$program.c" && includes_few_headers "$folder/$program.c" || return 1
+            why="$folder/$program.c has $(wc -l <"$folder/$program.c") lines, not 30 to 150"
+            [ "$(wc -l <"$folder/$program.c")" -ge 30 ] && [ "$(wc -l <"$folder/$program.c")" -le 150 ] || return 1
+            why="$folder/$program.c includes more than clab.h, train/train.h, lab.h and headers of its own folder"
+            includes_few_headers "$folder/$program.c" || return 1
         done
         for header in "$folder"/*.h; do
             [ -e "$header" ] || continue
-            why="$header includes more than clab.h, train/train.h and headers of its own folder"
+            why="$header includes more than clab.h, train/train.h, lab.h and headers of its own folder"
             includes_few_headers "$header" || return 1
         done
     done
