@@ -5,7 +5,7 @@
 // - A program brings its way to average: a backward pass, after which gradients are averages over all ranks.
 // - What is timed is the slowest rank's mean over a few steps, after warm ones. Making the data is outside of it.
 // - The last step before the timed ones is a span of the way's name, such as "bucket/65536"; the backward pass in it is a
-//   span "backward". `commlab check` counts in them.
+//   span "backward/65536". `commlab check` counts in them.
 #pragma once
 
 #include <math.h>
@@ -28,6 +28,7 @@ struct training {
     struct clab_work *works[2 * MOST_LAYERS]; // allreduces under way, `nworks` of them; 0 before a step
     int nworks;
     double computed;      // when the last backward pass ended, s
+    bool is_counted;      // this step is a span, and so is its backward pass
     struct clab_ddp *ddp; // of the library's way
     float *x, *wanted, *gradient, *flat;
 };
@@ -38,9 +39,11 @@ typedef void training_average(struct training *t);
 // The backward pass. ready: called with each parameter whose gradient is there, or NULL.
 static inline void training_backward(struct training *t, clab_mlp_ready *ready)
 {
-    clab_span_begin(t->job, "backward");
+    if (t->is_counted)
+        lab_span_begin(t->job, "backward/%zu", t->cap);
     must(clab_mlp_backward(t->mlp, t->gradient, false, ready, t));
-    clab_span_end(t->job);
+    if (t->is_counted)
+        clab_span_end(t->job);
     t->computed = clab_seconds();
 }
 
@@ -124,7 +127,9 @@ static inline void learn(struct training *t, const struct way *way, struct resul
         train(t, way, &exposed);
     result_p->collectives = -count_collectives(t);
     clab_span_begin(t->job, way->name);
+    t->is_counted = true;
     result_p->loss = train(t, way, &exposed);
+    t->is_counted = false;
     clab_span_end(t->job);
     result_p->collectives += count_collectives(t);
     must(clab_allreduce(t->comm, &result_p->loss, &result_p->loss, 1, CLAB_F64, CLAB_AVG));
