@@ -57,7 +57,7 @@ browse() {
 pages=
 make_pages() {
     local ranks algorithm
-    for ranks in 2 5 8; do
+    for ranks in 2 5 8 16; do
         for algorithm in ring tree halving_doubling; do
             show $algorithm $ranks allreduce || return 1
             pages+="\"allreduce-$algorithm-$ranks.html\","
@@ -70,7 +70,7 @@ make_pages() {
 }
 
 steps_in_a_browser() {
-    make_pages && browse "$pages" && grep -qx 'pages: 30' "$scratch/findings" &&
+    make_pages && browse "$pages" && grep -qx 'pages: 40' "$scratch/findings" &&
         grep -qx 'moved: yes' "$scratch/findings" && grep -q '^played: [1-9]' "$scratch/findings"
 }
 moves_nothing_if_asked_not_to() {

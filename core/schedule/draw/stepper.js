@@ -76,14 +76,14 @@
 
   function makeRank(rank) {
     const section = make($("ranks"), "section", {"aria-label": `rank ${rank}`});
-    const head = make(section, "h3", {}, `rank ${rank} `);
+    const head = make(section, "h2", {}, `rank ${rank} `);
     heads.push(make(head, "span"));
     cells.push([]);
     let number = 0;
     for (const [name, ...labels] of data.buffers) {
       if (data.buffers.length > 1) make(section, "p", {class: "buffer"}, name);
       const list = make(section, "ul", {class: `chunks ${name}`, "aria-label": name});
-      list.style.setProperty("--narrow", columns(labels.length, 8));
+      list.style.setProperty("--narrow", columns(labels.length, data.collective === "alltoall" && P > 8 ? 6 : 8)); // "10→10" is long
       list.style.setProperty("--wide", columns(labels.length, 16));
       for (const label of labels) makeCell(list, label, rank, number++);
     }
@@ -202,7 +202,8 @@
     $("round").textContent = `${n} of ${data.rounds}`;
     $("stages").textContent = `${now[0]} of ${all[0]}`;
     $("messages").textContent = `${now[1]} of ${all[1]}`;
-    $("bytes").textContent = `${now[3]} of ${all[3]}`;
+    const [size, unit] = now[3].split(" ");
+    $("bytes").textContent = `${all[3].endsWith(` ${unit}`) ? size : now[3]} of ${all[3]}`; // "3 of 6 MiB"
     $("now").textContent = wordsOf(n);
     $("list").querySelector("[aria-current]")?.removeAttribute("aria-current");
     $(`round-${n}`)?.setAttribute("aria-current", "step");
@@ -251,5 +252,7 @@
   for (let rank = 0; rank < P; rank++) makeRank(rank);
   for (let rank = 0; rank < P; rank++) makeNode(rank);
   $("player").hidden = false;
-  show(parseInt(location.hash.slice(1), 10) || 0); // page.html#3 opens at round 3
+  const open = () => show(parseInt(location.hash.slice(1), 10) || 0); // page.html#3 opens at round 3
+  addEventListener("hashchange", open);
+  open();
 })();
