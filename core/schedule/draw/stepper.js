@@ -167,6 +167,13 @@
     return Math.min(1, (n - leaves) / (lands - leaves)) * rest;
   }
 
+  // Where the chip is on its way; beside it, toward the middle, if it would hide the arrow.
+  function chipAt({x1, y1, x2, y2}, t) {
+    const x = x1 + (x2 - x1) * t, y = y1 + (y2 - y1) * t, middle = Math.hypot(x - 170, y - 170);
+    const aside = Math.hypot(x2 - x1, y2 - y1) < 45 ? 24 / middle : 0;
+    return `translate(${x + (170 - x) * aside}px, ${y + (170 - y) * aside}px)`;
+  }
+
   function showMessages(n, moves) {
     $("picture").querySelector(".messages")?.remove();
     const group = draw($("picture"), "g", {class: "messages"}), before = valuesAfter(n - 1), chips = [];
@@ -177,7 +184,7 @@
         chips.push([way, share(way, leaves, lands, n - 1), share(way, leaves, lands, n), label, before[src][first].set, adds]);
       }
     for (const [way, from, to, label, set, adds] of chips) {
-      const at = t => `translate(${way.x1 + (way.x2 - way.x1) * t}px, ${way.y1 + (way.y2 - way.y1) * t}px)`;
+      const at = t => chipAt(way, t);
       const chip = drawChip(group, label, set, adds);
       chip.style.transform = at(to);
       if (moves && !still.matches)
