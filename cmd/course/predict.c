@@ -18,6 +18,7 @@
 #include "core/base/options.h"
 #include "cmd/course/asked.h"
 #include "cmd/course/predict_file.h"
+#include "cmd/course/progress.h"
 #include "cmd/course/unit.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
@@ -179,6 +180,14 @@ static int edit(const struct session *s)
 
 // ---- what is there -------------------------------------------------------------------------------------------
 
+// A file with an answer or more is a step of the student's path.
+static int note(const struct session *s, int answers, int of)
+{
+    char detail[32];
+    snprintf(detail, sizeof detail, "%d of %d", answers, of);
+    return answers ? progress_add(s->course.root, s->unit->id, PROGRESS_PREDICTED, detail) : CLAB_OK;
+}
+
 static int say_blanks(const struct session *s, const char *path)
 {
     struct predictions *p;
@@ -186,8 +195,9 @@ static int say_blanks(const struct session *s, const char *path)
     const int blanks = predictions_blanks(p);
     printf("# %s: %d of %d filled in", kit_relative(path), p->count - blanks, p->count);
     printf(blanks ? ", %d blank%s left\n" : "\n", blanks, blanks == 1 ? " is" : "s are");
+    const int err = s->request.check ? CLAB_OK : note(s, p->count - blanks, p->count);
     predictions_free(p);
-    return CLAB_OK;
+    return err;
 }
 
 static int check(const struct session *s)
@@ -230,7 +240,7 @@ static int predict(struct session *s)
         printf(
             "# Lab %s has run with your predictions, so they are locked: %s. For others: ./commlab predict %s --again\n",
             s->unit->id, kit_relative(s->files.locked), s->unit->id);
-        return CLAB_OK;
+        return say_blanks(s, s->files.locked);
     }
     CLAB_TRY(copy_template(s));
     CLAB_TRY(edit(s));
