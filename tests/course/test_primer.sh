@@ -63,7 +63,9 @@ p3_is_stuck_from_4096_numbers_on_and_names_both_ranks() {
     run 0 env CLAB_TIMEOUT=5s "$programs/p3-stuck/before" -n 2 4095 && says p3-stuck 'a run with 4095 works' &&
         run 1 env CLAB_TIMEOUT=0.5s "$programs/p3-stuck/before" -n 2 4096 &&
         grep -q 'rank 0: .*in send of 4096 double to rank 1: has waited' "$scratch/err" &&
-        grep -q 'rank 1: .*in send of 4096 double to rank 0: has waited' "$scratch/err"
+        grep -q 'rank 1: .*in send of 4096 double to rank 0: has waited' "$scratch/err" || return 1
+    local line='before.c:26: clab_send(comm, mine, count, CLAB_F64, right)'
+    says p3-stuck "$line" && why="no '$line' in: $(cat "$scratch/err")" && grep -qF "$line" "$scratch/err"
 }
 
 # p4_row WAY MESSAGES BYTES TIME TEXT: of 4 ranks.
