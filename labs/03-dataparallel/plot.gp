@@ -17,14 +17,15 @@ stats csv using (has("after", "bytes_of_zero/") ? $8 : NaN) nooutput name "AFTER
 is_time = 'has("before", "time/") || has("after", "time/")'
 stats csv using (@is_time ? $9 : NaN) nooutput name "LOW"
 stats csv using (@is_time ? $10 : NaN) nooutput name "HIGH"
-# Of a machine's ranks with a core each there may be one number only: then nothing grows.
-growth(max, min) = sprintf("%.3g times", max / min)
-finding = RANKS_max > RANKS_min \
-    ? sprintf("From %d to %d ranks, the bytes through rank 0 grow %s, those of a replica %s", RANKS_min, RANKS_max, \
-              growth(BEFORE_max, BEFORE_min), growth(AFTER_max, AFTER_min)) \
-    : sprintf("With %d ranks, rank 0 moves %.2g times the bytes of a replica", RANKS_max, BEFORE_max / AFTER_max)
-subject = sprintf("data parallel training, four layers %s wide, 16 samples per rank, backend %s%s", width_shown, \
-    first(3), is_virtual ? " on ".manifest("net") : "; ".measured_text)
+ratio = value_of("after/before", "ratio", 8); ratio_low = value_of("after/before", "ratio", 9); ratio_high = value_of("after/before", "ratio", 10)
+bytes_of(program, way) = value_of(program, "bytes_of_zero/".way."/".width_shown, 8)
+more_bytes = bytes_of("before", "through_zero") / bytes_of("after", "replicas")
+text = more_bytes < 1.1 ? "rank 0 moves as many bytes as a replica" : sprintf("rank 0 moves %.2g times the bytes of a replica", more_bytes)
+finding = ratio_low > 1 ? sprintf("Replicas train %.2g times as fast as through rank 0 on %d ranks: %s", ratio, ranks, text) \
+    : ratio_high >= 1 ? sprintf("No measurable difference in time on %d ranks, where %s", ranks, text) \
+    : sprintf("Through rank 0 is %.2g times as fast as replicas on %d ranks, where %s", 1 / ratio, ranks, text)
+subject = sprintf("data parallel training, four layers %s wide, backend %s%s", width_shown, first(3), \
+    is_virtual ? " on ".manifest("net") : (manifest("emulate") eq "" ? "" : ", network ".manifest("emulate"))."; ".measured_text)
 eval describe(finding, "Two panels against the number of ranks. Left: bytes in and out of rank 0, and of the busiest other rank, when " \
     ."everything goes through rank 0, and of a replica's rank. Right: the time of a step of both.")
 
