@@ -34,6 +34,7 @@ do for [i = 1:10] {
     eval sprintf("set style line %d linecolor rgb '%s' pointtype %d pointsize 0.9 linewidth 1.4 dashtype 1", \
                  10 + i, colours[i], markers[i])
 }
+set style line 30 linecolor rgb "#000000" pointtype 12 pointsize 2.4 linewidth 2 dashtype 1 # a student's own prediction
 set style line 98 linecolor rgb "#707070" linewidth 1.6 dashtype (2, 3) # a physical limit
 set style line 97 linecolor rgb "#707070" linewidth 1.6 dashtype (8, 4) # another one
 set style line 99 linecolor rgb "#d8d8d8" linewidth 0.8                 # the grid

@@ -37,6 +37,7 @@ enum { MOST_SECONDS = 60, MOST_BYTES = 4 << 20 }; // of processor time, and of a
 
 struct drawing {
     const char *root, *script, *csv, *out;
+    bool has_yours; // there is a file of a student's predictions beside the data
     char folder[PATH_MAX];
 };
 
@@ -63,6 +64,28 @@ static int write_data(const struct drawing *d)
     return err;
 }
 
+// NAME.yours.csv beside NAME.csv, where there is one.
+static int write_yours(struct drawing *d)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    const size_t length = strlen(d->csv);
+    struct clab_csv data;
+    struct clab_output output;
+    if (length < 4 || snprintf(from, sizeof from, "%.*s.yours.csv", (int)length - 4, d->csv) >= PATH_MAX ||
+        access(from, F_OK) != 0)
+        return CLAB_OK;
+    CLAB_TRY(path_in(d, "yours.csv", to));
+    CLAB_TRY(clab_csv_load(from, &data));
+    int err = clab_output_open(to, &output);
+    if (!err) {
+        plot_yours_write(output.file, &data);
+        err = clab_output_close(&output);
+        d->has_yours = data.nrows > 0;
+    }
+    clab_csv_free(&data);
+    return err;
+}
+
 static int link_to(const struct drawing *d, const char *name)
 {
     char there[PATH_MAX], here[PATH_MAX];
@@ -73,9 +96,10 @@ static int link_to(const struct drawing *d, const char *name)
     return CLAB_EIO;
 }
 
-static int prepare(const struct drawing *d)
+static int prepare(struct drawing *d)
 {
     CLAB_TRY(write_data(d));
+    CLAB_TRY(write_yours(d));
     CLAB_TRY(link_to(d, "plots"));
     return link_to(d, "labs");
 }
@@ -150,7 +174,9 @@ static int judge(const struct drawing *d, int status)
 
 static int run_gnuplot(const struct drawing *d)
 {
-    char *argv[] = {"gnuplot", "-e", "csv = 'data.csv'; out = 'figure'", (char *)d->script, NULL};
+    char *names = d->has_yours ? "csv = 'data.csv'; out = 'figure'; yours = 'yours.csv'"
+                               : "csv = 'data.csv'; out = 'figure'";
+    char *argv[] = {"gnuplot", "-e", names, (char *)d->script, NULL};
     int status = 0;
     const pid_t parent = getpid(), pid = child_fork();
     if (pid == 0)
@@ -193,7 +219,7 @@ static int deliver(const struct drawing *d, const char *suffix)
     return err;
 }
 
-static int draw(const struct drawing *d)
+static int draw(struct drawing *d)
 {
     static const char *const suffixes[] = {".txt", ".png", ".svg"};
     CLAB_TRY(prepare(d));

@@ -78,3 +78,36 @@ void plot_data_write(FILE *out, const struct clab_csv *data)
     for (int row = 0; row <= data->nrows; row++)
         write_row(out, data->cells + (size_t)row * (size_t)data->ncolumns, data->ncolumns);
 }
+
+// By the logarithm, as most axes are.
+static double middle(double low, double high)
+{
+    return low > 0 ? sqrt(low) * sqrt(high) : (low + high) / 2;
+}
+
+void plot_yours_write(FILE *out, const struct clab_csv *yours)
+{
+    fputs("lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct\n", out);
+    for (int row = 0; row < yours->nrows; row++) {
+        char cells[3][32];
+        const double low = clab_csv_real(yours, row, "low"), high = clab_csv_real(yours, row, "high");
+        if (!isfinite(low) || !isfinite(high))
+            continue;
+        snprintf(cells[0], sizeof cells[0], "%.9g", middle(low, high));
+        snprintf(cells[1], sizeof cells[1], "%.9g", low);
+        snprintf(cells[2], sizeof cells[2], "%.9g", high);
+        char *const line[] = {"yours",
+                              (char *)clab_csv_cell(yours, row, "program"),
+                              "",
+                              "",
+                              (char *)clab_csv_cell(yours, row, "ranks"),
+                              (char *)clab_csv_cell(yours, row, "quantity"),
+                              (char *)clab_csv_cell(yours, row, "unit"),
+                              cells[0],
+                              cells[1],
+                              cells[2],
+                              "",
+                              ""};
+        write_row(out, line, sizeof line / sizeof *line);
+    }
+}

@@ -13,3 +13,7 @@
 #include "core/base/csv.h"
 
 void plot_data_write(FILE *out, const struct clab_csv *data);
+
+// The student's predictions of a lab (program,quantity,ranks,unit,low,high) in the columns of a lab's results: a value in
+// the middle of low and high, cleaned likewise. So a script finds both by the same functions.
+void plot_yours_write(FILE *out, const struct clab_csv *yours);

@@ -27,6 +27,7 @@
 #include "cmd/course/progress.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
+#include "cmd/lab/yours.h"
 #include "cmd/probe/placement.h"
 #include "cmd/kit/progress.h"
 #include "sim/net/net.h"
@@ -45,6 +46,7 @@ struct session {
     const char *plain_why;             // why the effect is small here, without that wire; NULL: nothing to say
     const char *root, *build;          // folders of the kit, and of what was built
     char *log, *csv, *figure;
+    struct lab_yours yours; // what the student predicted
 };
 
 // ---- before measuring ----------------------------------------------------------------------------------------
@@ -112,6 +114,21 @@ static int prepare_before(struct session *s, const struct clab_backend *backend)
     return lab_nets_load(&s->request, backend, &s->nets);
 }
 
+static void name_run(char out[PREDICTION_WHERE], const char *text)
+{
+    snprintf(out, PREDICTION_WHERE, "%s", text ? text : "");
+}
+
+// The student's predictions of this very run.
+static int find_yours(struct session *s, const struct clab_backend *backend)
+{
+    struct lab_yours_run run = {.run.ranks = s->conf.ranks, .is_swept = !s->request.no_sweep};
+    name_run(run.run.backend, backend->name);
+    name_run(run.run.net, s->request.net ? s->request.net : backend->time->net(NULL));
+    name_run(run.run.emulate, s->request.emulate);
+    return lab_yours_open(s->root, &s->conf, &run, &s->yours);
+}
+
 static int prepare(struct session *s, const char *folder)
 {
     struct lab_conf *conf = &s->conf;
@@ -144,7 +161,7 @@ static int prepare(struct session *s, const char *folder)
     context->cores = clab_cores();
     clab_machine_read(&s->machine);
     unlink(s->log);
-    return CLAB_OK;
+    return find_yours(s, backend);
 }
 
 // ---- measuring -----------------------------------------------------------------------------------------------
@@ -346,7 +363,11 @@ static int tell(struct session *s)
         err = lab_table_print(&s->context, &s->results);
     }
     if (!err)
+        err = lab_yours_print(&s->yours, &s->context, &s->results);
+    if (!err)
         err = lab_table_write(&s->context, &s->results, s->setting.backend, s->nets.name, &manifest, s->csv);
+    if (!err)
+        err = lab_yours_write(&s->yours, &s->conf, s->csv);
     if (!err)
         printf("# data: %s\n", kit_relative(s->csv));
     clab_manifest_free(&manifest);
@@ -380,6 +401,7 @@ static void session_free(struct session *s)
     lab_conf_free(&s->conf);
     lab_nets_free(&s->nets);
     lab_nets_free(&s->before_nets);
+    lab_yours_free(&s->yours);
     free(s->log);
     free(s->csv);
     free(s->figure);

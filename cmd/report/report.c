@@ -158,10 +158,16 @@ static int add_section(struct session *session, const char *file)
     return err == CLAB_ENOMEM ? err : CLAB_OK; // what can not be read has been named, and is left out
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t length = strlen(name), n = strlen(end);
+    return length > n && !strcmp(name + length - n, end);
+}
+
+// A student's predictions are drawn with the data that they lie beside.
 static int is_csv(const struct dirent *entry)
 {
-    const size_t length = strlen(entry->d_name);
-    return entry->d_name[0] != '.' && length > 4 && !strcmp(entry->d_name + length - 4, ".csv");
+    return entry->d_name[0] != '.' && ends_in(entry->d_name, ".csv") && !ends_in(entry->d_name, ".yours.csv");
 }
 
 // The bench comes first, then labs by number.

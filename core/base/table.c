@@ -137,6 +137,28 @@ static void print_groups(const struct clab_table *table, FILE *out)
     fputc('\n', out);
 }
 
+static bool has_units(const struct clab_table *table)
+{
+    for (int i = 0; i < table->ncolumns; i++)
+        if (table->columns[i].unit && table->columns[i].width != 0)
+            return true;
+    return false;
+}
+
+static void print_units(const struct clab_table *table, FILE *out)
+{
+    fputc('#', out);
+    for (int i = 0; i < table->ncolumns; i++) {
+        const struct clab_column *column = &table->columns[i];
+        char unit[64] = "";
+        if (column->unit)
+            snprintf(unit, sizeof unit, "(%s)", column->unit);
+        if (column->width != 0)
+            fprintf(out, " %*s", column->width, unit);
+    }
+    fputc('\n', out);
+}
+
 void clab_table_print_header(const struct clab_table *table, FILE *out)
 {
     if (has_groups(table))
@@ -147,16 +169,9 @@ void clab_table_print_header(const struct clab_table *table, FILE *out)
         if (column->width != 0)
             fprintf(out, " %*s", column->width, column->heading ? column->heading : column->name);
     }
-    fputs("\n#", out);
-    for (int i = 0; i < table->ncolumns; i++) {
-        const struct clab_column *column = &table->columns[i];
-        char unit[64] = "";
-        if (column->unit)
-            snprintf(unit, sizeof unit, "(%s)", column->unit);
-        if (column->width != 0)
-            fprintf(out, " %*s", column->width, unit);
-    }
     fputc('\n', out);
+    if (has_units(table))
+        print_units(table, out);
     fflush(out); // as rows are: the first may take long
 }
 

@@ -25,6 +25,8 @@ eval describe(finding, \
     "The interval of the ratio of two identical programs against the number of pairs, measured and predicted, with the 5 " \
     ."percent to see, and the difference of two single timings.")
 
+on_axes = has_yours("before", "difference") || has_yours("after", "interval/") || has_yours("after", "pairs_for_5pct")
+
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
     eval begin(terminal)
@@ -39,12 +41,13 @@ do for [terminal in terminals] {
     set ylabel "half of the 95 % interval (%)" offset label_offset
     set logscale x 2
     set xtics (1, 2, 6, 12, 25, 50, 100, 200, 400, 800)
-    set xrange [0.7 : N_max * 1.6]
+    set xrange [0.7 : 1.6 * most_with(N_max, "after", "pairs_for_5pct")]
     if (I_max > 0) {
         set logscale y 10
         set ytics ("0.01" 0.01, "0.02" 0.02, "0.05" 0.05, "0.1" 0.1, "0.2" 0.2, "0.5" 0.5, "1" 1, "2" 2, "5" 5, "10" 10, "20" 20, "50" 50, "100" 100, "1000" 1000)
         most = I_max > 5 ? I_max : 5
-        set yrange [0.5 * I_min : 2 * (ONE_HIGH_max > most ? ONE_HIGH_max : most)]
+        most = most_with(most_with(ONE_HIGH_max > most ? ONE_HIGH_max : most, "before", "difference"), "after", "interval/")
+        set yrange [0.5 * least_with(least_with(I_min, "before", "difference"), "after", "interval/") : 2 * most]
     } else {
         set ytics auto
         set yrange [-0.3 : 6]
@@ -53,6 +56,16 @@ do for [terminal in terminals] {
              title "before: difference of two timings", \
          csv using (pairs("after")):8:(I_max > 0 ? positive($9) : $9):10 with yerrorbars linestyle 11 title "after: interval of the A/A test", \
          csv using (pairs("after")):11 with lines linestyle 1 title "predicted: 1/√pairs", \
-         5 with lines linestyle 98 title "5 %: the difference to see"
+         5 with lines linestyle 98 title "5 %: the difference to see", \
+         for [once = 1:has_yours("before", "difference")] \
+             yours using (mine("before", "difference", is_row("before", "difference") ? 1 : NaN)):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[2] notitle, \
+         for [once = 1:has_yours("after", "interval/")] \
+             yours using (mine("after", "interval/", pairs("after"))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:has_yours("after", "pairs_for_5pct")] \
+             yours using (mine("after", "pairs_for_5pct", is_row("after", "pairs_for_5pct") ? $8 : NaN)):(5):9:10 \
+             with xerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:on_axes] 1/0 with points linestyle 30 title your_title
     set output
 }

@@ -45,6 +45,9 @@ do for [p = 1:2] {
     }
 }
 
+# The operation is where a long loop ends. At the break-even an iteration costs twice the operation.
+on_axes = has_yours("after", "op") || has_yours("after", "break_even")
+
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
     eval begin(terminal)
@@ -59,17 +62,24 @@ do for [terminal in terminals] {
     set bmargin at screen 0.53
     set logscale x 2
     set xtics 4
-    set xrange [K_min / 1.5 : K_max * 1.5]
+    set xrange [K_min / 1.5 : 1.5 * most_with(K_max, "after", "break_even")]
     set xlabel "iterations of the loop" offset 0, 0.4
     eval fine_time_axis
-    set yrange [0.5 * OP_max : *]
+    set yrange [0.5 * least_with(OP_max, "after", "op") : *]
     set ylabel "time per iteration" offset label_offset
     set key at screen 0.715, screen 0.91 left top
     plot csv using (iterations("before") * 1.05):8:9:10 with yerrorbars linestyle 12 title "before: one in every iteration", \
          csv using (iterations("after") / 1.05):8:9:10 with yerrorbars linestyle 11 title "after: one for all", \
          csv using (iterations("before")):11 with lines linestyle 2 title "predicted: before" \
          @predicted_after, \
-         OP_max with lines linestyle 98 title "limit: the operation alone"
+         OP_max with lines linestyle 98 title "limit: the operation alone", \
+         for [once = 1:has_yours("after", "op")] \
+             yours using (mine("after", "op", here("after", "op") ? K_max : NaN)):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:has_yours("after", "break_even")] \
+             yours using (mine("after", "break_even", here("after", "break_even") ? $8 : NaN)):(2 * OP_max):9:10 \
+             with xerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:on_axes] 1/0 with points linestyle 30 title your_title
     unset label
 
     # where the time goes

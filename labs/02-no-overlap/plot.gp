@@ -38,7 +38,10 @@ eval describe(finding, \
     "Horizontal bars of a training step before and after, measured and predicted, each of computation and of exposed " \
     ."communication; dashed lines at the computation alone and at the communication alone.")
 computation = steps[2] - exposed[2]
-longest = highs[1] > highs[2] ? highs[1] : highs[2]
+longest = 1e3 * most_with(most_with(most_with((highs[1] > highs[2] ? highs[1] : highs[2]) / 1e3, "before", "step_time"), \
+    "after", "step_time"), "before", "comm")
+
+on_axes = has_yours("before", "step_time") || has_yours("after", "step_time") || has_yours("before", "comm")
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 # Bars from the top: before measured, predicted; after measured, predicted.
@@ -56,7 +59,7 @@ do for [terminal in terminals] {
     set xlabel "time per step (ms)"
     set ytics ("before, measured" row(1, 0), "after, measured" row(2, 0))
     if (has_predictions) { set ytics add ("predicted" row(1, 1), " predicted" row(2, 1)) }
-    set key at screen 0.97, screen 0.87 right top horizontal
+    set key at screen 0.97, screen 0.87 right top horizontal maxrows 2
     set style fill solid 0.85 border rgb "#ffffff"
     set grid noytics
     plot for [p = 1:2] '+' using ((steps[p] - exposed[p]) / 2):(row(p, 0)):((steps[p] - exposed[p]) / 2):(0.36) \
@@ -69,7 +72,12 @@ do for [terminal in terminals] {
          for [p = 1:has_predictions ? 2 : 0] '+' using (foreseen[p] - foreseen_exposed[p] / 2):(row(p, 1)):(foreseen_exposed[p] / 2):(0.2) \
              every ::0::0 with boxxyerror fillstyle solid 0.35 linecolor rgb colours[2] notitle, \
          '+' using (computation):(1.4):(0):(4.5) every ::0::0 with vectors nohead linestyle 98 title "limit: computation alone", \
-         '+' using (comm):(1.4):(0):(4.5) every ::0::0 with vectors nohead linestyle 97 title "limit: communication alone"
+         '+' using (comm):(1.4):(0):(4.5) every ::0::0 with vectors nohead linestyle 97 title "limit: communication alone", \
+         for [p = 1:2] for [once = 1:has_yours(programs[p], "step_time")] '+' using (1e3 * yours_of(programs[p], "step_time", 8)):(row(p, 0.58)):(1e3 * yours_of(programs[p], "step_time", 9)) \
+             :(1e3 * yours_of(programs[p], "step_time", 10)) every ::0::0 with xerrorbars linestyle 30 notitle, \
+         for [once = 1:has_yours("before", "comm")] '+' using (1e3 * yours_of("before", "comm", 8)):(3.6):(1e3 * yours_of("before", "comm", 9)):(1e3 * yours_of("before", "comm", 10)) \
+             every ::0::0 with xerrorbars linestyle 30 notitle, \
+         for [once = 1:on_axes] 1/0 with points linestyle 30 title your_title
     unset xlabel
     set output
 }

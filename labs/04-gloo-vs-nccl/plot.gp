@@ -13,6 +13,7 @@ stats csv using (strcol(2) eq "before" ? (backends[1] = strcol(3), nets[1] = str
 stats csv using (strcol(2) eq "after" ? (backends[2] = strcol(3), nets[2] = strcol(4), 0) : 0) every ::1 nooutput
 named(program) = nets[1] eq nets[2] ? backends[program eq "before" ? 1 : 2] : nets[program eq "before" ? 1 : 2]
 
+array programs[2] = ["before", "after"]
 ranks = crowd(1) # that the functions below look at
 size(program) = x(program, "time/")
 size_of_ratio(dodge) = x("after/before", "ratio/time/") * dodge
@@ -39,6 +40,12 @@ eval describe(finding, \
     "For each number of ranks two panels against the size of the buffer. Above: the time of an allreduce " \
     ."on both backends, measured and predicted. Below: the time on before's backend divided by that on after's.")
 
+lowest = TIME_min; highest = TIME_max
+do for [p = 1:2] {
+    lowest = least_with(least_with(lowest, programs[p], "time/"), programs[p], "alpha")
+    highest = most_with(most_with(highest, programs[p], "time/"), programs[p], "alpha")
+}
+
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
     eval begin(terminal)
@@ -58,21 +65,27 @@ do for [terminal in terminals] {
         set bmargin at screen 0.47
         set title core_text(ranks) offset 0, -0.5
         eval c == 1 ? time_axis : unlabelled_time_axis
-        set yrange [0.5 * TIME_min : 2 * TIME_max]
+        set yrange [0.5 * lowest : 2 * highest]
         set ylabel (c == 1 ? "time per call" : "") offset label_offset
         set xlabel ""
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size("before")):8:9:10 with yerrorbars linestyle 12 title "before: ".named("before"), \
              csv using (size("after")):8:9:10 with yerrorbars linestyle 11 title "after: ".named("after"), \
              csv using (size("before")):11 with lines linestyle 2 title "lines: predicted", \
-             csv using (size("after")):11 with lines linestyle 1 notitle
+             csv using (size("after")):11 with lines linestyle 1 notitle, \
+             for [p = 1:2] for [once = 1:has_yours(programs[p], "time/")] \
+                 yours using (mine(programs[p], "time/", size(programs[p]))):8:9:10 \
+                 with yerrorbars linestyle 30 linecolor rgb colours[3 - p] notitle, \
+             for [p = 1:2] for [once = 1:has_yours(programs[p], "alpha")] '+' using (SIZE_min):(yours_of(programs[p], "alpha", 8)):(yours_of(programs[p], "alpha", 9)) \
+                 :(yours_of(programs[p], "alpha", 10)) every ::0::0 with yerrorbars linestyle 30 linecolor rgb colours[3 - p] notitle, \
+             for [once = 1:has_yours("before", "time/") || has_yours("after", "time/") || has_yours("before", "alpha") || has_yours("after", "alpha")] 1/0 with points linestyle 30 title your_title
         unset label
 
         set tmargin at screen 0.41
         set bmargin at screen 0.10
         unset title
         set logscale y 10
-        set yrange [(ANY_min < 1 ? 0.5 * ANY_min : 0.5) : 3 * ANY_max]
+        set yrange [0.5 * least_with(ANY_min < 1 ? ANY_min : 1, "after/before", "ratio/time/") : 3 * most_with(ANY_max, "after/before", "ratio/time/")]
         if (c == 1) {
             set ytics ("0.01" 0.01, "0.1" 0.1, "1" 1, "10" 10, "100" 100, "1,000" 1000, "10,000" 10000, "100,000" 100000)
         } else {
@@ -83,7 +96,11 @@ do for [terminal in terminals] {
         if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
         plot 1 with lines linestyle 98 title "above: after is faster", \
              csv using (size_of_ratio(1)):8:9:10 with yerrorbars linestyle 13 title "measured", \
-             csv using (size_of_ratio(1)):11 with lines linestyle 3 title "predicted"
+             csv using (size_of_ratio(1)):11 with lines linestyle 3 title "predicted", \
+             for [once = 1:has_yours("after/before", "ratio/time/")] \
+                 yours using (mine("after/before", "ratio/time/", size_of_ratio(1))):8:9:10 \
+                 with yerrorbars linestyle 30 linecolor rgb colours[3] notitle, \
+             for [once = 1:has_yours("after/before", "ratio/time/")] 1/0 with points linestyle 30 title your_title
     }
     unset multiplot
     unset xlabel

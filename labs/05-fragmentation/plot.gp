@@ -25,6 +25,9 @@ eval describe(finding, \
 array part[4] = [found("before", "step_time"), found("before", "registering"), found("after", "step_time"), found("after", "registering")]
 array foreseen[2] = [value_of("before", "step_time", 11), value_of("after", "step_time", 11)]
 
+# The ratio is drawn as after's step: before's measured one, divided by it.
+from_ratio(n) = 1e3 * part[1] / yours_of("after/before", "ratio/step_time", n)
+
 # Without a profile steps are not predicted, and where nothing was registered in a probe, neither is that.
 predicted_steps = predicted_registering = ""
 if (foreseen[1] > 0 || foreseen[2] > 0) {
@@ -48,7 +51,7 @@ do for [terminal in terminals] {
 
     # free against the largest piece
     set xrange [0 : asked_steps + 1]
-    set yrange [0 : 1.05 * memory / 1024]
+    set yrange [0 : 1.05 * most_with(memory, "before", "asked") / 1024]
     set tmargin at screen 0.87
     set bmargin at screen 0.52
     set xlabel "step, at the request for its flat buffer" offset 0, 0.4
@@ -66,7 +69,10 @@ do for [terminal in terminals] {
         plot csv using (step(program, "reserved")):((memory - $8) / 1024) smooth unique with lines linestyle 11 linewidth 4 title "free", \
              csv using (step(program, "hole")):($8 / 1024) smooth unique with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \
              csv using (step(program, "hole")):($11 / 1024) smooth unique with lines linestyle 2 linecolor rgb "#000000" title "predicted", \
-             request / 1024 with lines linestyle 97 title "requested"
+             request / 1024 with lines linestyle 97 title "requested", \
+             for [once = 1:has_yours(program, "asked")] '+' using (1):(yours_of(program, "asked", 8) / 1024):(yours_of(program, "asked", 9) / 1024) \
+                 :(yours_of(program, "asked", 10) / 1024) every ::0::0 with yerrorbars linestyle 30 linecolor rgb colours[7] notitle, \
+             for [once = 1:p == 2 && has_yours("before", "asked")] 1/0 with points linestyle 30 title your_title
         unset arrow 1
         unset label # the heading, too: it is drawn with each panel
     }
@@ -110,7 +116,9 @@ do for [terminal in terminals] {
     set style fill solid 1 border rgb "#ffffff"
     plot '+' using (int($0) + 1):(part[2 * int($0) + 1] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[1] title "summing", \
          '+' using (int($0) + 1):(part[2 * int($0) + 2] * 1e3):(0.6) every ::0::1 with boxes linecolor rgb colours[5] title "registering" \
-         @predicted_steps
+         @predicted_steps, \
+         for [once = 1:has_yours("after/before", "ratio/step_time")] '+' using (2):(from_ratio(8)):(from_ratio(10)):(from_ratio(9)) every ::0::0 \
+             with yerrorbars linestyle 30 title your_title
     unset multiplot
     unset label 2
     unset xlabel

@@ -52,7 +52,17 @@ do for [terminal in terminals] {
          csv using (extra("after", "injected") / 1.06):8:9:10 with yerrorbars linestyle 16 title "extra work, timed by the straggler", \
          csv using (extra("after", "lateness")):8:9:10 with yerrorbars linestyle 11 title "after: reported lateness", \
          csv using (extra("after", "lateness")):11 with lines linestyle 1 title "lines: predicted" \
-         @predicted_lines
+         @predicted_lines, \
+         for [once = 1:has_yours("before", "wait_others/")] \
+             yours using (mine("before", "wait_others/", extra("before", "wait_others"))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[3] notitle, \
+         for [once = 1:has_yours("before", "lateness/")] \
+             yours using (mine("before", "lateness/", extra("before", "lateness"))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[4] notitle, \
+         for [once = 1:has_yours("after", "lateness/")] \
+             yours using (mine("after", "lateness/", extra("after", "lateness"))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:has_yours("before", "wait_others/") || has_yours("before", "lateness/") || has_yours("after", "lateness/")] 1/0 with points linestyle 30 title your_title
 
     unset label
     set tmargin at screen 0.37
@@ -62,7 +72,10 @@ do for [terminal in terminals] {
     set key at screen 0.675, screen 0.37 left top
     plot csv using (extra("before", "lost") * 1.04):8:9:10 with yerrorbars linestyle 12 title "before: by step times", \
          csv using (extra("after", "lost") / 1.04):8:9:10 with yerrorbars linestyle 11 title "after: by lateness", \
-         csv using (extra("after", "lost")):11 with lines linestyle 1 title "predicted: (P − 1) × extra"
+         csv using (extra("after", "lost")):11 with lines linestyle 1 title "predicted: (P − 1) × extra", \
+         for [once = 1:has_yours("after", "lost/")] \
+             yours using (mine("after", "lost/", extra("after", "lost"))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[1] notitle
     unset multiplot
     unset xlabel
     set output

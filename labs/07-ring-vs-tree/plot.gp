@@ -66,6 +66,14 @@ if (manifest("net") ne "none") {
     predicted_ratios = ", for [i = 1:N] csv using (size_of_ratio(i)):11 with lines linestyle i notitle"
 }
 
+# From which size on an algorithm is faster: there its ratio is 1.
+crossing(i) = "time/by_hand:time/".word(algorithms, i)
+
+lowest = least_with(least_with(TIME_min, "before", "time/"), "after", "time/")
+highest = most_with(most_with(TIME_max, "before", "time/"), "after", "time/")
+RATIO_min = least_with(RATIO_min, "after/before", "ratio/time/")
+RATIO_max = most_with(RATIO_max, "after/before", "ratio/time/")
+
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
     eval begin(terminal)
@@ -74,7 +82,7 @@ do for [terminal in terminals] {
     eval size_axis
     if (columns > 1) { set xtics ("8 B" 8, "512 B" 512, "32 KiB" 32768, "2 MiB" 2097152) }
     set multiplot
-    set xrange [SIZE_min / 2.3 : SIZE_max * 2.3]
+    set xrange [least_with(SIZE_min, "crossover", "time/") / 2.3 : 2.3 * most_with(SIZE_max, "crossover", "time/")]
     do for [c = 1:columns] {
         ranks = int(word(crowds, c))
         set lmargin at screen c == 1 ? 0.1 : 0.455
@@ -84,13 +92,20 @@ do for [terminal in terminals] {
         set bmargin at screen 0.47
         set title core_text(ranks) offset 0, -0.5
         eval c == 1 ? time_axis : unlabelled_time_axis
-        set yrange [0.5 * TIME_min : 2 * TIME_max]
+        set yrange [0.5 * lowest : 2 * highest]
         set ylabel (c == 1 ? "time per call" : "") offset label_offset
         set xlabel ""
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size_by_hand(2 ** (0.48 * columns))):8:9:10 with yerrorbars linestyle 17 title "by hand (before)", \
              for [i = 1:N] csv using (size(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
-             @predicted_times
+             @predicted_times, \
+             for [once = 1:has_yours("before", "time/by_hand/")] \
+                 yours using (mine("before", "time/by_hand/", size_by_hand(1))):8:9:10 \
+                 with yerrorbars linestyle 30 linecolor rgb colours[7] notitle, \
+             for [i = 1:N] for [once = 1:has_yours("after", "time/".word(algorithms, i)."/")] \
+                 yours using (mine("after", "time/".word(algorithms, i)."/", size(i))):8:9:10 \
+                 with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
+             for [once = 1:has_yours("before", "time/") || has_yours("after", "time/")] 1/0 with points linestyle 30 title your_title
         unset label
 
         set tmargin at screen 0.41
@@ -108,7 +123,13 @@ do for [terminal in terminals] {
         if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
         plot 1 with lines linestyle 98 title "above: faster", \
              for [i = 1:N] csv using (size_of_ratio(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
-             @predicted_ratios
+             @predicted_ratios, \
+             for [i = 1:N] for [once = 1:has_yours("after/before", "ratio/time/".word(algorithms, i)."/")] \
+                 yours using (mine("after/before", "ratio/time/".word(algorithms, i)."/", size_of_ratio(i))):8:9:10 \
+                 with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
+             for [i = 1:N] for [once = 1:has_yours("crossover", crossing(i))] '+' using (yours_of("crossover", crossing(i), 8)):(1) \
+                 :(yours_of("crossover", crossing(i), 9)):(yours_of("crossover", crossing(i), 10)) every ::0::0 with xerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
+             for [once = 1:has_yours("after/before", "ratio/time/") || has_yours("crossover", "time/")] 1/0 with points linestyle 30 title your_title
     }
     unset multiplot
     unset xlabel

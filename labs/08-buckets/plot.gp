@@ -47,7 +47,10 @@ is_linear = largest < 8 * smallest
 # Intervals are seen up to twice the largest time: what is cut is said.
 stats csv using (x("after", "time/bucket/") > 0 ? $10 : NaN) nooutput name "HIGH"
 top = HIGH_max > 2 * largest ? 2 * largest : HIGH_max > largest ? HIGH_max : largest
+top = most_with(most_with(top, "before", "time/"), "after", "time/bucket/")
 subject = subject.(HIGH_max > top ? sprintf(", cut at %s", time_text(top)) : "")
+
+on_axes = has_yours("after", "time/bucket/") || has_yours("before", "time/") || has_yours("least", "time/bucket")
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -68,8 +71,9 @@ do for [terminal in terminals] {
     set bmargin at screen 0.14
     set lmargin at screen 0.10
     set rmargin at screen 0.72
-    set xrange [at(1) < least ? least / 6 : least / 1.5 : most * 1.5]
-    set yrange [is_linear ? 0 : 0.8 * smallest : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
+    left = at(1) < least ? least / 6 : least / 1.5
+    set xrange [least_with(1.5 * left, "least", "time/bucket") / 1.5 : 1.5 * most_with(most, "least", "time/bucket")]
+    set yrange [is_linear ? 0 : 0.8 * least_with(least_with(smallest, "before", "time/"), "after", "time/bucket/") : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
     set xlabel "cap of a bucket"
     set ylabel "time per step" offset label_offset
     set key at screen 0.735, screen 0.86 left top
@@ -77,7 +81,20 @@ do for [terminal in terminals] {
          whole with lines linestyle 13 dashtype (4, 4) title "one for all (before)", \
          csv using (at(x("after", "time/bucket/"))):8:9:10 with yerrorbars linestyle 11 title "buckets (after)" \
          @predicted, \
-         alone with lines linestyle 98 title "without communication"
+         alone with lines linestyle 98 title "without communication", \
+         for [once = 1:has_yours("after", "time/bucket/")] \
+             yours using (mine("after", "time/bucket/", at(x("after", "time/bucket/")))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:has_yours("before", "time/each/parameter")] \
+             yours using (mine("before", "time/each/parameter", is("before", "time/each/parameter") ? at(1) : NaN)):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[2] notitle, \
+         for [once = 1:has_yours("before", "time/whole/flat")] \
+             yours using (mine("before", "time/whole/flat", is("before", "time/whole/flat") ? most : NaN)):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[3] notitle, \
+         for [once = 1:has_yours("least", "time/bucket")] \
+             yours using (mine("least", "time/bucket", is("least", "time/bucket") ? $8 : NaN)):(cell_of("after", "time/best/parameter", 8)):9:10 \
+             with xerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
+         for [once = 1:on_axes] 1/0 with points linestyle 30 title your_title
     set output
     unset label
 }

@@ -64,7 +64,7 @@ static void test_rows_print_one_by_one_as_they_come(void **state)
         clab_table_add(&table, clab_cell_integer(i));
         clab_table_print_row(&table, clab_table_rows(&table) - 1, stdout);
     }
-    assert_string_equal(capture_end(screen), "#   n\n#    \n    0\n    1\n    2\n");
+    assert_string_equal(capture_end(screen), "#   n\n    0\n    1\n    2\n");
     clab_table_free(&table);
 }
 

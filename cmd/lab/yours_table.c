@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+// The student's predictions beside the model and the measurement (yours.h): in words, and as NAME.yours.csv.
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/table.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "cmd/kit/kit.h"
+#include "cmd/lab/yours.h"
+
+enum { WORDS = 256 };
+
+// ---- values in words -----------------------------------------------------------------------------------------
+
+static const char *value_text(double value, const char *unit, char text[WORDS])
+{
+    char number[CLAB_TEXT];
+    if (isnan(value))
+        return "-";
+    if (!strcmp(unit, "s"))
+        snprintf(text, WORDS, "%s", clab_seconds_text(value, number));
+    else if (!strcmp(unit, "B") && value < 0x1p60)
+        snprintf(text, WORDS, "%s", clab_size_text((size_t)value, number));
+    else
+        snprintf(text, WORDS, "%.4g%s%s", value, *unit && strcmp(unit, "1") != 0 ? " " : "",
+                 strcmp(unit, "1") ? unit : "");
+    return text;
+}
+
+static const char *range_text(double low, double high, const char *unit, char text[WORDS])
+{
+    char first[WORDS], second[WORDS];
+    if (low == high)
+        return value_text(low, unit, text);
+    snprintf(text, WORDS, "%.100s to %.100s", value_text(low, unit, first), value_text(high, unit, second));
+    return text;
+}
+
+static const char *places_text(const struct prediction *asked, const int places[], bool has, char text[WORDS])
+{
+    struct clab_text out = clab_text_begin(text, WORDS);
+    for (int i = 0; has && i < asked->nwords; i++)
+        clab_text_add(&out, "%s%s", i ? " < " : "", asked->words[places[i]]);
+    return has ? text : "-";
+}
+
+static const char *yes_no_text(double value)
+{
+    return isnan(value) ? "-" : value > 0 ? "yes" : "no";
+}
+
+// ---- errors in words -----------------------------------------------------------------------------------------
+
+// Of a number against the measured median: "right", "12 % too high", "3.1 times too high", "5 points too low".
+static const char *error_text(double guess, double measured, const char *unit, char text[WORDS])
+{
+    const char *side = guess > measured ? "high" : "low";
+    const double factor = guess > measured ? guess / measured : measured / guess;
+    if (isnan(guess) || isnan(measured))
+        return "-";
+    if (guess == measured || fabs(guess - measured) < 0.005 * fabs(measured))
+        return "right";
+    if (!strcmp(unit, "%"))
+        snprintf(text, WORDS, "%.2g points too %s", fabs(guess - measured), side);
+    else if (!isfinite(factor))
+        snprintf(text, WORDS, "too %s", side);
+    else if (factor >= 2)
+        snprintf(text, WORDS, "%.*f times too %s", factor < 10, factor, side);
+    else
+        snprintf(text, WORDS, "%.0f %% too %s", fmax(1, 100 * fabs(guess / measured - 1)), side);
+    return text;
+}
+
+// The measured interval may reach into a range whose ends exclude the median.
+static const char *range_error(const struct lab_compared *c, char text[WORDS])
+{
+    if (!c->measured.n)
+        return "-";
+    if (c->low == c->high)
+        return error_text(c->low, c->measured.median, c->unit, text);
+    if (c->measured.median >= c->low && c->measured.median <= c->high)
+        return "inside";
+    const bool is_low = c->measured.median > c->high;
+    if (is_low ? c->measured.low < c->high : c->measured.high > c->low)
+        return "at the edge";
+    snprintf(text, WORDS, "outside: too %s", is_low ? "low" : "high");
+    return text;
+}
+
+// The first place that differs from the measured order.
+static const char *order_error(const struct prediction *asked, const int places[], bool has,
+                               const struct lab_compared *c, char text[WORDS])
+{
+    if (!has || !c->has_measured_places)
+        return "-";
+    for (int i = 0; i < asked->nwords; i++)
+        if (places[i] != c->measured_places[i]) {
+            snprintf(text, WORDS, "place %d is %s", i + 1, asked->words[c->measured_places[i]]);
+            return text;
+        }
+    return "right";
+}
+
+static const char *yes_no_error(double guess, const struct lab_compared *c)
+{
+    if (isnan(guess) || !c->measured.n)
+        return "-";
+    if (c->measured.low != c->measured.high)
+        return "can not be told";
+    return guess == c->measured.median ? "right" : "wrong";
+}
+
+// ---- the table -----------------------------------------------------------------------------------------------
+
+enum column { NAME, YOURS, MODEL, MEASURED, YOUR_ERROR, MODEL_ERROR, NCOLUMNS };
+
+static const struct clab_column columns[NCOLUMNS] = {
+    [NAME] = {.name = "prediction", .kind = CLAB_KIND_TEXT, .width = -34},
+    [YOURS] = {.name = "yours", .kind = CLAB_KIND_TEXT, .width = 18},
+    [MODEL] = {.name = "model", .kind = CLAB_KIND_TEXT, .width = 10},
+    [MEASURED] = {.name = "measured", .kind = CLAB_KIND_TEXT, .width = 12},
+    [YOUR_ERROR] = {.name = "error", .heading = "you are", .kind = CLAB_KIND_TEXT, .width = 20},
+    [MODEL_ERROR] = {.name = "model_error", .heading = "the model is", .kind = CLAB_KIND_TEXT, .width = 20},
+};
+
+struct row {
+    const char *cells[NCOLUMNS];
+    char texts[NCOLUMNS][WORDS];
+};
+
+static void fill_number(const struct lab_compared *c, struct row *r)
+{
+    const double measured = c->measured.n ? c->measured.median : NAN;
+    r->cells[YOURS] = range_text(c->low, c->high, c->unit, r->texts[YOURS]);
+    r->cells[MODEL] = value_text(c->model, c->unit, r->texts[MODEL]);
+    r->cells[MEASURED] = value_text(measured, c->unit, r->texts[MEASURED]);
+    r->cells[YOUR_ERROR] = range_error(c, r->texts[YOUR_ERROR]);
+    r->cells[MODEL_ERROR] = error_text(c->model, measured, c->unit, r->texts[MODEL_ERROR]);
+}
+
+static void fill_order(const struct prediction *asked, const struct prediction *answer, const struct lab_compared *c,
+                       struct row *r)
+{
+    r->cells[YOURS] = places_text(asked, answer->places, true, r->texts[YOURS]);
+    r->cells[MODEL] = places_text(asked, c->model_places, c->has_model_places, r->texts[MODEL]);
+    r->cells[MEASURED] = places_text(asked, c->measured_places, c->has_measured_places, r->texts[MEASURED]);
+    r->cells[YOUR_ERROR] = order_error(asked, answer->places, true, c, r->texts[YOUR_ERROR]);
+    r->cells[MODEL_ERROR] = order_error(asked, c->model_places, c->has_model_places, c, r->texts[MODEL_ERROR]);
+}
+
+static void fill_yes_no(const struct lab_compared *c, struct row *r)
+{
+    r->cells[YOURS] = yes_no_text(c->low);
+    r->cells[MODEL] = yes_no_text(c->model);
+    r->cells[MEASURED] = yes_no_text(c->measured.n ? c->measured.median : NAN);
+    r->cells[YOUR_ERROR] = yes_no_error(c->low, c);
+    r->cells[MODEL_ERROR] = yes_no_error(c->model, c);
+}
+
+static int add_row(struct clab_table *table, const struct prediction *asked, const struct prediction *answer,
+                   int ranks, int usual_ranks, const struct lab_compared *c)
+{
+    struct row r;
+    struct clab_cell cells[NCOLUMNS];
+    const int used = snprintf(r.texts[NAME], WORDS, "%s", asked->title);
+    if (ranks != usual_ranks)
+        snprintf(r.texts[NAME] + used, WORDS - (size_t)used, ", %d ranks", ranks);
+    r.cells[NAME] = r.texts[NAME];
+    switch (asked->kind) {
+    case PREDICTION_ORDER: fill_order(asked, answer, c, &r); break;
+    case PREDICTION_YES_NO: fill_yes_no(c, &r); break;
+    default: fill_number(c, &r);
+    }
+    for (int i = 0; i < NCOLUMNS; i++)
+        cells[i] = strcmp(r.cells[i], "-") ? clab_cell_text(r.cells[i]) : clab_cell_none();
+    return clab_table_add_row(table, cells);
+}
+
+static void print_state(const struct lab_yours *yours)
+{
+    if (yours->is_new)
+        printf("# your predictions are now locked: %s\n", kit_relative(yours->files.locked));
+    if (yours->is_edited)
+        printf("# %s has changed since this copy was locked; the changes do not count. For new predictions: "
+               "./commlab predict %s --again\n",
+               kit_relative(yours->files.given), yours->id);
+    if (yours->blanks)
+        printf("# %d of %d blanks of this command were left\n", yours->blanks, yours->blanks + yours->answers);
+}
+
+// Whether the lab asks for something that this run measures.
+static bool is_asked(const struct lab_yours *yours)
+{
+    return yours->asked.template && yours->answers + yours->blanks > 0;
+}
+
+static int print_nothing(const struct lab_yours *yours)
+{
+    const struct predictions *template = yours->asked.template;
+    bool fits = is_asked(yours);
+    for (int i = 0; template && i < template->nsections; i++)
+        fits |= yours->fits[i];
+    if (fits && yours->counted)
+        print_state(yours);
+    else if (fits)
+        printf("# you have not predicted this: type ./commlab predict %s before you run it\n", yours->id);
+    return CLAB_OK;
+}
+
+int lab_yours_print(const struct lab_yours *yours, const struct lab_context *context, const struct lab_results *results)
+{
+    struct clab_table table;
+    int err = CLAB_OK;
+    if (!yours->answers)
+        return print_nothing(yours);
+    printf("#\n# your predictions, %s\n", kit_relative(yours->files.locked));
+    clab_table_init(&table, columns, NCOLUMNS);
+    const struct predictions *template = yours->asked.template;
+    for (const struct prediction *asked = template->items; !err && asked < template->items + template->count; asked++) {
+        const struct prediction *answer = lab_yours_answer(yours, asked);
+        const int ranks = yours->asked.runs[asked->section].ranks;
+        struct lab_compared c;
+        if (!answer)
+            continue;
+        err = lab_compare(context, results, asked, answer, ranks, &c);
+        if (!err)
+            err = add_row(&table, asked, answer, ranks, context->ranks, &c);
+    }
+    if (!err)
+        clab_table_print(&table, stdout);
+    clab_table_free(&table);
+    print_state(yours);
+    return err;
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------
+
+static const struct clab_column file_columns[] = {
+    {.name = "program", .kind = CLAB_KIND_TEXT}, {.name = "quantity", .kind = CLAB_KIND_TEXT},
+    {.name = "ranks", .kind = CLAB_KIND_INTEGER}, {.name = "unit", .kind = CLAB_KIND_TEXT},
+    {.name = "low", .kind = CLAB_KIND_REAL}, {.name = "high", .kind = CLAB_KIND_REAL},
+};
+enum { FILE_COLUMNS = sizeof file_columns / sizeof *file_columns };
+
+static int write_row(struct clab_table *table, const char *name, int ranks, const char *unit, double low, double high)
+{
+    static const char *const programs[PREDICTION_SOURCES] = {"", "before", "after", "after/before", "crossover",
+                                                             "least"};
+    struct prediction_subject s;
+    char quantity[2 * PREDICTION_NAME + 8];
+    prediction_subject(name, &s);
+    snprintf(quantity, sizeof quantity, "%s%s%s%s", s.source == PREDICTION_RATIO ? "ratio/" : "", s.quantity,
+             *s.other ? ":" : "", s.other);
+    const struct clab_cell cells[FILE_COLUMNS] = {
+        clab_cell_text(programs[s.source]), clab_cell_text(quantity), clab_cell_integer(ranks),
+        clab_cell_text(unit),               clab_cell_real(low),      clab_cell_real(high),
+    };
+    return clab_table_add_row(table, cells);
+}
+
+// Each word of an order is a row of its place.
+static int write_order(struct clab_table *table, const struct prediction *asked, const struct prediction *answer,
+                       int ranks)
+{
+    for (int i = 0; i < asked->nwords; i++) {
+        char name[PREDICTION_NAME];
+        prediction_expand(asked, answer->places[i], name);
+        CLAB_TRY(write_row(table, name, ranks, "place", i + 1, i + 1));
+    }
+    return CLAB_OK;
+}
+
+// Sizes in bytes, as figures have them.
+static int write_number(struct clab_table *table, const struct lab_conf *conf, const struct prediction *asked,
+                        const struct prediction *answer, int ranks)
+{
+    struct prediction_subject s;
+    double low = NAN, high = NAN;
+    prediction_subject(asked->name, &s);
+    const bool is_size = s.source == PREDICTION_CROSSOVER || s.source == PREDICTION_LEAST;
+    const char *unit = is_size ? "B" : prediction_unit(conf, asked);
+    if (!unit || !prediction_ends(answer, unit, &low, &high))
+        return CLAB_OK;
+    return write_row(table, asked->name, ranks, unit, low, high);
+}
+
+static int write_answer(struct clab_table *table, const struct lab_conf *conf, const struct prediction *asked,
+                        const struct prediction *answer, int ranks)
+{
+    switch (asked->kind) {
+    case PREDICTION_ORDER: return write_order(table, asked, answer, ranks);
+    case PREDICTION_YES_NO: return write_row(table, asked->name, ranks, "yes", answer->low, answer->high);
+    default: return write_number(table, conf, asked, answer, ranks);
+    }
+}
+
+static int write_all(const struct lab_yours *yours, const struct lab_conf *conf, const char *path)
+{
+    struct clab_table table;
+    const struct predictions *template = yours->asked.template;
+    int err = CLAB_OK;
+    clab_table_init(&table, file_columns, FILE_COLUMNS);
+    for (const struct prediction *asked = template->items; !err && asked < template->items + template->count; asked++) {
+        const struct prediction *answer = lab_yours_answer(yours, asked);
+        if (answer)
+            err = write_answer(&table, conf, asked, answer, yours->asked.runs[asked->section].ranks);
+    }
+    if (!err)
+        err = clab_table_write_csv(&table, NULL, path);
+    clab_table_free(&table);
+    return err;
+}
+
+int lab_yours_write(const struct lab_yours *yours, const struct lab_conf *conf, const char *csv)
+{
+    char path[PATH_MAX];
+    const size_t length = strlen(csv);
+    if (length < 4 || snprintf(path, sizeof path, "%.*s.yours.csv", (int)length - 4, csv) >= PATH_MAX)
+        return CLAB_OK;
+    if (yours->answers)
+        return write_all(yours, conf, path);
+    unlink(path);
+    return CLAB_OK;
+}
