@@ -36,6 +36,7 @@ value_of(program, quantity, n) = row_of(program, quantity) ? row_numbers[4 * row
 #
 # - has_yours(program, prefix): 1 if one of them is of that program and has a quantity that is `prefix` or begins so, among
 #   `ranks` ranks; else 0.
+# - any_yours(program, prefix): the same among any number of ranks, for legends.
 # - yours_of(program, quantity, n): column n (8 to 10) of one of them, 1 if there is none. gnuplot reads the data of a loop
 #   of no turns, too, and complains if no point is defined. So mine(program, prefix, v) is 1 then, else v.
 your_title = "your prediction"
@@ -59,6 +60,7 @@ yours_of(program, quantity, n) = your_row(program, quantity) ? your_numbers[3 * 
 # axes that may be logarithmic: 0 counts as nothing.
 is_yours(k, program, prefix) = head_of(your_keys[k], " ") eq program && \
     (starts_with(tail_of(tail_of(your_keys[k], " "), " "), prefix) || tail_of(tail_of(your_keys[k], " "), " ") eq prefix)
+any_yours(program, prefix) = nyours == 0 ? 0 : (sum [k = 1:nyours] (is_yours(k, program, prefix) ? 1 : 0)) > 0 ? 1 : 0
 lesser(a, b) = b > 0 && b < a ? b : a
 larger(a, b) = b > a ? b : a
 down_to(v, program, prefix, k) = k == 0 ? v \

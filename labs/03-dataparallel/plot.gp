@@ -7,9 +7,6 @@ stats csv using (widths = starts_with(strcol(6), "time/") ? add(part(strcol(6), 
 width_shown = word(widths, words(widths))
 P(program, quantity) = strcol(2) eq program && starts_with(strcol(6), quantity) && strcol(6)[strlen(strcol(6)) - strlen(width_shown):] eq "/".width_shown \
     ? number(strcol(5)) : NaN
-# Predictions of any number of ranks.
-are_mine(program, prefix) = nyours == 0 ? 0 : (sum [k = 1:nyours] (head_of(your_keys[k], " ") eq program \
-    && starts_with(tail_of(tail_of(your_keys[k], " "), " "), prefix) ? 1 : 0)) > 0 ? 1 : 0
 has_net = manifest("net") ne "none"
 
 # ---- what was found --------------------------------------------------------------------------------------------------
@@ -68,16 +65,16 @@ do for [terminal in terminals] {
          csv using (P("before", "bytes_of_zero/")):11 smooth unique with lines linestyle 2 title "lines: predicted", \
          csv using (P("before", "bytes_of_other/")):11 smooth unique with lines linestyle 3 notitle, \
          csv using (P("after", "bytes_of_zero/")):11 smooth unique with lines linestyle 1 notitle, \
-         for [once = 1:are_mine("before", "bytes_of_zero/")] \
-             yours using (are_mine("before", "bytes_of_zero/") ? P("before", "bytes_of_zero/") : 1):8:9:10 \
+         for [once = 1:any_yours("before", "bytes_of_zero/")] \
+             yours using (any_yours("before", "bytes_of_zero/") ? P("before", "bytes_of_zero/") : 1):8:9:10 \
              with yerrorbars linestyle 30 linecolor rgb colours[2] notitle, \
-         for [once = 1:are_mine("before", "bytes_of_other/")] \
-             yours using (are_mine("before", "bytes_of_other/") ? P("before", "bytes_of_other/") : 1):8:9:10 \
+         for [once = 1:any_yours("before", "bytes_of_other/")] \
+             yours using (any_yours("before", "bytes_of_other/") ? P("before", "bytes_of_other/") : 1):8:9:10 \
              with yerrorbars linestyle 30 linecolor rgb colours[3] notitle, \
-         for [once = 1:are_mine("after", "bytes_of_zero/")] \
-             yours using (are_mine("after", "bytes_of_zero/") ? P("after", "bytes_of_zero/") : 1):8:9:10 \
+         for [once = 1:any_yours("after", "bytes_of_zero/")] \
+             yours using (any_yours("after", "bytes_of_zero/") ? P("after", "bytes_of_zero/") : 1):8:9:10 \
              with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
-         for [once = 1:are_mine("before", "bytes_of") || are_mine("after", "bytes_of")] 1/0 with points linestyle 30 title your_title
+         for [once = 1:any_yours("before", "bytes_of") || any_yours("after", "bytes_of")] 1/0 with points linestyle 30 title your_title
     unset label
     set lmargin at screen 0.6
     set rmargin at screen 0.97
@@ -89,11 +86,11 @@ do for [terminal in terminals] {
     plot csv using (P("before", "time/") * 0.98):8:9:10 with yerrorbars linestyle 12 title "through rank 0 (before)", \
          csv using (P("after", "time/") * 1.02):8:9:10 with yerrorbars linestyle 11 title "replicas (after)" \
          @predicted_times, \
-         for [once = 1:are_mine("before", "time/")] \
-             yours using (are_mine("before", "time/") ? P("before", "time/") : 1):8:9:10 \
+         for [once = 1:any_yours("before", "time/")] \
+             yours using (any_yours("before", "time/") ? P("before", "time/") : 1):8:9:10 \
              with yerrorbars linestyle 30 linecolor rgb colours[2] notitle, \
-         for [once = 1:are_mine("after", "time/")] \
-             yours using (are_mine("after", "time/") ? P("after", "time/") : 1):8:9:10 \
+         for [once = 1:any_yours("after", "time/")] \
+             yours using (any_yours("after", "time/") ? P("after", "time/") : 1):8:9:10 \
              with yerrorbars linestyle 30 linecolor rgb colours[1] notitle
     unset multiplot
     set output

@@ -78,7 +78,7 @@ do for [terminal in terminals] {
                  with yerrorbars linestyle 30 linecolor rgb colours[3 - p] notitle, \
              for [p = 1:2] for [once = 1:has_yours(programs[p], "alpha")] '+' using (SIZE_min):(yours_of(programs[p], "alpha", 8)):(yours_of(programs[p], "alpha", 9)) \
                  :(yours_of(programs[p], "alpha", 10)) every ::0::0 with yerrorbars linestyle 30 linecolor rgb colours[3 - p] notitle, \
-             for [once = 1:has_yours("before", "time/") || has_yours("after", "time/") || has_yours("before", "alpha") || has_yours("after", "alpha")] 1/0 with points linestyle 30 title your_title
+             for [once = 1:any_yours("before", "time/") || any_yours("after", "time/") || any_yours("before", "alpha") || any_yours("after", "alpha")] 1/0 with points linestyle 30 title your_title
         unset label
 
         set tmargin at screen 0.41
@@ -100,7 +100,7 @@ do for [terminal in terminals] {
              for [once = 1:has_yours("after/before", "ratio/time/")] \
                  yours using (mine("after/before", "ratio/time/", size_of_ratio(1))):8:9:10 \
                  with yerrorbars linestyle 30 linecolor rgb colours[3] notitle, \
-             for [once = 1:has_yours("after/before", "ratio/time/")] 1/0 with points linestyle 30 title your_title
+             for [once = 1:any_yours("after/before", "ratio/time/")] 1/0 with points linestyle 30 title your_title
     }
     unset multiplot
     unset xlabel

@@ -105,7 +105,7 @@ do for [terminal in terminals] {
              for [i = 1:N] for [once = 1:has_yours("after", "time/".word(algorithms, i)."/")] \
                  yours using (mine("after", "time/".word(algorithms, i)."/", size(i))):8:9:10 \
                  with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
-             for [once = 1:has_yours("before", "time/") || has_yours("after", "time/")] 1/0 with points linestyle 30 title your_title
+             for [once = 1:any_yours("before", "time/") || any_yours("after", "time/")] 1/0 with points linestyle 30 title your_title
         unset label
 
         set tmargin at screen 0.41
@@ -129,7 +129,7 @@ do for [terminal in terminals] {
                  with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
              for [i = 1:N] for [once = 1:has_yours("crossover", crossing(i))] '+' using (yours_of("crossover", crossing(i), 8)):(1) \
                  :(yours_of("crossover", crossing(i), 9)):(yours_of("crossover", crossing(i), 10)) every ::0::0 with xerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
-             for [once = 1:has_yours("after/before", "ratio/time/") || has_yours("crossover", "time/")] 1/0 with points linestyle 30 title your_title
+             for [once = 1:any_yours("after/before", "ratio/time/") || any_yours("crossover", "time/")] 1/0 with points linestyle 30 title your_title
     }
     unset multiplot
     unset xlabel

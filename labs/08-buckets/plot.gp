@@ -41,13 +41,14 @@ predicted = has_net ? ", csv using (at(x('after', 'time/bucket/'))):11 with line
 # Where all of it lies close together, an axis that is not logarithmic has more labels.
 largest = each > BUCKET_max ? each : BUCKET_max
 smallest = alone < BUCKET_min ? alone : BUCKET_min
+largest = most_with(most_with(largest, "before", "time/"), "after", "time/bucket/")
+smallest = least_with(least_with(smallest, "before", "time/"), "after", "time/bucket/")
 tick = 10 ** floor(log10(largest / 4))
 tick = largest / tick > 20 ? 5 * tick : largest / tick > 8 ? 2 * tick : tick
 is_linear = largest < 8 * smallest
 # Intervals are seen up to twice the largest time: what is cut is said.
 stats csv using (x("after", "time/bucket/") > 0 ? $10 : NaN) nooutput name "HIGH"
 top = HIGH_max > 2 * largest ? 2 * largest : HIGH_max > largest ? HIGH_max : largest
-top = most_with(most_with(top, "before", "time/"), "after", "time/bucket/")
 subject = subject.(HIGH_max > top ? sprintf(", cut at %s", time_text(top)) : "")
 
 on_axes = has_yours("after", "time/bucket/") || has_yours("before", "time/") || has_yours("least", "time/bucket")
@@ -73,7 +74,7 @@ do for [terminal in terminals] {
     set rmargin at screen 0.72
     left = at(1) < least ? least / 6 : least / 1.5
     set xrange [least_with(1.5 * left, "least", "time/bucket") / 1.5 : 1.5 * most_with(most, "least", "time/bucket")]
-    set yrange [is_linear ? 0 : 0.8 * least_with(least_with(smallest, "before", "time/"), "after", "time/bucket/") : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
+    set yrange [is_linear ? 0 : 0.8 * smallest : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
     set xlabel "cap of a bucket"
     set ylabel "time per step" offset label_offset
     set key at screen 0.735, screen 0.86 left top
