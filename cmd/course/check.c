@@ -173,7 +173,10 @@ static void conclude(const struct check *c, const char *source)
 static void note(const struct course *course, const struct check *c)
 {
     char detail[32];
-    snprintf(detail, sizeof detail, "case %d", c->number - c->left);
+    if (c->number)
+        snprintf(detail, sizeof detail, "case %d", c->number - c->left);
+    else
+        snprintf(detail, sizeof detail, "it does not compile");
     if (c->failed)
         progress_add(course->root, c->unit, PROGRESS_FAILED, detail);
     else if (!c->wanted)
@@ -225,6 +228,8 @@ static int check_unit(const struct request *request, const struct course *course
         note(course, &c);
     if (!err && !c.failed && !request->source && !c.wanted)
         compare(course, unit, source);
+    if (!err && !c.failed && !request->source)
+        printf("What comes next: ./commlab next\n");
     free(c.runs);
     *failed_p = c.failed;
     return err;

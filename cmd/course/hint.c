@@ -2,11 +2,11 @@
 // commlab hint NN: reveals one hint more of a unit each time, below those that it has revealed already.
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 #include "cmd/command.h"
 #include "cmd/course/page.h"
 #include "cmd/course/progress.h"
@@ -18,7 +18,9 @@ static int revealed(const struct progress *progress, const char *unit)
     int most = 0;
     for (int i = 0; i < progress->count; i++) {
         const struct progress_line *line = &progress->lines[i];
-        const int number = line->event == PROGRESS_HINTED && !strcmp(line->unit, unit) ? atoi(line->detail) : 0;
+        int number = 0;
+        if (line->event == PROGRESS_HINTED && !strcmp(line->unit, unit))
+            clab_parse_int(line->detail, 1, 99, &number);
         most = number > most ? number : most;
     }
     return most;

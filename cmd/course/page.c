@@ -141,11 +141,12 @@ static char *seek_line(struct page *page, const char *start)
     return NULL;
 }
 
-// Print text until the next heading, or until `most` lines are printed; gaps are one line, and none at the end.
+// Print text until the next heading or the next commands, or until `most` lines are printed; gaps are one line, and none at the end.
 static void print_some(struct page *page, char *line, int most, FILE *out)
 {
     bool is_gap = false;
-    for (int printed = 0; line && printed < most && *line != '#' && tag_length(line) == 0; line = next_line(page)) {
+    for (int printed = 0; line && printed < most && *line != '#' && !is_code(line) && !tag_length(line);
+         line = next_line(page)) {
         if (!is_blank(line)) {
             if (is_gap && printed)
                 putc('\n', out);

@@ -226,7 +226,7 @@ static int copy_template(const struct session *s)
 {
     if (access(s->files.given, F_OK) == 0)
         return CLAB_OK;
-    CLAB_TRY(kit_make_folder(s->files.folder));
+    CLAB_TRY(course_make_folder(s->files.folder));
     return predict_copy(s->asked.template->path, s->files.given, 0644);
 }
 

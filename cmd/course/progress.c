@@ -17,6 +17,7 @@
 #include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
+#include "cmd/course/unit.h"
 #include "cmd/kit/kit.h"
 
 static const char *const words[PROGRESS_EVENTS] = {"started", "predicted", "ran",  "failed",
@@ -75,7 +76,7 @@ int progress_add(const char *root, const char *unit, enum progress_event event, 
     char path[PATH_MAX], line[LINE];
     CLAB_TRY(file_path(root, path));
     *strrchr(path, '/') = 0;
-    CLAB_TRY(kit_make_folder(path));
+    CLAB_TRY(course_make_folder(path));
     path[strlen(path)] = '/';
     format_line(line, unit, event, detail);
     const int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -127,7 +128,7 @@ static bool is_empty(const char *text)
     return !*text || *text == '#';
 }
 
-static int read_lines(FILE *file, const char *path, struct progress *progress)
+int progress_parse(FILE *file, const char *path, struct progress *progress)
 {
     char *text = NULL;
     size_t room = 0;
@@ -136,7 +137,7 @@ static int read_lines(FILE *file, const char *path, struct progress *progress)
         struct progress_line line;
         const char *wrong = is_empty(text) ? NULL : read_line(text, &line);
         if (wrong)
-            clab_warn("%s:%d: %s; this line does not count, the others do", kit_relative(path), number, wrong);
+            clab_warn("%s:%d: %s; this line does not count, the others do", path, number, wrong);
         else if (!is_empty(text))
             err = CLAB_PUSH(progress->lines, progress->count, progress->room, line);
     }
@@ -153,7 +154,7 @@ int progress_read(const char *root, struct progress *progress_p)
     if (access(path, F_OK) != 0)
         return CLAB_OK;
     CLAB_TRY(clab_input_open(path, CLAB_INPUT_LOG, &input));
-    const int err = read_lines(input.file, path, progress_p);
+    const int err = progress_parse(input.file, kit_relative(path), progress_p);
     clab_input_close(&input);
     return err;
 }

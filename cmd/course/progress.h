@@ -10,6 +10,8 @@
 // - `next`, `status` and `hint` read the file. A damaged line gets one warning that names it; all others count.
 #pragma once
 
+#include <stdio.h>
+
 enum progress_event {
     PROGRESS_STARTED,
     PROGRESS_PREDICTED,
@@ -43,6 +45,8 @@ int progress_add(const char *root, const char *unit, enum progress_event event, 
 // All sound lines. No file: none. Freed by progress_free, also after an error.
 //   errors: CLAB_EIO, CLAB_EPARSE (larger than 64 MiB), CLAB_ENOMEM
 int progress_read(const char *root, struct progress *progress_p);
+// The same of an open file, which warnings call `path`: its lines are added.  errors: CLAB_ENOMEM
+int progress_parse(FILE *file, const char *path, struct progress *progress);
 void progress_free(struct progress *progress);
 
 // How often the event is in the list for this unit.

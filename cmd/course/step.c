@@ -181,7 +181,7 @@ static void say_end(const struct state *passed, struct course_step *s)
 {
     char page[256];
     say_page(passed, PAGE_EXPLAIN, page, sizeof page);
-    SAY(s->end, "You have passed %s. Compare work/%s/mine.c with %s/after.c, and answer the questions in %s.",
+    SAY(s->end, "You have passed %s. Compare work/%s/mine.c with %s/after.c,\nand answer the questions in %s.",
         passed->unit->id, passed->unit->id, passed->unit->folder, page);
 }
 

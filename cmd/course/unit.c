@@ -240,3 +240,14 @@ int course_work_path(const struct course *course, const char *file, char path_p[
 {
     return join(path_p, course->root, "work", file);
 }
+
+int course_make_folder(const char *path)
+{
+    struct clab_log_held held;
+    clab_log_hold(&held);
+    const int err = kit_make_folder(path);
+    clab_log_release(&held);
+    if (err)
+        clab_error("%s; copy the kit to a folder of your own, and work there", held.text);
+    return err;
+}

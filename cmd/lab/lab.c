@@ -431,8 +431,9 @@ static void note_run(const struct session *s, const char *folder, int err)
     char path[PATH_MAX], unit[8];
     snprintf(unit, sizeof unit, "%.2s", folder);
     snprintf(path, sizeof path, "%s/work/%s/predict.txt", s->root, unit);
-    if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && access(path, F_OK) == 0)
-        progress_add(s->root, unit, PROGRESS_RAN, err ? "not: this machine or build lacks what it needs" : NULL);
+    if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && access(path, F_OK) == 0 &&
+        progress_add(s->root, unit, PROGRESS_RAN, err ? "not: this machine or build lacks what it needs" : NULL) == CLAB_OK)
+        printf("# what comes next: ./commlab next\n");
 }
 
 // The first error, after all have been tried; what was asked for wrongly, or an end of memory, ends it.

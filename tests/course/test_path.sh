@@ -159,7 +159,7 @@ names_what_is_odd() {
 }
 says_what_can_not_be_written() {
     anew
-    echo >work && refuses 1 'work/p1 can not be made: Not a directory' start p1 && run 1 hint p1 &&
+    echo >work && refuses 1 'work/p1 can not be made: Not a directory; copy the kit to a folder of your own' start p1 && run 1 hint p1 &&
         grep -q 'work can not be made' "$scratch/err" && [ "$(wc -l <"$scratch/err")" = 1 ]
     local result=$?
     rm work

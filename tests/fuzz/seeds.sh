@@ -34,6 +34,10 @@ seeds_predictions() {
     put answers '[./commlab lab 07]\nafter messages/ring/8 = 6\nafter bytes_sent/ring/2097152 = 3 MiB\nafter time/{ring,tree,doubling}/8 = doubling < tree < ring\nratio time/ring/8 > 1 = no\nafter time/ring/8 = 5..10 us\nafter overlap = 80 %%\nafter beta = 8 GB/s\ncrossover time/by_hand time/ring = 2 KiB\nafter named = 3 rank\n'
 }
 
+seeds_progress() {
+    put lines '# when\n2026-11-23T16:44:09Z  07   failed     case 3\n2026-11-23T16:45:00Z  p1   started\n2026-11-23T16:46:00Z  00   hinted     1\n'
+}
+
 seeds_conf() { seeds_net && seeds_lab; }
 
 # Messages of zeros, of the kinds of core/job/store/message.h: each with as many bytes behind its header as it has.
