@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What each prediction of a student is compared with (yours.h): the median of the measured series, and the model.
 //
-// - A crossover is the size from which on the second curve is the lower one. Between two sizes it lies where straight
-//   lines in a double logarithmic figure meet; its interval is these two sizes.
+// - A crossover is the size from which on the second curve is the lower one. Between two sizes it lies where the two
+//   times are equal, if both grow by so many seconds per byte there; its interval is these two sizes.
 // - The least is a size; its interval has all sizes whose intervals meet that of the least.
 
 #include <math.h>
@@ -109,12 +109,12 @@ static double point(const struct curve *c, int i, bool is_model)
     return is_model ? c->values[i].model : c->values[i].measured.median;
 }
 
-// Where the logarithm of b / a passes 0 between two sizes.
+// Where b - a passes 0 between two sizes, if both times are alpha + beta S there.
 static double meet(const struct curve *a, const struct curve *b, int i, bool is_model)
 {
-    const double first = log(point(b, i, is_model) / point(a, i, is_model));
-    const double second = log(point(b, i + 1, is_model) / point(a, i + 1, is_model));
-    return a->sizes[i] * pow(a->sizes[i + 1] / a->sizes[i], first / (first - second));
+    const double first = point(b, i, is_model) - point(a, i, is_model);
+    const double second = point(b, i + 1, is_model) - point(a, i + 1, is_model);
+    return a->sizes[i] + (a->sizes[i + 1] - a->sizes[i]) * first / (first - second);
 }
 
 // From which size on b is below a at all sizes; n = 0: at none. At all of them: up to the least size.
