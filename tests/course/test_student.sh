@@ -109,9 +109,14 @@ status_shows_it() {
         grep -qE "^ *$unit +passed +2 0 of " "$scratch/out" || return 1
     done
 }
+predictions_are_locked() {
+    why="locked: $(ls work/*/predict.locked.txt)"
+    [ -s work/07/predict.locked.txt ] && ! grep -q '= ____' work/07/predict.locked.txt
+}
+
 if lacks inih; then
     skip 'built without inih, so lab.conf can not be read' all
     exit 0
 fi
-check_each goes_from_an_empty_folder_to_lab_07 has_typed status_shows_it
+check_each goes_from_an_empty_folder_to_lab_07 has_typed status_shows_it predictions_are_locked
 exit $failed
