@@ -182,7 +182,7 @@ static void test_all_places_are_filled(void **state)
     for (const char *at = page; (at = strchr(at, '@')); at++)
         assert_true(!strncmp(at, "@media", 6));
     assert_int_equal(occurrences(page, "</script>"), 2);
-    assert_non_null(strstr(page, "<code>./commlab show ring -c allreduce --ranks 4 --lanes 2 --format html</code>"));
+    assert_non_null(strstr(page, "<code>./commlab show ring -c allreduce --ranks 4 --lanes 2 --bytes 1000 --format html</code>"));
     assert_non_null(strstr(page, "</html>"));
     free(page);
 }

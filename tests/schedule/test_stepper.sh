@@ -27,10 +27,12 @@ has_the_numbers_of_a_job() {
     done
 }
 
+# The page says how it was made: that command makes the same page.
 is_of_the_size_that_is_asked_for() {
     run 0 ring -n 2 -f html --bytes 64K -o "$scratch/small.html" || return 1
-    why="bytes: $(total "$scratch/small.html" 3)"
-    [ "$(total "$scratch/small.html" 3)" = 131072 ]
+    why="bytes: $(total "$scratch/small.html" 3), made by $(grep -o 'Made by.*' "$scratch/small.html")"
+    [ "$(total "$scratch/small.html" 3)" = 131072 ] || return 1
+    "$commlab" $(sed -n 's|.*<code>./commlab \(.*\)</code>.*|\1|p' "$scratch/small.html") | cmp -s - "$scratch/small.html"
 }
 
 plays_a_file() {
@@ -46,9 +48,9 @@ plays_a_file() {
 browse() {
     sed "s/PAGES/$1/" tests/schedule/stepper.html >"$scratch/stepper.html"
     shift
-    timeout 120 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage \
+    timeout 75 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage \
         --user-data-dir="$scratch/profile" --allow-file-access-from-files --enable-logging=stderr \
-        --virtual-time-budget=10000 "$@" --dump-dom "file://$scratch/stepper.html" >"$scratch/dom" 2>"$scratch/err"
+        --virtual-time-budget=30000 "$@" --dump-dom "file://$scratch/stepper.html" >"$scratch/dom" 2>"$scratch/err"
     sed -n '/<pre id="findings">/,/<\/pre>/p' "$scratch/dom" | sed 's/<[^>]*>//g' >"$scratch/findings"
     why=$(cat "$scratch/findings"; grep CONSOLE "$scratch/err"; [ -s "$scratch/findings" ] || tail -n 5 "$scratch/err")
     ! grep -q CONSOLE "$scratch/err" && ! grep -q wrong: "$scratch/findings" && grep -qx done "$scratch/findings"

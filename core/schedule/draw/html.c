@@ -13,6 +13,7 @@
 
 #include "core/base/err.h"
 #include "core/base/units.h"
+#include "core/schedule/formats/listing.h"
 
 // ---- words ---------------------------------------------------------------------------------------------------
 
@@ -35,9 +36,29 @@ static void put_title(const struct clab_page *page)
     put_text(page->out, clab_trace_title(page->trace, title));
 }
 
+// "allreduce: each rank has an array, and gets the sum of all arrays. ring: reduce-scatter once around the ring ..."
 static void put_about(const struct clab_page *page)
 {
+    static const char *const goals[CLAB_COLLECTIVE_COUNT] = {
+        [CLAB_ALLREDUCE] = "each rank has an array, and gets the sum of all arrays",
+        [CLAB_BROADCAST] = "each rank gets the array of the root",
+        [CLAB_REDUCE] = "each rank has an array, and the root gets the sum of all arrays",
+        [CLAB_ALLGATHER] = "each rank has a block, and gets the blocks of all ranks",
+        [CLAB_REDUCE_SCATTER] = "each rank has an array, and gets one block of the sum of all arrays",
+        [CLAB_ALLTOALL] = "each rank has one block for each rank, and gets one block from each rank",
+        [CLAB_GATHER] = "each rank has a block, and the root gets the blocks of all ranks",
+        [CLAB_SCATTER] = "the root has one block for each rank, and each rank gets its own",
+        [CLAB_BARRIER] = "each rank waits until it knows that all ranks have come",
+        [CLAB_SENDRECV] = "each rank sends its array to the next rank, and gets the array of the rank before",
+    };
+    const struct clab_problem *p = &page->trace->problem;
+    if (!clab_listing_is_loose(p->listing))
+        fprintf(page->out, "<b>%s</b>: %s. ", clab_collective_name(p->collective), goals[p->collective]);
+    fputs("<b>", page->out);
+    put_text(page->out, page->trace->algorithm->name);
+    fputs("</b>: ", page->out);
     put_text(page->out, page->trace->algorithm->title);
+    fputs(".", page->out);
 }
 
 static void put_source(const struct clab_page *page)
@@ -140,10 +161,10 @@ static void put_command(const struct clab_page *page)
 {
     const struct clab_problem *p = &page->trace->problem;
     if (p->listing) {
-        fputs("a schedule from a file", page->out);
+        fputs("Made from the schedule of a file.", page->out);
         return;
     }
-    fputs("<code>./commlab show ", page->out);
+    fputs("Made by <code>./commlab show ", page->out);
     put_text(page->out, page->trace->algorithm->name);
     fprintf(page->out, " -c %s --ranks %d", clab_collective_name(p->collective), p->nranks);
     if (p->lanes != page->trace->algorithm->default_lanes)
@@ -152,7 +173,9 @@ static void put_command(const struct clab_page *page)
         fprintf(page->out, " --root %d", p->root);
     if (p->group)
         fprintf(page->out, " --group %d", p->group);
-    fprintf(page->out, " --format html</code>");
+    if (p->count)
+        fprintf(page->out, " --bytes %zu", p->count * (size_t)clab_problem_blocks(p));
+    fprintf(page->out, " --format html</code> from the schedule that also runs.");
 }
 
 // ---- the page ------------------------------------------------------------------------------------------------

@@ -235,11 +235,16 @@
     $("play").textContent = "Play";
   }
 
+  function playOne() {
+    show(shown === data.rounds ? 0 : shown + 1);
+    if (shown === data.rounds) stop();
+  }
+
   function play() {
     if (timer) return stop();
-    show(shown === data.rounds ? 0 : shown + 1);
     $("play").textContent = "Pause";
-    timer = setInterval(() => shown < data.rounds ? show(shown + 1) : stop(), 1500);
+    timer = setInterval(playOne, 1500);
+    playOne();
   }
 
   const go = {first: () => 0, back: () => shown - 1, next: () => shown + 1, last: () => data.rounds};
