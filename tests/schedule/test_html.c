@@ -87,6 +87,18 @@ static struct totals totals_of_schedule(const struct clab_algorithm *algorithm, 
     return t;
 }
 
+// Of the lines of the list, those of messages that leave; others are of late ones that arrive.
+static int listed_messages(const char *page)
+{
+    int n = 0;
+    while ((page = strstr(page, "<li>Rank "))) {
+        page += strcspn(page, "0123456789");
+        page += strspn(page, "0123456789");
+        n += !strncmp(page, " sends ", 7) || !strncmp(page, " signals ", 9);
+    }
+    return n;
+}
+
 static void check_totals(const struct clab_algorithm *algorithm, const struct clab_problem *problem)
 {
     char *page = page_of(algorithm, problem);
@@ -95,7 +107,7 @@ static void check_totals(const struct clab_algorithm *algorithm, const struct cl
         fail_msg("%s, %d ranks: %ld stages, %ld messages, %ld bytes; expected %ld, %ld, %ld", algorithm->name,
                  problem->nranks, got.stages, got.messages, got.bytes, expected.stages, expected.messages,
                  expected.bytes);
-    assert_int_equal(occurrences(page, "<li>Rank ") - occurrences(page, " gets "), expected.messages);
+    assert_int_equal(listed_messages(page), expected.messages);
     free(page);
 }
 
@@ -182,7 +194,8 @@ static void test_all_places_are_filled(void **state)
     for (const char *at = page; (at = strchr(at, '@')); at++)
         assert_true(!strncmp(at, "@media", 6));
     assert_int_equal(occurrences(page, "</script>"), 2);
-    assert_non_null(strstr(page, "<code>./commlab show ring -c allreduce --ranks 4 --lanes 2 --bytes 1000 --format html</code>"));
+    assert_non_null(
+        strstr(page, "<code>./commlab show ring -c allreduce --ranks 4 --lanes 2 --bytes 1000 --format html</code>"));
     assert_non_null(strstr(page, "</html>"));
     free(page);
 }
