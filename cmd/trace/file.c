@@ -18,26 +18,9 @@
 
 #ifdef HAVE_JANSSON
 
-#include <jansson.h>
+#include "cmd/trace/file_inside.h"
 
 enum { PROCESSES_APART = 1 << 20 };
-
-// The fields of an event that are used here.
-struct event {
-    int process, row;
-    double begin, end; // s
-    char kind;
-    const char *name, *id;
-    size_t index; // in the file
-};
-
-struct trace_file {
-    json_t *root, *list;  // the whole, and its events
-    struct event *events; // (n) without names; slices first, sorted by row and begin
-    size_t n, nslices;
-    const char *path; // the caller's
-    int moved;        // files that were added, and got other numbers
-};
 
 // ---- reading -------------------------------------------------------------------------------------------------
 
@@ -238,93 +221,6 @@ static int join_abouts(struct trace_file *file, const struct trace_file *other)
     return json_object_set_new(file->root, "otherData", about) ? CLAB_ENOMEM : CLAB_OK;
 }
 
-// ---- summing up ----------------------------------------------------------------------------------------------
-
-static void name_process(const struct trace_file *f, int process, char name[64])
-{
-    size_t i;
-    json_t *json;
-    snprintf(name, 64, "process %d", process);
-    json_array_foreach(f->list, i, json)
-    {
-        const char *what = json_string_value(json_object_get(json, "name"));
-        const char *text = json_string_value(json_object_get(json_object_get(json, "args"), "name"));
-        if (json_integer_value(json_object_get(json, "pid")) == process && what && text &&
-            strcmp(what, "process_name") == 0)
-            snprintf(name, 64, "%s", text);
-    }
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct clab_interval *x = a, *y = b;
-    const int o = order(x->begin, y->begin);
-    return o ? o : order(y->end, x->end);
-}
-
-// Leave the innermost ones: a span that holds others, as a whole training step does, is more than computing. Returns how
-// many are left.
-static int keep_innermost(struct clab_interval spans[], int n)
-{
-    const double near = 2e-9; // s, as in check_nested
-    int kept = 0;
-    qsort(spans, (size_t)n, sizeof *spans, by_begin);
-    for (int i = 0; i < n; i++)
-        if (i + 1 == n || spans[i + 1].begin >= spans[i].end - near)
-            spans[kept++] = spans[i];
-    return kept;
-}
-
-// The process of slices [first, last).
-static int sum_up(const struct trace_file *f, size_t first, size_t last, struct clab_interval *room,
-                  struct trace_process *p)
-{
-    struct clab_interval *calls = room, *computes = room + (last - first);
-    double begin = f->events[first].begin, end = begin;
-    int ncomputes = 0;
-    for (size_t i = first; i < last; i++) {
-        const struct event *e = &f->events[i];
-        const struct clab_interval interval = {e->begin, e->end};
-        const int row = e->row / CLAB_ROW_STRIDE;
-        begin = e->begin < begin ? e->begin : begin;
-        end = e->end > end ? e->end : end;
-        if (row == CLAB_ROW_COLLECTIVE)
-            calls[p->calls++] = interval;
-        else if (row == CLAB_ROW_COMPUTE)
-            computes[ncomputes++] = interval;
-        else if (row < CLAB_ROW_COMPUTE)
-            p->stages++;
-    }
-    ncomputes = keep_innermost(computes, ncomputes);
-    p->seconds = end - begin;
-    for (size_t i = f->nslices; i < f->n; i++)
-        p->arrows += f->events[i].kind == 'f' && f->events[i].process == f->events[first].process;
-    return clab_timeline_exposed(calls, p->calls, computes, ncomputes, &p->communication, &p->exposed);
-}
-
-int trace_file_sum_up(const struct trace_file *file, struct trace_process **processes_p, int *n_p)
-{
-    int n = 0, err = CLAB_OK;
-    struct trace_process *all = calloc(file->nslices + 1, sizeof *all);
-    struct clab_interval *room = malloc((2 * file->nslices + 1) * sizeof *room);
-    if (!all || !room)
-        err = CLAB_ENOMEM;
-    for (size_t first = 0, last; first < file->nslices && !err; first = last) {
-        for (last = first; last < file->nslices && file->events[last].process == file->events[first].process;)
-            last++;
-        name_process(file, file->events[first].process, all[n].name);
-        err = sum_up(file, first, last, room, &all[n++]);
-    }
-    free(room);
-    if (err) {
-        free(all);
-        return err;
-    }
-    *processes_p = all;
-    *n_p = n;
-    return CLAB_OK;
-}
-
 // ---- joining ----------------------------------------------------------------------------------------
 
 static bool has_process(const struct trace_file *f, const struct trace_file *other)
@@ -402,12 +298,6 @@ size_t trace_file_parts(const struct trace_file *file)
 {
     (void)file;
     return 0;
-}
-
-int trace_file_sum_up(const struct trace_file *file, struct trace_process **processes_p, int *n_p)
-{
-    (void)file, (void)processes_p, (void)n_p;
-    return CLAB_EUNSUPPORTED;
 }
 
 int trace_file_add(struct trace_file *file, const struct trace_file *other)

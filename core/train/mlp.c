@@ -336,13 +336,21 @@ static bool reaches_inputs(const struct clab_mlp *mlp, int l)
     return false;
 }
 
-// One layer, whose outputs' gradient is dy; *dx_p is that of its inputs, in `dx` or, for the lowest, nowhere.
+// One layer, whose outputs' gradient is dy; *dx_p is that of its inputs, in `dx` or, for the lowest, nowhere. `ready` is
+// no part of the spans: what it starts is not computed.
 static int layer_backward(const struct clab_mlp *mlp, int l, const float *dy, bool add, float *dx,
                           clab_mlp_ready *ready, void *user)
 {
-    CLAB_TRY(weights_backward(mlp, l, dy, add));
+    int err = weights_backward(mlp, l, dy, add);
+    clab_span_end(mlp->job);
+    CLAB_TRY(err);
     CLAB_TRY(tell_ready(l, ready, user));
-    return reaches_inputs(mlp, l) ? inputs_backward(mlp, l, dy, dx) : CLAB_OK;
+    if (!reaches_inputs(mlp, l))
+        return CLAB_OK;
+    begin_span(mlp, "backward inputs", l);
+    err = inputs_backward(mlp, l, dy, dx);
+    clab_span_end(mlp->job);
+    return err;
 }
 
 int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, clab_mlp_ready *ready, void *user)
@@ -354,13 +362,11 @@ int clab_mlp_backward(struct clab_mlp *mlp, const float *gradient, bool add, cla
     for (int l = mlp->shape.layers - 1, turn = 0; l >= 0; l--) {
         if (mlp->skipped[l])
             continue;
-        begin_span(mlp, "backward", l);
-        if (dy != gradient) // what came out of the max
+        begin_span(mlp, "backward", l); // layer_backward ends it
+        if (dy != gradient)             // what came out of the max
             mlp->device->relu_gradient((size_t)mlp->rows * (size_t)mlp->widths[l + 1], mlp->inputs[l + 1],
                                        mlp->deltas[!turn]);
-        const int err = layer_backward(mlp, l, dy, add, mlp->deltas[turn], ready, user);
-        clab_span_end(mlp->job);
-        CLAB_TRY(err);
+        CLAB_TRY(layer_backward(mlp, l, dy, add, mlp->deltas[turn], ready, user));
         dy = mlp->deltas[turn];
         turn = !turn;
     }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A trace file as file.c reads it, and sum.c sums it up; with jansson only.
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+// The fields of an event that are used here.
+struct event {
+    int process, row;
+    double begin, end; // s
+    char kind;
+    const char *name, *id;
+    size_t index; // in the file
+};
+
+struct trace_file {
+    json_t *root, *list;  // the whole, and its events
+    struct event *events; // (n) without names; slices first, sorted by row and begin
+    size_t n, nslices;
+    const char *path; // the caller's
+    int moved;        // files that were added, and got other numbers
+};
