@@ -45,9 +45,11 @@ __attribute__((noinline, aligned(64))) static void work(struct lab *lab, double 
 
 static void check_work(struct lab *lab)
 {
+    float expected[FLOATS];
     lab->check = 0;
     for (int i = 0; i < FLOATS; lab->check += lab->x[i++])
-        lab_expect(clab_job_rank(lab->job), "work", 1, &lab->x[i], &(const float){2});
+        expected[i] = 2;
+    lab_expect(clab_job_rank(lab->job), "work", FLOATS, lab->x, expected);
 }
 
 static void meet(struct lab *lab)
@@ -96,7 +98,7 @@ enum { NRESULTS = sizeof results / sizeof *results };
 // What a step came to, from what all ranks measured. Lost is what each rank was less slow than the slowest.
 static void judge(const struct lab *lab, int sample, double samples[][LAB_SAMPLES])
 {
-    const double *straggler = lab->all[lab->straggler];
+    const double *last = lab->all[lab->straggler];
     double longest = 0, waits = 0, least = INFINITY, lost = 0;
     int named = 0;
     for (int r = 0; r < lab->ranks; r++) {
@@ -107,10 +109,9 @@ static void judge(const struct lab *lab, int sample, double samples[][LAB_SAMPLE
     }
     for (int r = 0; r < lab->ranks; r++)
         lost += lab->slow[named] - lab->slow[r];
-    const double others = (waits - straggler[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
-    const double late = lab->slow[named] - least, off = 100 * fabs(late / straggler[INJECTED] - 1);
-    const double result[NRESULTS] = {longest, straggler[WAIT], others, lost, straggler[INJECTED], named, late,
-                                     off,     straggler[WORK]};
+    const double others = (waits - last[WAIT]) / (lab->ranks > 1 ? lab->ranks - 1 : 1); // their mean
+    const double late = lab->slow[named] - least, off = 100 * fabs(late / last[INJECTED] - 1);
+    const double result[NRESULTS] = {longest, last[WAIT], others, lost, last[INJECTED], named, late, off, last[WORK]};
     for (int k = 0; k < NRESULTS; k++)
         samples[k][sample] = result[k];
 }
