@@ -260,7 +260,7 @@ stepper_o := $(B)/obj/core/schedule/draw/html.o
 $(stepper_h): $(wildcard core/schedule/draw/stepper.*)
 	@mkdir -p $(@D)
 	$(Q)for kind in html css js; do echo "static const char stepper_$$kind[] ="; \
-		sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' core/schedule/draw/stepper.$$kind; echo ';'; done >$@
+		sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' core/schedule/draw/stepper.$$kind || exit 1; echo ';'; done >$@
 $(stepper_o): $(stepper_h)
 $(stepper_o): compile += -include $(stepper_h)
 
