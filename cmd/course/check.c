@@ -77,21 +77,40 @@ static const struct clab_command_line line = {
 
 // ---- building ------------------------------------------------------------------------------------------------
 
-// The compiler's first error, as it prints it: "work/07/mine.c:63:5: error: ...".
-static void print_first_error(const char *path)
+// The first line of the compiler's messages that holds one of two words.
+static bool find_message(const char *path, const char *word, const char *other, char text_p[CHECK_LINE])
 {
     FILE *file = fopen(path, "re");
     char *text = NULL;
     size_t room = 0;
-    bool any = false;
-    while (file && !any && getline(&text, &room, file) > 0)
-        if ((any = strstr(text, "error") || strstr(text, "undefined reference")))
-            fprintf(stdout, "  FAIL    it does not compile\n          %s", text);
-    if (!any)
-        printf("  FAIL    it does not compile: run build/labcc by hand to see why\n");
+    bool found = false;
+    while (file && !found && getline(&text, &room, file) > 0)
+        if ((found = strstr(text, word) || strstr(text, other)))
+            snprintf(text_p, CHECK_LINE, "%.*s", (int)strcspn(text, "\n"), text);
     free(text);
     if (file)
         fclose(file);
+    return found;
+}
+
+// As the compiler prints it: "work/07/mine.c:63:5: error: ...".
+static void print_first_error(const struct check *c, const char *messages, bool is_mine)
+{
+    char text[CHECK_LINE];
+    if (find_message(messages, " error: ", "undefined reference", text))
+        printf("  FAIL    it does not compile\n          %s\n", text);
+    else
+        printf("  FAIL    it does not compile: run build/labcc by hand to see why\n");
+    if (is_mine)
+        printf("Mend that line first. Then type ./commlab check %s\n", c->unit);
+}
+
+// A warning often names the mistake, long before a run crashes of it.
+static void print_first_warning(const char *messages)
+{
+    char text[CHECK_LINE], *word;
+    if (find_message(messages, ": warning: ", ": warning: ", text) && (word = strstr(text, "warning: ")))
+        printf("  warning: %.*s %s\n", (int)(word - text - 1), text, word + strlen("warning: "));
 }
 
 static int compile(char *const argv[], const char *messages, int *status_p)
@@ -107,7 +126,7 @@ static int compile(char *const argv[], const char *messages, int *status_p)
 
 // With build/labcc, which make writes.  out: *is_built_p; a compiler's error has been printed
 static int build_program(struct check *c, const struct course *course, const struct course_unit *unit,
-                         const char *source, bool *is_built_p)
+                         const char *source, bool is_mine, bool *is_built_p)
 {
     char include[PATH_MAX + 8], messages[PATH_MAX + 16], labcc[PATH_MAX + 8], *build;
     int status = 0;
@@ -123,10 +142,14 @@ static int build_program(struct check *c, const struct course *course, const str
     }
     CLAB_TRY(compile((char *[]){labcc, include, "-o", c->program, (char *)source, NULL}, messages, &status));
     kit_progress_clear();
+    if (child_ended_by())
+        return CLAB_EPEER;
     *is_built_p = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!*is_built_p && !child_ended_by())
-        print_first_error(messages);
-    return child_ended_by() ? CLAB_EPEER : CLAB_OK;
+    if (*is_built_p)
+        print_first_warning(messages);
+    else
+        print_first_error(c, messages, is_mine);
+    return CLAB_OK;
 }
 
 // ---- what comes of it ----------------------------------------------------------------------------------------
@@ -185,11 +208,11 @@ static void note(const struct course *course, const struct check *c)
 
 // Build and run.  out: c->failed
 static int judge(struct check *c, const struct course *course, const struct course_unit *unit,
-                 const struct lab_check *check, const char *source)
+                 const struct lab_check *check, const char *source, bool is_mine)
 {
     bool is_built = false;
     kit_progress("  building");
-    CLAB_TRY(build_program(c, course, unit, source, &is_built));
+    CLAB_TRY(build_program(c, course, unit, source, is_mine, &is_built));
     c->failed = !is_built;
     if (!is_built)
         return CLAB_OK;
@@ -220,7 +243,7 @@ static int check_unit(const struct request *request, const struct course *course
     snprintf(c.nets, sizeof c.nets, "%.*s/sim/nets", (int)sizeof c.nets - 16, course->root);
     CLAB_TRY(child_folder_make(c.folder));
     printf("check %s: %s\n", unit->id, kit_relative(source));
-    const int err = judge(&c, course, unit, check, source);
+    const int err = judge(&c, course, unit, check, source, !request->source);
     child_folder_remove(c.folder);
     if (!err && c.number)
         conclude(&c, request->source);

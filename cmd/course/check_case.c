@@ -64,16 +64,21 @@ static void print_wrapped(FILE *out, const char *margin, const char *text)
     }
 }
 
+// The first fact, what to do, and then the other facts: a reader who knows enough stops there.
 void check_fail(struct check *c, const char *facts, const char *advice)
 {
+    char first[CHECK_LINE];
+    const size_t length = strcspn(facts, "\n");
     if (c->failed || c->err)
         return;
     c->failed = true;
     kit_progress_clear();
     fprintf(c->out, "  FAIL %d  %s\n", c->number, c->title);
-    print_wrapped(c->out, "          ", facts);
+    snprintf(first, sizeof first, "%.*s", (int)length, facts);
+    print_wrapped(c->out, "          ", first);
     if (advice)
         print_wrapped(c->out, "       -> ", advice);
+    print_wrapped(c->out, "          ", facts + length + (facts[length] == '\n'));
     fflush(c->out);
 }
 

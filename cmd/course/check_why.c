@@ -12,17 +12,18 @@
 #include "cmd/course/check_inside.h"
 #include "core/base/err.h"
 
-enum { PARTS = 6 };
+enum { PARTS = 7 };
 
-// A line with what each of these words begins or holds.
+// A line that begins with one text, holds another one, and lacks a third.
 struct finding {
-    const char *begins, *holds; // NULL: any
-    char line[CHECK_LINE];      // the first one; "": none
+    const char *begins, *holds, *lacks; // NULL: any
+    char line[CHECK_LINE];              // the first one; "": none
 };
 
 static void look(struct finding *f, const char *line)
 {
-    const bool fits = (!f->begins || !strncmp(line, f->begins, strlen(f->begins))) && (!f->holds || strstr(line, f->holds));
+    const bool fits = (!f->begins || !strncmp(line, f->begins, strlen(f->begins))) &&
+                      (!f->holds || strstr(line, f->holds)) && (!f->lacks || !strstr(line, f->lacks));
     if (!*f->line && fits)
         snprintf(f->line, sizeof f->line, "%s", line);
 }
@@ -40,6 +41,14 @@ static void read_lines(const char *path, struct finding findings[], int n)
         fclose(file);
 }
 
+// "rank 1 (pid 4711) was killed": the number says nothing to a reader.
+static void drop_pid(char *line)
+{
+    char *pid = strstr(line, " (pid "), *end = pid ? strchr(pid, ')') : NULL;
+    if (end)
+        memmove(pid, end + 1, strlen(end + 1) + 1);
+}
+
 // Without "commlab: error: ", and with one line break at the end; lines that are there already are not repeated.
 static void add_line(const char *line, char facts[2 * CHECK_LINE])
 {
@@ -47,6 +56,7 @@ static void add_line(const char *line, char facts[2 * CHECK_LINE])
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (!strncmp(line, prefixes[i], strlen(prefixes[i])))
             line += strlen(prefixes[i]);
+    line += strspn(line, " ");
     const size_t length = strcspn(line, "\n"), used = strlen(facts);
     if (length && used + length + 2 < 2 * CHECK_LINE && !strstr(facts, line))
         snprintf(facts + used, 2 * CHECK_LINE - used, "%.*s\n", (int)length, line);
@@ -70,13 +80,17 @@ enum check_failure check_why(const char *complaints, int status, bool is_late, c
     struct finding findings[PARTS] = {{.begins = "rank ", .holds = ", index "},
                                       {.holds = " was killed by signal "},
                                       {.holds = " has ended without clab_job_close"},
-                                      {.begins = "commlab: error: "},
+                                      {.begins = "commlab: error: ", .lacks = " exited with status "},
                                       {.begins = "commlab: error: rank ", .holds = ".c:"},
-                                      {.begins = "commlab: flight: "}};
+                                      {.begins = "commlab: flight: ", .lacks = "nobody was waiting"},
+                                      {.holds = " exited with status "}};
     read_lines(complaints, findings, PARTS);
     facts[0] = '\0';
-    for (int i = 0; i < PARTS; i++)
-        add_line(findings[i].line, facts);
+    for (int i = 0; i < PARTS; i++) {
+        drop_pid(findings[i].line);
+        if (i < PARTS - 1 || !*facts) // an exit status alone says too little
+            add_line(findings[i].line, facts);
+    }
     if (is_late)
         add_line("the program did not end, and was stopped\n", facts);
     else if (!*facts && WIFSIGNALED(status))

@@ -56,7 +56,10 @@ static int reveal(const struct course *course, const struct course_unit *unit, i
     CLAB_TRY(print_hints(course, unit, is_last ? unit->nhints : known + 1));
     if (is_last)
         return print_end(course, unit);
-    printf("\nThat was hint %d of %d. The next one: ./commlab hint %s\n", known + 1, unit->nhints, unit->id);
+    if (known + 1 < unit->nhints)
+        printf("\nThat was hint %d of %d. The next one: ./commlab hint %s\n", known + 1, unit->nhints, unit->id);
+    else
+        CLAB_TRY(print_end(course, unit));
     snprintf(number, sizeof number, "%d", known + 1);
     return progress_add(course->root, unit->id, PROGRESS_HINTED, number);
 }

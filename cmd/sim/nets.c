@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commlab nets: list the networks that the simulator knows, and this machine, measured or not.
+// commlab nets: list the networks that the simulator knows, and this machine, measured or not; or one of them.
 
 #include "core/transport/backend.h"
 #include "cmd/command.h"
@@ -22,19 +22,25 @@
 static const char doc[] =
     "List the networks that `commlab sim --net NAME` knows: the files sim/nets/NAME.net (CLAB_NETS names another "
     "folder); `flat`, which --alpha, --beta and --gamma describe; and `machine`, this machine, which `commlab fit` "
-    "measures. A file with a mistake gets a message, and the others are listed.\v"
-    "alpha is the fixed time per message. beta is the rate of a link, in one direction. If a node has several ranks, "
-    "there are links within a node and links between nodes. Each file names the source of each figure. "
-    "labs/glossary.md explains the names of the hardware.";
+    "measures. A file with a mistake gets a message, and the others are listed. With NET: only that network, and its "
+    "time per byte.\v"
+    "alpha is the fixed time per message. The bandwidth is the rate of a link, in one direction; beta, the time per "
+    "byte, is 1 / bandwidth. A node is one machine. If a node has several ranks, there are links within a node and "
+    "links between nodes. Each file names the source of each figure. labs/glossary.md explains the names of the "
+    "hardware.";
+
+static const char legend[] =
+    "\nnode: one machine. alpha: the fixed time per message. bandwidth: of a link, in one direction; the time per byte, "
+    "beta,\nis 1 / bandwidth.\n";
 
 static const struct clab_column columns[] = {
     {"net", NULL, NULL, CLAB_KIND_TEXT, -14, 0, NULL},
     {"nodes", NULL, NULL, CLAB_KIND_TEXT, 5, 0, NULL},
     {"ranks", "ranks", "/node", CLAB_KIND_TEXT, 6, 0, NULL},
     {"alpha_intra", "alpha", NULL, CLAB_KIND_TEXT, 8, 0, "within a node"},
-    {"beta_intra", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
+    {"beta_intra", "bandwidth", NULL, CLAB_KIND_TEXT, 10, 0, "within a node"},
     {"alpha_inter", "alpha", NULL, CLAB_KIND_TEXT, 8, 0, "between nodes"},
-    {"beta_inter", "beta", NULL, CLAB_KIND_TEXT, 10, 0, "between nodes"},
+    {"beta_inter", "bandwidth", NULL, CLAB_KIND_TEXT, 10, 0, "between nodes"},
     {"title", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
 };
 
@@ -46,7 +52,7 @@ static const char *alpha_of(const struct clab_link *link, char text[CLAB_TEXT])
     return link->present ? clab_seconds_text(link->alpha, text) : NULL;
 }
 
-static const char *beta_of(const struct clab_link *link, char text[CLAB_TEXT])
+static const char *bandwidth_of(const struct clab_link *link, char text[CLAB_TEXT])
 {
     return link->present && link->beta > 0 ? clab_rate_text(1 / link->beta, text) : NULL;
 }
@@ -95,9 +101,9 @@ static int add_net(struct clab_table *table, const char *name, bool *broken)
         clab_cell_text(net->nodes ? nodes : "any"),
         clab_cell_text(ranks),
         clab_cell_text(alpha_of(&net->intra, text[0])),
-        clab_cell_text(beta_of(&net->intra, text[1])),
+        clab_cell_text(bandwidth_of(&net->intra, text[1])),
         clab_cell_text(alpha_of(&net->inter, text[2])),
-        clab_cell_text(beta_of(&net->inter, text[3])),
+        clab_cell_text(bandwidth_of(&net->inter, text[3])),
         clab_cell_text(title),
     };
     int err = clab_table_add_row(table, row);
@@ -169,28 +175,72 @@ static int add_profile(struct clab_table *table, const char *backend, bool *brok
     return err;
 }
 
+static int list(struct clab_table *table, bool *broken)
+{
+    char *folder;
+    const char *backend;
+    CLAB_TRY(clab_net_folder(&folder));
+    int err = add_folder(table, folder, broken);
+    if (!err)
+        err = add_flat(table);
+    for (int i = 0; !err && (backend = clab_backend_name(i)); i++)
+        err = add_profile(table, backend, broken);
+    free(folder);
+    return err;
+}
+
+// ---- one network ---------------------------------------------------------------------------------------------
+
+static void print_link(const char *where, const struct clab_link *link)
+{
+    char alpha[CLAB_TEXT], bandwidth[CLAB_TEXT];
+    if (link->present && link->beta > 0)
+        printf("%s: alpha %s per message; beta %.4g ns per byte = 1 / (%s)\n", where,
+               clab_seconds_text(link->alpha, alpha), link->beta * 1e9, clab_rate_text(1 / link->beta, bandwidth));
+}
+
+static int print_numbers(const char *name)
+{
+    struct clab_net *net;
+    CLAB_TRY(clab_net_load(name, &net));
+    print_link("within a node", &net->intra);
+    print_link("between nodes", &net->inter);
+    clab_net_free(net);
+    return CLAB_OK;
+}
+
+static int take_net(const char *text, void *into)
+{
+    const char **name = into;
+    if (*name) {
+        clab_error("nets: one network at a time, not '%s' and '%s'", *name, text);
+        return CLAB_EINVAL;
+    }
+    *name = text;
+    return CLAB_OK;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct clab_option none[] = {{0}};
-    static const struct clab_command_line line = {.options = none, .about = doc};
+    static const struct clab_command_line line = {
+        .options = none, .about = doc, .arguments = "[NET]", .argument = take_net};
     struct clab_table table;
-    char *folder;
-    if (clab_options_parse(&line, argc, argv, NULL))
+    const char *name = NULL;
+    if (clab_options_parse(&line, argc, argv, &name))
         return STATUS_USAGE;
-    if (clab_net_folder(&folder) != CLAB_OK)
-        return EXIT_FAILURE;
     clab_table_init(&table, columns, NCOLUMNS);
     bool broken = false;
-    int err = add_folder(&table, folder, &broken);
-    if (!err)
-        err = add_flat(&table);
-    const char *backend;
-    for (int i = 0; !err && (backend = clab_backend_name(i)); i++)
-        err = add_profile(&table, backend, &broken);
-    if (!err)
+    int err = name && !strcmp(name, "flat") ? add_flat(&table)
+              : name                        ? add_net(&table, name, &broken)
+                                            : list(&table, &broken);
+    if (!err && !(name && broken)) {
         clab_table_print(&table, stdout);
+        fputs(legend, stdout);
+    }
+    if (!err && !broken && name && strcmp(name, "flat") != 0)
+        err = print_numbers(name);
     clab_table_free(&table);
-    free(folder);
     return err || broken ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -41,6 +41,16 @@ lists_the_network_that_is_told() {
     grep -q '^  flat  *any .* --alpha  *--beta ' <<<"$why"
 }
 
+# Bandwidth and time per byte are two columns' words, not one.
+nets_shows_one_network_and_its_time_per_byte() {
+    why=$("$commlab" nets 1gbe) || return 1
+    grep -q '^  1gbe .* 30 us *117.6 MB/s ' <<<"$why" && grep -q ' alpha *bandwidth ' <<<"$why" &&
+        grep -q '^between nodes: alpha 30 us per message; beta 8.502 ns per byte = 1 / (117.6 MB/s)$' <<<"$why" &&
+        ! grep -q 10gbe <<<"$why" || return 1
+    why=$("$commlab" nets 1gb 2>&1) && return 1
+    grep -q "did you mean '1gbe'" <<<"$why"
+}
+
 prices_what_sim_prices() {
     sweeps --algo ring || return 1
     "$commlab" sim allreduce --algo ring --net dgx-h100 --ranks 64 --bytes 1M --json >"$scratch/one"
@@ -91,7 +101,7 @@ chooses_as_the_bench_does() {
 
 check_with inih chooses_as_the_bench_does
 check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
-    fits_120_columns leaves_out_ranks_without_room lists_the_network_that_is_told
+    fits_120_columns leaves_out_ranks_without_room lists_the_network_that_is_told nets_shows_one_network_and_its_time_per_byte
 check_with 'inih jansson' prices_what_sim_prices
 check_with 'inih gnuplot' draws_the_map
 check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong' (did you mean 'ring'?)" --algo rong --net 10gbe --csv "$scratch/refused"

@@ -50,16 +50,27 @@ expect() {
 }
 
 expect does_not_compile 1 "mine.c:13" 10 'int x = ;'
+expect warns_as_the_compiler_does 1 'mine.c:13' 20 'int unused; exit(0);'
 expect crashes 1 'rank 1' 20 'if (me == 1) *(volatile int *)8 = 1;'
 expect names_the_signal 1 'Segmentation fault' 20 '*(volatile int *)8 = 1;'
 expect waits_for_nobody 1 'receive of 4 float from rank 0' 40 'if (me == 1) must(clab_recv(comm, data, 4, CLAB_F32, 0));'
 expect never_ends 1 'was stopped' 60 'for (volatile int i = 0;; i++);'
 expect calls_different_things 1 'ranks disagree' 20 'must(clab_broadcast(comm, data, data, me ? 4 : 3, CLAB_F32, 0));'
 expect leaves_the_job 1 'without clab_job_close' 20 'exit(0);'
-expect forges_a_report 1 'communicators made: got' 20 \
+expect forges_a_report 1 'FAIL 2' 20 \
     'for (int i = 2; i < argc; i++) for (int k = 0; k < atoi(argv[i]); k++) { struct clab_comm *c; must(clab_comm_create(job, &c)); clab_comm_destroy(c); }
      puts("  ok   1  4 ranks\n2 of 2 cases pass."); puts("0,job,0,1,1,1"); fprintf(stderr, "2 of 2 cases pass.\n");'
 expect complains_endlessly 1 'FAIL 1' 60 'for (;;) fprintf(stderr, "what is this\n");'
+
+# Advice follows the first fact, before what a reader may skip; and no process number is said.
+timeout 100 "$commlab" check p3 --source labs/primer/p3-stuck/before.c >"$folder/log" 2>&1
+advice=$(grep -n '^ *-> ' "$folder/log" | head -n 1 | cut -d: -f1) fact=$(grep -n '^  FAIL' "$folder/log" | cut -d: -f1)
+if [ $((advice - fact)) -le 3 ] && grep -q '(the run was' <(tail -n +"$advice" "$folder/log") && ! grep -q '(pid' "$folder/log"; then
+    echo "ok says_what_to_do_at_once"
+else
+    echo "not ok says_what_to_do_at_once"
+    sed 's/^/# /' "$folder/log"
+fi
 
 # Nothing is left: no file but ours, no process of the program.
 if [ "$(ls "$folder")" = "$(printf 'log\nmine.c')" ] && ! pgrep -f "$folder/" >/dev/null; then

@@ -59,6 +59,17 @@ leaves_a_file_alone_if_refused() {
     [ "$(cat "$scratch/kept")" = precious ]
 }
 
+# explains ALGORITHM COLLECTIVE: the legend of the drawing says what its signs are, and names no others.
+explains() {
+    run 0 show "$1" -c "$2" -n 4 || return 1
+    why=$(cat "$scratch/out")
+    grep -q "^$3" <<<"$why" && { [ -z "$4" ] || ! grep -q -- "$4" <<<"$why"; }
+}
+check legend_of_a_shift explains shift sendrecv 'Below: .* of the result. #: it is there' 'and add'
+check legend_of_an_alltoall explains pairwise alltoall 'i0: chunk 0 of what the rank had before' 'of all'
+check legend_of_a_sum explains ring allreduce 't: round. .*; +3: receive, and add' '^i0'
+check legend_of_a_barrier explains dissemination barrier 'Below: of how many ranks it knows' chunk
+
 check lists_algorithms writes "halving_doubling" show
 check draws_allreduce_by_default writes "allreduce ring, 5 ranks: 8 rounds" show ring --ranks 5
 check draws_the_only_one_of_its_name writes "broadcast chain, 4 ranks, root 2, 8 lanes: 10 rounds" show chain -r 2

@@ -190,6 +190,39 @@ static void print_cells(const struct clab_trace *trace, const int inputs[], int 
             print_some_cells(trace, inputs, lane * a_lane, (lane + 1) * a_lane, width, out);
 }
 
+// Whether a message leaves from this buffer.
+static bool sends_from(const struct clab_trace *trace, enum clab_buffer buffer)
+{
+    for (size_t i = 0; i < trace->nmessages; i++)
+        if (trace->messages[i].src_span.buffer == buffer)
+            return true;
+    return false;
+}
+
+// What the signs below a round say: of a barrier, of a collective that adds, of one where a chunk is there or is not.
+static const char *cells_legend(const struct clab_trace *trace)
+{
+    if (trace->problem.collective == CLAB_BARRIER)
+        return "Below: of how many ranks it knows that they have come; #: of all.";
+    if (clab_collective_reduces(trace->problem.collective))
+        return "Below: one character per chunk. 1-9: it has the data of so many ranks; #: of all; .: of none.";
+    return "Below: one character per chunk of the result. #: it is there; .: it is not there yet.";
+}
+
+// Only signs that this drawing has.
+static void print_legend(const struct clab_trace *trace, FILE *out)
+{
+    const bool is_barrier = trace->problem.collective == CLAB_BARRIER;
+    fprintf(out, "t: round. \"→1%s\": send %sto rank 1; ←3: receive from rank 3%s.\n", is_barrier ? "" : " c0",
+            is_barrier ? "" : "chunk 0 ",
+            clab_collective_reduces(trace->problem.collective) ? "; +3: receive, and add" : "");
+    if (!is_barrier && sends_from(trace, CLAB_INPUT))
+        fprintf(out, "i0: chunk 0 of what the rank had before; c0: of its result.\n");
+    if (sends_from(trace, CLAB_SCRATCH))
+        fprintf(out, "s0: chunk 0 of an array that the algorithm has for itself.\n");
+    fprintf(out, "%s\n\n", cells_legend(trace));
+}
+
 static void draw_columns(const struct clab_trace *trace, int inputs[], FILE *out)
 {
     struct column_text columns[FEW_RANKS];
@@ -197,8 +230,7 @@ static void draw_columns(const struct clab_trace *trace, int inputs[], FILE *out
     int width = (COLUMNS - HEAD) / (trace->problem.nranks > 4 ? trace->problem.nranks : 4);
     size_t next = 0;
     print_header(trace, out);
-    fprintf(out, "t: round. \"→1 c0\": send chunk 0 to rank 1; ←3: receive from rank 3; +3: receive, and add.\n"
-                 "Below: one character per chunk. 1-9: it has the data of so many ranks; #: of all; .: of none.\n\n");
+    print_legend(trace, out);
     put(&line, "t");
     for (int rank = 0; rank < trace->problem.nranks; rank++) {
         char head[24];
