@@ -17,8 +17,9 @@
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "core/schedule/verify/verify.h"
+#include "cmd/kit/progress.h"
 
-enum { MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3 };
+enum { MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3, SHOWN_RANKS = 16 };
 
 struct arguments {
     const char **names; // (nnames): algorithms to verify; none: all
@@ -87,6 +88,9 @@ static int prove(struct clab_verifier *verifier, const struct arguments *argumen
     const struct clab_algorithm *algorithm = proof->algorithm;
     double start = clab_now();
     for (int ranks = arguments->low; ranks <= arguments->high; ranks++) {
+        if (ranks % SHOWN_RANKS == 0)
+            kit_progress("verify: %s %s, %d of %d ranks", clab_collective_name(proof->algorithm->collective),
+                         proof->algorithm->name, ranks, arguments->high);
         int roots = clab_collective_rooted(algorithm->collective) ? ranks : 1;
         for (int root = 0; root < roots; root++) {
             struct clab_problem problem = {algorithm->collective, ranks, root, algorithm->default_lanes, 0, 0, NULL};
@@ -179,7 +183,9 @@ static int prove_all(struct clab_verifier *verifier, const struct arguments *arg
         struct proof proof = {.algorithm = *a};
         if (!is_asked_for(arguments, *a))
             continue;
-        CLAB_TRY(prove(verifier, arguments, &proof));
+        const int err = prove(verifier, arguments, &proof);
+        kit_progress_clear();
+        CLAB_TRY(err);
         CLAB_TRY(add_row(table, &proof));
         clab_table_print_row(table, clab_table_rows(table) - 1, stdout);
         sum->algorithms++;

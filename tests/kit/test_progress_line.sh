@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What takes over two seconds shows a line on a terminal, and nothing of it elsewhere. Usage: test_progress.sh [BUILD].
+# What takes over two seconds shows a line on a terminal, and nothing of it elsewhere. Usage: test_progress_line.sh [BUILD].
 
 . tests/cases.sh
 subject=("$commlab")
@@ -29,6 +29,7 @@ fit_says_how_far_it_is() {
     CLAB_PROFILE=$scratch/profile why=$(CLAB_PROFILE=$scratch/profile script -qec "$commlab fit --seconds 1s" /dev/null </dev/null)
     grep -qE 'fit: +[0-9]+ %' <<<"$why"
 }
+a_proof_says_how_far_it_is() { shows 'verify: allreduce ring, 16 of 20 ranks' verify ring --ranks 1-20; }
 a_figure_says_that_it_is_drawn() {
     shows 'drawing 07-' report --results labs/07-ring-vs-tree/expected --output "$scratch/report"
 }
@@ -37,7 +38,7 @@ if ! command -v script >/dev/null; then
     skip 'there is no script, which makes a terminal' all
     exit 0
 fi
-check_each a_device_says_what_is_timed doctor_says_that_it_looks fit_says_how_far_it_is
+check_each a_device_says_what_is_timed a_proof_says_how_far_it_is doctor_says_that_it_looks fit_says_how_far_it_is
 check_with inih a_lab_says_which_pair_runs a_check_says_which_case_runs a_sweep_says_that_it_computes
 check_having gnuplot a_figure_says_that_it_is_drawn
 exit $failed
