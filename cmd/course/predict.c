@@ -125,7 +125,7 @@ static int ask_each(const struct session *s, const struct predictions *p)
 
 static int load_checked(const struct session *s, const char *path, struct predictions **p_p)
 {
-    CLAB_TRY(predictions_load(path, p_p));
+    CLAB_TRY(predictions_load(kit_relative(path), p_p));
     const int err = predictions_check(*p_p, s->asked.template, &s->asked.conf, s->asked.limits);
     if (err)
         predictions_free(*p_p);
@@ -168,24 +168,32 @@ static int open_editor(const struct session *s)
     return CLAB_EIO;
 }
 
+static bool is_dialogue(const struct session *s)
+{
+    return !s->request.edit && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
 static int edit(const struct session *s)
 {
-    if (!s->request.edit && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+    struct predictions *p;
+    if (is_dialogue(s))
         return talk(s);
     if (editor())
         return open_editor(s);
+    CLAB_TRY(load_checked(s, s->files.given, &p));
+    predictions_free(p);
     printf("Edit %s: replace each ____ (no editor is set; EDITOR names one).\n", kit_relative(s->files.given));
     return CLAB_OK;
 }
 
 // ---- what is there -------------------------------------------------------------------------------------------
 
-// A file with an answer or more is a step of the student's path.
+// A file with an answer or more is a step of the student's path. So are questions that were asked, and left open.
 static int note(const struct session *s, int answers, int of)
 {
     char detail[32];
     snprintf(detail, sizeof detail, "%d of %d", answers, of);
-    return answers ? progress_add(s->course.root, s->unit->id, PROGRESS_PREDICTED, detail) : CLAB_OK;
+    return answers || is_dialogue(s) ? progress_add(s->course.root, s->unit->id, PROGRESS_PREDICTED, detail) : CLAB_OK;
 }
 
 static int say_blanks(const struct session *s, const char *path)

@@ -151,6 +151,7 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(prepare_before(s, backend));
     s->setting = (struct lab_setting){
         s->build, backend->name, s->request.emulate, context->before_backend, backend->time->is_exact, conf, NULL};
+    CLAB_TRY(find_yours(s, backend));
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
     context->conf = conf;
@@ -161,7 +162,7 @@ static int prepare(struct session *s, const char *folder)
     context->cores = clab_cores();
     clab_machine_read(&s->machine);
     unlink(s->log);
-    return find_yours(s, backend);
+    return lab_yours_lock(&s->yours);
 }
 
 // ---- measuring -----------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ static bool fits(const struct lab_conf *conf, const struct lab_yours_run *run, c
 
 static int load(struct lab_yours *yours, const char *path)
 {
-    int err = predictions_load(path, &yours->counted);
+    int err = predictions_load(kit_relative(path), &yours->counted);
     if (!err)
         err = predictions_check(yours->counted, yours->asked.template, &yours->asked.conf, yours->asked.limits);
     return err == CLAB_EPARSE ? CLAB_EINVAL : err; // a mistake of the student's, not of a program
@@ -55,7 +55,7 @@ static void forget(struct lab_yours *yours)
     yours->counted = NULL;
 }
 
-// The locked copy counts. Else predict.txt does, and is locked if it says something of this run.
+// The locked copy counts. Else predict.txt does, and is to be locked if it says something of this run.
 static int find_counted(struct lab_yours *yours)
 {
     const bool is_given = access(yours->files.given, F_OK) == 0;
@@ -74,7 +74,26 @@ static int find_counted(struct lab_yours *yours)
         return CLAB_OK;
     }
     yours->is_new = true;
-    return predict_copy(yours->files.given, yours->files.locked, 0444);
+    return CLAB_OK;
+}
+
+int lab_yours_lock(const struct lab_yours *yours)
+{
+    return yours->is_new ? predict_copy(yours->files.given, yours->files.locked, 0444) : CLAB_OK;
+}
+
+// A mistake in the lab's own predict.txt keeps only those from measuring who have predicted.
+static int load_asked(struct lab_yours *yours, const char *folder)
+{
+    struct clab_log_held held;
+    if (access(yours->files.given, F_OK) == 0 || access(yours->files.locked, F_OK) == 0) {
+        const int err = asked_load(yours->root, folder, &yours->asked);
+        return err == CLAB_EPARSE ? CLAB_EINVAL : err;
+    }
+    clab_log_hold(&held);
+    const int err = asked_load(yours->root, folder, &yours->asked);
+    clab_log_release(&held);
+    return err == CLAB_ENOMEM ? err : CLAB_OK;
 }
 
 int lab_yours_open(const char *root, const struct lab_conf *conf, const struct lab_yours_run *run,
@@ -87,8 +106,8 @@ int lab_yours_open(const char *root, const struct lab_conf *conf, const struct l
         access(path, F_OK) != 0)
         return CLAB_OK;
     CLAB_TRY(predict_files(root, conf->id, &yours.files));
-    int err = asked_load(root, conf->folder, &yours.asked);
-    if (err)
+    int err = load_asked(&yours, conf->folder);
+    if (err || !yours.asked.template)
         return err;
     for (int i = 0; i < yours.asked.template->nsections; i++)
         yours.fits[i] = fits(conf, run, &yours.asked.runs[i]);

@@ -17,10 +17,10 @@ struct lab_yours {
     const char *root, *id; // the caller's
     struct asked asked;
     struct predict_files files;
-    struct predictions *counted;     // what counts, of all commands; NULL: nothing was predicted
-    bool fits[PREDICTION_SECTIONS];  // sections of the template that this run answers
-    int blanks, answers;             // of these sections
-    bool is_new, is_edited;          // locked by this run; predict.txt has changed since
+    struct predictions *counted;    // what counts, of all commands; NULL: nothing was predicted
+    bool fits[PREDICTION_SECTIONS]; // sections of the template that this run answers
+    int blanks, answers;            // of these sections
+    bool is_new, is_edited;         // to be locked by this run; predict.txt has changed since
 };
 
 // A run as asked_run has it, and whether it has the numbers of ranks of lab.conf's sweep, too.
@@ -29,10 +29,12 @@ struct lab_yours_run {
     bool is_swept;
 };
 
-// Before measuring: look for predictions of this run, and lock them at the first one. A lab without predict.txt has none.
+// Before measuring: look for predictions of this run. A lab without predict.txt has none.
 //   errors: CLAB_EINVAL (the file has a mistake; logged), CLAB_EIO, CLAB_ENOMEM
 int lab_yours_open(const char *root, const struct lab_conf *conf, const struct lab_yours_run *run,
                    struct lab_yours *yours_p);
+// When all else is ready to measure: lock them at the first run.  errors: CLAB_EIO, logged
+int lab_yours_lock(const struct lab_yours *yours);
 void lab_yours_free(struct lab_yours *yours);
 
 // The answer to `asked` of the template; NULL: a blank, or of another run.

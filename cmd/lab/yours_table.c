@@ -164,8 +164,8 @@ static void fill_yes_no(const struct lab_compared *c, struct row *r)
     r->cells[MODEL_ERROR] = yes_no_error(c->model, c);
 }
 
-static int add_row(struct clab_table *table, const struct prediction *asked, const struct prediction *answer,
-                   int ranks, int usual_ranks, const struct lab_compared *c)
+static int add_row(struct clab_table *table, const struct prediction *asked, const struct prediction *answer, int ranks,
+                   int usual_ranks, const struct lab_compared *c)
 {
     struct row r;
     struct clab_cell cells[NCOLUMNS];
@@ -243,24 +243,28 @@ int lab_yours_print(const struct lab_yours *yours, const struct lab_context *con
 // ---- the file ------------------------------------------------------------------------------------------------
 
 static const struct clab_column file_columns[] = {
-    {.name = "program", .kind = CLAB_KIND_TEXT}, {.name = "quantity", .kind = CLAB_KIND_TEXT},
+    {.name = "program", .kind = CLAB_KIND_TEXT},  {.name = "quantity", .kind = CLAB_KIND_TEXT},
     {.name = "ranks", .kind = CLAB_KIND_INTEGER}, {.name = "unit", .kind = CLAB_KIND_TEXT},
-    {.name = "low", .kind = CLAB_KIND_REAL}, {.name = "high", .kind = CLAB_KIND_REAL},
+    {.name = "low", .kind = CLAB_KIND_REAL},      {.name = "high", .kind = CLAB_KIND_REAL},
 };
 enum { FILE_COLUMNS = sizeof file_columns / sizeof *file_columns };
 
 static int write_row(struct clab_table *table, const char *name, int ranks, const char *unit, double low, double high)
 {
-    static const char *const programs[PREDICTION_SOURCES] = {"", "before", "after", "after/before", "crossover",
-                                                             "least"};
+    static const char *const programs[PREDICTION_SOURCES] = {"",          "before", "after", "after/before",
+                                                             "crossover", "least"};
     struct prediction_subject s;
     char quantity[2 * PREDICTION_NAME + 8];
     prediction_subject(name, &s);
     snprintf(quantity, sizeof quantity, "%s%s%s%s", s.source == PREDICTION_RATIO ? "ratio/" : "", s.quantity,
              *s.other ? ":" : "", s.other);
     const struct clab_cell cells[FILE_COLUMNS] = {
-        clab_cell_text(programs[s.source]), clab_cell_text(quantity), clab_cell_integer(ranks),
-        clab_cell_text(unit),               clab_cell_real(low),      clab_cell_real(high),
+        clab_cell_text(programs[s.source]),
+        clab_cell_text(quantity),
+        clab_cell_integer(ranks),
+        clab_cell_text(unit),
+        clab_cell_real(low),
+        clab_cell_real(high),
     };
     return clab_table_add_row(table, cells);
 }

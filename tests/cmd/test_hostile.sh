@@ -148,6 +148,17 @@ stands_settings_of_labs() {
         [ $status -ne 0 ] && { [ "${file##*/}" = plugin.conf ] || grep -qE 'lab.conf:[0-9]+: ' "$scratch/err"; } || return 1
     done
 }
+# As a student's file: each is refused in one line, or taken, and what is asked of the terminal is text.
+stands_predictions() {
+    local file
+    mkdir -p "$kit/work/07"
+    for file in "$hostile"/predict/*; do
+        cp "$file" "$kit/work/07/predict.txt" && stands predict.txt "$commlab" predict 07 --check || return 1
+        why="${file##*/} is taken: $(cat "$scratch/out" "$scratch/err")"
+        [ $status -eq 2 ] && ! grep -q $'\e' "$scratch/err" || return 1
+    done
+    rm -r "$kit/work"
+}
 stands_models() { each model "$commlab" sim train --net 10gbe --ranks 2 --model; }
 stands_xml() {
     local file
@@ -258,7 +269,7 @@ fi
 check_each page_has_no_markup_of_theirs figures_have_no_markup_of_theirs claims_have_no_formulas stands_logs \
     stands_times_to_tune writes_no_secret doctor_names_files_with_a_secret doctor_shows_no_secret_by_a_wrong_name \
     stands_goal reports_on_plain_files_only page_stays_small
-check_with inih stands_networks stands_a_profile draws_a_network_with_a_hostile_title stands_settings_of_labs stands_models \
+check_with inih stands_networks stands_a_profile draws_a_network_with_a_hostile_title stands_predictions stands_settings_of_labs stands_models \
     stands_rows_of_accuracy
 check_with expat stands_xml refuses_an_attribute_of_a_gigabyte
 check_with jansson stands_traces
