@@ -11,7 +11,7 @@
 #include "cmd/course/step.h"
 
 static const struct clab_column columns[] = {
-    {"unit", NULL, NULL, CLAB_KIND_TEXT, -4, 0, NULL},      {"state", NULL, NULL, CLAB_KIND_TEXT, -18, 0, NULL},
+    {"unit", NULL, NULL, CLAB_KIND_TEXT, -4, 0, NULL},      {"state", NULL, NULL, CLAB_KIND_TEXT, -27, 0, NULL},
     {"checks", NULL, NULL, CLAB_KIND_INTEGER, 6, 0, NULL},  {"hints", NULL, NULL, CLAB_KIND_TEXT, 6, 0, NULL},
     {"minutes", NULL, NULL, CLAB_KIND_INTEGER, 7, 0, NULL}, {"title", NULL, NULL, CLAB_KIND_TEXT, -1, 0, NULL},
 };

@@ -11,10 +11,11 @@
 . tests/cases.sh
 kit=$scratch/kit
 profile=$(realpath tests/fuzz/corpus/net/profile.net)
-mkdir -p "$kit/build/tests" && cp -r core labs plots sim "$kit/" && cp "$commlab" "$build/labcc" "$build/probes.txt" "$kit/build/" &&
-    cp -al "$build/labs" "$kit/build/" && find "$kit/build/labs" -name run.log -delete &&
-    ln "$build/libcommlab.a" "$kit/build/" && ln -s build/commlab "$kit/commlab" || exit 1
-[ ! -d "$build/backends" ] || cp -r "$build/backends" "$kit/build/"
+built=$kit/$build # at the same depth, since labcc finds headers from there
+mkdir -p "$built" && cp -r core labs plots sim "$kit/" && cp "$commlab" "$build/labcc" "$build/probes.txt" "$built/" &&
+    cp -al "$build/labs" "$built/" && find "$built/labs" -name run.log -delete &&
+    ln "$build/libcommlab.a" "$built/" && ln -s "$build/commlab" "$kit/commlab" || exit 1
+[ ! -d "$build/backends" ] || cp -r "$build/backends" "$built/"
 cd "$kit" || exit 1
 unset CLAB_PROFILE VISUAL
 MOST=120 # commands, and more than enough
@@ -45,7 +46,7 @@ export EDITOR=$scratch/editor
 type_in() {
     local command=$1
     case $command in
-    './commlab fit') command="grep -v ^other $profile >build/machine.net" ;;
+    './commlab fit') command="grep -v ^other $profile >$build/machine.net" ;;
     './commlab lab '*) command="$command --backend sim --net 1gbe --pairs 1 --no-sweep --no-plot" ;;
     esac
     said=$(timeout 120 bash -c "$command" 2>&1 </dev/null)
