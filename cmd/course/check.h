@@ -73,9 +73,9 @@ void check_advise(struct check *c, enum check_failure failure, const char *advic
 const struct check_run *check_run(struct check *c, const char *backend, const char *net, int ranks,
                                   const char *arguments);
 
-// Run it as a job on two hosts, without --backend: two launchers, both on this machine.
-const struct check_run *check_run_hosts(struct check *c, int ranks, const char *arguments);
-// Whether this build can do that: it needs libfabric and libsodium.
+// Run it under a launcher, without --backend: on one host, or on two, which are both this machine.
+const struct check_run *check_run_hosts(struct check *c, int hosts, int ranks, const char *arguments);
+// Whether this build can do that on two: it needs libfabric and libsodium.
 bool check_has_hosts(void);
 
 int check_ranks(const struct check_run *run);

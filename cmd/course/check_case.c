@@ -142,11 +142,13 @@ static void perform(struct check *c, struct check_run *run)
     snprintf(command, sizeof command, "%s", run->command);
     cut(command, argv);
     argv[0] = c->program;
-    c->err = (run->hosts > 1 ? check_hosts_start : check_start)(c, run, argv, &failure, facts);
+    c->err = (run->hosts ? check_hosts_start : check_start)(c, run, argv, &failure, facts);
     if (c->err || failure == CHECK_FAILURES)
         return;
     snprintf(facts + strlen(facts), sizeof facts - strlen(facts), "(the run was: %s%s)", run->command,
-             run->hosts > 1 ? ", on two hosts" : "");
+             run->hosts > 1 ? ", on two hosts"
+             : run->hosts   ? ", under commlab run"
+                            : "");
     check_fail(c, facts, c->advice[failure]);
 }
 
@@ -170,17 +172,17 @@ const struct check_run *check_run(struct check *c, const char *backend, const ch
     snprintf(command, sizeof command, "mine -n %d%s%s%s%s%s%s", ranks, backend ? " --backend " : "",
              backend ? backend : "", net ? " --net " : "", net ? net : "", arguments && *arguments ? " " : "",
              arguments ? arguments : "");
-    return find_or_run(c, command, ranks, 1);
+    return find_or_run(c, command, ranks, 0);
 }
 
 // Its launchers have the number of ranks.
-const struct check_run *check_run_hosts(struct check *c, int ranks, const char *arguments)
+const struct check_run *check_run_hosts(struct check *c, int hosts, int ranks, const char *arguments)
 {
     char command[CHECK_LINE];
     if (c->failed || c->err || !c->is_open)
         return &no_run;
     snprintf(command, sizeof command, "mine%s%s", arguments && *arguments ? " " : "", arguments ? arguments : "");
-    return find_or_run(c, command, ranks, 2);
+    return find_or_run(c, command, ranks, hosts);
 }
 
 // ---- what is asked of a run ----------------------------------------------------------------------------------

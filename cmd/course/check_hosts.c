@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a student's program as a job on two hosts, both of which are this machine (check_inside.h).
+// Runs a student's program under a launcher, on one host or on two, which are both this machine (check_inside.h).
 //
 // - Each host is a launcher of its own, as `commlab run --nodes 2`. CLAB_HOST makes ranks believe that they share no
 //   memory. Ranks do not find the launcher's choice of a backend: under mpirun or torchrun there is none.
@@ -18,19 +18,21 @@
 #include "core/base/log.h"
 #include "core/transport/backend.h"
 
-// $0: commlab. $1: a free port. $2: the ranks. Then the program and its arguments.
-static const char script[] = "port=$1 ranks=$2; shift 2\n"
-                             "host() {\n"
-                             "    node=$1; shift\n"
-                             "    exec \"$0\" run -n \"$ranks\" --nodes 2 --node-rank \"$node\" --no-pin \\\n"
-                             "        --master \"127.0.0.1:$port\" -- env -u CLAB_BACKEND CLAB_HOST=$node \"$@\"\n"
-                             "}\n"
-                             "host 1 \"$@\" & other=$!\n"
-                             "host 0 \"$@\" & first=$!\n"
-                             "trap 'kill $first $other' TERM\n"
-                             "wait $first; status=$?\n"
-                             "wait $other\n"
-                             "exit $status\n";
+// $0: commlab. $1: a free port. $2: the ranks. $3: the hosts, 1 or 2. Then the program and its arguments.
+static const char script[] =
+    "port=$1 ranks=$2 hosts=$3; shift 3\n"
+    "host() {\n"
+    "    host=$1; shift\n"
+    "    set -- -- env -u CLAB_BACKEND CLAB_HOST=$host \"$@\"\n"
+    "    [ $hosts = 1 ] || set -- --nodes 2 --node-rank $host --master 127.0.0.1:$port \"$@\"\n"
+    "    exec \"$0\" run -n $ranks --no-pin \"$@\"\n"
+    "}\n"
+    "host 0 \"$@\" & first=$! other=\n"
+    "[ $hosts = 1 ] || { host 1 \"$@\" & other=$!; }\n"
+    "trap 'kill $first $other' TERM\n"
+    "wait $first; status=$?\n"
+    "wait $other\n"
+    "exit $status\n";
 
 bool check_has_hosts(void)
 {
@@ -81,7 +83,7 @@ static void forget_environment(void)
 int check_hosts_start(struct check *c, struct check_run *run, char *const words[], enum check_failure *failure_p,
                       char facts[2 * CHECK_LINE])
 {
-    enum { OWN = 6 };
+    enum { OWN = 7 };
     char *argv[OWN + CHECK_WORDS], commlab[PATH_MAX + 8], port_text[16], ranks[16], *build;
     int port;
     CLAB_TRY(kit_build(&build));
@@ -90,7 +92,8 @@ int check_hosts_start(struct check *c, struct check_run *run, char *const words[
     CLAB_TRY(find_port(&port));
     snprintf(port_text, sizeof port_text, "%d", port);
     snprintf(ranks, sizeof ranks, "%d", run->ranks);
-    memcpy(argv, (char *[]){"/bin/sh", "-c", (char *)script, commlab, port_text, ranks}, OWN * sizeof *argv);
+    memcpy(argv, (char *[]){"/bin/sh", "-c", (char *)script, commlab, port_text, ranks, run->hosts > 1 ? "2" : "1"},
+           OWN * sizeof *argv);
     memcpy(argv + OWN, words, CHECK_WORDS * sizeof *argv);
     CLAB_TRY(set_environment());
     const int err = check_start(c, run, argv, failure_p, facts);

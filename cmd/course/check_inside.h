@@ -3,7 +3,7 @@
 //
 // - check.c        the command: builds the program, lets the unit's check.c run its cases, says what came of it.
 // - check_case.c   cases, requirements, and what is asked of a run.
-// - check_hosts.c  runs it on two hosts.
+// - check_hosts.c  starts it under a launcher, on one host or two.
 // - check_start.c  starts the program, ends it by its deadline, and reads what it leaves.
 // - check_why.c    why a run has failed, in the lines of its output that say it.
 #pragma once
@@ -18,8 +18,8 @@
 enum { CHECK_LINE = 512, CHECK_NAME = 96, CHECK_WORDS = 64 };
 
 struct check_run {
-    char command[CHECK_LINE]; // what was typed, as it were: "mine -n 4 --backend shm 65536 8"
-    int ranks, hosts;
+    char command[CHECK_LINE];    // what was typed, as it were: "mine -n 4 --backend shm 65536 8"
+    int ranks, hosts;            // hosts: of its launcher; 0: it starts its ranks itself
     struct clab_count_row *rows; // of spans and jobs, in the order of the file
     int nrows;
     struct lab_results reports; // of rank 0
@@ -52,7 +52,7 @@ void check_fail(struct check *c, const char *facts, const char *advice);
 int check_start(struct check *c, struct check_run *run, char *const argv[], enum check_failure *failure_p,
                 char facts[2 * CHECK_LINE]);
 
-// The same on two hosts.  words: (CHECK_WORDS) the program and its arguments, ended by NULL
+// The same under a launcher, on run->hosts hosts.  words: (CHECK_WORDS) the program and its arguments, ended by NULL
 //   errors: the same
 int check_hosts_start(struct check *c, struct check_run *run, char *const words[], enum check_failure *failure_p,
                       char facts[2 * CHECK_LINE]);
