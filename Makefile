@@ -128,7 +128,7 @@ plot: profile ## measure, predict and draw all labs in five minutes: build/repor
 		tail -n 9 results/bench-backends-2.txt)
 	$(Q)$(B)/commlab lab $(or $(LAB),all --pairs 6) --no-plot
 	$(Q)for conf in $$(grep -l '^emulate' labs/$(LAB)*-*/lab.conf); do id=$${conf#labs/}; \
-		$(B)/commlab lab $${id%%-*} --emulate none --pairs 6 --no-plot || exit 1; done
+		$(B)/commlab lab $${id%%-*} --emulate none --pairs 6 --no-sweep --no-plot || exit 1; done
 	$(Q)$(B)/commlab report
 
 # One backend after another. Exit status 3: this machine lacks the backend, and the command has said so.

@@ -11,7 +11,7 @@ declare -A lab_arguments=(
 
 # what_it_found FILE: the rows of results that no clock is in.
 what_it_found() {
-    awk -F, '$2 !~ /^(s|s\/GB|%|rank|pairs|iterations)$/ && $1 !~ /^(half|regist)/ { print $1, $2, $5 }' "$1"
+    awk -F, '$2 !~ /^(s|s\/GB|%|rank|pairs|iterations)$/ && $1 !~ /^(half|regist|b_over_a)/ { print $1, $2, $5 }' "$1"
 }
 
 # lab_run BACKEND LAB PROGRAM FILE: leave its results in FILE.

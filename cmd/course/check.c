@@ -171,11 +171,16 @@ static void compare(const struct course *course, const struct course_unit *unit,
         printf("Compare it with one solution, %s: the differences are in %s\n", kit_relative(after), kit_relative(file));
 }
 
+static int failed_case(const struct check *c)
+{
+    return c->wanted ? c->wanted : c->number - c->left;
+}
+
 // How to run only the case that failed.
 static void print_again(const struct check *c, const char *source)
 {
     printf("Only this case again: ./commlab check %s%s%s --case %d\n", c->unit, source ? " --source " : "",
-           source ? source : "", c->number - c->left);
+           source ? source : "", failed_case(c));
     if (!source)
         printf("A hint: ./commlab hint %s\n", c->unit);
 }
@@ -197,7 +202,7 @@ static void note(const struct course *course, const struct check *c)
 {
     char detail[32];
     if (c->number)
-        snprintf(detail, sizeof detail, "case %d", c->number - c->left);
+        snprintf(detail, sizeof detail, "case %d", failed_case(c));
     else
         snprintf(detail, sizeof detail, "it does not compile");
     if (c->failed)

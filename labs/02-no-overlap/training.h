@@ -74,7 +74,7 @@ static inline void take_sample(struct training *t, training_step *step, double *
 static inline void measure(struct training *t, const struct clab_mlp_shape *shape, double seconds, training_step *step)
 {
     double samples[QUANTITIES][LAB_SAMPLES];
-    const int n = clab_samples(5);
+    const int n = clab_samples(3);
     must(clab_batch_create_for(t->comm, shape, seconds, &t->batch));
     step(t, true); // warm
     for (int i = 0; i < n; i++) {

@@ -196,13 +196,13 @@ static void check(struct check *c)
     static const struct setting here = {NULL, 2, 1, 0.354904}, slow = {"1gbe", 2, 256, 0.354904},
                                 fast = {"dgx-h100", 4, 16384, 0.372876};
     check_advise(c, CHECK_WRONG, differ);
+    if (check_case(c, "2 ranks on 1gbe: the cap says how many buckets there are"))
+        require_buckets(c, start(c, "sim", &slow));
     if (check_case(c, "2 ranks, shared memory: all ranks learn the same at each cap")) {
         const struct check_run *run = start(c, "shm", &here);
         for (int i = 0; i < CAPS; i++)
             require_loss(c, run, caps[i], here.loss);
     }
-    if (check_case(c, "2 ranks on 1gbe: the cap says how many buckets there are"))
-        require_buckets(c, start(c, "sim", &slow));
     if (check_case(c, "2 ranks on 1gbe: buckets start as soon as they are full"))
         hold(c, &slow);
     if (check_case(c, "4 ranks on dgx-h100: the same"))
