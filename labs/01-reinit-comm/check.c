@@ -5,7 +5,7 @@
 
 #include "cmd/course/check.h"
 
-enum { FEW = 8, MANY = 16, LONG = 32 };
+enum { FEW = 4, MANY = 8, LONG = 16 };
 
 static size_t made(const struct check_run *run, const char *loop, int index)
 {
@@ -30,10 +30,10 @@ static const char *why_growing(size_t few, size_t many, size_t again)
 
 static void hold_communicators(struct check *c, int ranks)
 {
-    const struct check_run *run = check_run(c, "sim", "1gbe", ranks, "4096 8 16 16");
-    if (!check_has(c, run, "loop/8", 1) || !check_has(c, run, "loop/16", 2))
+    const struct check_run *run = check_run(c, "sim", "1gbe", ranks, "4096 4 8 8");
+    if (!check_has(c, run, "loop/4", 1) || !check_has(c, run, "loop/8", 2))
         return;
-    const size_t few = made(run, "loop/8", 0), many = made(run, "loop/16", 0), again = made(run, "loop/16", 1);
+    const size_t few = made(run, "loop/4", 0), many = made(run, "loop/8", 0), again = made(run, "loop/8", 1);
     check_require(c, few == many, why_growing(few, many, again),
                   "%d ranks, communicators made in loops of %d and %d iterations: got %zu and %zu, expected the same "
                   "number: 1 is enough",
@@ -44,11 +44,11 @@ static void hold_communicators(struct check *c, int ranks)
 
 static void hold_operations(struct check *c, int ranks)
 {
-    const struct check_run *run = check_run(c, "sim", "1gbe", ranks, "4096 8");
-    if (!check_has(c, run, "loop/8", 1))
+    const struct check_run *run = check_run(c, "sim", "1gbe", ranks, "4096 4");
+    if (!check_has(c, run, "loop/4", 1))
         return;
     for (int rank = 0; rank < ranks; rank++) {
-        const struct clab_counts got = check_span(run, rank, "loop/8", 0);
+        const struct clab_counts got = check_span(run, rank, "loop/4", 0);
         check_require(c, check_collectives(&got) == FEW,
                       "Every iteration runs one allreduce of the gradients: no more, to warm up or to be sure, and no "
                       "fewer. Only the communicator is made less often.",
@@ -57,18 +57,18 @@ static void hold_operations(struct check *c, int ranks)
     }
 }
 
-// T(1) = c; T(k) / k = c / k + o (1 - 1 / k): with k = 32 less than half of c where c > 2.2 o, as on these networks.
+// T(1) = c; T(k) / k = c / k + o (1 - 1 / k): with k = 16 less than half of c where c > 2.3 o, as on these networks.
 static void hold_time(struct check *c, const char *net, int ranks)
 {
-    const struct check_run *run = check_run(c, "sim", net, ranks, "4096 1 32");
-    if (!check_has(c, run, "loop/1", 1) || !check_has(c, run, "loop/32", 1))
+    const struct check_run *run = check_run(c, "sim", net, ranks, "4096 1 16");
+    if (!check_has(c, run, "loop/1", 1) || !check_has(c, run, "loop/16", 1))
         return;
     if (made(run, "loop/1", 0) == 0)
         return; // it is made before all loops: even better, and there is nothing to share
-    const double one = check_most(run, "loop/1", 0).seconds, each = check_most(run, "loop/32", 0).seconds / LONG;
+    const double one = check_most(run, "loop/1", 0).seconds, each = check_most(run, "loop/16", 0).seconds / LONG;
     check_require(
         c, 2 * each < one,
-        "In a loop of 32, an iteration carries only a 32nd of the communicator's cost. If it takes as long as "
+        "In a loop of 16, an iteration carries only a 16th of the communicator's cost. If it takes as long as "
         "a loop of 1, each iteration still pays for something that is needed once.",
         "%d ranks on %s, virtual time per iteration of %d: got %.4g us, expected less than half of the %.4g us "
         "of a loop of 1",
@@ -90,16 +90,16 @@ static void check(struct check *c)
     check_advise(c, CHECK_MISMATCH, hangs);
     check_advise(c, CHECK_CRASHES, crashes);
     if (check_case(c, "4 ranks, shared memory: the sums are right, whatever the buffers held before"))
-        check_run(c, "shm", NULL, 4, "4096 1 4");
+        check_run(c, "shm", NULL, 4, "4096 1 2");
     if (check_case(c, "2, 4 and 5 ranks on 1gbe: communicators do not grow with iterations"))
         for (int ranks = 2; ranks <= 5; ranks += ranks == 2 ? 2 : 1)
             hold_communicators(c, ranks);
     if (check_case(c, "5 ranks on 1gbe: every iteration runs one allreduce"))
         hold_operations(c, 5);
-    if (check_case(c, "8 ranks on 1gbe: an iteration of 32 takes less than half of a loop of 1"))
-        hold_time(c, "1gbe", 8);
-    if (check_case(c, "8 ranks on dgx-h100: likewise"))
-        hold_time(c, "dgx-h100", 8);
+    if (check_case(c, "4 ranks on 1gbe: an iteration of 16 takes less than half of a loop of 1"))
+        hold_time(c, "1gbe", 4);
+    if (check_case(c, "4 ranks on dgx-h100: likewise"))
+        hold_time(c, "dgx-h100", 4);
 }
 
 const struct lab_check LAB_CHECK = {.check = check};

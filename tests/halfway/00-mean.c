@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     lab_arguments(&argc, &argv, "64K 6 12 25 50 100 200 400");
     const struct tests tests = tests_parse(job, argc, argv, 2, usage);
     lab.data = lab_data_make(job, clab_must_size(job, argc > 2 ? argv[1] : NULL, sizeof(float), usage));
-    for (int i = 0; i < WARM; i++)
+    for (int i = 0; i < clab_samples(WARM); i++)
         time_once(&lab, "warm");
     measure(&lab, &tests);
     lab_report(lab.comm, "1", &(double){lab_data_check(&lab.data, "allreduce")}, 1, "checksum");

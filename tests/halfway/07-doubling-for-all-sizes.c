@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// expects: Whole buffers are exchanged in a few rounds
+//
+// Half a mend of lab 07: doubling for every size. Each of its log2 P messages is a whole buffer.
+
+#include "lab.h"
+
+static const double sample_seconds = 2e-3;
+static const char *const methods[] = {"doubling"};
+static const char about[] =
+    "Sums a buffer over all ranks: an allreduce, by each method that the program has.\n"
+    "Reports for each size the seconds per call, and the messages and bytes that the busiest rank sends in one.\n\n"
+    "  BYTES...           sizes of the buffer, multiples of 4 (8 to 2M)\n";
+static const char usage[] = "give BYTES, multiples of 4, as in 8 64K";
+
+struct lab {
+    struct clab_comm *comm;
+    struct lab_data data;
+};
+
+// data.out = the sum of all ranks' data.in
+static void allreduce(void *context)
+{
+    const struct lab *lab = context;
+    struct clab_comm *comm = lab->comm;
+    const struct lab_data *data = &lab->data;
+    const size_t count = data->count;
+    must(clab_allreduce(comm, data->in, data->out, count, CLAB_F32, CLAB_SUM));
+}
+
+// One call that is checked and counted, then many that are timed.
+static void measure(struct lab *lab, const char *method)
+{
+    const size_t bytes = lab->data.bytes;
+    double samples[LAB_SAMPLES];
+    must(clab_comm_set_algorithm(lab->comm, CLAB_ALLREDUCE, method, 0));
+    lab_data_poison(&lab->data);
+    must(clab_barrier(lab->comm));
+    const struct clab_comm_traffic start = clab_comm_traffic(lab->comm);
+    lab_span_begin(lab->data.job, "%s/%zu", method, bytes);
+    allreduce(lab);
+    clab_span_end(lab->data.job);
+    const struct clab_comm_traffic end = clab_comm_traffic(lab->comm);
+    lab_data_check(&lab->data, method);
+    double messages = (double)(end.messages - start.messages), sent = (double)(end.bytes_sent - start.bytes_sent);
+    const int n = lab_sample(lab->comm, sample_seconds, clab_samples(3), allreduce, lab, samples);
+    lab_report(lab->comm, "s", samples, n, "time/%s/%zu", method, bytes);
+    lab_report(lab->comm, "1", &messages, 1, "messages/%s/%zu", method, bytes);
+    lab_report(lab->comm, "B", &sent, 1, "bytes_sent/%s/%zu", method, bytes);
+    lab_report(lab->comm, "1", &(double){lab_data_check(&lab->data, method)}, 1, "checksum/sum/%zu", bytes);
+}
+
+static void measure_size(struct clab_comm *comm, size_t bytes)
+{
+    struct lab lab = {.comm = comm, .data = lab_data_make(clab_comm_job(comm), bytes)};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        measure(&lab, methods[i]);
+    lab_data_free(&lab.data);
+}
+
+int main(int argc, char **argv)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    clab_help(argc, argv, "[BYTES...]", about);
+    must(clab_job_open(&argc, argv, &job));
+    must(clab_comm_create(job, &comm));
+    lab_arguments(&argc, &argv, "8 64 512 4K 32K 256K 2M");
+    for (int i = 1; i < argc; i++)
+        measure_size(comm, clab_must_size(job, argv[i], sizeof(float), usage));
+    clab_comm_destroy(comm);
+    must(clab_job_close(job));
+    return 0;
+}
