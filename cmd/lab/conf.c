@@ -209,7 +209,7 @@ static int quantity_of(const struct clab_setting *s, struct lab_conf *conf, stru
 
 static int set_quantity(const struct clab_setting *s, struct lab_conf *conf)
 {
-    struct lab_quantity *q;
+    struct lab_quantity *q = NULL;
     CLAB_TRY(quantity_of(s, conf, &q));
     if (!strcmp(s->name, "unit"))
         return set_text(s, &q->unit);
