@@ -63,6 +63,11 @@ enum check_failure {
 // From now on say `advice` to a run that fails so: where the unit knows the usual reason.
 void check_advise(struct check *c, enum check_failure failure, const char *advice);
 
+// The same for a run whose facts, as they are printed, hold a pattern: it goes before check_advise's. The first that fits
+// is said, of 8 at most.
+//   pattern: an extended regular expression, for one line: "rank 0: .* rank 0: nothing has moved"
+void check_advise_when(struct check *c, enum check_failure failure, const char *pattern, const char *advice);
+
 // ---- runs ----------------------------------------------------------------------------------------------------
 
 // Run the program, as `mine -n RANKS --backend BACKEND [--net NET] ARGUMENTS`. A run that the case has had already is

@@ -2,6 +2,7 @@
 // The cases of a check, their requirements, and what is asked of a run (check.h).
 
 #include <math.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,32 @@ void check_advise(struct check *c, enum check_failure failure, const char *advic
     c->advice[failure] = advice;
 }
 
+void check_advise_when(struct check *c, enum check_failure failure, const char *pattern, const char *advice)
+{
+    if (c->nspecial < CHECK_SPECIAL)
+        c->special[c->nspecial++] = (struct check_special){failure, pattern, advice};
+    else
+        c->err = CLAB_EINVAL;
+}
+
+static bool matches(const char *pattern, const char *text)
+{
+    regex_t compiled;
+    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NEWLINE | REG_NOSUB) != 0)
+        return false;
+    const bool found = regexec(&compiled, text, 0, NULL, 0) == 0;
+    regfree(&compiled);
+    return found;
+}
+
+static const char *find_advice(const struct check *c, enum check_failure failure, const char *facts)
+{
+    for (int i = 0; i < c->nspecial; i++)
+        if (c->special[i].failure == failure && matches(c->special[i].pattern, facts))
+            return c->special[i].advice;
+    return c->advice[failure];
+}
+
 // ---- runs ----------------------------------------------------------------------------------------------------
 
 static const struct check_run no_run = {.command = ""};
@@ -149,7 +176,7 @@ static void perform(struct check *c, struct check_run *run)
              run->hosts > 1 ? ", on two hosts"
              : run->hosts   ? ", under commlab run"
                             : "");
-    check_fail(c, facts, c->advice[failure]);
+    check_fail(c, facts, find_advice(c, failure, facts));
 }
 
 static const struct check_run *find_or_run(struct check *c, const char *command, int ranks, int hosts)

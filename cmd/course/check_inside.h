@@ -15,7 +15,7 @@
 #include "cmd/lab/lab.h"
 #include "core/clab/counts.h"
 
-enum { CHECK_LINE = 512, CHECK_NAME = 96, CHECK_WORDS = 64 };
+enum { CHECK_LINE = 512, CHECK_NAME = 96, CHECK_WORDS = 64, CHECK_SPECIAL = 8 };
 
 struct check_run {
     char command[CHECK_LINE];    // what was typed, as it were: "mine -n 4 --backend shm 65536 8"
@@ -35,6 +35,11 @@ struct check {
     bool is_open, failed;
     char title[CHECK_LINE];
     const char *advice[CHECK_FAILURES];
+    struct check_special {
+        enum check_failure failure;
+        const char *pattern, *advice;
+    } special[CHECK_SPECIAL]; // goes before advice[failure]
+    int nspecial;
     struct check_run **runs; // of the case
     int nruns, room;
     FILE *out;

@@ -18,6 +18,9 @@ static const char both_first[] =
     "The ranks wait for each other, or one waits for itself. If both send first, a long message waits for a receive "
     "that comes only later; if both receive first, nobody sends. Rank 0 sends, then receives. Rank 1 receives, then "
     "sends.";
+static const char itself[] =
+    "A rank sends to itself, or receives from itself. The last argument is the other rank: 1 where rank 0 calls, 0 where "
+    "rank 1 calls.";
 static const char size[] = "Send and receive all `count` bytes, at both ranks.";
 static const char add[] =
     "Rank 1 adds 1 to bytes[0] after it has received the bytes, and before it sends them back. Rank 0 "
@@ -53,6 +56,7 @@ static void require_time(struct check *c, const struct check_run *run, const cha
 
 static void check(struct check *c)
 {
+    check_advise_when(c, CHECK_HANGS, "rank 0: .* (to|from) rank 0:|rank 1: .* (to|from) rank 1:", itself);
     check_advise(c, CHECK_HANGS, both_first);
     check_advise(c, CHECK_CRASHES, pair);
     check_advise(c, CHECK_MISMATCH, size);
