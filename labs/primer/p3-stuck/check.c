@@ -13,14 +13,31 @@ static const char send_first[] =
 static const char around[] =
     "Two ranks pass, more do not: with two ranks, left and right are the same neighbour. Send to the right, and receive "
     "from the left.";
+static const char from_right[] =
+    "You receive from the right. With two ranks, that is also the left neighbour, so two ranks pass. Send to the right, "
+    "and receive from the left: clab_recv_start with `left`.";
+static const char to_left[] =
+    "You send to the left. With two ranks, that is also the right neighbour, so two ranks pass. Send to the right, and "
+    "receive from the left.";
 static const char wrong[] =
-    "Read what you receive only after clab_work_wait has returned. Receive from the left, send to the right.";
+    "Read what you receive only after clab_work_wait has returned. Each start needs a variable and a wait of its own: if "
+    "two starts share one variable, nobody waits for the first one. Receive from the left, send to the right.";
+static const char address[] =
+    "A start or a wait got no valid address. Give the address of your variable to the start, `&work`, and the variable "
+    "itself to clab_work_wait. Was there a warning of the compiler?";
+static const char ended[] =
+    "A rank ended before its job was closed. Each start needs a variable and a wait of its own; wait only once for each.";
 static const char short_ones[] =
     "You cut the array into short messages. That works only while the library has room to copy them; on another "
     "machine it is stuck. One send and one receive per rank are enough.";
 static const char chain[] =
     "Messages wait for each other: some rank receives before it sends. If each rank starts to receive, then sends, and "
-    "then waits, all messages travel at the same time.";
+    "then waits, all messages travel at the same time. (In virtual time no send waits for its receiver. On a real "
+    "network, such a chain takes even longer.)";
+// Of 5 ranks: a call to the right, a receive from there, a send to the left.
+#define TO_RIGHT   "rank (0: .* to rank 1|1: .* to rank 2|2: .* to rank 3|3: .* to rank 4|4: .* to rank 0):"
+#define FROM_RIGHT "rank (0: .* from rank 1|1: .* from rank 2|2: .* from rank 3|3: .* from rank 4|4: .* from rank 0):"
+#define TO_LEFT    "rank (0: .* to rank 4|1: .* to rank 0|2: .* to rank 1|3: .* to rank 2|4: .* to rank 3):"
 
 enum { LONG = 100000 };
 
@@ -57,12 +74,16 @@ static void require_at_once(struct check *c)
 static void check(struct check *c)
 {
     check_advise(c, CHECK_HANGS, receive_first);
+    check_advise(c, CHECK_CRASHES, ended);
+    check_advise_when(c, CHECK_CRASHES, "Segmentation fault|Bus error", address);
     if (check_case(c, "2 ranks, 100 numbers: each rank gets its left neighbour's"))
         require_right(c, check_run(c, "shm", NULL, 2, "100"));
     check_advise(c, CHECK_HANGS, send_first);
     if (check_case(c, "2 ranks, 100000 numbers: nobody waits for ever"))
         require_right(c, check_run(c, "shm", NULL, 2, "100000"));
     check_advise(c, CHECK_HANGS, around);
+    check_advise_when(c, CHECK_HANGS, TO_LEFT, to_left);
+    check_advise_when(c, CHECK_HANGS, TO_RIGHT "|" FROM_RIGHT, from_right);
     if (check_case(c, "5 ranks on 1gbe, 100000 numbers: one send and one receive per rank")) {
         const struct check_run *run = check_run(c, "sim", "1gbe", 5, "100000");
         require_right(c, run);
