@@ -11,7 +11,10 @@ stats csv using (pairs("after")) nooutput name "N"
 stats csv using (pairs("after") > 0 ? $8 : NaN) nooutput name "I"
 stats csv using (is_row("before", "difference") ? $8 : NaN) nooutput name "ONE"
 stats csv using (is_row("before", "difference") ? $10 : NaN) nooutput name "ONE_HIGH"
-stats csv using (is_row("after", "difference") ? $8 : NaN) nooutput name "ALL"
+AA_max = AA_LOW_max = AA_HIGH_max = 1
+stats csv using (is_row("after", "b_over_a") ? $8 : NaN) nooutput name "AA"
+stats csv using (is_row("after", "b_over_a") ? $9 : NaN) nooutput name "AA_LOW"
+stats csv using (is_row("after", "b_over_a") ? $10 : NaN) nooutput name "AA_HIGH"
 # The fewest measured pairs from which on every interval is below 5 %; 0: there are none.
 stats csv using (pairs("after") > 0 && $8 >= 5 ? pairs("after") : 0) nooutput name "WIDE"
 stats csv using (pairs("after") > WIDE_max ? pairs("after") : 1e9) nooutput name "NARROW"
@@ -19,8 +22,12 @@ enough = NARROW_min < 1e9 ? int(NARROW_min) : 0
 finding = I_max == 0 ? "In virtual time all runs of one program are equal: one timing is enough" \
     : sprintf("Two single timings of the same program differ by %.2g %%; ", ONE_max) \
       .(enough ? sprintf("%d pairs are enough to see 5 %%", enough) : sprintf("%.0f pairs are too few to see 5 %%", N_max))
-subject = sprintf("allreduce of %s against itself, %d ranks, backend %s; %s", \
-                  size_text(real(manifest("bytes"))), ranks, first(3), measured_text)
+# The A/A test itself: B / A of the same call, and whether its interval holds what is true.
+holds_one = AA_LOW_max <= 1 && AA_HIGH_max >= 1
+ratio_text = I_max == 0 ? "B / A is 1" : sprintf("B / A %.4f, %.4f to %.4f", AA_max, AA_LOW_max, AA_HIGH_max) \
+    .(holds_one ? "" : ", without 1: by chance in 1 of 20 runs, or one of the two is favoured")
+subject = sprintf("allreduce of %s against itself, %d ranks, backend %s: %s; %s", \
+                  size_text(real(manifest("bytes"))), ranks, first(3), ratio_text, measured_text)
 eval describe(finding, \
     "The interval of the ratio of two identical programs against the number of pairs, measured and predicted, with the 5 " \
     ."percent to see, and the difference of two single timings.")
