@@ -62,6 +62,12 @@ static void add_line(const char *line, char facts[2 * CHECK_LINE])
         snprintf(facts + used, 2 * CHECK_LINE - used, "%.*s\n", (int)length, line);
 }
 
+// "rank 0: labs/lab.h:91: the result is wrong": the line before it names the element. Likewise an exit status.
+static bool says_only_wrong(const char *line)
+{
+    return strstr(line, ".h:") && strstr(line, clab_strerror(CLAB_EWRONG));
+}
+
 static enum check_failure judge(const char *facts, bool is_late)
 {
     if (is_late)
@@ -88,7 +94,7 @@ enum check_failure check_why(const char *complaints, int status, bool is_late, c
     facts[0] = '\0';
     for (int i = 0; i < PARTS; i++) {
         drop_pid(findings[i].line);
-        if (i < PARTS - 1 || !*facts) // an exit status alone says too little
+        if (!*facts || (i < PARTS - 1 && !says_only_wrong(findings[i].line)))
             add_line(findings[i].line, facts);
     }
     if (is_late)

@@ -81,6 +81,13 @@ p4_says_which_way_is_fast_for_few_bytes() {
         prints time/library '420.5 us' && says p4-sum '7 · 30 µs = 210 µs' && says p4-sum '14 · 30 µs = 420 µs'
 }
 
+# Who swaps the pointers in place of copying has a right solution, too; so has `sum.h` afterwards.
+p4_lets_a_way_swap_its_arrays() {
+    sed 's/copy(s->pass, s->other, s->count);/float *t = s->pass; s->pass = s->other; s->other = t;/' \
+        labs/primer/p4-sum/after.c >"$scratch/swap.c"
+    grep -q 's->other = t' "$scratch/swap.c" && run 0 "$commlab" check p4 --source "$scratch/swap.c"
+}
+
 p5_names_each_task_that_is_wrong() {
     local task
     run 1 "$programs/p5-which-one/before" -n 3 "${sim[@]}" && prints wrong 9 || return 1
@@ -99,6 +106,6 @@ check_says_how_to_run_the_failed_case_again() {
 
 check_each each_unit_has_its_files programs_have_forty_lines_at_most_and_one_hole p1_says_what_it_adds_up \
     p3_is_stuck_from_4096_numbers_on_and_names_both_ranks check_says_how_to_run_the_failed_case_again
-check_with inih p2_says_the_times_of_1gbe p4_says_messages_bytes_and_times p4_says_which_way_is_fast_for_few_bytes \
+check_with inih p2_says_the_times_of_1gbe p4_says_messages_bytes_and_times p4_says_which_way_is_fast_for_few_bytes p4_lets_a_way_swap_its_arrays \
     p5_names_each_task_that_is_wrong
 exit $failed

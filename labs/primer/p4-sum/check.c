@@ -7,12 +7,22 @@
 static const char empty[] =
     "The ring is still empty, or one array is not in the sum, or twice. In each of ranks - 1 rounds: receive `other`, "
     "send `pass`, and add `other` to `out`.";
+static const char too_often[] =
+    "Your own array is in the sum twice: after ranks - 1 rounds each array has been here, and one round more brings your "
+    "own. Do you count the rounds from 0 to ranks - 2?";
 static const char pass_on[] =
     "Two ranks get the right sum, but more ranks do not. Pass on what you have just received, and nothing else: not "
     "your own array again, and not the sum, in which your own array is, too.";
 static const char stuck[] =
     "Some ranks wait for ever: in a send that nobody receives, or for a message that nobody sends. In each round: "
-    "start to receive, send, then wait, as in p3.";
+    "start to receive from the left, send to the right, then wait, as in p3.";
+static const char address[] =
+    "A rank used a wrong address. Give `&receive` to clab_recv_start and `receive` to clab_work_wait. Arrays have `count` "
+    "elements. Was there a warning of the compiler?";
+static const char size[] = "All messages have `count` elements of CLAB_F32, in both ways.";
+static const char after_you[] =
+    "Your two ways are right, but the library's sum after them is wrong. Did a way change `in`, or write behind the end "
+    "of an array?";
 static const char own[] = "around_ring is to be made of sends and receives: the library's allreduce is the third way.";
 static const char rounds[] = "Each rank sends one array and receives one array in each of ranks - 1 rounds.";
 static const char star[] =
@@ -58,6 +68,11 @@ static void check(struct check *c)
 {
     check_advise(c, CHECK_HANGS, stuck);
     check_advise(c, CHECK_WRONG, empty);
+    check_advise(c, CHECK_CRASHES, address);
+    check_advise(c, CHECK_MISMATCH, size);
+    check_advise_when(c, CHECK_WRONG, "\\(library", after_you);
+    check_advise_when(c, CHECK_WRONG, "\\(rank_0", star);
+    check_advise_when(c, CHECK_WRONG, "more than the sum(.|\n)*mine -n 2 ", too_often);
     if (check_case(c, "2 ranks: both ways give the right sum"))
         check_run(c, "shm", NULL, 2, "65536");
     check_advise(c, CHECK_WRONG, pass_on);
