@@ -34,12 +34,15 @@ static const char *value_text(double value, const char *unit, char text[WORDS])
     return text;
 }
 
+// "200 us to 400 us", and of units that are not scaled "1 to 2 pairs".
 static const char *range_text(double low, double high, const char *unit, char text[WORDS])
 {
     char first[WORDS], second[WORDS];
+    const bool is_scaled = !strcmp(unit, "s") || !strcmp(unit, "B");
     if (low == high)
         return value_text(low, unit, text);
-    snprintf(text, WORDS, "%.100s to %.100s", value_text(low, unit, first), value_text(high, unit, second));
+    snprintf(text, WORDS, "%.100s to %.100s", value_text(low, is_scaled ? unit : "", first),
+             value_text(high, unit, second));
     return text;
 }
 
@@ -135,24 +138,18 @@ struct row {
     char texts[NCOLUMNS][WORDS];
 };
 
+// A free value is compared with the model, as no program reports it.
 static void fill_number(const struct lab_compared *c, struct row *r)
 {
     const double measured = c->measured.n ? c->measured.median : NAN;
+    struct lab_compared reference = *c;
+    if (!c->measured.n && !isnan(c->model))
+        reference.measured = (struct clab_summary){c->model, c->model, c->model, c->model, c->model, 1};
     r->cells[YOURS] = range_text(c->low, c->high, c->unit, r->texts[YOURS]);
     r->cells[MODEL] = value_text(c->model, c->unit, r->texts[MODEL]);
     r->cells[MEASURED] = value_text(measured, c->unit, r->texts[MEASURED]);
-    r->cells[YOUR_ERROR] = range_error(c, r->texts[YOUR_ERROR]);
+    r->cells[YOUR_ERROR] = range_error(&reference, r->texts[YOUR_ERROR]);
     r->cells[MODEL_ERROR] = error_text(c->model, measured, c->unit, r->texts[MODEL_ERROR]);
-}
-
-static void fill_order(const struct prediction *asked, const struct prediction *answer, const struct lab_compared *c,
-                       struct row *r)
-{
-    r->cells[YOURS] = places_text(asked, answer->places, true, r->texts[YOURS]);
-    r->cells[MODEL] = places_text(asked, c->model_places, c->has_model_places, r->texts[MODEL]);
-    r->cells[MEASURED] = places_text(asked, c->measured_places, c->has_measured_places, r->texts[MEASURED]);
-    r->cells[YOUR_ERROR] = order_error(asked, answer->places, true, c, r->texts[YOUR_ERROR]);
-    r->cells[MODEL_ERROR] = order_error(asked, c->model_places, c->has_model_places, c, r->texts[MODEL_ERROR]);
 }
 
 static void fill_yes_no(const struct lab_compared *c, struct row *r)
@@ -164,23 +161,46 @@ static void fill_yes_no(const struct lab_compared *c, struct row *r)
     r->cells[MODEL_ERROR] = yes_no_error(c->model, c);
 }
 
-static int add_row(struct clab_table *table, const struct prediction *asked, const struct prediction *answer, int ranks,
-                   int usual_ranks, const struct lab_compared *c)
+static const char *name_text(const struct prediction *asked, int ranks, int usual_ranks, char text[WORDS])
+{
+    const int used = snprintf(text, WORDS, "%s", asked->title);
+    if (ranks != usual_ranks)
+        snprintf(text + used, WORDS - (size_t)used, ", %d ranks", ranks);
+    return text;
+}
+
+static int add_row(struct clab_table *table, const struct prediction *asked, const struct lab_compared *c, int ranks,
+                   int usual_ranks)
 {
     struct row r;
     struct clab_cell cells[NCOLUMNS];
-    const int used = snprintf(r.texts[NAME], WORDS, "%s", asked->title);
-    if (ranks != usual_ranks)
-        snprintf(r.texts[NAME] + used, WORDS - (size_t)used, ", %d ranks", ranks);
-    r.cells[NAME] = r.texts[NAME];
-    switch (asked->kind) {
-    case PREDICTION_ORDER: fill_order(asked, answer, c, &r); break;
-    case PREDICTION_YES_NO: fill_yes_no(c, &r); break;
-    default: fill_number(c, &r);
-    }
+    r.cells[NAME] = name_text(asked, ranks, usual_ranks, r.texts[NAME]);
+    if (asked->kind == PREDICTION_YES_NO)
+        fill_yes_no(c, &r);
+    else
+        fill_number(c, &r);
     for (int i = 0; i < NCOLUMNS; i++)
         cells[i] = strcmp(r.cells[i], "-") ? clab_cell_text(r.cells[i]) : clab_cell_none();
     return clab_table_add_row(table, cells);
+}
+
+static void print_places(const char *whose, const struct prediction *asked, const int places[], bool has,
+                         const char *error)
+{
+    char text[WORDS];
+    printf("      %-9s %-60s %s\n", whose, places_text(asked, places, has, text), has ? error : "");
+}
+
+// Orders are too long for a column: three lines each.
+static void print_order(const struct prediction *asked, const struct prediction *answer, const struct lab_compared *c,
+                        int ranks, int usual_ranks)
+{
+    char text[WORDS];
+    printf("  %s\n", name_text(asked, ranks, usual_ranks, text));
+    print_places("yours", asked, answer->places, true, order_error(asked, answer->places, true, c, text));
+    print_places("model", asked, c->model_places, c->has_model_places,
+                 order_error(asked, c->model_places, c->has_model_places, c, text));
+    print_places("measured", asked, c->measured_places, c->has_measured_places, "");
 }
 
 static void print_state(const struct lab_yours *yours)
@@ -214,28 +234,39 @@ static int print_nothing(const struct lab_yours *yours)
     return CLAB_OK;
 }
 
+// Of all answers the numbers and words, or the orders, which are printed at once.
+static int compare_all(const struct lab_yours *yours, const struct lab_context *context,
+                       const struct lab_results *results, bool orders, struct clab_table *table)
+{
+    const struct predictions *template = yours->asked.template;
+    for (const struct prediction *asked = template->items; asked < template->items + template->count; asked++) {
+        const struct prediction *answer = lab_yours_answer(yours, asked);
+        const int ranks = yours->asked.runs[asked->section].ranks;
+        struct lab_compared c;
+        if (!answer || (asked->kind == PREDICTION_ORDER) != orders)
+            continue;
+        CLAB_TRY(lab_compare(context, results, asked, answer, ranks, &c));
+        if (orders)
+            print_order(asked, answer, &c, ranks, context->ranks);
+        else
+            CLAB_TRY(add_row(table, asked, &c, ranks, context->ranks));
+    }
+    return CLAB_OK;
+}
+
 int lab_yours_print(const struct lab_yours *yours, const struct lab_context *context, const struct lab_results *results)
 {
     struct clab_table table;
-    int err = CLAB_OK;
     if (!yours->answers)
         return print_nothing(yours);
     printf("#\n# your predictions, %s\n", kit_relative(yours->files.locked));
     clab_table_init(&table, columns, NCOLUMNS);
-    const struct predictions *template = yours->asked.template;
-    for (const struct prediction *asked = template->items; !err && asked < template->items + template->count; asked++) {
-        const struct prediction *answer = lab_yours_answer(yours, asked);
-        const int ranks = yours->asked.runs[asked->section].ranks;
-        struct lab_compared c;
-        if (!answer)
-            continue;
-        err = lab_compare(context, results, asked, answer, ranks, &c);
-        if (!err)
-            err = add_row(&table, asked, answer, ranks, context->ranks, &c);
-    }
-    if (!err)
+    int err = compare_all(yours, context, results, false, &table);
+    if (!err && clab_table_rows(&table))
         clab_table_print(&table, stdout);
     clab_table_free(&table);
+    if (!err)
+        err = compare_all(yours, context, results, true, NULL);
     print_state(yours);
     return err;
 }

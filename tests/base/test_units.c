@@ -223,6 +223,30 @@ static void test_text_of_any_value_fits_its_buffer(void **state)
     assert_non_null(memchr(clab_size_text(SIZE_MAX, text), 'T', CLAB_TEXT));
 }
 
+static double converted(double value, const char *from, const char *to)
+{
+    const struct clab_unit *a = clab_unit_find(from), *b = clab_unit_find(to);
+    assert_non_null(a);
+    assert_non_null(b);
+    return clab_unit_converts(a, b) ? clab_unit_convert(value, a, b) : -1;
+}
+
+static void test_units_convert_within_their_dimension(void **state)
+{
+    (void)state;
+    assert_true(converted(1.5, "us", "s") == 1.5e-6);
+    assert_true(fabs(converted(2, "ms", "µs") - 2000) < 1e-9);
+    assert_true(converted(3, "MiB", "KiB") == 3072);
+    assert_true(converted(6, "MB", "kB") == 6000);
+    assert_true(converted(7, "pairs", "1") == 7 && converted(7, "", "iterations") == 7);
+    assert_true(fabs(converted(0.5, "s/GB", "GB/s") - 2) < 1e-12); // the other way up
+    assert_true(fabs(converted(8, "Gb/s", "ns/B") - 1) < 1e-12);
+    assert_true(converted(1, "us", "B") == -1 && converted(1, "%", "1") == -1);
+    assert_null(clab_unit_find("K"));
+    assert_null(clab_unit_find("usec"));
+    assert_string_equal(clab_dimension_units(CLAB_DIMENSION_TIME), "ns, us, ms or s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_sizes_are_written_for_people),
         cmocka_unit_test(test_durations_and_rates_are_written_for_people),
         cmocka_unit_test(test_text_of_any_value_fits_its_buffer),
+        cmocka_unit_test(test_units_convert_within_their_dimension),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,18 @@ static void test_settings_and_quantities_are_read(void **state)
     lab_conf_free(&conf);
 }
 
+static void test_bounds_of_predictions_are_read(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct lab_conf conf;
+    assert_int_equal(read_text(GOOD "[overlap]\nunit = %\nmost = 100\n[op]\nunit = s\nmessage = yes\n", &conf),
+                     CLAB_OK);
+    assert_true(lab_conf_quantity(&conf, "overlap")->most == 100 && isinf(lab_conf_quantity(&conf, "op")->most));
+    assert_true(lab_conf_quantity(&conf, "op")->is_message && !lab_conf_quantity(&conf, "overlap")->is_message);
+    lab_conf_free(&conf);
+}
+
 static void test_a_variant_changes_what_it_says_and_only_when_used(void **state)
 {
     (void)state;
@@ -99,6 +111,8 @@ static const struct {
     {GOOD "[op]\ntolerance = 1\n", "lab.conf: [op] lacks the setting 'unit'"},
     {GOOD "[lab]\nsweep = 2\n", "lab.conf: [lab] lacks the setting 'sweep_pairs', since it has 'sweep'"},
     {GOOD "[lab ofi]\nranks = 2\n[lab sim]\nranks = 2\n", "lab.conf:18: [lab sim]: the lab runs on no 'sim'"},
+    {GOOD "[op]\nunit = s\nmost = all\n", "lab.conf:17: most = 'all': expected a number"},
+    {GOOD "[op]\nunit = s\nmessage = maybe\n", "lab.conf:17: message = 'maybe': expected yes or no"},
     {GOOD "[lab ofi]\nranks = no\n", "lab.conf:16: ranks = 'no': expected a whole number"},
     {GOOD "[lab ofi]\nrank = 2\n", "lab.conf:16: [lab ofi] has no setting 'rank'"},
     {GOOD "[lab]\nprobe_program = x\n", "lab.conf: probe_program = 'x': expected before, after or both"},
@@ -202,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings_and_quantities_are_read),
         cmocka_unit_test(test_a_lab_may_have_a_wire_and_say_why_it_needs_it),
+        cmocka_unit_test(test_bounds_of_predictions_are_read),
         cmocka_unit_test(test_a_variant_changes_what_it_says_and_only_when_used),
         cmocka_unit_test(test_each_mistake_is_refused_with_its_line),
         cmocka_unit_test(test_lab_01_makes_few_communicators_on_gpus),

@@ -87,6 +87,23 @@ static void test_a_sign_is_not_cut_in_two(void **state)
     assert_string_equal(copy_of(csv), expected);
 }
 
+static void test_predictions_come_in_the_columns_of_results(void **state)
+{
+    (void)state;
+    struct clab_csv data;
+    char in[] =
+        "program,quantity,ranks,unit,low,high\nafter,time/ring/8,4,s,1e-06,4e-06\nafter/before,ratio/x;`y`,4,1,0,2\n"
+        "after,broken,4,s,,1\n";
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(clab_csv_parse(in, strlen(in), "x.yours.csv", &data), CLAB_OK);
+    plot_yours_write(out, &data);
+    fclose(out);
+    clab_csv_free(&data);
+    assert_string_equal(text, "lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct\n"
+                              "yours,after,,,4,time/ring/8,s,2e-06,1e-06,4e-06,,\n"
+                              "yours,after/before,,,4,ratio/x??y?,1,1,0,2,,\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +113,7 @@ int main(void)
         cmocka_unit_test_teardown(test_numbers_are_finite_and_plain, free_copy),
         cmocka_unit_test_teardown(test_a_name_and_a_value_are_cut, free_copy),
         cmocka_unit_test_teardown(test_a_sign_is_not_cut_in_two, free_copy),
+        cmocka_unit_test_teardown(test_predictions_come_in_the_columns_of_results, free_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ commlab=./commlab
 subject=("$commlab")
 unset VISUAL EDITOR CLAB_EMULATE CLAB_NET
 export CLAB_PROFILE=$kit/build/machine.net
+templates=$scratch/template && mkdir "$templates" && cp labs/07-*/predict.txt "$templates"
 mine=work/07/predict.txt locked=work/07/predict.locked.txt
 on_sim=(lab 07 --backend sim --net 1gbe -n 4 --no-sweep --no-plot)
 
@@ -146,6 +147,20 @@ lab_counts_what_was_locked() {
     why=$(sed -n '/your predictions/,$p' "$scratch/out")
     grep -q 'before time/by_hand/8  *151 us' <<<"$why" && ! grep -q 'has changed' <<<"$why"
 }
+# Orders have lines of their own.
+lab_says_where_an_order_differs() {
+    begun && fill 'after time/{ring,doubling}/8' 'ring < doubling' && fill 'before messages/by_hand/8' 3 || return 1
+    sed -i 's/^\[.*sim.*/[.\/commlab lab 07 -n 4 --backend sim]/; s/^\[.*lab 07\]$/[.\/commlab lab 07 --backend sim --net 1gbe -n 4]/' \
+        "$mine" labs/07-ring-vs-tree/predict.txt
+    run 0 "${on_sim[@]}"
+    local status=$?
+    cp "$templates/predict.txt" labs/07-ring-vs-tree/
+    [ $status = 0 ] || return 1
+    why=$(sed -n '/your predictions/,$p' "$scratch/out")
+    grep -q '^  after time/{ring,doubling}/8$' <<<"$why" &&
+        grep -q '^      yours  *ring < doubling  *place 1 is doubling$' <<<"$why" &&
+        grep -q '^      measured  *doubling < ring' <<<"$why" && grep -q 'messages/by_hand/8  *3  *3  *3  *right' <<<"$why"
+}
 lab_takes_only_its_own() {
     begun && fill 'after messages/ring/8' 6 && run 0 "${on_sim[@]}" || return 1
     why=$(tail -n 3 "$scratch/out")
@@ -199,6 +214,6 @@ check_each card_prints_what_fit_measured card_is_of_any_network card_says_how_to
     predict_copies_the_blanks predict_checks_the_file predict_names_the_line predict_holds_numbers_to_the_card \
     predict_knows_its_units predict_opens_an_editor
 check_having script asks_blank_by_blank
-check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_takes_only_its_own lab_refuses_a_mistake_first
+check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_refuses_a_mistake_first
 check_having gnuplot figure_has_your_mark each_figure_has_your_mark
 exit $failed
