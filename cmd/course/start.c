@@ -33,7 +33,7 @@ static int print_start(const struct course *course, const struct course_unit *un
     CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
     printf("%s %s · %s\n\n", unit->is_primer ? "Primer" : "Lab", unit->id, unit->title);
     CLAB_TRY(page_print_task(course, unit, TASK_LINES, stdout));
-    printf("\nThe whole task: %s\n", kit_relative(page));
+    printf("\nThe whole task: %s (it reads best in a browser, or in your editor's preview)\n", kit_relative(page));
     printf("Your file:      %s (a copy of %s/before.c)\n", kit_relative(mine), unit->folder);
     printf("Its check:      ./commlab check %s\n", unit->id);
     return print_next(course, unit);

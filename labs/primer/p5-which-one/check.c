@@ -30,6 +30,15 @@ static const struct {
      "Files: no data moves; all ranks wait until the last one has come. There is a call for just that.", CLAB_BARRIER},
 };
 
+static const char count[] =
+    "Elements that follow the first ones are wrong. Is the count that of one block, BLOCK? The library knows by itself "
+    "how many blocks there are. If it is, read the task again: who needs how many blocks?";
+static const char arguments[] =
+    "Look at the arguments: (comm, in, out, BLOCK, CLAB_F32), then CLAB_SUM if it adds, then the root 0 if it has one.";
+static const char everybody[] =
+    "Every rank makes the same call with the same count, type and root. Leave out `if (rank ...)`: the root is an "
+    "argument.";
+
 // The task was done by one call of its own collective.
 static void require_call(struct check *c, const struct check_run *run, int i)
 {
@@ -46,11 +55,14 @@ static void require_call(struct check *c, const struct check_run *run, int i)
 
 static void check(struct check *c)
 {
+    check_advise(c, CHECK_CRASHES, arguments);
+    check_advise(c, CHECK_HANGS, everybody);
+    check_advise(c, CHECK_MISMATCH, everybody);
+    check_advise_when(c, CHECK_WRONG, "got -[0-9]|index (1|2): got nothing", count);
     for (int i = 0; i < (int)(sizeof tasks / sizeof *tasks); i++) {
         char task[4];
         snprintf(task, sizeof task, "%d", i + 1);
         check_advise(c, CHECK_WRONG, tasks[i].advice);
-        check_advise(c, CHECK_CRASHES, "Look at the arguments: the count is BLOCK, the type CLAB_F32, and the root 0.");
         if (!check_case(c, tasks[i].title))
             continue;
         check_run(c, "shm", NULL, 3, task);

@@ -3,6 +3,7 @@
 //
 // - tasks_main calls `solve` for each task, or for the one in its argument, and prints one line per task: right, or the
 //   first wrong element of the lowest rank that has one.
+// - Behind the data of a rank, `in` holds -1, which no result may have: so a count that is too large shows.
 // - What a task does not say must stay as it was: `in` as it is, and elements of `out` that nobody asked for NaN, which
 //   is called "nothing" here.
 // - The file gives each task's result, not the call that makes it.
@@ -14,7 +15,7 @@
 
 enum { TASKS = 9, BLOCK = 3 }; // a block has BLOCK elements
 
-// What a rank has, and what it should get. Arrays: (RANKS x RANKS x BLOCK), the rest is NaN.
+// What a rank has, and what it should get. Arrays: (RANKS x RANKS x BLOCK).
 struct tasks {
     struct clab_job *job;
     struct clab_comm *comm;
@@ -70,7 +71,7 @@ static inline void tasks_fill(struct tasks *t, int task)
 {
     const int given = tasks_given(t, task);
     for (int i = 0; i < t->room; i++) {
-        t->in[i] = i < given ? tasks_value(t->rank, i) : NAN;
+        t->in[i] = i < given ? tasks_value(t->rank, i) : given ? -1 : NAN;
         t->out[i] = NAN;
         t->expected[i] = tasks_expected(t, task, i);
     }
@@ -154,6 +155,21 @@ static inline bool tasks_do(struct tasks *t, int task, int (*solve)(struct clab_
 
 // ---- all -----------------------------------------------------------------------------------------------------
 
+// The wrong tasks of all ranks, at rank 0: it alone ends with a failure, after all others have done their last call. (A
+// rank that fails while others still communicate is reported as dead by them.)
+static inline int tasks_end(struct tasks *t, int wrong)
+{
+    float all = (float)wrong;
+    must(clab_reduce(t->comm, &all, &all, 1, CLAB_F32, CLAB_MAX, 0));
+    must(clab_report(t->comm, "wrong", "1", &(double){wrong}, 1));
+    free(t->expected);
+    clab_free(t->job, t->out);
+    clab_free(t->job, t->in);
+    clab_comm_destroy(t->comm);
+    must(clab_job_close(t->job));
+    return wrong && t->rank == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static inline int tasks_main(int argc, char **argv, int (*solve)(struct clab_comm *, int, const float *, float *))
 {
     struct tasks t;
@@ -167,11 +183,5 @@ static inline int tasks_main(int argc, char **argv, int (*solve)(struct clab_com
     const int only = argc > 1 ? clab_must_count(t.job, argv[1], TASKS, "give the number of a TASK, 1 to 9") : 0;
     for (int task = 1; task <= TASKS; task++)
         wrong += (only == 0 || task == only) && !tasks_do(&t, task, solve);
-    must(clab_report(t.comm, "wrong", "1", &(double){wrong}, 1));
-    free(t.expected);
-    clab_free(t.job, t.out);
-    clab_free(t.job, t.in);
-    clab_comm_destroy(t.comm);
-    must(clab_job_close(t.job));
-    return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
+    return tasks_end(&t, wrong);
 }
