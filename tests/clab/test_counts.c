@@ -3,6 +3,7 @@
 // the program, and by the file of CLAB_COUNTS after it.
 
 #include "tests/fixtures/capture.h"
+#include "tests/fixtures/needs.h"
 
 #include <math.h>
 #include <sys/wait.h>
@@ -165,6 +166,7 @@ static void test_counts_of_virtual_time_are_the_same_and_computing_is_known(void
 {
     static char backend[] = "sim";
     (void)state;
+    needs_inih();
     assert_rows(backend, true);
 }
 
