@@ -84,7 +84,10 @@ static inline void lab_data_poison(const struct lab_data *data)
 // Ends the program at the first element that is not as expected, and says which one. `what` names the array.
 static inline void lab_expect(int rank, const char *what, size_t count, const float got[], const float expected[])
 {
-    for (size_t i = 0; i < count; i++) {
+    size_t wrong = 0; // counted first: compilers compare many at a time where nothing leaves the loop
+    for (size_t i = 0; i < count; i++)
+        wrong += got[i] != expected[i];
+    for (size_t i = 0; wrong && i < count; i++) {
         if (got[i] == expected[i])
             continue;
         fprintf(stderr, "rank %d, index %zu: got %.9g, expected %.9g (%s)\n", rank, i, got[i], expected[i], what);
@@ -120,7 +123,7 @@ static inline double lab_data_check(const struct lab_data *data, const char *wha
 
 // ---- time ----------------------------------------------------------------------------------------------------
 
-enum { LAB_SAMPLES = 9 };
+enum { LAB_SAMPLES = 5 }; // of a run; `commlab lab` repeats whole runs, and takes its interval from these
 
 // Each value becomes the largest of all ranks': seconds those of the slowest rank, bytes those of the busiest.
 static inline void lab_slowest(struct clab_comm *comm, double values[], int n)

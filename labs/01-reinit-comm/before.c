@@ -10,7 +10,7 @@
 
 enum phase { RENDEZVOUS, CONNECT, FIRST_OP, OP, DESTROY, PHASES };
 static const char *const phase_names[PHASES] = {"rendezvous", "connect", "first_op", "op", "destroy"};
-enum { REPEATS = 7 };
+enum { REPEATS = 3 };
 static const char about[] =
     "A training loop that averages gradients, and times the phases of its communicator.\n"
     "Reports for each number of iterations the seconds that one takes, and of the last its phases.\n\n"

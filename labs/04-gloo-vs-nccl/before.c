@@ -11,7 +11,7 @@
 #include "lab.h"
 
 enum { FIRST = 3 }; // calls that are not timed, and then those that say how many calls a sample takes
-static const double sample_seconds = 5e-3;
+static const double sample_seconds = 2e-3;
 static const char about[] = "An allreduce on the backend that a script names, since it works everywhere (gloo).\n"
                             "Reports for each size the seconds a call; of all sizes alpha and beta.\n\n"
                             "  BYTES...           sizes of the buffer, multiples of 4, rising (8 to 8M)\n";

@@ -49,8 +49,9 @@ static inline void device_sum(const struct device *d, const struct buffer *b)
 // Then all ranks meet. Small whole numbers, so that every order of adding gives the same sum.
 static inline void device_fill(const struct device *d, const struct buffer *b, int step)
 {
-    for (size_t i = 0; i < device_bytes(d, b) / sizeof *d->host; i++)
-        d->host[i] = (float)(clab_job_rank(d->job) + 1 + (int)i % 5 + step % 3);
+    const int least = clab_job_rank(d->job) + 1 + step % 3, count = (int)(device_bytes(d, b) / sizeof *d->host);
+    for (int i = 0; i < count; i++)
+        d->host[i] = (float)(least + i % 5);
     must(clab_copy(d->job, device_at(d, b->first), d->host, device_bytes(d, b)));
     must(clab_barrier(d->comm));
 }
@@ -58,14 +59,16 @@ static inline void device_fill(const struct device *d, const struct buffer *b, i
 // Fails unless the buffer holds the sum of what all ranks filled in; returns the sum over its elements.
 static inline double device_check(const struct device *d, const struct buffer *b, int step)
 {
-    const int ranks = clab_job_ranks(d->job);
-    const size_t count = device_bytes(d, b) / sizeof *d->host;
-    double sum = 0;
+    const int ranks = clab_job_ranks(d->job), least = ranks * (ranks + 1) / 2 + ranks * (step % 3),
+              count = (int)(device_bytes(d, b) / sizeof *d->host);
+    long long sum = 0; // of whole numbers, which a processor adds many at a time
     must(clab_copy(d->job, d->host, device_at(d, b->first), device_bytes(d, b)));
-    for (size_t i = 0; i < count; sum += d->host[i++])
-        d->expected[i] = (float)(ranks * (ranks + 1) / 2 + ranks * ((int)i % 5 + step % 3));
-    lab_expect(clab_job_rank(d->job), "the sum of a buffer", count, d->host, d->expected);
-    return sum;
+    for (int i = 0; i < count; i++)
+        d->expected[i] = (float)(least + ranks * (i % 5));
+    lab_expect(clab_job_rank(d->job), "the sum of a buffer", (size_t)count, d->host, d->expected);
+    for (int i = 0; i < count; i++)
+        sum += (int)d->host[i];
+    return (double)sum;
 }
 
 // ---- its life ------------------------------------------------------------------------------------------------
