@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A student who types what `next` says, and nothing else, from an empty work/ until lab 07 has passed: in a copy of the
-# kit. Usage: test_student.sh [BUILD]. Takes long.
+# kit. Usage: test_student.sh [BUILD [literally]]. Takes long.
 #
 # - The command is the only line of `next` that is indented. It is typed as it is. But the test has to end in time,
 #   also on a busy machine: for `fit`, a recorded profile is put in place, and `lab` runs in virtual time, without a figure.
+#   With `literally`, both are typed as they are, too; this takes five to fifteen minutes.
 # - Predictions are filled in by an editor of our own. The first check of a unit is of the file as `start` gave it, and
 #   must fail. Then the student mends it, which here means: takes over what after.c has.
 
 . tests/cases.sh
+literally=${2-}
 kit=$scratch/kit
 profile=$(realpath tests/fuzz/corpus/net/profile.net)
 built=$kit/$build # at the same depth, since labcc finds headers from there
@@ -45,11 +47,11 @@ export EDITOR=$scratch/editor
 # type_in COMMAND: what it writes is left in `said`, its status in `status`.
 type_in() {
     local command=$1
-    case $command in
+    case $literally$command in
     './commlab fit') command="grep -v ^other $profile >$build/machine.net" ;;
     './commlab lab '*) command="$command --backend sim --net 1gbe --pairs 1 --no-sweep --no-plot" ;;
     esac
-    said=$(timeout 120 bash -c "$command" 2>&1 </dev/null)
+    said=$(timeout 600 bash -c "$command" 2>&1 </dev/null)
     status=$?
     echo "# $SECONDS s: $command: $status"
 }
