@@ -140,7 +140,7 @@ static int build_program(struct check *c, const struct course *course, const str
         clab_error("check: %s is not there: run make first", labcc);
         return CLAB_ENOENT;
     }
-    CLAB_TRY(compile((char *[]){labcc, include, "-o", c->program, (char *)source, NULL}, messages, &status));
+    CLAB_TRY(compile((char *[]){labcc, include, "-o", c->program, (char *)kit_relative(source), NULL}, messages, &status));
     kit_progress_clear();
     if (child_ended_by())
         return CLAB_EPEER;
