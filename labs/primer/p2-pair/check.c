@@ -21,6 +21,9 @@ static const char both_first[] =
 static const char itself[] =
     "A rank sends to itself, or receives from itself. The last argument is the other rank: 1 where rank 0 calls, 0 where "
     "rank 1 calls.";
+static const char address[] =
+    "A rank used a wrong address, or changed memory that is not its own. `bytes` is an address already, without `&`; it has "
+    "`count` elements of CLAB_U8. Was there a warning of the compiler?";
 static const char size[] = "Send and receive all `count` bytes, at both ranks.";
 static const char add[] =
     "Rank 1 adds 1 to bytes[0] after it has received the bytes, and before it sends them back. Rank 0 "
@@ -58,7 +61,7 @@ static void check(struct check *c)
 {
     check_advise_when(c, CHECK_HANGS, "rank 0: .* (to|from) rank 0:|rank 1: .* (to|from) rank 1:", itself);
     check_advise(c, CHECK_HANGS, both_first);
-    check_advise(c, CHECK_CRASHES, pair);
+    check_advise(c, CHECK_CRASHES, address);
     check_advise(c, CHECK_MISMATCH, size);
     if (check_case(c, "2 ranks: one message there, one back")) {
         const struct check_run *run = check_run(c, "sim", "1gbe", 2, NULL);

@@ -25,6 +25,7 @@ static const char wrong[] =
 static const char address[] =
     "A start or a wait got no valid address. Give the address of your variable to the start, `&work`, and the variable "
     "itself to clab_work_wait. Was there a warning of the compiler?";
+static const char size[] = "A send and its receive have the same count and the same type: `count` elements of CLAB_F64.";
 static const char ended[] =
     "A rank ended before its job was closed. Each start needs a variable and a wait of its own; wait only once for each.";
 static const char short_ones[] =
@@ -75,6 +76,7 @@ static void check(struct check *c)
 {
     check_advise(c, CHECK_HANGS, receive_first);
     check_advise(c, CHECK_CRASHES, ended);
+    check_advise(c, CHECK_MISMATCH, size);
     check_advise_when(c, CHECK_CRASHES, "Segmentation fault|Bus error", address);
     if (check_case(c, "2 ranks, 100 numbers: each rank gets its left neighbour's"))
         require_right(c, check_run(c, "shm", NULL, 2, "100"));

@@ -19,6 +19,9 @@ static const char stuck[] =
 static const char address[] =
     "A rank used a wrong address. Give `&receive` to clab_recv_start and `receive` to clab_work_wait. Arrays have `count` "
     "elements. Was there a warning of the compiler?";
+static const char nobody_wrote[] =
+    "A sum with NaN: you added, or passed on, an array in which nobody had written yet. Begin `out` and `pass` as copies of "
+    "`in`. Receive into `other`, and read it only after clab_work_wait has returned.";
 static const char size[] = "All messages have `count` elements of CLAB_F32, in both ways.";
 static const char after_you[] =
     "Your two ways are right, but the library's sum after them is wrong. Did a way change `in`, or write behind the end "
@@ -72,6 +75,7 @@ static void check(struct check *c)
     check_advise(c, CHECK_MISMATCH, size);
     check_advise_when(c, CHECK_WRONG, "\\(library", after_you);
     check_advise_when(c, CHECK_WRONG, "\\(rank_0", star);
+    check_advise_when(c, CHECK_WRONG, "got -?nan", nobody_wrote);
     check_advise_when(c, CHECK_WRONG, "more than the sum(.|\n)*mine -n 2 ", too_often);
     if (check_case(c, "2 ranks: both ways give the right sum"))
         check_run(c, "shm", NULL, 2, "65536");
