@@ -130,7 +130,7 @@ lab_compares() {
     grep -q 'before time/by_hand/8  *150 us  *150.3 us  *150.3 us  *right  *right' <<<"$why" &&
         grep -q 'after time/ring/8  *200 us to 400 us .* outside: too high  *right' <<<"$why" &&
         grep -q 'after time/doubling/8 .* 3.0 times too high  *right' <<<"$why" &&
-        grep -q 'crossover time/by_hand time/ring .* inside  *right' <<<"$why" &&
+        grep -q 'crossover time/by_hand time/ring .* 0.98[0-9]* KiB  *inside  *right' <<<"$why" &&
         grep -q '^# 1 of 5 blanks of this command were left' <<<"$why" &&
         grep -q "now locked: $locked" <<<"$why" && [ "$(stat -c %a $locked)" = 444 ] && cmp -s $locked $mine || return 1
     why=$(cat results/07-sim-1gbe-4.yours.csv)
