@@ -188,7 +188,11 @@ static void print_places(const char *whose, const struct prediction *asked, cons
                          const char *error)
 {
     char text[WORDS];
-    printf("      %-9s %-60s %s\n", whose, places_text(asked, places, has, text), has ? error : "");
+    const char *words = places_text(asked, places, has, text);
+    if (has && *error)
+        printf("      %-9s %-60s %s\n", whose, words, error);
+    else
+        printf("      %-9s %s\n", whose, words);
 }
 
 // Orders are too long for a column: three lines each.
