@@ -100,10 +100,10 @@ do for [terminal in terminals] {
              for [i = 1:N] csv using (size(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
              @predicted_times, \
              for [once = 1:has_yours("before", "time/by_hand/")] \
-                 yours using (mine("before", "time/by_hand/", size_by_hand(1))):8:9:10 \
+                 yours using (mine("before", "time/by_hand/", size_by_hand(2 ** (0.48 * columns)))):8:9:10 \
                  with yerrorbars linestyle 30 linecolor rgb colours[7] notitle, \
              for [i = 1:N] for [once = 1:has_yours("after", "time/".word(algorithms, i)."/")] \
-                 yours using (mine("after", "time/".word(algorithms, i)."/", size(i))):8:9:10 \
+                 yours using (mine("after", "time/".word(algorithms, i)."/", size(i) * dodge(i))):8:9:10 \
                  with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
              for [once = 1:any_yours("before", "time/") || any_yours("after", "time/")] 1/0 with points linestyle 30 title your_title
         unset label
@@ -125,7 +125,7 @@ do for [terminal in terminals] {
              for [i = 1:N] csv using (size_of_ratio(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
              @predicted_ratios, \
              for [i = 1:N] for [once = 1:has_yours("after/before", "ratio/time/".word(algorithms, i)."/")] \
-                 yours using (mine("after/before", "ratio/time/".word(algorithms, i)."/", size_of_ratio(i))):8:9:10 \
+                 yours using (mine("after/before", "ratio/time/".word(algorithms, i)."/", size_of_ratio(i) * dodge(i))):8:9:10 \
                  with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
              for [i = 1:N] for [once = 1:has_yours("crossover", crossing(i))] '+' using (yours_of("crossover", crossing(i), 8)):(1) \
                  :(yours_of("crossover", crossing(i), 9)):(yours_of("crossover", crossing(i), 10)) every ::0::0 with xerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
