@@ -2,7 +2,7 @@
 # Lab 02: what a step is made of, before and after: computation, and communication that nothing hides; predicted beside
 # measured, and the limits that no overlap passes.
 load "plots/lab.gp"
-height = 520
+height = 540
 cell(program, quantity, n) = value_of(program, quantity, n)
 has_predictions = cell("after", "step_time", 11) > 0
 
@@ -52,14 +52,14 @@ do for [terminal in terminals] {
     eval small_print(place)
     set lmargin at screen 0.17
     set rmargin at screen 0.97
-    set tmargin at screen on_axes ? 0.75 : 0.78 # below a legend of three rows
+    set tmargin at screen 0.75 # below a legend of three rows
     set bmargin at screen 0.2
     set xrange [0 : 1.12 * longest]
     set yrange [1.4 : 5.9]
     set xlabel "time per step (ms)"
     set ytics ("before, measured" row(1, 0), "after, measured" row(2, 0))
     if (has_predictions) { set ytics add ("predicted" row(1, 1), " predicted" row(2, 1)) }
-    set key at screen 0.97, screen 0.87 right top horizontal
+    set key at screen 0.97, screen 0.88 right top horizontal
     set style fill solid 0.85 border rgb "#ffffff"
     set grid noytics
     plot for [p = 1:2] '+' using ((steps[p] - exposed[p]) / 2):(row(p, 0)):((steps[p] - exposed[p]) / 2):(0.36) \
