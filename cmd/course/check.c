@@ -69,9 +69,10 @@ static const struct clab_option options[] = {
 static const struct clab_command_line line = {
     .options = options,
     .arguments = "UNIT",
-    .about = "Build your program of a unit, as in `commlab check 07`, and check what it does: its results, and what the\n"
-             "library counts while it runs. It is also run in virtual time, so the verdict does not depend on how busy\n"
-             "this machine is.",
+    .about =
+        "Build your program of a unit, as in `commlab check 07`, and check what it does: its results, and what the\n"
+        "library counts while it runs. It is also run in virtual time, so the verdict does not depend on how busy\n"
+        "this machine is.",
     .argument = take_unit,
 };
 
@@ -140,7 +141,8 @@ static int build_program(struct check *c, const struct course *course, const str
         clab_error("check: %s is not there: run make first", labcc);
         return CLAB_ENOENT;
     }
-    CLAB_TRY(compile((char *[]){labcc, include, "-o", c->program, (char *)kit_relative(source), NULL}, messages, &status));
+    CLAB_TRY(
+        compile((char *[]){labcc, include, "-o", c->program, (char *)kit_relative(source), NULL}, messages, &status));
     kit_progress_clear();
     if (child_ended_by())
         return CLAB_EPEER;
@@ -168,7 +170,8 @@ static void compare(const struct course *course, const struct course_unit *unit,
         _exit(127);
     }
     if (pid > 0 && child_wait(pid, &status) == CLAB_OK && WIFEXITED(status) && WEXITSTATUS(status) < 2)
-        printf("Compare it with one solution, %s: the differences are in %s\n", kit_relative(after), kit_relative(file));
+        printf("Compare it with one solution, %s: the differences are in %s\n", kit_relative(after),
+               kit_relative(file));
 }
 
 static int failed_case(const struct check *c)

@@ -110,7 +110,8 @@ static void step_start(const struct state *state, struct course_step *s)
 {
     char page[256];
     say_page(state, state->unit->is_primer ? NULL : PAGE_TASK, page, sizeof page);
-    SAY(s->before, "read %s%s", page, state->unit->is_primer ? " (best in a browser, or in your editor's preview)" : "");
+    SAY(s->before, "read %s%s", page,
+        state->unit->is_primer ? " (best in a browser, or in your editor's preview)" : "");
     SAY(s->command, "./commlab start %s", state->unit->id);
     SAY(s->why, "It copies the program that you will mend to work/%s/mine.c.", state->unit->id);
 }

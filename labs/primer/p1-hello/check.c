@@ -7,23 +7,23 @@
 #include "cmd/course/check.h"
 
 static const char all[] =
-    "Every rank adds all the numbers, so each number is in the total once per rank. Let the loop of a rank begin "
-    "at a number that depends on `rank`, and leave out those of the other ranks.";
+    "Every rank adds all the numbers, so each number is in the total once per rank. Let the loop of a rank begin at a "
+    "number that depends on `rank`, and leave out those of the other ranks.";
 static const char constant[] =
     "You wrote a number where `ranks` belongs: it is right with 4 ranks, and wrong with any other number of them. "
     "`ranks` is how many there are in this run.";
 static const char gap[] =
-    "Some numbers belong to no rank. Does a loop end one too early? Did you write a number where `ranks` belongs? "
-    "If you cut 1..LAST into pieces of LAST / ranks numbers, the rest of that division is lost.";
+    "Some numbers belong to no rank. Does a loop end one too early? Did you write a number where `ranks` belongs? If "
+    "you cut 1..LAST into pieces of LAST / ranks numbers, the rest of that division is lost.";
 static const char twice[] = "Some numbers belong to more than one rank. Each number must have one owner.";
 static const char zero[] =
     "Rank 0 adds the number 0, which is not among 1 to LAST. Does the loop begin at `rank`? Rank 0 begins with 1.";
 static const char uneven[] =
-    "One rank adds more than its share, and all others wait for it. Deal the numbers out like cards: the shares "
-    "differ by one number at most.";
+    "One rank adds more than its share, and all others wait for it. Deal the numbers out like cards: the shares differ "
+    "by one number at most.";
 static const char never_comes[] =
-    "Some rank never comes to clab_allreduce, where the others wait for it. Does its loop never end? `i += rank` adds 0 "
-    "at rank 0: go on by `ranks`. Or does the call stand in an `if` or in the loop? Every rank calls it once.";
+    "Some rank never comes to clab_allreduce, where the others wait for it. Does its loop never end? `i += rank` adds "
+    "0 at rank 0: go on by `ranks`. Or does the call stand in an `if` or in the loop? Every rank calls it once.";
 static const char ended[] =
     "A rank ended too early. Do you divide by `rank`? It is 0 at rank 0. Each rank comes to the end of main.";
 static const char different[] =

@@ -19,15 +19,15 @@ static const char both_first[] =
     "that comes only later; if both receive first, nobody sends. Rank 0 sends, then receives. Rank 1 receives, then "
     "sends.";
 static const char itself[] =
-    "A rank sends to itself, or receives from itself. The last argument is the other rank: 1 where rank 0 calls, 0 where "
-    "rank 1 calls.";
+    "A rank sends to itself, or receives from itself. The last argument is the other rank: 1 where rank 0 calls, 0 "
+    "where rank 1 calls.";
 static const char address[] =
-    "A rank used a wrong address, or changed memory that is not its own. `bytes` is an address already, without `&`; it has "
-    "`count` elements of CLAB_U8. Was there a warning of the compiler?";
+    "A rank used a wrong address, or changed memory that is not its own. `bytes` is an address already, without `&`; "
+    "it has `count` elements of CLAB_U8. Was there a warning of the compiler?";
 static const char size[] = "Send and receive all `count` bytes, at both ranks.";
 static const char add[] =
-    "Rank 1 adds 1 to bytes[0] after it has received the bytes, and before it sends them back. Rank 0 "
-    "receives into the same array.";
+    "Rank 1 adds 1 to bytes[0] after it has received the bytes, and before it sends them back. Rank 0 receives into "
+    "the same array.";
 static const char others[] =
     "Ranks 2 and up have no partner. round_trip must do nothing there: `else if (rank == 1)`, not `else`.";
 static const char slow[] = "The round trip has more messages one after another than the two it needs, or fewer.";

@@ -5,29 +5,31 @@
 #include "cmd/course/check.h"
 
 static const char receive_first[] =
-    "Every rank waits in clab_recv, and nobody has sent yet. To swap the two lines is not enough: start one of the "
-    "two calls (_start), do the other one, then wait.";
+    "Every rank waits in clab_recv, and nobody has sent yet. To swap the two lines is not enough: start one of the two "
+    "calls (_start), do the other one, then wait.";
 static const char send_first[] =
     "Every rank waits in its send until its right neighbour receives, but that one waits in a send, too. Start to "
     "receive before you send: clab_recv_start, clab_send, clab_work_wait.";
 static const char around[] =
-    "Two ranks pass, more do not: with two ranks, left and right are the same neighbour. Send to the right, and receive "
-    "from the left.";
+    "Two ranks pass, more do not: with two ranks, left and right are the same neighbour. Send to the right, and "
+    "receive from the left.";
 static const char from_right[] =
-    "You receive from the right. With two ranks, that is also the left neighbour, so two ranks pass. Send to the right, "
-    "and receive from the left: clab_recv_start with `left`.";
+    "You receive from the right. With two ranks, that is also the left neighbour, so two ranks pass. Send to the "
+    "right, and receive from the left: clab_recv_start with `left`.";
 static const char to_left[] =
     "You send to the left. With two ranks, that is also the right neighbour, so two ranks pass. Send to the right, and "
     "receive from the left.";
 static const char wrong[] =
-    "Read what you receive only after clab_work_wait has returned. Each start needs a variable and a wait of its own: if "
-    "two starts share one variable, nobody waits for the first one. Receive from the left, send to the right.";
+    "Read what you receive only after clab_work_wait has returned. Each start needs a variable and a wait of its own: "
+    "if two starts share one variable, nobody waits for the first one. Receive from the left, send to the right.";
 static const char address[] =
     "A start or a wait got no valid address. Give the address of your variable to the start, `&work`, and the variable "
     "itself to clab_work_wait. Was there a warning of the compiler?";
-static const char size[] = "A send and its receive have the same count and the same type: `count` elements of CLAB_F64.";
+static const char size[] =
+    "A send and its receive have the same count and the same type: `count` elements of CLAB_F64.";
 static const char ended[] =
-    "A rank ended before its job was closed. Each start needs a variable and a wait of its own; wait only once for each.";
+    "A rank ended before its job was closed. Each start needs a variable and a wait of its own; wait only once for "
+    "each.";
 static const char short_ones[] =
     "You cut the array into short messages. That works only while the library has room to copy them; on another "
     "machine it is stuck. One send and one receive per rank are enough.";

@@ -8,8 +8,8 @@ static const char empty[] =
     "The ring is still empty, or one array is not in the sum, or twice. In each of ranks - 1 rounds: receive `other`, "
     "send `pass`, and add `other` to `out`.";
 static const char too_often[] =
-    "Your own array is in the sum twice: after ranks - 1 rounds each array has been here, and one round more brings your "
-    "own. Do you count the rounds from 0 to ranks - 2?";
+    "Your own array is in the sum twice: after ranks - 1 rounds each array has been here, and one round more brings "
+    "your own. Do you count the rounds from 0 to ranks - 2?";
 static const char pass_on[] =
     "Two ranks get the right sum, but more ranks do not. Pass on what you have just received, and nothing else: not "
     "your own array again, and not the sum, in which your own array is, too.";
@@ -17,15 +17,15 @@ static const char stuck[] =
     "Some ranks wait for ever: in a send that nobody receives, or for a message that nobody sends. In each round: "
     "start to receive from the left, send to the right, then wait, as in p3.";
 static const char address[] =
-    "A rank used a wrong address. Give `&receive` to clab_recv_start and `receive` to clab_work_wait. Arrays have `count` "
-    "elements. Was there a warning of the compiler?";
+    "A rank used a wrong address. Give `&receive` to clab_recv_start and `receive` to clab_work_wait. Arrays have "
+    "`count` elements. Was there a warning of the compiler?";
 static const char nobody_wrote[] =
-    "A sum with NaN: you added, or passed on, an array in which nobody had written yet. Begin `out` and `pass` as copies of "
-    "`in`. Receive into `other`, and read it only after clab_work_wait has returned.";
+    "A sum with NaN: you added, or passed on, an array in which nobody had written yet. Begin `out` and `pass` as "
+    "copies of `in`. Receive into `other`, and read it only after clab_work_wait has returned.";
 static const char size[] = "All messages have `count` elements of CLAB_F32, in both ways.";
 static const char after_you[] =
-    "Your two ways are right, but the library's sum after them is wrong. Did a way change `in`, or write behind the end "
-    "of an array?";
+    "Your two ways are right, but the library's sum after them is wrong. Did a way change `in`, or write behind the "
+    "end of an array?";
 static const char own[] = "around_ring is to be made of sends and receives: the library's allreduce is the third way.";
 static const char rounds[] = "Each rank sends one array and receives one array in each of ranks - 1 rounds.";
 static const char star[] =
