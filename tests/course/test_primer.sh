@@ -97,6 +97,17 @@ p5_names_each_task_that_is_wrong() {
     grep -q '^commlab: error: rank 0 went on .* before the last rank had come (task 9)' "$scratch/err"
 }
 
+# Wrong answers alone: no rank takes another one for dead because that one has failed before.
+p5_ends_in_order() {
+    local i
+    for i in 1 2 3 4 5 6 7 8; do
+        run 1 "$programs/p5-which-one/before" -n 4 || return 1
+        why="run $i: $(cat "$scratch/err")"
+        ! grep -q -e 'dead or gone' -e '^commlab: flight' "$scratch/err" || return 1
+        [ "$(grep -c '^commlab: error: rank [0-9]* (pid' "$scratch/err")" = 1 ] || return 1
+    done
+}
+
 # Of a run of one case, too.
 check_says_how_to_run_the_failed_case_again() {
     run 1 "$commlab" check p5 --source labs/primer/p5-which-one/before.c --case 3
@@ -105,7 +116,8 @@ check_says_how_to_run_the_failed_case_again() {
 }
 
 check_each each_unit_has_its_files programs_have_forty_lines_at_most_and_one_hole p1_says_what_it_adds_up \
-    p3_is_stuck_from_4096_numbers_on_and_names_both_ranks check_says_how_to_run_the_failed_case_again
+    p3_is_stuck_from_4096_numbers_on_and_names_both_ranks p5_ends_in_order \
+    check_says_how_to_run_the_failed_case_again
 check_with inih p2_says_the_times_of_1gbe p4_says_messages_bytes_and_times p4_says_which_way_is_fast_for_few_bytes p4_lets_a_way_swap_its_arrays \
     p5_names_each_task_that_is_wrong
 exit $failed
