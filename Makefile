@@ -112,12 +112,12 @@ fit: all ## measure this machine again, so that predictions fit it (one minute a
 # The profile, from which everything is predicted: `make` measures the machine once.
 profile_file := $(or $(CLAB_PROFILE),$(B)/machine.net)
 $(profile_file): | all
-	$(Q)$(B)/commlab fit $(fit_seconds)
+	$(Q)$(strip $(B)/commlab fit $(fit_seconds))
 
 # If the profile cannot be read, measure again.
 .PHONY: profile
 profile: $(profile_file)
-	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(B)/commlab fit $(fit_seconds)
+	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(strip $(B)/commlab fit $(fit_seconds))
 
 # Within two minutes on two cores: pairs of runs give the interval, so that each run is short. Six pairs are the fewest
 # that have one. Labs whose wire is emulated run a second time without it, and without other numbers of ranks.

@@ -11,7 +11,7 @@
 # - A case that cannot run here prints `skip: REASON` and skips. A skip without a reason is a failure.
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (240 unless told); what it
 #   started is killed when they are over.
-# - CLAB_TEST_JOBS tests run at a time (as many as there are cores, but at most 4): most of them wait most of the time.
+# - CLAB_TEST_JOBS tests run at a time (two per core, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
 #   judge how long something takes say `Runs alone`, and come after the others, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
@@ -24,7 +24,7 @@ build=${1:?usage: tests/run.sh BUILD [NAME]}
 name=${2-}
 limit=${CLAB_TEST_LIMIT:-240}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
-jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 4 ? $(nproc) : 4))}
+jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 2 ? 2 : 4))}
 passed=0 failed=0 skipped=0
 failures= # what is said of tests that failed
 declare -A running=() # by log: the process

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Backends that are plugins: found, loaded, refused in one line; and what the bench makes of several backends.
-# Usage: test_backends.sh [BUILD].
+# Usage: test_backends.sh [BUILD]. Takes long.
 #
 # - The plugins here are made on the spot, from shm, which a plugin finds in the program that loads it.
 

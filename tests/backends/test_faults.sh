@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A few faults of each kind, by `make faults` there are hundreds.
-# Usage: test_faults.sh [BUILD].
+# Usage: test_faults.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 subject=("$build/tests/faults/faults")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The mpi backend: its ranks are started by us or by its user, it is timed as a library whose collectives are its own,
 # and what goes wrong is said; it conforms with MPICH, too, where that is another. (Else: test_mpi_conforms.sh.)
-# Usage: test_mpi.sh [BUILD].
+# Usage: test_mpi.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 export XDG_CONFIG_HOME=$scratch     # the user's token

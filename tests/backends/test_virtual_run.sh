@@ -22,10 +22,10 @@ same() {
     [ -s "$scratch/first" ]
 }
 
-twenty_runs_under_load_print_the_same() {
+ten_runs_under_load_print_the_same() {
     timeout 60 sh -c 'while :; do :; done' &
     local load=$!
-    same 20 "$ring" -n 16 --backend sim --net dgx-h100 8 4096
+    same 10 "$ring" -n 16 --backend sim --net dgx-h100 8 4096
     local status=$?
     kill $load
     wait $load 2>/dev/null
@@ -94,7 +94,7 @@ lab_on_sim() {
 # Twice the same, all but the command and the date.
 lab_of_64_ranks_prints_the_same() {
     same 2 "$commlab" lab 07 --backend sim --net dgx-h100 -n 64 --sizes 8,4096 --no-sweep --no-plot \
-        --results "$scratch" && lab_on_sim 07 64 --sizes 8,4096 && keeps_its_tolerances &&
+        --results "$scratch" && keeps_its_tolerances &&
         lab_on_sim 07 8 --sizes 8,4096 && is_predicted "$scratch/07-sim-dgx-h100-8.csv"
 }
 lab_01_runs() {
@@ -102,10 +102,11 @@ lab_01_runs() {
         --results "$scratch" && lab_on_sim 01 8 --iterations 1,4 && is_predicted "$scratch/01-sim-dgx-h100-8.csv"
 }
 
-# The monitored barrier, in a node and on eight: the straggler comes after rank 0 has heard the others, and before.
+# The monitored barrier, in a node and on eight: the straggler comes after rank 0 has heard the others, and before. (Of
+# its time on eight nodes most is real work, so that one amount is enough there.)
 lab_06_is_predicted() {
     lab_on_sim 06 8 --iterations 1600,6400 && is_predicted "$scratch/06-sim-dgx-h100-8.csv" &&
-        lab_on_sim 06 64 --iterations 1600,6400 && keeps_its_tolerances
+        lab_on_sim 06 64 --iterations 1600 && keeps_its_tolerances
 }
 
 # ---- every lab -----------------------------------------------------------------------------------------------------
@@ -139,7 +140,11 @@ lab_is_the_same_on_sim() {
     ranks=${ranks%.csv}
     csv=$scratch/sim/$id-sim-dgx-h100-$ranks.csv
     on_sim=(run 0 "$commlab" lab "$id" --backend sim --net dgx-h100 -n "$ranks" --no-plot --results)
-    "${on_sim[@]}" "$scratch/sim" && fits_120_columns && "${on_sim[@]}" "$scratch/again" --no-sweep || return 1
+    "${on_sim[@]:2}" "$scratch/again" --no-sweep >/dev/null 2>&1 </dev/null &
+    local again=$!
+    "${on_sim[@]}" "$scratch/sim" && fits_120_columns || { wait $again; return 1; }
+    why='the second run failed'
+    wait $again || return 1
     rows_of "$ranks" "$csv" >"$scratch/run1" && rows_of "$ranks" "$scratch/again/${csv##*/}" >"$scratch/run2"
     why="two runs differ: $(diff "$scratch/run1" "$scratch/run2" | head -n 4)"
     cmp -s "$scratch/run1" "$scratch/run2" && [ -s "$scratch/run1" ] && same_rows "$expected" "$csv"
@@ -173,7 +178,7 @@ is_exact_on_sim() {
     counts 0 "$scratch/sim/00-sim-dgx-h100-8.csv" '$7 == "%" && $8 != 0 || $6 == "pairs_for_5pct" && $8 != 1'
 }
 
-check_with inih twenty_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
+check_with inih ten_runs_under_load_print_the_same sixty_four_ranks_print_the_same run_starts_them_as_well \
     has_no_need_of_a_network is_asked_for_with_a_network is_not_fitted names_networks_that_there_are \
     bench_meets_its_prediction lab_of_64_ranks_prints_the_same lab_01_runs lab_06_is_predicted
 check_with 'inih jansson' trace_is_of_virtual_time

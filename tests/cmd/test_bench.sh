@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `commlab bench` as its users meet it: the table, the files, right results of all types, and one clear
 # line for each mistake.
-# Usage: test_bench.sh [BUILD].
+# Usage: test_bench.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 subject=("$commlab" bench)

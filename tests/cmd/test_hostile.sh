@@ -58,13 +58,15 @@ names=("x';touch \"\$CANARY\";'.csv" '"; system("touch $CANARY"); b=".csv' '`tou
 
 # Files of plain names in a plain folder: what is in them runs nothing.
 draws_what_is_in_hostile_files() {
-    attack 200 "$commlab" report --results "$hostile/report" --output "$scratch/page0" && [ $status -eq 0 ]
+    attack 200 "$commlab" report --results "$hostile/report" --output "$scratch/page0" && [ $status -eq 0 ] &&
+        cp "$scratch/err" "$scratch/said0"
 }
 
-# In a folder whose name is hostile, too; files that are right, under names that are not, among files that are not.
+# In a folder whose name is hostile, too; files that are right, under names that are not, beside some that are refused.
+# (What is in all of them has been drawn above.)
 reports_on_all_that_is_good() {
     local results="$scratch/it's \$(touch \$CANARY) \`x\`" name
-    mkdir -p "$results" && cp "$hostile"/report/*.csv "$results/" || return 1
+    mkdir -p "$results" && cp "$hostile"/report/{good,07-good,columns,empty,zero-byte}.csv "$results/" || return 1
     for name in "${names[@]}"; do
         cp "$hostile/report/good.csv" "$results/$name" || return 1
     done
@@ -83,22 +85,28 @@ reports_on_all_that_is_good() {
     done
 }
 
-# Of what the report above said: a line a file at most, which names it, and nothing for a terminal.
-says_one_line_of_each() {
-    why="not a line of ours: $(cat "$scratch/said")"
-    [ -s "$scratch/said" ] && ! grep -qv '^commlab: \(error\|warn\): ' "$scratch/said" || return 1
-    why="control characters: $(grep -n '[[:cntrl:]]' "$scratch/said" | cat -v)"
-    ! LC_ALL=C grep -q $'[\x01-\x1f\x7f]' "$scratch/said" || return 1
-    why="several lines of a file: $(sed 's/.*\/\([^/]*\.csv\).*/\1/' "$scratch/said" | sort | uniq -d)"
+# Of what a report above said: a line a file at most, which names it, and nothing for a terminal.
+says_one_line_in() {
+    local said=$1 name
+    why="not a line of ours: $(cat "$said")"
+    [ -s "$said" ] && ! grep -qv '^commlab: \(error\|warn\): ' "$said" || return 1
+    why="control characters: $(grep -n '[[:cntrl:]]' "$said" | cat -v)"
+    ! LC_ALL=C grep -q $'[\x01-\x1f\x7f]' "$said" || return 1
+    why="several lines of a file: $(sed 's/.*\/\([^/]*\.csv\).*/\1/' "$said" | sort | uniq -d)"
     [ "$why" = 'several lines of a file: ' ] || return 1
-    for name in columns open-quote zero-byte empty cells lab-folder lab-all; do
-        why="nothing of $name.csv in: $(cat "$scratch/said")"
-        [ "$(grep -cF "/$name.csv" "$scratch/said")" -eq 1 ] || return 1
+    for name in "${@:2}"; do
+        why="nothing of $name.csv in: $(cat "$said")"
+        [ "$(grep -cF "/$name.csv" "$said")" -eq 1 ] || return 1
     done
 }
+says_one_line_of_each() {
+    says_one_line_in "$scratch/said0" columns open-quote zero-byte empty cells lab-folder lab-all &&
+        says_one_line_in "$scratch/said" columns zero-byte empty
+}
 
-page_has_no_markup_of_theirs() {
-    local page=$scratch/page/index.html
+page_has_no_markup_of_theirs() { has_no_markup_of_theirs "$scratch/page0/index.html" && has_no_markup_of_theirs "$scratch/page/index.html"; }
+has_no_markup_of_theirs() {
+    local page=$1
     why=$(grep -niE '<script|<img src=x|<b>|href="javascript|<title>.*<title>' "$page" | cut -c1-300 | head -n 3)
     [ -z "$why" ] || return 1
     why=$(grep -oE '(href|id)="[^"]*"' "$page" | grep -vE '="(https://creativecommons[^"]*|[A-Za-z0-9._~/%#-]*)"$')
@@ -115,7 +123,7 @@ figures_have_no_markup_of_theirs() {
 
 # Nor has what a spreadsheet opens.
 claims_have_no_formulas() {
-    why=$(grep -v '^#' "$scratch/page/claims.csv" | grep -E '(^|,)"?[=+@-]')
+    why=$(grep -hv '^#' "$scratch"/page{0,}/claims.csv | grep -E '(^|,)"?[=+@-]')
     [ -z "$why" ]
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `commlab report`: what it says of each claim, by results that are made up, and what it calls them.
-# Usage: test_report.sh [BUILD].
+# Usage: test_report.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct

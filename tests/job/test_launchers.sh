@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Ranks find each other under any launcher that is installed: Open MPI's mpirun, MPICH's hydra, srun in each of its ways
 # (under a Slurm of our own), torchrun (one that sets its variables), and a loop in a shell. Right results, output once;
-# when a rank dies, the launcher ends, and nothing of ours is left. Usage: test_launchers.sh [BUILD].
+# when a rank dies, the launcher ends, and nothing of ours is left. Usage: test_launchers.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 . tests/slurm.sh

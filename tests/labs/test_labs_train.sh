@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Labs 03 and 08 as a student runs them, on all that they run on: counted bytes, equal results, and predictions in
 # virtual time. (That they give the same twice there, and what is recorded, is test_virtual_run.sh's.)
-# Usage: test_labs_train.sh [BUILD].
+# Usage: test_labs_train.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 

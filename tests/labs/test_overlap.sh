@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Lab 02: in virtual time it follows the closed form of its lab.md, and its traces have both lanes; it says who makes
 # progress.
-# Usage: test_overlap.sh [BUILD].
+# Usage: test_overlap.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 folder=labs/02-no-overlap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Trace buffers: what the ranks of a job did, sent to rank 0, written, and read again.
+// Trace buffers: what the ranks of a job did, sent to rank 0, written, and read again. Takes long.
 
 #include <setjmp.h>
 #include <stdarg.h>
