@@ -279,6 +279,7 @@ struct clab_counts {
     size_t bytes_sent, bytes_received;          // likewise
     size_t registrations, bytes_registered;     // by clab_register
     size_t failed_allocations;                  // of clab_alloc
+    size_t communicators_destroyed;             // of those that were made
 };
 struct clab_counts clab_job_counts(const struct clab_job *job);
 

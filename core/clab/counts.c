@@ -43,7 +43,8 @@ static const struct column columns[] = {
     CLAB_COLLECTIVES(COLLECTIVE) SECONDS(seconds), SECONDS(computed),         NUMBER(communicators),
     NUMBER(monitored_barriers),                    NUMBER(sends),             NUMBER(receives),
     NUMBER(messages),                              NUMBER(bytes_sent),        NUMBER(bytes_received),
-    NUMBER(registrations),                         NUMBER(bytes_registered),  NUMBER(failed_allocations)};
+    NUMBER(registrations),                         NUMBER(bytes_registered),  NUMBER(failed_allocations),
+    NUMBER(communicators_destroyed)};
 enum { NCOLUMNS = sizeof columns / sizeof *columns };
 
 static double get(const struct clab_counts *counts, const struct column *c)

@@ -11,11 +11,9 @@
 #include "core/comm/comm.h"
 #include "core/comm/progress.h"
 
-void clab_comm_destroy(struct clab_comm *comm)
+void clab_comm_free(struct clab_comm *comm)
 {
-    struct clab_job *job = comm ? comm->job : NULL;
-    if (!comm)
-        return;
+    struct clab_job *job = comm->job;
     clab_job_enter(job);
     for (struct clab_comm **link = &comm->job->comms; *link; link = &(*link)->next)
         if (*link == comm) {
@@ -31,6 +29,14 @@ void clab_comm_destroy(struct clab_comm *comm)
     free(comm->job_ranks);
     free(comm);
     clab_job_leave(job);
+}
+
+void clab_comm_destroy(struct clab_comm *comm)
+{
+    if (!comm)
+        return;
+    comm->job->counts.communicators_destroyed++;
+    clab_comm_free(comm);
 }
 
 // ---- of all ranks --------------------------------------------------------------------------------------------

@@ -227,6 +227,7 @@ struct clab_opening {
 };
 //   errors: CLAB_ENOMEM, CLAB_EPEER, CLAB_ETIMEOUT, those of `from`; not logged with rest_of
 int clab_comm_open(const struct clab_opening *opening, struct clab_comm **comm_p);
+void clab_comm_free(struct clab_comm *comm); // also of one whose opening has failed
 // An exchange among those who will open it.  errors: of boot->exchange, and as clab_comm_open
 int clab_comm_exchange(const struct clab_opening *opening, const void *mine, size_t bytes, void *all);
 

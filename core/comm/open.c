@@ -123,7 +123,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->job_ranks = malloc(n * sizeof *comm->job_ranks);
     comm->expelled_by = malloc(n * sizeof *comm->expelled_by);
     if (!comm->job_ranks || !comm->expelled_by) {
-        clab_comm_destroy(comm);
+        clab_comm_free(comm);
         return NULL;
     }
     memcpy(comm->job_ranks, o->ranks, n * sizeof *comm->job_ranks);
@@ -166,7 +166,7 @@ int clab_comm_open(const struct clab_opening *o, struct clab_comm **comm_p)
     const int err = connect(comm, &g.group, o->start);
     if (err) {
         clab_comm_give_up(comm, err, o->rest_of != NULL);
-        clab_comm_destroy(comm);
+        clab_comm_free(comm);
         return err;
     }
     o->job->counts.communicators++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a mended lab 01 must show: communicators do not grow with iterations, each iteration runs one allreduce, and a
-// long loop shares the communicator's cost. What is counted is the span "loop/ITERATIONS" around a loop.
+// What a mended lab 01 must show: communicators do not grow with iterations and are all destroyed, each iteration runs
+// one allreduce, and a long loop shares the communicator's cost. What is counted is the span "loop/ITERATIONS" around a loop.
 // before: You make a communicator in every iteration
 
 #include "cmd/course/check.h"
@@ -40,6 +40,19 @@ static void hold_communicators(struct check *c, int ranks)
                   ranks, FEW, MANY, few, many);
 }
 
+static void hold_destroyed(struct check *c, int ranks)
+{
+    const struct check_run *run = check_run(c, "sim", "1gbe", ranks, "4096 4 8 8");
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct clab_counts got = check_total(run, rank);
+        check_require(c, got.communicators_destroyed == got.communicators,
+                      "A communicator holds memory and connections until clab_comm_destroy gives them back; the end of a "
+                      "loop does not do so. Destroy each one that you make: after the loop, or at the end of main.",
+                      "rank %d, communicators destroyed: got %zu, expected %zu, as many as were made", rank,
+                      got.communicators_destroyed, got.communicators);
+    }
+}
+
 // ---- operations and time -------------------------------------------------------------------------------------
 
 static void hold_operations(struct check *c, int ranks)
@@ -57,15 +70,27 @@ static void hold_operations(struct check *c, int ranks)
     }
 }
 
+// The communicator is made before all loops, which is even better: a loop of 1 has nothing to share.
+static void hold_equal_time(struct check *c, const char *net, int ranks, double one, double each)
+{
+    check_require(c, each < 1.01 * one,
+                  "Your communicator is made before all loops, so each iteration is one operation, in a loop of any "
+                  "length. Look for what a longer loop does besides.",
+                  "%d ranks on %s, virtual time per iteration of %d: got %.4g us, expected the %.4g us of a loop of 1",
+                  ranks, net, LONG, 1e6 * each, 1e6 * one);
+}
+
 // T(1) = c; T(k) / k = c / k + o (1 - 1 / k): with k = 16 less than half of c where c > 2.3 o, as on these networks.
 static void hold_time(struct check *c, const char *net, int ranks)
 {
     const struct check_run *run = check_run(c, "sim", net, ranks, "4096 1 16");
     if (!check_has(c, run, "loop/1", 1) || !check_has(c, run, "loop/16", 1))
         return;
-    if (made(run, "loop/1", 0) == 0)
-        return; // it is made before all loops: even better, and there is nothing to share
     const double one = check_most(run, "loop/1", 0).seconds, each = check_most(run, "loop/16", 0).seconds / LONG;
+    if (made(run, "loop/1", 0) == 0) {
+        hold_equal_time(c, net, ranks, one, each);
+        return;
+    }
     check_require(
         c, 2 * each < one,
         "In a loop of 16, an iteration carries only a 16th of the communicator's cost. If it takes as long as "
@@ -94,6 +119,8 @@ static void check(struct check *c)
     if (check_case(c, "2, 4 and 5 ranks on 1gbe: communicators do not grow with iterations"))
         for (int ranks = 2; ranks <= 5; ranks += ranks == 2 ? 2 : 1)
             hold_communicators(c, ranks);
+    if (check_case(c, "4 ranks on 1gbe: each communicator is destroyed"))
+        hold_destroyed(c, 4);
     if (check_case(c, "5 ranks on 1gbe: every iteration runs one allreduce"))
         hold_operations(c, 5);
     if (check_case(c, "4 ranks on 1gbe: an iteration of 16 takes less than half of a loop of 1"))

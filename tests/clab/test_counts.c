@@ -73,7 +73,7 @@ static void be_rank(char *backend)
     ask_too_much(job);
     check_poison(job);
     const struct clab_counts counts = clab_job_counts(job);
-    must(counts.communicators == 1 && counts.collectives[CLAB_ALLREDUCE] == 1 ? CLAB_OK : CLAB_EWRONG);
+    must(counts.communicators == 1 && counts.communicators_destroyed == 0 && counts.collectives[CLAB_ALLREDUCE] == 1 ? CLAB_OK : CLAB_EWRONG);
     clab_comm_destroy(comm);
     must(clab_job_close(job));
     _exit(EXIT_SUCCESS);
@@ -136,6 +136,7 @@ static void assert_job(int rank, const char *backend, bool is_exact)
     const struct clab_count_row *job = find(rank, "job");
     assert_string_equal(job->backend, backend);
     assert_int_equal(job->counts.communicators, 1);
+    assert_int_equal(job->counts.communicators_destroyed, 1);
     assert_int_equal(job->counts.monitored_barriers, 1);
     assert_int_equal(job->counts.failed_allocations, 1);
     assert_int_equal(job->counts.collectives[CLAB_ALLREDUCE], 1);
