@@ -125,6 +125,18 @@ static int compile(char *const argv[], const char *messages, int *status_p)
     return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
 }
 
+// Where the program is built. The student's own stays there, so that it can be run by hand.
+static int place_program(struct check *c, const struct course *course, const struct course_unit *unit, bool is_mine)
+{
+    char mine[PATH_MAX];
+    CLAB_TRY(course_mine_path(course, unit, "mine", mine));
+    if (is_mine)
+        snprintf(c->program, sizeof c->program, "%s", mine);
+    else
+        snprintf(c->program, sizeof c->program, "%.*s/mine", (int)sizeof c->program - 6, c->folder);
+    return CLAB_OK;
+}
+
 // With build/labcc, which make writes.  out: *is_built_p; a compiler's error has been printed
 static int build_program(struct check *c, const struct course *course, const struct course_unit *unit,
                          const char *source, bool is_mine, bool *is_built_p)
@@ -134,13 +146,13 @@ static int build_program(struct check *c, const struct course *course, const str
     CLAB_TRY(kit_build(&build));
     snprintf(labcc, sizeof labcc, "%s/labcc", build);
     snprintf(include, sizeof include, "-I%s/%s", course->root, unit->folder);
-    snprintf(c->program, sizeof c->program, "%.*s/mine", (int)sizeof c->program - 6, c->folder);
     snprintf(messages, sizeof messages, "%s/messages", c->folder);
     free(build);
     if (access(labcc, X_OK) != 0) {
         clab_error("check: %s is not there: run make first", labcc);
         return CLAB_ENOENT;
     }
+    CLAB_TRY(place_program(c, course, unit, is_mine));
     CLAB_TRY(
         compile((char *[]){labcc, include, "-o", c->program, (char *)kit_relative(source), NULL}, messages, &status));
     kit_progress_clear();
@@ -185,7 +197,7 @@ static void print_again(const struct check *c, const char *source)
     printf("Only this case again: ./commlab check %s%s%s --case %d\n", c->unit, source ? " --source " : "",
            source ? source : "", failed_case(c));
     if (!source)
-        printf("A hint: ./commlab hint %s\n", c->unit);
+        printf("A hint: ./commlab hint %s. Run it by hand: %s -n 2\n", c->unit, kit_relative(c->program));
 }
 
 // source: NULL: work/NN/mine.c

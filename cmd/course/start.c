@@ -36,6 +36,7 @@ static int print_start(const struct course *course, const struct course_unit *un
     printf("\nThe whole task: %s (it reads best in a browser, or in your editor's preview)\n", kit_relative(page));
     printf("Your file:      %s (a copy of %s/before.c)\n", kit_relative(mine), unit->folder);
     printf("Its check:      ./commlab check %s\n", unit->id);
+    printf("To run it:      work/%s/mine -n 2 (after a check, which builds it)\n", unit->id);
     return print_next(course, unit);
 }
 
