@@ -21,6 +21,7 @@
 #include "core/base/log.h"
 #include "core/base/options.h"
 #include "core/base/text.h"
+#include "core/base/variables.h"
 
 // ---- the units' checks ---------------------------------------------------------------------------------------
 
@@ -114,15 +115,20 @@ static void print_first_warning(const char *messages)
         printf("  warning: %.*s %s\n", (int)(word - text - 1), text, word + strlen("warning: "));
 }
 
+// Its messages in English, since they are searched for words.
 static int compile(char *const argv[], const char *messages, int *status_p)
 {
+    static const double most_seconds = 60;
+    bool is_late;
     const pid_t pid = child_fork();
     if (pid == 0) {
-        if (freopen(messages, "w", stderr) && freopen("/dev/null", "w", stdout))
+        setenv("LC_ALL", "C", 1);
+        setpgid(0, 0);
+        if (freopen("/dev/null", "r", stdin) && freopen(messages, "w", stderr) && freopen("/dev/null", "w", stdout))
             execv(argv[0], argv);
         _exit(127);
     }
-    return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
+    return pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, status_p, &is_late);
 }
 
 // Where the program is built. The student's own stays there, so that it can be run by hand.
@@ -261,6 +267,7 @@ static int check_unit(const struct request *request, const struct course *course
         return CLAB_ENOENT;
     }
     snprintf(c.nets, sizeof c.nets, "%.*s/sim/nets", (int)sizeof c.nets - 16, course->root);
+    clab_variable_set(CLAB_VARIABLE_NETS, c.nets); // a check may ask the simulator, too
     CLAB_TRY(child_folder_make(c.folder));
     printf("check %s: %s\n", unit->id, kit_relative(source));
     const int err = judge(&c, course, unit, check, source, !request->source);

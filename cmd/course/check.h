@@ -104,5 +104,5 @@ bool check_has(struct check *c, const struct check_run *run, const char *span, i
 
 // All collectives of a rank but barriers.
 size_t check_collectives(const struct clab_counts *counts);
-// Virtual seconds that were spent in communication and not hidden behind computing.
-double check_exposed(const struct clab_counts *counts);
+// Virtual seconds of a span that were spent in communication and not hidden behind computing: of the rank with the most.
+double check_exposed(const struct check_run *run, const char *span, int index);

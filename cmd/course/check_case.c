@@ -310,7 +310,12 @@ size_t check_collectives(const struct clab_counts *counts)
     return n;
 }
 
-double check_exposed(const struct clab_counts *counts)
+double check_exposed(const struct check_run *run, const char *span, int index)
 {
-    return counts->seconds - counts->computed;
+    double most = 0;
+    for (int rank = 0; rank < run->ranks; rank++) {
+        const struct clab_counts one = check_span(run, rank, span, index);
+        most = fmax(most, one.seconds - one.computed);
+    }
+    return most;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include "cmd/kit/kit.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/variables.h"
 
 static const double most_seconds = 15; // for a program whose ranks share two busy cores
 static const char most_wait[] = "5s"; // CLAB_TIMEOUT
@@ -29,16 +31,13 @@ struct files {
     char counts[PATH_MAX + 16], rows[PATH_MAX + 16], complaints[PATH_MAX + 16];
 };
 
-static int name_files(const struct check *c, struct files *f)
+static void name_files(const struct check *c, struct files *f)
 {
     snprintf(f->counts, sizeof f->counts, "%s/counts.csv", c->folder);
     snprintf(f->rows, sizeof f->rows, "%s/rows", c->folder);
     snprintf(f->complaints, sizeof f->complaints, "%s/complaints", c->folder);
     unlink(f->rows);
-    if (clab_counts_create(f->counts) == CLAB_OK)
-        return CLAB_OK;
-    clab_error("%s can not be written: %s", f->counts, strerror(errno));
-    return CLAB_EIO;
+    unlink(f->counts);
 }
 
 // ---- complaints ----------------------------------------------------------------------------------------------
@@ -86,21 +85,16 @@ static void become_program(const struct check *c, const struct files *f, int com
     char backends[PATH_MAX + 16] = "", *build; // a program elsewhere does not find this build's plugins
     if (kit_build(&build) == CLAB_OK)
         snprintf(backends, sizeof backends, "%s/backends", build);
+    for (int v = CLAB_VARIABLE_NONE + 1; v < CLAB_VARIABLES_COUNT; v++)
+        unsetenv(clab_variable_name((enum clab_variable)v));
     child_set_environment((const struct child_variable[]){{"CLAB_COUNTS", f->counts, false},
                                                           {"CLAB_BACKENDS", backends, false},
                                                           {"CLAB_RESULTS", f->rows, false},
                                                           {"CLAB_NETS", c->nets, false},
                                                           {"CLAB_TIMEOUT", most_wait, false},
                                                           {"CLAB_POISON", "1", false},
-                                                          {"CLAB_BACKEND", NULL, false},
-                                                          {"CLAB_NET", NULL, false},
-                                                          {"CLAB_EMULATE", NULL, false},
-                                                          {"CLAB_TRACE", NULL, false},
-                                                          {"CLAB_LOG", NULL, false},
-                                                          {"CLAB_STRAGGLE", NULL, false},
-                                                          {"CLAB_PROGRESS", NULL, false},
-                                                          {"CLAB_CHECK", NULL, false},
                                                           {0}});
+    setpgid(0, 0); // so that all that it starts can be ended with it
     limit();
     if (freopen("/dev/null", "r", stdin) && freopen("/dev/null", "w", stdout) && dup2(complaints, STDERR_FILENO) >= 0)
         execv(argv[0], argv);
@@ -119,6 +113,8 @@ static int run_to_end(const struct check *c, const struct files *f, char *const 
         become_program(c, f, complaints, argv);
     close(complaints);
     const int err = pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, status_p, is_late_p);
+    if (pid > 0)
+        kill(-pid, SIGKILL); // what it has left behind
     CLAB_TRY(child_wait_until(reader, 1, &ended, &is_held));
     return err;
 }
@@ -146,7 +142,8 @@ static int missing_rank(const struct check_run *run)
 
 static int read_counts(const struct files *f, struct check_run *run, enum check_failure *failure_p, char *facts)
 {
-    CLAB_TRY(clab_counts_read(f->counts, &run->rows, &run->nrows));
+    if (access(f->counts, F_OK) == 0)
+        CLAB_TRY(clab_counts_read(f->counts, &run->rows, &run->nrows));
     const int missing = missing_rank(run);
     if (missing < 0)
         return CLAB_OK;
@@ -164,7 +161,7 @@ int check_start(struct check *c, struct check_run *run, char *const argv[], enum
     struct files f;
     int status = 0;
     bool is_late = false;
-    CLAB_TRY(name_files(c, &f));
+    name_files(c, &f);
     CLAB_TRY(run_to_end(c, &f, argv, &status, &is_late));
     if (child_ended_by())
         return CLAB_EPEER;

@@ -21,11 +21,18 @@
 static volatile sig_atomic_t child, ended_by;
 static int watches; // how many want to know of signals
 
+// To the child, and to its process group, if it leads one.
+static void signal_child(pid_t pid, int signo)
+{
+    kill(pid, signo);
+    kill(-pid, signo);
+}
+
 static void pass_on(int signo)
 {
     ended_by = signo;
     if (child > 0)
-        kill((pid_t)child, signo);
+        signal_child((pid_t)child, signo);
 }
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -120,15 +127,15 @@ int child_wait_until(pid_t pid, double seconds, int *status_p, bool *is_late_p)
     static const double grace = 3; // s
     child = pid;
     if (ended_by)
-        kill(pid, ended_by);
+        signal_child(pid, ended_by);
     pid_t waited = wait_briefly(pid, seconds, status_p);
     *is_late_p = waited == 0 && !ended_by;
     if (waited == 0) {
-        kill(pid, SIGTERM);
+        signal_child(pid, SIGTERM);
         waited = wait_briefly(pid, grace, status_p);
     }
     if (waited == 0) {
-        kill(pid, SIGKILL);
+        signal_child(pid, SIGKILL);
         waited = waitpid(pid, status_p, 0);
     }
     child = 0;

@@ -42,6 +42,7 @@ pid_t child_fork(void);
 // Wait for a child that was started so, or otherwise; signals are passed on to it meanwhile. *status_p is waitpid's.
 //   errors: CLAB_ESYS
 int child_wait(pid_t pid, int *status_p);
-// The same, but a child that has not ended after `seconds` is ended by SIGTERM, and 3 s later by SIGKILL: *is_late_p.
+// The same, but a child that has not ended after `seconds` is ended by SIGTERM, and 3 s later by SIGKILL: *is_late_p. If
+// it leads a process group, signals go to all of that.
 //   errors: CLAB_ESYS
 int child_wait_until(pid_t pid, double seconds, int *status_p, bool *is_late_p);

@@ -22,7 +22,8 @@
       "which calls ranks compare: natives (gloo's and mpi's own; bench does not), 1 (all) or 0 (none)", \
       "with 1 each collective sends one more message; with 0 gloo and mpi may give wrong results") \
     X(CORES, MANIFEST, TEXT, 0, 0, NULL, "set by the launcher: cores that ranks share", NULL) \
-    X(COUNTS, NOWHERE, TEXT, 0, 0, NULL, "file for what the library has counted: `commlab check` reads it", NULL) \
+    X(COUNTS, MANIFEST, TEXT, 0, 0, NULL, "file for what the library has counted: `commlab check` reads it", \
+      "labs' programs take one sample") \
     X(EMULATE, MANIFEST, TEXT, 0, 0, NULL, "delays messages as this network would", \
       "all times are those of an emulated network") \
     X(FAKE_FAULT, MANIFEST, TEXT, 0, 0, NULL, "fakes for tests: the fault, its rank and call", NULL) \

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/csv.h"
@@ -18,7 +20,7 @@
 #include "core/comm/job.h"
 #include "core/comm/progress.h"
 
-enum { OPEN_SPANS = 16 };
+enum { OPEN_SPANS = 16, NOT_ENDED = -1 };
 
 struct clab_count_log {
     const char *path;
@@ -127,7 +129,7 @@ void clab_count_begin(struct clab_job *job, const char *span)
     struct clab_count_log *log = job->count_log;
     if (!log)
         return;
-    struct clab_count_row row = {.rank = job->rank, .counts = read_now(job)};
+    struct clab_count_row row = {.rank = NOT_ENDED, .counts = read_now(job)};
     row.at = row.counts.seconds - job->counts.seconds;
     snprintf(row.span, sizeof row.span, "%s", span);
     if (log->nopen < OPEN_SPANS && !log->err)
@@ -145,21 +147,17 @@ void clab_count_end(struct clab_job *job)
     struct clab_count_row *row = &log->rows[log->open[log->nopen]];
     const struct clab_counts now = read_now(job);
     row->counts = since(&row->counts, &now);
+    row->rank = job->rank;
 }
 
 // ---- the file ------------------------------------------------------------------------------------------------
 
-int clab_counts_create(const char *path)
+static void print_names(FILE *out)
 {
-    FILE *out = fopen(path, "we");
-    if (!out)
-        return CLAB_EIO;
     fprintf(out, "rank,span,at");
     for (int i = 0; i < NCOLUMNS; i++)
         fprintf(out, ",%s", columns[i].name);
     fprintf(out, ",backend\n");
-    const bool failed = ferror(out);
-    return fclose(out) == 0 && !failed ? CLAB_OK : CLAB_EIO;
 }
 
 static void print_row(const struct clab_count_row *row, const char *backend, FILE *out)
@@ -178,36 +176,53 @@ static void clean(char name[CLAB_SPAN_NAME])
             *c = '_';
 }
 
-// Spans that have not ended have no row: what they hold is where they began.
-static char *write_text(const struct clab_job *job, size_t *bytes_p)
+// Spans that have not ended have no row.
+static char *write_text(const struct clab_job *job, bool has_names, size_t *bytes_p)
 {
     const struct clab_count_log *log = job->count_log;
-    const int nended = log->nopen > 0 ? log->open[0] : log->nrows;
     char *text = NULL;
     FILE *out = open_memstream(&text, bytes_p);
     if (!out)
         return NULL;
-    for (int i = 0; i < nended; i++) {
+    if (has_names)
+        print_names(out);
+    for (int i = 0; i < log->nrows; i++) {
         clean(log->rows[i].span);
-        print_row(&log->rows[i], job->backend_name, out);
+        if (log->rows[i].rank != NOT_ENDED)
+            print_row(&log->rows[i], job->backend_name, out);
     }
     print_row(&(struct clab_count_row){.rank = job->rank, .span = "job", .counts = clab_job_counts(job)},
               job->backend_name, out);
     return fclose(out) == 0 ? text : NULL;
 }
 
-// In one write, so that rows of ranks do not mix.
-static int append(const char *path, const char *text, size_t bytes)
+// All rows of this rank, at the end of a file that is locked meanwhile: those of ranks do not mix. The first rank writes
+// the names, too.
+static int append(const struct clab_job *job, int fd)
 {
+    struct stat status;
+    size_t bytes;
+    if (flock(fd, LOCK_EX) != 0 || fstat(fd, &status) != 0)
+        return CLAB_EIO;
+    char *text = write_text(job, status.st_size == 0, &bytes);
+    if (!text)
+        return CLAB_ENOMEM;
+    errno = ENOSPC; // unless write says otherwise: it wrote a part
+    const int err = write(fd, text, bytes) == (ssize_t)bytes ? CLAB_OK : CLAB_EIO;
+    free(text);
+    return err;
+}
+
+static int write_rows(const struct clab_job *job)
+{
+    const char *path = job->count_log->path;
     const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    bool failed = fd < 0;
-    if (fd >= 0) {
-        failed = write(fd, text, bytes) != (ssize_t)bytes;
-        failed |= close(fd) != 0;
-    }
-    if (failed)
+    const int err = fd < 0 ? CLAB_EIO : append(job, fd);
+    if (err == CLAB_EIO)
         clab_error("CLAB_COUNTS: '%s' can not be written: %s", path, strerror(errno));
-    return failed ? CLAB_EIO : CLAB_OK;
+    if (fd >= 0)
+        close(fd);
+    return err;
 }
 
 int clab_count_close(struct clab_job *job)
@@ -215,10 +230,7 @@ int clab_count_close(struct clab_job *job)
     struct clab_count_log *log = job->count_log;
     if (!log)
         return CLAB_OK;
-    size_t bytes;
-    char *text = log->err ? NULL : write_text(job, &bytes);
-    const int err = text ? append(log->path, text, bytes) : CLAB_ENOMEM;
-    free(text);
+    const int err = log->err ? log->err : write_rows(job);
     free(log->rows);
     free(log);
     job->count_log = NULL;

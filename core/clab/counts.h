@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the library counts for a rank, and the file of it.
 //
-// - The counters are the job's (struct clab_counts in clab.h). Who does a thing adds to them: collectives, messages and
-//   communicators in core/comm, memory and registrations in core/clab/alloc.c.
+// - The counters are the job's (struct clab_counts in clab.h). core/comm adds to them for communicators, collectives and messages,
+//   core/clab/alloc.c for memory and registrations.
 // - With CLAB_COUNTS=FILE each rank appends rows at the end of the job: one for each span that has ended, in the order in
-//   which they began, and one for the whole job, whose span is "job". All ranks append to one file, each in one write.
-//   The line of column names is clab_counts_create's.
+//   which they began, and one for the whole job, whose span is "job". All ranks append to one file, one after another; the
+//   first one begins with the column names.
 // - A rank that does not close its job has no rows.
 // - CLAB_POISON=1 fills memory of clab_alloc with NaN.
 #pragma once
@@ -37,9 +37,6 @@ struct clab_count_row {
     struct clab_counts counts;
     char backend[16];
 };
-
-// Make the file with the line of column names, and no rows.  errors: CLAB_EIO (see errno)
-int clab_counts_create(const char *path);
 
 // Read the rows of `path`, for the caller to free.
 //   errors: those of clab_csv_load, CLAB_EPARSE (logged: no library of this kit has written it), CLAB_ENOMEM

@@ -33,7 +33,7 @@ double clab_seconds(void)
 // A check counts, and looks at no time that is measured.
 static bool is_once_enough(void)
 {
-    return clab_time_is_exact() || clab_variable_is_set(CLAB_VARIABLE_COUNTS);
+    return clab_time_is_exact() || clab_variable_given(CLAB_VARIABLE_COUNTS);
 }
 
 int clab_repeats(double seconds, double once)

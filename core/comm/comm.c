@@ -100,7 +100,9 @@ static int split(struct clab_comm *comm, int color, int key, struct membership a
     const double start = clab_seconds();
     const struct membership mine = {color, key, comm->rank};
     int n = 0;
+    const struct clab_counts counted = comm->job->counts; // this call is the library's, not the program's
     CLAB_TRY(clab_allgather(comm, &mine, all, sizeof mine, CLAB_U8));
+    comm->job->counts = counted;
     for (int r = 0; r < comm->nranks; r++)
         if (all[r].color == color)
             all[n++] = all[r];

@@ -54,8 +54,8 @@ static double least_exposed(double reductions, double backward)
 static void require_overlap(struct check *c, const struct check_run *run)
 {
     const struct clab_counts backward = check_most(run, "backward", last(run, "backward"));
-    const struct clab_counts step = check_most(run, "training step", last(run, "training step"));
-    const double all = check_most(run, "reductions alone", 0).seconds, got = check_exposed(&step);
+    const double all = check_most(run, "reductions alone", 0).seconds,
+                 got = check_exposed(run, "training step", last(run, "training step"));
     const double least = least_exposed(all, backward.computed);
     check_require(c, check_collectives(&backward) > 0, too_late,
                   "rank 0, reductions that begin during the backward pass: got 0, expected %d", LAYERS);

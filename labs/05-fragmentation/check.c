@@ -28,6 +28,7 @@ static const char never_hit[] =
     "Your cache asks for a buffer of the same place and size, which seldom comes back. Ask for each piece of memory instead, "
     "in extents: the next buffer lies in the same ones.";
 
+enum { ALONE = 1 }; // registrations that device.h makes by itself, to see whether the system lets it
 enum { STEPS = 160, SUMS = MICROBATCHES + 1 };   // SUMS: of a step
 enum { MEMORY = 8 << 20, REGISTERED_STEPS = 5 }; // bytes
 
@@ -101,8 +102,8 @@ static void require_registrations(struct check *c, const struct check_run *run)
         c, bytes <= MEMORY, why_registered(run),
         "rank 0, bytes registered in %d steps: got %zu in %zu registrations, expected at most %d, all of the memory",
         REGISTERED_STEPS, bytes, times, MEMORY);
-    check_require(c, times > 0, "Register what is summed: a network card would refuse it.",
-                  "rank 0, registrations in %d steps: got 0, expected at least 1", REGISTERED_STEPS);
+    check_require(c, check_total(run, 0).registrations > ALONE, "Register what is summed: a network card would refuse it.",
+                  "rank 0, registrations for sums: got 0, expected at least 1");
 }
 
 // --------------------------------------------------------------------------------------------------------------

@@ -133,9 +133,11 @@ static int price(const struct setting *s, size_t cap, double *exposed_p, double 
     step.shape = clab_mlp_even(LAYERS, WIDTH, WIDTH, WIDTH, ROWS, widths);
     step.shape.repeat = s->repeat;
     const int err = lab_step_plan(&step, 0);
-    lab_step_bucketed(&step, cap, cap, false, exposed_p, &buckets);
-    const size_t bytes = clab_mlp_count(&step.shape) * sizeof(float) / (size_t)buckets;
-    *all_p = buckets * lab_step_price(&step, CLAB_ALLREDUCE, step.algorithm, bytes);
+    if (!err) {
+        lab_step_bucketed(&step, cap, cap, false, exposed_p, &buckets);
+        const size_t bytes = clab_mlp_count(&step.shape) * sizeof(float) / (size_t)buckets;
+        *all_p = buckets * lab_step_price(&step, CLAB_ALLREDUCE, step.algorithm, bytes);
+    }
     clab_net_free(net);
     return err;
 }
@@ -144,10 +146,13 @@ static int price(const struct setting *s, size_t cap, double *exposed_p, double 
 // more of them.
 static void require_overlap(struct check *c, const struct check_run *run, const struct setting *s, size_t cap)
 {
-    const struct clab_counts step = step_of(run, cap), backward = backward_of(run, cap);
-    const double got = check_exposed(&step);
-    double least, all;
-    if (price(s, cap, &least, &all) != CLAB_OK)
+    const struct clab_counts backward = backward_of(run, cap);
+    char span[32];
+    snprintf(span, sizeof span, "bucket/%zu", cap);
+    const double got = check_exposed(run, span, 0);
+    double least = 0, all = 0;
+    if (!check_require(c, price(s, cap, &least, &all) == CLAB_OK, "Run ./commlab doctor.", "the network %s has no price",
+                       s->net))
         return;
     check_require(c, check_collectives(&backward) > 0, too_late,
                   "rank 0, buckets that start during the backward pass with a cap of %zu B: got 0, expected %zu", cap,

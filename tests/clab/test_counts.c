@@ -87,7 +87,7 @@ static int nrows;
 static void run(char *backend)
 {
     int status;
-    assert_int_equal(clab_counts_create(path), CLAB_OK);
+    assert_int_equal(truncate(path, 0), 0);
     const pid_t pid = fork();
     if (pid == 0) {
         setenv("CLAB_COUNTS", path, 1);
@@ -174,9 +174,8 @@ static void test_counts_of_virtual_time_are_the_same_and_computing_is_known(void
 static void test_rows_that_no_library_wrote_are_refused_in_a_line(void **state)
 {
     (void)state;
-    assert_int_equal(clab_counts_create(path), CLAB_OK);
-    FILE *file = fopen(path, "a");
-    fprintf(file, "0,job,0,all passed\n");
+    FILE *file = fopen(path, "w");
+    fprintf(file, "rank,span,at,allreduce\n0,job,0,all passed\n");
     fclose(file);
     const struct capture err = capture_begin(STDERR_FILENO);
     const int got = clab_counts_read(path, &rows, &nrows);

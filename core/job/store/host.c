@@ -25,7 +25,7 @@ static const struct exchange_progress nothing_else;
 
 // Compared byte by byte.
 struct identity {
-    char boot[40], name[64], given[16]; // given: CLAB_HOST
+    char boot[40], name[64], given[64]; // given: CLAB_HOST
     uint64_t namespaces[3];             // inode numbers
 };
 
