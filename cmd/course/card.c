@@ -31,15 +31,6 @@ static struct card_link link_of(const struct clab_link *link)
     return link->present ? (struct card_link){link->alpha, link->beta} : (struct card_link){NAN, NAN};
 }
 
-static double fastest_copy(const struct clab_net *net)
-{
-    double least = INFINITY;
-    for (int i = 0; i < net->nlevels; i++)
-        if (net->levels[i].copy[CLAB_ALONE] > 0)
-            least = fmin(least, net->levels[i].copy[CLAB_ALONE]);
-    return isfinite(least) ? least : NAN;
-}
-
 static void take_net(const struct clab_net *net, struct card *card)
 {
     card->inside = link_of(&net->intra);
@@ -50,7 +41,7 @@ static void take_net(const struct clab_net *net, struct card *card)
     card->line = 2 * (net->probed.line > 0        ? net->probed.line
                       : isnan(card->inside.alpha) ? card->between.alpha
                                                   : card->inside.alpha);
-    card->copy = fastest_copy(net);
+    card->copy = clab_net_fastest_copy(net);
 }
 
 static int take_profile(const char *backend, struct card *card)
@@ -64,6 +55,7 @@ static int take_profile(const char *backend, struct card *card)
     }
     take_net(net, card);
     card->is_measured = true;
+    card->is_doubtful = !clab_net_is_credible(net);
     card->cores = card->cores ? card->cores : clab_cores();
     snprintf(card->of, sizeof card->of, "this machine, backend %s (%.80s), measured %.10s", backend, net->machine,
              net->date);
@@ -214,6 +206,10 @@ void card_print(const struct card *card, FILE *out)
                                 : "Each byte that a rank adds to its own costs this.");
     print_core(out, card);
     fprintf(out, "A message of S bytes takes alpha + S beta. To add S bytes takes S gamma.\n");
+    if (card->is_doubtful)
+        fprintf(out, "These numbers can not be true: %s. Other programs ran while they were measured. Close these, and "
+                     "type ./commlab fit again.\n",
+                card->gamma > 0 ? "no message is faster than the fastest copy" : "adding a byte takes time");
 }
 
 // ---- the command ---------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ struct card {
     double copy;                      // s/B of the fastest copy; NAN: not known
     int cores;
     bool is_measured, is_emulated; // this machine's profile; a delayed wire between its ranks
+    bool is_doubtful;              // a profile that can not be true
 };
 
 // What the card is of: a network ("machine": NULL), or the wire of one between this machine's ranks.

@@ -44,9 +44,9 @@ struct session {
 static const char *example(const struct prediction *asked)
 {
     switch (asked->kind) {
-    case PREDICTION_ORDER: return "the smallest first, with < between";
+    case PREDICTION_ORDER: return "the smallest first, as in x < y";
     case PREDICTION_YES_NO: return "yes or no";
-    default: return asked->asks_range ? "a range, as in 5..10" : "a number, or a range as in 5..10";
+    default: return asked->asks_range ? "a range as in 5..10, or a number" : "a number, or a range as in 5..10";
     }
 }
 
@@ -196,25 +196,26 @@ static int note(const struct session *s, int answers, int of)
     return answers || is_dialogue(s) ? progress_add(s->course.root, s->unit->id, PROGRESS_PREDICTED, detail) : CLAB_OK;
 }
 
-static int say_blanks(const struct session *s, const char *path)
+static int say_blanks(const struct session *s, const char *path, int *answers_p)
 {
     struct predictions *p;
     CLAB_TRY(load_checked(s, path, &p));
     const int blanks = predictions_blanks(p);
     printf("# %s: %d of %d filled in", kit_relative(path), p->count - blanks, p->count);
     printf(blanks ? ", %d blank%s left\n" : "\n", blanks, blanks == 1 ? " is" : "s are");
-    const int err = s->request.check ? CLAB_OK : note(s, p->count - blanks, p->count);
+    *answers_p = p->count - blanks;
+    const int err = s->request.check ? CLAB_OK : note(s, *answers_p, p->count);
     predictions_free(p);
     return err;
 }
 
 static int check(const struct session *s)
 {
-    const bool is_locked = access(s->files.locked, F_OK) == 0;
-    if (is_locked)
-        return say_blanks(s, s->files.locked);
+    int answers;
+    if (access(s->files.locked, F_OK) == 0)
+        return say_blanks(s, s->files.locked, &answers);
     if (access(s->files.given, F_OK) == 0)
-        return say_blanks(s, s->files.given);
+        return say_blanks(s, s->files.given, &answers);
     clab_error("predict: there is no %s yet; type ./commlab predict %s", kit_relative(s->files.given), s->unit->id);
     return CLAB_ENOENT;
 }
@@ -240,6 +241,7 @@ static int copy_template(const struct session *s)
 
 static int predict(struct session *s)
 {
+    int answers;
     if (s->request.check)
         return check(s);
     if (s->request.again)
@@ -248,12 +250,16 @@ static int predict(struct session *s)
         printf(
             "# Lab %s has run with your predictions, so they are locked: %s. For others: ./commlab predict %s --again\n",
             s->unit->id, kit_relative(s->files.locked), s->unit->id);
-        return say_blanks(s, s->files.locked);
+        return say_blanks(s, s->files.locked, &answers);
     }
     CLAB_TRY(copy_template(s));
     CLAB_TRY(edit(s));
-    CLAB_TRY(say_blanks(s, s->files.given));
-    printf("# Next: ./commlab lab %s\n", s->unit->id);
+    CLAB_TRY(say_blanks(s, s->files.given, &answers));
+    if (answers)
+        printf("# Next: ./commlab lab %s\n", s->unit->id);
+    else
+        printf("# Next: fill in %s, then type ./commlab predict %s --check\n", kit_relative(s->files.given),
+               s->unit->id);
     return CLAB_OK;
 }
 
@@ -269,7 +275,8 @@ static const struct clab_option options[] = {
 
 static const char doc[] =
     "Write down what you expect of a lab, before you run it.\v"
-    "On a terminal, asks for each blank of labs/NN/predict.txt, checks each answer, and keeps it in work/NN/predict.txt. "
+    "On a terminal, asks for each blank of labs/NN/predict.txt, and keeps each answer in work/NN/predict.txt. An answer is "
+    "refused if its form or its unit is wrong, or if no machine could be so; whether it is right, the lab shows. "
     "Without a terminal, opens that file in your editor. The first run of the lab locks your predictions.\n\n"
     "Example: ./commlab predict 07";
 

@@ -95,6 +95,7 @@ static int read_end(const char *text, double *number_p, const char **end_p)
     return CLAB_OK;
 }
 
+// A blank that is asked for knows its unit; a line of a file is read before that.
 static int refuse_number(const struct prediction *item, const char *text, const char *where)
 {
     if (*text == '-' || !strncmp(text, "\xe2\x88\x92", 3))
@@ -102,8 +103,9 @@ static int refuse_number(const struct prediction *item, const char *text, const 
     if (!*text)
         return prediction_refuse(where, "%s: there is nothing behind the '='; write ____ for no prediction",
                                  item->title);
-    return prediction_refuse(where, "%s = %s: expected a number and a unit, as in 5 us, or a range, as in 5..10 us",
-                             item->title, text);
+    const char *unit = item->is_blank ? item->unit : "us", *blank = *unit ? " " : "";
+    return prediction_refuse(where, "%s = %s: expected a number%s, as in 5%s%s, or a range, as in 5..10%s%s", item->title,
+                             text, *unit ? " and a unit" : "", blank, unit, blank, unit);
 }
 
 static int read_number(const struct prediction *item, const char *text, const char *where, struct prediction *answer)
@@ -132,15 +134,26 @@ static int read_number(const struct prediction *item, const char *text, const ch
 
 // ---- orders --------------------------------------------------------------------------------------------------
 
+// "ring, doubling"
+static const char *words_text(const struct prediction *item, char text[VALUE])
+{
+    struct clab_text out = clab_text_begin(text, VALUE);
+    for (int i = 0; i < item->nwords; i++)
+        clab_text_add(&out, "%s%s", i ? ", " : "", item->words[i]);
+    return text;
+}
+
 static int word_of(const struct prediction *item, const char *word, const char *where)
 {
+    char words[VALUE];
     struct clab_nearest nearest = clab_nearest_to(word, strlen(word));
     for (int i = 0; i < item->nwords; i++) {
         if (!strcmp(item->words[i], word))
             return i;
         clab_nearest_offer(&nearest, item->words[i]);
     }
-    prediction_refuse(where, "%s: '%s' is none of its words%s", item->title, word, clab_nearest_hint(&nearest));
+    prediction_refuse(where, "%s: '%s' is none of its words: %s%s", item->title, word, words_text(item, words),
+                      clab_nearest_hint(&nearest));
     return -1;
 }
 
@@ -200,8 +213,8 @@ static int read_order(const struct prediction *item, const char *text, const cha
     if (answer->is_blank && (given == 1 || given == item->nwords))
         return CLAB_OK;
     if (blanks || given < item->nwords)
-        return prediction_refuse(where, "%s: expected all %d words, as in: %s < %s%s", item->title, item->nwords,
-                                 item->words[0], item->words[1], item->nwords > 2 ? " < ..." : "");
+        return prediction_refuse(where, "%s: expected all %d words, the smallest first, as in x < y%s", item->title,
+                                 item->nwords, item->nwords > 2 ? " < ..." : "");
     return CLAB_OK;
 }
 

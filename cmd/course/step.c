@@ -11,6 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "cmd/course/card.h"
 #include "cmd/course/page.h"
 #include "cmd/kit/kit.h"
 #include "sim/net/net.h"
@@ -35,12 +36,30 @@ static bool has_card(const struct course *course)
     return course_work_path(course, "card.txt", path) != CLAB_OK || access(path, R_OK) == 0;
 }
 
+// A busy machine may have been measured wrongly. What can not be read is another matter, which `card` names.
+static bool is_doubtful(void)
+{
+    const struct card_request machine = {.backend = "shm"};
+    struct clab_log_held held;
+    struct card card;
+    clab_log_hold(&held);
+    const int err = card_read(&machine, &card);
+    clab_log_release(&held);
+    return !err && card.is_doubtful;
+}
+
 // Whether there is something to do before a prediction.
 static bool prepare(const struct course *course, struct course_step *s)
 {
     if (!has_profile()) {
         SAY(s->command, "./commlab fit");
         SAY(s->why, "It measures this machine, in one minute at most: all predictions come from what it finds.");
+        return true;
+    }
+    if (is_doubtful()) {
+        SAY(s->before, "close other programs");
+        SAY(s->command, "./commlab fit");
+        SAY(s->why, "What it measured last can not be true (./commlab card says why): the machine was busy.");
         return true;
     }
     if (has_card(course))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/base/output.h"
@@ -194,8 +195,8 @@ static int find_placements(const struct fit_record *record, struct clab_placemen
     const int err = clab_fit_placements(marks, found, all_p);
     free(marks);
     if (!found)
-        clab_error("fit: no profile is written, since all probes were interrupted: run nothing else meanwhile, or "
-                   "measure for longer: --seconds 60s");
+        clab_error("fit: this machine was too busy to measure: all probes were interrupted, and no profile is written. "
+                   "Close other programs, and run ./commlab fit again (at most one minute with --seconds 60s)");
     return err;
 }
 
@@ -305,18 +306,40 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
         clab_warn(
             "fit: %s has too few rounds of probes (%d) to know their noise: run nothing else, or say --seconds 60s",
             path, p->nrounds);
+    if (!err && !clab_net_is_credible(&p->fit.median))
+        clab_warn("fit: %s can not be true: a message came out faster than a copy, or adding took no time. The machine was "
+                  "busy. Close other programs, and run ./commlab fit again",
+                  path);
     if (!err)
         say(s, p, path);
     clab_manifest_free(&manifest);
     return err;
 }
 
+// Samples that contradict each other. why: the reader's words
+static void say_too_busy(const struct fit_session *s, const struct placement *p, const char *why)
+{
+    char lacking[64] = "its probes contradict each other";
+    const bool is_kept = access(s->path, R_OK) == 0;
+    if (p->lacking)
+        snprintf(lacking, sizeof lacking, "%d of %d probes were interrupted", p->lacking, p->ntasks);
+    clab_error("fit: this machine was too busy to measure: %s. Close other programs, and run ./commlab fit again (at most "
+               "one minute with --seconds 60s).%s The reason: %s",
+               lacking, is_kept ? " The profile that is there stays in use." : "", why);
+}
+
 // We check both profiles before we write either file.
 static int prepare_placement(const struct fit_session *s, struct placement *p, const char *other, const char *path)
 {
+    struct clab_log_held held;
     describe(s, p, &p->fit.median);
     snprintf(p->fit.median.other_name, sizeof p->fit.median.other_name, "%s", other);
-    return clab_fit_check(&p->fit, path);
+    clab_log_hold(&held);
+    const int err = clab_fit_check(&p->fit, path);
+    clab_log_release(&held);
+    if (err == CLAB_EINVAL)
+        say_too_busy(s, p, held.text);
+    return err;
 }
 
 // "build/machine.net" -> "build/machine-other.net"

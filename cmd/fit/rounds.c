@@ -53,8 +53,8 @@ static int run_round(const struct fit_session *session, struct fit_ranks *ranks,
             *is_over_p = true;
             if (ranks->rank == 0 && record->nrounds == 0)
                 clab_error(
-                    "fit: no profile is written: %g s were up after %d of %d probes; end other programs, or give "
-                    "--seconds 60s",
+                    "fit: this machine was too busy to measure: %g s were up after %d of %d probes, and no profile is "
+                    "written. Close other programs, or give --seconds 60s",
                     session->seconds, i, record->ntasks);
             return record->nrounds ? CLAB_OK : CLAB_ETIMEOUT;
         }

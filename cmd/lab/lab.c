@@ -51,6 +51,19 @@ struct session {
 
 // ---- before measuring ----------------------------------------------------------------------------------------
 
+// In build/plots, or beside the results if these go elsewhere.
+static int name_figure(struct session *s)
+{
+    char file[4096 + 256];
+    const int used = s->request.results ? snprintf(file, 4096, "%s", s->request.results)
+                                        : snprintf(file, 4096, "%s/plots", s->build);
+    if (used >= 4096)
+        return CLAB_EINVAL;
+    snprintf(file + used, sizeof file - (size_t)used, "/%.32s-%.32s-%.128s-%d", s->conf.id, s->setting.backend,
+             s->nets.name, s->conf.ranks);
+    return kit_figure_path(file, &s->figure);
+}
+
 static int name_files(struct session *s)
 {
     char folder[4096];
@@ -63,10 +76,8 @@ static int name_files(struct session *s)
     else
         snprintf(folder, sizeof folder, "%s/results", s->root);
     CLAB_TRY(kit_make_folder(folder));
-    if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->nets.name, s->conf.ranks) <
-            0 ||
-        asprintf(&s->figure, "%s/plots/%s-%s-%s-%d", s->build, s->conf.id, s->setting.backend, s->nets.name,
-                 s->conf.ranks) < 0)
+    CLAB_TRY(name_figure(s));
+    if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->nets.name, s->conf.ranks) < 0)
         return CLAB_ENOMEM;
     return clab_output_check(s->csv);
 }
@@ -119,10 +130,17 @@ static void name_run(char out[PREDICTION_WHERE], const char *text)
     snprintf(out, PREDICTION_WHERE, "%s", text ? text : "");
 }
 
+// Other work than lab.conf's, of which nothing was asked.
+static bool is_other(const struct lab_request *r)
+{
+    return r->sizes || r->iterations || r->options;
+}
+
 // The student's predictions of this very run.
 static int find_yours(struct session *s, const struct clab_backend *backend)
 {
-    struct lab_yours_run run = {.run.ranks = s->conf.ranks, .is_swept = !s->request.no_sweep};
+    struct lab_yours_run run = {
+        .run.ranks = s->conf.ranks, .is_swept = !s->request.no_sweep, .is_other = is_other(&s->request)};
     name_run(run.run.backend, backend->name);
     name_run(run.run.net, s->request.net ? s->request.net : backend->time->net(NULL));
     name_run(run.run.emulate, s->request.emulate);
@@ -235,7 +253,8 @@ static int describe_placement(const struct session *s, struct clab_manifest *m)
                                1e9 * summary.min, 1e9 * summary.max));
     if (!probe_is_same(clab_quantile(latency->samples, latency->n, 0.25),
                        clab_quantile(latency->samples, latency->n, 0.75)))
-        return clab_manifest_add(m, "warning", "the hypervisor moved this VM's CPUs during the run: run again");
+        return clab_manifest_add(m, "warning", "the measurement was disturbed: the hypervisor moved this VM's CPUs during the run, so run "
+                                 "again");
     const double known =
         s->nets.net ? clab_net_placed(s->nets.net, (struct clab_placement_sample){.line = summary.median})->probed.line
                     : 0;
@@ -425,14 +444,14 @@ static int run_one_of(const struct lab_words *folders, int i, struct session *s)
     return err;
 }
 
-// A lab that a student has predicted, and that ran, or can not run here: `commlab next` goes on. Runs whose results go
-// elsewhere are tries.
+// A lab that a student has predicted, and that ran, or can not run here: `commlab next` goes on. Runs of other work, and
+// runs whose results go elsewhere, are tries.
 static void note_run(const struct session *s, const char *folder, int err)
 {
     char path[PATH_MAX], unit[8];
     snprintf(unit, sizeof unit, "%.2s", folder);
     snprintf(path, sizeof path, "%s/work/%s/predict.txt", s->root, unit);
-    if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && access(path, F_OK) == 0 &&
+    if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && !is_other(&s->request) && access(path, F_OK) == 0 &&
         progress_add(s->root, unit, PROGRESS_RAN, err ? "not: this machine or build lacks what it needs" : NULL) == CLAB_OK)
         printf("# what comes next: ./commlab next\n");
 }

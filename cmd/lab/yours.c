@@ -26,7 +26,7 @@ static bool has_ranks(const struct lab_conf *conf, const struct lab_yours_run *r
 
 static bool fits(const struct lab_conf *conf, const struct lab_yours_run *run, const struct asked_run *asked)
 {
-    return !strcmp(asked->backend, run->run.backend) && !strcmp(asked->net, run->run.net) &&
+    return !run->is_other && !strcmp(asked->backend, run->run.backend) && !strcmp(asked->net, run->run.net) &&
            !strcmp(asked->emulate, run->run.emulate) && has_ranks(conf, run, asked->ranks);
 }
 
@@ -99,7 +99,7 @@ static int load_asked(struct lab_yours *yours, const char *folder)
 int lab_yours_open(const char *root, const struct lab_conf *conf, const struct lab_yours_run *run,
                    struct lab_yours *yours_p)
 {
-    struct lab_yours yours = {.root = root, .id = conf->id};
+    struct lab_yours yours = {.root = root, .id = conf->id, .is_other = run->is_other};
     char path[PATH_MAX];
     *yours_p = yours;
     if (snprintf(path, sizeof path, "%s/labs/%s/predict.txt", root, conf->folder) >= PATH_MAX ||

@@ -21,12 +21,14 @@ struct lab_yours {
     bool fits[PREDICTION_SECTIONS]; // sections of the template that this run answers
     int blanks, answers;            // of these sections
     bool is_new, is_edited;         // to be locked by this run; predict.txt has changed since
+    bool is_other;                  // other sizes, iterations or options than the lab's: nothing was asked of it
 };
 
-// A run as asked_run has it, and whether it has the numbers of ranks of lab.conf's sweep, too.
+// A run as asked_run has it; whether it has the numbers of ranks of lab.conf's sweep, too; and whether its sizes,
+// iterations or options are others than lab.conf's.
 struct lab_yours_run {
     struct asked_run run;
-    bool is_swept;
+    bool is_swept, is_other;
 };
 
 // Before measuring: look for predictions of this run. A lab without predict.txt has none.

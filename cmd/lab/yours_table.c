@@ -92,7 +92,7 @@ static const char *range_error(const struct lab_compared *c, char text[WORDS])
         return "inside";
     const bool is_low = c->measured.median > c->high;
     if (is_low ? c->measured.low < c->high : c->measured.high > c->low)
-        return "at the edge";
+        return "nearly inside";
     snprintf(text, WORDS, "outside: too %s", is_low ? "low" : "high");
     return text;
 }
@@ -105,7 +105,7 @@ static const char *order_error(const struct prediction *asked, const int places[
         return "-";
     for (int i = 0; i < asked->nwords; i++)
         if (places[i] != c->measured_places[i]) {
-            snprintf(text, WORDS, "place %d is %s", i + 1, asked->words[c->measured_places[i]]);
+            snprintf(text, WORDS, "wrong: number %d is %s", i + 1, asked->words[c->measured_places[i]]);
             return text;
         }
     return "right";
@@ -116,7 +116,7 @@ static const char *yes_no_error(double guess, const struct lab_compared *c)
     if (isnan(guess) || !c->measured.n)
         return "-";
     if (c->measured.low != c->measured.high)
-        return "can not be told";
+        return "too noisy to tell";
     return guess == c->measured.median ? "right" : "wrong";
 }
 
@@ -233,6 +233,8 @@ static int print_nothing(const struct lab_yours *yours)
         fits |= yours->fits[i];
     if (fits && yours->counted)
         print_state(yours);
+    else if (template && yours->is_other)
+        printf("# you have not predicted this run: it has other sizes, iterations or options than lab %s\n", yours->id);
     else if (fits)
         printf("# you have not predicted this: type ./commlab predict %s before you run it\n", yours->id);
     return CLAB_OK;
@@ -304,18 +306,6 @@ static int write_row(struct clab_table *table, const char *name, int ranks, cons
     return clab_table_add_row(table, cells);
 }
 
-// Each word of an order is a row of its place.
-static int write_order(struct clab_table *table, const struct prediction *asked, const struct prediction *answer,
-                       int ranks)
-{
-    for (int i = 0; i < asked->nwords; i++) {
-        char name[PREDICTION_NAME];
-        prediction_expand(asked, answer->places[i], name);
-        CLAB_TRY(write_row(table, name, ranks, "place", i + 1, i + 1));
-    }
-    return CLAB_OK;
-}
-
 // Sizes in bytes, as figures have them.
 static int write_number(struct clab_table *table, const struct lab_conf *conf, const struct prediction *asked,
                         const struct prediction *answer, int ranks)
@@ -330,16 +320,7 @@ static int write_number(struct clab_table *table, const struct lab_conf *conf, c
     return write_row(table, asked->name, ranks, unit, low, high);
 }
 
-static int write_answer(struct clab_table *table, const struct lab_conf *conf, const struct prediction *asked,
-                        const struct prediction *answer, int ranks)
-{
-    switch (asked->kind) {
-    case PREDICTION_ORDER: return write_order(table, asked, answer, ranks);
-    case PREDICTION_YES_NO: return write_row(table, asked->name, ranks, "yes", answer->low, answer->high);
-    default: return write_number(table, conf, asked, answer, ranks);
-    }
-}
-
+// Orders, yes and no are no values that a figure could mark.
 static int write_all(const struct lab_yours *yours, const struct lab_conf *conf, const char *path)
 {
     struct clab_table table;
@@ -348,11 +329,13 @@ static int write_all(const struct lab_yours *yours, const struct lab_conf *conf,
     clab_table_init(&table, file_columns, FILE_COLUMNS);
     for (const struct prediction *asked = template->items; !err && asked < template->items + template->count; asked++) {
         const struct prediction *answer = lab_yours_answer(yours, asked);
-        if (answer)
-            err = write_answer(&table, conf, asked, answer, yours->asked.runs[asked->section].ranks);
+        if (answer && asked->kind == PREDICTION_NUMBER)
+            err = write_number(&table, conf, asked, answer, yours->asked.runs[asked->section].ranks);
     }
-    if (!err)
+    if (!err && clab_table_rows(&table))
         err = clab_table_write_csv(&table, NULL, path);
+    else
+        unlink(path);
     clab_table_free(&table);
     return err;
 }

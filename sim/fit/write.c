@@ -151,7 +151,7 @@ static int read_back(const char *text, size_t size, const char *path)
         clab_net_free(net);
     if (!err || err == CLAB_EUNSUPPORTED) // built without inih: nothing can be read here
         return CLAB_OK;
-    clab_error("fit: no profile is written, since it would be refused: %s; " FIT_REMEDY, held.text);
+    clab_error("no profile is written, since it would be refused: %s", held.text);
     return CLAB_EINVAL;
 }
 

@@ -53,12 +53,25 @@ card_says_how_to_measure() {
     anew && rm "$CLAB_PROFILE"
     refuses 2 'fit' card && [ ! -e work/card.txt ]
 }
+# What a busy machine once came to: 83 TB/s.
+card_doubts_what_no_machine_can() {
+    anew
+    run 0 card || return 1
+    why="doubted: $(cat "$scratch/out")"
+    ! grep -q 'can not be true' work/card.txt || return 1
+    local unit
+    for unit in p1 p2 p3 p4 p5; do echo "2026-01-02T03:04:05Z  $unit  passed" >>work/progress.txt; done
+    run 0 next && grep -q '^    ./commlab predict 00' "$scratch/out" || return 1
+    sed -i '0,/^beta = .*/s//beta = 0.012 ps\/B/' "$CLAB_PROFILE" && writes 'no message is faster than the fastest copy' card &&
+        writes '    ./commlab fit' next || return 1
+    anew && sed -i 's/^gamma = .*/gamma = 0 ps\/B/' "$CLAB_PROFILE" && writes 'can not be true: adding a byte takes time' card
+}
 card_refuses_two_networks() { refuses 2 'give one of them' card --net 1gbe --emulate 1gbe && refuses 2 "1gb" card --net 1gb; }
 
 # ---- predict -------------------------------------------------------------------------------------------------------
 
 predict_copies_the_blanks() {
-    begun && writes "Edit $mine" predict 07 && grep -q ' 0 of 12 filled in, 12 blanks are left' "$scratch/out" || return 1
+    begun && writes "Edit $mine" predict 07 && grep -q "^# Next: fill in $mine" "$scratch/out" && grep -q ' 0 of 12 filled in, 12 blanks are left' "$scratch/out" || return 1
     why="another copy: $(diff "$mine" labs/07-ring-vs-tree/predict.txt)"
     diff "$mine" labs/07-ring-vs-tree/predict.txt >/dev/null && [ ! -e work/progress.txt ]
 }
@@ -103,8 +116,9 @@ talk() {
 }
 asks_blank_by_blank() {
     anew
-    talk '3\n6\n12 us\n6\n\nrnig\ndoubling < ring\n' || return 1
-    [[ $seen == *'1 of 12: before messages/by_hand/8'*"'us' is not a unit"*"'rnig' is none of its words (did you mean 'ring'?)"* ]] &&
+    talk 'abc\n3\n6\nabc\n12 us\n6\n\nrnig\nring\ndoubling<ring\n' || return 1
+    [[ $seen == *'1 of 12: before messages/by_hand/8'*'expected a number, as in 5, or a range, as in 5..10'*'as in 5 MiB, or a range, as in 5..10 MiB'*"'us' is not a unit"* ]] &&
+        [[ $seen == *'as in x < y)'*"'rnig' is none of its words: ring, doubling (did you mean 'ring'?)"*'expected all 2 words, the smallest first, as in x < y'* ]] &&
         [[ $seen == *'4 of 12 filled in, 8 blanks are left'* ]] || return 1
     why="kept: $(cat "$mine")"
     grep -q '^before messages/by_hand/8  *= 3  *# ' "$mine" && grep -q '^before bytes_sent/by_hand/2097152 = 6 MiB ' "$mine" &&
@@ -149,7 +163,8 @@ lab_counts_what_was_locked() {
 }
 # Orders have lines of their own.
 lab_says_where_an_order_differs() {
-    begun && fill 'after time/{ring,doubling}/8' 'ring < doubling' && fill 'before messages/by_hand/8' 3 || return 1
+    begun && fill 'after time/{ring,doubling}/8' 'ring < doubling' && fill 'before messages/by_hand/8' 3 &&
+        fill 'ratio time/ring/8 > 1' no || return 1
     sed -i 's/^\[.*sim.*/[.\/commlab lab 07 -n 4 --backend sim]/; s/^\[.*lab 07\]$/[.\/commlab lab 07 --backend sim --net 1gbe -n 4]/' \
         "$mine" labs/07-ring-vs-tree/predict.txt
     run 0 "${on_sim[@]}"
@@ -158,13 +173,22 @@ lab_says_where_an_order_differs() {
     [ $status = 0 ] || return 1
     why=$(sed -n '/your predictions/,$p' "$scratch/out")
     grep -q '^  after time/{ring,doubling}/8$' <<<"$why" &&
-        grep -q '^      yours  *ring < doubling  *place 1 is doubling$' <<<"$why" &&
-        grep -q '^      measured  *doubling < ring' <<<"$why" && grep -q 'messages/by_hand/8  *3  *3  *3  *right' <<<"$why"
+        grep -q '^      yours  *ring < doubling  *wrong: number 1 is doubling$' <<<"$why" &&
+        grep -q '^      measured  *doubling < ring' <<<"$why" && grep -q 'messages/by_hand/8  *3  *3  *3  *right' <<<"$why" || return 1
+    why="more than the number would be a mark: $(cat results/07-sim-1gbe-4.yours.csv)"
+    [ "$(tail -n +2 results/07-sim-1gbe-4.yours.csv)" = before,messages/by_hand/8,4,1,3,3 ]
 }
 lab_takes_only_its_own() {
     begun && fill 'after messages/ring/8' 6 && run 0 "${on_sim[@]}" || return 1
     why=$(tail -n 3 "$scratch/out")
     grep -q 'you have not predicted this' <<<"$why" && [ ! -e $locked ]
+}
+# Other sizes are another experiment: it is no step of the path, and judges nothing.
+lab_does_not_judge_other_work() {
+    predicted && run 0 "${on_sim[@]}" --sizes 8 || return 1
+    why=$(cat "$scratch/out" work/progress.txt 2>&1)
+    grep -q '^# you have not predicted this run: it has other sizes' "$scratch/out" && ! grep -q 'your predictions' "$scratch/out" &&
+        [ ! -e $locked ] && [ ! -e results/07-sim-1gbe-4.yours.csv ] && ! grep -q ' ran' work/progress.txt
 }
 lab_refuses_a_mistake_first() {
     begun && fill 'after messages/ring/8' six || return 1
@@ -180,6 +204,13 @@ figure_has_your_mark() {
     [ ! -s "$scratch/err" ] && grep -q 'your prediction' build/plots/07-sim-1gbe-4.svg || return 1
     chmod -R u+w work && rm -r work && run 0 lab 07 --backend sim --net 1gbe -n 4 --no-sweep &&
         [ ! -e results/07-sim-1gbe-4.yours.csv ] && ! grep -q 'your prediction' build/plots/07-sim-1gbe-4.svg
+}
+figure_lies_beside_other_results() {
+    anew
+    rm -rf build/plots
+    run 0 lab 07 --backend sim --net 1gbe -n 4 --no-sweep --results results/other || return 1
+    why=$(ls results/other build/plots 2>&1)
+    [ -s results/other/07-sim-1gbe-4.svg ] && [ ! -e build/plots ]
 }
 # Every lab's recorded run is drawn with a prediction, and gnuplot has nothing to complain of.
 each_figure_has_your_mark() {
@@ -210,10 +241,10 @@ if lacks inih; then
     skip 'built without inih, so networks can not be read' all
     exit 0
 fi
-check_each card_prints_what_fit_measured card_is_of_any_network card_says_how_to_measure card_refuses_two_networks \
+check_each card_prints_what_fit_measured card_is_of_any_network card_says_how_to_measure card_doubts_what_no_machine_can card_refuses_two_networks \
     predict_copies_the_blanks predict_checks_the_file predict_names_the_line predict_holds_numbers_to_the_card \
     predict_knows_its_units predict_opens_an_editor
 check_having script asks_blank_by_blank
-check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_refuses_a_mistake_first
-check_having gnuplot figure_has_your_mark each_figure_has_your_mark
+check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_does_not_judge_other_work lab_refuses_a_mistake_first
+check_having gnuplot figure_has_your_mark figure_lies_beside_other_results each_figure_has_your_mark
 exit $failed

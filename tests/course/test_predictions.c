@@ -92,7 +92,7 @@ static const struct {
     {HEAD "before a b = 1\n", "p.txt:2: 'before a b': expected"},
     {HEAD "crossover a = 1\n", "expected"},
     {HEAD "x/{ring,tree} = rnig < tree\n",
-     "p.txt:2: x/{ring,tree}: 'rnig' is none of its words (did you mean 'ring'?)"},
+     "p.txt:2: x/{ring,tree}: 'rnig' is none of its words: ring, tree (did you mean 'ring'?)"},
     {HEAD "x/{ring,tree} = ring > tree\n", "p.txt:2: x/{ring,tree}: write the smallest first, with < between"},
     {HEAD "x/{ring,tree} = ring < ring\n", "'ring' is there twice"},
     {HEAD "x/{ring,tree} = ring\n", "expected all 2 words"},
