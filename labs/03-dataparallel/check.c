@@ -57,7 +57,8 @@ static void require_calls(struct check *c, const struct check_run *run)
     if (calls[CLAB_REDUCE] && one.computed < zero.computed)
         check_require(c, false, updates_alone, "rank 1, computed per step: got %.4g us, expected %.4g us, as rank 0",
                       1e6 * one.computed, 1e6 * zero.computed);
-    check_require(c, !calls[CLAB_REDUCE], through_zero, "rank 0, reduces per step: got %zu, expected 0",
+    const bool is_special = bytes_of(run, 0) > 1.02 * busiest_other(run); // reduces whose root rotates are as good
+    check_require(c, !calls[CLAB_REDUCE] || !is_special, through_zero, "rank 0, reduces per step: got %zu, expected 0",
                   calls[CLAB_REDUCE]);
     check_require(c, !calls[CLAB_ALLGATHER] || calls[CLAB_REDUCE_SCATTER], gathers_all,
                   "rank 0, allgathers per step: got %zu, expected 0", calls[CLAB_ALLGATHER]);
