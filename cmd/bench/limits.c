@@ -33,7 +33,14 @@ enum { WINDOWS = 4, ROUNDS = 100 };
 enum { CACHED = 16 << 10, CACHED_FAR = 16 << 20 };                // bytes, by the processor, by a GPU
 enum { SMALL = 4 << 20, LARGE = 32 << 20, TOGETHER = 256 << 20 }; // bytes
 enum { TCP_LEAST = 64 << 10, TCP_MOST = 64 << 20 };
-static const double window_seconds = 0.02, line_seconds = 0.1, patience_seconds = 2, line_at_most = 3e-6;
+enum { LINE_WINDOWS = 5 }; // that the exchange of a line lasts
+static const double window_least = 2e-3, window_most = 20e-3, patience_seconds = 2, line_at_most = 3e-6;
+
+// Seconds: as long as a row, so that who wants a quick bench does not wait for its limits, but not too short to tell.
+static double window_of(const struct bench *bench)
+{
+    return fmax(window_least, fmin(window_most, bench->options->budget));
+}
 
 // ---- copies --------------------------------------------------------------------------------------------------
 
@@ -79,13 +86,13 @@ static double time_copies(struct copies copies)
     return clab_now() - start;
 }
 
-static struct rates copy_for_a_window(struct pair pair)
+static struct rates copy_for_a_window(struct pair pair, double window)
 {
     const size_t some = pair.device ? TOGETHER : SMALL; // long enough for the clock
     const struct copies copies = {&pair, pair.bytes < some ? (int)(some / pair.bytes) : 1};
     const double start = clab_now(), bytes = (double)copies.n * (double)pair.bytes;
     double least = INFINITY, copied = 0, spent = 0;
-    while (clab_now() - start < window_seconds) {
+    while (clab_now() - start < window) {
         const double seconds = time_copies(copies);
         least = seconds < least ? seconds : least;
         copied += bytes;
@@ -100,7 +107,7 @@ static int copy_rate(struct bench *bench, struct pair pair, bool take_part, bool
     double best = 0;
     for (int w = 0; w < WINDOWS; w++) {
         CLAB_TRY(clab_barrier(bench->control));
-        const struct rates rates = take_part ? copy_for_a_window(pair) : (struct rates){0};
+        const struct rates rates = take_part ? copy_for_a_window(pair, window_of(bench)) : (struct rates){0};
         double rate = at_once ? rates.mean : rates.best;
         CLAB_TRY(clab_allreduce(bench->control, &rate, &rate, 1, CLAB_F64, at_once ? CLAB_SUM : CLAB_MAX));
         best = rate > best ? rate : best;
@@ -155,9 +162,9 @@ static bool await_turn(struct line *line, uint32_t turn, double deadline)
 }
 
 // The best mean of a few hundred round trips, in seconds; NAN if the other rank does not answer.
-static double serve(struct line *line)
+static double serve(struct line *line, double seconds)
 {
-    const double end = clab_now() + line_seconds;
+    const double end = clab_now() + seconds;
     double best = NAN, start = clab_now();
     for (uint32_t i = 0; start < end;) {
         for (int round = 0; round < ROUNDS; round++, i += 2) {
@@ -217,7 +224,7 @@ static int measure_line(struct bench *bench, struct bench_limits *limits)
         ready = 0; // on another host, or not allowed: not measured
     int err = clab_allreduce(bench->control, &ready, &ready, 1, CLAB_I32, CLAB_MIN);
     if (err == CLAB_OK && ready && bench->rank == 0)
-        limits->line = serve(memory);
+        limits->line = serve(memory, LINE_WINDOWS * window_of(bench));
     if (limits->line > line_at_most)
         limits->line = NAN; // the scheduler was measured
     if (err == CLAB_OK && ready && bench->rank == 1)
