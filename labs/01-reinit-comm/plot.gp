@@ -15,11 +15,19 @@ here(program, quantity) = is_row(program, quantity) && int($5) == ranks
 # ---- what was found --------------------------------------------------------------------------------------------------
 stats csv using (iterations("before")) nooutput name "K"
 stats csv using (is_row("after/before", "ratio") ? $8 : NaN) nooutput name "R"
+stats csv using (is_row("after/before", "ratio") ? $9 : NaN) nooutput name "R_LOW"
+stats csv using (is_row("after/before", "ratio") ? $10 : NaN) nooutput name "R_HIGH"
+# A title gives an interval that is wide.
+between(low, high) = high > 1.5 * low ? sprintf(" (%s to %s)", factor_text(low), factor_text(high)) : ""
 if (K_max > 1) {
     stats csv using (here("after", "break_even") ? $8 : NaN) nooutput name "EVEN"
     stats csv using (here("after", "op") ? $8 * K_max / (K_max - 1) : NaN) nooutput name "OP"
-    finding = sprintf("One communicator for all pays off after %.0f operations; a loop of %d is %s times faster", \
-                      EVEN_max, K_max, factor_text(R_max))
+    stats csv using (here("after", "break_even") ? $9 : NaN) nooutput name "EVEN_LOW"
+    stats csv using (here("after", "break_even") ? $10 : NaN) nooutput name "EVEN_HIGH"
+    pays_off = EVEN_max < 1 ? "from the first operation on" \
+        : sprintf("after %.0f%s operations", EVEN_max, between(EVEN_LOW_max, EVEN_HIGH_max))
+    finding = sprintf("One communicator for all pays off %s; a loop of %d is %s times%s faster", \
+                      pays_off, K_max, factor_text(R_max), between(R_LOW_max, R_HIGH_max))
 } else {
     stats csv using (here("after", "first_op") ? $8 : NaN) nooutput name "OP"
     finding = "In a single iteration, one communicator for all saves nothing"
@@ -45,8 +53,23 @@ do for [p = 1:2] {
     }
 }
 
-# The operation is where a long loop ends. At the break-even an iteration costs twice the operation.
-on_axes = has_yours("after", "op") || has_yours("after", "break_even")
+# What the axes have to hold: measured, predicted, and the student's.
+stats csv using (starts_with(strcol(6), "iteration/") && int($5) == ranks ? $10 : NaN) nooutput name "TOP"
+stats csv using (starts_with(strcol(6), "iteration/") && int($5) == ranks ? $11 : NaN) nooutput name "FORESEEN"
+highest = FORESEEN_records > 0 && FORESEEN_max > TOP_max ? FORESEEN_max : TOP_max
+stats csv using (is_row("before", swept) ? $9 : NaN) nooutput name "LOW"
+stats csv using (is_row("before", swept) ? $10 : NaN) nooutput name "HIGH"
+stats csv using (is_row("before", swept) ? $11 : NaN) nooutput name "CURVE"
+lowest_swept = CURVE_records > 0 && CURVE_min < LOW_min ? CURVE_min : LOW_min
+highest_swept = CURVE_records > 0 && CURVE_max > HIGH_max ? CURVE_max : HIGH_max
+
+# A student's ratio is drawn where it says that `after` is: the time of before / the ratio. Of other quantities than a
+# time per iteration there is no mark.
+your_ratio = "ratio/iteration/"
+time_before(quantity) = value_of("before", tail_of(quantity, "/"), 8)
+after_by(ratio) = has_yours("after/before", your_ratio) == 0 ? 1 : time_before(strcol(6)) > 0 ? time_before(strcol(6)) / ratio : NaN
+stats csv using (iterations("before") > 0 ? $9 : NaN) nooutput name "BEFORE"
+lowest = lesser(OP_max, BEFORE_min / most_with(1, "after/before", your_ratio))
 
 # ---- the figure ------------------------------------------------------------------------------------------------------
 do for [terminal in terminals] {
@@ -62,10 +85,10 @@ do for [terminal in terminals] {
     set bmargin at screen 0.53
     set logscale x 2
     set xtics 4
-    set xrange [K_min / 1.5 : 1.5 * most_with(K_max, "after", "break_even")]
+    set xrange [K_min / 1.5 : 1.5 * K_max]
     set xlabel "iterations of the loop" offset 0, 0.4
     eval fine_time_axis
-    set yrange [0.5 * least_with(OP_max, "after", "op") : *]
+    set yrange [0.5 * least_with(lowest, "after", "iteration/") : 2 * most_with(highest, "before", "iteration/")]
     set ylabel "time per iteration" offset label_offset
     set key at screen 0.715, screen 0.91 left top
     plot csv using (iterations("before") * 1.05):8:9:10 with yerrorbars linestyle 12 title "before: one in every iteration", \
@@ -73,13 +96,13 @@ do for [terminal in terminals] {
          csv using (iterations("before")):11 with lines linestyle 2 title "predicted: before" \
          @predicted_after, \
          OP_max with lines linestyle 98 title "limit: the operation alone", \
-         for [once = 1:has_yours("after", "op")] \
-             yours using (mine("after", "op", here("after", "op") ? K_max : NaN)):8:9:10 \
-             with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
-         for [once = 1:has_yours("after", "break_even")] \
-             yours using (mine("after", "break_even", here("after", "break_even") ? $8 : NaN)):(2 * OP_max):9:10 \
-             with xerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
-         for [once = 1:on_axes] 1/0 with points linestyle 30 title your_title
+         for [program in "before after"] for [once = 1:has_yours(program, "iteration/")] \
+             yours using (mine(program, "iteration/", x(program, "iteration/"))):8:9:10 \
+             with yerrorbars linestyle 30 linecolor rgb colours[program eq "after" ? 1 : 2] notitle, \
+         for [once = 1:has_yours("after/before", your_ratio)] \
+             yours using (mine("after/before", your_ratio, x("after/before", your_ratio))):(after_by($8)):(after_by($10)):(after_by($9)) \
+             with yerrorbars linestyle 30 linecolor rgb colours[1] title your_title.": before / ratio", \
+         for [once = 1:any_yours("before", "iteration/") || any_yours("after", "iteration/")] 1/0 with points linestyle 30 title your_title
     unset label
 
     # where the time goes
@@ -108,7 +131,7 @@ do for [terminal in terminals] {
     set xrange [1.5 : 8.5]
     set ylabel "time per iteration, before" offset label_offset
     eval fine_time_axis
-    set yrange [*:*]
+    set yrange [0.5 * lowest_swept : 2 * highest_swept]
     set key at screen 0.69, screen 0.455 left top
     if (cores > 0) {
         set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98

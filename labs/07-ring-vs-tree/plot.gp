@@ -121,7 +121,7 @@ do for [terminal in terminals] {
         set ylabel (c == 1 ? "time by hand / time" : "") offset label_offset
         set xlabel "bytes per rank"
         if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
-        plot 1 with lines linestyle 98 title "above: faster", \
+        plot 1 with lines linestyle 98 title "1: as fast as by hand", \
              for [i = 1:N] csv using (size_of_ratio(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
              @predicted_ratios, \
              for [i = 1:N] for [once = 1:has_yours("after/before", "ratio/time/".word(algorithms, i)."/")] \
