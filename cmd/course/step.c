@@ -219,6 +219,16 @@ static bool find_in_course(const struct course *course, const struct progress *p
     return false;
 }
 
+// The unit that was asked for has no step left, so this one is of another.
+static void say_done(const struct course_unit *unit, struct course_step *s)
+{
+    const char *kind = unit->is_primer ? "Primer" : "Lab";
+    if (s->unit)
+        SAY(s->end, "%s %s has passed. The first unit that is open is %s.", kind, unit->id, s->unit->id);
+    else
+        SAY(s->end, "%s %s has passed.", kind, unit->id);
+}
+
 static void step_end(struct course_step *s)
 {
     s->unit = NULL;
@@ -231,8 +241,12 @@ void course_next(const struct course *course, const struct progress *progress, c
 {
     *s = (struct course_step){0};
     const struct state state = {course, unit, progress};
-    if (!(unit && find_step(&state, s)) && !find_in_course(course, progress, s))
+    if (unit && find_step(&state, s))
+        return;
+    if (!find_in_course(course, progress, s))
         step_end(s);
+    if (unit && !*s->end)
+        say_done(unit, s);
 }
 
 void course_state(const struct progress *progress, const struct course_unit *unit, char *text_p, size_t room)

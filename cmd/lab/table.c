@@ -406,7 +406,8 @@ static int print_rows(const struct lab_context *context, const struct lab_result
 static const char legend[] =
     "# off: (measured - predicted) / measured. 50 %: twice the predicted value; below 0: less than predicted\n"
     "# interval: where the true median is, with 95 % certainty; -3..+5: 3 % below to 5 % above the measured median\n"
-    "# before / after: the time of before divided by the time of after; above 1, after is faster\n";
+    "# before / after: the time of before divided by the time of after; above 1, after is faster\n"
+    "# how to read this table: labs/table.md\n";
 
 int lab_table_print(const struct lab_context *context, const struct lab_results *results)
 {

@@ -89,6 +89,11 @@ next_takes_a_unit() {
     echo >card.txt && mkdir work && mv card.txt work/ && says_next 'predict 08' 8 && says_next 'start p2' pair
 }
 
+next_says_that_a_unit_has_passed() {
+    anew
+    did 07 passed && says_next 'start p1' 07 && grep -q '^Lab 07 has passed. The first unit that is open is p1.$' "$scratch/out"
+}
+
 # ---- hint, status ---------------------------------------------------------------------------------------------------
 
 hint_reveals_one_more_each_time() {
@@ -190,7 +195,7 @@ write_in_work_alone() {
 
 check_each start_gives_a_copy_and_says_what_to_do start_never_overwrites reset_keeps_what_was_there reset_needs_a_start \
     next_begins_with_the_primer next_goes_from_unit_to_unit next_measures_the_machine_before_the_first_lab \
-    next_takes_a_unit hint_reveals_one_more_each_time status_says_where_one_is status_counts_minutes_to_the_pass \
+    next_takes_a_unit next_says_that_a_unit_has_passed hint_reveals_one_more_each_time status_says_where_one_is status_counts_minutes_to_the_pass \
     a_damaged_line_is_named_and_the_rest_counts a_line_that_was_cut_harms_no_other two_at_a_time_lose_nothing \
     names_what_is_odd says_what_can_not_be_written names_a_file_that_is_missing have_help write_in_work_alone
 exit $failed
