@@ -88,7 +88,7 @@ static double time_copies(struct copies copies)
 
 static struct rates copy_for_a_window(struct pair pair, double window)
 {
-    const size_t some = pair.device ? TOGETHER : SMALL; // long enough for the clock
+    const size_t far = (size_t)(TOGETHER * window / window_most), some = pair.device ? far : SMALL; // for the clock
     const struct copies copies = {&pair, pair.bytes < some ? (int)(some / pair.bytes) : 1};
     const double start = clab_now(), bytes = (double)copies.n * (double)pair.bytes;
     double least = INFINITY, copied = 0, spent = 0;
