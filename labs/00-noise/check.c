@@ -130,8 +130,8 @@ static void hold_median(struct check *c, const struct check_run *run)
         fabs(got - average) < tolerance
             ? "You report the mean of the ratios. A few calls were held up, and the mean moves as far as they "
               "do. The median stays: half of all ratios are below it."
-            : "The ratio that you report is not the median of the pairs' ratios B / A. Divide the two times of "
-              "each pair, and give all ratios, in their order, to report_ratios.",
+            : "The ratio that you report is not the median of the pairs' ratios B / A. Divide B's time by "
+              "A's, whichever of them was first, and give all ratios, in their order, to report_ratios.",
         "b_over_a: got %.5f, expected %.5f, the median of the %d ratios that were counted", got, high, PAIRS);
 }
 

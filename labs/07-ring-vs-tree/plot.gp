@@ -78,7 +78,7 @@ RATIO_max = most_with(RATIO_max, "after/before", "ratio/time/")
 do for [terminal in terminals] {
     eval begin(terminal)
     eval headline(finding, subject)
-    eval small_print(place)
+    eval small_print(place."; markers of one size stand side by side")
     eval size_axis
     if (columns > 1) { set xtics ("8 B" 8, "512 B" 512, "32 KiB" 32768, "2 MiB" 2097152) }
     set multiplot
