@@ -36,7 +36,8 @@ struct session {
     const struct course_unit *unit;
     struct asked asked;
     struct predict_files files;
-    bool asks_all; // not the blanks alone
+    struct predictions *locked; // NULL: nothing is yet
+    bool asks_all;              // not the blanks alone
 };
 
 // ---- the dialogue --------------------------------------------------------------------------------------------
@@ -99,9 +100,19 @@ static int ask(const struct session *s, const struct prediction *item, const str
     }
 }
 
+// A blank, or any of them after --again; not of a command that has run with answers.
+static bool is_question(const struct session *s, const struct predictions *p, const struct prediction *item)
+{
+    return (item->is_blank || s->asks_all) &&
+           !(s->locked && predictions_answers(s->locked, p->sections[item->section].command));
+}
+
 static int count_questions(const struct session *s, const struct predictions *p)
 {
-    return s->asks_all ? p->count : predictions_blanks(p);
+    int count = 0;
+    for (int i = 0; i < p->count; i++)
+        count += is_question(s, p, &p->items[i]);
+    return count;
 }
 
 static int ask_each(const struct session *s, const struct predictions *p)
@@ -112,7 +123,7 @@ static int ask_each(const struct session *s, const struct predictions *p)
     for (const struct prediction *item = p->items; !ends && item < p->items + p->count; item++) {
         const char *command = p->sections[item->section].command;
         const struct prediction *asked = predictions_find(s->asked.template, command, item);
-        if (!item->is_blank && !s->asks_all)
+        if (!is_question(s, p, item))
             continue;
         if (item->section != section)
             printf("\nWhat `%s` will measure:\n", command);
@@ -236,7 +247,19 @@ static int copy_template(const struct session *s)
     if (access(s->files.given, F_OK) == 0)
         return CLAB_OK;
     CLAB_TRY(course_make_folder(s->files.folder));
-    return predict_copy(s->asked.template->path, s->files.given, 0644);
+    return predict_copy(s->locked ? s->files.locked : s->asked.template->path, s->files.given, 0644);
+}
+
+// Commands that have not run with an answer. False: there is none.
+static bool say_open(const struct session *s)
+{
+    bool is_open = false;
+    for (int i = 0; i < s->locked->nsections; i++)
+        if (!predictions_answers(s->locked, s->locked->sections[i].command)) {
+            printf("# You can still predict `%s`: nothing of it is locked yet\n", s->locked->sections[i].command);
+            is_open = true;
+        }
+    return is_open;
 }
 
 static int predict(struct session *s)
@@ -247,10 +270,12 @@ static int predict(struct session *s)
     if (s->request.again)
         CLAB_TRY(begin_again(s));
     if (access(s->files.locked, F_OK) == 0) {
+        CLAB_TRY(load_checked(s, s->files.locked, &s->locked));
         printf(
             "# Lab %s has run with your predictions, so they are locked: %s. For others: ./commlab predict %s --again\n",
             s->unit->id, kit_relative(s->files.locked), s->unit->id);
-        return say_blanks(s, s->files.locked, &answers);
+        if (!say_open(s))
+            return say_blanks(s, s->files.locked, &answers);
     }
     CLAB_TRY(copy_template(s));
     CLAB_TRY(edit(s));
@@ -316,6 +341,7 @@ static int run(int argc, char **argv)
     int err = load(&s);
     if (!err)
         err = predict(&s);
+    predictions_free(s.locked);
     asked_free(&s.asked);
     course_close(&s.course);
     return command_status(err);

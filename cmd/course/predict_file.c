@@ -25,6 +25,14 @@ int predict_files(const char *root, const char *id, struct predict_files *f)
     return CLAB_EINVAL;
 }
 
+int predict_set_mode(const char *path, unsigned mode)
+{
+    if (chmod(path, mode) == 0)
+        return CLAB_OK;
+    clab_error("%s: %s", path, strerror(errno));
+    return CLAB_EIO;
+}
+
 int predict_copy(const char *from, const char *to, unsigned mode)
 {
     struct clab_input input;
@@ -36,28 +44,7 @@ int predict_copy(const char *from, const char *to, unsigned mode)
         err = clab_output_close(&output);
     }
     clab_input_close(&input);
-    if (!err && chmod(to, mode) != 0) {
-        clab_error("%s: %s", to, strerror(errno));
-        err = CLAB_EIO;
-    }
-    return err;
-}
-
-bool predict_is_same(const char *a, const char *b)
-{
-    struct clab_log_held held;
-    struct clab_input first, second;
-    clab_log_hold(&held);
-    bool same = false;
-    if (clab_input_open(a, CLAB_INPUT_SETTINGS, &first) == CLAB_OK) {
-        if (clab_input_open(b, CLAB_INPUT_SETTINGS, &second) == CLAB_OK) {
-            same = first.bytes == second.bytes && !memcmp(first.text, second.text, first.bytes);
-            clab_input_close(&second);
-        }
-        clab_input_close(&first);
-    }
-    clab_log_release(&held);
-    return same;
+    return err ? err : predict_set_mode(to, mode);
 }
 
 int predict_unlock(const struct predict_files *files, char kept_p[PATH_MAX])

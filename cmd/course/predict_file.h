@@ -2,7 +2,7 @@
 // The student's files of predictions in work/NN: predict.txt, and the locked copy that counts.
 //
 // - The first run of a lab with predictions copies predict.txt to predict.locked.txt, which nobody can write. Later edits
-//   of predict.txt do not count.
+//   of predict.txt do not count. A command of which all was blank then is locked by its own first run.
 // - `commlab predict NN --again` renames the locked copy to predict.locked.1.txt, or the next number.
 #pragma once
 
@@ -21,8 +21,8 @@ int predict_files(const char *root, const char *id, struct predict_files *files_
 // Copy `from` to `to` whole. mode: of `to`.  errors: CLAB_ENOENT, CLAB_EIO, logged
 int predict_copy(const char *from, const char *to, unsigned mode);
 
-// Whether both files are there and have the same bytes.
-bool predict_is_same(const char *a, const char *b);
+// errors: CLAB_EIO, logged
+int predict_set_mode(const char *path, unsigned mode);
 
 // Rename the locked copy to the next number that is free.  out: kept_p: its new path
 //   errors: CLAB_EIO, logged

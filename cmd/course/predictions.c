@@ -295,6 +295,14 @@ int predictions_blanks(const struct predictions *p)
     return blanks;
 }
 
+bool predictions_answers(const struct predictions *p, const char *command)
+{
+    for (int i = 0; i < p->count; i++)
+        if (!p->items[i].is_blank && !strcmp(p->sections[p->items[i].section].command, command))
+            return true;
+    return false;
+}
+
 const struct prediction *predictions_find(const struct predictions *p, const char *command,
                                           const struct prediction *like)
 {

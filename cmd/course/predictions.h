@@ -129,6 +129,9 @@ int predictions_check(const struct predictions *p, const struct predictions *tem
 // Whether a template itself is sound: its quantities are lab.conf's, and its units convert.  errors: CLAB_EPARSE
 int predictions_check_template(const struct predictions *template, const struct lab_conf *conf);
 
+// Whether the section with that command has an answer.
+bool predictions_answers(const struct predictions *p, const char *command);
+
 // The item of `p` in the section with that command and of that name; NULL: there is none.
 const struct prediction *predictions_find(const struct predictions *p, const char *command,
                                           const struct prediction *like);

@@ -12,6 +12,8 @@
 #include "core/base/log.h"
 #include "cmd/kit/kit.h"
 
+enum { LINE = 512 };
+
 // ---- which sections this run answers -------------------------------------------------------------------------
 
 static bool has_ranks(const struct lab_conf *conf, const struct lab_yours_run *run, int ranks)
@@ -55,30 +57,100 @@ static void forget(struct lab_yours *yours)
     yours->counted = NULL;
 }
 
+// Whether what was locked stands otherwise in predict.txt. What can not be read does.
+static bool is_edited(const struct lab_yours *yours)
+{
+    struct clab_log_held held;
+    struct predictions *given;
+    const struct predictions *locked = yours->counted;
+    char was[LINE], is[LINE];
+    clab_log_hold(&held);
+    bool edited = predictions_load(yours->files.given, &given) != CLAB_OK;
+    clab_log_release(&held);
+    if (edited)
+        return true;
+    for (const struct prediction *item = locked->items; item < locked->items + locked->count; item++) {
+        const char *command = locked->sections[item->section].command;
+        const struct prediction *now = predictions_find(given, command, item);
+        if (predictions_answers(locked, command))
+            edited |= !now || strcmp(prediction_text(item, was, sizeof was), prediction_text(now, is, sizeof is)) != 0;
+    }
+    predictions_free(given);
+    return edited;
+}
+
+// A section that was blank when others were locked is locked by its own first run.
+static int find_added(struct lab_yours *yours)
+{
+    struct predictions *locked = yours->counted;
+    yours->counted = NULL;
+    const int err = load(yours, yours->files.given);
+    if (!err)
+        count(yours);
+    yours->is_added = !err && yours->answers;
+    if (err || yours->is_added) {
+        predictions_free(locked);
+        return err;
+    }
+    forget(yours);
+    yours->counted = locked;
+    count(yours);
+    return CLAB_OK;
+}
+
+static int find_locked(struct lab_yours *yours, bool is_given)
+{
+    CLAB_TRY(load(yours, yours->files.locked));
+    yours->is_edited = is_given && is_edited(yours);
+    count(yours);
+    return is_given && !yours->answers && yours->blanks ? find_added(yours) : CLAB_OK;
+}
+
 // The locked copy counts. Else predict.txt does, and is to be locked if it says something of this run.
 static int find_counted(struct lab_yours *yours)
 {
     const bool is_given = access(yours->files.given, F_OK) == 0;
-    if (access(yours->files.locked, F_OK) == 0) {
-        yours->is_edited = is_given && !predict_is_same(yours->files.given, yours->files.locked);
-        CLAB_TRY(load(yours, yours->files.locked));
-        count(yours);
-        return CLAB_OK;
-    }
+    if (access(yours->files.locked, F_OK) == 0)
+        return find_locked(yours, is_given);
     if (!is_given)
         return CLAB_OK;
     CLAB_TRY(load(yours, yours->files.given));
     count(yours);
-    if (!yours->answers) {
+    yours->is_new = yours->answers;
+    if (!yours->is_new)
         forget(yours);
-        return CLAB_OK;
-    }
-    yours->is_new = true;
     return CLAB_OK;
+}
+
+static int write_added(const struct lab_yours *yours, const struct predictions *locked)
+{
+    const struct predictions *template = yours->asked.template;
+    for (const struct prediction *asked = template->items; asked < template->items + template->count; asked++) {
+        char text[LINE];
+        const struct prediction *answer = lab_yours_answer(yours, asked);
+        if (answer)
+            CLAB_TRY(predict_write_answer(
+                yours->files.locked, predictions_find(locked, template->sections[asked->section].command, asked)->line,
+                prediction_text(answer, text, sizeof text)));
+    }
+    return CLAB_OK;
+}
+
+static int add_to_locked(const struct lab_yours *yours)
+{
+    struct predictions *locked;
+    CLAB_TRY(predictions_load(yours->files.locked, &locked));
+    int err = predict_set_mode(yours->files.locked, 0644);
+    if (!err)
+        err = write_added(yours, locked);
+    predictions_free(locked);
+    return err ? err : predict_set_mode(yours->files.locked, 0444);
 }
 
 int lab_yours_lock(const struct lab_yours *yours)
 {
+    if (yours->is_added)
+        return add_to_locked(yours);
     return yours->is_new ? predict_copy(yours->files.given, yours->files.locked, 0444) : CLAB_OK;
 }
 

@@ -20,7 +20,8 @@ struct lab_yours {
     struct predictions *counted;    // what counts, of all commands; NULL: nothing was predicted
     bool fits[PREDICTION_SECTIONS]; // sections of the template that this run answers
     int blanks, answers;            // of these sections
-    bool is_new, is_edited;         // to be locked by this run; predict.txt has changed since
+    bool is_new, is_added;          // to be locked by this run: all of predict.txt; its sections of this run
+    bool is_edited;                 // predict.txt has changed since
     bool is_other;                  // other sizes, iterations or options than the lab's: nothing was asked of it
 };
 

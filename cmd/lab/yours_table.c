@@ -209,7 +209,7 @@ static void print_order(const struct prediction *asked, const struct prediction 
 
 static void print_state(const struct lab_yours *yours)
 {
-    if (yours->is_new)
+    if (yours->is_new || yours->is_added)
         printf("# your predictions are now locked: %s\n", kit_relative(yours->files.locked));
     if (yours->is_edited)
         printf("# %s has changed since this copy was locked; the changes do not count. For new predictions: "

@@ -183,6 +183,22 @@ lab_takes_only_its_own() {
     why=$(tail -n 3 "$scratch/out")
     grep -q 'you have not predicted this' <<<"$why" && [ ! -e $locked ]
 }
+# A command of which nothing was predicted is locked by its own first run.
+lab_locks_each_command() {
+    predicted && run 0 "${on_sim[@]}" || return 1
+    sed -i 's/^\[.*lab 07\]$/[.\/commlab lab 07 --backend sim --net 10gbe -n 4]/' "$mine" labs/07-ring-vs-tree/predict.txt
+    chmod u+w $locked && sed -i 's/^\[.*lab 07\]$/[.\/commlab lab 07 --backend sim --net 10gbe -n 4]/' $locked && chmod a-w $locked
+    writes 'You can still predict `./commlab lab 07 --backend sim --net 10gbe' predict 07 && fill 'after messages/ring/8' '6' &&
+        run 0 lab 07 --backend sim --net 10gbe -n 4 --no-sweep --no-plot
+    local status=$?
+    cp "$templates/predict.txt" labs/07-ring-vs-tree/
+    [ $status = 0 ] || return 1
+    why=$(sed -n '/your predictions/,$p' "$scratch/out")
+    grep -q 'after messages/ring/8  *6  *6  *6  *right' <<<"$why" && ! grep -q 'has changed' <<<"$why" &&
+        [ "$(stat -c %a $locked)" = 444 ] || return 1
+    why=$(cat $locked)
+    grep -q '^after messages/ring/8  *= 6$' $locked && grep -q '^before time/by_hand/8  *= 150 us' $locked
+}
 # Other sizes are another experiment: it is no step of the path, and judges nothing.
 lab_does_not_judge_other_work() {
     predicted && run 0 "${on_sim[@]}" --sizes 8 || return 1
@@ -245,6 +261,6 @@ check_each card_prints_what_fit_measured card_is_of_any_network card_says_how_to
     predict_copies_the_blanks predict_checks_the_file predict_names_the_line predict_holds_numbers_to_the_card \
     predict_knows_its_units predict_opens_an_editor
 check_having script asks_blank_by_blank
-check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_does_not_judge_other_work lab_refuses_a_mistake_first
+check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_locks_each_command lab_does_not_judge_other_work lab_refuses_a_mistake_first
 check_having gnuplot figure_has_your_mark figure_lies_beside_other_results each_figure_has_your_mark
 exit $failed
