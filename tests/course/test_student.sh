@@ -66,7 +66,7 @@ check_unit() {
         cp "$folder/after.c" "work/$unit/mine.c"
         mended[$unit]=1
     else
-        [ $status -eq 0 ] && grep -qE '^[0-9]+ of [0-9]+ cases pass' <<<"$said"
+        [ $status -eq 0 ] && grep -qE '^[0-9]+ of [0-9]+ cases pass' <<<"$said" && [ -x "work/$unit/mine" ]
     fi
 }
 
