@@ -51,6 +51,16 @@ static inline float lab_value(int rank, size_t i)
     return (float)(((unsigned)i * 2654435761u ^ (unsigned)(rank + 1) * 2246822519u) >> 24);
 }
 
+// The sum over the elements of all ranks' arrays of `bytes`: what lab_data_check returns where all is right.
+static inline double lab_checksum(int ranks, size_t bytes)
+{
+    double sum = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        for (size_t i = 0; i < bytes / sizeof(float); i++)
+            sum += lab_value(rank, i);
+    return sum;
+}
+
 // Arrays of `bytes`, a multiple of 4: this rank's values in `in`, the sum of all ranks' in `expected`.
 static inline struct lab_data lab_data_make(struct clab_job *job, size_t bytes)
 {

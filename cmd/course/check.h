@@ -99,6 +99,9 @@ const char *check_span_name(const struct check_run *run, int rank, int i);
 // What clab_report said: its median; NAN: nothing.
 double check_reported(const struct check_run *run, const char *quantity);
 
+// Require that the program has reported `expected` under that name: it still compares its sums (labs/lab.h).
+bool check_sum(struct check *c, const struct check_run *run, const char *quantity, double expected);
+
 // Require at least `least` spans of that name at each rank: the program still has the lines that begin and end them.
 bool check_has(struct check *c, const struct check_run *run, const char *span, int least);
 

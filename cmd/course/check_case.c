@@ -289,6 +289,15 @@ double check_reported(const struct check_run *run, const char *quantity)
     return lab_series_median(lab_results_find(&run->reports, LAB_AFTER, run->ranks, quantity));
 }
 
+bool check_sum(struct check *c, const struct check_run *run, const char *quantity, double expected)
+{
+    const double got = check_reported(run, quantity);
+    return check_require(c, got == expected,
+                         "Your program does not compare its sums any more, or not the right ones. Put the lines with "
+                         "lab_data_poison, lab_data_check and lab_report back as they are in before.c.",
+                         "rank 0, reported as %s: got %.17g, expected %.17g", quantity, got, expected);
+}
+
 bool check_has(struct check *c, const struct check_run *run, const char *span, int least)
 {
     for (int rank = 0; rank < run->ranks; rank++) {

@@ -4,6 +4,7 @@
 // before: You make a communicator in every iteration
 
 #include "cmd/course/check.h"
+#include "lab.h"
 
 enum { FEW = 4, MANY = 8, LONG = 16 };
 
@@ -115,7 +116,7 @@ static void check(struct check *c)
     check_advise(c, CHECK_MISMATCH, hangs);
     check_advise(c, CHECK_CRASHES, crashes);
     if (check_case(c, "4 ranks, shared memory: the sums are right, whatever the buffers held before"))
-        check_run(c, "shm", NULL, 4, "4096 1 2");
+        check_sum(c, check_run(c, "shm", NULL, 4, "4096 1 2"), "checksum", lab_checksum(4, 4096));
     if (check_case(c, "2, 4 and 5 ranks on 1gbe: communicators do not grow with iterations"))
         for (int ranks = 2; ranks <= 5; ranks += ranks == 2 ? 2 : 1)
             hold_communicators(c, ranks);

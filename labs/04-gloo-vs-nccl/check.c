@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/course/check.h"
+#include "lab.h"
 
 static const char names_one[] =
     "The program names a backend that sends through the kernel, and these ranks share one memory. Name none: then the kit "
@@ -40,7 +41,7 @@ static void check(struct check *c)
     if (check_case(c, "3 ranks with --backend shm: the sums are right")) {
         require_backend(c, check_run(c, "shm", NULL, 3, "4096"), "shm", overrules);
         check_advise(c, CHECK_CRASHES, one_job); // with several sizes only
-        check_run(c, "shm", NULL, 3, "4 4096 1M");
+        check_sum(c, check_run(c, "shm", NULL, 3, "4 4096 1M"), "checksum/1048576", lab_checksum(3, 1 << 20));
     }
     check_advise(c, CHECK_CRASHES, names_one); // a build without that backend ends the program
     if (check_case(c, "4 ranks on this host: the job runs over shared memory"))

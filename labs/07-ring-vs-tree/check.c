@@ -9,6 +9,7 @@
 // - By hand in virtual time: (2 P - 3) messages one after another, each of the whole buffer (model.c).
 
 #include "cmd/course/check.h"
+#include "lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,9 +154,9 @@ static void check(struct check *c)
     check_advise(c, CHECK_HANGS, hangs);
     check_advise(c, CHECK_WRONG, wrong);
     if (check_case(c, "4 ranks, shared memory: the sums are right, whatever the buffers held before"))
-        check_run(c, "shm", NULL, 4, "8 65536");
+        check_sum(c, check_run(c, "shm", NULL, 4, "8 65536"), "checksum/sum/65536", lab_checksum(4, 65536));
     if (check_case(c, "5 ranks, shared memory: also where P does not divide the buffer"))
-        check_run(c, "shm", NULL, 5, "4 28 4096");
+        check_sum(c, check_run(c, "shm", NULL, 5, "4 28 4096"), "checksum/sum/28", lab_checksum(5, 28));
     for (int i = 0; i < 3; i++) {
         static const int ranks[] = {4, 5, 8};
         char title[128];
