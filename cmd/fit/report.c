@@ -306,10 +306,6 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
         clab_warn(
             "fit: %s has too few rounds of probes (%d) to know their noise: run nothing else, or say --seconds 60s",
             path, p->nrounds);
-    if (!err && !clab_net_is_credible(&p->fit.median))
-        clab_warn("fit: %s can not be true: a message came out faster than a copy, or adding took no time. The machine was "
-                  "busy. Close other programs, and run ./commlab fit again",
-                  path);
     if (!err)
         say(s, p, path);
     clab_manifest_free(&manifest);

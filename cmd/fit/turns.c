@@ -28,6 +28,7 @@ static struct clab_transfer sending(const struct fit_ranks *r, const char *from,
                                   .lane = r->lane,
                                   .src = from,
                                   .count = bytes / sizeof(float),
+                                  .bytes = bytes,
                                   .type = CLAB_F32,
                                   .redop = CLAB_SUM};
 }
@@ -41,6 +42,7 @@ static struct clab_transfer receiving(const struct fit_ranks *r, char *to, size_
                                   .src = with,
                                   .dst = to,
                                   .count = bytes / sizeof(float),
+                                  .bytes = bytes,
                                   .type = CLAB_F32,
                                   .redop = CLAB_SUM};
 }

@@ -158,14 +158,6 @@ double clab_net_fastest_copy(const struct clab_net *net)
     return isfinite(least) ? least : NAN;
 }
 
-// Half of the copy: both were measured, and neither is exact.
-bool clab_net_is_credible(const struct clab_net *net)
-{
-    const double least = clab_net_fastest_copy(net) / 2; // NAN: not known
-    return net->gamma > 0 && !(net->intra.present && net->intra.beta < least) &&
-           !(net->inter.present && net->inter.beta < least);
-}
-
 int clab_net_check_ranks(const struct clab_net *net, int nranks)
 {
     long room = (long)net->nodes * net->ranks_per_node;

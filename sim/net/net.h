@@ -176,10 +176,6 @@ int clab_net_compute(const struct clab_net *net, enum clab_precision precision, 
 // The least seconds per byte of a copy by one core alone; NAN: the network does not say.
 double clab_net_fastest_copy(const struct clab_net *net);
 
-// Whether a profile can be true: no message is faster than the fastest copy, and adding takes time. On a busy machine
-// probes may come out otherwise.
-bool clab_net_is_credible(const struct clab_net *net);
-
 // The placement of a profile, `net` or net->other, that is nearest to the sample.
 const struct clab_net *clab_net_placed(const struct clab_net *net, struct clab_placement_sample probed);
 

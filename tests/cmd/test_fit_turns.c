@@ -50,6 +50,33 @@ static int look_at_buffers(int rank)
     return status;
 }
 
+// Every byte of rank 0's message is in rank 1's buffer, which held NaN before.
+static int pass_one(int rank)
+{
+    char name[] = "fit", *argv[] = {name, NULL};
+    int argc = 1, status = 0;
+    struct clab_job *job;
+    struct clab_comm *comm;
+    struct fit_ranks ranks;
+    if (clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm) || fit_ranks_open(comm, job, BYTES, &ranks))
+        return 1;
+    memset(ranks.y, 0xff, BYTES);
+    fit_turn_one_way(&ranks, BYTES);
+    if (ranks.err || are_ordinary(ranks.y, true) != (rank == 1))
+        status = 2;
+    fit_meet(&ranks);
+    fit_ranks_close(&ranks, job);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return status;
+}
+
+static void test_a_message_is_as_long_as_it_says(void **state)
+{
+    (void)state;
+    assert_int_equal(run_job(ranks(2), pass_one), 0);
+}
+
 static void test_probes_work_on_no_zeros_and_no_slow_values(void **state)
 {
     (void)state;
@@ -59,6 +86,7 @@ static void test_probes_work_on_no_zeros_and_no_slow_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_message_is_as_long_as_it_says),
         cmocka_unit_test(test_probes_work_on_no_zeros_and_no_slow_values),
     };
     return cmocka_run_group_tests(tests, share_told, forget);
