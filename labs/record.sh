@@ -45,7 +45,7 @@ record() {
     if [ ! -e "$2/run.txt" ] && [ ! -e "$fresh/run.txt" ] || grep -qs "^# data: .*/$name$" "$2/run.txt"; then
         { echo "$licence"; echo "$output"; } >"$fresh/run.txt"
         figure=$(sed -n 's/^# figure: \(.*\.svg\).*/\1/p' <<<"$output")
-        [ -z "$figure" ] || cp "$figure" "$fresh/figure.svg"
+        [ -z "$figure" ] || sed '1a <!-- SPDX-License-Identifier: CC-BY-4.0 -->' "$figure" >"$fresh/figure.svg"
     fi
 }
 
