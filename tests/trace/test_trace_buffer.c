@@ -75,8 +75,8 @@ static int sum_thrice(int rank)
     for (int i = 0; i < 3; i++) {
         struct clab_work *work;
         clab_span_begin(job, "all");
-        clab_span_begin(job, "backward");
         CLAB_TRY(clab_allreduce_start(comm, in, out, 30, CLAB_F32, CLAB_SUM, &work));
+        clab_span_begin(job, "backward");
         spin(1e-3);
         clab_span_end(job);
         CLAB_TRY(clab_work_wait(work));
@@ -108,7 +108,8 @@ static void test_a_file_holds_the_calls_stages_messages_and_spans_of_all_ranks(v
         assert_int_equal(p[rank].arrows, 3 * 4);
         assert_true(p[rank].communication >= 3e-3); // each began before 1 ms of computing
     }
-    assert_true(p[2].exposed < 1e-7); // spans cover all that rank 2 does: a message is the others'
+    // "backward" hides 1 ms of each sum. "all", in which they start, hides nothing.
+    assert_true(p[2].exposed > 0 && p[2].communication - p[2].exposed >= 3e-3);
     free(p);
 }
 
@@ -184,7 +185,7 @@ static void test_what_is_kept_is_whole_in_one_window_and_what_is_not_is_said(voi
     for (int rank = 0; rank < 3; rank++) {
         assert_in_range(p[rank].calls, 1900, 2048);           // 32,768 stages are of 2048 calls
         assert_int_equal(p[rank].stages, 16 * p[rank].calls); // none has lost a part of its own
-        assert_true(p[rank].exposed < 1e-7);                  // the span is cut where they are
+        assert_true(p[rank].exposed > 0.99 * p[rank].communication); // the span in which they start hides nothing
         assert_true(p[rank].communication > 0.5 * p[rank].seconds);
         calls += p[rank].calls;
     }

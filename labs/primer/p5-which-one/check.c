@@ -42,7 +42,7 @@ static const char everybody[] =
 // The task was done by one call of its own collective.
 static void require_call(struct check *c, const struct check_run *run, int i)
 {
-    char span[16];
+    char span[32];
     snprintf(span, sizeof span, "task %d", i + 1);
     for (int rank = 0; rank < check_ranks(run); rank++) {
         const struct clab_counts n = check_span(run, rank, span, 0);
@@ -61,7 +61,7 @@ static void check(struct check *c)
     check_advise_when(c, CHECK_WRONG, "got [0-9.]*(\\.|e)", arguments); // all right values are whole numbers
     check_advise_when(c, CHECK_WRONG, "got -[0-9]|index (1|2): got nothing", count);
     for (int i = 0; i < (int)(sizeof tasks / sizeof *tasks); i++) {
-        char task[4];
+        char task[16];
         snprintf(task, sizeof task, "%d", i + 1);
         check_advise(c, CHECK_WRONG, tasks[i].advice);
         if (!check_case(c, tasks[i].title))
