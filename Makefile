@@ -119,11 +119,11 @@ $(profile_file): | all
 profile: $(profile_file)
 	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(strip $(B)/commlab fit $(fit_seconds))
 
-# Within two minutes on two cores: pairs of runs give the interval, so that each run is short. Six pairs are the fewest
+# Within two and a half minutes on two cores: pairs of runs give the interval, so that each run is short. Six pairs are the fewest
 # that have one. Labs whose wire is emulated run a second time without it, and without other numbers of ranks.
 plot: fit_seconds = --seconds 20s
 plot_step = $(if $(LAB),,$(Q)printf '\n==== plot, step $1 of 4: $2\n')
-plot: profile ## measure, predict and draw all labs in two minutes: build/report/index.html; LAB=07: only lab 07
+plot: profile ## measure, predict and draw all labs in two and a half minutes: build/report/index.html; LAB=07: only lab 07
 	$(Q)mkdir -p results
 ifndef LAB
 	$(call plot_step,1,all collectives by all algorithms; then four backends)
