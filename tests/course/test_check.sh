@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Takes long. `commlab check` of all units: after.c passes; before.c and each half-mend (tests/halfway/UNIT-*.c, of the
-# primer tests/halfway/primer/UNIT-*.c) fail, and the check says what its file promises: a line `// before: TEXT` in
-# check.c, `// expects: TEXT` in the half-mend. Two units at a time. Usage: test_check.sh BUILD
+# Takes long. `commlab check` of all units: after.c passes; before.c and each half-mend (tests/halfway/UNIT/*.c)
+# fail, and the check says what its file promises: a line `// before: TEXT` in check.c, `// expects: TEXT` in the
+# half-mend. Two units at a time. Usage: test_check.sh BUILD
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:?usage: tests/course/test_check.sh BUILD}
@@ -32,8 +32,8 @@ check_unit() {
     local half
     check "$1" "$2/after.c" 0 ' cases pass.' "after_passes_$1"
     check "$1" "$2/before.c" 1 "$(promise before "$2/check.c")" "before_fails_$1"
-    for half in tests/halfway/"$1"-*.c tests/halfway/primer/"$1"-*.c; do
-        [ ! -e "$half" ] || check "$1" "$half" 1 "$(promise expects "$half")" "fails_$(basename "$half" .c)"
+    for half in tests/halfway/"$1"/*.c tests/halfway/"$1"-*.c; do
+        [ ! -e "$half" ] || check "$1" "$half" 1 "$(promise expects "$half")" "fails_$1_$(basename "$half" .c)"
     done
 }
 
