@@ -37,6 +37,7 @@ static const struct clab_command *const commands[] = {
     &cmd_nccl,
     &cmd_tune,
     &cmd_trace,
+    &cmd_netmon,
     NULL,
 };
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What the kernel has counted on each network interface, and on all TCP sockets, of this network namespace.
+//
+// - Counters only grow. Rates are differences of two readings: netmon.c.
+// - Source: proc(5), /proc/net/dev and /proc/net/snmp. /sys/class/net has the same counters, but those of the namespace in
+//   which it was mounted.
+#pragma once
+
+#include <stdint.h>
+
+enum { NETMON_INTERFACE = 16 }; // IFNAMSIZ
+
+struct netmon_interface {
+    char name[NETMON_INTERFACE];
+    uint64_t rx_bytes, tx_bytes, rx_packets, tx_packets;
+};
+
+struct netmon_interfaces {
+    struct netmon_interface *list; // (n)
+    int n;
+};
+
+// All interfaces, for netmon_interfaces_free.  errors: CLAB_EIO (logged), CLAB_ENOMEM
+int netmon_interfaces_read(struct netmon_interfaces *interfaces_p);
+// The same of a text like that of /proc/net/dev, for the caller's tests.
+int netmon_interfaces_parse(char *text, struct netmon_interfaces *interfaces_p);
+void netmon_interfaces_free(struct netmon_interfaces *interfaces);
+
+// NULL: there is none of that name.
+const struct netmon_interface *netmon_interface_find(const struct netmon_interfaces *interfaces, const char *name);
+
+// TCP segments that were sent again, since this namespace is there; 0 if the kernel does not say.
+uint64_t netmon_retransmits(void);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// netmon's numbers are held to what a job has counted itself: per pair by its sockets, in all by the loopback interface
+// of a network namespace that nobody else uses.
+
+#include "tests/fixtures/job_fixture.h"
+
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "cmd/netmon/interfaces.h"
+#include "cmd/netmon/ranks.h"
+#include "core/clab.h"
+
+enum { COUNT = 1 << 20, CALLS = 8, RANKS = 2 };
+
+// ---- a job that waits ----------------------------------------------------------------------------------------
+
+static struct {
+    _Atomic int counted, is_over;
+    _Atomic size_t sent[RANKS], received[RANKS];
+} * shared;
+
+// Allreduce, tell what was counted, and wait: connections stay as long as the test looks at them.
+static void be_a_rank(void)
+{
+    char name[] = "netmon", n[] = "-n", two[] = "2", flag[] = "--backend", ofi[] = "ofi";
+    char *argv[] = {name, n, two, flag, ofi, NULL};
+    int argc = 5;
+    struct clab_job *job;
+    struct clab_comm *comm;
+    float *data = calloc(COUNT, sizeof *data);
+    if (!data || clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm))
+        _exit(1);
+    for (int i = 0; i < CALLS; i++)
+        if (clab_allreduce(comm, data, data, COUNT, CLAB_F32, CLAB_SUM))
+            _exit(2);
+    const struct clab_counts counts = clab_job_counts(job);
+    shared->sent[clab_job_rank(job)] = counts.bytes_sent;
+    shared->received[clab_job_rank(job)] = counts.bytes_received;
+    shared->counted++;
+    for (const double until = clab_now() + TIME_LIMIT; !shared->is_over && clab_now() < until;)
+        usleep(1000);
+    free(data);
+    clab_comm_destroy(comm);
+    _exit(clab_job_close(job));
+}
+
+static pid_t start(void)
+{
+    shared->counted = shared->is_over = 0;
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_a_rank();
+    }
+    for (const double until = clab_now() + TIME_LIMIT; shared->counted < RANKS && clab_now() < until;)
+        usleep(1000);
+    return pid;
+}
+
+static int finish(pid_t pid)
+{
+    int status = -1;
+    shared->is_over = 1;
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static bool is_near(double got, double expected)
+{
+    return got > 0.95 * expected && got < 1.05 * expected;
+}
+
+// ---- pairs ---------------------------------------------------------------------------------------------------
+
+static void read_pairs(const char *name, struct netmon_pair **pairs_p, int *n_p)
+{
+    char text[16];
+    struct netmon_ranks ranks;
+    struct netmon_socket *sockets;
+    int n;
+    snprintf(text, sizeof text, "%s", name);
+    assert_int_equal(netmon_ranks_find(text, &ranks), CLAB_OK);
+    assert_int_equal(ranks.n, RANKS);
+    assert_int_equal(netmon_ranks_alive(&ranks), RANKS);
+    assert_int_equal(netmon_sockets_read(&sockets, &n), CLAB_OK);
+    assert_int_equal(netmon_pairs_sum(&ranks, sockets, n, pairs_p, n_p), CLAB_OK);
+    free(sockets);
+    netmon_ranks_free(&ranks);
+}
+
+static void test_bytes_of_pairs_are_what_the_job_counts(void **state)
+{
+    (void)state;
+    if (!clab_backend_find("ofi")) {
+        puts("skip: this build has no ofi");
+        skip();
+    }
+    const pid_t pid = start();
+    if (shared->counted != RANKS) {
+        finish(pid);
+        fail_msg("the job did not come that far");
+    }
+    char name[16];
+    struct netmon_pair *pairs;
+    int n, found = 0;
+    snprintf(name, sizeof name, "%d", (int)pid);
+    read_pairs(name, &pairs, &n);
+    for (int i = 0; i < n; i++) {
+        const struct netmon_pair *p = &pairs[i];
+        if (p->peer < 0)
+            continue;
+        found++;
+        assert_true(p->rank + p->peer == 1 && p->sockets > 0 && p->rtt > 0);
+        assert_true(is_near((double)(p->sent + p->backlog), (double)shared->sent[p->rank]));
+        assert_true(is_near((double)p->received, (double)shared->received[p->rank]));
+    }
+    free(pairs);
+    assert_int_equal(finish(pid), 0);
+    assert_int_equal(found, RANKS);
+    assert_true(shared->sent[0] >= (size_t)CALLS * COUNT * sizeof(float));
+}
+
+// ---- an interface --------------------------------------------------------------------------------------------
+
+static bool raise_loopback(void)
+{
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    const bool is_up = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+    close(fd);
+    return is_up;
+}
+
+static uint64_t loopback_bytes(void)
+{
+    struct netmon_interfaces all;
+    uint64_t bytes = 0;
+    if (netmon_interfaces_read(&all) == CLAB_OK) {
+        const struct netmon_interface *lo = netmon_interface_find(&all, "lo");
+        bytes = lo && lo->rx_bytes == lo->tx_bytes ? lo->tx_bytes : 0;
+        netmon_interfaces_free(&all);
+    }
+    return bytes;
+}
+
+enum { NO_NAMESPACE = 77, NO_JOB, WRONG };
+
+// In a process of its own, since namespaces are a process's.
+static int count_in_namespace(void)
+{
+    if ((unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) || !raise_loopback())
+        return NO_NAMESPACE;
+    const uint64_t before = loopback_bytes();
+    const pid_t pid = start();
+    const uint64_t bytes = loopback_bytes() - before;
+    const size_t counted = shared->sent[0] + shared->sent[1];
+    if (finish(pid) != 0 || shared->counted != RANKS)
+        return NO_JOB;
+    return is_near((double)bytes, (double)counted) ? 0 : WRONG;
+}
+
+static void test_bytes_of_the_interface_are_what_the_job_counts(void **state)
+{
+    (void)state;
+    if (!clab_backend_find("ofi")) {
+        puts("skip: this build has no ofi");
+        skip();
+    }
+    int status;
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(count_in_namespace());
+    waitpid(pid, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NAMESPACE) {
+        puts("skip: no network namespace can be made here");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+// ---- the kernel's texts --------------------------------------------------------------------------------------
+
+static void test_counters_are_read_from_the_columns_that_proc_5_names(void **state)
+{
+    (void)state;
+    char text[] =
+        "Inter-|   Receive                                                |  Transmit\n"
+        " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop\n"
+        "    lo:     100       2    3    4    5     6          7         8      900      10   11   12 0 0 0 0\n"
+        "eth0.1:1099511627776 20 0 0 0 0 0 0 30 40 0 0 0 0 0 0\n";
+    struct netmon_interfaces all;
+    assert_int_equal(netmon_interfaces_parse(text, &all), CLAB_OK);
+    assert_int_equal(all.n, 2);
+    const struct netmon_interface *lo = netmon_interface_find(&all, "lo");
+    assert_non_null(lo);
+    assert_int_equal(lo->rx_bytes, 100);
+    assert_int_equal(lo->rx_packets, 2);
+    assert_int_equal(lo->tx_bytes, 900);
+    assert_int_equal(lo->tx_packets, 10);
+    assert_string_equal(all.list[1].name, "eth0.1");
+    assert_true(all.list[1].rx_bytes == 1099511627776);
+    assert_null(netmon_interface_find(&all, "eth0"));
+    netmon_interfaces_free(&all);
+}
+
+static void test_a_process_without_ranks_is_no_job(void **state)
+{
+    (void)state;
+    struct netmon_ranks ranks;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int found = netmon_ranks_find("no-such-program", &ranks);
+    const char *text = capture_end(err);
+    assert_int_equal(found, CLAB_ENOENT);
+    assert_one_line_with(text, "no job of that name");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_of_pairs_are_what_the_job_counts),
+        cmocka_unit_test(test_bytes_of_the_interface_are_what_the_job_counts),
+        cmocka_unit_test(test_counters_are_read_from_the_columns_that_proc_5_names),
+        cmocka_unit_test(test_a_process_without_ranks_is_no_job),
+    };
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

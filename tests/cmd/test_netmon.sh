@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# commlab netmon: CSV in a pipe, a page on a terminal that is left as it was, and what is refused.
+# Usage: test_netmon.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" netmon)
+
+is_csv_in_a_pipe() {
+    writes 'Timestamp,RX_Mbps,TX_Mbps,RX_Packets,TX_Packets' -i lo --count 3 --interval 50ms || return 1
+    why="not three samples of five numbers: $(cat "$scratch/out")"
+    [ "$(grep -cE '^[0-9.]+(,[0-9.]+){4}$' "$scratch/out")" = 3 ] || return 1
+    why="no summary: $(cat "$scratch/err")"
+    grep -qE '^# lo: RX [0-9.]+ Mbit/s on average, [0-9.]+ to [0-9.]+; TX .*; 3 samples of 0.05 s$' "$scratch/err" &&
+        grep -qE '^# TCP: [0-9]+ sockets with a connection, [0-9]+ B backlog, [0-9]+ segments resent in all$' "$scratch/err"
+}
+ends_after_its_seconds() {
+    local start=$EPOCHREALTIME
+    run 0 -i lo --seconds 0.3s --interval 100ms || return 1
+    why="$(cat "$scratch/out")"
+    [ "$(wc -l <"$scratch/out")" = 4 ] && awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { exit !(b - a < 5) }'
+}
+# Bytes that were copied over a pipe through the loopback: the rates hold at least these.
+sees_what_is_sent() {
+    "$commlab" netmon -i lo --count 2 --interval 0.7s >"$scratch/rates" 2>/dev/null &
+    local monitor=$!
+    "$commlab" run -n 2 --backend ofi -- "$commlab" bench allreduce -b 1M -e 1M --seconds 0.5s >/dev/null 2>&1
+    wait $monitor
+    why="$(cat "$scratch/rates")"
+    awk -F, 'NR > 1 { sum += $2; packets += $5 } END { exit !(sum > 1 && packets > 10) }' "$scratch/rates"
+}
+# q ends it, and the terminal's settings are those of before; without colours, and never wider than 80 columns.
+is_a_page_on_a_terminal() {
+    command -v script >/dev/null || { why='script (util-linux) is not there'; return 1; }
+    { sleep 0.7; printf q; sleep 0.5; } | timeout 20 script -qec "stty cols 80 rows 24; stty -g >'$scratch/before'
+        '$commlab' netmon -i lo --interval 100ms; echo ended \$?; stty -g >'$scratch/after'" /dev/null >"$scratch/page"
+    why="$(tail -n 12 "$scratch/page")"
+    cmp -s "$scratch/before" "$scratch/after" && grep -q 'ended 0' "$scratch/page" && grep -q 'sample 2' "$scratch/page" &&
+        grep -q 'lo  *RX [#-]\{24\} ' "$scratch/page" && grep -q $'\033\[?25h' "$scratch/page" || return 1
+    ! grep -q $'\033\[[0-9;]*m' "$scratch/page" &&
+        sed $'s/\033\[[?0-9;]*[A-Za-z]//g; s/\r//g' "$scratch/page" | awk 'length > 80 { exit 1 }'
+}
+ends_by_a_signal() {
+    "$commlab" netmon -i lo --interval 100ms >"$scratch/out" 2>"$scratch/err" </dev/null &
+    local monitor=$!
+    sleep 0.3
+    kill -TERM $monitor
+    wait $monitor
+    local status=$?
+    why="status $status: $(cat "$scratch/err")"
+    [ $status = 0 ] && grep -q '^# lo: ' "$scratch/err"
+}
+refuses_what_is_not_there() {
+    refuses 2 "--interface 'loo': this host has none of that name (did you mean 'lo'?)" -i loo &&
+        refuses 2 '--job no-such-job: no job of that name runs here' --job no-such-job &&
+        refuses 2 "--interval '0s'" --interval 0s &&
+        refuses 2 '--job 4194303: no process of yours has that number' --job 4194303
+}
+
+check_each is_csv_in_a_pipe ends_after_its_seconds ends_by_a_signal is_a_page_on_a_terminal refuses_what_is_not_there
+check_with libfabric sees_what_is_sent
+exit $failed
