@@ -390,7 +390,8 @@ $(B)/backends/mpi.so: link_plugin = $(probed_mpicc) -shared $(CFLAGS) -pthread $
 
 # What NCCL loads instead of us: it needs nothing of NCCL to be built, and stands alone, so that what it shares with the
 # core is compiled for it once more.
-tuner_c := $(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c $(addprefix core/base/,variables.c units.c vector.c)
+tuner_c := $(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c core/schedule/formats/choices.c \
+    $(addprefix core/base/,variables.c units.c vector.c)
 tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(tuner_c))
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
 profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c variables.c text.c)

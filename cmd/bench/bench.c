@@ -198,8 +198,11 @@ static int run(int argc, char **argv)
         return command_status(err);
     }
     bench.seed = options.seed;
+    if (err == CLAB_OK)
+        err = clab_choice_table_load(&options.table);
     if (err == CLAB_OK && options.joins)
         err = open_job(&bench, &options);
+    options.nodes = bench.job ? bench.job->bootstrap->nnodes : 1;
     if (err == CLAB_OK)
         err = prepare(&bench, &plan, &net);
     if (err == CLAB_OK && !options.joins)
@@ -214,6 +217,7 @@ static int run(int argc, char **argv)
     clab_manifest_free(&manifest);
     clab_net_free(net);
     bench_plan_free(&plan);
+    clab_choice_table_free(&options.table);
     free(options.command);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "cmd/bench/row.h"
 #include "cmd/bench/time.h"
 #include "core/clab.h"
+#include "core/comm/table.h"
 
 struct clab_backend;
 
@@ -41,6 +42,8 @@ struct bench_options {
     const char *net, *csv, *json;
     uint64_t seed;
     char *command; // the whole line, for the manifest
+    struct clab_choice_table table; // of CLAB_TUNER, for auto
+    int nodes;                      // hosts of the job
 };
 
 // Ranks that share a core while they check: hundreds with an exact clock, too few to matter elsewhere.

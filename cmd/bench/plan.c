@@ -69,6 +69,8 @@ static struct clab_placement placement_of(const struct bench_options *options, c
         .crowded = row->problem.nranks > options->cores && !backend->time->is_exact,
         .cores = options->cores,
         .sockets = backend->sockets,
+        .nodes = options->nodes,
+        .table = &options->table,
     };
 }
 

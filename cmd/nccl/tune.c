@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// commlab tune: a table for the tuner that NCCL loads, from measurements, files, or NCCL's own model (tune.h).
+// commlab tune: a table of choices, for our own `auto` or for the tuner that NCCL loads, from measurements, files, or
+// NCCL's own model (tune.h).
 
 #include "cmd/nccl/tune.h"
 
@@ -22,24 +23,30 @@
 enum { MOST_FILES = 256 };
 
 static const char doc[] =
-    "Write the table of choices for NCCL's tuner plugin, build/backends/libnccl-tuner-commlab.so.\v"
-    "COLLECTIVE is allreduce, broadcast, reduce, allgather or reduce_scatter; without it, all of them. Examples:\n"
-    "  commlab tune -n 8 allreduce -o tune.csv                 (with 8 GPUs)\n"
+    "Measure all algorithms, and write a table of the best: for `--algo auto` (CLAB_TUNER=FILE), or for NCCL's tuner "
+    "plugin, build/backends/libnccl-tuner-commlab.so.\v"
+    "COLLECTIVE is allreduce, broadcast, reduce, allgather or reduce_scatter; without it, all of them (on other backends "
+    "than nccl: any, allreduce unless told). Examples:\n"
+    "  commlab tune --backend sim --net dgx-h100 -n 16 -o tune.csv     (the kit's own algorithms)\n"
+    "  CLAB_TUNER=tune.csv commlab bench --backend sim --net dgx-h100 -n 16\n"
+    "  commlab tune -n 8 allreduce -o tune.csv                 (NCCL's, with 8 GPUs)\n"
     "  commlab tune --from own.txt --from ring/ll=a.txt --from tree/simple=b.txt -o tune.csv\n"
     "  commlab tune --model --gpus 8 --nodes 4 --channels 8 --intra-bw 48 --inter-bw 48 -o tune.csv\n"
     "A file is one of these: CSV of `commlab bench --backend nccl --algo native`, made with NCCL_ALGO and NCCL_PROTO; "
     "output of nccl-tests; CSV with columns collective, ranks, nodes, bytes, algorithm, protocol, usec. gain is the "
     "time of NCCL's own choice divided by the time of the table's choice, over the sizes of the row. If NCCL's own "
     "choice is as good, there is no row; without rows there is no file. A table from --model pins the choices that "
-    "NCCL's model makes. Then run a program with\n"
+    "NCCL's model makes. regret is the time of a choice divided by the time of the best; with --channels and --intra-bw "
+    "also that of NCCL's model. With a table for NCCL, run a program with\n"
     "  NCCL_TUNER_PLUGIN=$PWD/build/backends/libnccl-tuner-commlab.so NCCL_TUNER_CONFIG_FILE=$PWD/tune.csv";
 
 struct request {
-    bool functions[CLAB_NCCL_FUNCTIONS], any_function, is_model, any_machine;
+    bool functions[CLAB_NCCL_FUNCTIONS], any_function, is_model;
     const char *files[MOST_FILES], *output;
     int nfiles;
     double gain; // percent
     struct tune_run run;
+    struct tune_ours ours; // what run has not
     struct nccl_given given;
 };
 
@@ -63,9 +70,26 @@ static const char *function_name(int function)
 
 static const struct clab_names functions = {CLAB_NCCL_FUNCTIONS, NULL, function_name};
 
+// The kit's own algorithms, on a backend that is not NCCL's.
+static bool is_ours(const struct request *r)
+{
+    return !r->is_model && !r->nfiles && strcmp(r->run.backend, "nccl") != 0;
+}
+
+static int take_ours(const char *text, struct request *r)
+{
+    const int collective = clab_names_find(&clab_collective_names, "tune", text, strlen(text));
+    if (collective < 0)
+        return CLAB_EINVAL;
+    r->ours.collectives[collective] = r->any_function = true;
+    return CLAB_OK;
+}
+
 static int take_collective(const char *text, void *into)
 {
     struct request *r = into;
+    if (is_ours(r))
+        return take_ours(text, r);
     const int function = clab_names_find(&functions, "tune", text, strlen(text));
     if (function < 0)
         return CLAB_EINVAL;
@@ -114,9 +138,12 @@ static const struct clab_option options[] = {
     {"maxbytes", 'e', "SIZE", "largest size (64M)", CLAB_TEXT_AT(REQUEST, run.last)},
     {"stepfactor", 'f', "N", "sizes grow by this factor (4)", CLAB_TEXT_AT(REQUEST, run.factor)},
     {"seconds", 0, "TIME", "the most time per size (0.3s)", CLAB_CALL(take_seconds)},
-    {"backend", 0, "nccl", "the backend to measure (nccl)", CLAB_TEXT_AT(REQUEST, run.backend)},
+    {"backend", 0, "NAME", "nccl, or any other with the kit's own algorithms (nccl)", CLAB_TEXT_AT(REQUEST, run.backend)},
+    {"net", 0, "NAME|FILE", "of the backend sim: its network", CLAB_TEXT_AT(REQUEST, ours.net)},
+    {"emulate", 0, "NAME|FILE", "delay messages as this network would", CLAB_TEXT_AT(REQUEST, ours.emulate)},
+    {"rounds", 0, "N", "measure each algorithm so often; not of nccl (3)", CLAB_INT(REQUEST, ours.rounds, 1, 99)},
     CLAB_HEADING("What is done with it:"),
-    {"output", 'o', "FILE", "write the table, for NCCL_TUNER_CONFIG_FILE", CLAB_TEXT_AT(REQUEST, output)},
+    {"output", 'o', "FILE", "write the table, for CLAB_TUNER (nccl: or NCCL_TUNER_CONFIG_FILE)", CLAB_TEXT_AT(REQUEST, output)},
     {"csv", 0, "FILE", NULL, CLAB_TEXT_AT(REQUEST, output)}, // the same
     {"gain", 0, "PERCENT", "the least gain for another choice (3)", CLAB_NUMBER(REQUEST, gain, 0, 1000)},
     {0},
@@ -130,10 +157,8 @@ static void check(struct request *r)
     if ((r->is_model || r->nfiles) && (run->ranks || run->first || run->last || run->factor || run->seconds))
         refuse("-n, -b, -e, -f and --seconds are for what is measured here; %s has its own",
                r->is_model ? "--model" : "--from");
-    if (strcmp(run->backend, "nccl"))
-        refuse("--backend %s: only nccl has a tuner that reads such a table; `commlab bench --algo all --backend %s` "
-               "compares the kit's algorithms",
-               run->backend, run->backend);
+    if (!is_ours(r) && (r->ours.net || r->ours.emulate))
+        refuse("--net and --emulate are for measurements of the kit's own algorithms: add --backend sim or shm");
     for (int f = 0; f < CLAB_NCCL_FUNCTIONS; f++)
         r->functions[f] |= !r->any_function;
 }
@@ -231,29 +256,93 @@ static void sum_up(const struct request *r, const struct tune_choice *choices, i
 
 static int answer(const struct request *r, struct tune_times *times)
 {
-    const bool is_ours = !r->is_model && !r->nfiles;
+    const bool is_measured = !r->is_model && !r->nfiles;
     const struct tune_rule rule = {
-        .margin = 1 + r->gain / 100, .pins = r->is_model, .registered = is_ours ? tune_run_registers() : CLAB_NCCL_ANY};
+        .margin = 1 + r->gain / 100, .pins = r->is_model, .registered = is_measured ? tune_run_registers() : CLAB_NCCL_ANY};
     struct tune_choice *choices;
     char source[200];
     int n;
     CLAB_TRY(tune_choose(times, rule, &choices, &n));
     name_source(r, source);
     printf("# from %s\n", source);
-    int err = tune_print(choices, n);
+    int err = tune_print(choices, n, &tune_words_nccl);
     if (!err && r->output && count_rows(choices, n)) // the plugin refuses a table without rows
-        err = tune_write(choices, n, source, r->output);
+        err = tune_write(choices, n, &tune_words_nccl, source, r->output);
     if (!err)
         sum_up(r, choices, n);
     free(choices);
     return err;
 }
 
+// ---- the kit's own algorithms --------------------------------------------------------------------------------
+
+static int answer_ours(const struct request *r, struct tune_times *times)
+{
+    const struct tune_rule rule = {.margin = 1 + r->gain / 100, .registered = CLAB_NCCL_ANY};
+    const bool has_model = r->given.channels || r->given.log_path;
+    const char *net = r->ours.net ? r->ours.net : r->ours.emulate;
+    struct tune_choice *choices;
+    char source[200];
+    int n;
+    CLAB_TRY(tune_choose(times, rule, &choices, &n)); // and sort
+    snprintf(source, sizeof source, "measurements on backend %s%s%.100s", r->run.backend, net ? ", network " : "",
+             net ? net : "");
+    printf("# from %s\n# regret: time of the choice / least time of all algorithms, and its interval over rounds\n",
+           source);
+    int err = tune_regret_print(times, rule, has_model ? &r->given : NULL);
+    if (!err)
+        err = tune_print(choices, n, &tune_words_ours);
+    const int rows = count_rows(choices, n);
+    if (!err && r->output && rows)
+        err = tune_write(choices, n, &tune_words_ours, source, r->output);
+    if (!err && r->output && rows)
+        printf("%d row%s in %s: CLAB_TUNER=%s lets auto choose by them\n", rows, rows == 1 ? "" : "s", r->output,
+               r->output);
+    else if (!err && r->output)
+        printf("no row, so nothing is written to %s: the default is as good as any\n", r->output);
+    free(choices);
+    return err;
+}
+
+// NCCL's model is of a machine with as many GPUs as ranks.
+static void check_model(const struct request *r)
+{
+    int ranks = 2;
+    if (r->run.ranks)
+        clab_parse_int(r->run.ranks, 2, CLAB_MAX_RANKS, &ranks);
+    if (r->given.channels && r->given.machine.nodes * r->given.machine.gpus != ranks)
+        refuse("--nodes %d --gpus %d are %d GPUs, but there are %d ranks (-n)", r->given.machine.nodes,
+               r->given.machine.gpus, r->given.machine.nodes * r->given.machine.gpus, ranks);
+}
+
+static int run_ours(struct request *r)
+{
+    struct tune_times times = {0};
+    struct tune_ours *ours = &r->ours;
+    int status = 0;
+    check_model(r);
+    if (lab_attach(r->run.backend))
+        return STATUS_LACKING;
+    const struct clab_backend *backend = clab_backend_find(r->run.backend);
+    if (!backend)
+        return STATUS_USAGE;
+    ours->backend = r->run.backend;
+    ours->ranks = r->run.ranks, ours->first = r->run.first, ours->last = r->run.last;
+    ours->factor = r->run.factor, ours->seconds = r->run.seconds;
+    ours->collectives[CLAB_ALLREDUCE] |= !r->any_function;
+    ours->rounds = backend->time->is_exact ? 1 : ours->rounds;
+    int err = tune_ours_measure(ours, &times, &status);
+    if (!err && !status)
+        err = answer_ours(r, &times);
+    tune_times_free(&times);
+    return status ? status : command_status(err);
+}
+
 static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {
         .options = options, .arguments = "[COLLECTIVE...]", .about = doc, .argument = take_collective};
-    struct request request = {.gain = 3, .run = {.backend = "nccl"}, .given = nccl_given_default};
+    struct request request = {.gain = 3, .run = {.backend = "nccl"}, .ours = {.rounds = 3}, .given = nccl_given_default};
     struct tune_times times = {0};
     int status;
     if (clab_options_parse(&line, argc, argv, &request))
@@ -261,6 +350,8 @@ static int run(int argc, char **argv)
     check(&request);
     if (request.output && clab_output_check(request.output))
         return EXIT_FAILURE;
+    if (is_ours(&request))
+        return run_ours(&request);
     int err = find_times(&request, &times, &status);
     if (err && (request.is_model || request.nfiles))
         status = STATUS_USAGE;
@@ -274,4 +365,4 @@ static int run(int argc, char **argv)
     return status ? status : err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-const struct clab_command cmd_tune = {"tune", "write a table of choices for NCCL's tuner", run};
+const struct clab_command cmd_tune = {"tune", "measure all algorithms, and write a table of the best, for auto and for NCCL", run};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A table for the tuner that NCCL loads (sim/nccl/rows.h), made of times: the best algorithm and protocol per range of
-// sizes, and its gain over NCCL's own choice.
+// A table of choices, made of times: the best algorithm per range of sizes, and its gain over the default choice. For the
+// tuner that NCCL loads (sim/nccl/rows.h), or on any other backend for our own `auto` (core/comm/table.h).
 //
 // - tune.c         the subcommand.
 // - tune_model.c   times by NCCL's own model.
@@ -8,6 +8,8 @@
 // - tune_read.c    times out of files: our bench's, nccl-tests', or a table with NCCL's names of algorithms.
 // - tune_choose.c  from times to rows.
 // - tune_print.c   the screen and the file.
+// - tune_ours.c    the kit's own algorithms, measured on any backend.
+// - tune_regret.c  what each choice costs, compared with the best: the default's, NCCL's model's, the table's.
 #pragma once
 
 #include <stdbool.h>
@@ -27,6 +29,7 @@ struct tune_time {
     bool is_own;                       // NCCL chose by itself: algorithm and protocol may be unknown
     size_t bytes;                      // of the whole buffer
     double usec;
+    int round; // in which it was measured
 };
 
 struct tune_times {
@@ -96,7 +99,42 @@ int tune_run_registers(void);
 
 // ---- tune_print.c --------------------------------------------------------------------------------------------
 
+// What the numbers of a tune_time mean, and how a row of them is written.
+struct tune_words {
+    const char *library;                // whose own choice is compared with: "NCCL"
+    const char *(*collective)(int function);
+    const char *(*algorithm)(int algorithm);
+    const char *(*protocol)(int protocol); // NULL: there are none
+    void (*heading)(bool gains, FILE *out);
+    void (*row)(const struct clab_nccl_row *row, double gain, FILE *out);
+};
+extern const struct tune_words tune_words_nccl, tune_words_ours;
+
 //   errors: CLAB_ENOMEM
-int tune_print(const struct tune_choice *choices, int n);
+int tune_print(const struct tune_choice *choices, int n, const struct tune_words *words);
 // source: the origin of the times.  errors: CLAB_EIO, CLAB_ENOMEM (logged)
-int tune_write(const struct tune_choice *choices, int n, const char *source, const char *path);
+int tune_write(const struct tune_choice *choices, int n, const struct tune_words *words, const char *source,
+               const char *path);
+
+// ---- tune_ours.c ---------------------------------------------------------------------------------------------
+
+// The kit's own: function is an enum clab_collective, algorithm an index of clab_algorithms; there are no protocols.
+struct tune_ours {
+    const char *backend, *net, *emulate;                 // net, emulate: NULL: none
+    const char *ranks, *first, *last, *factor, *seconds; // flags of the bench, or NULL
+    bool collectives[CLAB_COLLECTIVE_COUNT];
+    int rounds; // all is measured so often; in virtual time once
+};
+// Measure all algorithms and the default choice, in turns.
+//   out:    *status_p: of a bench that failed, and has logged why; else 0
+//   errors: CLAB_ENOMEM, CLAB_EIO, CLAB_ESYS, CLAB_EPARSE
+int tune_ours_measure(const struct tune_ours *ours, struct tune_times *times, int *status_p);
+
+// ---- tune_regret.c -------------------------------------------------------------------------------------------
+
+// Print for each size and in all what the choices cost: time of the choice / time of the best in the same round. The
+// table's choice is made from the other rounds, so that it can not profit from their noise.
+//   times: as of tune_ours_measure, and sorted by tune_choose
+//   given: the machine of NCCL's model; NULL: that column is left out
+//   errors: CLAB_ENOMEM, those of nccl_given_costs
+int tune_regret_print(const struct tune_times *times, struct tune_rule rule, const struct nccl_given *given);

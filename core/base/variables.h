@@ -58,7 +58,8 @@
     X(TIMEOUT, MANIFEST, DURATION, 0, 0, NULL, "how long a wait may last (30s)", NULL) \
     X(TOKEN, NOWHERE, TEXT, 0, 0, NULL, "secret that nodes of a job share: 32 hexadecimal digits", NULL) \
     X(TRACE, MANIFEST, TEXT, 0, 0, NULL, "file of the trace of all ranks", NULL) \
-    X(TUNER, MANIFEST, FILE, 0, 0, NULL, "the table of our tuner for NCCL, before NCCL_TUNER_CONFIG_FILE", NULL)
+    X(TUNER, MANIFEST, FILE, 0, 0, NULL, "table of choices, which commlab tune writes: for auto, and for our tuner of NCCL", \
+      "auto takes what that table says")
 // clang-format on
 
 #define X(variable, ...) CLAB_VARIABLE_##variable,

@@ -84,14 +84,18 @@ static int attach(struct clab_bootstrap *boot, struct clab_job *job)
     job->flight = clab_flight_open(boot);
     CLAB_TRY(clab_attach(job->backend, boot, &job->domain));
     job->backend_name = job->backend->name;
-    int err = emulated ? clab_backend_emulate(boot, emulated, &job->domain) : CLAB_OK;
+    int err = clab_choice_table_load(&job->table);
+    if (err == CLAB_OK && emulated)
+        err = clab_backend_emulate(boot, emulated, &job->domain);
     job->backend = job->domain->backend;
     if (err == CLAB_OK)
         err = clab_progress_choose(job);
     if (err == CLAB_OK)
         err = clab_trace_open(&(struct clab_trace_job){boot, job->domain, job->backend_name}, &job->trace);
-    if (err != CLAB_OK)
+    if (err != CLAB_OK) {
         job->backend->detach(job->domain);
+        clab_choice_table_free(&job->table);
+    }
     return err;
 }
 
@@ -153,6 +157,7 @@ int clab_job_close(struct clab_job *job)
     clab_time_follow(NULL);
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);
+    clab_choice_table_free(&job->table);
     free(job);
     return err;
 }

@@ -59,6 +59,8 @@ static struct clab_placement placement_of(const struct clab_comm *comm)
         .crowded = boot->nranks > boot->job_cores && !comm->backend->own_cores,
         .cores = boot->job_cores,
         .sockets = comm->backend->sockets,
+        .nodes = boot->nnodes,
+        .table = &comm->job->table,
     };
 }
 

@@ -6,7 +6,7 @@
 // - bounce.h    copies of buffers that the backend does not reach.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
-// - select.c    which algorithm, if the user names none.
+// - select.c    which algorithm, if the user names none.   table.h   the table that the user has measured.
 // - flight.h    what ranks did last, for others to read.   record.c   what works write there.
 // - core/trace/buffer.h all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members exchange data.   shrink.c   what is left after a
@@ -21,6 +21,7 @@
 #include "core/program/program.h"
 #include "core/trace/buffer.h"
 #include "core/comm/job.h"
+#include "core/comm/table.h"
 
 // The collective that is being run: a program, its memory, and where each lane stands.
 struct clab_run_lane {
@@ -311,6 +312,8 @@ struct clab_placement {
     bool crowded; // the job has more ranks than cores
     int cores;    // of the job
     bool sockets; // clab_backend.sockets
+    int nodes;    // hosts of the job; 0: not known
+    const struct clab_choice_table *table; // the user's, which goes first; NULL: none
 };
 
 // The number of ranks per core, if each core has as many of `nranks`; else 0: the problem has no groups.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/clab.h"
+#include "core/comm/table.h"
 #include "core/transport/backend.h"
 
 struct clab_count_log;
@@ -34,4 +35,5 @@ struct clab_job {
     const char *progress_why;
     struct clab_counts counts; // what this rank has done; seconds: when it joined (core/clab/counts.h)
     struct clab_count_log *count_log; // of CLAB_COUNTS, or NULL
+    struct clab_choice_table table;   // of CLAB_TUNER; or empty
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The automatic choice: a table that was measured, not a tree of magic sizes.
+// The automatic choice: a table that was measured, not a tree of magic sizes. The user's own (table.h) goes first.
 // - A row holds for a load, up to `ranks` and up to `bytes` (the whole buffer, as bench counts it). The first row that
 //   fits is taken. Crowded ranks (more ranks than cores) pay for every context switch, so few waits matter more than
 //   few bytes. Over sockets they also pay for system calls, and all cores should share those.
@@ -105,10 +105,31 @@ static bool is_for(const struct choice *c, const struct clab_problem *problem, s
            problem->nranks <= c->ranks && bytes <= c->bytes && c->algorithm->supports(problem);
 }
 
+// By the user's table; NULL: no row of it fits.
+static const struct clab_algorithm *select_by_table(struct clab_problem *problem, size_t bytes,
+                                                    struct clab_placement placement)
+{
+    const struct clab_choice_table *table = placement.table;
+    const struct clab_table_row *row = table ? table->rows : NULL;
+    while (row && (row = clab_choice_table_find(table, row, problem, bytes, placement.nodes))) {
+        struct clab_problem tried = *problem;
+        tried.lanes = row->lanes;
+        if (clab_placement_suits(placement, row->algorithm, &tried)) {
+            *problem = tried;
+            return row->algorithm;
+        }
+        row++;
+    }
+    return NULL;
+}
+
 const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t element_bytes,
                                          struct clab_placement placement)
 {
     const size_t bytes = problem->count * element_bytes * (size_t)clab_problem_blocks(problem);
+    const struct clab_algorithm *measured = select_by_table(problem, bytes, placement);
+    if (measured)
+        return measured;
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *c = &choices[i];
         if (!is_for(c, problem, bytes, placement))

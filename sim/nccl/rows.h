@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Choices for NCCL as a file: which algorithm and protocol a collective of so many bytes shall take.
 //
-//   # collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,gain
 //   allreduce,0,65535,tree,ll,-1,1,8,-1,-1,1.21
 //
-// - The layout is that of NCCL's example tuner, which reads these files, too; what stands behind the tenth field (gain)
-//   is for people. -1 is any, or NCCL's own; the first row that fits is taken. Lines that begin with # are none,
-//   nor is a heading: the columns' names above the first row.
-// - Rows of eight or nine fields leave out the last ones. Rows of six say nothing of nodes and ranks: they are taken
-//   for any, and counted, since NCCL's example drops them without a word.
-// - A file is read whole or not at all: half a table would hide the mistake.
-// - Part of the tuner plugin, too: it knows neither NCCL's headers nor the rest of the kit but units.h and vector.h.
-//
-// Source: NCCL 2.28.9, ext-tuner/example/README.md.
+// - The layout, and what -1 means: core/schedule/formats/choices.h. Lines whose protocol is -1 are for the kit's own
+//   algorithms: they are passed over, and counted.
+// - Part of the tuner plugin, too: it knows neither NCCL's headers nor the rest of the kit but choices.h, units.h and
+//   vector.h.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "core/schedule/formats/choices.h"
 
 // In the order of NCCL's numbers; algorithms and protocols are those of nccl.h.
 enum clab_nccl_function {
@@ -29,7 +25,11 @@ enum clab_nccl_function {
     CLAB_NCCL_ALLREDUCE,
     CLAB_NCCL_FUNCTIONS
 };
-enum { CLAB_NCCL_ANY = -1, CLAB_NCCL_MOST_CHANNELS = 64, CLAB_NCCL_WHY = 512 };
+enum {
+    CLAB_NCCL_ANY = CLAB_CHOICE_ANY,
+    CLAB_NCCL_MOST_CHANNELS = CLAB_CHOICE_MOST_CHANNELS,
+    CLAB_NCCL_WHY = CLAB_CHOICE_WHY
+};
 
 struct clab_nccl_row {
     int function, algorithm, protocol; // numbers, as NCCL has them
@@ -44,6 +44,7 @@ struct clab_nccl_row {
 struct clab_nccl_rows {
     struct clab_nccl_row *rows;
     int n, room, short_rows; // short_rows: those of six fields
+    int others;              // rows that are not for NCCL, and not kept
     uint32_t fingerprint; // of the file's bytes: ranks must have read the same
 };
 

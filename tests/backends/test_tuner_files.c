@@ -80,7 +80,7 @@ static void test_a_bad_file_is_said_in_a_line_and_nccl_chooses(void **state)
         {"collective_type,max_bytes,min_bytes,algorithm,protocol,channels\nallreduce,8,0,tree,ll,-1\n",
          "tune.csv:1: column 2 is 'max_bytes', not 'min_bytes'"},
         {"allreduce,0,8,tree,ll,-1,1,8\ncollective_type,min_bytes,max_bytes,algorithm,protocol,channels\n",
-         "tune.csv:2: there is no collective 'collective_type'"},
+         "tune.csv:2: a heading below the first row"},
         {"collective_type,min_bytes,max_bytes,algorithm,protocol,channels\n", "tune.csv: there is no row"},
         {"allreduce,0,8,tree,ll,-1,1,8,-1,2\n", "regBuff '2' is not a number from 0 to 1"},
     };

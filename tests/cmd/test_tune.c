@@ -16,7 +16,7 @@
 static void add(struct tune_times *times, size_t bytes, int algorithm, int protocol, double usec)
 {
     const struct tune_time time = {CLAB_NCCL_ALLREDUCE, 1,     8,   algorithm, protocol, CLAB_NCCL_ANY,
-                                   algorithm == OWN,    bytes, usec};
+                                   algorithm == OWN,    bytes, usec, 0};
     assert_int_equal(tune_times_add(times, time), CLAB_OK);
 }
 
@@ -165,7 +165,7 @@ static void test_what_is_written_is_what_the_tuner_reads(void **state)
     const char *path = folder_path("t.csv");
     struct clab_nccl_rows rows;
     char why[CLAB_NCCL_WHY];
-    assert_int_equal(tune_write(choices, COUNT(choices), "a test", path), CLAB_OK);
+    assert_int_equal(tune_write(choices, COUNT(choices), &tune_words_nccl, "a test", path), CLAB_OK);
     assert_text_has(file_text(path), "reducescatter,7,18446744073709551615,nvls_tree,ll128,12,3,24,-1,-1,1.500\n");
     assert_int_equal(clab_nccl_rows_load(path, &rows, why), CLAB_OK);
     assert_int_equal(rows.n, 2);

@@ -55,6 +55,53 @@ says_in_a_line_that_nothing_can_be_measured() {
     [ $status -ne 0 ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && [ ! -s "$scratch/out" ] && [ ! -e "$scratch/refused" ]
 }
 
+
+# ---- the kit's own algorithms, measured on any backend ----------------------------------------------------------------
+sim=(--backend sim --net dgx-h100 -n 16 -b 8 -e 256K -f 32768 allreduce)
+
+# On dgx-h100 the default is best at 8 B and a ring at 256 KiB, which is far from the best: all times are exact.
+measures_on_a_simulated_cluster() {
+    run 0 "${sim[@]}" -o "$scratch/ours.csv" || return 1
+    why=$(cat "$scratch/out" "$scratch/ours.csv")
+    grep -qE ' 8 B doubling +1\.00 - +- \(default\) +1\.00$' <<<"$why" &&
+        grep -qE ' 256 KiB ring +[0-9.]+ - +- doubling +1\.00$' <<<"$why" &&
+        grep -qE '^allreduce,262144,524287,doubling,-1,-1,-1,16,-1,-1,[0-9.]+$' <<<"$why"
+}
+# The regret that it prints is the ratio of the times that the simulator says.
+prints_regrets_that_the_simulator_confirms() {
+    local algorithm seconds=()
+    for algorithm in ring doubling; do
+        "$commlab" sim sweep allreduce --algo $algorithm --ranks 16 --bytes 256K --net dgx-h100 --no-plot \
+            --csv "$scratch/sweep.csv" >/dev/null || return 1
+        seconds+=("$(grep -v '^#' "$scratch/sweep.csv" | tail -n 1 | cut -d, -f 6)")
+    done
+    run 0 "${sim[@]}" || return 1
+    why="$(cat "$scratch/out"): ${seconds[*]}"
+    grep -qE " 256 KiB ring +$(printf '%s %s\n' "${seconds[@]}" | awk '{ printf "%.2f", $1 / $2 }') " "$scratch/out"
+}
+# auto takes the table's choice where a row fits, and the default elsewhere.
+auto_reads_the_table() {
+    CLAB_TUNER=$scratch/ours.csv "$commlab" bench "${sim[@]}" --in-place 0 >"$scratch/out" 2>&1
+    why=$(cat "$scratch/out")
+    grep -qE '^ +8 .* doubling *$' <<<"$why" && grep -qE '^ +262144 .* doubling *$' <<<"$why" || return 1
+    CLAB_TUNER=$scratch/ours.csv "$commlab" bench "${sim[@]/16/8}" --in-place 0 >"$scratch/out" 2>&1
+    why=$(cat "$scratch/out")
+    grep -qE '^ +262144 .* ring *$' <<<"$why"
+}
+sets_ncclS_model_beside_it() {
+    run 0 "${sim[@]}" --nodes 2 --gpus 8 --channels 16 --intra-bw 20 --inter-bw 20 || return 1
+    why=$(cat "$scratch/out")
+    grep -qE ' ring +13\.[0-9]+ double_tree +3\.[0-9]+ doubling' <<<"$why" &&
+        ! awk 'length > 120 { long = 1 } END { exit !long }' <<<"$why"
+}
+is_refused_with_its_line() {
+    printf '%s\n' '# a table' 'allreduce,0,-1,trees,-1,-1,-1,-1' >"$scratch/bad.csv"
+    CLAB_TUNER=$scratch/bad.csv "$commlab" bench -n 2 >"$scratch/out" 2>&1
+    why="status $?: $(cat "$scratch/out")"
+    [ "${why%%:*}" = 'status 2' ] && grep -q "bad.csv:2: allreduce has no algorithm 'trees'; it has: naive" <<<"$why"
+}
+check_each measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
+    sets_ncclS_model_beside_it is_refused_with_its_line
 check_each agrees_with_commlab_nccl finds_what_is_faster_in_files leaves_to_nccl_what_it_does_as_well \
     writes_no_table_without_a_row prints_a_table_of_at_most_120_columns
 measures_nothing_on_fakes() {
@@ -73,7 +120,10 @@ fi
 check refuses_unknown_collective refuses 2 "there is no 'alltoall'; there are: broadcast reduce allgather reduce_scatter allreduce" alltoall -o "$scratch/refused"
 check refuses_two_sources refuses 2 'one or the other' --model --from x -o "$scratch/refused"
 check refuses_ranks_of_a_model refuses 2 'are for what is measured here; --model has its own' --model -n 8
-check refuses_another_backend refuses 2 '--backend shm: only nccl has a tuner' --backend shm
+check refuses_a_network_for_nccl refuses 2 'add --backend sim or shm' --net dgx-h100
+check refuses_an_unknown_backend refuses 2 "there is no 'smh' in this build" --backend smh
+check refuses_a_model_of_other_ranks refuses 2 'are 8 GPUs, but there are 4 ranks' --backend sim -n 4 --channels 8 \
+    --intra-bw 20
 check refuses_a_wrong_label refuses 2 "'rings/ll' is not ALGORITHM/PROTOCOL" --from "rings/ll=$scratch/own" \
     -o "$scratch/refused"
 check refuses_a_file_that_is_not_there refuses 2 'No such file' --from "$scratch/none" -o "$scratch/refused"
