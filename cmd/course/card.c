@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// commlab card: alpha, beta, gamma and the rest, each with its unit and one sentence (card.h).
+// commlab card: alpha, beta, gamma and the rest, each with its unit and one sentence (cmd/lab/card.h).
 //
-// - Of a described network they are its links'. This machine's profile has other costs in each cache and for each size, so
-//   there they are of the line through 8 B and 1 MiB of what the simulator says two ranks take: an exchange, and for gamma
-//   an allreduce, which adds as well.
 // - A profile does not say how fast a core computes: a few products of matrices are timed here and now.
 
-#include "cmd/course/card.h"
+#include "cmd/command.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,119 +18,9 @@
 #include "core/base/units.h"
 #include "core/job/job.h"
 #include "core/transport/backend.h"
-#include "cmd/command.h"
 #include "cmd/course/unit.h"
 #include "cmd/kit/kit.h"
-#include "cmd/lab/lab.h"
-
-// ---- from a network ------------------------------------------------------------------------------------------
-
-static struct card_link link_of(const struct clab_link *link)
-{
-    return link->present ? (struct card_link){link->alpha, link->beta} : (struct card_link){NAN, NAN};
-}
-
-static void take_net(const struct clab_net *net, struct card *card)
-{
-    card->inside = link_of(&net->intra);
-    card->between = link_of(&net->inter);
-    card->gamma = net->gamma;
-    card->flops = net->compute.present ? net->compute.flops[CLAB_FP32] : NAN;
-    card->cores = net->cores_per_node;
-    card->line = 2 * (net->probed.line > 0        ? net->probed.line
-                      : isnan(card->inside.alpha) ? card->between.alpha
-                                                  : card->inside.alpha);
-    card->copy = clab_net_fastest_copy(net);
-}
-
-// s that a call of two ranks takes, one straight after another.
-static double price(const struct clab_net *net, enum clab_collective collective, const char *name, size_t bytes)
-{
-    const struct clab_algorithm *algorithm = clab_algorithm_find(collective, name);
-    const struct clab_problem problem = lab_problem(algorithm, 2, bytes);
-    return lab_simulate(net, &problem, algorithm, (struct clab_sim_options){.calls = 16});
-}
-
-enum { SHORT = 8, LONG = 1 << 20 };
-
-static void take_lines(const struct clab_net *net, struct card *card)
-{
-    const double first = price(net, CLAB_SENDRECV, "shift", SHORT), last = price(net, CLAB_SENDRECV, "shift", LONG);
-    const double added = price(net, CLAB_ALLREDUCE, "doubling", LONG) - price(net, CLAB_ALLREDUCE, "doubling", SHORT);
-    card->inside = (struct card_link){first, (last - first) / (LONG - SHORT)};
-    card->gamma = fmax(0, added / (LONG - SHORT) - card->inside.beta);
-    card->is_doubtful = !(card->inside.beta > 0 && !(card->inside.beta < card->copy / 2));
-}
-
-static int take_profile(const char *backend, struct card *card)
-{
-    char why[CLAB_NET_WHY];
-    struct clab_net *net;
-    CLAB_TRY(clab_net_load_profile(backend, why, &net));
-    if (!net) {
-        clab_error("card: this machine is not known yet: %s", why);
-        return CLAB_ENOENT;
-    }
-    take_net(net, card);
-    card->is_measured = true;
-    take_lines(net, card);
-    card->cores = card->cores ? card->cores : clab_cores();
-    snprintf(card->of, sizeof card->of, "this machine, backend %s (%.80s), measured %.10s", backend, net->machine,
-             net->date);
-    clab_net_free(net);
-    return CLAB_OK;
-}
-
-static int take_named(const char *name, struct card *card)
-{
-    struct clab_net *net;
-    const int err = clab_net_load(name, &net);
-    if (err)
-        return err;
-    take_net(net, card);
-    snprintf(card->of, sizeof card->of, "%s", net->title);
-    clab_net_free(net);
-    return CLAB_OK;
-}
-
-// The wire's links, and this machine's cores. While the wire carries bytes, the cores add: lab.md of lab 02.
-static int take_wire(const char *name, struct card *card)
-{
-    CLAB_TRY(take_named(name, card));
-    card->gamma = 0;
-    card->flops = card->copy = NAN;
-    card->cores = clab_cores();
-    card->is_emulated = true;
-    const size_t used = strlen(card->of);
-    snprintf(card->of + used, sizeof card->of - used, "; emulated between ranks of this machine");
-    return CLAB_OK;
-}
-
-int card_read(const struct card_request *r, struct card *card_p)
-{
-    struct card card = {0};
-    CLAB_TRY(r->emulate ? take_wire(r->emulate, &card)
-             : r->net && strcmp(r->net, "machine") != 0
-                 ? take_named(r->net, &card)
-                 : take_profile(r->backend ? r->backend : clab_backend_usual(1), &card));
-    *card_p = card;
-    return CLAB_OK;
-}
-
-// 0 is no limit.
-static double least_of(double a, double b)
-{
-    const double least = fmin(a, b); // the other one where one is NAN
-    return least > 0 ? least : NAN;
-}
-
-void card_limits(const struct card *card, int ranks, struct prediction_limits *limits_p)
-{
-    const double alpha = least_of(card->inside.alpha, card->between.alpha);
-    limits_p->message = card->is_measured ? least_of(alpha, card->line / 2) : alpha;
-    limits_p->byte = least_of(card->copy, least_of(card->inside.beta, card->between.beta));
-    limits_p->ranks = ranks;
-}
+#include "cmd/lab/card.h"
 
 // ---- how fast a core computes --------------------------------------------------------------------------------
 
@@ -217,7 +104,7 @@ static void print_core(FILE *out, const struct card *card)
                   "The fastest copy of one core, from memory to memory.");
 }
 
-void card_print(const struct card *card, FILE *out)
+static void card_print(const struct card *card, FILE *out)
 {
     char value[CLAB_TEXT];
     fprintf(out, "# Machine card: %s\n", card->of);

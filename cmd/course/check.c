@@ -13,7 +13,7 @@
 
 #include "cmd/command.h"
 #include "cmd/course/check_inside.h"
-#include "cmd/course/progress.h"
+#include "cmd/kit/journal.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/progress.h"
@@ -227,9 +227,9 @@ static void note(const struct course *course, const struct check *c)
     else
         snprintf(detail, sizeof detail, "it does not compile");
     if (c->failed)
-        progress_add(course->root, c->unit, PROGRESS_FAILED, detail);
+        journal_add(course->root, c->unit, JOURNAL_FAILED, detail);
     else if (!c->wanted)
-        progress_add(course->root, c->unit, PROGRESS_PASSED, "");
+        journal_add(course->root, c->unit, JOURNAL_PASSED, "");
 }
 
 // Build and run.  out: c->failed

@@ -9,17 +9,17 @@
 #include "core/base/units.h"
 #include "cmd/command.h"
 #include "cmd/course/page.h"
-#include "cmd/course/progress.h"
+#include "cmd/kit/journal.h"
 #include "cmd/kit/kit.h"
 
 // The highest number of a hint that was revealed; 0: none.
-static int revealed(const struct progress *progress, const char *unit)
+static int revealed(const struct journal *journal, const char *unit)
 {
     int most = 0;
-    for (int i = 0; i < progress->count; i++) {
-        const struct progress_line *line = &progress->lines[i];
+    for (int i = 0; i < journal->count; i++) {
+        const struct journal_line *line = &journal->lines[i];
         int number = 0;
-        if (line->event == PROGRESS_HINTED && !strcmp(line->unit, unit))
+        if (line->event == JOURNAL_HINTED && !strcmp(line->unit, unit))
             clab_parse_int(line->detail, 1, 99, &number);
         most = number > most ? number : most;
     }
@@ -61,20 +61,20 @@ static int reveal(const struct course *course, const struct course_unit *unit, i
     else
         CLAB_TRY(print_end(course, unit));
     snprintf(number, sizeof number, "%d", known + 1);
-    return progress_add(course->root, unit->id, PROGRESS_HINTED, number);
+    return journal_add(course->root, unit->id, JOURNAL_HINTED, number);
 }
 
 static int hint(const struct course *course, const struct course_unit *unit)
 {
-    struct progress progress;
+    struct journal journal;
     if (!unit->nhints) {
         clab_error("hint: unit %s has no hints; read %s/lab.md", unit->id, unit->folder);
         return CLAB_ENOENT;
     }
-    int err = progress_read(course->root, &progress);
+    int err = journal_read(course->root, &journal);
     if (!err)
-        err = reveal(course, unit, revealed(&progress, unit->id));
-    progress_free(&progress);
+        err = reveal(course, unit, revealed(&journal, unit->id));
+    journal_free(&journal);
     return err;
 }
 

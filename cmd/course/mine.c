@@ -85,7 +85,7 @@ int mine_start(const struct course *course, const struct course_unit *unit)
     CLAB_TRY(course_mine_path(course, unit, "", folder));
     CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
     CLAB_TRY(read_before(course, unit, &before));
-    int err = course_make_folder(folder);
+    int err = kit_make_work_folder(folder);
     if (!err)
         err = start(unit, mine, &before);
     clab_input_close(&before);

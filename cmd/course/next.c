@@ -24,14 +24,14 @@ static void print(const struct course_step *step)
 
 static int next(const struct course *course, const struct course_unit *unit)
 {
-    struct progress progress;
+    struct journal journal;
     struct course_step step;
-    const int err = progress_read(course->root, &progress);
+    const int err = journal_read(course->root, &journal);
     if (!err) {
-        course_next(course, &progress, unit, &step);
+        course_next(course, &journal, unit, &step);
         print(&step);
     }
-    progress_free(&progress);
+    journal_free(&journal);
     return err;
 }
 

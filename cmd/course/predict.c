@@ -3,7 +3,7 @@
 // the file.
 //
 // - Each answer is checked and written at once, so that nothing is lost whenever the student stops.
-// - Once a lab has run with predictions they are locked (predict_file.h).
+// - Once a lab has run with predictions they are locked (cmd/predict/files.h).
 
 #include "cmd/command.h"
 
@@ -16,9 +16,9 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "cmd/course/asked.h"
-#include "cmd/course/predict_file.h"
-#include "cmd/course/progress.h"
+#include "cmd/lab/asked.h"
+#include "cmd/predict/files.h"
+#include "cmd/kit/journal.h"
 #include "cmd/course/unit.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
@@ -204,7 +204,7 @@ static int note(const struct session *s, int answers, int of)
 {
     char detail[32];
     snprintf(detail, sizeof detail, "%d of %d", answers, of);
-    return answers || is_dialogue(s) ? progress_add(s->course.root, s->unit->id, PROGRESS_PREDICTED, detail) : CLAB_OK;
+    return answers || is_dialogue(s) ? journal_add(s->course.root, s->unit->id, JOURNAL_PREDICTED, detail) : CLAB_OK;
 }
 
 static int say_blanks(const struct session *s, const char *path, int *answers_p)
@@ -246,7 +246,7 @@ static int copy_template(const struct session *s)
 {
     if (access(s->files.given, F_OK) == 0)
         return CLAB_OK;
-    CLAB_TRY(course_make_folder(s->files.folder));
+    CLAB_TRY(kit_make_work_folder(s->files.folder));
     return predict_copy(s->locked ? s->files.locked : s->asked.template->path, s->files.given, 0644);
 }
 

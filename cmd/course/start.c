@@ -14,14 +14,14 @@ enum { TASK_LINES = 6 };
 
 static int print_next(const struct course *course, const struct course_unit *unit)
 {
-    struct progress progress;
+    struct journal journal;
     struct course_step step;
-    int err = progress_read(course->root, &progress);
+    int err = journal_read(course->root, &journal);
     if (!err) {
-        course_next(course, &progress, unit, &step);
+        course_next(course, &journal, unit, &step);
         course_print_step(&step);
     }
-    progress_free(&progress);
+    journal_free(&journal);
     return err;
 }
 
@@ -43,7 +43,7 @@ static int print_start(const struct course *course, const struct course_unit *un
 static int start(const struct course *course, const struct course_unit *unit)
 {
     CLAB_TRY(mine_start(course, unit));
-    CLAB_TRY(progress_add(course->root, unit->id, PROGRESS_STARTED, NULL));
+    CLAB_TRY(journal_add(course->root, unit->id, JOURNAL_STARTED, NULL));
     return print_start(course, unit);
 }
 
@@ -67,7 +67,7 @@ static int reset(const struct course *course, const struct course_unit *unit)
     char kept[PATH_MAX], mine[PATH_MAX];
     CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
     CLAB_TRY(mine_reset(course, unit, kept));
-    CLAB_TRY(progress_add(course->root, unit->id, PROGRESS_RESET, NULL));
+    CLAB_TRY(journal_add(course->root, unit->id, JOURNAL_RESET, NULL));
     printf("Your program is kept in %s.\n", kit_relative(kept));
     printf("%s is a fresh copy of %s/before.c.\n", kit_relative(mine), unit->folder);
     return print_next(course, unit);

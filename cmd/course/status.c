@@ -19,11 +19,11 @@ static const struct clab_column columns[] = {
 enum { NCOLUMNS = sizeof columns / sizeof *columns };
 
 // From the unit's first event to its pass, or else to its last event. A cell of nothing: it has not begun.
-static struct clab_cell minutes_of(const struct progress *progress, const char *unit)
+static struct clab_cell minutes_of(const struct journal *journal, const char *unit)
 {
-    const struct progress_line *first = NULL, *last = NULL;
-    for (int i = 0; i < progress->count && !(last && last->event == PROGRESS_PASSED); i++) {
-        const struct progress_line *line = &progress->lines[i];
+    const struct journal_line *first = NULL, *last = NULL;
+    for (int i = 0; i < journal->count && !(last && last->event == JOURNAL_PASSED); i++) {
+        const struct journal_line *line = &journal->lines[i];
         if (strcmp(line->unit, unit) != 0)
             continue;
         first = first ? first : line;
@@ -32,27 +32,27 @@ static struct clab_cell minutes_of(const struct progress *progress, const char *
     return first ? clab_cell_integer((last->seconds - first->seconds + 30) / 60) : clab_cell_none();
 }
 
-static int add_unit(struct clab_table *table, const struct progress *progress, const struct course_unit *unit)
+static int add_unit(struct clab_table *table, const struct journal *journal, const struct course_unit *unit)
 {
     char state[120], hints[32];
-    const int hinted = progress_count(progress, unit->id, PROGRESS_HINTED);
+    const int hinted = journal_count(journal, unit->id, JOURNAL_HINTED);
     const int checks =
-        progress_count(progress, unit->id, PROGRESS_FAILED) + progress_count(progress, unit->id, PROGRESS_PASSED);
-    course_state(progress, unit, state, sizeof state);
+        journal_count(journal, unit->id, JOURNAL_FAILED) + journal_count(journal, unit->id, JOURNAL_PASSED);
+    course_state(journal, unit, state, sizeof state);
     snprintf(hints, sizeof hints, "%d of %d", hinted, unit->nhints);
     const struct clab_cell row[NCOLUMNS] = {clab_cell_text(unit->id),       clab_cell_text(state),
                                             clab_cell_integer(checks),      clab_cell_text(hints),
-                                            minutes_of(progress, unit->id), clab_cell_text(unit->title)};
+                                            minutes_of(journal, unit->id), clab_cell_text(unit->title)};
     return clab_table_add_row(table, row);
 }
 
-static int print_table(const struct course *course, const struct progress *progress)
+static int print_table(const struct course *course, const struct journal *journal)
 {
     struct clab_table table;
     int err = CLAB_OK;
     clab_table_init(&table, columns, NCOLUMNS);
     for (int i = 0; i < course->nunits && !err; i++)
-        err = add_unit(&table, progress, &course->units[i]);
+        err = add_unit(&table, journal, &course->units[i]);
     if (!err)
         clab_table_print(&table, stdout);
     clab_table_free(&table);
@@ -61,16 +61,16 @@ static int print_table(const struct course *course, const struct progress *progr
 
 static int print_status(const struct course *course)
 {
-    struct progress progress;
+    struct journal journal;
     struct course_step step;
-    int err = progress_read(course->root, &progress);
+    int err = journal_read(course->root, &journal);
     if (!err)
-        err = print_table(course, &progress);
+        err = print_table(course, &journal);
     if (!err) {
-        course_next(course, &progress, NULL, &step);
+        course_next(course, &journal, NULL, &step);
         course_print_step(&step);
     }
-    progress_free(&progress);
+    journal_free(&journal);
     return err;
 }
 

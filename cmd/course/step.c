@@ -11,7 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "cmd/course/card.h"
+#include "cmd/lab/card.h"
 #include "cmd/course/page.h"
 #include "cmd/kit/kit.h"
 #include "sim/net/net.h"
@@ -76,12 +76,12 @@ static bool prepare(const struct course *course, struct course_step *s)
 struct state {
     const struct course *course;
     const struct course_unit *unit;
-    const struct progress *progress;
+    const struct journal *journal;
 };
 
-static bool has(const struct state *state, enum progress_event event)
+static bool has(const struct state *state, enum journal_event event)
 {
-    return progress_count(state->progress, state->unit->id, event) > 0;
+    return journal_count(state->journal, state->unit->id, event) > 0;
 }
 
 static bool is_in_kit(const struct state *state, const char *file)
@@ -138,9 +138,9 @@ static void step_start(const struct state *state, struct course_step *s)
 static const char *last_failure(const struct state *state)
 {
     const char *detail = "";
-    for (int i = 0; i < state->progress->count; i++) {
-        const struct progress_line *line = &state->progress->lines[i];
-        if (line->event == PROGRESS_FAILED && !strcmp(line->unit, state->unit->id))
+    for (int i = 0; i < state->journal->count; i++) {
+        const struct journal_line *line = &state->journal->lines[i];
+        if (line->event == JOURNAL_FAILED && !strcmp(line->unit, state->unit->id))
             detail = line->detail;
     }
     return detail;
@@ -152,7 +152,7 @@ static void step_check(const struct state *state, struct course_step *s)
     const char *id = state->unit->id;
     say_page(state, PAGE_TASK, page, sizeof page);
     SAY(s->command, "./commlab check %s", id);
-    if (!has(state, PROGRESS_FAILED)) {
+    if (!has(state, JOURNAL_FAILED)) {
         SAY(s->before, "edit work/%s/mine.c; the task is in %s", id, page);
         SAY(s->why, "It builds your program, runs it, and names the first thing that does not hold.");
     } else {
@@ -166,10 +166,10 @@ static bool find_step(const struct state *state, struct course_step *s)
 {
     const bool can_predict = is_in_kit(state, "predict.txt"), is_lab = is_in_kit(state, "lab.conf"),
                can_start = is_in_kit(state, "before.c"), can_check = can_start && is_in_kit(state, "check.c");
-    if (has(state, PROGRESS_PASSED))
+    if (has(state, JOURNAL_PASSED))
         return false;
-    const bool predicts = can_predict && !has(state, PROGRESS_PREDICTED);
-    const bool measures = is_lab && !has(state, PROGRESS_RAN);
+    const bool predicts = can_predict && !has(state, JOURNAL_PREDICTED);
+    const bool measures = is_lab && !has(state, JOURNAL_RAN);
     if ((predicts || measures) && prepare(state->course, s))
         return true;
     s->unit = state->unit;
@@ -190,8 +190,8 @@ static bool find_step(const struct state *state, struct course_step *s)
 
 static bool is_begun(const struct state *state)
 {
-    for (int i = 0; i < state->progress->count; i++)
-        if (!strcmp(state->progress->lines[i].unit, state->unit->id))
+    for (int i = 0; i < state->journal->count; i++)
+        if (!strcmp(state->journal->lines[i].unit, state->unit->id))
             return true;
     return false;
 }
@@ -205,14 +205,14 @@ static void say_end(const struct state *passed, struct course_step *s)
         passed->unit->id, passed->unit->id, passed->unit->folder, page);
 }
 
-static bool find_in_course(const struct course *course, const struct progress *progress, struct course_step *s)
+static bool find_in_course(const struct course *course, const struct journal *journal, struct course_step *s)
 {
     for (int i = 0; i < course->nunits; i++) {
-        const struct state state = {course, &course->units[i], progress},
-                           passed = {course, &course->units[i ? i - 1 : 0], progress};
+        const struct state state = {course, &course->units[i], journal},
+                           passed = {course, &course->units[i ? i - 1 : 0], journal};
         if (!find_step(&state, s))
             continue;
-        if (i && has(&passed, PROGRESS_PASSED) && !is_begun(&state))
+        if (i && has(&passed, JOURNAL_PASSED) && !is_begun(&state))
             say_end(&passed, s);
         return true;
     }
@@ -236,31 +236,31 @@ static void step_end(struct course_step *s)
     SAY(s->why, "Nothing is left to do here; the report puts all figures on one page.");
 }
 
-void course_next(const struct course *course, const struct progress *progress, const struct course_unit *unit,
+void course_next(const struct course *course, const struct journal *journal, const struct course_unit *unit,
                  struct course_step *s)
 {
     *s = (struct course_step){0};
-    const struct state state = {course, unit, progress};
+    const struct state state = {course, unit, journal};
     if (unit && find_step(&state, s))
         return;
-    if (!find_in_course(course, progress, s))
+    if (!find_in_course(course, journal, s))
         step_end(s);
     if (unit && !*s->end)
         say_done(unit, s);
 }
 
-void course_state(const struct progress *progress, const struct course_unit *unit, char *text_p, size_t room)
+void course_state(const struct journal *journal, const struct course_unit *unit, char *text_p, size_t room)
 {
-    const struct state state = {NULL, unit, progress};
-    if (has(&state, PROGRESS_PASSED))
+    const struct state state = {NULL, unit, journal};
+    if (has(&state, JOURNAL_PASSED))
         snprintf(text_p, room, "passed");
-    else if (has(&state, PROGRESS_FAILED))
+    else if (has(&state, JOURNAL_FAILED))
         snprintf(text_p, room, "failed: %s", last_failure(&state));
     else
         snprintf(text_p, room, "%s",
-                 has(&state, PROGRESS_STARTED)     ? "started"
-                 : has(&state, PROGRESS_RAN)       ? "measured"
-                 : has(&state, PROGRESS_PREDICTED) ? "predicted"
+                 has(&state, JOURNAL_STARTED)     ? "started"
+                 : has(&state, JOURNAL_RAN)       ? "measured"
+                 : has(&state, JOURNAL_PREDICTED) ? "predicted"
                                                    : "not begun");
 }
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "cmd/course/progress.h"
+#include "cmd/kit/journal.h"
 #include "cmd/course/unit.h"
 
 struct course_step {
@@ -22,11 +22,11 @@ struct course_step {
 
 // The next step of the course: of its first unit that has not passed.
 //   unit: that has the say, unless it has passed; NULL: none
-void course_next(const struct course *course, const struct progress *progress, const struct course_unit *unit,
+void course_next(const struct course *course, const struct journal *journal, const struct course_unit *unit,
                  struct course_step *step_p);
 
 // The unit's state in words: "failed: case 3", "passed".
-void course_state(const struct progress *progress, const struct course_unit *unit, char *text_p, size_t room);
+void course_state(const struct journal *journal, const struct course_unit *unit, char *text_p, size_t room);
 
 // In one line, for the end of another command: "Next: edit work/07/mine.c; then type ./commlab check 07".
 void course_print_step(const struct course_step *step);

@@ -213,41 +213,19 @@ int course_asked(int argc, char **argv, const char *about, bool is_optional, str
 
 // ---- paths ---------------------------------------------------------------------------------------------------
 
-static int join(char path_p[PATH_MAX], const char *root, const char *folder, const char *file)
-{
-    const char *slash = *folder && *file ? "/" : "";
-    if (snprintf(path_p, PATH_MAX, "%s/%s%s%s", root, folder, slash, file) < PATH_MAX)
-        return CLAB_OK;
-    clab_error("%s: the kit lies too deep; move it to a folder with a shorter path", root);
-    return CLAB_EINVAL;
-}
-
 int course_unit_path(const struct course *course, const struct course_unit *unit, const char *file,
                      char path_p[PATH_MAX])
 {
-    return join(path_p, course->root, unit->folder, file);
+    return kit_path(course->root, unit->folder, file, path_p);
 }
 
 int course_mine_path(const struct course *course, const struct course_unit *unit, const char *file,
                      char path_p[PATH_MAX])
 {
-    char folder[32];
-    snprintf(folder, sizeof folder, "work/%s", unit->id);
-    return join(path_p, course->root, folder, file);
+    return kit_work_path(course->root, unit->id, file, path_p);
 }
 
 int course_work_path(const struct course *course, const char *file, char path_p[PATH_MAX])
 {
-    return join(path_p, course->root, "work", file);
-}
-
-int course_make_folder(const char *path)
-{
-    struct clab_log_held held;
-    clab_log_hold(&held);
-    const int err = kit_make_folder(path);
-    clab_log_release(&held);
-    if (err)
-        clab_error("%s; copy the kit to a folder of your own, and work there", held.text);
-    return err;
+    return kit_work_path(course->root, "", file, path_p);
 }

@@ -48,7 +48,3 @@ int course_unit_path(const struct course *course, const struct course_unit *unit
 int course_mine_path(const struct course *course, const struct course_unit *unit, const char *file,
                      char path_p[PATH_MAX]);
 int course_work_path(const struct course *course, const char *file, char path_p[PATH_MAX]);
-
-// Make a folder of the student's where it is missing, and its parents.
-//   errors: CLAB_EIO (logged: a kit that others installed must be copied first)
-int course_make_folder(const char *path);

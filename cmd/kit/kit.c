@@ -97,6 +97,35 @@ int kit_make_folder(const char *path)
     return CLAB_EIO;
 }
 
+int kit_make_work_folder(const char *path)
+{
+    struct clab_log_held held;
+    clab_log_hold(&held);
+    const int err = kit_make_folder(path);
+    clab_log_release(&held);
+    if (err)
+        clab_error("%s; copy the kit to a folder of your own, and work there", held.text);
+    return err;
+}
+
+// ---- paths ---------------------------------------------------------------------------------------------------
+
+int kit_path(const char *root, const char *folder, const char *file, char path_p[PATH_MAX])
+{
+    const char *slash = *folder && *file ? "/" : "";
+    if (snprintf(path_p, PATH_MAX, "%s/%s%s%s", root, folder, slash, file) < PATH_MAX)
+        return CLAB_OK;
+    clab_error("%s: the kit lies too deep; move it to a folder with a shorter path", root);
+    return CLAB_EINVAL;
+}
+
+int kit_work_path(const char *root, const char *unit, const char *file, char path_p[PATH_MAX])
+{
+    char folder[32];
+    snprintf(folder, sizeof folder, "work%s%s", *unit ? "/" : "", unit);
+    return kit_path(root, folder, file, path_p);
+}
+
 char *kit_command_line(int argc, char **argv)
 {
     char *line = NULL;

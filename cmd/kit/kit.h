@@ -2,6 +2,8 @@
 // Where the kit lies on this machine, and how it draws. Only for commands that use its folders or draw.
 #pragma once
 
+#include <limits.h>
+
 // The kit's folder: one or two above the build's, where plots/style.gp lies. Freed by the caller.
 //   errors: CLAB_ENOENT, CLAB_ESYS (others may change its scripts), logged; CLAB_ENOMEM
 int kit_root(char **path_p);
@@ -15,6 +17,14 @@ const char *kit_relative(const char *path);
 
 // Make the folder `path` and its parents where they are missing.  errors: CLAB_EIO (logged)
 int kit_make_folder(const char *path);
+// The same of a folder of the student's, whose message says what to do in a kit that others installed.
+int kit_make_work_folder(const char *path);
+
+// The whole path of `file` in `folder`, "labs/07-ring-vs-tree", of the kit; or in work/, or in work/UNIT, "07", where the
+// student's files lie. "": no file, so the folder itself; no unit.
+//   errors: CLAB_EINVAL (longer than a path may be; logged)
+int kit_path(const char *root, const char *folder, const char *file, char path_p[PATH_MAX]);
+int kit_work_path(const char *root, const char *unit, const char *file, char path_p[PATH_MAX]);
 
 // "./commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no
 // memory.

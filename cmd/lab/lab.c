@@ -24,7 +24,7 @@
 #include "core/base/units.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"
-#include "cmd/course/progress.h"
+#include "cmd/kit/journal.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"
 #include "cmd/lab/yours.h"
@@ -452,7 +452,7 @@ static void note_run(const struct session *s, const char *folder, int err)
     snprintf(unit, sizeof unit, "%.2s", folder);
     snprintf(path, sizeof path, "%s/work/%s/predict.txt", s->root, unit);
     if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && !is_other(&s->request) && access(path, F_OK) == 0 &&
-        progress_add(s->root, unit, PROGRESS_RAN, err ? "not: this machine or build lacks what it needs" : NULL) == CLAB_OK)
+        journal_add(s->root, unit, JOURNAL_RAN, err ? "not: this machine or build lacks what it needs" : NULL) == CLAB_OK)
         printf("# what comes next: ./commlab next\n");
 }
 

@@ -6,8 +6,8 @@
 // - yours_table.c  the table for people, and NAME.yours.csv for figures.
 #pragma once
 
-#include "cmd/course/asked.h"
-#include "cmd/course/predict_file.h"
+#include "cmd/lab/asked.h"
+#include "cmd/predict/files.h"
 #include "cmd/lab/lab.h"
 #include "core/base/stats.h"
 

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "core/base/err.h"
-#include "cmd/course/predictions.h"
-#include "cmd/lab/lab.h"
+#include "cmd/predict/predictions.h"
+#include "cmd/lab/asked.h"
 #include "tests/fixtures/needs.h"
 
 #define HEAD "[./commlab lab 07]\n"

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "core/base/err.h"
-#include "cmd/course/predictions.h"
-#include "cmd/lab/lab.h"
+#include "cmd/predict/predictions.h"
+#include "cmd/lab/asked.h"
 
 static const char path[] = "work/07/predict.txt";
 

@@ -2,7 +2,7 @@
 // The right side of a prediction, for predictions.c alone: numbers, ranges, orders, yes and no.
 #pragma once
 
-#include "cmd/course/predictions.h"
+#include "cmd/predict/predictions.h"
 
 // Log "WHERE: ..." and return CLAB_EPARSE.
 int prediction_refuse(const char *where, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -9,7 +9,7 @@
 //   least time/bucket = ____ KiB                          the size with the least time
 //   gradients = ____ MB                                   a free value, which no program reports
 //
-// - predictions.c reads the lines; predictions_check.c holds them to the lab's own file, to lab.conf and to the card.
+// - predictions.c reads the lines; cmd/lab/asked_check.c holds them to the lab's own file, to lab.conf and to the card.
 // - Each mistake is one line with file and line number. What was read is of the file's own words: nothing is trusted
 //   before the check.
 // - labs/README.md describes the form for students and for authors.
@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct lab_conf;
 
 enum {
     PREDICTION_NAME = 96,
@@ -102,32 +101,7 @@ const char *prediction_text(const struct prediction *item, char text[], size_t r
 void prediction_expand(const struct prediction *item, int i, char name[PREDICTION_NAME]);
 void prediction_subject(const char *name, struct prediction_subject *subject_p);
 
-// ---- predictions_check.c -------------------------------------------------------------------------------------
-
-// What physics allows a message of the network in question. NAN: not known.
-struct prediction_limits {
-    double message; // s: no message is faster
-    double byte;    // s/B: no byte is
-    int ranks;      // of the lab, where a section does not say
-};
-
-// The unit that values of `asked`, an item of the template, have in results: lab.conf's, or else its own. NULL: lab.conf
-// has no such quantity.
-const char *prediction_unit(const struct lab_conf *conf, const struct prediction *asked);
-// The ends of an answer in that unit, the lower one first. False: its own does not convert.
-bool prediction_ends(const struct prediction *item, const char *unit, double *low_p, double *high_p);
-// The limit of a comparison in that unit.
-bool prediction_limit(const struct prediction *item, const char *unit, double *limit_p);
-
-// Whether an answer is possible.  errors: CLAB_EPARSE (logged; the line begins with `where`)
-int prediction_check(const struct lab_conf *conf, const struct prediction *item, const struct prediction *asked,
-                     const struct prediction_limits *limits, const char *where);
-// Whether `p` answers what `template` asks, and nothing else. limits: (template->nsections)
-//   errors: CLAB_EPARSE (logged)
-int predictions_check(const struct predictions *p, const struct predictions *template, const struct lab_conf *conf,
-                      const struct prediction_limits limits[]);
-// Whether a template itself is sound: its quantities are lab.conf's, and its units convert.  errors: CLAB_EPARSE
-int predictions_check_template(const struct predictions *template, const struct lab_conf *conf);
+// ---- several files -----------------------------------------------------------------------------------------
 
 // Whether the section with that command has an answer.
 bool predictions_answers(const struct predictions *p, const char *command);

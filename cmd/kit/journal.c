@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the student has done so far (progress.h).
+// What the student has done so far (journal.h).
 
-#include "cmd/course/progress.h"
+#include "cmd/kit/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,24 +17,15 @@
 #include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
-#include "cmd/course/unit.h"
 #include "cmd/kit/kit.h"
 
-static const char *const words[PROGRESS_EVENTS] = {"started", "predicted", "ran",  "failed",
+static const char *const words[JOURNAL_EVENTS] = {"started", "predicted", "ran",  "failed",
                                                    "passed",  "hinted",    "reset"};
 
 static const char heading[] = "# What you have done, one line per event; commlab adds lines and reads them.\n"
                               "# when                unit event      detail\n";
 
 enum { LINE = 160 }; // bytes of a line that we write
-
-static int file_path(const char *root, char path_p[PATH_MAX])
-{
-    if (snprintf(path_p, PATH_MAX, "%s/work/progress.txt", root) < PATH_MAX)
-        return CLAB_OK;
-    clab_error("%s: the kit lies too deep; move it to a folder with a shorter path", root);
-    return CLAB_EINVAL;
-}
 
 // ---- writing -------------------------------------------------------------------------------------------------
 
@@ -46,7 +37,7 @@ static bool is_cut(int file)
     return end > 0 && pread(file, &last, 1, end - 1) == 1 && last != '\n';
 }
 
-static void format_line(char line_p[LINE], const char *unit, enum progress_event event, const char *detail)
+static void format_line(char line_p[LINE], const char *unit, enum journal_event event, const char *detail)
 {
     char when[32];
     struct tm utc;
@@ -71,12 +62,12 @@ static int append(int file, const char *line)
     return written == length ? CLAB_OK : CLAB_EIO;
 }
 
-int progress_add(const char *root, const char *unit, enum progress_event event, const char *detail)
+int journal_add(const char *root, const char *unit, enum journal_event event, const char *detail)
 {
     char path[PATH_MAX], line[LINE];
-    CLAB_TRY(file_path(root, path));
+    CLAB_TRY(kit_work_path(root, "", "progress.txt", path));
     *strrchr(path, '/') = 0;
-    CLAB_TRY(course_make_folder(path));
+    CLAB_TRY(kit_make_work_folder(path));
     path[strlen(path)] = '/';
     format_line(line, unit, event, detail);
     const int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -90,11 +81,11 @@ int progress_add(const char *root, const char *unit, enum progress_event event, 
 
 // ---- reading -------------------------------------------------------------------------------------------------
 
-static bool find_event(const char *word, enum progress_event *event_p)
+static bool find_event(const char *word, enum journal_event *event_p)
 {
-    for (int i = 0; i < PROGRESS_EVENTS; i++)
+    for (int i = 0; i < JOURNAL_EVENTS; i++)
         if (!strcmp(word, words[i])) {
-            *event_p = (enum progress_event)i;
+            *event_p = (enum journal_event)i;
             return true;
         }
     return false;
@@ -111,10 +102,10 @@ static bool read_time(const char *text, long long *seconds_p)
 }
 
 // NULL, or what is wrong with the line.
-static const char *read_line(const char *text, struct progress_line *line_p)
+static const char *read_line(const char *text, struct journal_line *line_p)
 {
     char when[32], word[16];
-    *line_p = (struct progress_line){0};
+    *line_p = (struct journal_line){0};
     if (sscanf(text, "%31s %7s %15s %79[^\n]", when, line_p->unit, word, line_p->detail) < 3)
         return "a line has a time, a unit and an event";
     if (!read_time(when, &line_p->seconds))
@@ -128,47 +119,47 @@ static bool is_empty(const char *text)
     return !*text || *text == '#';
 }
 
-int progress_parse(FILE *file, const char *path, struct progress *progress)
+int journal_parse(FILE *file, const char *path, struct journal *journal)
 {
     char *text = NULL;
     size_t room = 0;
     int err = CLAB_OK;
     for (int number = 1; !err && getline(&text, &room, file) > 0; number++) {
-        struct progress_line line;
+        struct journal_line line;
         const char *wrong = is_empty(text) ? NULL : read_line(text, &line);
         if (wrong)
             clab_warn("%s:%d: %s; this line does not count, the others do", path, number, wrong);
         else if (!is_empty(text))
-            err = CLAB_PUSH(progress->lines, progress->count, progress->room, line);
+            err = CLAB_PUSH(journal->lines, journal->count, journal->room, line);
     }
     free(text);
     return err;
 }
 
-int progress_read(const char *root, struct progress *progress_p)
+int journal_read(const char *root, struct journal *journal_p)
 {
     char path[PATH_MAX];
     struct clab_input input;
-    *progress_p = (struct progress){0};
-    CLAB_TRY(file_path(root, path));
+    *journal_p = (struct journal){0};
+    CLAB_TRY(kit_work_path(root, "", "progress.txt", path));
     if (access(path, F_OK) != 0)
         return CLAB_OK;
     CLAB_TRY(clab_input_open(path, CLAB_INPUT_LOG, &input));
-    const int err = progress_parse(input.file, kit_relative(path), progress_p);
+    const int err = journal_parse(input.file, kit_relative(path), journal_p);
     clab_input_close(&input);
     return err;
 }
 
-void progress_free(struct progress *progress)
+void journal_free(struct journal *journal)
 {
-    free(progress->lines);
-    *progress = (struct progress){0};
+    free(journal->lines);
+    *journal = (struct journal){0};
 }
 
-int progress_count(const struct progress *progress, const char *unit, enum progress_event event)
+int journal_count(const struct journal *journal, const char *unit, enum journal_event event)
 {
     int count = 0;
-    for (int i = 0; i < progress->count; i++)
-        count += progress->lines[i].event == event && !strcmp(progress->lines[i].unit, unit);
+    for (int i = 0; i < journal->count; i++)
+        count += journal->lines[i].event == event && !strcmp(journal->lines[i].unit, unit);
     return count;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The reader of predict.txt (predictions.h): lines to items. A line is taken whole or refused; nothing is cut.
 
-#include "cmd/course/predictions.h"
+#include "cmd/predict/predictions.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "cmd/course/prediction_value.h"
+#include "cmd/predict/prediction_value.h"
 
 enum { LINE = 400 }; // bytes
 

@@ -4,7 +4,7 @@
 // - A blank is two or more underscores. A range asks for two: `____..____ us`.
 // - An answer to a number may be a range, and the other way round.
 
-#include "cmd/course/prediction_value.h"
+#include "cmd/predict/prediction_value.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a lab asks to predict (asked.h).
 
-#include "cmd/course/asked.h"
+#include "cmd/lab/asked.h"
 
 #include <limits.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "cmd/course/card.h"
+#include "cmd/lab/card.h"
 
 static const char *given(const char *text)
 {

@@ -10,8 +10,8 @@
 #include "core/base/err.h"
 #include "core/base/nearest.h"
 #include "core/base/units.h"
-#include "cmd/course/prediction_value.h"
-#include "cmd/lab/lab.h"
+#include "cmd/predict/prediction_value.h"
+#include "cmd/lab/asked.h"
 
 enum { WHERE = 512 };
 

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "cmd/course/predictions.h"
+#include "cmd/predict/predictions.h"
 
 struct predict_files {
     char folder[PATH_MAX], given[PATH_MAX], locked[PATH_MAX]; // work/07, its predict.txt and predict.locked.txt

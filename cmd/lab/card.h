@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cmd/course/predictions.h"
+#include "cmd/lab/asked.h"
 #include "sim/net/net.h"
 
 // NAN and 0: not known.
@@ -32,9 +32,6 @@ struct card_request {
 
 //   errors: CLAB_ENOENT (no profile; the line says to run commlab fit), CLAB_EPARSE, CLAB_EINVAL, CLAB_ENOMEM, logged
 int card_read(const struct card_request *request, struct card *card_p);
-
-// In plain words. flops: left out where not known
-void card_print(const struct card *card, FILE *out);
 
 // What the card allows a message. ranks: of the lab
 void card_limits(const struct card *card, int ranks, struct prediction_limits *limits_p);

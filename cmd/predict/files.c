@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The student's files of predictions (predict_file.h).
+// The student's files of predictions (files.h).
 
-#include "cmd/course/predict_file.h"
+#include "cmd/predict/files.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,15 +14,13 @@
 #include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "cmd/kit/kit.h"
 
 int predict_files(const char *root, const char *id, struct predict_files *f)
 {
-    if (snprintf(f->folder, PATH_MAX, "%s/work/%s", root, id) < PATH_MAX &&
-        snprintf(f->given, PATH_MAX, "%s/work/%s/predict.txt", root, id) < PATH_MAX &&
-        snprintf(f->locked, PATH_MAX, "%s/work/%s/predict.locked.txt", root, id) < PATH_MAX)
-        return CLAB_OK;
-    clab_error("%s: this path is too long; move the kit", root);
-    return CLAB_EINVAL;
+    CLAB_TRY(kit_work_path(root, id, "", f->folder));
+    CLAB_TRY(kit_work_path(root, id, "predict.txt", f->given));
+    return kit_work_path(root, id, "predict.locked.txt", f->locked);
 }
 
 int predict_set_mode(const char *path, unsigned mode)
