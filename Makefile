@@ -285,6 +285,16 @@ $(B)/obj/%.o: %.c $(B)/flags
 $(call objects,$(lab_c) $(model_c) $(check_c) $(test_all_c) $(fuzz_c)): compile += -Icore -Ilabs
 $(call objects,$(test_all_c)): | needs-cmocka
 
+# The compiler takes longer over most tests at -O3 than they run. Those that compute keep it, and builds with sanitizers,
+# which are slow enough.
+computing_c := $(conform_c) $(foreach test,conformance half lab_noise reduce,$(wildcard tests/*/test_$(test).c))
+quick_c := $(if $(SAN),,$(filter-out $(computing_c),$(test_all_c) $(fuzz_c) $(faults_c)))
+quick_o := $(call objects,$(quick_c)) $(patsubst tests/%.c,$(B)/obj/tests/gpu/%.o,$(wildcard tests/backends/test_device*.c))
+quick := -O0
+$(call keep,$(B)/quick,$(quick) $(quick_o))
+$(quick_o): $(B)/quick
+$(quick_o): compile += $(quick)
+
 $(library): $(call objects,$(library_c)) $(B)/objects
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
