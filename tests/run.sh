@@ -9,6 +9,7 @@
 # - A test is a program that speaks TAP on its standard output: cmocka's do when asked; scripts print `ok NAME` or
 #   `not ok NAME: WHY` themselves. What says nothing, crashes, hits the limit or stops short of its plan has failed.
 # - A case that cannot run here prints `skip: REASON` and skips. A skip without a reason is a failure.
+# - A program that is older than its source or the library would test what is no longer there: it has failed.
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (240 unless told); what it
 #   started is killed when they are over.
 # - CLAB_TEST_JOBS tests run at a time (two per core, but at most 4): most of them wait most of the time.
@@ -127,9 +128,13 @@ done
 # Start the test whose source is $1 when fewer than $2 run.
 start() {
     local base log test
-    base=$(basename "${1%.c}")
+    base=$(basename "${1%.c}") # of a script with its .sh: a program may have the same name
     log=$build/tests/$base.log test=("$build/tests/$base")
-    [[ $1 == *.c ]] || test=("$1" "$build")
+    if [[ $1 != *.c ]]; then
+        test=("$1" "$build")
+    elif [ "${test[0]}" -ot "$1" ] || [ "${test[0]}" -ot "$build/libcommlab.a" ]; then
+        test=(echo "not ok is_built: ${test[0]} is older than $1 or the library, or not there: make tests")
+    fi
     settle "$2"
     run "$log" "${test[@]}" &
     running[$log]=$!

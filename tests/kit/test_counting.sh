@@ -59,6 +59,18 @@ starts_those_first_that_take_long() {
     CLAB_TEST_JOBS=1 sums 0 '2 passed, 0 failed' "# Takes long.
         echo ok b; touch $scratch/begun" && rm "$scratch/tests/kit/test_an_early_one.sh"
 }
+# The program says ok, and is older than its source; then, a script of the same name has a log of its own.
+fails_what_is_older_than_its_source() {
+    mkdir -p "$scratch/build/tests" && printf '#!/bin/bash\necho ok a\n' >"$scratch/build/tests/test_it" &&
+        chmod +x "$scratch/build/tests/test_it" || return 1
+    touch "$scratch/tests/kit/test_it.c"
+    touch -d '1 minute ago' "$scratch/build/tests/test_it"
+    sums 1 '1 passed, 1 failed' 'echo ok b' && grep -q 'test_it is older than .*: make tests' <<<"$why" || return 1
+    touch "$scratch/build/tests/test_it"
+    sums 0 '2 passed, 0 failed' 'echo ok b' && [ -e "$scratch/build/tests/test_it.sh.log" ] &&
+        touch -d '1 minute' "$scratch/build/libcommlab.a" && sums 1 '1 passed, 1 failed' 'echo ok b' &&
+        rm -r "$scratch/tests/kit/test_it.c" "$scratch/build"
+}
 refuses_to_leave_out_what_is_not_there() {
     ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) &&
         grep -q "there is no tests/\*/test_ohter" <<<"$why"
@@ -72,6 +84,6 @@ check_each counts_cases_not_programs counts_cases_without_numbers counts_failure
     fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans \
     fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
     ends_what_hangs_and_its_children leaves_out_what_is_excepted \
-    lets_those_alone_that_say_so starts_those_first_that_take_long refuses_to_leave_out_what_is_not_there \
+    lets_those_alone_that_say_so starts_those_first_that_take_long fails_what_is_older_than_its_source refuses_to_leave_out_what_is_not_there \
     fails_if_there_is_nothing
 exit $failed
