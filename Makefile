@@ -48,7 +48,7 @@ libraries := $(LDLIBS) -lm -ldl
 library_c  = $(wildcard core/*/*.c core/*/*/*.c $(patsubst %,backends/%/*.c,cpu shm model $(probed_backends)) sim/*/*.c)
 model_c   := $(wildcard labs/*/model.c)
 check_c   := $(wildcard labs/*/check.c labs/primer/*/check.c)
-cmd_c     := $(wildcard cmd/*.c cmd/*/*.c) $(model_c) $(check_c)
+cmd_c     := $(wildcard cmd/*.c cmd/*/*.c cmd/*/*/*.c) $(model_c) $(check_c)
 lab_c     := $(filter-out %/model.c %/check.c,$(wildcard labs/*/*.c labs/primer/*/*.c))
 # Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
 test_all_c := $(wildcard tests/*/test_*.c)
@@ -73,7 +73,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test floors fuzz targets faults wires plot fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all tests test floors fuzz targets faults wires plot bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -141,6 +141,21 @@ endif
 	$(call plot_step,4,the figures and the page)
 	$(Q)$(B)/commlab report
 
+# The matrix of bench, and the report of it. Exit status 3: this machine lacks all of it, and the command has said so.
+BENCH_BACKENDS ?= gloo,shm,mpi
+BENCH_BUDGET ?= 5min
+run_matrix = $(Q)$(B)/commlab bench --matrix --budget $(BENCH_BUDGET) $1 $(BENCH_FLAGS) || [ $$? -eq 3 ]
+bench-cpu: all ## measure ranks x sizes in five minutes, and report: BENCH_BACKENDS=gloo,shm,mpi BENCH_BUDGET=5min BENCH_FLAGS
+	$(call run_matrix,--device cpu --backend $(BENCH_BACKENDS))
+	$(Q)$(B)/commlab report
+bench-gpu: all ## the same by NCCL on this machine's GPUs
+	$(call run_matrix,--device cuda)
+	$(Q)$(B)/commlab report
+bench-full: all ## both, in one report
+	$(call run_matrix,--device cpu --backend $(BENCH_BACKENDS))
+	$(call run_matrix,--device cuda)
+	$(Q)$(B)/commlab report
+
 # One backend after another. Exit status 3: this machine lacks the backend, and the command has said so.
 ACCURACY_BACKENDS ?= shm
 ACCURACY_RANKS ?= 2
@@ -164,7 +179,7 @@ clean: ## remove build/ and the link ./commlab
 	$(Q)rm -rf build commlab
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile tests/fakes/fakes.mk
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile tests/fakes/fakes.mk
 	@echo '  make labNN    run lab NN: a table of measurements and predictions, and a figure'
 	@echo
 	@echo '  NO_X=1        build without X; WITH_X=1 fails if X is missing; X is one of'

@@ -10,9 +10,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/bench/errors.h"
 #include "cmd/bench/files.h"
+#include "cmd/bench/matrix/matrix.h"
 #include "cmd/bench/predict.h"
 #include "cmd/bench/several.h"
 #include "cmd/bench/sweep.h"
@@ -29,18 +31,18 @@
 
 // ---- a rank --------------------------------------------------------------------------------------------------
 
-// Both buffers in one allocation; the second begins on a new cache line.
+// All buffers in one allocation; a second one begins on a new cache line.
 static int open_buffers(struct bench *bench, void **memory_p)
 {
-    const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64;
+    const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64, n = (size_t)bench->plan->buffers;
     void *memory = NULL;
     if (bench->options->memory == BENCH_ALLOC)
-        CLAB_TRY(clab_alloc(bench->job, 2 * each, &memory));
-    else if (!(memory = aligned_alloc(64, 2 * each)))
-        clab_error("rank %d: no memory for two buffers of %zu bytes", bench->rank, each);
+        CLAB_TRY(clab_alloc(bench->job, n * each, &memory));
+    else if (!(memory = aligned_alloc(64, n * each)))
+        clab_error("rank %d: no memory for %zu buffer%s of %zu bytes", bench->rank, n, n > 1 ? "s" : "", each);
     if (!memory)
         return CLAB_ENOMEM;
-    bench->whole = (struct bench_buffers){memory, (char *)memory + each};
+    bench->whole = (struct bench_buffers){memory, (char *)memory + (n - 1) * each};
     *memory_p = memory;
     return CLAB_OK;
 }
@@ -184,12 +186,22 @@ static int prepare(struct bench *bench, struct bench_plan *plan, struct clab_net
     return bench_manifest_make(bench, bench->manifest);
 }
 
+static bool is_matrix(char **argv)
+{
+    while (*argv && strcmp(*argv, "--matrix"))
+        argv++;
+    return *argv != NULL;
+}
+
 static int run(int argc, char **argv)
 {
+    if (is_matrix(argv))
+        return bench_matrix(argc, argv);
     struct bench_options options = {0};
     struct bench_plan plan = {0};
     struct clab_manifest manifest = {0};
     struct clab_net *net = NULL;
+    struct bench_samples samples;
     struct bench bench = {.options = &options, .plan = &plan, .manifest = &manifest};
     int err = bench_options_parse(argc, argv, &options);
     if (err == CLAB_OK && !options.backend) {
@@ -200,6 +212,8 @@ static int run(int argc, char **argv)
     bench.seed = options.seed;
     if (err == CLAB_OK)
         err = clab_choice_table_load(&options.table);
+    bench_samples_init(&samples);
+    bench.samples = options.samples ? &samples : NULL;
     if (err == CLAB_OK && options.joins)
         err = open_job(&bench, &options);
     options.nodes = bench.job ? bench.job->bootstrap->nnodes : 1;
@@ -218,6 +232,7 @@ static int run(int argc, char **argv)
     clab_net_free(net);
     bench_plan_free(&plan);
     clab_choice_table_free(&options.table);
+    bench_samples_free(&samples);
     free(options.command);
     return status;
 }

@@ -13,7 +13,9 @@
 // - errors      how far predictions were off, and how far a repeat is off.
 // - table       the screen.
 // - files       the manifest, CSV, JSON.
+// - samples     what each rank measured in each batch.
 // - several     several backends in turns, in one table.
+// - matrix/     ranks x sizes x backends x collectives: each cell is a bench of its own.
 #pragma once
 
 #include <stdint.h>
@@ -22,6 +24,7 @@
 #include "cmd/bench/options.h"
 #include "cmd/bench/plan.h"
 #include "cmd/bench/result.h"
+#include "cmd/bench/samples.h"
 #include "core/base/machine.h"
 #include "core/base/manifest.h"
 #include "sim/sim.h"
@@ -48,5 +51,6 @@ struct bench {
     struct bench_limits limits;
     struct bench_result (*results)[BENCH_PLACEMENTS]; // (plan->nrows)
     double *latencies;                                // scratch of time.c
+    struct bench_samples *samples;                    // NULL: nobody asks for them
     int verdict;                                      // rank 0's error code for a bench that ran to its end
 };

@@ -51,6 +51,9 @@ static int repeat(struct bench *bench, const struct sample samples[], int n, dou
 {
     int repeats = n / ROWS_A_REPEAT;
     repeats = repeats < FEWEST_REPEATS ? FEWEST_REPEATS : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
+    *noise_p = NAN;
+    if (n < FEWEST_PAIRS)
+        return CLAB_OK; // too few to compare
     repeats = repeats > n ? n : repeats;
     struct bench_time first[MOST_REPEATS], again[MOST_REPEATS];
     for (int i = 0; i < repeats; i++) {

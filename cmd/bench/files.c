@@ -216,5 +216,16 @@ int bench_files_write(const struct bench *bench, const struct clab_manifest *man
     if (err == CLAB_OK)
         err = clab_table_write(&table, manifest, o->csv, o->json);
     clab_table_free(&table);
+    if (err == CLAB_OK && o->samples)
+        err = clab_table_write_csv(&bench->samples->table, manifest, o->samples);
     return err;
+}
+
+struct clab_cell bench_cell_read(const struct clab_column *column, const char *text)
+{
+    if (!text || !*text)
+        return clab_cell_none();
+    if (column->kind == CLAB_KIND_TEXT)
+        return clab_cell_text(text);
+    return column->kind == CLAB_KIND_INTEGER ? clab_cell_integer(atoll(text)) : clab_cell_real(atof(text));
 }

@@ -14,6 +14,8 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 // The columns of both files.
 extern const struct clab_column bench_columns[];
 extern const int bench_ncolumns;
+// A cell as such a file has it; NULL or "" is nothing.
+struct clab_cell bench_cell_read(const struct clab_column *column, const char *text);
 
 // Write the files that the user asked for, with one row per placement.  errors: CLAB_EIO, CLAB_ENOMEM
 int bench_files_write(const struct bench *bench, const struct clab_manifest *manifest);

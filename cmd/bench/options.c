@@ -64,6 +64,14 @@ static int take_placements(const char *flag, const char *text, void *into)
     return number < 0 ? CLAB_EINVAL : CLAB_OK;
 }
 
+// bench.c has looked for the whole word, before anything was read.
+static int take_matrix(const char *flag, const char *text, void *into)
+{
+    (void)text, (void)into;
+    clab_error("%s: write it out", flag);
+    return CLAB_EINVAL;
+}
+
 static const struct clab_option options[] = {
     CLAB_HEADING("What is measured:"),
     {"ranks", 'n', "N", "ranks (2)", CLAB_INT(OPTIONS, nranks, 1, CLAB_MAX_RANKS)},
@@ -98,14 +106,19 @@ static const struct clab_option options[] = {
     {"iters", 0, "N", "calls per batch, instead of as many as last 1 ms", CLAB_INT(OPTIONS, iterations, 1, 1 << 22)},
     {"warmup_iters", 'w', "N", "calls before it, instead of until there is no drift",
      CLAB_INT(OPTIONS, warmup, 0, 1 << 30)},
+    {"batches", 0, "N", "batches, instead of as many as the interval needs; fewer where --seconds is over before",
+     CLAB_INT(OPTIONS, batches, 1, BENCH_MOST_BATCHES)},
     {"check", 'c', "0|1", "check results (1)", CLAB_INT(OPTIONS, check, 0, 1)},
     {"seed", 0, "N", "of the data, to repeat a run", CLAB_SEED(OPTIONS, seed)},
+    {"matrix", 0, NULL, "ranks x sizes x backends x collectives within a budget: see `commlab bench --matrix --help`",
+     CLAB_CALL(take_matrix)},
     CLAB_HEADING("What is done with it:"),
     {"net", 0, "NAME|FILE",
      "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim",
      CLAB_TEXT_AT(OPTIONS, net)},
     {"csv", 0, "FILE", "write all as CSV", CLAB_TEXT_AT(OPTIONS, csv)},
     {"json", 0, "FILE", "write all as JSON", CLAB_TEXT_AT(OPTIONS, json)},
+    {"samples", 0, "FILE", "write what each rank measured in each batch as CSV", CLAB_TEXT_AT(OPTIONS, samples)},
     {"trace", 0, "FILE", "write what all ranks did when, for Perfetto: the last calls (`commlab trace`)",
      CLAB_TEXT_AT(OPTIONS, job.trace), .variable = CLAB_VARIABLE_TRACE},
     {0},
@@ -145,6 +158,11 @@ static int resolve_backend(struct bench_options *o)
     }
     if (o->job.provider && !is_open && !clab_list_has(names, "ofi")) {
         clab_error("--provider is of ofi, and --backend is %s: add --backend ofi, or drop it", names);
+        return CLAB_EINVAL;
+    }
+    if (several && o->samples) {
+        clab_error("--samples FILE is of one bench, and each of several backends has its own: name one --backend, or "
+                   "use --matrix");
         return CLAB_EINVAL;
     }
     if (several)
@@ -187,6 +205,13 @@ static int resolve_sizes(struct bench_options *o)
 
 static int check_files(const struct bench_options *o)
 {
+    if (o->samples && o->mode == BENCH_LATENCY) {
+        clab_error("--samples: in --mode latency a sample is of all ranks together, and no rank has its own: use "
+                   "throughput or local");
+        return CLAB_EINVAL;
+    }
+    if (o->samples)
+        CLAB_TRY(clab_output_check(o->samples));
     if (o->csv)
         CLAB_TRY(clab_output_check(o->csv));
     if (o->json)

@@ -36,10 +36,11 @@ struct bench_options {
     enum bench_mode mode;
     bool placements[BENCH_PLACEMENTS];
     int warmup, iterations; // calls; -1: as many as are needed
-    int check;     // 0 or 1
+    int batches;            // 0: as many as are needed
+    int check;              // 0 or 1
     double budget; // seconds per row and placement
     enum bench_memory memory;
-    const char *net, *csv, *json;
+    const char *net, *csv, *json, *samples;
     uint64_t seed;
     char *command; // the whole line, for the manifest
     struct clab_choice_table table; // of CLAB_TUNER, for auto

@@ -255,13 +255,13 @@ static int check_names(const struct bench_options *options)
 
 static int check_memory(const struct bench_options *options, const struct bench_plan *plan)
 {
-    const double needed = 2.0 * (double)options->nranks * (double)plan->buffer_bytes;
+    const double needed = (double)plan->buffers * (double)options->nranks * (double)plan->buffer_bytes;
     const double available = (double)clab_machine_available_bytes();
     if (available == 0 || needed <= available)
         return CLAB_OK;
-    clab_error("-e: %d ranks with two buffers of %.6g MiB need %.6g GiB, and %.3g GiB of memory are available: choose "
+    clab_error("-e: %d ranks with %s of %.6g MiB need %.6g GiB, and %.3g GiB of memory are available: choose "
                "smaller sizes",
-               options->nranks, (double)plan->buffer_bytes / 0x1p20, needed / 0x1p30, available / 0x1p30);
+               options->nranks, plan->buffers > 1 ? "two buffers" : "a buffer", (double)plan->buffer_bytes / 0x1p20, needed / 0x1p30, available / 0x1p30);
     return CLAB_EINVAL;
 }
 
@@ -280,7 +280,7 @@ static int check_rows(const struct bench_plan *plan)
 
 int bench_plan_make(const struct bench_options *options, struct bench_plan *plan_p)
 {
-    struct bench_plan plan = {0};
+    struct bench_plan plan = {.buffers = options->placements[BENCH_OUT_OF_PLACE] ? 2 : 1};
     int err = check_names(options);
     for (int i = 0; i < options->ncollectives && err == CLAB_OK; i++)
         err = add_collective(options, options->collectives[i], &plan);

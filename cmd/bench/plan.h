@@ -21,7 +21,8 @@ struct bench_plan {
     struct bench_row *rows;
     struct bench_skip *skips;
     int nrows, nskips, row_room, skip_room;
-    size_t buffer_bytes; // of each of a rank's two buffers
+    int buffers;         // of a rank: two, or one where all calls are in place
+    size_t buffer_bytes; // of each
 };
 
 //   errors: CLAB_ENOENT (unknown algorithm), CLAB_EINVAL (nothing to measure, too large for memory), CLAB_ENOMEM

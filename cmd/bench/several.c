@@ -169,15 +169,6 @@ static const struct clab_csv *middle(const struct clab_csv rounds[ROUNDS], int r
     return &rounds[0];
 }
 
-static struct clab_cell read_cell(const struct clab_column *column, const char *text)
-{
-    if (!*text)
-        return clab_cell_none();
-    if (column->kind == CLAB_KIND_TEXT)
-        return clab_cell_text(text);
-    return column->kind == CLAB_KIND_INTEGER ? clab_cell_integer(atoll(text)) : clab_cell_real(atof(text));
-}
-
 static int merge(struct several *s)
 {
     clab_table_init(&s->table, bench_columns, bench_ncolumns);
@@ -186,7 +177,7 @@ static int merge(struct several *s)
             const struct clab_csv *data = middle(s->rounds[b], row);
             for (int c = 0; c < bench_ncolumns; c++)
                 CLAB_TRY(clab_table_add(
-                    &s->table, read_cell(&bench_columns[c], clab_csv_cell(data, row, bench_columns[c].name))));
+                    &s->table, bench_cell_read(&bench_columns[c], clab_csv_cell(data, row, bench_columns[c].name))));
         }
     return CLAB_OK;
 }

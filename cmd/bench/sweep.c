@@ -144,7 +144,9 @@ static int run_trial(const struct trial *t, struct bench_result *result_p)
     CLAB_TRY(use_algorithm(t));
     prepare(t);
     CLAB_TRY(call_first(t, &result));
+    bench_samples_begin(t->bench, t->row, t->placement);
     CLAB_TRY(bench_time_calls(t->bench, t->row, t->buffers, &result.time));
+    bench_samples_begin(t->bench, NULL, t->placement);
     if (result.wrong >= 0)
         CLAB_TRY(check_once_more(t, &result.wrong));
     CLAB_TRY(join_counts(t, &result));

@@ -31,7 +31,7 @@ enum {
     WINDOW = 12,         // batches that are tested for drift
     ENOUGH = 6,          // fewer batches have no 95 % interval
     FEW = 3,             // batches of calls that take longer than the whole budget
-    MOST = 4096,         // batches
+    MOST = BENCH_MOST_BATCHES,
     TRIES = 6,           // to find the number of calls
     SINGLE_CALLS = 1024, // most calls per batch where calls are timed one by one
     CALLS = 1 << 22,     // most calls per batch elsewhere
@@ -113,6 +113,7 @@ static int batch_of_many(struct sampling *s)
     CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
     if (extremes[2] > 0)
         s->probed = (struct clab_placement_sample){0};
+    CLAB_TRY(bench_samples_take(s->bench, s->n < MOST ? s->n : MOST - 1, sum));
     CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
     if (s->bench->options->mode == BENCH_LOCAL)
         keep(s, sum / nranks, -extremes[1], extremes[0]);
@@ -238,14 +239,21 @@ static int warm_up(struct sampling *s)
 static int wants_more(const struct sampling *s)
 {
     const double budget = s->bench->options->budget, seconds = spent(s);
+    const int batches = s->bench->options->batches;
     struct clab_summary summary;
+    if (batches && s->n >= batches)
+        return 0;
     if (s->n < FEW)
         return 1;
     if (s->n >= MOST || seconds > 4 * budget)
         return 0;
     if (s->n < ENOUGH)
         return 1;
-    if (seconds > budget || clab_summarize(s->values, s->n, &summary) != CLAB_OK)
+    if (seconds > budget)
+        return 0;
+    if (batches)
+        return 1;
+    if (clab_summarize(s->values, s->n, &summary) != CLAB_OK)
         return 0;
     return s->n < WINDOW || half_width(&summary) > wanted_width;
 }
@@ -271,10 +279,27 @@ static int summarize(const struct sampling *s, double values[], struct clab_summ
                           summary_p);
 }
 
+// Which batches `summarize` keeps, for --samples.
+static int keep_samples(const struct sampling *s)
+{
+    double numbers[MOST];
+    bool kept[MOST] = {false};
+    struct clab_placement_sample probed;
+    if (!s->bench->samples || !s->bench->samples->row || s->bench->rank != 0)
+        return CLAB_OK;
+    for (int i = 0; i < s->n; i++)
+        numbers[i] = i;
+    const int n = has_probe(s->bench) ? probe_keep_same(numbers, s->all_probed, s->n, &probed) : s->n;
+    for (int i = 0; i < n; i++)
+        kept[(int)numbers[i]] = true;
+    return bench_samples_end(s->bench, s->calls, kept, s->n);
+}
+
 static int conclude(const struct sampling *s, struct bench_time *time_p)
 {
     struct clab_summary middle, least, most;
     struct clab_placement_sample probed = {0};
+    CLAB_TRY(keep_samples(s));
     CLAB_TRY(summarize(s, s->values, &middle, &probed));
     CLAB_TRY(summarize(s, s->least, &least, &probed));
     CLAB_TRY(summarize(s, s->most, &most, &probed));

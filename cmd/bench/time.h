@@ -9,6 +9,8 @@
 
 struct bench;
 
+enum { BENCH_MOST_BATCHES = 4096 };
+
 // What a time means.
 enum bench_mode {
     BENCH_THROUGHPUT, // calls back to back: total / calls, of the slowest rank

@@ -3,6 +3,7 @@
 
 #include "core/base/machine.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,27 +104,34 @@ size_t clab_machine_last_cache_bytes(void)
     return 0;
 }
 
-// The machine's memory, or what a container leaves of it.
-static size_t memory_bytes(void)
+static size_t meminfo_bytes(const char *root, const char *key)
 {
-    const size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    struct clab_cgroup cgroup;
-    clab_cgroup_read("", &cgroup);
-    return cgroup.memory_bytes && cgroup.memory_bytes < bytes ? cgroup.memory_bytes : bytes;
+    char text[32], path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    read_value(path, key, text, sizeof text);
+    return (size_t)strtoull(text, NULL, 10) << 10; // "23456 kB"
 }
 
-static size_t meminfo_bytes(const char *key)
+// The machine's memory, or what a container leaves of it.
+static size_t memory_bytes(const char *root)
 {
-    char text[32];
-    read_value("/proc/meminfo", key, text, sizeof text);
-    return (size_t)strtoull(text, NULL, 10) << 10; // "23456 kB"
+    const size_t bytes =
+        *root ? meminfo_bytes(root, "MemTotal") : (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    struct clab_cgroup cgroup;
+    clab_cgroup_read(root, &cgroup);
+    return cgroup.memory_bytes && (cgroup.memory_bytes < bytes || !bytes) ? cgroup.memory_bytes : bytes;
+}
+
+size_t clab_machine_available_bytes_below(const char *root)
+{
+    const size_t available = meminfo_bytes(root, "MemAvailable"), most = memory_bytes(root);
+    const size_t bytes = available ? available + meminfo_bytes(root, "SwapFree") : 0;
+    return bytes < most ? bytes : most;
 }
 
 size_t clab_machine_available_bytes(void)
 {
-    const size_t available = meminfo_bytes("MemAvailable"), most = memory_bytes();
-    const size_t bytes = available ? available + meminfo_bytes("SwapFree") : 0;
-    return bytes < most ? bytes : most;
+    return clab_machine_available_bytes_below("");
 }
 
 unsigned long clab_machine_oom_kills(void)
@@ -171,7 +179,7 @@ void clab_machine_read(struct clab_machine *machine_p)
     struct utsname system;
     read_cpu(m.cpu, sizeof m.cpu);
     m.cores = clab_machine_cores(&m.physical_cores);
-    m.memory_bytes = memory_bytes();
+    m.memory_bytes = memory_bytes("");
     if (uname(&system) == 0)
         snprintf(m.kernel, sizeof m.kernel, "%.16s %.60s %.16s", system.sysname, system.release, system.machine);
     read_hypervisor(m.kernel, m.hypervisor, sizeof m.hypervisor);

@@ -37,6 +37,8 @@ size_t clab_machine_last_cache_bytes(void);
 
 // Memory that is available now, counting caches and swap space, within the limit of a container; 0 where unknown.
 size_t clab_machine_available_bytes(void);
+// The same of the machine whose /proc and /sys are below the folder `root`.
+size_t clab_machine_available_bytes_below(const char *root);
 
 // The number of processes that this system has ended for lack of memory since it started; 0 where unknown.
 unsigned long clab_machine_oom_kills(void);
