@@ -289,6 +289,16 @@ $(stepper_h): $(wildcard core/schedule/draw/stepper.*)
 $(stepper_o): $(stepper_h)
 $(stepper_o): compile += -include $(stepper_h)
 
+# ---- the errors that `explain` knows become a string ---------------------------------------------------------------
+
+errors_h := $(B)/known_errors.h
+errors_o := $(B)/obj/cmd/explain/known.o
+$(errors_h): cmd/explain/errors.conf
+	@mkdir -p $(@D)
+	$(Q)(echo 'static const char known_errors[] ='; sed 's/^#.*//; s/[\\"]/\\&/g; s/.*/"&\\n"/' $<; echo ';') >$@
+$(errors_o): $(errors_h)
+$(errors_o): compile += -include $(errors_h)
+
 # ---- rules ----------------------------------------------------------------------------------------------------
 
 $(B)/obj/%.o: %.c $(B)/flags

@@ -21,6 +21,7 @@ static const struct clab_command *const commands[] = {
     &cmd_hint,
     &cmd_reset,
     &cmd_doctor,
+    &cmd_explain,
     &cmd_run,
     &cmd_bench,
     &cmd_verify,

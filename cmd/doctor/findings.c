@@ -2,6 +2,7 @@
 // The list of findings, printed for people and as JSON (doctor.h).
 
 #include "cmd/doctor/doctor.h"
+#include "cmd/kit/words.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/vector.h"
 
-enum { COLUMNS = 120, INDENT = 11, FIRST = 8 };
+enum { INDENT = 11, FIRST = 8 };
 
 static const char *const levels[] = {"ok", "missing", "warning", "broken"};
 
@@ -82,46 +83,17 @@ void doctor_free(struct doctor *doctor)
 
 // ---- for people ----------------------------------------------------------------------------------------------
 
-// The columns that `text` takes: bytes that continue a character of UTF-8 take none.
-static int width(const char *text, size_t bytes)
-{
-    int columns = 0;
-    for (size_t i = 0; i < bytes; i++)
-        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return columns;
-}
-
-// Print words from column `at` on. A word that would pass the last column begins a new, indented line. Blanks between
-// words stay, so that tables keep their columns.
-static int print_words(const char *text, int at, FILE *out)
-{
-    while (text[strspn(text, " ")]) {
-        const size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
-        const int columns = (int)blanks + width(text + blanks, word);
-        if (at + columns > COLUMNS && at > INDENT) {
-            fprintf(out, "\n%*s", INDENT, "");
-            at = INDENT + width(text + blanks, word);
-            fprintf(out, "%.*s", (int)word, text + blanks);
-        } else {
-            fprintf(out, "%.*s", (int)(blanks + word), text);
-            at += columns;
-        }
-        text += blanks + word;
-    }
-    return at;
-}
-
 static void print_finding(const struct doctor_finding *finding, FILE *out)
 {
     int at = fprintf(out, "  %-8s ", levels[finding->level]);
     if (*finding->topic) {
-        at = print_words(finding->topic, at, out);
+        at = kit_print_words(finding->topic, at, INDENT, out);
         at += fprintf(out, ": ");
     }
-    at = print_words(finding->text, at, out);
+    at = kit_print_words(finding->text, at, INDENT, out);
     if (*finding->remedy) {
         at += fprintf(out, "; ");
-        print_words(finding->remedy, at, out);
+        kit_print_words(finding->remedy, at, INDENT, out);
     }
     putc('\n', out);
 }
@@ -153,9 +125,9 @@ static void print_first(const struct doctor *doctor, FILE *out)
         fprintf(out, "  what to do first:\n");
     for (int f = 0; f < n && f < FIRST; f++) {
         int at = fprintf(out, "  %8d ", f + 1);
-        at = print_words(first[f]->topic, at, out);
+        at = kit_print_words(first[f]->topic, at, INDENT, out);
         at += fprintf(out, ": ");
-        print_words(first[f]->remedy, at, out);
+        kit_print_words(first[f]->remedy, at, INDENT, out);
         putc('\n', out);
     }
     if (n > FIRST)

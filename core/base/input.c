@@ -136,6 +136,22 @@ int clab_input_open(const char *path, enum clab_input_kind kind, struct clab_inp
     return err;
 }
 
+int clab_input_stream(const char *path, FILE **file_p)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return refuse(path, strerror(errno));
+    const char *fault = fstat(fd, &status) != 0 ? strerror(errno) : fault_of(&status, fd);
+    FILE *file = fault || (!S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, 0) != 0) ? NULL : fdopen(fd, "r");
+    if (!file) {
+        close(fd);
+        return refuse(path, fault ? fault : strerror(errno));
+    }
+    *file_p = file;
+    return CLAB_OK;
+}
+
 void clab_input_close(struct clab_input *input)
 {
     fclose(input->file);

@@ -33,3 +33,9 @@ size_t clab_input_most(enum clab_input_kind kind); // bytes
 //           is logged
 int clab_input_open(const char *path, enum clab_input_kind kind, struct clab_input *input_p);
 void clab_input_close(struct clab_input *input);
+
+// Open `path` for a reader that needs little memory whatever the file's size: nothing is read, and there is no limit. The
+// same kinds of files are refused. Closed by fclose.
+//   out:    *file_p, on success only
+//   errors: CLAB_ENOENT, logged
+int clab_input_stream(const char *path, FILE **file_p);

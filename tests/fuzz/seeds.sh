@@ -196,3 +196,14 @@ seeds() {
     cp -r "tests/fuzz/corpus/$1/." "$seeds" 2>/dev/null # what has gone wrong once
     return 0
 }
+
+seeds_explain() {
+    local file
+    for file in tests/fixtures/logs/*.log; do
+        head -c 4000 "$file" >"$seeds/${file##*/}"
+    done
+}
+
+seeds_known() {
+    put one '[x]\nkind = slow\nmatch = a*b || port\nunless = no\nseen = y\nwhat = w\nwhy = v\ndo = d || e\nsource = s\n'
+}
