@@ -138,6 +138,7 @@ struct clab_comm {
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spare;                          // works to use again
+    int unwaited;                                     // collectives that were started and not yet waited for
     unsigned long sequence;                           // of the next collective
     unsigned starts;                                  // works, ever
     struct clab_wait_state wait_state;

@@ -197,6 +197,7 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
     }
     if (work->algorithm) {
         comm->job->counts.collectives[work->problem.collective]++;
+        comm->job->counts.collectives_queued += comm->unwaited++ > 0;
         *comm->collectives_end = work;
         comm->collectives_end = &work->next;
     } else {
@@ -315,6 +316,7 @@ static int idle(struct clab_comm *comm, const struct clab_work *work)
 // Done with it: it is free for the next.
 static void retire(struct clab_work *work)
 {
+    work->comm->unwaited -= work->algorithm != NULL;
     work->next = work->comm->spare;
     work->comm->spare = work;
 }

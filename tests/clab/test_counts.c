@@ -56,6 +56,17 @@ static void check_poison(struct clab_job *job)
     clab_free(job, memory);
 }
 
+// The second one begins before the first is waited for.
+static void start_two(struct clab_comm *comm)
+{
+    struct clab_work *works[2];
+    float values[2] = {0}, gathered[2][RANKS];
+    for (int i = 0; i < 2; i++)
+        must(clab_allgather_start(comm, &values[i], gathered[i], 1, CLAB_F32, &works[i]));
+    for (int i = 0; i < 2; i++)
+        must(clab_work_wait(works[i]));
+}
+
 static void be_rank(char *backend)
 {
     char name[] = "test", flag[] = "--backend", ranks[] = "-n3", *argv[] = {name, flag, backend, ranks, NULL};
@@ -68,6 +79,7 @@ static void be_rank(char *backend)
     must(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "ring", 1));
     sum(job, comm);
     pass(job, comm);
+    start_two(comm);
     must(clab_monitored_barrier(comm, 10, late));
     must(clab_compute(job, CLAB_FP32, 0, 1e9));
     ask_too_much(job);
@@ -140,6 +152,8 @@ static void assert_job(int rank, const char *backend, bool is_exact)
     assert_int_equal(job->counts.monitored_barriers, 1);
     assert_int_equal(job->counts.failed_allocations, 1);
     assert_int_equal(job->counts.collectives[CLAB_ALLREDUCE], 1);
+    assert_int_equal(job->counts.collectives[CLAB_ALLGATHER], 2);
+    assert_int_equal(job->counts.collectives_queued, 1);
     assert_true(is_exact ? job->counts.computed > 0 : job->counts.computed == 0);
     assert_true(job->counts.seconds >= job->counts.computed);
 }
