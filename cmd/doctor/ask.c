@@ -2,7 +2,7 @@
 // Questions that may hang or crash, asked in a child (doctor.h).
 //
 // - The child sends each finding when the next one begins, so that the findings before a hang are kept. A finding is
-//   its level, then topic, text and remedy, each ended by a zero byte.
+//   its level, whether it is a fact for the first screen, then topic, text and remedy, each ended by a zero byte.
 // - It leads a process group, which ends with it: libraries start processes of their own. A broken driver may hold a
 //   child in the kernel, where nothing can end it; nobody waits for it.
 
@@ -35,7 +35,7 @@ void doctor_tell(struct doctor *doctor)
 {
     for (; doctor->pipe >= 0 && doctor->told < doctor->count; doctor->told++) {
         const struct doctor_finding *finding = &doctor->findings[doctor->told];
-        dprintf(doctor->pipe, "%d%s%c%s%c%s%c", finding->level, finding->topic, 0, finding->text, 0, finding->remedy,
+        dprintf(doctor->pipe, "%d%d%s%c%s%c%s%c", finding->level, finding->is_fact, finding->topic, 0, finding->text, 0, finding->remedy,
                 0);
     }
 }
@@ -95,12 +95,16 @@ static bool take(struct doctor *doctor, const char *text, size_t bytes)
 {
     const char *at = text, *end = text + bytes;
     while (at < end && *at != end_mark) {
-        const char *topic = at + 1, *line = topic + strlen(topic) + 1;
+        if (end - at < 2)
+            return false;
+        const char *topic = at + 2, *line = topic + strlen(topic) + 1;
         const char *remedy = line < end ? line + strlen(line) + 1 : end;
         if (remedy >= end || remedy + strlen(remedy) >= end)
             return false;
         doctor_add(doctor, (enum doctor_level)(*at - '0'), topic, "%s", line);
         doctor_advise(doctor, "%s", remedy);
+        if (at[1] == '1')
+            doctor_mark_fact(doctor);
         at = remedy + strlen(remedy) + 1;
     }
     return at < end;

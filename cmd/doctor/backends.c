@@ -9,6 +9,7 @@
 #include "core/transport/backend.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/clab.h"
 #include "core/job/job.h"
 
@@ -53,6 +54,21 @@ static void ask_backend(struct doctor *doctor, const void *of)
     }
 }
 
+// All on one line.
+static void sum_up(struct doctor *doctor)
+{
+    char works[256], lacks[256];
+    struct clab_text ok = clab_text_begin(works, sizeof works), not = clab_text_begin(lacks, sizeof lacks);
+    for (int i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+        struct clab_text *text = finding->level == DOCTOR_OK ? &ok : &not;
+        if (finding->section == doctor->section)
+            clab_text_add(text, "%s%s", text->used ? ", " : "", finding->topic);
+    }
+    doctor_add(doctor, DOCTOR_OK, "backends", "%s work%s%s", works, not.used ? "; not here: " : "", lacks);
+    doctor_mark_fact(doctor);
+}
+
 void doctor_backends(struct doctor *doctor)
 {
     char names[MOST_BACKENDS][NAME_BYTES];
@@ -68,4 +84,5 @@ void doctor_backends(struct doctor *doctor)
     }
     for (int i = 0; i < n; i++)
         doctor_ask(doctor, names[i], patience, ask_backend, names[i]);
+    sum_up(doctor);
 }

@@ -15,22 +15,23 @@
 
 static const char doc[] =
     "Say what this build and this machine have, what they lack, and what to do about it.\v"
-    "Each line is a finding: ok; missing, which the kit does without; warning, where it works, but not as well, or "
-    "not as one would think; or broken. The summary says what to do first. Nothing is changed, and nothing needs "
+    "One screen says what to do first, and the facts of this machine. With --all each line is a finding: ok; missing, which the kit does without; warning, where it works, but not as well, or "
+    "not as one would think; or broken. Nothing is changed, and nothing needs "
     "root.\n\n"
     "Exit status: 0, the kit works here, even if much is missing; 1, something is broken: the backend shm can not be "
     "used, or a GPU, driver or library is here and does not work; 2, wrong usage; 3, --json in a build without "
     "jansson.\n\n"
-    "Example: ./commlab doctor --gpu";
+    "Examples:\n  ./commlab doctor\n  ./commlab doctor --all --gpu";
 
 struct request {
-    bool gpu, json;
+    bool gpu, json, all;
     const char *root;
 };
 
 static const struct clab_option options[] = {
     {"gpu", 0, NULL, "only GPUs: driver, devices, CUDA, NCCL, network, environment", CLAB_ON(struct request, gpu)},
-    {"json", 0, NULL, "print JSON", CLAB_ON(struct request, json)},
+    {"all", 0, NULL, "list all findings, by subject", CLAB_ON(struct request, all)},
+    {"json", 0, NULL, "print JSON: all findings", CLAB_ON(struct request, json)},
     {"root", 0, "DIR", "read DIR/proc, DIR/sys and DIR/dev, copies of another machine's",
      CLAB_TEXT_AT(struct request, root)},
     {0},
@@ -73,7 +74,7 @@ static int run(int argc, char **argv)
     if (request.json)
         err = doctor_print_json(&doctor, stdout) ? CLAB_EIO : err;
     else
-        doctor_print(&doctor, stdout);
+        (request.all ? doctor_print : doctor_print_short)(&doctor, stdout);
     const int broken = doctor_count(&doctor, DOCTOR_BROKEN);
     doctor_free(&doctor);
     return err || broken ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -21,6 +21,7 @@ struct doctor_finding {
     enum doctor_level level;
     const char *section;         // of the program's constants
     char *topic, *text, *remedy; // remedy: "" if there is none
+    bool is_fact;                // that one screen has room for
 };
 
 struct doctor {
@@ -40,7 +41,12 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *topi
 // The remedy of the last one.
 void doctor_advise(struct doctor *doctor, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// In sections, 120 columns wide. The summary lists the first remedies.
+// The last one is a fact that belongs on the one screen that people see first.
+void doctor_mark_fact(struct doctor *doctor);
+
+// One screen, 120 columns wide: the summary, the first remedies, the facts.
+void doctor_print_short(const struct doctor *doctor, FILE *out);
+// All, in sections. The summary, which lists the first remedies, is last, where a terminal stands.
 void doctor_print(const struct doctor *doctor, FILE *out);
 // errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_ENOMEM, CLAB_EIO
 int doctor_print_json(const struct doctor *doctor, FILE *out);

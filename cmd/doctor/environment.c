@@ -28,7 +28,7 @@ static void add_known(struct doctor *doctor, const struct doctor_variable *varia
     name_value(topic, variable->name, strcmp(variable->name, "CLAB_TOKEN") ? text : "(not shown)");
     const bool slows =
         !*wrong && variable->slows && *text && strcmp(text, "0") != 0 && strcasecmp(text, "DEFAULT") != 0;
-    const bool gone = strstr(variable->meaning, "removed in") != NULL;
+    const bool gone = strstr(variable->meaning, "removed in") != NULL || variable->value == VALUE_ABSENT;
     doctor_add(doctor, *wrong || slows || gone ? DOCTOR_WARNING : DOCTOR_OK, topic, "%s%s%s", variable->meaning,
                *wrong  ? "; "
                : slows ? "; while it is set, "
@@ -36,7 +36,9 @@ static void add_known(struct doctor *doctor, const struct doctor_variable *varia
                *wrong  ? wrong
                : slows ? variable->slows
                        : "");
-    if (*wrong)
+    if (variable->value == VALUE_ABSENT)
+        doctor_advise(doctor, "unset %s: %s", variable->name, variable->words);
+    else if (*wrong)
         doctor_advise(doctor, "unset %s, or correct its value", variable->name);
     else if (slows || gone)
         doctor_advise(doctor, "unset %s, unless you want that", variable->name);
@@ -69,6 +71,14 @@ static void add_unknown(struct doctor *doctor, const char *name, const char *tex
     }
 }
 
+static const struct doctor_variable *find_known(const char *name)
+{
+    for (const struct doctor_variable *known = doctor_known_variables; known->name; known++)
+        if (!strcmp(known->name, name))
+            return known;
+    return NULL;
+}
+
 // ---- all -----------------------------------------------------------------------------------------------------
 
 static void add_variable(struct doctor *doctor, const char *entry)
@@ -76,12 +86,26 @@ static void add_variable(struct doctor *doctor, const char *entry)
     char name[NAME];
     const char *equals = strchr(entry, '=');
     snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
-    for (const struct doctor_variable *known = doctor_known_variables; known->name; known++)
-        if (!strcmp(known->name, name)) {
-            add_known(doctor, known, equals + 1);
-            return;
-        }
-    add_unknown(doctor, name, equals + 1);
+    const struct doctor_variable *known = find_known(name);
+    if (known)
+        add_known(doctor, known, equals + 1);
+    else
+        add_unknown(doctor, name, equals + 1);
+}
+
+// NCCL's, CUDA's and ours are all judged; of other programs' variables those that the table has.
+static bool is_ours(const char *entry)
+{
+    static const char *const families[] = {"NCCL_", "CUDA_", "CLAB_"};
+    char name[NAME];
+    const char *equals = strchr(entry, '=');
+    if (!equals)
+        return false;
+    for (int f = 0; f < 3; f++)
+        if (strncmp(entry, families[f], 5) == 0)
+            return true;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+    return find_known(name) != NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -91,7 +115,6 @@ static int by_name(const void *a, const void *b)
 
 void doctor_variables(struct doctor *doctor, char *const environment[])
 {
-    static const char *const families[] = {"NCCL_", "CUDA_", "CLAB_"};
     int n = 0, set = 0;
     doctor->section = "Environment";
     while (environment[n])
@@ -101,15 +124,14 @@ void doctor_variables(struct doctor *doctor, char *const environment[])
         doctor->incomplete = true;
         return;
     }
-    for (int f = 0; f < 3; f++)
-        for (int i = 0; i < n; i++)
-            if (strncmp(environment[i], families[f], 5) == 0 && strchr(environment[i], '='))
-                sorted[set++] = environment[i];
+    for (int i = 0; i < n; i++)
+        if (is_ours(environment[i]))
+            sorted[set++] = environment[i];
     qsort(sorted, (size_t)set, sizeof *sorted, by_name);
     for (int i = 0; i < set; i++)
         add_variable(doctor, sorted[i]);
     if (set == 0)
-        doctor_add(doctor, DOCTOR_OK, "variables", "no NCCL_*, CUDA_* or CLAB_* is set");
+        doctor_add(doctor, DOCTOR_OK, "variables", "no NCCL_*, CUDA_* or CLAB_* is set, nor another that matters here");
     free(sorted);
 }
 

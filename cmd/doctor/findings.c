@@ -12,7 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/vector.h"
 
-enum { INDENT = 11, FIRST = 8 };
+enum { INDENT = 11, FIRST = 8, FACTS = 14 };
 
 static const char *const levels[] = {"ok", "missing", "warning", "broken"};
 
@@ -34,7 +34,8 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *topi
     va_list values;
     doctor_tell(doctor);
     va_start(values, format);
-    struct doctor_finding finding = {level, doctor->section, strdup(topic), format_line(format, values), strdup("")};
+    struct doctor_finding finding = {level,      doctor->section, strdup(topic), format_line(format, values),
+                                     strdup(""), false};
     va_end(values);
     if (finding.topic && finding.text && finding.remedy &&
         CLAB_PUSH(doctor->findings, doctor->count, doctor->room, finding) == CLAB_OK)
@@ -59,6 +60,12 @@ void doctor_advise(struct doctor *doctor, const char *format, ...)
     struct doctor_finding *last = &doctor->findings[doctor->count - 1];
     free(last->remedy);
     last->remedy = remedy;
+}
+
+void doctor_mark_fact(struct doctor *doctor)
+{
+    if (doctor->count > 0)
+        doctor->findings[doctor->count - 1].is_fact = true;
 }
 
 int doctor_count(const struct doctor *doctor, enum doctor_level level)
@@ -131,8 +138,44 @@ static void print_first(const struct doctor *doctor, FILE *out)
         putc('\n', out);
     }
     if (n > FIRST)
-        fprintf(out, "           and %d more: see the lines above\n", n - FIRST);
+        fprintf(out, "           and %d more: ./commlab doctor --all\n", n - FIRST);
     free(first);
+}
+
+static void print_summary(const struct doctor *doctor, FILE *out)
+{
+    const int broken = doctor_count(doctor, DOCTOR_BROKEN), warnings = doctor_count(doctor, DOCTOR_WARNING);
+    fprintf(out, "  %s: %d ok, %d missing, %d warning%s, %d broken\n",
+            broken ? "something is broken here" : "the kit works here", doctor_count(doctor, DOCTOR_OK),
+            doctor_count(doctor, DOCTOR_MISSING), warnings, warnings == 1 ? "" : "s", broken);
+    print_first(doctor, out);
+}
+
+static void print_facts(const struct doctor *doctor, FILE *out)
+{
+    int n = 0;
+    fprintf(out, "\nThis machine\n");
+    for (int i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+        if (!finding->is_fact || n++ >= FACTS)
+            continue;
+        int at = fprintf(out, "  %-8s ", finding->level == DOCTOR_OK ? "" : levels[finding->level]);
+        at = kit_print_words(finding->topic, at, INDENT, out);
+        at += fprintf(out, ": ");
+        kit_print_words(finding->text, at, INDENT, out);
+        putc('\n', out);
+    }
+    if (n > FACTS)
+        fprintf(out, "           and %d more: ./commlab doctor --all\n", n - FACTS);
+}
+
+void doctor_print_short(const struct doctor *doctor, FILE *out)
+{
+    fprintf(out, "Summary\n");
+    print_summary(doctor, out);
+    print_facts(doctor, out);
+    fprintf(out, "\n`./commlab doctor --all` lists all %d findings; `./commlab explain < LOG` explains a job that failed.\n",
+            doctor->count);
 }
 
 void doctor_print(const struct doctor *doctor, FILE *out)
@@ -144,12 +187,8 @@ void doctor_print(const struct doctor *doctor, FILE *out)
         section = doctor->findings[i].section;
         print_finding(&doctor->findings[i], out);
     }
-    const int broken = doctor_count(doctor, DOCTOR_BROKEN);
-    fprintf(out, "\nSummary\n  %s: %d ok, %d missing, %d warning%s, %d broken\n",
-            broken ? "something is broken here" : "the kit works here", doctor_count(doctor, DOCTOR_OK),
-            doctor_count(doctor, DOCTOR_MISSING), doctor_count(doctor, DOCTOR_WARNING),
-            doctor_count(doctor, DOCTOR_WARNING) == 1 ? "" : "s", broken);
-    print_first(doctor, out);
+    fprintf(out, "\nSummary\n");
+    print_summary(doctor, out);
 }
 
 // ---- JSON ----------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ static void add_no_driver(struct doctor *doctor, const char *why)
                       "install NVIDIA's driver (Debian: nvidia-driver), load it (modprobe nvidia), and run this again");
     } else {
         doctor_add(doctor, DOCTOR_MISSING, "driver", "no NVIDIA GPU, and no NVML (libnvidia-ml.so.1)");
+        doctor_mark_fact(doctor);
         doctor_advise(
             doctor,
             "nothing to do for shm, ofi and sim; --backend nccl needs a machine with an NVIDIA GPU and its driver");
@@ -75,6 +76,7 @@ static void add_driver(struct doctor *doctor, const struct doctor_nvml *nvml)
     const bool known = kernel_version(doctor, kernel, sizeof kernel), same = !known || !strcmp(kernel, library);
     doctor_add(doctor, same ? DOCTOR_OK : DOCTOR_BROKEN, "driver", "%s, for CUDA up to %d.%d%s%s", library, cuda / 1000,
                cuda % 1000 / 10, same ? "" : "; the kernel's module is ", same ? "" : kernel);
+    doctor_mark_fact(doctor);
     if (!same)
         doctor_advise(doctor,
                       "module and libraries differ: restart the machine, or take the same version in the container");
@@ -148,6 +150,7 @@ static bool add_device(struct doctor *doctor, const struct doctor_nvml *nvml, un
     if (gpu_p->numa >= 0)
         clab_text_add(&line, ", NUMA node %d", gpu_p->numa);
     doctor_add(doctor, DOCTOR_OK, topic, "%s", text);
+    doctor_mark_fact(doctor);
     add_modes(doctor, nvml, gpu_p->handle, topic);
     return true;
 }
@@ -170,6 +173,7 @@ static void add_devices(struct doctor *doctor, const struct doctor_nvml *nvml)
         n += add_device(doctor, nvml, i, &gpus[n]);
     if (n > 1)
         doctor_topology(doctor, nvml, gpus, n);
+    doctor_card_distances(doctor, gpus, n);
 }
 
 static void ask_nvml(struct doctor *doctor, const void *of)

@@ -18,3 +18,5 @@ void doctor_pci_text(const struct doctor_nvml_pci *pci, char out[DOCTOR_PCI_BYTE
 
 // The links of n GPUs: a matrix of distances, NVLinks, and whether peers may read each other. (topology.c)
 void doctor_topology(struct doctor *doctor, const struct doctor_nvml *nvml, const struct doctor_gpu gpus[], int n);
+// How far each RDMA card is from each of n GPUs: a row per card. (distance.c)
+void doctor_card_distances(struct doctor *doctor, const struct doctor_gpu gpus[], int n);

@@ -27,9 +27,26 @@ static void add_cores(struct doctor *doctor, const struct clab_machine *machine)
     const bool few = machine->cores < 2;
     doctor_add(doctor, few ? DOCTOR_WARNING : DOCTOR_OK, "cores", "%s, %d usable (%d physical)", machine->cpu,
                machine->cores, machine->physical_cores);
+    doctor_mark_fact(doctor);
     if (few)
         doctor_advise(doctor,
                       "ranks take turns on one core: counted bytes and --backend sim stay right, times do not");
+}
+
+// Memory of the other processor is slower, and a rank's pages lie where it touched them first.
+static void add_numa(struct doctor *doctor)
+{
+    char **names;
+    int nodes = 0;
+    const int n = doctor_names(doctor, "/sys/devices/system/node", &names);
+    for (int i = 0; i < n; i++)
+        nodes += strncmp(names[i], "node", 4) == 0 && names[i][4] >= '0' && names[i][4] <= '9';
+    doctor_names_free(names, n);
+    if (nodes < 2)
+        return;
+    doctor_add(doctor, DOCTOR_OK, "NUMA", "%d nodes: a rank, its GPU and its network card should be on one; ranks are pinned unless "
+               "--no-pin, and of other programs numactl --cpunodebind=0 --membind=0 binds one", nodes);
+    doctor_mark_fact(doctor);
 }
 
 // ---- containers ----------------------------------------------------------------------------------------------
@@ -63,6 +80,7 @@ static void add_memory(struct doctor *doctor, const struct clab_machine *machine
     const bool little = available > 0 && available < little_memory;
     doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "memory", "%s, of which %s are free now",
                clab_size_text(machine->memory_bytes, all), available ? clab_size_text(available, free_now) : "?");
+    doctor_mark_fact(doctor);
     if (little)
         doctor_advise(doctor, "close large programs, or take smaller sizes (-e 1M)");
 }
@@ -153,6 +171,7 @@ void doctor_machine(struct doctor *doctor)
     clab_machine_read(&machine);
     doctor->section = "Machine";
     add_cores(doctor, &machine);
+    add_numa(doctor);
     add_memory(doctor, &machine);
     add_container(doctor, &machine);
     add_shm(doctor);

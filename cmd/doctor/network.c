@@ -6,9 +6,10 @@
 
 #include <string.h>
 
+#include "core/base/units.h"
 #include "core/transport/backend.h"
 
-enum { WORD = 128 };
+enum { WORD = 128, LITTLE_BUFFER = 1 << 20 };
 
 // ---- cards ---------------------------------------------------------------------------------------------------
 
@@ -27,6 +28,7 @@ static void add_card(struct doctor *doctor, const char *name)
         snprintf(numa, sizeof numa, ", NUMA node %lld", node);
     doctor_add(doctor, DOCTOR_OK, name, "%s, %s, driver %s, MTU %lld%s", *state ? state : "state unknown", speed,
                driver, mtu, numa);
+    doctor_mark_fact(doctor);
 }
 
 // Cards that can carry data: not the loopback, nor virtual ones that are down.
@@ -82,6 +84,7 @@ static void add_port(struct doctor *doctor, const char *device, const char *port
                : *layer                       ? layer
                                               : "link layer unknown",
                numa);
+    doctor_mark_fact(doctor);
     if (!active)
         doctor_advise(
             doctor, "%s",
@@ -150,6 +153,39 @@ static void add_tcp(struct doctor *doctor)
         doctor_advise(doctor, "sysctl net.ipv4.tcp_congestion_control=cubic, as root, before you time ofi or gloo");
 }
 
+// A connection has no more under way than its buffers hold: at 10 Gb/s and 1 ms there and back that is 1.25 MB. The
+// kernel lets a buffer grow up to the third number of tcp_rmem and tcp_wmem.
+static void add_buffers(struct doctor *doctor)
+{
+    char text[WORD], size[CLAB_TEXT];
+    static const char *const files[] = {"tcp_rmem", "tcp_wmem"};
+    long long least = -1, most;
+    for (int i = 0; i < 2; i++)
+        if (doctor_read(doctor, text, sizeof text, "/proc/sys/net/ipv4/%s", files[i]) &&
+            sscanf(text, "%*d %*d %lld", &most) == 1)
+            least = least < 0 || most < least ? most : least;
+    if (least < 0)
+        return;
+    const bool little = least < LITTLE_BUFFER;
+    doctor_add(doctor, little ? DOCTOR_WARNING : DOCTOR_OK, "TCP buffers", "up to %s per connection%s",
+               clab_size_text((size_t)least, size), little ? ": too little for a fast link to another room" : "");
+    if (little)
+        doctor_advise(doctor, "sysctl -w net.ipv4.tcp_rmem='4096 131072 16777216' net.ipv4.tcp_wmem='4096 65536 16777216', "
+                              "as root");
+}
+
+// Ranks listen at ports that the kernel chooses, so a firewall between hosts must let these pass.
+static void add_ports(struct doctor *doctor)
+{
+    char text[WORD];
+    int low, high;
+    if (!doctor_read(doctor, text, sizeof text, "/proc/sys/net/ipv4/ip_local_port_range") ||
+        sscanf(text, "%d %d", &low, &high) != 2)
+        return;
+    doctor_add(doctor, DOCTOR_OK, "ports", "ranks listen at ports %d to %d: a firewall between nodes must let them pass, "
+               "and the port of --master", low, high);
+}
+
 // ---- who can connect to ranks --------------------------------------------------------------------------------
 
 #ifdef HAVE_LIBFABRIC
@@ -184,5 +220,7 @@ void doctor_network(struct doctor *doctor)
     add_cards(doctor);
     add_infiniband(doctor);
     add_tcp(doctor);
+    add_buffers(doctor);
+    add_ports(doctor);
     add_ofi(doctor);
 }

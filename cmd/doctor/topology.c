@@ -107,10 +107,12 @@ void doctor_topology(struct doctor *doctor, const struct doctor_nvml *nvml, cons
     if (unread > 0) {
         doctor_add(doctor, DOCTOR_WARNING, "P2P",
                    "%d of %d pairs (*) may not read each other: NCCL goes through host memory", unread / 2, pairs / 2);
+        doctor_mark_fact(doctor);
         doctor_advise(
             doctor, "a virtual machine, IOMMU or ACS forbids it, or this kind of GPU lacks it: run nvidia-smi topo -p2p r");
     } else {
         doctor_add(doctor, DOCTOR_OK, "P2P", "every pair may read each other%s",
                    fewest > 0 ? ", by NVLink" : "; not all by NVLink");
+        doctor_mark_fact(doctor);
     }
 }

@@ -107,6 +107,16 @@ static void judge_integer(const struct doctor_variable *variable, const char *te
         snprintf(wrong, WRONG, "it must be %lld to %lld", variable->least, variable->most);
 }
 
+static void judge_multiple(const struct doctor_variable *variable, const char *text, char wrong[WRONG])
+{
+    long long number;
+    const long long unit = atoll(variable->words);
+    if (!is_integer(text, &number))
+        refuse_number(variable->name, text, "not a number", wrong);
+    else if (number < variable->least || number > variable->most || number % unit)
+        snprintf(wrong, WRONG, "it must be a multiple of %lld, from %lld to %lld", unit, variable->least, variable->most);
+}
+
 static void judge_switch(const struct doctor_variable *variable, const char *text, char wrong[WRONG])
 {
     long long number;
@@ -195,6 +205,8 @@ void doctor_judge(const struct doctor *doctor, const struct doctor_variable *var
     switch (variable->value) {
     case VALUE_TEXT: break;
     case VALUE_SWITCH: judge_switch(variable, text, wrong); break;
+    case VALUE_ABSENT: break;
+    case VALUE_MULTIPLE: judge_multiple(variable, text, wrong); break;
     case VALUE_INTEGER: judge_integer(variable, text, wrong); break;
     case VALUE_WORD:
         if (!is_word(text, length, variable->words))

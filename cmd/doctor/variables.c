@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The variables (variables.h): names and values from NCCL's and CUDA's documentation, meanings in our words.
 // - Sources: NCCL User Guide, "Environment Variables" (to 2.30); CUDA C++ Programming Guide, "CUDA Environment
-//   Variables". Hidden names are the rest of those in libnccl.so.2 of 2.28.9.
+//   Variables"; OpenMP 5.2, section 21; PyTorch, torch.distributed. Hidden names are the rest of those in libnccl.so.2 of 2.28.9.
 
 #include "cmd/doctor/variables.h"
 
@@ -23,6 +23,8 @@ enum { MOST = 1 << 30 };
 #define FILE_OF(name, meaning)              {name, meaning, VALUE_FILE, 0, 0, NULL, NULL}
 #define LIBRARY(name, meaning)              {name, meaning, VALUE_LIBRARY, 0, 0, NULL, NULL}
 #define INTERFACES(name, meaning)           {name, meaning, VALUE_INTERFACES, 0, 0, NULL, NULL}
+#define MULTIPLE(name, unit, least, most, meaning) {name, meaning, VALUE_MULTIPLE, least, most, unit, NULL}
+#define ABSENT(name, meaning, instead)      {name, meaning, VALUE_ABSENT, 0, 0, instead, NULL}
 #define DEVICES(name, meaning)              {name, meaning, VALUE_DEVICES, 0, 0, NULL, NULL}
 
 #define DISTANCES  "LOC NVL PIX PXB P2C PXN PHB SYS 0 1 2 3 4 5"
@@ -119,7 +121,7 @@ const struct doctor_variable doctor_known_variables[] = {
     SWITCH("NCCL_NET_SHARED_BUFFERS", "peers on other hosts share buffers"),
     SWITCH("NCCL_NET_SHARED_COMMS", "connections are shared, with PXN"),
     INTEGER("NCCL_NSOCKS_PERTHREAD", 1, 64, "sockets per helper thread (with NCCL_SOCKET_NTHREADS at most 64)"),
-    WORD("NCCL_NTHREADS", "64 128 256 512", "threads of a block"),
+    MULTIPLE("NCCL_NTHREADS", "32", 64, 512, "threads of a block"),
     SLOW("NCCL_NVB_DISABLE", "no NVLink through a third GPU", "GPUs without a direct NVLink use PCI"),
     INTEGER("NCCL_NVLS_ENABLE", 0, 2, "the NVLink switch reduces: 0 off, 1 and 2 on if possible"),
     SWITCH("NCCL_OOB_NET_ENABLE", "ranks meet over NCCL's network"),
@@ -142,6 +144,8 @@ const struct doctor_variable doctor_known_variables[] = {
     SWITCH("NCCL_RUNTIME_CONNECT", "peers connect at the first call, not at the start"),
     SWITCH("NCCL_SET_STACK_SIZE", "the largest kernel stack at once"),
     SWITCH("NCCL_SET_THREAD_NAME", "its threads have names"),
+    ABSENT("NCCL_SHARP_ENABLE", "NCCL has no such variable",
+        "NCCL_COLLNET_ENABLE=1 and the plugin nccl-rdma-sharp turn SHARP on"),
     SLOW("NCCL_SHM_DISABLE", "no shared memory between GPUs of a host", "GPUs without direct access use the network"),
     INTEGER("NCCL_SINGLE_RING_THRESHOLD", 0, MOST, "removed in 2.3"),
     WORD("NCCL_SOCKET_FAMILY", "AF_INET AF_INET6", "IPv4 or IPv6"),
@@ -152,6 +156,8 @@ const struct doctor_variable doctor_known_variables[] = {
     INTEGER("NCCL_SOCKET_RETRY_CNT", 1, MOST, "how often a connection is tried (34)"),
     INTEGER("NCCL_SOCKET_RETRY_SLEEP_MSEC", 1, MOST, "ms before the next try (100)"),
     SWITCH("NCCL_SYM_GIN_KERNELS_ENABLE", "kernels that reach the network by themselves, since 2.29"),
+    ABSENT("NCCL_TIMEOUT", "NCCL has no such variable",
+        "PyTorch's time-out is the argument `timeout` of init_process_group; NCCL_IB_TIMEOUT is a packet's"),
     TEXT("NCCL_TOPO_DUMP_FILE", "file to which the topology is written"),
     FILE_OF("NCCL_TOPO_FILE", "topology in place of the one that is found"),
     INTEGER("NCCL_TREE_THRESHOLD", 0, MOST, "removed in 2.5: NCCL_ALGO, or a tuner"),
@@ -189,6 +195,23 @@ const struct doctor_variable doctor_known_variables[] = {
     WORD("CUDA_SCALE_LAUNCH_QUEUES", "0.25x 0.5x 2x 4x", "length of queues"),
     TEXT("CUDA_VERSION", "set by NVIDIA's containers; CUDA does not read it"),
     DEVICES("CUDA_VISIBLE_DEVICES", "which GPUs a program sees, and in which order; an empty one hides all"),
+    // others that change how ranks compute, meet and wait
+    TEXT("GLOO_SOCKET_IFNAME", "the interface for Gloo in PyTorch; the kit reads CLAB_INTERFACE"),
+    TEXT("LOCAL_RANK", "the rank's number on its host, set by a launcher"),
+    TEXT("MASTER_ADDR", "where rank 0 is"),
+    INTEGER("MASTER_PORT", 1, 65535, "the port at which ranks meet"),
+    INTEGER("MKL_NUM_THREADS", 1, 4096, "threads of a matrix product by MKL"),
+    INTEGER("OMP_NUM_THREADS", 1, 4096, "threads of a rank's loops: cores / ranks of this host, at most"),
+    WORD("OMP_PROC_BIND", "true false close spread master primary", "whether threads stay on their cores"),
+    TEXT("OMP_PLACES", "the cores for threads"),
+    INTEGER("OPENBLAS_NUM_THREADS", 1, 4096, "threads of a matrix product by OpenBLAS; the kit uses one"),
+    TEXT("PYTORCH_CUDA_ALLOC_CONF", "how PyTorch keeps GPU memory"),
+    TEXT("RANK", "the rank's number, set by a launcher"),
+    {"TORCH_DISTRIBUTED_DEBUG", "PyTorch's checks of collectives", VALUE_WORD, 0, 0, "OFF INFO DETAIL", NULL},
+    INTEGER("TORCH_NCCL_ASYNC_ERROR_HANDLING", 0, 3, "PyTorch ends a rank whose collective failed"),
+    SLOW("TORCH_NCCL_BLOCKING_WAIT", "PyTorch waits for each collective", "nothing overlaps"),
+    INTEGER("TORCH_NCCL_TRACE_BUFFER_SIZE", 0, MOST, "calls that PyTorch's flight recorder keeps"),
+    TEXT("WORLD_SIZE", "the number of ranks, set by a launcher"),
     // this kit
 #define SETTING(name, written, type, least, most, words, meaning, slows) \
     {"CLAB_" #name, meaning, VALUE_##type, least, most, words, slows},

@@ -19,6 +19,8 @@ enum doctor_value {
     VALUE_LIBRARY,    // a readable file, or a name without a folder
     VALUE_INTERFACES, // of the network: "eth" (a prefix), "=eth0,eth1", "^docker"
     VALUE_DEVICES,    // GPUs: numbers or UUIDs with commas
+    VALUE_MULTIPLE,   // least to most, a multiple of the number in `words`
+    VALUE_ABSENT,     // no program reads this name; `words`: what to use instead
     VALUE_DURATION,   // with a unit, as of this kit
 };
 

@@ -5,10 +5,10 @@
 # Usage: test_doctor.sh [BUILD]. Takes long.
 
 . tests/cases.sh
-for name in ${!NCCL_*} ${!CUDA_*} ${!CLAB_*}; do
+for name in ${!NCCL_*} ${!CUDA_*} ${!CLAB_*} ${!OMP_*} ${!TORCH_*} ${!MASTER_*}; do
     unset "$name"
 done
-subject=("$commlab" doctor)
+subject=("$commlab" doctor --all)
 build=$(realpath "$build") tree=$scratch/tree
 mkdir "$scratch/lib" && ln -s "$build/fakes/libnvidia-ml.so.1" "$scratch/lib"
 
@@ -98,6 +98,20 @@ assert sum(f["section"] == "GPUs" and "fake GPU" in f["text"] for f in all["find
 PY
     )
 }
+# Whatever there is to say, the summary first.
+fits_one_screen() {
+    local i settings=()
+    for i in {10..39}; do
+        settings+=("CLAB_NO_SUCH_NAME_$i=1")
+    done
+    subject=("$commlab" doctor)
+    with "${settings[@]}" -- run 0
+    subject=("$commlab" doctor --all)
+    why="$(wc -l <"$scratch/out") lines: $(cat "$scratch/out")"
+    [ "$(wc -l <"$scratch/out")" -le 40 ] && [ "$(head -n 1 "$scratch/out")" = Summary ] &&
+        grep -qE '^ +cores: ' "$scratch/out" && grep -qE '^ +backends: shm, .*work' "$scratch/out" &&
+        grep -qE '^ +GPU 0: fake GPU 0' "$scratch/out" && grep -q 'lists all [0-9]* findings' "$scratch/out"
+}
 # Each has its own remedy; the summary shows eight.
 counts_what_else_there_is_to_do() {
     local i settings=()
@@ -122,7 +136,7 @@ names_the_fakes_as_such() {
         'a fake, for tests: its times are no measurements; unset LD_LIBRARY_PATH'
 }
 tries_no_backend_within_a_job() {
-    "$commlab" run -n 2 -- "$commlab" doctor >"$scratch/out" 2>"$scratch/err"
+    "$commlab" run -n 2 -- "$commlab" doctor --all >"$scratch/out" 2>"$scratch/err"
     why=$(cat "$scratch/out" "$scratch/err")
     grep -q 'rank of a job, so no backend was tried' "$scratch/out"
 }
@@ -219,6 +233,37 @@ reads_cards_and_infiniband_of_a_tree() {
         '  ok       TCP congestion control: cubic' 'PCI 0000:4b:00.0, NUMA node 1' || return 1
     why="a card that is none: $(grep -E ' (lo|docker0): ' "$scratch/out")"
     ! grep -qE ' (lo|docker0): ' "$scratch/out"
+}
+# Two processors, a card at each of their switches, one at the first's host bridge; GPU 3 hangs alone at a third bridge.
+says_how_far_cards_are_from_gpus() {
+    local pci=far/sys/devices i
+    plant_pci() { # PLACE NUMA [LINK...]
+        put "$pci/$1/numa_node" "$2"
+        for link in "${@:3}"; do
+            mkdir -p "$(dirname "$tree/far/$link")" && ln -sfn "$(realpath "$tree/$pci/$1")" "$tree/far/$link"
+        done
+    }
+    for i in 0 1; do
+        plant_pci pci0000:10/0000:10:01.0/0000:11:00.0/0000:12:0$i.0/0000:$((i + 1))b:00.0 0 "sys/bus/pci/devices/0000:$((i + 1))b:00.0"
+    done
+    plant_pci pci0000:20/0000:20:01.0/0000:21:00.0/0000:22:00.0/0000:3b:00.0 1 sys/bus/pci/devices/0000:3b:00.0
+    plant_pci pci0000:40/0000:40:01.0/0000:4b:00.0 2 sys/bus/pci/devices/0000:4b:00.0
+    plant_pci pci0000:10/0000:10:01.0/0000:11:00.0/0000:12:07.0/0000:13:00.0 0 sys/class/infiniband/mlx5_0/device
+    plant_pci pci0000:10/0000:10:09.0/0000:19:00.0 0 sys/class/infiniband/mlx5_1/device
+    plant_pci pci0000:28/0000:28:09.0/0000:29:00.0 1 sys/class/infiniband/mlx5_2/device
+    with CLAB_FAKE_GPUS=4 -- run 0 --gpu --root "$tree/far" || return 1
+    finds 'from mlx5_0:  PIX   PIX   SYS   SYS' 'from mlx5_1:  PHB   PHB   SYS   SYS' 'from mlx5_2:  SYS   SYS   NODE  SYS' \
+        '  warning  RDMA cards: none is on the processor of GPU 3 (SYS)'
+}
+says_what_tcp_may_hold() {
+    put small/proc/sys/net/ipv4/tcp_rmem '4096 131072 6291456'
+    put small/proc/sys/net/ipv4/tcp_wmem '4096 16384 262144'
+    put small/proc/sys/net/ipv4/ip_local_port_range '32768 60999'
+    put small/sys/devices/system/node/node0/cpulist 0
+    put small/sys/devices/system/node/node1/cpulist 1
+    run 0 --root "$tree/small" || { [ -e /proc/driver/nvidia/version ] || return 1; }
+    finds '  warning  TCP buffers: up to 256 KiB per connection: too little for a fast link to another room; sysctl -w net.ipv4.tcp_rmem=' \
+        '  ok       ports: ranks listen at ports 32768 to 60999' '  ok       NUMA: 2 nodes: '
 }
 says_that_a_quota_stops_ranks() {
     with -- run 0 --root "$tree" || return 1
@@ -319,6 +364,22 @@ warns_of_what_makes_slow_and_of_names_that_nobody_reads() {
         '  warning  NCCL_SOMETHING_ELSE=1: no name that NCCL documents' '  ok       CUDA_ROOT=/x: ' \
         'no program reads this name; did you mean CLAB_BACKEND?'
 }
+# Claims 30 and 31 of the documents that lab 13 checks.
+knows_names_that_nccl_has_not_got() {
+    with NCCL_TIMEOUT=1800 NCCL_SHARP_ENABLE=1 NCCL_NTHREADS=16 -- run 0 --gpu || return 1
+    finds '  warning  NCCL_TIMEOUT=1800: NCCL has no such variable; unset NCCL_TIMEOUT: PyTorch' \
+        '  warning  NCCL_SHARP_ENABLE=1: NCCL has no such variable; unset NCCL_SHARP_ENABLE: NCCL_COLLNET_ENABLE=1' \
+        '  warning  NCCL_NTHREADS=16: threads of a block; it must be a multiple of 32, from 64 to 512' || return 1
+    with NCCL_NTHREADS=96 -- run 0 --gpu && finds '  ok       NCCL_NTHREADS=96: ' || return 1
+    with NCCL_NTHREADS=100 -- run 0 --gpu && finds 'it must be a multiple of 32'
+}
+judges_variables_of_other_programs() {
+    with OMP_NUM_THREADS=0 MASTER_PORT=99999 TORCH_DISTRIBUTED_DEBUG=DETAIL TORCH_UNKNOWN=1 -- run 0 --gpu || return 1
+    finds '  warning  OMP_NUM_THREADS=0: ' 'it must be 1 to 4096' '  warning  MASTER_PORT=99999: ' \
+        '  ok       TORCH_DISTRIBUTED_DEBUG=DETAIL: ' || return 1
+    why='another program is asked to account for its variable'
+    ! grep -q TORCH_UNKNOWN "$scratch/out"
+}
 # One file reads them, by the table that doctor explains them from.
 knows_all_variables_of_the_kit() {
     local names name settings=()
@@ -352,7 +413,7 @@ if command -v python3 >/dev/null; then
 else
     skip 'there is no python3' says_json
 fi
-check_each counts_what_else_there_is_to_do fails_where_its_findings_can_not_be_written
+check_each fits_one_screen counts_what_else_there_is_to_do fails_where_its_findings_can_not_be_written
 if [ -e "$build/backends/nccl.so" ] && [ -e "$build/fakes/libnccl.so.2" ]; then
     check names_the_fakes_as_such
 else
@@ -362,7 +423,7 @@ check_each describes_eight_gpus counts_links_between_pairs says_which_pairs_may_
     says_what_keeps_programs_from_a_device ends_with_1_for_a_lost_device ends_with_1_where_libraries_and_module_differ \
     ends_where_the_driver_hangs outlives_a_driver_that_crashes
 plant
-check_each reads_cards_and_infiniband_of_a_tree says_that_a_quota_stops_ranks reads_the_limits_of_its_own_group \
+check_each reads_cards_and_infiniband_of_a_tree says_how_far_cards_are_from_gpus says_what_tcp_may_hold says_that_a_quota_stops_ranks reads_the_limits_of_its_own_group \
     reads_the_limits_of_groups_of_version_1 reads_the_limits_of_a_group_whose_path_is_outside
 if has_no_nvidia; then
     check_each says_that_the_driver_is_not_installed says_that_a_container_lacks_the_driver_s_library
@@ -372,7 +433,8 @@ else
 fi
 check_each says_that_the_module_is_another_than_the_library explains_variables_and_judges_their_values \
     warns_of_values_that_are_none warns_of_what_this_machine_has_not_got \
-    warns_of_what_makes_slow_and_of_names_that_nobody_reads knows_all_variables_of_the_kit refuses_a_word \
+    warns_of_what_makes_slow_and_of_names_that_nobody_reads knows_names_that_nccl_has_not_got \
+    judges_variables_of_other_programs knows_all_variables_of_the_kit refuses_a_word \
     refuses_a_root_that_is_not_there
 
 exit $failed
