@@ -98,6 +98,9 @@ int check_spans(const struct check_run *run, int rank, const char *span);
 const char *check_span_name(const struct check_run *run, int rank, int i);
 // What clab_report said: its median; NAN: nothing.
 double check_reported(const struct check_run *run, const char *quantity);
+// What a message of `bytes` takes on that network, in s: alpha + bytes beta, by the fastest link that it has.
+// NAN, and the case fails: there is no such network.
+double check_message(struct check *c, const char *net, double bytes);
 
 // Require that the program has reported `expected` under that name: it still compares its sums (labs/lab.h).
 bool check_sum(struct check *c, const struct check_run *run, const char *quantity, double expected);

@@ -9,6 +9,7 @@
 
 #include "cmd/course/check_inside.h"
 #include "cmd/kit/progress.h"
+#include "cmd/lab/card.h"
 #include "core/base/err.h"
 #include "core/base/vector.h"
 
@@ -287,6 +288,16 @@ const char *check_span_name(const struct check_run *run, int rank, int i)
 double check_reported(const struct check_run *run, const char *quantity)
 {
     return lab_series_median(lab_results_find(&run->reports, LAB_AFTER, run->ranks, quantity));
+}
+
+double check_message(struct check *c, const char *net, double bytes)
+{
+    struct card card;
+    const struct card_request request = {.net = net};
+    if (!check_require(c, card_read(&request, &card) == CLAB_OK, "Run ./commlab doctor.", "there is no network %s", net))
+        return NAN;
+    const struct card_link *link = isnan(card.inside.alpha) ? &card.between : &card.inside;
+    return link->alpha + bytes * link->beta;
 }
 
 bool check_sum(struct check *c, const struct check_run *run, const char *quantity, double expected)

@@ -18,13 +18,6 @@
 enum { SMALL = 8, LARGE = 262144 };
 static const double slack = 1.05; // what the first bytes and the additions take
 
-// A message's start in s, and its s per byte: what `./commlab nets` says.
-struct link {
-    const char *net;
-    double alpha, beta;
-};
-static const struct link ethernet = {"1gbe", 30e-6, 1 / 117.6e6}, gpus = {"dgx-h100", 3.4e-6, 1 / 450e9};
-
 static int levels(int ranks)
 {
     int n = 0;
@@ -58,11 +51,11 @@ static struct clab_counts best(const struct check_run *run, size_t bytes, bool b
 }
 
 // The program with both sizes, the large one first.
-static const struct check_run *run_on(struct check *c, const struct link *link, int ranks)
+static const struct check_run *run_on(struct check *c, const char *net, int ranks)
 {
     char words[32];
     snprintf(words, sizeof words, "%d %d", LARGE, SMALL);
-    const struct check_run *run = check_run(c, "sim", link->net, ranks, words);
+    const struct check_run *run = check_run(c, "sim", net, ranks, words);
     for (int i = 0; i < 2; i++)
         check_require(
             c, best(run, i ? SMALL : LARGE, true).seconds > 0,
@@ -75,10 +68,10 @@ static const struct check_run *run_on(struct check *c, const struct link *link, 
 // ---- large buffers -------------------------------------------------------------------------------------------
 
 // The reason for too many bytes: which rank sends them, and how long they take.
-static const char *why_many(const struct check_run *run, size_t sent, double seconds)
+static const char *why_many(struct check *c, const struct check_run *run, size_t sent, double seconds)
 {
     const int ranks = check_ranks(run);
-    const double whole = ethernet.alpha + LARGE * ethernet.beta;
+    const double whole = check_message(c, "1gbe", LARGE);
     size_t least = sent;
     for (int rank = 0; rank < ranks; rank++) {
         const size_t one = check_span(run, rank, check_span_name(run, rank, 0), 0).bytes_sent;
@@ -99,34 +92,35 @@ static const char *why_many(const struct check_run *run, size_t sent, double sec
 
 static void hold_bytes(struct check *c, int ranks)
 {
-    const struct check_run *run = run_on(c, &ethernet, ranks);
+    const struct check_run *run = run_on(c, "1gbe", ranks);
     const struct clab_counts got = best(run, LARGE, false);
-    check_require(c, got.bytes_sent <= ring_bytes(ranks), why_many(run, got.bytes_sent, got.seconds),
+    check_require(c, got.bytes_sent <= ring_bytes(ranks), why_many(c, run, got.bytes_sent, got.seconds),
                   "%d ranks, %d bytes, sent by the busiest rank: got %zu bytes, expected at most %zu, as in a ring",
                   ranks, LARGE, got.bytes_sent, ring_bytes(ranks));
 }
 
-static void hold_large_time(struct check *c, const struct link *link, int ranks, double most, const char *advice)
+static void hold_large_time(struct check *c, const char *net, int ranks, double most, const char *advice)
 {
-    const double got = best(run_on(c, link, ranks), LARGE, true).seconds;
+    const double got = best(run_on(c, net, ranks), LARGE, true).seconds;
     check_require(c, got <= most, advice,
-                  "%d ranks on %s, %d bytes, virtual time: got %.4g ms, expected at most %.4g ms", ranks, link->net,
+                  "%d ranks on %s, %d bytes, virtual time: got %.4g ms, expected at most %.4g ms", ranks, net,
                   LARGE, 1e3 * got, 1e3 * most);
 }
 
 // ---- small buffers -------------------------------------------------------------------------------------------
 
-static void hold_small_time(struct check *c, const struct link *link, int ranks)
+static void hold_small_time(struct check *c, const char *net, int ranks)
 {
-    const double got = best(run_on(c, link, ranks), SMALL, true).seconds;
+    const double got = best(run_on(c, net, ranks), SMALL, true).seconds;
+    const double alpha = check_message(c, net, 0);
     const int tree = 4 * (levels(ranks) - 1), by_hand = 2 * ranks - 3, most = tree < by_hand ? tree : by_hand - 1;
     check_require(
-        c, got <= slack * most * link->alpha,
+        c, got <= slack * most * alpha,
         "For small buffers only the number of messages one after another counts, and a ring has the most of "
         "them: 2 (P - 1). Choose by size: doubling or a tree for small buffers, chunks for large ones.",
         "%d ranks on %s, %d bytes, messages one after another: got %.1f (%.3g us), expected at most %d, as in "
         "a tree",
-        ranks, link->net, SMALL, got / link->alpha, 1e6 * got, most);
+        ranks, net, SMALL, got / alpha, 1e6 * got, most);
 }
 
 // ---- the cases -----------------------------------------------------------------------------------------------
@@ -144,9 +138,9 @@ static const char as_by_hand[] = "That is as slow as sending whole buffers to ev
                                  "costs: ./commlab show ring --ranks 8, and the table in lab.md.";
 
 // Twice what a ring's messages take one after another: 2 (P - 1) of S / P bytes.
-static double twice_a_ring(int ranks)
+static double twice_a_ring(struct check *c, int ranks)
 {
-    return 2 * 2 * (ranks - 1) * (ethernet.alpha + LARGE * ethernet.beta / ranks);
+    return 2 * 2 * (ranks - 1) * check_message(c, "1gbe", (double)LARGE / ranks);
 }
 
 static void check(struct check *c)
@@ -165,12 +159,12 @@ static void check(struct check *c)
         if (!check_case(c, title))
             continue;
         hold_bytes(c, ranks[i]);
-        hold_large_time(c, &ethernet, ranks[i], twice_a_ring(ranks[i]), one_by_one);
-        hold_small_time(c, &ethernet, ranks[i]);
+        hold_large_time(c, "1gbe", ranks[i], twice_a_ring(c, ranks[i]), one_by_one);
+        hold_small_time(c, "1gbe", ranks[i]);
     }
     if (check_case(c, "8 ranks on dgx-h100: better than by hand at both sizes")) {
-        hold_small_time(c, &gpus, 8);
-        hold_large_time(c, &gpus, 8, (2 * 8 - 3) * (gpus.alpha + LARGE * gpus.beta), as_by_hand);
+        hold_small_time(c, "dgx-h100", 8);
+        hold_large_time(c, "dgx-h100", 8, (2 * 8 - 3) * check_message(c, "dgx-h100", LARGE), as_by_hand);
     }
 }
 

@@ -49,10 +49,9 @@ static void require_added(struct check *c, const struct check_run *run)
     check_require(c, got == TRIPS, add, "rank 0, index 0: got %g, expected %d, one per round trip", got, TRIPS);
 }
 
-// 1gbe: 30 us per message, and 8 / 941 us per byte.
 static void require_time(struct check *c, const struct check_run *run, const char *quantity, double count)
 {
-    const double got = check_reported(run, quantity), expected = 30e-6 + count * 8 / 941e6;
+    const double got = check_reported(run, quantity), expected = check_message(c, "1gbe", count);
     check_require(c, fabs(got - expected) < 0.02 * expected, slow, "%s on 1gbe: got %.4g us, expected %.4g us",
                   quantity, got * 1e6, expected * 1e6);
 }

@@ -58,10 +58,9 @@ static void require_star(struct check *c, const struct check_run *run, int rank)
                   n.receives, expected);
 }
 
-// 1gbe: 30 us per message, and 8 / 941 us per byte.
 static void require_at_once(struct check *c, const struct check_run *run)
 {
-    const double message = 30e-6 + BYTES * 8 / 941e6, rounds_time = (check_ranks(run) - 1) * message;
+    const double message = check_message(c, "1gbe", BYTES), rounds_time = (check_ranks(run) - 1) * message;
     const double got = check_most(run, "ring", 0).seconds;
     check_require(c, got <= 1.5 * rounds_time, chain,
                   "slowest rank, around the ring: got %.4g ms, expected about %.4g ms", got * 1e3, rounds_time * 1e3);
