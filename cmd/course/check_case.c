@@ -11,6 +11,7 @@
 #include "cmd/kit/progress.h"
 #include "cmd/lab/card.h"
 #include "core/base/err.h"
+#include "core/base/log.h"
 #include "core/base/vector.h"
 
 // ---- cases ---------------------------------------------------------------------------------------------------
@@ -104,10 +105,12 @@ void check_advise(struct check *c, enum check_failure failure, const char *advic
 
 void check_advise_when(struct check *c, enum check_failure failure, const char *pattern, const char *advice)
 {
-    if (c->nspecial < CHECK_SPECIAL)
+    if (c->nspecial < CHECK_SPECIAL) {
         c->special[c->nspecial++] = (struct check_special){failure, pattern, advice};
-    else
-        c->err = CLAB_EINVAL;
+        return;
+    }
+    clab_error("check %s: check.c calls check_advise_when more than %d times; raise CHECK_SPECIAL", c->unit, CHECK_SPECIAL);
+    c->err = CLAB_EINVAL;
 }
 
 static bool matches(const char *pattern, const char *text)
