@@ -107,7 +107,9 @@ static void make_line(const struct matrix *matrix, const struct matrix_job *job,
     add_number(line, "-w", "%.0f", job->warmup);
     add_number(line, "--batches", "%.0f", job->iterations);
     add_number(line, "--seconds", "%.6fs", job->seconds);
-    add_number(line, "--seed", "%.0f", (double)matrix->files[cell->file].seed);
+    add(line, "--seed");
+    snprintf(line->numbers[line->n], NUMBER, "%llu", (unsigned long long)matrix->files[cell->file].seed);
+    add(line, line->numbers[line->n]);
     if (matrix->options.net) {
         add(line, "--net");
         add(line, matrix->options.net);
@@ -125,7 +127,8 @@ static void become_child(pid_t parent, const char *log, char *const words[])
     _exit(EXIT_FAILURE);
 }
 
-static enum matrix_end judge(int status, const char *row, const char *log, char *why)
+// It has written the row, and then the samples.
+static enum matrix_end judge(int status, const char *raw, const char *log, char *why)
 {
     char otherwise[64];
     if (WIFSIGNALED(status))
@@ -139,7 +142,7 @@ static enum matrix_end judge(int status, const char *row, const char *log, char 
     read_why(log, otherwise, why);
     if (WIFEXITED(status) && (WEXITSTATUS(status) == STATUS_LACKING || WEXITSTATUS(status) == STATUS_USAGE))
         return MATRIX_NOT_HERE;
-    return access(row, F_OK) == 0 ? MATRIX_DONE : MATRIX_BROKE;
+    return access(raw, F_OK) == 0 ? MATRIX_DONE : MATRIX_BROKE;
 }
 
 int matrix_job_run(const struct matrix *matrix, const struct matrix_job *job, enum matrix_end *end_p, char *why)
@@ -164,7 +167,7 @@ int matrix_job_run(const struct matrix *matrix, const struct matrix_job *job, en
     CLAB_TRY(child_wait_until(pid, job->limit, &status, &is_late));
     if (child_ended_by())
         return CLAB_EPEER;
-    *end_p = is_late ? MATRIX_TOO_LATE : judge(status, row, log, why);
+    *end_p = is_late ? MATRIX_TOO_LATE : judge(status, raw, log, why);
     if (is_late)
         snprintf(why, MATRIX_REASON, "it had not ended after %.0f s", job->limit);
     return CLAB_OK;
@@ -187,9 +190,12 @@ static void judge_row(struct matrix_cell *cell, const struct clab_csv *csv, cons
 {
     const double time = clab_csv_real(csv, 0, "usec");
     const double width = (clab_csv_real(csv, 0, "usec_high") - clab_csv_real(csv, 0, "usec_low")) / 2 / time;
+    const bool few = cell->iterations < MATRIX_FEWEST && !matrix_backends[cell->backend].is_exact;
     snprintf(cell->reason, sizeof cell->reason, "%s", why);
-    cell->status = *why ? MATRIX_FAILED : width > noisy_width ? MATRIX_NOISY : MATRIX_OK;
-    if (cell->status == MATRIX_NOISY)
+    cell->status = *why ? MATRIX_FAILED : few || width > noisy_width ? MATRIX_NOISY : MATRIX_OK;
+    if (cell->status == MATRIX_NOISY && few)
+        snprintf(cell->reason, sizeof cell->reason, "%d timed calls have no 95 %% interval", cell->iterations);
+    else if (cell->status == MATRIX_NOISY)
         snprintf(cell->reason, sizeof cell->reason, "the median's interval is +-%.0f %%", 100 * width);
 }
 
@@ -223,30 +229,40 @@ static double patience(double estimated)
     return fmax(60, 10 * estimated);
 }
 
+// What its bench came to, after so many seconds.
+static int conclude(struct matrix *matrix, struct matrix_cell *cell, enum matrix_end end, const char *why,
+                    double seconds)
+{
+    if (end == MATRIX_DONE) {
+        matrix_estimate_learn(matrix, cell, seconds);
+        return take_row(matrix, cell, why);
+    }
+    if (end == MATRIX_TOO_LATE) {
+        judge_late(matrix, cell, why);
+        return CLAB_OK;
+    }
+    matrix_cell_skip(cell, "%s", why);
+    cell->status = end == MATRIX_NOT_HERE ? MATRIX_SKIPPED : MATRIX_FAILED;
+    return CLAB_OK;
+}
+
 int matrix_cell_measure(struct matrix *matrix, struct matrix_cell *cell)
 {
+    const double timed = cell->call * (cell->warmup + cell->iterations) + slack(matrix);
+    const double longest = patience(matrix_estimate_cell(matrix, cell));
     const struct matrix_job job = {
         .cell = cell,
         .warmup = cell->warmup,
         .iterations = cell->iterations,
-        .seconds = fmin(BENCH_MOST_SECONDS,
-                        fmax(least_seconds, cell->call * (cell->warmup + cell->iterations) + slack(matrix))),
-        .limit = fmax(least_limit, fmin(matrix_time_left(matrix), patience(matrix_estimate_cell(matrix, cell)))),
+        .seconds = fmin(BENCH_MOST_SECONDS, fmax(least_seconds, timed)),
+        .limit = fmax(least_limit, fmin(matrix_time_left(matrix), longest)),
     };
     const double start = clab_now();
     enum matrix_end end;
     char why[MATRIX_REASON];
-    CLAB_TRY(matrix_job_run(matrix, &job, &end, why));
-    int err = CLAB_OK;
-    if (end == MATRIX_DONE) {
-        matrix_estimate_learn(matrix, cell, clab_now() - start);
-        err = take_row(matrix, cell, why);
-    } else if (end == MATRIX_TOO_LATE) {
-        judge_late(matrix, cell, why);
-    } else {
-        matrix_cell_skip(cell, "%s", why);
-        cell->status = end == MATRIX_NOT_HERE ? MATRIX_SKIPPED : MATRIX_FAILED;
-    }
+    int err = matrix_job_run(matrix, &job, &end, why);
+    if (err == CLAB_OK)
+        err = conclude(matrix, cell, end, why, clab_now() - start);
     matrix_job_clear(matrix, cell);
     return err;
 }

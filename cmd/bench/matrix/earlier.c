@@ -92,8 +92,9 @@ static int make_manifest(const struct matrix *matrix, struct matrix_file *f)
     CLAB_TRY(clab_manifest_add(m, "command", "%s", matrix->options.command));
     CLAB_TRY(clab_manifest_add(m, "plan", "%s", f->plan));
     CLAB_TRY(clab_manifest_add(m, "seed", "%llu", (unsigned long long)f->seed));
-    CLAB_TRY(clab_manifest_add(m, "mode", "each call is timed alone, from a barrier, at the slowest rank; usec is the median"));
-    CLAB_TRY(clab_manifest_add(m, "samples", "%s: each rank's time of each timed call", samples ? samples + 1 : f->samples));
+    CLAB_TRY(clab_manifest_add(m, "mode", "each call is timed alone, from a barrier, at the slowest rank; usec: median"));
+    CLAB_TRY(clab_manifest_add(m, "samples", "%s: each rank's time of each timed call",
+                               samples ? samples + 1 : f->samples));
     if (matrix->hardware.is_wsl2)
         CLAB_TRY(clab_manifest_add(m, "warning", "WSL2: Windows shares cores and memory, and its times vary more"));
     CLAB_TRY(clab_machine_warn(&matrix->machine, most, m));
@@ -182,6 +183,25 @@ static int check_plan(const struct matrix *matrix, const struct matrix_file *f, 
     return CLAB_EINVAL;
 }
 
+// --fresh: say what is going to be replaced.
+static void say_replaced(const struct matrix_file *f)
+{
+    struct clab_csv csv;
+    struct clab_log_held held;
+    if (access(f->path, F_OK) != 0)
+        return;
+    clab_log_hold(&held);
+    const int err = clab_csv_load(f->path, &csv);
+    clab_log_release(&held);
+    const char *date = err ? NULL : clab_manifest_get(&csv.manifest, "date");
+    fprintf(stderr, "commlab bench: --fresh replaces %s", f->path);
+    if (!err)
+        fprintf(stderr, ": %d row%s of %s", csv.nrows, csv.nrows == 1 ? "" : "s", date ? date : "an unknown date");
+    fprintf(stderr, "\n");
+    if (!err)
+        clab_csv_free(&csv);
+}
+
 static int read_earlier(struct matrix *matrix, int file)
 {
     struct matrix_file *f = &matrix->files[file];
@@ -232,9 +252,12 @@ int matrix_files_open(struct matrix *matrix)
     if (!matrix->options.plan_only)
         CLAB_TRY(lock_folder(matrix));
     for (int i = 0; i < matrix->nfiles; i++) {
+        struct matrix_file *f = &matrix->files[i];
         if (!matrix->options.fresh)
             CLAB_TRY(read_earlier(matrix, i));
-        CLAB_TRY(make_manifest(matrix, &matrix->files[i]));
+        else if (!matrix->options.plan_only)
+            say_replaced(f);
+        CLAB_TRY(make_manifest(matrix, f));
         CLAB_TRY(matrix_samples_open(matrix, i));
     }
     return CLAB_OK;

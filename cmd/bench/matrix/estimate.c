@@ -45,14 +45,27 @@ static double simulate(const struct clab_net *net, const struct matrix_cell *cel
     return row.algorithm ? bench_predict(net, &row, &batch) : NAN;
 }
 
-// The network that --net names, or the backend's profile; NULL: there is none.
+// The network that --net names, or the backend's profile, or that of shared memory; NULL: there is none.
 static int load_net(const struct matrix *matrix, int backend, struct clab_net **net_p)
 {
     char why[CLAB_NET_WHY];
     *net_p = NULL;
     if (matrix->options.net)
         return clab_net_load(matrix->options.net, net_p);
-    return clab_net_load_profile(matrix_backends[backend].name, why, net_p);
+    CLAB_TRY(clab_net_load_profile(matrix_backends[backend].name, why, net_p));
+    if (*net_p || matrix_backends[backend].device == MATRIX_CUDA)
+        return CLAB_OK;
+    return clab_net_load_profile(matrix_backends[MATRIX_SHM].name, why, net_p);
+}
+
+static int name_simulator(struct matrix *matrix, int backend, const struct clab_net *net)
+{
+    for (int i = 0; i < matrix->ncells && net; i++)
+        if (matrix->cells[i].backend == backend)
+            return clab_manifest_add(&matrix->files[matrix->cells[i].file].manifest, "simulator",
+                                     "%s: sim_usec is of the network %s%s%s", matrix_backends[backend].name, net->name,
+                                     net->date[0] ? " of " : "", net->date);
+    return CLAB_OK;
 }
 
 // Of all waiting cells of the backend; those with more ranks than the network has are skipped.
@@ -124,7 +137,7 @@ static int try_backend(struct matrix *matrix, int backend, const struct clab_net
     struct matrix_trial *trial = &matrix->trials[backend];
     enum matrix_end end;
     char why[MATRIX_REASON];
-    if (!choose_trial(matrix, backend, &trial->cell))
+    if (!choose_trial(matrix, backend, &trial->cell) || matrix_time_left(matrix) <= 0)
         return CLAB_OK;
     trial->cell.simulated = simulate(net, &trial->cell);
     const double limit = fmax(1, fmin(trial_limit, matrix_time_left(matrix)));
@@ -133,7 +146,7 @@ static int try_backend(struct matrix *matrix, int backend, const struct clab_net
     int err = matrix_job_run(matrix, &job, &end, why);
     if (!err && end == MATRIX_DONE)
         err = read_trial(matrix, trial, clab_now() - start);
-    else if (!err)
+    else if (!err && (end != MATRIX_TOO_LATE || matrix_time_left(matrix) > 0))
         end_all(matrix, backend, end, why);
     matrix_job_clear(matrix, &trial->cell);
     return err;
@@ -147,7 +160,9 @@ int matrix_estimate_begin(struct matrix *matrix)
             continue;
         CLAB_TRY(load_net(matrix, b, &net));
         predict(matrix, b, net);
-        const int err = try_backend(matrix, b, net);
+        int err = name_simulator(matrix, b, net);
+        if (err == CLAB_OK)
+            err = try_backend(matrix, b, net);
         clab_net_free(net);
         CLAB_TRY(err);
     }
@@ -205,7 +220,7 @@ static int fewest(int asked, int few)
     return asked < few ? asked : few;
 }
 
-static double least_cost(const struct matrix *matrix, const struct matrix_cell *cell)
+double matrix_estimate_least(const struct matrix *matrix, const struct matrix_cell *cell)
 {
     return cost(cell, fewest(matrix->options.warmup, 1), fewest(matrix->options.iterations, MATRIX_FEWEST));
 }
@@ -226,7 +241,7 @@ static double sum(const struct matrix *matrix, double share)
     double seconds = 0;
     for (int i = 0; i < matrix->ncells; i++)
         if (is_due(&matrix->cells[i]))
-            seconds += fmax(least_cost(matrix, &matrix->cells[i]), fmin(share, most_cost(matrix, &matrix->cells[i])));
+            seconds += fmax(matrix_estimate_least(matrix, &matrix->cells[i]), fmin(share, most_cost(matrix, &matrix->cells[i])));
     return seconds;
 }
 
@@ -235,7 +250,7 @@ static void drop_longest(struct matrix *matrix)
     struct matrix_cell *longest = NULL;
     for (int i = 0; i < matrix->ncells; i++) {
         struct matrix_cell *cell = &matrix->cells[i];
-        if (is_due(cell) && (!longest || least_cost(matrix, cell) >= least_cost(matrix, longest)))
+        if (is_due(cell) && (!longest || matrix_estimate_least(matrix, cell) >= matrix_estimate_least(matrix, longest)))
             longest = cell;
     }
     if (longest)
@@ -256,14 +271,21 @@ static void set_calls(const struct matrix *matrix, struct matrix_cell *cell, dou
     cell->iterations = timed < few ? few : timed < cell->iterations ? (int)timed : cell->iterations;
 }
 
+// The budget may have been over before.
+static bool is_tried(const struct matrix_trial *trial)
+{
+    return trial->factor > 0;
+}
+
 double matrix_estimate_divide(struct matrix *matrix)
 {
     const double left = margin * matrix_time_left(matrix);
     double low = 0, high = fmax(left, 0), seconds = 0;
     for (int i = 0; i < matrix->ncells; i++)
         if (matrix->cells[i].status == MATRIX_WAITING) {
-            matrix->cells[i].is_late = false;
-            estimate(matrix, &matrix->cells[i]);
+            matrix->cells[i].is_late = left <= 0 || !is_tried(&matrix->trials[matrix->cells[i].backend]);
+            if (!matrix->cells[i].is_late)
+                estimate(matrix, &matrix->cells[i]);
         }
     while (sum(matrix, 0) > left && sum(matrix, 0) > 0)
         drop_longest(matrix);

@@ -2,6 +2,7 @@
 // What this machine has for ranks, and the cells that it can not run.
 //
 // - Memory is what is available now within the limit of the control group, which a container or a batch system sets.
+//   Likewise cores.
 // - GPUs are the devices /dev/nvidiaN that CUDA_VISIBLE_DEVICES leaves. WSL2 has none of these files: there NCCL says
 //   whether there are enough.
 // - /proc, /sys and /dev are read below a folder, so that a test can describe a machine.
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd/bench/matrix/matrix.h"
+#include "core/base/cgroup.h"
 #include "core/base/machine.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
@@ -71,11 +73,22 @@ static int count_gpus(const char *root, bool wsl2)
     return list && visible < n ? visible : n;
 }
 
+// A container's quota may be fewer cores than there are.
+static int fit_quota(const char *root, int cores)
+{
+    struct clab_cgroup cgroup;
+    clab_cgroup_read(root, &cgroup);
+    if (!(cgroup.cores > 0) || cgroup.cores >= cores)
+        return cores;
+    return cgroup.cores < 1 ? 1 : (int)cgroup.cores;
+}
+
 void matrix_hardware_read(const char *root, struct matrix_hardware *hardware_p)
 {
     struct matrix_hardware h = {.cores = clab_cores(), .is_wsl2 = is_wsl2(root)};
     struct statvfs shm;
     char path[PATH_MAX];
+    h.cores = fit_quota(root, h.cores);
     h.gpus = count_gpus(root, h.is_wsl2);
     h.memory_bytes = clab_machine_available_bytes_below(root);
     h.has_shm = statvfs(below(root, "/dev/shm", path), &shm) == 0;

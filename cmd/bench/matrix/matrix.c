@@ -46,8 +46,8 @@ static int write_rest(struct matrix *matrix)
     for (int i = 0; i < matrix->ncells; i++) {
         struct matrix_cell *cell = &matrix->cells[i];
         if (cell->status == MATRIX_WAITING)
-            matrix_cell_skip(cell, "about %.0f s did not fit what was left of the budget of %g s; the same command goes on",
-                             matrix_estimate_cell(matrix, cell), matrix->options.budget);
+            matrix_cell_skip(cell, "it did not fit the budget of %g s; the same command goes on, and --budget gives more",
+                             matrix->options.budget);
         if (!cell->values)
             CLAB_TRY(matrix_file_fill(matrix, cell, NULL));
     }
@@ -109,9 +109,12 @@ static int judge(const struct matrix *matrix)
 {
     if (matrix_count(matrix, MATRIX_FAILED))
         return EXIT_FAILURE;
-    if (matrix->options.plan_only)
+    bool is_late = false;
+    for (int i = 0; i < matrix->ncells; i++)
+        is_late |= matrix->cells[i].is_late;
+    if (matrix->options.plan_only || matrix_count(matrix, MATRIX_SKIPPED) < matrix->ncells)
         return EXIT_SUCCESS;
-    return matrix_count(matrix, MATRIX_SKIPPED) == matrix->ncells ? STATUS_LACKING : EXIT_SUCCESS;
+    return is_late ? EXIT_FAILURE : STATUS_LACKING;
 }
 
 static int run(struct matrix *matrix)

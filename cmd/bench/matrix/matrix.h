@@ -143,6 +143,7 @@ int matrix_estimate_begin(struct matrix *matrix);
 // become late. Returns the seconds that the others take.
 double matrix_estimate_divide(struct matrix *matrix);
 double matrix_estimate_cell(const struct matrix *matrix, const struct matrix_cell *cell); // s, with its calls
+double matrix_estimate_least(const struct matrix *matrix, const struct matrix_cell *cell); // s, with the fewest
 // A cell took so long.
 void matrix_estimate_learn(struct matrix *matrix, const struct matrix_cell *cell, double seconds);
 double matrix_time_left(const struct matrix *matrix); // s of the budget

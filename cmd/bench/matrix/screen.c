@@ -58,10 +58,10 @@ static void print_late(const struct matrix *matrix)
 {
     char text[CELL], need[TEXT];
     for (int i = 0; i < matrix->ncells; i++)
-        if (matrix->cells[i].status == MATRIX_WAITING && matrix->cells[i].is_late)
-            printf("# no time: %s: even %d calls take about %s: they run if others end sooner\n",
+        if (matrix->cells[i].status == MATRIX_WAITING && matrix->cells[i].is_late && matrix->cells[i].call > 0)
+            printf("# no time: %s: even %d calls take about %s; they are made if other cells end sooner\n",
                    matrix_cell_text(&matrix->cells[i], text, sizeof text), MATRIX_FEWEST,
-                   time_text(matrix_estimate_cell(matrix, &matrix->cells[i]), need));
+                   time_text(matrix_estimate_least(matrix, &matrix->cells[i]), need));
 }
 
 static void print_files(const struct matrix *matrix)
@@ -114,7 +114,7 @@ static void print_names(const struct matrix *matrix)
         printf("%s%d", i ? ", " : "; ", o->ranks[i]);
     for (int i = 0; i < o->nsizes; i++)
         printf("%s%s", i ? ", " : " ranks; ", matrix_size_text(o->sizes[i], size, sizeof size));
-    printf(" (1 MB = 1,000,000 B)\n# each cell: %d calls to warm up, %d timed; float, in place where there is that; "
+    printf(" (1 MB = 1,000,000 B)\n# each cell: calls to warm up: %d, timed: %d; float, in place where there is that; "
            "results checked; seed %llu\n", o->warmup, o->iterations, (unsigned long long)matrix->files[0].seed);
 }
 
