@@ -15,6 +15,7 @@ struct bucket {
     struct clab_bucket shown;
     int awaited; // parameters that are not ready yet
     struct clab_work *work;
+    struct clab_compressor *compressor; // NULL: gradients travel whole
 };
 
 struct clab_ddp {
@@ -80,6 +81,16 @@ static int place(struct clab_ddp *ddp)
     return CLAB_OK;
 }
 
+static int compress(struct clab_ddp *ddp)
+{
+    for (struct bucket *b = ddp->buckets; ddp->options.compress && b < ddp->buckets + ddp->nbuckets; b++)
+        CLAB_TRY(clab_compressor_create(
+            ddp->comm, ddp->options.compress,
+            &(struct clab_compressible){ddp->parameters, b->shown.first, b->shown.last, b->shown.gradients},
+            &b->compressor));
+    return CLAB_OK;
+}
+
 static int prepare(struct clab_ddp *ddp)
 {
     int *first = malloc((size_t)ddp->n * sizeof *first);
@@ -90,6 +101,7 @@ static int prepare(struct clab_ddp *ddp)
     free(counts);
     CLAB_TRY(err);
     CLAB_TRY(place(ddp));
+    CLAB_TRY(compress(ddp));
     for (int p = 0; p < ddp->n; p++)
         CLAB_TRY(clab_ddp_broadcast(ddp, ddp->parameters[p].value, ddp->parameters[p].count));
     return CLAB_OK;
@@ -120,6 +132,8 @@ void clab_ddp_destroy(struct clab_ddp *ddp)
         return;
     for (int p = 0; p < ddp->n && ddp->gradients && !ddp->options.copies; p++)
         ddp->parameters[p].gradient = NULL;
+    for (int b = 0; ddp->buckets && b < ddp->nbuckets; b++)
+        clab_compressor_destroy(ddp->buckets[b].compressor);
     clab_free(clab_comm_job(ddp->comm), ddp->gradients);
     free(ddp->buckets);
     free(ddp->ready);
@@ -139,6 +153,12 @@ int clab_ddp_nbuckets(const struct clab_ddp *ddp)
 const struct clab_bucket *clab_ddp_bucket(const struct clab_ddp *ddp, int bucket)
 {
     return &ddp->buckets[bucket].shown;
+}
+
+const float *clab_ddp_residual(const struct clab_ddp *ddp, int bucket)
+{
+    const struct clab_compressor *compressor = ddp->buckets[bucket].compressor;
+    return compressor ? clab_compressor_residual(compressor) : NULL;
 }
 
 double clab_ddp_exposed(const struct clab_ddp *ddp)
@@ -165,8 +185,9 @@ static int copy_bucket(const struct clab_ddp *ddp, const struct clab_bucket *b, 
 static int start(struct clab_ddp *ddp, struct bucket *b)
 {
     CLAB_TRY(copy_bucket(ddp, &b->shown, true));
-    CLAB_TRY(clab_allreduce_start(ddp->comm, b->shown.gradients, b->shown.gradients, b->shown.count, CLAB_F32, CLAB_AVG,
-                                  &b->work));
+    CLAB_TRY(b->compressor ? clab_compressor_start(b->compressor, &b->work)
+                           : clab_allreduce_start(ddp->comm, b->shown.gradients, b->shown.gradients, b->shown.count,
+                                                  CLAB_F32, CLAB_AVG, &b->work));
     ddp->started++;
     return CLAB_OK;
 }
@@ -243,6 +264,8 @@ static int wait_for_all(struct clab_ddp *ddp)
         const int err = clab_work_wait(b->work);
         b->work = NULL;
         first = first ? first : err;
+        if (!first && b->compressor)
+            first = clab_compressor_finish(b->compressor);
         if (!first)
             first = copy_bucket(ddp, &b->shown, false);
     }

@@ -11,6 +11,8 @@
 //   ranks start the same ones in the same order. The communicator decides whether it proceeds meanwhile.
 // - With find_unused, parameters that this pass does not use are ready at once: their gradient is 0, or the accumulated
 //   one. Without it their bucket never starts, and finish reports an error.
+// - With `compress`, what travels is smaller (compress/compress.h). Its first collective starts when the bucket is ready;
+//   the others, in finish.
 // - Of a step of several passes (gradient accumulation) only the last one communicates.
 // Source: Li et al. 2020, PyTorch Distributed: Experiences on Accelerating Data Parallel Training.
 #pragma once
@@ -19,6 +21,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "compress/compress.h"
 #include "parameters.h"
 
 struct clab_comm;
@@ -30,6 +33,7 @@ struct clab_ddp_options {
     bool no_overlap;  // all buckets start after the backward pass
     bool find_unused;
     bool copies; // gradients stay in memory of their own, and are copied to buckets and back
+    const struct clab_compression *compress; // how gradients travel; NULL: whole
 };
 
 // Parameters go into buckets from the last to the first: bucket b holds parameters first[b] to (first[b - 1] or n) - 1.
@@ -44,7 +48,7 @@ struct clab_bucket {
 
 // Collective over comm, whose ranks all have such parameters. They, and where their gradients are, are the caller's to
 // keep until destroy.
-//   errors: CLAB_EINVAL (n < 1; logged), CLAB_ENOMEM, of clab_broadcast
+//   errors: CLAB_EINVAL (n < 1; logged), CLAB_ENOMEM, of clab_broadcast, of clab_compressor_create
 int clab_ddp_create(struct clab_comm *comm, struct clab_parameter parameters[], int n,
                     const struct clab_ddp_options *options, struct clab_ddp **ddp_p);
 // Not within a step. Gradients lose their memory. NULL is fine.
@@ -66,6 +70,8 @@ int clab_ddp_broadcast(struct clab_ddp *ddp, float *values, size_t count);
 
 int clab_ddp_nbuckets(const struct clab_ddp *ddp);
 const struct clab_bucket *clab_ddp_bucket(const struct clab_ddp *ddp, int bucket);
+// What compression has not sent of it yet (clab_compressor_residual); NULL: nothing.
+const float *clab_ddp_residual(const struct clab_ddp *ddp, int bucket);
 // Seconds that the last finish has taken: communication that no computation hid and, with `copies`, the copies that it
 // makes meanwhile.
 double clab_ddp_exposed(const struct clab_ddp *ddp);

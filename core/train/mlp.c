@@ -134,7 +134,7 @@ static void name_parameters(struct clab_mlp *mlp)
     for (int l = 0; l < mlp->shape.layers; l++) {
         const size_t in = (size_t)mlp->widths[l], out = (size_t)mlp->widths[l + 1];
         struct clab_parameter *weight = &mlp->parameters[2 * l], *bias = weight + 1;
-        *weight = (struct clab_parameter){.count = in * out, .value = value};
+        *weight = (struct clab_parameter){.count = in * out, .rows = in, .value = value};
         *bias = (struct clab_parameter){.count = out, .value = value + in * out};
         snprintf(weight->name, sizeof weight->name, "weight%d", l);
         snprintf(bias->name, sizeof bias->name, "bias%d", l);

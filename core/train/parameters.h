@@ -10,6 +10,7 @@ struct clab_comm;
 struct clab_parameter {
     char name[24];   // "weight3"
     size_t count;    // elements
+    size_t rows;     // of a matrix, with count / rows columns, row after row; 0: it is none
     float *value;    // (count)
     float *gradient; // (count); NULL: there is no memory for it yet
     bool unused;     // in the last forward pass

@@ -23,3 +23,4 @@
 #include "data.h"
 #include "ddp.h"
 #include "mlp.h"
+#include "scaling.h"
