@@ -6,7 +6,7 @@
 
 declare -A lab_arguments=(
     [00]="4K 6" [01]="4K 1 2" [02]="500" [03]="16" [04]="8 4K" [05]="8M 4 1" [06]="512K 200" [07]="8 4K" \
-    [08]="4 16 8 1 1K"
+    [08]="4 16 8 1 1K" [09]="2 16 8 1 14"
 )
 
 # what_it_found FILE: the rows of results that no clock is in.

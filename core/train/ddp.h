@@ -11,7 +11,7 @@
 //   ranks start the same ones in the same order. The communicator decides whether it proceeds meanwhile.
 // - With find_unused, parameters that this pass does not use are ready at once: their gradient is 0, or the accumulated
 //   one. Without it their bucket never starts, and finish reports an error.
-// - With `compress`, what travels is smaller (compress/compress.h). Its first collective starts when the bucket is ready;
+// - With `compress`, what travels is smaller (compress.h). Its first collective starts when the bucket is ready;
 //   the others, in finish.
 // - Of a step of several passes (gradient accumulation) only the last one communicates.
 // Source: Li et al. 2020, PyTorch Distributed: Experiences on Accelerating Data Parallel Training.
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "compress/compress.h"
+#include "compress.h"
 #include "parameters.h"
 
 struct clab_comm;

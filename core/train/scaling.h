@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Loss scaling and clipping: what gradients need that travel in 16 bits (compress/compress.h, fp16).
+// Loss scaling and clipping: what gradients need that travel in 16 bits (compress.h, fp16).
 //
 //   clab_loss_scale_apply(job, &scaling, gradient, count);         the outputs' gradients, before the backward pass
 //   ... backward, clab_ddp_finish: averages of gradients that are scale times too large

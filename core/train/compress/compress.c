@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/train/compress/compress.h"
+#include "core/train/compress.h"
 
 #include <stdlib.h>
 #include <string.h>

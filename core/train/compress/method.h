@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/clab.h"
-#include "core/train/compress/compress.h"
+#include "core/train/compress.h"
 #include "core/transport/device.h"
 
 struct compress_method {

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../parameters.h"
+#include "parameters.h"
 
 struct clab_comm;
 struct clab_work;
