@@ -143,6 +143,11 @@ struct clab_job *clab_comm_job(const struct clab_comm *comm);
 int clab_comm_rank(const struct clab_comm *comm);
 int clab_comm_ranks(const struct clab_comm *comm);
 
+// The number of the host that member `rank` runs on: ranks of one host share its memory, and its adapters to others.
+// Hosts of a job are numbered from 0. On the backend sim, and over an emulated wire, they are the described network's.
+//   rank: 0 to clab_comm_ranks - 1
+int clab_comm_host(const struct clab_comm *comm, int rank);
+
 // What creating this communicator cost, in seconds of this rank.
 struct clab_comm_setup {
     double rendezvous; // finding the others and agreeing
@@ -162,6 +167,7 @@ struct clab_comm_traffic {
     const char *algorithm; // of the last collective
     size_t messages;       // sent
     size_t bytes_sent, bytes_received;
+    size_t bytes_across;   // of bytes_sent: to ranks of other hosts
 };
 struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm);
 
@@ -277,6 +283,7 @@ struct clab_counts {
     size_t sends, receives;                     // calls of clab_send, clab_recv and their _start forms
     size_t messages;                            // sent, also within collectives; natives' are not known
     size_t bytes_sent, bytes_received;          // likewise
+    size_t bytes_across;                        // of bytes_sent: to ranks of other hosts (clab_comm_host)
     size_t registrations, bytes_registered;     // by clab_register
     size_t failed_allocations;                  // of clab_alloc
     size_t communicators_destroyed;             // of those that were made

@@ -9,6 +9,7 @@
 
 #include "backends/model/clock.h"
 #include "core/program/in_process.h"
+#include "sim/net/members.h"
 #include "sim/sim.h"
 
 enum { PATTERNS = 8, ENTRIES = 16 };
@@ -34,8 +35,9 @@ struct entry {
 
 struct model_cache {
     int nranks;
-    const struct clab_net *net;
+    struct clab_net net; // as this communicator finds it
     const int *job_ranks; // (nranks)
+    int *hosts;           // (nranks) of the network
     unsigned calls;
     struct entry entries[ENTRIES];
     size_t bytes; // of all programs
@@ -45,22 +47,26 @@ struct model_cache {
     double *delays;                        // (nranks)
 };
 
-int model_cache_create(const struct clab_net *net, const int job_ranks[], int nranks, struct model_cache **cache_p)
+int model_cache_create(const struct clab_net *net, int rivals, const int job_ranks[], int nranks, struct model_cache **cache_p)
 {
     const size_t n = (size_t)nranks;
     struct model_cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return CLAB_ENOMEM;
     cache->nranks = nranks;
-    cache->net = net;
+    cache->net = *net;
+    clab_net_share(&cache->net, rivals);
     cache->job_ranks = job_ranks;
     cache->ranks = calloc(n, sizeof *cache->ranks);
     cache->arguments = calloc(n, sizeof *cache->arguments);
     cache->delays = calloc(n, sizeof *cache->delays);
-    if (!cache->ranks || !cache->arguments || !cache->delays) {
+    cache->hosts = malloc(n * sizeof *cache->hosts);
+    if (!cache->ranks || !cache->arguments || !cache->delays || !cache->hosts) {
         model_cache_free(cache);
         return CLAB_ENOMEM;
     }
+    for (int r = 0; r < nranks; r++)
+        cache->hosts[r] = job_ranks[r] / net->ranks_per_node;
     *cache_p = cache;
     return CLAB_OK;
 }
@@ -86,6 +92,7 @@ void model_cache_free(struct model_cache *cache)
     free(cache->ranks);
     free(cache->arguments);
     free(cache->delays);
+    free(cache->hosts);
     free(cache);
 }
 
@@ -138,6 +145,7 @@ static int find_program(struct model_cache *cache, struct entry *entry, int rank
     if (!*slot) {
         struct clab_program *program;
         CLAB_TRY(clab_program_compile(&entry->problem, entry->algorithm, rank, in_place, &program));
+        clab_program_count_across(program, cache->hosts);
         *slot = program;
         const size_t bytes = sizeof *program + (size_t)program->nmoves * sizeof *program->moves +
                              (size_t)program->nstages * sizeof *program->stages;
@@ -158,7 +166,8 @@ static int find_programs(struct model_cache *cache, struct entry *entry, const s
         const size_t each = clab_type_bytes(call->type);
         m->traffic = (struct model_traffic){.messages = program->messages,
                                             .bytes_sent = program->elements_sent * each,
-                                            .bytes_received = program->elements_received * each};
+                                            .bytes_received = program->elements_received * each,
+                                            .bytes_across = program->elements_across * each};
     }
     for (struct entry *old; cache->bytes > most_program_bytes && (old = oldest(cache, entry))->bytes;)
         empty(cache, old);
@@ -182,7 +191,7 @@ static int compute(struct model_cache *cache, const struct clab_call *call, stru
                                              .members = cache->job_ranks,
                                              .ends = p->ends};
     struct clab_sim_result result;
-    CLAB_TRY(clab_sim_run(&call->problem, call->algorithm, cache->net, &options, &result));
+    CLAB_TRY(clab_sim_run(&call->problem, call->algorithm, &cache->net, &options, &result));
     memcpy(p->delays, cache->delays, n * sizeof *p->delays);
     return CLAB_OK;
 }

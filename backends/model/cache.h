@@ -12,7 +12,7 @@
 struct model_cache;
 
 struct model_traffic {
-    size_t messages, bytes_sent, bytes_received;
+    size_t messages, bytes_sent, bytes_received, bytes_across;
 };
 
 // One rank's arguments of a call, and its results.
@@ -25,7 +25,8 @@ struct model_rank {
 };
 
 // Of (nranks) `job_ranks`, which are ranks of `net`; both stay.  errors: CLAB_ENOMEM
-int model_cache_create(const struct clab_net *net, const int job_ranks[], int nranks, struct model_cache **cache_p);
+//   rivals: communicators that share each adapter, this one included
+int model_cache_create(const struct clab_net *net, int rivals, const int job_ranks[], int nranks, struct model_cache **cache_p);
 void model_cache_free(struct model_cache *cache); // NULL is fine
 
 // (nranks), to be filled in before a call: in to when.

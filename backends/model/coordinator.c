@@ -8,6 +8,7 @@
 #include "backends/model/cache.h"
 #include "backends/model/model.h"
 #include "backends/shm/board.h"
+#include "sim/net/members.h"
 
 // A member's part of the board.
 struct rank_slot {
@@ -43,14 +44,22 @@ size_t model_board_bytes(int nranks)
     return sizeof(struct board) + (size_t)nranks * sizeof(struct rank_slot);
 }
 
-int model_coordinator_create(struct model_endpoint *e)
+// Communicators that were split at the same time are busy at the same time: that is what they are made for.
+static int create_cache(struct model_endpoint *e, const struct clab_group *group)
+{
+    const struct clab_net *net = e->domain->net;
+    const int rivals = clab_members_rivals(e->job_ranks, e->nranks, group->parties, e->domain->nranks, net);
+    return model_cache_create(net, rivals, e->job_ranks, e->nranks, &e->coordinator->cache);
+}
+
+int model_coordinator_create(struct model_endpoint *e, const struct clab_group *group)
 {
     struct model_coordinator *c = calloc(1, sizeof *c);
     if (!c)
         return CLAB_ENOMEM;
     e->coordinator = c;
     c->board = (struct board *)(void *)clab_shm_board(e->inner);
-    return e->rank == 0 ? model_cache_create(e->domain->net, e->job_ranks, e->nranks, &c->cache) : CLAB_OK;
+    return e->rank == 0 ? create_cache(e, group) : CLAB_OK;
 }
 
 void model_coordinator_free(struct model_coordinator *c)
@@ -177,6 +186,7 @@ static int test(struct clab_endpoint *endpoint, struct clab_answer *answer_p)
     answer_p->due = slot->due;
     answer_p->messages = slot->traffic.messages;
     answer_p->bytes_sent = slot->traffic.bytes_sent;
+    answer_p->bytes_across = slot->traffic.bytes_across;
     answer_p->bytes_received = slot->traffic.bytes_received;
     return CLAB_OK;
 }

@@ -19,7 +19,7 @@ struct model_coordinator; // a member's side; member 0's has the cache (cache.h)
 // Of shared memory, zeroed at first.
 size_t model_board_bytes(int nranks);
 //   out: endpoint->coordinator.  errors: CLAB_ENOMEM
-int model_coordinator_create(struct model_endpoint *endpoint);
+int model_coordinator_create(struct model_endpoint *endpoint, const struct clab_group *group);
 void model_coordinator_free(struct model_coordinator *coordinator); // NULL is fine
 
 extern const struct clab_collectives model_collectives;

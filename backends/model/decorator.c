@@ -21,6 +21,7 @@ int model_domain_create(struct clab_bootstrap *boot, struct clab_domain *inner, 
     domain->net = net;
     domain->clock = (struct clab_clock){.net = net, .rank = boot->rank, .slowness = 1};
     domain->crowded = boot->crowded;
+    domain->nranks = boot->nranks;
     *domain_p = domain;
     return CLAB_OK;
 }
@@ -58,6 +59,12 @@ void model_describe(struct clab_domain *domain, char *text, size_t room, bool *i
         inner->backend->describe(inner, text, room, is_fake_p);
     else
         clab_no_description(NULL, text, room, is_fake_p);
+}
+
+// A node of the described network.
+int model_host(const struct clab_domain *domain, int rank)
+{
+    return rank / model_domain(domain)->net->ranks_per_node;
 }
 
 // ---- endpoint ------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ static int open_endpoint(struct clab_domain *domain, struct clab_group *group, s
     group->board_bytes = model_board_bytes(group->nranks);
     struct clab_endpoint *endpoint;
     CLAB_TRY(model_open(domain, group, &endpoint));
-    const int err = model_coordinator_create(model_endpoint(endpoint));
+    const int err = model_coordinator_create(model_endpoint(endpoint), group);
     if (err)
         model_close(endpoint, true);
     else
@@ -217,6 +217,7 @@ static const struct clab_time virtual_time = {
     .settle = settle,
     .open = open_time,
     .net = net_name,
+    .host = model_host,
 };
 
 const struct clab_backend clab_backend_sim = {

@@ -25,6 +25,7 @@ struct model_domain {
     struct clab_net *net;
     struct clab_clock clock;
     bool crowded;
+    int nranks; // of the job
 };
 
 // A message under way, or over and not waited for.
@@ -73,6 +74,8 @@ int model_message_test(struct model_endpoint *e, struct clab_transfer *t, bool *
 void model_message_end(struct model_endpoint *e, struct model_message *done);
 
 // ---- slots that both policies share --------------------------------------------------------------------------
+
+int model_host(const struct clab_domain *domain, int rank); // of struct clab_time
 
 void model_detach(struct clab_domain *domain);
 int model_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);

@@ -130,12 +130,14 @@ static void unpin(struct clab_domain *domain, struct clab_registration *registra
     inner->backend->unpin(inner, registration);
 }
 
+static struct clab_time delayed; // the wall's, on the hosts of the described network: clab_backend_emulate fills it in
+
 #define EMULATED(NAP)                                                                                                 \
     {                                                                                                                 \
         .name = "emulate", .title = "a described network, on a backend of this host", .attach = attach,               \
         .detach = model_detach, .alloc = model_alloc, .free = model_free, .reaches = model_reaches, .pin = pin,       \
         .unpin = unpin, .open = model_open, .close = model_close, .lanes = model_lanes, .start = start, .test = test, \
-        .idle = idle, .collectives = &clab_no_collectives, .time = &clab_wall_time, .describe = model_describe,       \
+        .idle = idle, .collectives = &clab_no_collectives, .time = &delayed,        .describe = model_describe,       \
         .device = &clab_device_cpu, .nap = (NAP), .mover = CLAB_MOVED_BY_CLOCK,                                       \
     }
 
@@ -172,6 +174,8 @@ int clab_backend_emulate(struct clab_bootstrap *boot, const char *name, struct c
         clab_net_free(net);
         return err;
     }
+    delayed = clab_wall_time;
+    delayed.host = model_host;
     prctl(PR_SET_TIMERSLACK, 1UL); // ns; by default a sleep may last 50 us longer
     domain->base.backend = inner->nap ? &emulated_with_nap : &emulated;
     *domain_p = &domain->base;

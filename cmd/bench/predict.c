@@ -39,8 +39,11 @@ double bench_predict(const struct clab_net *net, const struct bench_row *row, co
         .calls = simulated,
         .busy = true,
     };
+    struct clab_problem problem = row->problem;
+    if (net && clab_net_group(net, problem.nranks))
+        problem.group = clab_net_group(net, problem.nranks);
     if (!net || row->algorithm == &clab_native_algorithm ||
-        clab_sim_run(&row->problem, row->algorithm, net, &options, &result) != CLAB_OK)
+        clab_sim_run(&problem, row->algorithm, net, &options, &result) != CLAB_OK)
         return NAN;
     return (result.whole + (all - simulated) * result.seconds) / all;
 }

@@ -100,6 +100,7 @@ static const struct field {
     {"before_backends", WORDS, offsetof(struct lab_conf, before_backends), false},
     {"before_net", TEXT, offsetof(struct lab_conf, before_net), false},
     {"emulate", TEXT, offsetof(struct lab_conf, emulate), false},
+    {"net", TEXT, offsetof(struct lab_conf, net), false},
     {"plain_why", TEXT, offsetof(struct lab_conf, plain_why), false},
     {"not_measured", TEXT, offsetof(struct lab_conf, not_measured), false},
     {"probe_program", TEXT, offsetof(struct lab_conf, probe_program), false},

@@ -22,6 +22,7 @@
 #include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"
 #include "cmd/kit/journal.h"
@@ -160,6 +161,8 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     CLAB_TRY(lab_request_apply(&s->request, conf));
     context->is_exact = backend->time->is_exact;
+    if (context->is_exact && !s->request.net && !clab_variable_given(CLAB_VARIABLE_NET))
+        s->request.net = conf->net;
     context->is_delayed = s->request.emulate;
     context->has_nap = backend->nap;
     if (context->is_exact && !s->request.pairs)

@@ -116,6 +116,7 @@ struct lab_conf {
         before_backends; // before runs on the first of these that there is, and that is not after's; none: on after's
     char *before_net;    // NULL; or before runs on after's backend, but with this network (sim, emulate)
     char *emulate;       // the wire between the ranks where none is asked for: there the lesson shows; NULL: none
+    char *net;           // that virtual time is of where none is asked for; NULL: the backend's usual one
     char *plain_why;     // without that wire: why the effect is small; NULL: there is nothing to say
     char *not_measured;  // what the lab would compare, too, and why it can not; NULL: nothing
     char *probe_program; // "before", "after" or "both"; NULL: before

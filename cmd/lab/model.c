@@ -62,8 +62,10 @@ double lab_simulate(const struct clab_net *net, const struct clab_problem *probl
                     const struct clab_algorithm *algorithm, struct clab_sim_options how)
 {
     struct clab_sim_result result;
+    struct clab_problem grouped = *problem;
+    grouped.group = clab_net_group(net, problem->nranks);
     how.element_bytes = clab_type_bytes(CLAB_F32);
-    return clab_sim_run(problem, algorithm, net, &how, &result) == CLAB_OK ? result.seconds : NAN;
+    return clab_sim_run(&grouped, algorithm, net, &how, &result) == CLAB_OK ? result.seconds : NAN;
 }
 
 double lab_predict(const struct lab_context *context, int ranks, enum clab_collective collective, const char *name,

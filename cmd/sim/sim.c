@@ -276,8 +276,7 @@ static struct clab_problem problem_of(const struct sim_request *r, const struct 
 {
     struct clab_problem problem = r->problem;
     problem.lanes = r->lanes ? r->lanes : algorithm->default_lanes;
-    if (problem.nranks > r->net->ranks_per_node && r->net->ranks_per_node > 1)
-        problem.group = r->net->ranks_per_node;
+    problem.group = clab_net_group(r->net, problem.nranks);
     return problem;
 }
 

@@ -35,11 +35,10 @@ size_t sweep_bytes(const struct sweep *sweep, const struct sweep_line *line, siz
 static struct clab_problem problem_of(const struct sweep_line *line, const struct clab_algorithm *algorithm,
                                       size_t count)
 {
-    const int node = line->net->ranks_per_node;
     return (struct clab_problem){.collective = line->collective,
                                  .nranks = line->nranks,
                                  .lanes = algorithm ? algorithm->default_lanes : 1,
-                                 .group = line->nranks > node && node > 1 ? node : 0,
+                                 .group = clab_net_group(line->net, line->nranks),
                                  .count = count};
 }
 

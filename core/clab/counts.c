@@ -46,7 +46,7 @@ static const struct column columns[] = {
     NUMBER(monitored_barriers),                    NUMBER(sends),             NUMBER(receives),
     NUMBER(messages),                              NUMBER(bytes_sent),        NUMBER(bytes_received),
     NUMBER(registrations),                         NUMBER(bytes_registered),  NUMBER(failed_allocations),
-    NUMBER(communicators_destroyed),               NUMBER(collectives_queued)};
+    NUMBER(communicators_destroyed),               NUMBER(collectives_queued), NUMBER(bytes_across)};
 enum { NCOLUMNS = sizeof columns / sizeof *columns };
 
 static double get(const struct clab_counts *counts, const struct column *c)

@@ -158,6 +158,7 @@ int clab_job_close(struct clab_job *job)
     job->backend->detach(job->domain);
     clab_bootstrap_close(job->bootstrap);
     clab_choice_table_free(&job->table);
+    free(job->hosts);
     free(job);
     return err;
 }

@@ -61,6 +61,7 @@ static struct clab_placement placement_of(const struct clab_comm *comm)
         .sockets = comm->backend->sockets,
         .nodes = boot->nnodes,
         .table = &comm->job->table,
+        .per_host = comm->per_host,
     };
 }
 
@@ -184,7 +185,7 @@ static int start_message(struct clab_comm *comm, struct clab_transfer transfer, 
     CLAB_TRY(clab_message_start(comm, transfer, work_p));
     const bool sends = transfer.op == CLAB_SEND;
     const size_t bytes = transfer.count * clab_type_bytes(transfer.type);
-    clab_comm_count(comm, sends, sends ? bytes : 0, sends ? 0 : bytes);
+    clab_comm_count_message(comm, transfer.op, transfer.peer, bytes);
     comm->job->counts.sends += sends;
     comm->job->counts.receives += !sends;
     return CLAB_OK;

@@ -27,6 +27,7 @@ void clab_comm_free(struct clab_comm *comm)
     clab_bounce_free(comm);
     free(comm->expelled_by);
     free(comm->job_ranks);
+    free(comm->hosts);
     free(comm);
     clab_job_leave(job);
 }
@@ -41,6 +42,20 @@ void clab_comm_destroy(struct clab_comm *comm)
 
 // ---- of all ranks --------------------------------------------------------------------------------------------
 
+// Where the ranks run: `nodes` is what each rank's launcher says, unless a described network says it.  nodes: (ranks)
+static int keep_hosts(struct clab_job *job, const int nodes[])
+{
+    if (job->hosts)
+        return CLAB_OK;
+    if (!(job->hosts = malloc((size_t)job->ranks * sizeof *job->hosts)))
+        return CLAB_ENOMEM;
+    for (int r = 0; r < job->ranks; r++) {
+        const int host = job->backend->time->host(job->domain, r);
+        job->hosts[r] = host >= 0 ? host : nodes[r];
+    }
+    return CLAB_OK;
+}
+
 static int create(struct clab_job *job, struct clab_comm **comm_p)
 {
     static const uint64_t root = UINT64_C(0x616c6c2072616e6b);
@@ -52,7 +67,10 @@ static int create(struct clab_job *job, struct clab_comm **comm_p)
     for (int r = 0; r < job->ranks; r++)
         ranks[r] = r;
     const struct clab_opening opening = {.job = job, .ranks = ranks, .n = job->ranks, .id = id, .start = start};
-    int err = clab_comm_exchange(&opening, &job->rank, sizeof job->rank, ranks + job->ranks); // all are there
+    const int node = job->bootstrap->node;
+    int err = clab_comm_exchange(&opening, &node, sizeof node, ranks + job->ranks); // all are there
+    if (!err)
+        err = keep_hosts(job, ranks + job->ranks);
     if (err == CLAB_ENOMEM && !clab_job_pending_revocation(job, id))
         clab_job_refuse(job, id, job->ranks, err);
     if (!err)
@@ -81,20 +99,29 @@ static int by_key(const void *a, const void *b)
     return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+// By color, of all ranks of the job.  all: (comm->nranks)
+static void find_parties(const struct clab_comm *comm, const struct membership all[], int parties[])
+{
+    for (int r = 0; r < comm->job->ranks; r++)
+        parties[r] = -1;
+    for (int r = 0; r < comm->nranks; r++)
+        parties[comm->job_ranks[r]] = all[r].color < 0 ? -1 : all[r].color;
+}
+
 // ranks: room for (n)
 static int open_members(struct clab_comm *parent, struct membership *members, int ranks[], int n, uint64_t id,
-                        double start, struct clab_comm **comm_p)
+                        double start, const int parties[], struct clab_comm **comm_p)
 {
     qsort(members, (size_t)n, sizeof *members, by_key);
     for (int i = 0; i < n; i++)
         ranks[i] = parent->job_ranks[members[i].rank];
     const struct clab_opening opening = {
-        .job = parent->job, .ranks = ranks, .n = n, .id = id, .start = start, .from = parent};
+        .job = parent->job, .ranks = ranks, .n = n, .id = id, .start = start, .parties = parties, .from = parent};
     return clab_comm_open(&opening, comm_p);
 }
 
-// all, ranks: room for (comm->nranks)
-static int split(struct clab_comm *comm, int color, int key, struct membership all[], int ranks[],
+// all, ranks: room for (comm->nranks); parties: for (ranks of the job)
+static int split(struct clab_comm *comm, int color, int key, struct membership all[], int ranks[], int parties[],
                  struct clab_comm **comm_p)
 {
     const double start = clab_seconds();
@@ -103,12 +130,13 @@ static int split(struct clab_comm *comm, int color, int key, struct membership a
     const struct clab_counts counted = comm->job->counts; // this call is the library's, not the program's
     CLAB_TRY(clab_allgather(comm, &mine, all, sizeof mine, CLAB_U8));
     comm->job->counts = counted;
+    find_parties(comm, all, parties);
     for (int r = 0; r < comm->nranks; r++)
         if (all[r].color == color)
             all[n++] = all[r];
     const uint64_t id = clab_mix(clab_mix(comm->id, ++comm->children), (uint64_t)color);
     if (color >= 0)
-        return open_members(comm, all, ranks, n, id, start, comm_p);
+        return open_members(comm, all, ranks, n, id, start, parties, comm_p);
     *comm_p = NULL;
     return CLAB_OK;
 }
@@ -121,9 +149,10 @@ static int split_without_memory(struct clab_comm *comm)
 int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm **comm_p)
 {
     struct membership *all = malloc((size_t)comm->nranks * sizeof *all);
-    int *ranks = malloc((size_t)comm->nranks * sizeof *ranks);
+    int *ranks = malloc((size_t)(comm->nranks + comm->job->ranks) * sizeof *ranks);
     clab_job_enter(comm->job);
-    const int err = all && ranks ? split(comm, color, key, all, ranks, comm_p) : split_without_memory(comm);
+    const int err = all && ranks ? split(comm, color, key, all, ranks, ranks + comm->nranks, comm_p)
+                                 : split_without_memory(comm);
     clab_job_leave(comm->job);
     free(all);
     free(ranks);
@@ -197,6 +226,11 @@ int clab_comm_rank(const struct clab_comm *comm)
 int clab_comm_ranks(const struct clab_comm *comm)
 {
     return comm->nranks;
+}
+
+int clab_comm_host(const struct clab_comm *comm, int rank)
+{
+    return comm->hosts[rank];
 }
 
 struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm)

@@ -110,6 +110,8 @@ struct clab_comm {
     struct clab_endpoint *endpoint;
     int rank, nranks;
     int *job_ranks;         // (nranks)
+    int *hosts;             // (nranks) of the members
+    int per_host;           // members on each host, if hosts hold members that follow each other, as many each; else 0
     uint64_t id;            // the same at all members, and of no other communicator
     unsigned children;      // communicators that have been made from it
     unsigned shrinks;       // how often it has been asked what is left of it
@@ -157,15 +159,24 @@ struct clab_comm {
     } other;
 };
 
-// Messages that this rank has been told to send and to receive.
-static inline void clab_comm_count(struct clab_comm *comm, size_t messages, size_t sent, size_t received)
+// Messages that this rank has been told to send and to receive. across: bytes of `sent` to other hosts
+static inline void clab_comm_count(struct clab_comm *comm, size_t messages, size_t sent, size_t received, size_t across)
 {
+    comm->traffic.bytes_across += across;
+    comm->job->counts.bytes_across += across;
     comm->traffic.messages += messages;
     comm->traffic.bytes_sent += sent;
     comm->traffic.bytes_received += received;
     comm->job->counts.messages += messages;
     comm->job->counts.bytes_sent += sent;
     comm->job->counts.bytes_received += received;
+}
+
+static inline void clab_comm_count_message(struct clab_comm *comm, enum clab_step_op op, int peer, size_t bytes)
+{
+    const bool sends = op == CLAB_SEND;
+    clab_comm_count(comm, sends, sends ? bytes : 0, sends ? 0 : bytes,
+                    sends && comm->hosts[peer] != comm->hosts[comm->rank] ? bytes : 0);
 }
 
 // ---- run.c, engine.c -----------------------------------------------------------------------------------------
@@ -224,6 +235,7 @@ struct clab_opening {
     int n;
     uint64_t id;
     double start;                    // clab_now() when the call of clab.h began
+    const int *parties;              // clab_group.parties
     const struct clab_comm *from;    // if it fails, some members may never come; or NULL
     const struct clab_comm *rest_of; // the new one is what is left of it: ends when a member is expelled; or NULL
 };
@@ -315,9 +327,11 @@ struct clab_placement {
     bool sockets; // clab_backend.sockets
     int nodes;    // hosts of the job; 0: not known
     const struct clab_choice_table *table; // the user's, which goes first; NULL: none
+    int per_host; // clab_comm.per_host
 };
 
-// The number of ranks per core, if each core has as many of `nranks`; else 0: the problem has no groups.
+// The ranks of a node, for algorithms of two levels: those of a host where there are several, and their ranks follow each
+// other. Else those per core, if each core has as many of `nranks`; else 0: the algorithm chooses.
 int clab_placement_group(struct clab_placement placement, int nranks);
 
 // Whether `algorithm`, which the user has named, supports `problem`. Sets the problem's group from the placement. If

@@ -104,7 +104,7 @@ static int advance(struct clab_comm *comm, struct clab_work *work, bool *progres
         return CLAB_OK;
     work->started = answer.begun;
     work->due = answer.due;
-    clab_comm_count(comm, answer.messages, answer.bytes_sent, answer.bytes_received);
+    clab_comm_count(comm, answer.messages, answer.bytes_sent, answer.bytes_received, answer.bytes_across);
     *done_p = true;
     return CLAB_OK;
 }

@@ -23,6 +23,7 @@ struct clab_job {
     struct clab_domain *domain; // the backend's attachment
     const char *backend_name;   // of the backend that moves the bytes, also if another wraps it
     int rank, ranks;
+    int *hosts; // (ranks) where they run; NULL before the first communicator
 
     struct clab_comm *comms;                              // that are open: a wait on one makes progress on all
     unsigned created;                                     // communicators of all ranks, ever

@@ -46,7 +46,7 @@ static int post(struct clab_comm *comm, enum clab_step_op op, int peer, void *da
                                     .count = bytes,
                                     .type = CLAB_U8,
                                     .redop = CLAB_SUM};
-    clab_comm_count(comm, op == CLAB_SEND, op == CLAB_SEND ? bytes : 0, op == CLAB_SEND ? 0 : bytes);
+    clab_comm_count_message(comm, op, peer, bytes);
     return clab_message_start(comm, t, work_p);
 }
 

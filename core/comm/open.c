@@ -94,7 +94,7 @@ static int exchange(struct clab_group *group, const void *mine, size_t bytes, vo
 
 static struct gathering gather(const struct clab_opening *o, uint64_t id, const struct clab_comm *comm)
 {
-    struct gathering g = {.group = {.nranks = o->n, .ranks = o->ranks, .id = id, .exchange = exchange},
+    struct gathering g = {.group = {.nranks = o->n, .ranks = o->ranks, .id = id, .exchange = exchange, .parties = o->parties},
                           .opening = o,
                           .comm = comm,
                           .expelled = o->rest_of ? o->rest_of->nexpelled : 0};
@@ -112,6 +112,21 @@ int clab_comm_exchange(const struct clab_opening *o, const void *mine, size_t by
 
 // ---- the communicator ----------------------------------------------------------------------------------------
 
+// Members on each host if those of a host follow each other, and all hosts have as many, but perhaps the last; else 0.
+static int per_host(const int hosts[], int n)
+{
+    int each = 0, here = 0;
+    for (int r = 0; r < n; r++) {
+        const bool first = r == 0 || hosts[r] != hosts[r - 1];
+        if (first && r > 0 && (hosts[r] < hosts[r - 1] || (each && here != each)))
+            return 0;
+        if (first && r > 0)
+            each = here;
+        here = first ? 1 : here + 1;
+    }
+    return each > 1 && here <= each ? each : 0;
+}
+
 static struct clab_comm *create(const struct clab_opening *o)
 {
     const size_t n = (size_t)o->n;
@@ -122,13 +137,17 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->backend = o->job->backend;
     comm->job_ranks = malloc(n * sizeof *comm->job_ranks);
     comm->expelled_by = malloc(n * sizeof *comm->expelled_by);
-    if (!comm->job_ranks || !comm->expelled_by) {
+    comm->hosts = malloc(n * sizeof *comm->hosts);
+    if (!comm->job_ranks || !comm->expelled_by || !comm->hosts) {
         clab_comm_free(comm);
         return NULL;
     }
     memcpy(comm->job_ranks, o->ranks, n * sizeof *comm->job_ranks);
     for (size_t r = 0; r < n; r++)
         comm->expelled_by[r] = -1;
+    for (size_t r = 0; r < n; r++)
+        comm->hosts[r] = o->job->hosts[o->ranks[r]];
+    comm->per_host = per_host(comm->hosts, o->n);
     comm->flight = o->job->flight;
     comm->trace = o->job->trace;
     comm->bounces = comm->backend->bounces;

@@ -35,6 +35,7 @@ static int find_program(struct clab_comm *comm, const struct clab_work *work, co
     if (!*slot || !is_same(*slot, work)) {
         struct clab_program *program;
         CLAB_TRY(clab_program_compile(&work->problem, work->algorithm, comm->rank, work->in_place, &program));
+        clab_program_count_across(program, comm->hosts);
         clab_program_free(*slot);
         *slot = program;
     }
@@ -213,7 +214,8 @@ static int begin(struct clab_comm *comm, const struct clab_work *work)
     CLAB_TRY(place_regions(comm, work));
     comm->traffic.algorithm = work->algorithm->name;
     clab_comm_count(comm, run->program->messages, run->program->elements_sent * run->element_bytes,
-                    run->program->elements_received * run->element_bytes);
+                    run->program->elements_received * run->element_bytes,
+                    run->program->elements_across * run->element_bytes);
     CLAB_TRY(comm->backend->lanes(comm->endpoint, run->program->problem.lanes));
     return begin_lanes(comm);
 }

@@ -77,9 +77,14 @@ static const struct choice choices[] = {
     {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
-int clab_placement_group(struct clab_placement placement, int nranks)
+static int per_core(struct clab_placement placement, int nranks)
 {
     return placement.crowded && nranks % placement.cores == 0 ? nranks / placement.cores : 0;
+}
+
+int clab_placement_group(struct clab_placement placement, int nranks)
+{
+    return placement.per_host ? placement.per_host : per_core(placement, nranks);
 }
 
 bool clab_placement_suits(struct clab_placement placement, const struct clab_algorithm *algorithm,
@@ -94,7 +99,7 @@ bool clab_placement_suits(struct clab_placement placement, const struct clab_alg
 static bool is_load(enum load load, const struct clab_problem *problem, struct clab_placement placement)
 {
     if (load == CROWDED_SOCKETS)
-        return placement.sockets && clab_placement_group(placement, problem->nranks) > 0;
+        return placement.sockets && per_core(placement, problem->nranks) > 0;
     return (load == CROWDED) == placement.crowded;
 }
 

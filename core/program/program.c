@@ -384,3 +384,11 @@ int clab_program_compile(const struct clab_problem *problem, const struct clab_a
     *program_p = program;
     return CLAB_OK;
 }
+
+void clab_program_count_across(struct clab_program *program, const int hosts[])
+{
+    program->elements_across = 0;
+    for (const struct clab_move *m = program->moves; m < program->moves + program->nmoves; m++)
+        if (m->op == CLAB_SEND && hosts[m->peer] != hosts[program->rank])
+            program->elements_across += m->count;
+}

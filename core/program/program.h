@@ -60,6 +60,7 @@ struct clab_program {
     int nstages, nmoves, width;                        // width: most transfers of a stage
     size_t region_elements[CLAB_REGION_COUNT];         // scratch memory this program needs; 0 for IN and OUT
     size_t messages, elements_sent, elements_received; // by this rank, a run
+    size_t elements_across;                            // of elements_sent; 0 unless clab_program_count_across was called
     size_t elements_touched;                           // of its `in` and `out`
 };
 
@@ -68,3 +69,6 @@ struct clab_program {
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
                          bool in_place, struct clab_program **program_p);
 void clab_program_free(struct clab_program *program);
+
+// Count what it sends to ranks of other hosts.  hosts: (problem.nranks)
+void clab_program_count_across(struct clab_program *program, const int hosts[]);

@@ -62,6 +62,7 @@ struct clab_answer {
     int differs;       // CLAB_EMISMATCH: a member that calls something else; -1: not known
     double begun, due; // s of the backend's time: when the call began and ends for this rank; 0 by the wall clock
     size_t messages, bytes_sent, bytes_received; // by this rank; 0 where the library does not say
+    size_t bytes_across;                         // of bytes_sent: to other hosts
 };
 
 // Collectives that a backend runs by itself: a library's own, or the schedules that the communicator has chosen.
@@ -112,6 +113,8 @@ struct clab_time {
     int (*open)(struct clab_endpoint *endpoint, struct clab_group *group, double start, struct clab_open_cost *cost_p);
     // The name of the described network; NULL: time is the machine's own.  domain: NULL: of a job that begins now
     const char *(*net)(const struct clab_domain *domain);
+    // The host of the described network that `rank` of the job is on; -1: of the machine's own, which the job knows.
+    int (*host)(const struct clab_domain *domain, int rank);
 };
 
 extern const struct clab_time clab_wall_time;

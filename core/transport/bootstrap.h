@@ -100,4 +100,6 @@ struct clab_group {
     uint64_t id; // of the communicator: the same at all members, and of no other communicator of the job
     int (*exchange)(struct clab_group *, const void *mine, size_t bytes, void *all);
     size_t board_bytes; // of memory that all members share beside their messages; 0: none
+    const int *parties; // (ranks of the job) the communicators that were split at the same time: ranks of one have the
+                        // same number, and who is in none has -1; NULL: it was not split
 };

@@ -142,9 +142,16 @@ static const char *wall_net(const struct clab_domain *domain)
     return NULL;
 }
 
+static int wall_host(const struct clab_domain *domain, int rank)
+{
+    (void)domain, (void)rank;
+    return -1;
+}
+
 const struct clab_time clab_wall_time = {.now = wall_now,
                                          .reach = wall_reach,
                                          .compute = wall_compute,
                                          .settle = wall_settle,
                                          .open = wall_open,
-                                         .net = wall_net};
+                                         .net = wall_net,
+                                         .host = wall_host};

@@ -50,3 +50,63 @@ bool clab_members_are_plain(const int *members, int nranks, struct clab_net *net
     net->topology.adapters = 0; // it has the node's for itself
     return true;
 }
+
+// Whether ranks of this party are on several nodes.
+static bool leaves_its_node(int party, const int *parties, int njob, int per_node)
+{
+    int node = -1;
+    for (int r = 0; r < njob; r++) {
+        if (parties[r] != party)
+            continue;
+        if (node >= 0 && node != r / per_node)
+            return true;
+        node = r / per_node;
+    }
+    return false;
+}
+
+// Whether `rank` is the first of its party on its adapter.
+static bool is_first_on_adapter(int rank, const int *parties, const struct clab_net *net)
+{
+    for (int r = rank - rank % net->ranks_per_node; r < rank; r++)
+        if (parties[r] == parties[rank] && clab_net_adapter(net, r) == clab_net_adapter(net, rank))
+            return false;
+    return true;
+}
+
+static int parties_on(int adapter, int first, const int *parties, int njob, const struct clab_net *net)
+{
+    const int per_node = net->ranks_per_node, end = first + per_node < njob ? first + per_node : njob;
+    int n = 0;
+    for (int r = first; r < end; r++)
+        n += parties[r] >= 0 && clab_net_adapter(net, r) == adapter && is_first_on_adapter(r, parties, net) &&
+             leaves_its_node(parties[r], parties, njob, per_node);
+    return n;
+}
+
+int clab_members_rivals(const int *members, int nranks, const int *parties, int njob, const struct clab_net *net)
+{
+    int most = 1;
+    for (int i = 0; i < nranks && parties; i++) {
+        const int rank = members[i], adapter = clab_net_adapter(net, rank);
+        const int n = adapter < 0 ? 1 : parties_on(adapter, rank - rank % net->ranks_per_node, parties, njob, net);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void slow_down(struct clab_link *link, int times)
+{
+    link->beta *= times;
+    for (int i = 0; i < link->nsegments; i++) {
+        link->segments[i].gap_send *= times;
+        link->segments[i].gap_recv *= times;
+    }
+}
+
+void clab_net_share(struct clab_net *net, int rivals)
+{
+    slow_down(&net->inter, rivals);
+    for (int i = 0; i < net->ntiers; i++)
+        slow_down(&net->tiers[i], rivals);
+}

@@ -158,6 +158,11 @@ double clab_net_fastest_copy(const struct clab_net *net)
     return isfinite(least) ? least : NAN;
 }
 
+int clab_net_group(const struct clab_net *net, int nranks)
+{
+    return net->ranks_per_node > 1 && nranks > net->ranks_per_node ? net->ranks_per_node : 0;
+}
+
 int clab_net_check_ranks(const struct clab_net *net, int nranks)
 {
     long room = (long)net->nodes * net->ranks_per_node;

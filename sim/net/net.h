@@ -196,6 +196,9 @@ void clab_net_place(const struct clab_net *net, struct clab_placement_sample pro
 //   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/conf.h), CLAB_ENOMEM
 int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 
+// The ranks of a node, for algorithms of two levels among the first `nranks`; 0: they are on one node, or one on each.
+int clab_net_group(const struct clab_net *net, int nranks);
+
 // Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
 int clab_net_check_ranks(const struct clab_net *net, int nranks);
 

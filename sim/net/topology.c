@@ -123,6 +123,11 @@ static int adapter_of(const struct clab_net *net, int rank)
     return rank / net->ranks_per_node * adapters + (int)((long)place * adapters / net->ranks_per_node);
 }
 
+int clab_net_adapter(const struct clab_net *net, int rank)
+{
+    return shares_adapters(net) ? adapter_of(net, rank) : -1;
+}
+
 // The shorter way around; forwards, if both are as long.
 static void route_torus(const struct clab_topology *t, int first, int from, int to, struct route *r)
 {

@@ -27,6 +27,9 @@ int clab_net_shared_links(const struct clab_net *net, int nranks);
 // What a shared link can carry, in B/s.
 double clab_net_shared_rate(const struct clab_net *net, int nranks, int link);
 
+// The number of the adapter that a rank's messages to other nodes pass; -1: it has one for itself.
+int clab_net_adapter(const struct clab_net *net, int rank);
+
 // Switches, or nodes of a torus, that are passed between two ranks beyond the first.
 int clab_net_hops(const struct clab_net *net, int a, int b);
 

@@ -36,11 +36,10 @@ static struct clab_sim_options options_of(const struct train_price *price)
 static struct clab_problem problem_of(const struct clab_train *train, const struct train_price *price,
                                       const struct clab_algorithm *algorithm)
 {
-    const int node = train->net->ranks_per_node;
     struct clab_problem problem = {.collective = price->collective,
                                    .nranks = train->nranks,
                                    .lanes = algorithm ? algorithm->default_lanes : 1,
-                                   .group = train->nranks > node && node > 1 ? node : 0};
+                                   .group = clab_net_group(train->net, train->nranks)};
     const size_t block = price->element_bytes * (size_t)clab_problem_blocks(&problem);
     problem.count = (price->bytes + block - 1) / block;
     return problem;

@@ -175,6 +175,81 @@ static void test_communicators_are_priced_where_their_members_are(void **state)
     }
 }
 
+// gcp-a3 has four adapters for eight ranks: those of ranks 0 and 1 share one. Communicators that were split at the same
+// time are busy at the same time.
+static void test_communicators_of_one_split_share_adapters(void **state)
+{
+    (void)state;
+    needs_inih();
+    const double sum = 32 / 1117e9;
+    assert_int_equal(run_on("gcp-a3", 16, split_and_call), 0);
+    for (int r = 0; r < 16; r++) {
+        assert_seconds(seen->end[0][r] - seen->start[0][r], 50e-6 + 2 * 32 / 12.5e9 + sum);
+        assert_seconds(seen->end[1][r] - seen->start[1][r], 3 * (3.4e-6 + 32 / 450e9 + sum));
+    }
+}
+
+// ---- hosts ---------------------------------------------------------------------------------------------------
+
+// Of an allreduce around a ring of P ranks, a rank sends 2 (P - 1) chunks to the next one.
+static int ring_and_message(struct clab_job *job, struct clab_comm *comm)
+{
+    enum { COUNT = 64 };
+    float in[COUNT] = {0}, out[COUNT];
+    const int P = clab_comm_ranks(comm), me = clab_comm_rank(comm), next = (me + 1) % P;
+    struct clab_comm *scattered;
+    for (int r = 0; r < P; r++)
+        if (clab_comm_host(comm, r) != r / 2)
+            return CLAB_EWRONG;
+    CLAB_TRY(clab_comm_split(comm, 0, me % 2, &scattered)); // hosts 0 1 2 3, then again
+    struct clab_comm *comms[] = {comm, scattered};
+    for (int i = 0; i < 2; i++) {
+        CLAB_TRY(clab_comm_set_algorithm(comms[i], CLAB_ALLREDUCE, "ring", 0));
+        const size_t before = clab_job_counts(job).bytes_across;
+        CLAB_TRY(clab_allreduce(comms[i], in, out, COUNT, CLAB_F32, CLAB_SUM));
+        const bool goes_across = i == 1 || next / 2 != me / 2;
+        const size_t sent = 2 * ((size_t)P - 1) * sizeof in / (size_t)P;
+        if (clab_job_counts(job).bytes_across - before != (goes_across ? sent : 0))
+            return CLAB_EWRONG;
+    }
+    for (int r = 0; r < P; r++)
+        if (clab_comm_host(scattered, r) != r % (P / 2))
+            return CLAB_EWRONG;
+    const size_t before = clab_comm_traffic(comm).bytes_across;
+    if (me == 0)
+        CLAB_TRY(clab_send(comm, in, 1, CLAB_F32, 1));
+    if (me == 0)
+        CLAB_TRY(clab_send(comm, in, 1, CLAB_F32, 2));
+    if (me == 1 || me == 2)
+        CLAB_TRY(clab_recv(comm, in, 1, CLAB_F32, 0));
+    clab_comm_destroy(scattered);
+    return clab_comm_traffic(comm).bytes_across - before == (me == 0 ? 4 : 0) ? CLAB_OK : CLAB_EWRONG;
+}
+
+static void test_bytes_between_hosts_are_counted(void **state)
+{
+    (void)state;
+    needs_inih();
+    assert_int_equal(run_on(easy, 8, ring_and_message), 0);
+}
+
+// A rank's algorithm of two levels knows the hosts: with ranks in their order it is priced, and counted, by nodes of two.
+static int two_levels(struct clab_job *job, struct clab_comm *comm)
+{
+    enum { COUNT = 64 };
+    float in[COUNT] = {0}, out[COUNT];
+    CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "hierarchical", 0));
+    CLAB_TRY(clab_allreduce(comm, in, out, COUNT, CLAB_F32, CLAB_SUM));
+    return clab_job_counts(job).bytes_across == 2 * (4 - 1) * sizeof in / 2 / 4 ? CLAB_OK : CLAB_EWRONG;
+}
+
+static void test_two_levels_are_those_of_the_hosts(void **state)
+{
+    (void)state;
+    needs_inih();
+    assert_int_equal(run_on(easy, 8, two_levels), 0);
+}
+
 // ---- by hand -------------------------------------------------------------------------------------------------
 
 static int send_and_answer(struct clab_job *job, struct clab_comm *comm)
@@ -480,6 +555,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collectives_take_the_simulators_time),
         cmocka_unit_test(test_communicators_are_priced_where_their_members_are),
+        cmocka_unit_test(test_communicators_of_one_split_share_adapters),
+        cmocka_unit_test(test_bytes_between_hosts_are_counted),
+        cmocka_unit_test(test_two_levels_are_those_of_the_hosts),
         cmocka_unit_test(test_messages_take_alpha_and_beta_each_way),
         cmocka_unit_test(test_messages_leave_a_port_one_after_another),
         cmocka_unit_test(test_work_hides_behind_the_network),
