@@ -5,6 +5,8 @@
 // - list.c          lists and ranges of values.
 // - sweep.c         the best algorithm over ranks and bytes: sweep.h.
 // - train.c         training steps: train.h.
+// - links.c         what links carry.
+// - paths.c         the copies between two memories.
 #pragma once
 
 #include <stddef.h>
@@ -12,6 +14,8 @@
 // Subcommands: argv[0] is "commlab sim NAME". They return the exit status.
 int sim_sweep(int argc, char **argv);
 int sim_train(int argc, char **argv);
+int sim_links(int argc, char **argv);
+int sim_paths(int argc, char **argv);
 
 // ---- list.c --------------------------------------------------------------------------------------------------
 

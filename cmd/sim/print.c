@@ -3,7 +3,9 @@
 
 #include "cmd/sim/print.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/table.h"
@@ -21,6 +23,8 @@ void sim_print_question(const struct sim_request *r)
     }
     printf("# %s of %s (%s) among %d rank%s on %s: %s\n", r->collective, clab_size_text(r->bytes, size),
            clab_type_name(r->type), r->problem.nranks, r->problem.nranks == 1 ? "" : "s", r->net->name, r->net->title);
+    if (r->is_scattered)
+        printf("# ranks are dealt out to the nodes: rank r is on node r modulo their number\n");
     if (r->is_chosen)
         printf("# auto: %s, the library's choice\n", r->algorithm);
 }
@@ -40,6 +44,19 @@ static void print_parts(const struct clab_sim_result *s)
     print_part("wait", s->wait, s->seconds, "waiting for other ranks");
 }
 
+// What the switches do has a formula, and no schedule that a program could run.
+static bool is_model_only(const struct sim_answer *a)
+{
+    return !strcmp(a->name, "in_network");
+}
+
+static void print_model_only(void)
+{
+    printf("# in_network: the model only; no program of this kit can run it. alpha + 2 levels * hop + bytes * the slower "
+           "beta,\n# of the link and of the switch ([reducer] of the network; one way: 1 level * hop). Graham et al. 2016 "
+           "(SHARP)\n");
+}
+
 void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
 {
     const struct clab_sim_result *s = &a->result;
@@ -50,6 +67,8 @@ void sim_print_answer(const struct sim_request *r, const struct sim_answer *a)
     printf("\n");
     if (!r->why)
         print_parts(s);
+    if (is_model_only(a))
+        print_model_only();
     printf("simulated in %s by engine %s (%s): %d rank%s, %ld message%s, %s of memory",
            clab_seconds_text(s->engine_seconds, cost), clab_sim_engine_name(s->engine), s->why, s->ranks,
            s->ranks == 1 ? "" : "s", s->messages, s->messages == 1 ? "" : "s", clab_size_text(s->peak_bytes, memory));
@@ -106,6 +125,9 @@ void sim_print_table(const struct sim_request *r, const struct sim_answer *answe
         if (add_row(r, &answers[i], &table) != CLAB_OK)
             break;
     clab_table_print(&table, stdout);
+    for (int i = 0; i < n; i++)
+        if (is_model_only(&answers[i]))
+            print_model_only();
     clab_table_free(&table);
 }
 
@@ -128,6 +150,7 @@ void sim_fill_json(struct clab_json *json, const struct sim_request *r, const st
     clab_json_add(json, "engine_why", clab_cell_text(s->why));
     clab_json_add(json, "engine_ranks", clab_cell_integer(s->ranks));
     clab_json_add(json, "engine_seconds", clab_cell_real(s->engine_seconds));
+    clab_json_add(json, "model_only", clab_cell_integer(is_model_only(a)));
     clab_json_add(json, "messages", clab_cell_integer(s->messages));
     clab_json_add(json, "peak_bytes", clab_cell_integer((long long)s->peak_bytes));
 }

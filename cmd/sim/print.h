@@ -24,6 +24,8 @@ struct sim_request {
     bool flat;      // one of alpha, beta, gamma was given
     bool is_chosen; // --algo auto: `algorithm` is the library's choice
     bool json, why;
+    bool is_scattered; // --order scattered
+    int *members;      // (nranks) then, or NULL
     const char *trace, *command;
     int lanes;
     struct clab_problem problem; // lanes: 0 until the algorithm is known

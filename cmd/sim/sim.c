@@ -58,6 +58,14 @@ static int take_delay(const char *flag, const char *text, void *into)
     return CLAB_OK;
 }
 
+static int take_order(const char *flag, const char *text, void *into)
+{
+    struct sim_request *r = into;
+    r->is_scattered = !strcmp(text, "scattered");
+    return r->is_scattered || !strcmp(text, "compact") ? CLAB_OK
+                                                       : clab_refuse(flag, text, "an order: compact or scattered");
+}
+
 static int take_collective(const char *text, void *into)
 {
     struct sim_request *r = into;
@@ -107,6 +115,9 @@ static const struct clab_option options[] = {
      CLAB_INT(REQUEST, options.calls, 1, CALLS_AT_MOST)},
     {"delay", 0, "RANK=TIME", "a straggler: this rank begins later by TIME, such as 3=100us; repeat it for more ranks",
      CLAB_CALL(take_delay)},
+    {"order", 0, "NAME",
+     "of the ranks: compact (a node's ranks follow each other), or scattered (dealt out, one to each node in turn) (compact)",
+     CLAB_CALL(take_order)},
     {"compute", 0, "TIME", "computation of each rank's core before each call (0s)",
      CLAB_SECONDS(REQUEST, options.compute, 0, SECONDS_AT_MOST)},
     {"in-place", 0, NULL, "in and out are the same memory", CLAB_ON(REQUEST, options.in_place)},
@@ -194,6 +205,12 @@ static int complete(struct sim_request *r)
     r->gamma = fmax(r->gamma, 0);
     if (r->why || r->trace)
         refuse_to_look_closer(r);
+    if (r->is_scattered && (r->options.engine == CLAB_ENGINE_CLOSED || r->goal || r->msccl)) {
+        clab_error("sim: --order scattered: %s: drop one of them",
+                   r->options.engine == CLAB_ENGINE_CLOSED ? "the closed form knows one link for all ranks"
+                                                           : "the file says which rank does what");
+        exit(STATUS_USAGE);
+    }
     if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
         clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s': drop them, or --net", r->net_name);
         exit(STATUS_USAGE);
@@ -242,6 +259,23 @@ static int set_delays(struct sim_request *r)
         r->delays[r->stragglers[i].rank] = r->stragglers[i].seconds;
     }
     r->options.delays = r->delays;
+    return CLAB_OK;
+}
+
+// Rank r is on node r modulo the nodes. If ranks are left over, the last node has fewer, and is passed over at the end.
+static int set_order(struct sim_request *r)
+{
+    const int per_node = r->net->ranks_per_node, nranks = r->problem.nranks;
+    const int nodes = (nranks + per_node - 1) / per_node;
+    if (!r->is_scattered)
+        return CLAB_OK;
+    if (!(r->members = malloc((size_t)nranks * sizeof *r->members)))
+        return CLAB_ENOMEM;
+    for (int place = 0, n = 0; place < per_node; place++)
+        for (int node = 0; node < nodes; node++)
+            if (node * per_node + place < nranks)
+                r->members[n++] = node * per_node + place;
+    r->options.members = r->members;
     return CLAB_OK;
 }
 
@@ -390,13 +424,18 @@ static bool is_subcommand(int argc, char **argv, const char *name, char *whole)
 
 static int run(int argc, char **argv)
 {
-    static char sweep[] = "commlab sim sweep", train[] = "commlab sim train";
+    static char sweep[] = "commlab sim sweep", train[] = "commlab sim train", links[] = "commlab sim links",
+                paths[] = "commlab sim paths";
     if (is_subcommand(argc, argv, "sweep", sweep))
         return sim_sweep(argc - 1, argv + 1);
     if (is_subcommand(argc, argv, "train", train))
         return sim_train(argc - 1, argv + 1);
+    if (is_subcommand(argc, argv, "links", links))
+        return sim_links(argc - 1, argv + 1);
+    if (is_subcommand(argc, argv, "paths", paths))
+        return sim_paths(argc - 1, argv + 1);
     static const struct clab_command_line line = {.options = options,
-                                                  .arguments = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain",
+                                                  .arguments = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain\nlinks\npaths",
                                                   .about = doc,
                                                   .argument = take_collective};
     struct sim_request request = {.algorithm = "all",
@@ -415,12 +454,15 @@ static int run(int argc, char **argv)
         err = set_delays(&request);
     if (!err)
         err = load_net(&request);
+    if (!err)
+        err = set_order(&request);
     if (!err && !strcmp(request.algorithm, automatic))
         err = choose_automatically(&request);
     if (!err)
         err = answer(&request);
     free(command);
     free(request.delays);
+    free(request.members);
     clab_net_free(request.net);
     clab_listing_free(request.listing);
     return command_status(err);

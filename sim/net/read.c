@@ -231,7 +231,15 @@ static int open_link(struct reader *r, const char *name)
     return CLAB_OK;
 }
 
-// [segment LINK NAME]
+static struct clab_link *find_tier(struct reader *r, const char *name)
+{
+    for (int i = 0; i < r->net->ntiers; i++)
+        if (strcmp(r->net->tiers[i].name, name) == 0)
+            return &r->net->tiers[i];
+    return NULL;
+}
+
+// [segment LINK NAME], where LINK may be a tier that has been described
 static int open_segment(struct reader *r, const char *rest)
 {
     char link_name[CLAB_NET_NAME] = "";
@@ -239,7 +247,7 @@ static int open_segment(struct reader *r, const char *rest)
     if (length < sizeof link_name)
         memcpy(link_name, rest, length);
     const char *name = rest + length + strspn(rest + length, " ");
-    struct clab_link *link = find_link(r, link_name);
+    struct clab_link *tier = find_tier(r, link_name), *link = tier ? tier : find_link(r, link_name);
     if (!link || !*name || strlen(name) >= CLAB_NET_NAME)
         return refuse(r, r->line, "expected [segment LINK NAME], as [segment intra inline]", "");
     if (link->nsegments == CLAB_NET_SEGMENTS)
