@@ -41,15 +41,15 @@ static const struct path {
     enum move moves[MOST_MOVES];
 } paths[] = {
     {"TCP", "host memories", false, {CORE_COPY, DMA, WIRE, DMA, CORE_COPY}},
-    {"TCP, send without copy", "host memories", false, {DMA, WIRE, DMA, CORE_COPY}},
+    {"TCP zero-copy send", "host memories", false, {DMA, WIRE, DMA, CORE_COPY}},
     {"RDMA", "host memories", false, {DMA, WIRE, DMA}},
-    {"TCP, staged", "GPUs, two hosts", false, {DMA, CORE_COPY, DMA, WIRE, DMA, CORE_COPY, DMA}},
-    {"RDMA, staged", "GPUs, two hosts", false, {DMA, DMA, WIRE, DMA, DMA}},
-    {"RDMA, GPUDirect", "GPUs, two hosts", false, {DIRECT_DMA, WIRE, DIRECT_DMA}},
-    {"staged, whole", "GPUs, one host", true, {DMA, DMA}},
-    {"staged, in pieces", "GPUs, one host", false, {DMA, DMA}},
-    {"P2P over PCIe", "GPUs, one host", false, {PEER_PCIE}},
-    {"P2P over NVLink", "GPUs, one host", false, {PEER_NVLINK}},
+    {"TCP staged", "GPUs of two hosts", false, {DMA, CORE_COPY, DMA, WIRE, DMA, CORE_COPY, DMA}},
+    {"RDMA staged", "GPUs of two hosts", false, {DMA, DMA, WIRE, DMA, DMA}},
+    {"RDMA GPUDirect", "GPUs of two hosts", false, {DIRECT_DMA, WIRE, DIRECT_DMA}},
+    {"staged whole", "GPUs of one host", true, {DMA, DMA}},
+    {"staged in pieces", "GPUs of one host", false, {DMA, DMA}},
+    {"P2P over PCIe", "GPUs of one host", false, {PEER_PCIE}},
+    {"P2P over NVLink", "GPUs of one host", false, {PEER_NVLINK}},
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
@@ -154,8 +154,8 @@ static int find_rates(const struct request *r, struct rates *rates)
 // ---- the table -----------------------------------------------------------------------------------------------
 
 static const struct clab_column columns[COLUMNS] = {
-    {"path", NULL, NULL, CLAB_KIND_TEXT, -22, 0, NULL},
-    {"between", NULL, NULL, CLAB_KIND_TEXT, -15, 0, NULL},
+    {"path", NULL, NULL, CLAB_KIND_TEXT, -18, 0, NULL},
+    {"between", NULL, NULL, CLAB_KIND_TEXT, -17, 0, NULL},
     {"core_copies", "by a core", NULL, CLAB_KIND_INTEGER, 9, 0, "copies"},
     {"dma_copies", "by DMA", NULL, CLAB_KIND_INTEGER, 6, 0, "copies"},
     {"host_memory", "host memory", "times", CLAB_KIND_INTEGER, 11, 0, NULL},
