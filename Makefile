@@ -73,7 +73,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all tests test floors fuzz targets faults wires plot bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all install uninstall tests test floors fuzz targets faults wires plot bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -175,6 +175,15 @@ OUT ?= $(B)/gpu-check
 gpu-check: ## with a GPU: run the checks that need one, in eight minutes; results go to OUT (build/gpu-check)
 	+$(Q)exec env MAKE='$(MAKE)' bash tests/gpu_check.sh $(B) $(OUT)
 
+PREFIX ?= /usr/local
+install: all ## install below PREFIX (/usr/local) and DESTDIR: program, library, labs, manual pages, bash completion
+	$(if $(filter build,$(B)),,$(error make install installs build/: without SAN))
+	$(Q)printf '%s\n' '$(strip $(libraries))' >$(B)/libraries
+	$(Q)./install.sh $(B) '$(PREFIX)' '$(DESTDIR)'
+
+uninstall: ## remove what make install has put there
+	$(Q)./install.sh --uninstall '$(PREFIX)' '$(DESTDIR)'
+
 clean: ## remove build/ and the link ./commlab
 	$(Q)rm -rf build commlab
 
@@ -192,7 +201,7 @@ help: ## print this list
 	@echo '  CC CPPFLAGS CFLAGS CXX CXXFLAGS LDFLAGS LDLIBS    as usual'
 
 # Goals that build need the machine's answers; `make help` and `make clean` do not.
-ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean help uninstall,$(or $(MAKECMDGOALS),all)),)
 
 # ---- what the machine has -------------------------------------------------------------------------------------
 

@@ -134,7 +134,7 @@ static int judge(struct accuracy_rows *rows, const struct clab_net *net, const s
 static int find_folder(struct accuracy_plan *plan, char **root_p, char **build_p, char **folder_p)
 {
     CLAB_TRY(kit_root(root_p));
-    CLAB_TRY(kit_build(build_p));
+    CLAB_TRY(kit_made(build_p));
     if (asprintf(folder_p, "%s/accuracy", *build_p) < 0)
         return CLAB_ENOMEM;
     plan->folder = *folder_p;

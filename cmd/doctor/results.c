@@ -93,14 +93,14 @@ static void look_into(struct doctor *doctor, const char *parent, const char *nam
 void doctor_results(struct doctor *doctor)
 {
     struct clab_log_held held;
-    char *root = NULL, *build = NULL;
+    char *root = NULL, *build = NULL, home[PATH_MAX];
     int found = 0;
     doctor->section = "Results";
     clab_log_hold(&held); // a program outside of a kit has no results
-    const bool has_kit = kit_root(&root) == CLAB_OK && kit_build(&build) == CLAB_OK;
+    const bool has_kit = kit_root(&root) == CLAB_OK && kit_made(&build) == CLAB_OK && kit_home(root, home) == CLAB_OK;
     clab_log_release(&held);
     if (has_kit) {
-        look_into(doctor, root, "results", &found);
+        look_into(doctor, home, "results", &found);
         look_into(doctor, build, "report", &found);
         look_into(doctor, build, "plots", &found);
         if (found > SHOWN)

@@ -16,6 +16,7 @@
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "cmd/command.h"
+#include "cmd/kit/kit.h"
 #include "core/comm/job.h"
 #include "core/job/job.h"
 #include "sim/net/net.h"
@@ -108,8 +109,16 @@ static int find_path(struct request *r)
                    emulated);
         return CLAB_EINVAL;
     }
-    if (!r->output)
-        return clab_net_profile_path(r->backend, &r->path);
+    if (!r->output) {
+        CLAB_TRY(clab_net_profile_path(r->backend, &r->path));
+        char *slash = strrchr(r->path, '/');
+        if (!slash)
+            return CLAB_OK;
+        *slash = '\0';
+        const int err = kit_make_folder(r->path); // that of the user's settings may be missing
+        *slash = '/';
+        return err;
+    }
     r->path = strdup(r->output);
     return r->path ? CLAB_OK : CLAB_ENOMEM;
 }

@@ -75,6 +75,38 @@ int kit_root(char **path_p)
     return CLAB_ENOENT;
 }
 
+int kit_home(const char *root, char home_p[PATH_MAX])
+{
+    char mark[PATH_MAX + 16];
+    snprintf(mark, sizeof mark, "%s/installed", root); // install.sh
+    if (access(mark, F_OK) != 0) {
+        snprintf(home_p, PATH_MAX, "%s", root);
+        return CLAB_OK;
+    }
+    if (getcwd(home_p, PATH_MAX))
+        return CLAB_OK;
+    clab_error("the current folder: %s: change to one that is there", strerror(errno));
+    return CLAB_EIO;
+}
+
+int kit_made(char **path_p)
+{
+    char *build, above[PATH_MAX], home[PATH_MAX], *slash;
+    CLAB_TRY(kit_build(&build));
+    snprintf(above, sizeof above, "%s", build);
+    slash = strrchr(above, '/');
+    *(slash ? slash : above) = 0;
+    int err = kit_home(above, home);
+    if (!err && strcmp(home, above) == 0) {
+        *path_p = build;
+        return CLAB_OK;
+    }
+    free(build);
+    if (!err && asprintf(path_p, "%s/build", home) < 0)
+        err = CLAB_ENOMEM;
+    return err;
+}
+
 const char *kit_relative(const char *path)
 {
     char here[PATH_MAX];
@@ -122,8 +154,10 @@ int kit_path(const char *root, const char *folder, const char *file, char path_p
 int kit_work_path(const char *root, const char *unit, const char *file, char path_p[PATH_MAX])
 {
     char folder[32];
+    char home[PATH_MAX];
+    CLAB_TRY(kit_home(root, home));
     snprintf(folder, sizeof folder, "work%s%s", *unit ? "/" : "", unit);
-    return kit_path(root, folder, file, path_p);
+    return kit_path(home, folder, file, path_p);
 }
 
 char *kit_command_line(int argc, char **argv)

@@ -12,6 +12,16 @@ int kit_root(char **path_p);
 //   errors: CLAB_ESYS (logged), CLAB_ENOMEM
 int kit_build(char **path_p);
 
+// Where a user's own files go, below which are results/ and work/: the kit's folder `root`, or the current folder with a
+// kit that `make install` has put where many use it.
+//   errors: CLAB_EIO (there is no current folder; logged)
+int kit_home(const char *root, char home_p[PATH_MAX]);
+
+// Where figures, pages and logs go: the folder of this build, or with an installed kit the folder build/ of the current
+// one. Freed by the caller.
+//   errors: CLAB_ESYS (logged), CLAB_EIO (logged), CLAB_ENOMEM
+int kit_made(char **path_p);
+
 // `path` as seen from the current folder, if it is below it: shorter to read, and right where the user stands.
 const char *kit_relative(const char *path);
 

@@ -55,9 +55,11 @@ struct session {
 // In build/plots, or beside the results if these go elsewhere.
 static int name_figure(struct session *s)
 {
-    char file[4096 + 256];
+    char file[4096 + 256], *made;
+    CLAB_TRY(kit_made(&made));
     const int used = s->request.results ? snprintf(file, 4096, "%s", s->request.results)
-                                        : snprintf(file, 4096, "%s/plots", s->build);
+                                        : snprintf(file, 4096, "%s/plots", made);
+    free(made);
     if (used >= 4096)
         return CLAB_EINVAL;
     snprintf(file + used, sizeof file - (size_t)used, "/%.32s-%.32s-%.128s-%d", s->conf.id, s->setting.backend,
@@ -67,15 +69,18 @@ static int name_figure(struct session *s)
 
 static int name_files(struct session *s)
 {
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s/labs/%s", s->build, s->conf.folder);
+    char folder[PATH_MAX + 16], home[PATH_MAX], *made;
+    CLAB_TRY(kit_home(s->root, home));
+    CLAB_TRY(kit_made(&made));
+    snprintf(folder, sizeof folder, "%s/labs/%s", made, s->conf.folder);
+    free(made);
     CLAB_TRY(kit_make_folder(folder));
     if (asprintf(&s->log, "%s/run.log", folder) < 0)
         return CLAB_ENOMEM;
     if (s->request.results)
         snprintf(folder, sizeof folder, "%s", s->request.results);
     else
-        snprintf(folder, sizeof folder, "%s/results", s->root);
+        snprintf(folder, sizeof folder, "%s/results", home);
     CLAB_TRY(kit_make_folder(folder));
     CLAB_TRY(name_figure(s));
     if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->nets.name, s->conf.ranks) < 0)
@@ -453,7 +458,8 @@ static void note_run(const struct session *s, const char *folder, int err)
 {
     char path[PATH_MAX], unit[8];
     snprintf(unit, sizeof unit, "%.2s", folder);
-    snprintf(path, sizeof path, "%s/work/%s/predict.txt", s->root, unit);
+    if (kit_work_path(s->root, unit, "predict.txt", path) != CLAB_OK)
+        return;
     if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && !is_other(&s->request) && access(path, F_OK) == 0 &&
         journal_add(s->root, unit, JOURNAL_RAN, err ? "not: this machine or build lacks what it needs" : NULL) == CLAB_OK)
         printf("# what comes next: ./commlab next\n");

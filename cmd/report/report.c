@@ -269,8 +269,10 @@ static int write_page(const struct session *session)
 static int make_report(const struct request *request, struct session *session)
 {
     CLAB_TRY(kit_root(&session->root));
-    CLAB_TRY(kit_build(&session->build));
-    CLAB_TRY(find_results(request->results, session->root, &session->results));
+    char home[PATH_MAX];
+    CLAB_TRY(kit_home(session->root, home));
+    CLAB_TRY(kit_made(&session->build));
+    CLAB_TRY(find_results(request->results, home, &session->results));
     CLAB_TRY(make_folder(request->output, session->build, "report", &session->output));
     CLAB_TRY(make_folder(NULL, session->build, "plots", &session->plots));
     CLAB_TRY(add_sections(session));

@@ -213,14 +213,13 @@ static void name_files(const struct request *r, char *name, size_t room)
         snprintf(name + used, room - used, "-%s", r->loaded[0]->name);
 }
 
-static int make_results(const char *root)
+// The folder results/ of the user, made where it is missing.
+static int make_results(const char *root, char folder_p[PATH_MAX + 16])
 {
-    char *folder;
-    if (asprintf(&folder, "%s/results", root) < 0)
-        return CLAB_ENOMEM;
-    const int err = kit_make_folder(folder);
-    free(folder);
-    return err;
+    char home[PATH_MAX];
+    CLAB_TRY(kit_home(root, home));
+    snprintf(folder_p, PATH_MAX + 16, "%s/results", home);
+    return kit_make_folder(folder_p);
 }
 
 static int find_csv(struct request *r, const char *name)
@@ -228,8 +227,9 @@ static int find_csv(struct request *r, const char *name)
     if (r->csv) {
         r->csv_path = strdup(r->csv);
     } else {
-        CLAB_TRY(make_results(r->root));
-        if (asprintf(&r->csv_path, "%s/results/%s.csv", r->root, name) < 0)
+        char folder[PATH_MAX + 16];
+        CLAB_TRY(make_results(r->root, folder));
+        if (asprintf(&r->csv_path, "%s/%s.csv", folder, name) < 0)
             r->csv_path = NULL;
     }
     return r->csv_path ? clab_output_check(r->csv_path) : CLAB_ENOMEM;
@@ -240,7 +240,7 @@ static int find_figure(struct request *r, const char *name)
     char *build;
     if (r->plot)
         return kit_figure_path(r->plot, &r->figure);
-    CLAB_TRY(kit_build(&build));
+    CLAB_TRY(kit_made(&build));
     const int n = asprintf(&r->figure, "%s/plots/%s", build, name);
     free(build);
     return n < 0 ? CLAB_ENOMEM : CLAB_OK;

@@ -38,7 +38,17 @@ int clab_net_folder(char **path_p)
     return CLAB_ENOENT;
 }
 
-// The profile of shm: given, or machine.net in the program's own folder.
+// The folder of settings in the user's home; false: there is none.
+static bool find_settings(char folder_p[PATH_MAX])
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (config && *config == '/')
+        return snprintf(folder_p, PATH_MAX, "%s/commlab", config) < PATH_MAX;
+    return home && *home == '/' && snprintf(folder_p, PATH_MAX, "%s/.config/commlab", home) < PATH_MAX;
+}
+
+// The profile of shm: given, or machine.net in the program's own folder, or in the user's settings where that folder is
+// another's.
 static int own_profile(char **path_p)
 {
     const char *given = clab_variable_text(CLAB_VARIABLE_PROFILE);
@@ -47,6 +57,9 @@ static int own_profile(char **path_p)
         return duplicate(given, path_p);
     if (!program_path_find(".", path))
         return duplicate("machine.net", path_p);
+    char settings[PATH_MAX];
+    if (access(path, W_OK) != 0 && find_settings(settings))
+        return asprintf(path_p, "%s/machine.net", settings) < 0 ? CLAB_ENOMEM : CLAB_OK;
     return asprintf(path_p, "%.*smachine.net", (int)strlen(path) - 1, path) < 0 ? CLAB_ENOMEM : CLAB_OK;
 }
 

@@ -66,14 +66,17 @@ static int name_file(const struct matrix *matrix, int file, struct matrix_file *
 {
     const struct matrix_options *o = &matrix->options;
     const struct matrix_backend *backend = &matrix_backends[backend_of(matrix, file)];
-    char *root = NULL;
-    if (!o->output && !o->results)
+    char *root = NULL, home[PATH_MAX] = "";
+    if (!o->output && !o->results) {
         CLAB_TRY(kit_root(&root));
+        const int err = kit_home(root, home);
+        free(root);
+        CLAB_TRY(err);
+    }
     const int n =
         o->output ? snprintf(f->path, PATH_MAX, "%s", o->output)
-                  : snprintf(f->path, PATH_MAX, "%s%s/%s_%s_benchmark.csv", root ? root : o->results,
-                             root ? "/results" : "", backend->name, backend->device == MATRIX_CUDA ? "gpu" : "cpu");
-    free(root);
+                  : snprintf(f->path, PATH_MAX, "%s%s/%s_%s_benchmark.csv", *home ? home : o->results,
+                             *home ? "/results" : "", backend->name, backend->device == MATRIX_CUDA ? "gpu" : "cpu");
     if (n + (int)strlen("_samples") >= PATH_MAX) {
         clab_error("the name of the file has %d bytes: it is too long", n);
         return CLAB_EINVAL;
