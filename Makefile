@@ -145,6 +145,9 @@ endif
 BENCH_BACKENDS ?= gloo,shm,mpi
 BENCH_BUDGET ?= 5min
 run_matrix = $(Q)$(B)/commlab bench --matrix --budget $(BENCH_BUDGET) $1 $(BENCH_FLAGS) || [ $$? -eq 3 ]
+bench-cpu: fit_seconds = --seconds 20s
+bench-cpu bench-full: profile
+bench-full: fit_seconds = --seconds 20s
 bench-cpu: all ## measure ranks x sizes in five minutes, and report: BENCH_BACKENDS=gloo,shm,mpi BENCH_BUDGET=5min BENCH_FLAGS
 	$(call run_matrix,--device cpu --backend $(BENCH_BACKENDS))
 	$(Q)$(B)/commlab report

@@ -81,7 +81,8 @@ static int name_file(const struct matrix *matrix, int file, struct matrix_file *
         clab_error("the name of the file has %d bytes: it is too long", n);
         return CLAB_EINVAL;
     }
-    snprintf(f->samples, PATH_MAX, "%.*s_samples.csv", n - (int)strlen(".csv"), f->path);
+    memcpy(f->samples, f->path, (size_t)n);
+    strcpy(f->samples + n - strlen(".csv"), "_samples.csv");
     return CLAB_OK;
 }
 

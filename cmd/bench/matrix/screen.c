@@ -254,5 +254,12 @@ void matrix_screen_end(const struct matrix *matrix)
     if (skipped)
         printf(", %d skipped", skipped);
     printf(", in %s", time_text(matrix->options.budget - matrix_time_left(matrix), spent));
-    printf(measured ? "; draw and judge them: ./commlab report\n" : "\n");
+    printf("\n");
+    for (int i = 0; i < matrix->ncells; i++)
+        if (matrix->cells[i].is_late) {
+            printf("for cells that did not fit the budget, run the same command again: it goes on\n");
+            break;
+        }
+    if (measured)
+        printf("draw and judge them: ./commlab report\n");
 }
