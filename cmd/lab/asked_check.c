@@ -116,7 +116,8 @@ static int check_bounds(const struct lab_quantity *q, const struct prediction *i
         return prediction_refuse(where, "%s = %g: there are the ranks 0 to %d", item->title, low, limits->ranks - 1);
     if (q->is_message)
         CLAB_TRY(check_time(item, quantity, high, limits, where));
-    if (unit && (is_cost || unit->dimension == CLAB_DIMENSION_RATE))
+    const bool is_rate = is_cost || (unit && unit->dimension == CLAB_DIMENSION_RATE);
+    if (is_rate && isinf(q->most)) // else lab.conf has a limit of its own: of any link, not of this one
         return check_rate(item, q->unit, is_cost ? high : low, limits, where);
     return CLAB_OK;
 }

@@ -50,7 +50,7 @@ static int flop_seconds(const struct train_request *r, double *seconds_p)
     return CLAB_OK;
 }
 
-static int answer(const struct train_request *r, struct train_row *row)
+int train_answer(const struct train_request *r, struct train_row *row)
 {
     const size_t mebibyte = (size_t)1 << 20;
     const size_t first = r->first_bucket ? r->first_bucket : row->cap < mebibyte ? row->cap : mebibyte;
@@ -103,7 +103,7 @@ static int answer_all(const struct train_request *r, struct train_rows *rows)
                                               .cap = r->buckets.values[b],
                                               .overlap = (enum clab_train_overlap)o,
                                               .coding = &r->codings[c]};
-                    CLAB_TRY(answer(r, row));
+                    CLAB_TRY(train_answer(r, row));
                 }
     return CLAB_OK;
 }
@@ -170,6 +170,8 @@ int sim_train(int argc, char **argv)
         err = answer_all(&r, &rows);
     if (!err)
         err = r.json ? train_print_json(&r, &rows) : train_print(&r, &rows);
+    if (!err && r.break_even)
+        err = train_break_even(&r, &rows);
     if (!err)
         err = write_files(&r, &rows);
     rows_free(&rows);

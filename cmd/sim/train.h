@@ -3,6 +3,7 @@
 //
 // - train.c              the command: questions, answers, the figure.
 // - train_options.c      the command line.
+// - train_break_even.c   below which bandwidth compression pays.
 // - train_print.c        the printed answer, the CSV and JSON.
 #pragma once
 
@@ -40,7 +41,7 @@ struct train_request {
     enum train_optimizer optimizer;
     struct clab_train train; // the part that all questions share
     struct clab_train_straggler stragglers[64];
-    bool json, timeline;
+    bool json, timeline, break_even;
     char *command;
     struct clab_net *net;
     struct clab_model *model;
@@ -60,6 +61,16 @@ struct train_rows {
     struct train_row *rows; // (n)
     int n;
 };
+
+// ---- train.c -------------------------------------------------------------------------------------------------
+
+// The answer to a row's question.  errors: CLAB_EINVAL (logged), CLAB_ENOMEM, of clab_sim_run
+int train_answer(const struct train_request *request, struct train_row *row);
+
+// ---- train_break_even.c --------------------------------------------------------------------------------------
+
+// Print for each row with compression below which bandwidth it pays.  errors: as train_answer
+int train_break_even(const struct train_request *request, const struct train_rows *rows);
 
 // ---- train_options.c -----------------------------------------------------------------------------------------
 

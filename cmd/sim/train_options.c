@@ -176,12 +176,14 @@ static const struct clab_option options[] = {
      CLAB_NAME_LIST(REQUEST, overlaps, &overlaps)},
     {"compress", 0, "NAMES", "none, fp16, bf16, int8, powersgd:RANK, commas between them (none)",
      CLAB_CALL(take_codings)},
+    {"break-even", 0, NULL, "print below which bandwidth of the links each compression makes a step shorter",
+     CLAB_ON(REQUEST, break_even)},
     {"algo", 'a', "NAME", "algorithm of the allreduce; auto: the fastest per bucket (auto)",
      CLAB_TEXT_AT(REQUEST, train.algorithm)},
     {"factor", 0, "N", "ranges grow by this factor (2)", CLAB_INT(REQUEST, factor, 2, 1 << 20)},
     CLAB_HEADING("What disturbs it:"),
-    {"straggler", 0, "RANK=F|PART%=F",
-     "this rank, or so many of them, computes F times as long; may be given again", CLAB_CALL(take_straggler)},
+    {"straggler", 0, "RANK=F|PART%=F", "this rank, or so many of them, computes F times as long; may be given again",
+     CLAB_CALL(take_straggler)},
     {"jitter", 0, "NAME:PERCENT",
      "each rank's computation in each step varies: normal:5%, lognormal:5%, exp:5% (that much longer on average), "
      "pareto:SHAPE:5% (likewise, with a heavy tail)",
@@ -226,6 +228,11 @@ static int check(const struct train_request *r)
     }
     if (r->plot && r->ranks.n == 1 && r->buckets.n == 1) {
         clab_error("--plot draws a curve: give a list or range to --ranks or --buckets");
+        return CLAB_EINVAL;
+    }
+    if (r->break_even && (r->json || (r->ncodings == 1 && r->codings[0].codec == CLAB_TRAIN_WHOLE))) {
+        clab_error(r->json ? "--break-even prints lines, and --json one object: take one of them"
+                           : "--break-even compares compressions: name some, as in --compress fp16,int8,powersgd:4");
         return CLAB_EINVAL;
     }
     if (r->json)

@@ -3,9 +3,9 @@
 // work is bytes of memory that are read and written, since all of it is limited by that.
 //
 //   fp16, bf16  read e n, write 2 n; an allreduce of 2 n bytes; read 2 n, write e n
-//   int8        find the scale (read e n), round (read e n, write n); an alltoall of n bytes; add up P pieces in float
-//               and round the sum (read n, and 9 n / P for the sums); an allgather of n bytes; read n, write e n. Sums
-//               of int8 would overflow in an allreduce. Scales, a few bytes, are not counted.
+//   int8        find the largest (read e n); an allreduce of it, 4 B, since all ranks need one scale; round (read e n,
+//               write n); an alltoall of n bytes; add up P pieces in 32 bits and round the mean (read n, and 9 n / P
+//               for the sums); an allgather of n bytes; read n, write e n. Sums of int8 would overflow in an allreduce.
 //   powersgd:R  M (rows x columns) is what is left from before plus the gradient: read 2 e n, write e n; P = M Q, read
 //               e n; an allreduce of P, R elements a row, and of all that is no matrix; Q = M' P, read e n; an
 //               allreduce of Q, R elements a column; P Q' and what is left: read e n, write 2 e n. Products with so
@@ -31,9 +31,10 @@ static struct train_phases halves(const struct clab_train *t, size_t n)
 static struct train_phases bytes_each(const struct clab_train *t, size_t n)
 {
     const double e = (double)t->element_bytes, elements = (double)n;
-    return (struct train_phases){.phases = {{(2 * e + 1) * elements * t->memory, CLAB_ALLTOALL, n, 1},
+    return (struct train_phases){.phases = {{e * elements * t->memory, CLAB_ALLREDUCE, sizeof(float), sizeof(float)},
+                                            {(e + 1) * elements * t->memory, CLAB_ALLTOALL, n, 1},
                                             {elements * (1 + 9.0 / t->nranks) * t->memory, CLAB_ALLGATHER, n, 1}},
-                                 .n = 2,
+                                 .n = 3,
                                  .decode = (1 + e) * elements * t->memory};
 }
 

@@ -13,7 +13,7 @@ struct train_phase {
     size_t bytes, element_bytes; // of the whole buffer
 };
 
-enum { TRAIN_PHASES = 2 };
+enum { TRAIN_PHASES = 3 };
 
 struct train_phases {
     struct train_phase phases[TRAIN_PHASES];

@@ -106,6 +106,34 @@ draws_curves() {
         grep -q '^title: resnet50 on 64 ranks of dgx-h100 is fastest with buckets of' "$scratch/buckets.txt"
 }
 
+# The bandwidth in the line of that compression, in B/s.
+break_even_of() { sed -n "s/^break-even: .*: $1 pays if links between nodes carry less than \([0-9.]* [kMG]*B\/s\);.*/\1/p" "$scratch/out" |
+    awk '{ print $1 * ($2 == "GB/s" ? 1e9 : $2 == "MB/s" ? 1e6 : 1e3) }'; }
+# step NET CODEC: seconds, from CSV
+step_on() {
+    run 0 --net "$1" --ranks 8 --compress "$2" --csv "$scratch/step.csv" &&
+        awk -F, '/^#/ { next } !c { for (i = 1; i <= NF; i++) if ($i == "seconds") c = i; next } { print $c }' "$scratch/step.csv"
+}
+
+# On networks with links that are 5 % slower or faster, it does and does not pay.
+finds_the_break_even_bandwidth() {
+    local rate name with without
+    run 0 --net 10gbe --ranks 8 --compress int8,powersgd:4 --break-even || return 1
+    for name in int8 powersgd:4; do
+        run 0 --net 10gbe --ranks 8 --compress $name --break-even
+        rate=$(break_even_of $name)
+        why="no rate of $name: $(cat "$scratch/out")"
+        [ -n "$rate" ] || return 1
+        for part in 0.95 1.05; do
+            sed "s|^beta = .*|beta = $(awk "BEGIN { printf \"%.6g\", $part * $rate / 1e9 }") GB/s|" sim/nets/10gbe.net >"$scratch/near.net"
+            with=$(step_on "$scratch/near.net" $name) without=$(step_on "$scratch/near.net" none)
+            why="$name at $part of $rate B/s: $with s, without it $without s"
+            awk "BEGIN { exit !($part < 1 ? $with < $without : $with >= $without * (1 - 1e-9)) }" || return 1
+        done
+    done
+}
+refuses_a_break_even_of_nothing() { refuses 2 "name some, as in --compress fp16" --net 10gbe --break-even; }
+
 names_the_line_of_a_malformed_model() {
     printf '[model]\ntitle = x\nbatch = 1\n[block a]\nb = 3x\n' >"$scratch/bad.model"
     refuses 2 "bad.model:5: [block a] b = '3x': expected an operation" --net 10gbe --model "$scratch/bad.model"
@@ -119,7 +147,7 @@ check_with inih describes_a_step writes_the_documented_columns parts_add_up_to_t
     overlaps_are_no_slower_than_none goes_from_one_rank_to_131072 says_which_clocks_it_used fits_120_columns \
     repeats_itself takes_a_measured_time names_the_buckets_that_can_be_seen wants_a_rate_or_a_time \
     names_the_line_of_a_malformed_model refuses_an_unknown_algorithm refuses_stragglers_that_are_not_there \
-    refuses_more_ranks_than_fit
+    refuses_more_ranks_than_fit finds_the_break_even_bandwidth refuses_a_break_even_of_nothing
 check_with 'inih jansson' prints_json
 check_with 'inih gnuplot' draws_curves
 check refuses_an_unknown_model refuses 2 "there is: bert-large gpt2-small" --model x --net 10gbe
