@@ -222,6 +222,17 @@ int main(void)
     return sodium_memcmp(proof, proof, sizeof proof);
 }
 C
+    library seccomp 'students'"'"' programs are kept from sockets and from other processes' \
+        'grades without a filter of system calls: limits, namespaces and Landlock are left' \
+        libseccomp-dev libseccomp-devel <<'C'
+#include <seccomp.h>
+int main(void)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    seccomp_release(filter);
+    return !filter;
+}
+C
     probe cmocka 'the tests' 'no tests' libcmocka-dev libcmocka-devel 'probed_test_ldlibs += -lcmocka' links \
         -lcmocka <<'C'
 #include <setjmp.h>

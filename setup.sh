@@ -20,6 +20,7 @@ libjansson-dev                    jansson-devel
 libinih-dev                       inih-devel
 libexpat1-dev                     expat-devel
 libsodium-dev                     libsodium-devel
+libseccomp-dev                    libseccomp-devel
 libcmocka-dev                     libcmocka-devel
 libfabric-dev                     libfabric-devel
 gnuplot-nox|gnuplot-qt|gnuplot-x11 gnuplot

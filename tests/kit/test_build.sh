@@ -16,7 +16,7 @@ if [ "$build" != build ]; then
 fi
 cc=${CC:-gcc}
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!NO_*} ${!WITH_*}
-libraries='jansson inih sodium cmocka libfabric'
+libraries='jansson inih sodium seccomp cmocka libfabric'
 
 # probes VARIABLE=VALUE...: run all of them so. Their lines are left in `why`, the answers for make in mk.
 probes() {
@@ -142,7 +142,7 @@ borrow_objects() {
 builds_with_nothing() {
     [ -n "${CLAB_BARE-}" ] || { build_bare "$bare_build/flags" && borrow_objects; } || return 1
     build_bare && "$bare_build/commlab" --help >/dev/null &&
-        ! ldd "$bare_build/commlab" | grep -E 'jansson|inih|sodium'
+        ! ldd "$bare_build/commlab" | grep -E 'jansson|inih|sodium|seccomp'
 }
 # Each says so once, wherever it would have met the others; ranks of one node need none.
 says_what_jobs_over_several_nodes_need() {

@@ -79,7 +79,7 @@ leaves_sudo_that_asks() {
 names_packages_elsewhere() {
     lacking='' machine 0
     setup 1 && said 'no apt-get and no dnf' &&
-        said 'libjansson-dev libinih-dev libexpat1-dev libsodium-dev libcmocka-dev libfabric-dev gnuplot-nox'
+        said 'libjansson-dev libinih-dev libexpat1-dev libsodium-dev libseccomp-dev libcmocka-dev libfabric-dev gnuplot-nox'
 }
 stops_when_installing_fails() {
     lacking='make' machine 0
