@@ -62,5 +62,6 @@ int check_start(struct check *c, struct check_run *run, char *const argv[], enum
 int check_hosts_start(struct check *c, struct check_run *run, char *const words[], enum check_failure *failure_p,
                       char facts[2 * CHECK_LINE]);
 
-// Why a run failed: by waitpid's status, whether it was ended by its deadline, and the file of what it complained of.
-enum check_failure check_why(const char *complaints, int status, bool is_late, char facts[2 * CHECK_LINE]);
+// Why a run failed: by waitpid's status, the file of what it complained of, and the line that says why it was stopped
+// (NULL: it ended by itself).
+enum check_failure check_why(const char *complaints, int status, const char *stopped, char facts[2 * CHECK_LINE]);

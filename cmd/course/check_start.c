@@ -2,7 +2,7 @@
 // Runs a student's program for a check, and reads what it leaves (check_inside.h).
 //
 // - What it prints is thrown away. Of what it complains the first 256 KiB go to a file, by a process of their own, so that
-//   endless complaints fill no disk. What the library has counted comes through another file, whose name the program does
+//   endless complaints fill no disk; after 4 MiB that process ends, and writing more ends the program. What the library has counted comes through another file, whose name the program does
 //   not print: so no line that a program writes can pass for a report.
 // - Waits end after CLAB_TIMEOUT, and the program after a deadline. Its processor time is
 //   limited, too, so that an endless loop costs nobody more than this case.
@@ -42,16 +42,21 @@ static void name_files(const struct check *c, struct files *f)
 
 // ---- complaints ----------------------------------------------------------------------------------------------
 
-enum { COMPLAINTS = 256 << 10 }; // bytes that are kept
+enum { COMPLAINTS = 256 << 10, MOST_COMPLAINTS = 4 << 20 }; // bytes that are kept, and read
+enum { ENDLESS = 2 };                                       // the exit status of who has read so many
 
 static void keep_first(int from, const char *path)
 {
     char buffer[4096];
     const int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     ssize_t n;
-    for (size_t kept = 0; (n = read(from, buffer, sizeof buffer)) > 0; kept += (size_t)n)
-        if (kept < COMPLAINTS && write(to, buffer, (size_t)n) < 0)
-            kept = COMPLAINTS;
+    for (size_t total = 0; (n = read(from, buffer, sizeof buffer)) > 0;) {
+        if (total < COMPLAINTS && write(to, buffer, (size_t)n) < 0)
+            _exit(1);
+        total += (size_t)n;
+        if (total >= MOST_COMPLAINTS)
+            _exit(ENDLESS);
+    }
     _exit(to < 0);
 }
 
@@ -102,20 +107,26 @@ static void become_program(const struct check *c, const struct files *f, int com
 }
 
 // Start it, and wait until it has ended and all that it complained of is in the file.
-static int run_to_end(const struct check *c, const struct files *f, char *const argv[], int *status_p, bool *is_late_p)
+//   out: *status_p, of waitpid; *stopped_p, why it was stopped, or NULL
+static int run_to_end(const struct check *c, const struct files *f, char *const argv[], int *status_p,
+                      const char **stopped_p)
 {
-    int complaints, ended;
-    bool is_held; // by a process that the program left behind
+    int complaints, ended = 0;
+    bool is_late = false, is_held; // by a process that the program left behind
     pid_t reader, pid;
     CLAB_TRY(start_reader(f, &complaints, &reader));
     pid = child_fork();
     if (pid == 0)
         become_program(c, f, complaints, argv);
     close(complaints);
-    const int err = pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, status_p, is_late_p);
+    const int err = pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, status_p, &is_late);
     if (pid > 0)
         kill(-pid, SIGKILL); // what it has left behind
     CLAB_TRY(child_wait_until(reader, 1, &ended, &is_held));
+    *stopped_p = WIFEXITED(ended) && WEXITSTATUS(ended) == ENDLESS
+                     ? "the program wrote more than 4 MiB of messages, and was stopped\n"
+                 : is_late ? "the program did not end, and was stopped\n"
+                           : NULL;
     return err;
 }
 
@@ -160,14 +171,14 @@ int check_start(struct check *c, struct check_run *run, char *const argv[], enum
 {
     struct files f;
     int status = 0;
-    bool is_late = false;
+    const char *stopped = NULL;
     name_files(c, &f);
-    CLAB_TRY(run_to_end(c, &f, argv, &status, &is_late));
+    CLAB_TRY(run_to_end(c, &f, argv, &status, &stopped));
     if (child_ended_by())
         return CLAB_EPEER;
     *failure_p = CHECK_FAILURES;
-    if (is_late || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        *failure_p = check_why(f.complaints, status, is_late, facts);
+    if (stopped || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        *failure_p = check_why(f.complaints, status, stopped, facts);
         return CLAB_OK;
     }
     CLAB_TRY(read_rows(&f, run));

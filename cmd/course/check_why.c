@@ -68,9 +68,9 @@ static bool says_only_wrong(const char *line)
     return strstr(line, ".h:") && strstr(line, clab_strerror(CLAB_EWRONG));
 }
 
-static enum check_failure judge(const char *facts, bool is_late)
+static enum check_failure judge(const char *facts, bool is_stopped)
 {
-    if (is_late)
+    if (is_stopped)
         return CHECK_HANGS;
     if (strstr(facts, clab_strerror(CLAB_EWRONG)) || strstr(facts, ", index "))
         return CHECK_WRONG;
@@ -81,7 +81,7 @@ static enum check_failure judge(const char *facts, bool is_late)
     return CHECK_CRASHES;
 }
 
-enum check_failure check_why(const char *complaints, int status, bool is_late, char facts[2 * CHECK_LINE])
+enum check_failure check_why(const char *complaints, int status, const char *stopped, char facts[2 * CHECK_LINE])
 {
     struct finding findings[PARTS] = {{.begins = "rank ", .holds = ", index "},
                                       {.holds = " was killed by signal "},
@@ -97,13 +97,13 @@ enum check_failure check_why(const char *complaints, int status, bool is_late, c
         if (!*facts || (i < PARTS - 1 && !says_only_wrong(findings[i].line)))
             add_line(findings[i].line, facts);
     }
-    if (is_late)
-        add_line("the program did not end, and was stopped\n", facts);
+    if (stopped)
+        add_line(stopped, facts);
     else if (!*facts && WIFSIGNALED(status))
         snprintf(facts, 2 * CHECK_LINE, "the program was ended by signal %d (%s)\n", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else if (!*facts)
         snprintf(facts, 2 * CHECK_LINE, "the program ended with exit status %d, and said nothing about it\n",
                  WEXITSTATUS(status));
-    return judge(facts, is_late);
+    return judge(facts, stopped);
 }
