@@ -17,11 +17,13 @@ set datafile commentschars "#"
 width = 1000
 height = 600
 terminals = "svg png"
-begin(terminal) = sprintf(terminal eq "svg" \
-    ? "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 0.7; set output out.'.svg'" \
-    : "set terminal pngcairo noenhanced size 2*%d,2*%d font 'DejaVu Sans,14' fontscale 1.5 linewidth 2 pointscale 2 " \
-      ."background '#ffffff'; label_offset = 0.5; set output out.'.png'", \
-    width, height)
+if (!exists("png_scale")) png_scale = 2 # pixels of the PNG per unit of width and height. Tests take few: they cost most
+begin(terminal) = terminal eq "svg" \
+    ? sprintf("set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 0.7; " \
+              ."set output out.'.svg'", width, height) \
+    : sprintf("set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,14' fontscale %g linewidth %g pointscale %g " \
+              ."background '#ffffff'; label_offset = 0.5; set output out.'.png'", \
+              png_scale * width, png_scale * height, 0.75 * png_scale, png_scale, png_scale)
 
 # ---- one look for each series --------------------------------------------------------------------------------------
 # Series 8 to 10 share a colour with 1 to 3, and differ in their markers. Line styles 1 to 10 are dashed apart, for what

@@ -5,6 +5,7 @@
 # Usage: test_hostile.sh [BUILD]. Takes long.
 
 . tests/cases.sh
+draw_small
 hostile=$(realpath tests/hostile)
 kit=$scratch/kit
 # The file that their commands would make. It is named in none of them, so that a command is one wherever it runs.
@@ -207,19 +208,22 @@ reports_on_plain_files_only() {
     why="no section of good.csv: $(cat "$scratch/err")"
     grep -qF 'good.csv</a>' "$scratch/page2/index.html"
 }
-# One file of 100,000 rows and of cells and remarks that are long: the page stays one that a browser opens.
+# One file of 20,000 rows and of cells and remarks that are long: the page stays one that a browser opens. Any of the
+# three as a whole would be more.
 page_stays_small() {
     local results=$scratch/large page=$scratch/page3/index.html
     mkdir -p "$results" && { printf '# machine: %05000000d\n' 1 && grep -v '^allreduce' "$hostile/report/good.csv" &&
-        yes allreduce,ring,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10 | head -n 100000 &&
-        printf 'allreduce,%01000000d,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10\n' 1; } >"$results/large.csv"
+        printf 'allreduce,%01000000d,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10\n' 1 &&
+        yes allreduce,ring,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10 | head -n 20000; } >"$results/large.csv"
     attack 120 "$commlab" report --results "$results" --output "$scratch/page3" && [ $status -eq 0 ] || return 1
     why="$(stat -c %s "$page") bytes of page, $(cat "$scratch/err")"
-    [ "$(stat -c %s "$page")" -lt 12000000 ] && grep -qF 'the first 1000 rows' "$page"
+    [ "$(stat -c %s "$page")" -lt 1000000 ] && grep -qF 'the first 1000 rows' "$page"
 }
 refuses_an_attribute_of_a_gigabyte() {
-    { printf '<algo name="' && head -c 1000000000 /dev/zero | tr '\0' a && printf '"/>\n'; } >"$scratch/long.xml"
-    stands long.xml "$commlab" show --msccl "$scratch/long.xml" && [ $status -ne 0 ]
+    { printf '<algo name="' && head -c 16000000 /dev/zero | tr '\0' a && printf '"/>\n'; } >"$scratch/long.xml"
+    stands long.xml "$commlab" show --msccl "$scratch/long.xml" && [ $status -ne 0 ] &&
+        truncate -s 1G "$scratch/long.xml" && stands long.xml "$commlab" show --msccl "$scratch/long.xml" &&
+        grep -q 'larger than 256 MiB' "$scratch/err"
     local result=$?
     rm -f "$scratch/long.xml"
     return $result

@@ -5,6 +5,7 @@
 # Usage: test_lab.sh [BUILD].
 
 . tests/cases.sh
+draw_small
 . tests/labs.sh
 columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 lab01=$scratch/results/01-shm-10gbe-2.csv

@@ -4,6 +4,7 @@
 # Usage: test_report.sh [BUILD]. Takes long.
 
 . tests/cases.sh
+draw_small
 columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,residual_pct
 
 # verdict ID: the verdict on that claim, which is the last cell of its row.

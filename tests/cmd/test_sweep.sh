@@ -4,6 +4,7 @@
 # Usage: test_sweep.sh [BUILD].
 
 . tests/cases.sh
+draw_small
 subject=("$commlab" sim sweep)
 
 sweeps() {

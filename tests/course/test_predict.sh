@@ -5,6 +5,7 @@
 # Usage: test_predict.sh [BUILD]. Takes long.
 
 . tests/cases.sh
+draw_small
 kit=$scratch/kit
 profile=$(realpath tests/fuzz/corpus/net/profile.net)
 mkdir -p "$kit/build/labs" && cp -r labs plots sim "$kit/" && cp "$commlab" "$kit/build/" &&

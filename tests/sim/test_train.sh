@@ -4,6 +4,7 @@
 # Usage: test_train.sh [BUILD].
 
 . tests/cases.sh
+draw_small
 subject=("$commlab" sim train)
 header=model,net,ranks,batch,accumulate,bucket_bytes,buckets,overlap,compress,algorithm,seconds,mean,p95,p99,computation
 header+=,communication,exposed,update,hidden_pct,efficiency_pct,samples_per_s,bytes_sent,clocks
