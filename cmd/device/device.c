@@ -7,6 +7,7 @@
 // - Times are medians of batches, by the device's own clock if it has one.
 
 #include "cmd/command.h"
+#include "cmd/device/numa.h"
 #include "cmd/kit/progress.h"
 
 #include <math.h>
@@ -40,6 +41,7 @@ struct options {
     const char *backend, *csv;
     size_t bytes;
     double seconds;
+    bool numa;
 };
 
 // ---- operations ----------------------------------------------------------------------------------------------
@@ -337,6 +339,8 @@ static const struct clab_option options[] = {
     {"bytes", 0, "SIZE", "bytes per array of floats, 4K or more (256M)", CLAB_SIZE(struct options, bytes, LEAST_BYTES)},
     {"seconds", 0, "TIME", "time per row (0.1s)", CLAB_SECONDS(struct options, seconds, 0, MOST_SECONDS)},
     {"csv", 0, "FILE", "also write the rows here", CLAB_TEXT_AT(struct options, csv)},
+    {"numa", 0, NULL, "instead: copies of each NUMA node's memory by a core of each node, in arrays of --bytes",
+     CLAB_ON(struct options, numa)},
     {0},
 };
 
@@ -346,6 +350,8 @@ static int run(int argc, char **argv)
     struct options o = {.backend = clab_backend_usual(1), .bytes = 256 << 20, .seconds = 0.1};
     if (clab_options_parse(&line, argc, argv, &o) || !clab_backend_find(o.backend))
         return STATUS_USAGE;
+    if (o.numa)
+        return command_status(numa_measure(o.bytes, o.seconds, stdout));
     const struct clab_job_options alone = {.nranks = 1, .backend = o.backend};
     struct clab_job *job;
     if (o.csv && clab_output_check(o.csv))
