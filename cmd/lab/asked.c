@@ -37,6 +37,7 @@ static int resolve(const struct prediction_section *section, struct lab_conf *co
     if (!backend)
         return CLAB_EUNSUPPORTED;
     CLAB_TRY(lab_conf_use(conf, name));
+    lab_request_usual_net(&request, conf, backend);
     lab_request_usual_wire(&request, conf, backend);
     CLAB_TRY(request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     keep(name, run->backend);

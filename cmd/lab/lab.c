@@ -22,7 +22,6 @@
 #include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
-#include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"
 #include "cmd/kit/journal.h"
@@ -166,18 +165,17 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     CLAB_TRY(lab_request_apply(&s->request, conf));
     context->is_exact = backend->time->is_exact;
-    if (context->is_exact && !s->request.net && !clab_variable_given(CLAB_VARIABLE_NET))
-        s->request.net = conf->net;
+    lab_request_usual_net(&s->request, conf, backend);
     context->is_delayed = s->request.emulate;
     context->has_nap = backend->nap;
     if (context->is_exact && !s->request.pairs)
         conf->pairs = conf->sweep_pairs = 1; // one is as another
     if (context->is_exact && !s->request.sizes && conf->model->has_buffer_per_peer)
         leave_out_what_is_too_large(s);
+    CLAB_TRY(find_yours(s, backend)); // before the networks are loaded, which sets CLAB_NET
     CLAB_TRY(prepare_before(s, backend));
     s->setting = (struct lab_setting){
         s->build, backend->name, s->request.emulate, context->before_backend, backend->time->is_exact, conf, NULL};
-    CLAB_TRY(find_yours(s, backend));
     CLAB_TRY(name_files(s));
     s->setting.log = s->log;
     context->conf = conf;

@@ -48,6 +48,9 @@ void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
 bool lab_request_usual_wire(struct lab_request *request, const struct lab_conf *conf,
                             const struct clab_backend *backend);
 
+// Where virtual time is of no network that is asked for, by --net or CLAB_NET, let it be of lab.conf's.
+void lab_request_usual_net(struct lab_request *request, const struct lab_conf *conf, const struct clab_backend *backend);
+
 // Whether `conf` runs on the backend that is asked for (the lab's first unless told); the line says on which it does.
 //   out:    *backend_p, one of conf->backends
 //   errors: CLAB_EINVAL

@@ -128,6 +128,12 @@ int lab_request_before(const struct lab_conf *conf, const char *backend, const c
     return CLAB_EUNSUPPORTED;
 }
 
+void lab_request_usual_net(struct lab_request *r, const struct lab_conf *conf, const struct clab_backend *backend)
+{
+    if (backend->time->is_exact && !r->net && !clab_variable_given(CLAB_VARIABLE_NET))
+        r->net = conf->net;
+}
+
 bool lab_request_usual_wire(struct lab_request *r, const struct lab_conf *conf, const struct clab_backend *backend)
 {
     const bool can = !backend->time->is_exact && !backend->bounces;

@@ -112,7 +112,7 @@ do for [terminal in terminals] {
     plot for [i = 1:3] '+' using (i):(across[i] / 1024):(0.6) every ::0::0 with boxes linecolor rgb colours[i] notitle, \
          '+' using (int($0) + 1):(across[int($0) + 1] / 1024):(size_text(across[int($0) + 1])) every ::0::2 with labels offset 0, 0.7 notitle, \
          for [i = 1:3] for [once = 1:has_yours(program(i), prefix("across", i).largest_size)] '+' using (i):(yours_of(program(i), prefix("across", i).largest_size, 8) / 1024) \
-             every ::0::0 with points linestyle 30 linecolor rgb colours[i] notitle
+             every ::0::0 with points linestyle 30 notitle
     unset multiplot
     unset title
     unset xlabel

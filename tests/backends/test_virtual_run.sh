@@ -134,7 +134,7 @@ rows_of() { awk -F, -v ranks="$1" '!/^#/ && $5 == ranks' "$2"; }
 lab_is_the_same_on_sim() {
     local id=${1#labs/} expected ranks csv on_sim
     id=${id%%-*}
-    expected=$(ls "$1"/expected/"$id"-sim-dgx-h100-*.csv 2>/dev/null)
+    expected=$(ls "$1"/expected/"$id"-sim-dgx-h100-*.csv 2>/dev/null | sort -V | head -n 1)
     why="$1 has no recorded run on sim: labs/record.sh $id"
     [ -n "$expected" ] || return 1
     ranks=${expected##*-}
