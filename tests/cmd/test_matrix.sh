@@ -126,6 +126,14 @@ ends_by_a_signal_and_leaves_its_rows() {
     [ $status -eq 143 ] && [ -z "$(find "$scratch" -name '.*')" ] && grep -q 'the same command goes on' "$scratch/err" &&
         [ "$(rows "$scratch/ended.csv" | wc -l)" -ge 1 ]
 }
+predicts_an_emulated_wire() { # whose time is the prediction's, on any machine that is not too busy: here its sign
+    run 0 --emulate 100mbit --num-processes 2 --data-sizes 0.1 --num-iters 6 --num-warmup 1 --backend shm \
+        --output "$scratch/wire.csv" && why=$(rows "$scratch/wire.csv") &&
+        [ "$(cut -d, -f19 <<<"$why")" = "$(rev <<<"$why" | cut -d, -f3 | rev)" ] &&
+        [ "$(cut -d, -f12,19 <<<"$why" | awk -F, '{ print ($1 > 0.9 * $2 && $2 > 8000) }')" -eq 1 ] || return 1
+    refuses 2 'holds another plan' --num-processes 2 --data-sizes 0.1 --num-iters 6 --num-warmup 1 --backend shm \
+        --output "$scratch/wire.csv"
+}
 measures_other_collectives_and_few_bytes() {
     run 0 --backend sim --net 10gbe --num-processes 3 --data-sizes 0.001 barrier alltoall --num-iters 1 \
         --output "$scratch/others.csv" && why=$(keys "$scratch/others.csv" | cut -d, -f1-5,9 | tr '\n' ' ') &&
@@ -223,7 +231,7 @@ check_each measures_nothing_twice skips_what_a_control_group_has_no_memory_for s
     refuses_a_file_of_another_kind replaces_it_if_told_and_says_so keeps_a_budget_that_is_over
 check_having flock refuses_two_at_once
 check_with inih has_a_file_per_backend gives_the_same_bytes_by_virtual_time ends_by_a_signal_and_leaves_its_rows \
-    measures_other_collectives_and_few_bytes refuses_wrong_values
+    measures_other_collectives_and_few_bytes predicts_an_emulated_wire refuses_wrong_values
 if [ -e /dev/nvidia0 ]; then
     skip 'this machine has a GPU' says_which_backend_is_missing
 else

@@ -110,6 +110,10 @@ static void make_line(const struct matrix *matrix, const struct matrix_job *job,
     add(line, "--seed");
     snprintf(line->numbers[line->n], NUMBER, "%llu", (unsigned long long)matrix->files[cell->file].seed);
     add(line, line->numbers[line->n]);
+    if (matrix->options.emulate) {
+        add(line, "--emulate");
+        add(line, matrix->options.emulate);
+    }
     if (matrix->options.net) {
         add(line, "--net");
         add(line, matrix->options.net);

@@ -20,6 +20,7 @@
 #include "core/base/log.h"
 #include "core/base/table.h"
 #include "core/base/text.h"
+#include "core/base/variables.h"
 
 // ---- its plan --------------------------------------------------------------------------------------------------
 
@@ -58,8 +59,14 @@ static void describe_plan(const struct matrix *matrix, int file, struct matrix_f
         clab_text_add(&text, "%s%d", i ? "," : "; ", o->ranks[i]);
     for (int i = 0; i < o->nsizes; i++)
         clab_text_add(&text, "%s%zu", i ? "," : " ranks; ", o->sizes[i]);
-    clab_text_add(&text, " B of float; %d warm-up and %d timed calls, in place where there is that%s%s", o->warmup,
-                  o->iterations, o->net ? "; network " : "", o->net ? o->net : "");
+    clab_text_add(&text, " B of float; %d warm-up and %d timed calls, in place where there is that", o->warmup,
+                  o->iterations);
+    if (o->net)
+        clab_text_add(&text, "; network %s", o->net);
+    if (o->emulate)
+        clab_text_add(&text, "; delayed as on %s", o->emulate);
+    if (has_backend(matrix, file, MATRIX_OFI) && clab_variable_given(CLAB_VARIABLE_PROVIDER))
+        clab_text_add(&text, "; provider %s", clab_variable_given(CLAB_VARIABLE_PROVIDER));
 }
 
 static int name_file(const struct matrix *matrix, int file, struct matrix_file *f)

@@ -45,13 +45,13 @@ static double simulate(const struct clab_net *net, const struct matrix_cell *cel
     return row.algorithm ? bench_predict(net, &row, &batch) : NAN;
 }
 
-// The network that --net names, or the backend's profile, or that of shared memory; NULL: there is none.
+// The network that --net names, or the one that delays messages, or the backend's profile, or that of shared memory; NULL: there is none.
 static int load_net(const struct matrix *matrix, int backend, struct clab_net **net_p)
 {
     char why[CLAB_NET_WHY];
     *net_p = NULL;
-    if (matrix->options.net)
-        return clab_net_load(matrix->options.net, net_p);
+    if (matrix->options.net || matrix->options.emulate)
+        return clab_net_load(matrix->options.net ? matrix->options.net : matrix->options.emulate, net_p);
     CLAB_TRY(clab_net_load_profile(matrix_backends[backend].name, why, net_p));
     if (*net_p || matrix_backends[backend].device == MATRIX_CUDA)
         return CLAB_OK;

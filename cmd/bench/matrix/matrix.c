@@ -73,12 +73,16 @@ static int measure(struct matrix *matrix)
 
 // ---- before and after ------------------------------------------------------------------------------------------
 
-// --net is checked before anything is started.
+// --net and --emulate are checked before anything is started.
 static int check_net(const struct matrix *matrix)
 {
     struct clab_net *net = NULL;
     if (matrix->options.net)
         CLAB_TRY(clab_net_load(matrix->options.net, &net));
+    clab_net_free(net);
+    net = NULL;
+    if (matrix->options.emulate)
+        CLAB_TRY(clab_net_load(matrix->options.emulate, &net));
     clab_net_free(net);
     return CLAB_OK;
 }

@@ -54,7 +54,7 @@ struct matrix_options {
     bool collectives[CLAB_COLLECTIVE_COUNT];
     int warmup, iterations;
     double budget; // s
-    const char *output, *results, *net, *root;
+    const char *output, *results, *net, *emulate, *root; // emulate: NULL: no delays
     int port;
     uint64_t seed;
     bool seeded, fresh, plan_only;

@@ -149,6 +149,8 @@ static const struct clab_option options[] = {
      CLAB_NAME_LIST(OPTIONS, backends, &backend_names)},
     {"device", 0, "cpu|cuda", "whose memory holds the data; nccl's is the GPU's, all others' the processor's",
      CLAB_NAME(OPTIONS, device, &CLAB_NAMES("cpu", "cuda"))},
+    {"emulate", 0, "NAME|FILE", "delay messages as this network would, and predict by it",
+     CLAB_TEXT_AT(OPTIONS, emulate), .variable = CLAB_VARIABLE_EMULATE},
     {"net", 0, "NAME|FILE", "the network that predicts, and whose time it is on sim", CLAB_TEXT_AT(OPTIONS, net)},
     CLAB_HEADING("How:"),
     {"num-warmup", 0, "N", "calls before those that are timed (5)", CLAB_INT(OPTIONS, warmup, 0, 100000)},
@@ -310,6 +312,8 @@ int matrix_options_parse(int argc, char **argv, struct matrix_options *options_p
     CLAB_TRY(resolve_backends(&o));
     CLAB_TRY(resolve_seed(&o));
     CLAB_TRY(check_place(&o));
+    if (!o.emulate)
+        o.emulate = clab_variable_given(CLAB_VARIABLE_EMULATE);
     o.command = kit_command_line(argc, argv);
     *options_p = o;
     return o.command ? CLAB_OK : CLAB_ENOMEM;

@@ -116,6 +116,8 @@ static void print_names(const struct matrix *matrix)
         printf("%s%s", i ? ", " : " ranks; ", matrix_size_text(o->sizes[i], size, sizeof size));
     printf(" (1 MB = 1,000,000 B)\n# each cell: calls to warm up: %d, timed: %d; float, in place where there is that; "
            "results checked; seed %llu\n", o->warmup, o->iterations, (unsigned long long)matrix->files[0].seed);
+    if (o->emulate)
+        printf("# messages are delayed as on %s\n", o->emulate);
 }
 
 static int count(const struct matrix *matrix, bool is_crowded)
