@@ -38,6 +38,7 @@ static const struct clab_command *const commands[] = {
     &cmd_nccl,
     &cmd_tune,
     &cmd_trace,
+    &cmd_audit,
     &cmd_netmon,
     NULL,
 };

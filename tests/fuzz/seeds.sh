@@ -38,6 +38,9 @@ seeds_progress() {
     put lines '# when\n2026-11-23T16:44:09Z  07   failed     case 3\n2026-11-23T16:45:00Z  p1   started\n2026-11-23T16:46:00Z  00   hinted     1\n'
 }
 
+# Lab 13's claims, and its form.
+seeds_claims() { cp labs/13-audit/*claims.txt "$seeds"; }
+
 seeds_conf() { seeds_net && seeds_lab; }
 
 # Messages of zeros, of the kinds of core/job/store/message.h: each with as many bytes behind its header as it has.
