@@ -23,6 +23,7 @@
 #include "cmd/probe/placement.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "core/clab.h"
 #include "core/comm/comm.h"
 #include "core/comm/job.h"
@@ -88,6 +89,15 @@ static int run_and_report(struct bench *bench)
     return CLAB_OK;
 }
 
+// What the run will replace. It has been checked that each can be written.
+static void announce(const struct bench_options *options)
+{
+    const char *const paths[] = {options->samples, options->csv, options->json};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i])
+            clab_output_announce(paths[i]);
+}
+
 static int run_with_memory(struct bench *bench)
 {
     void *memory;
@@ -99,6 +109,8 @@ static int run_with_memory(struct bench *bench)
         clab_free(bench->job, bench->probe_room);
         return err;
     }
+    if (bench->rank == 0)
+        announce(bench->options);
     bench->results = calloc((size_t)bench->plan->nrows, sizeof *bench->results);
     err = bench->results ? run_and_report(bench) : CLAB_ENOMEM;
     free(bench->results);

@@ -354,7 +354,7 @@ static int run(int argc, char **argv)
         return command_status(numa_measure(o.bytes, o.seconds, stdout));
     const struct clab_job_options alone = {.nranks = 1, .backend = o.backend};
     struct clab_job *job;
-    if (o.csv && clab_output_check(o.csv))
+    if (o.csv && clab_output_announce(o.csv))
         return EXIT_FAILURE;
     int err = clab_job_open_with(&alone, &job);
     if (err)

@@ -125,8 +125,8 @@ static int find_path(struct request *r)
 
 static int check_outputs(const struct fit_session *session)
 {
-    CLAB_TRY(clab_output_check(session->path));
-    return session->samples ? clab_output_check(session->samples) : CLAB_OK;
+    CLAB_TRY(clab_output_announce(session->path));
+    return session->samples ? clab_output_announce(session->samples) : CLAB_OK;
 }
 
 static int prepare(struct request *r, struct fit_session *session)

@@ -84,7 +84,7 @@ static int name_files(struct session *s)
     CLAB_TRY(name_figure(s));
     if (asprintf(&s->csv, "%s/%s-%s-%s-%d.csv", folder, s->conf.id, s->setting.backend, s->nets.name, s->conf.ranks) < 0)
         return CLAB_ENOMEM;
-    return clab_output_check(s->csv);
+    return clab_output_announce(s->csv);
 }
 
 // With an exact clock many ranks share this machine's memory, of which a program by hand wants P buffers a rank.

@@ -226,6 +226,7 @@ static void write_rows(const struct request *r, FILE *out)
 static int write_csv(const struct request *r)
 {
     struct clab_output output;
+    CLAB_TRY(clab_output_announce(r->csv));
     CLAB_TRY(clab_output_open(r->csv, &output));
     write_rows(r, output.file);
     return clab_output_close(&output);

@@ -348,7 +348,7 @@ static int run(int argc, char **argv)
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;
     check(&request);
-    if (request.output && clab_output_check(request.output))
+    if (request.output && clab_output_announce(request.output))
         return EXIT_FAILURE;
     if (is_ours(&request))
         return run_ours(&request);

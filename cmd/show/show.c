@@ -129,6 +129,7 @@ static int write_to(const struct arguments *arguments, const struct clab_algorit
 static int write_to_file(const struct arguments *arguments, const struct clab_algorithm *algorithm)
 {
     struct clab_output output;
+    CLAB_TRY(clab_output_announce(arguments->output));
     CLAB_TRY(clab_output_open(arguments->output, &output));
     int err = write_to(arguments, algorithm, output.file);
     if (err == CLAB_OK)

@@ -232,7 +232,7 @@ static int find_csv(struct request *r, const char *name)
         if (asprintf(&r->csv_path, "%s/%s.csv", folder, name) < 0)
             r->csv_path = NULL;
     }
-    return r->csv_path ? clab_output_check(r->csv_path) : CLAB_ENOMEM;
+    return r->csv_path ? clab_output_announce(r->csv_path) : CLAB_ENOMEM;
 }
 
 static int find_figure(struct request *r, const char *name)

@@ -237,7 +237,7 @@ static int check(const struct train_request *r)
     }
     if (r->json)
         CLAB_TRY(clab_json_check());
-    return r->csv ? clab_output_check(r->csv) : CLAB_OK;
+    return r->csv ? clab_output_announce(r->csv) : CLAB_OK;
 }
 
 int train_options_parse(int argc, char **argv, struct train_request *request_p)

@@ -261,6 +261,7 @@ int trace_file_add(struct trace_file *file, const struct trace_file *other)
 int trace_file_write(const struct trace_file *file, const char *path)
 {
     struct clab_output output;
+    CLAB_TRY(clab_output_announce(path));
     CLAB_TRY(clab_output_open(path, &output));
     if (json_dumpf(file->root, output.file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0)
         return clab_output_close(&output);

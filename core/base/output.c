@@ -4,10 +4,12 @@
 #include "core/base/output.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
@@ -77,11 +79,33 @@ static int path_error(const char *path, bool *straight_p)
     return *straight_p ? 0 : directory_error(path);
 }
 
+// Results that somebody may want to keep: not an empty file.
+// A device or a pipe keeps nothing.
+static void say_replaced(const char *path)
+{
+    struct stat status;
+    struct tm local;
+    char date[64], here[PATH_MAX];
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0 || !localtime_r(&status.st_mtime, &local) ||
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        return;
+    const size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+    const bool below = length > 0 && !strncmp(path, here, length) && path[length] == '/';
+    clab_warn("%s of %s will be replaced", path + (below ? length + 1 : 0), date);
+}
+
 int clab_output_check(const char *path)
 {
     bool straight;
     int error = path_error(path, &straight);
     return error ? refuse(path, error) : CLAB_OK;
+}
+
+int clab_output_announce(const char *path)
+{
+    CLAB_TRY(clab_output_check(path));
+    say_replaced(path);
+    return CLAB_OK;
 }
 
 static void forget(struct clab_output *output)

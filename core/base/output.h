@@ -17,6 +17,9 @@ struct clab_output {
 // Whether `path` could be opened now, without touching it: call it before a long measurement.
 //   errors: CLAB_EIO, CLAB_ENOMEM
 int clab_output_check(const char *path);
+// The same for results that somebody may want to keep, once for a file: if there are some, a line says that they will be
+// replaced, and their date.
+int clab_output_announce(const char *path);
 
 // Begin to write `path`.
 //   out:    *output_p, on success only; it ends in exactly one of close and abandon

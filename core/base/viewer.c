@@ -21,7 +21,8 @@ int clab_viewer_open(const char *path, struct clab_viewer **viewer_p)
     struct clab_viewer *viewer = calloc(1, sizeof *viewer);
     if (!viewer)
         return CLAB_ENOMEM;
-    int err = clab_output_open(path, &viewer->output);
+    int err = clab_output_announce(path);
+    err = err ? err : clab_output_open(path, &viewer->output);
     if (err) {
         free(viewer);
         return err;

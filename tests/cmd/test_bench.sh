@@ -122,6 +122,7 @@ END
     )
 }
 joins_a_job_that_is_there() {
+    rm -f "$scratch/csv"
     "$commlab" run -n 3 -- "$commlab" bench -b 8 -e 8 $quick --csv "$scratch/csv" \
         >"$scratch/out" 2>"$scratch/err" </dev/null
     why="status $?: $(cat "$scratch/err")"

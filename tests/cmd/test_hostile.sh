@@ -252,9 +252,9 @@ writes_no_secret() {
 # What earlier versions wrote; the secret itself is not shown.
 doctor_names_files_with_a_secret() {
     local file
-    mkdir -p "$kit/results" && run 0 "$commlab" doctor && why=$(cat "$scratch/out") &&
+    mkdir -p "$kit/results" && run 0 "$commlab" doctor --all && why=$(cat "$scratch/out") &&
         ! grep -q 'holds the CLAB_TOKEN' "$scratch/out" || return 1
-    cp "$hostile"/token/* "$hostile/report/good.csv" "$kit/results/" && run 0 "$commlab" doctor || return 1
+    cp "$hostile"/token/* "$hostile/report/good.csv" "$kit/results/" && run 0 "$commlab" doctor --all || return 1
     for file in bench.csv bench.json trace.json; do
         why="nothing of $file in: $(grep -A 30 '^Results' "$scratch/out")"
         grep -qF "results/$file holds the CLAB_TOKEN of a job" <(tr -s '\n ' ' ' <"$scratch/out") || return 1
@@ -266,7 +266,7 @@ doctor_names_files_with_a_secret() {
     return $result
 }
 doctor_shows_no_secret_by_a_wrong_name() {
-    run 0 env CLAB_TOKENS=$secret "$commlab" doctor && why=$(grep -n $secret "$scratch/out") && return 1
+    run 0 env CLAB_TOKENS=$secret "$commlab" doctor --all && why=$(grep -n $secret "$scratch/out") && return 1
     grep -q 'CLAB_TOKENS=(not shown)' "$scratch/out"
 }
 

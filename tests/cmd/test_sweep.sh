@@ -76,10 +76,20 @@ leaves_out_ranks_without_room() {
 draws_the_map() {
     "$commlab" sim sweep allreduce --net dgx-h100,10gbe --ranks 2-8 --bytes 8-1M --csv "$scratch/c.csv" \
         --plot "$scratch/maps" >"$scratch/out" 2>"$scratch/err" || return 1
+    rm -f "$scratch/a.csv"
     run 0 allreduce --net dgx-h100 --ranks 2-8 --bytes 8-1G --csv "$scratch/a.csv" --plot "$scratch/map.svg" || return 1
     why="$(ls "$scratch"; cat "$scratch/err")"
     [ ! -s "$scratch/err" ] && [ -s "$scratch/map.svg" ] && [ -s "$scratch/map.png" ] && [ -s "$scratch/maps.svg" ] &&
         grep -q '^title: Among 8 ranks of dgx-h100, allreduce by doubling is best up to' "$scratch/map.txt"
+}
+
+# One line, with the date.
+says_that_it_replaces_a_file() {
+    touch -d '2026-01-02 03:04:05' "$scratch/again.csv" && echo old >"$scratch/again.csv" &&
+        touch -d '2026-01-02 03:04:05' "$scratch/again.csv"
+    run 0 allreduce --net 10gbe --ranks 2 --bytes 8 --csv "$scratch/again.csv" --no-plot || return 1
+    why=$(cat "$scratch/err")
+    [ "$(grep -c 'again.csv of 2026-01-02 03:04:05 will be replaced' "$scratch/err")" = 1 ] && [ "$(wc -l <"$scratch/err")" = 1 ]
 }
 
 # `sim --algo auto` prices what `bench --algo auto` runs, and says what that is.
@@ -104,6 +114,7 @@ check_with inih chooses_as_the_bench_does
 check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
     fits_120_columns leaves_out_ranks_without_room lists_the_network_that_is_told nets_shows_one_network_and_its_time_per_byte
 check_with 'inih jansson' prices_what_sim_prices
+check says_that_it_replaces_a_file
 check_with 'inih gnuplot' draws_the_map
 check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong' (did you mean 'ring'?)" --algo rong --net 10gbe --csv "$scratch/refused"
 check refuses_a_range_backwards refuses 2 "--ranks '8-2'" --ranks 8-2 --net 10gbe --csv "$scratch/refused"

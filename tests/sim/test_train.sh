@@ -10,7 +10,7 @@ header=model,net,ranks,batch,accumulate,bucket_bytes,buckets,overlap,compress,al
 header+=,communication,exposed,update,hidden_pct,efficiency_pct,samples_per_s,bytes_sent,clocks
 
 curve() {
-    run 0 --net dgx-h100 --model resnet50 --csv "$scratch/curve.csv" "$@"
+    rm -f "$scratch/curve.csv" && run 0 --net dgx-h100 --model resnet50 --csv "$scratch/curve.csv" "$@"
 }
 
 # column NAME: of all rows of the curve.

@@ -62,7 +62,7 @@ step_doctor() {
     local status libraries n
     # Should the doctor hang, all others can be run all the same.
     n=$(timeout 5 nvidia-smi -L 2>/dev/null | grep -c '^GPU ') && echo "$n" >"$log/.gpus"
-    "$commlab" doctor >"$log/doctor.txt"
+    "$commlab" doctor --all >"$log/doctor.txt"
     status=$?
     cat "$log/doctor.txt"
     sed -n 's/.* CUDA devices: \([0-9][0-9]*\)\(, all of them fakes\)\{0,1\}$/\1/p' "$log/doctor.txt" >"$log/.gpus"
