@@ -26,7 +26,7 @@ static void add_card(struct doctor *doctor, const char *name)
         snprintf(speed, sizeof speed, "%g Gb/s", (double)mbits / 1e3);
     if (node >= 0)
         snprintf(numa, sizeof numa, ", NUMA node %lld", node);
-    doctor_add(doctor, DOCTOR_OK, name, "%s, %s, driver %s, MTU %lld%s", *state ? state : "state unknown", speed,
+    doctor_add(doctor, DOCTOR_OK, name, "%s, %s, driver %s, MTU %lld B%s", *state ? state : "state unknown", speed,
                driver, mtu, numa);
     doctor_mark_fact(doctor);
 }

@@ -34,7 +34,7 @@ static void add_hypervisor(struct doctor *doctor, const struct clab_machine *mac
 static void add_load(struct doctor *doctor, const struct clab_machine *machine)
 {
     const bool busy = machine->load > machine->cores / 2.0 + 0.5;
-    doctor_add(doctor, busy ? DOCTOR_WARNING : DOCTOR_OK, "load", "%.2f on %d cores in the last minute", machine->load,
+    doctor_add(doctor, busy ? DOCTOR_WARNING : DOCTOR_OK, "load", "%.2f processes ran or waited on %d cores, as a mean of the last minute", machine->load,
                machine->cores);
     if (busy)
         doctor_advise(doctor, "wait until other programs have ended before you time anything");

@@ -225,7 +225,7 @@ plant() {
 
 reads_cards_and_infiniband_of_a_tree() {
     with CLAB_FAKE_GPUS=4 -- run 0 --gpu --root "$tree" || return 1
-    finds '  ok       ens1f0: up, 200 Gb/s, driver mlx5_core, MTU 9000, NUMA node 1' \
+    finds '  ok       ens1f0: up, 200 Gb/s, driver mlx5_core, MTU 9000 B, NUMA node 1' \
         '  ok       mlx5_0 port 1: ACTIVE (LinkUp), 400 Gb/sec (4X NDR), InfiniBand, NUMA node 0' \
         '  warning  mlx5_1 port 1: DOWN (Disabled), 400 Gb/sec (4X NDR), InfiniBand, NUMA node 0; NCCL and verbs skip it' \
         '  warning  mlx5_10 port 1: INIT (LinkUp), 400 Gb/sec (4X NDR), RoCE, NUMA node 0; the link is there, but no subnet' \

@@ -47,6 +47,21 @@ reads_standard_input_and_upper_case() {
     why="status $status: $(cat "$scratch/out")"
     [ $status = 0 ] && grep -q '^standard input: 1 known thing in 1 line$' "$scratch/out" && grep -q '\[refused\]' "$scratch/out"
 }
+# Jobs of the kit that fail now, not recorded ones.
+knows_what_our_own_jobs_say() {
+    CLAB_TIMEOUT=300ms "$build/labs/primer/p3-stuck/before" -n 2 >"$scratch/log" 2>&1
+    run 0 "$scratch/log" || return 1
+    why="$(cat "$scratch/log") gives $(cat "$scratch/out")"
+    grep -q '^1\. first sign: .*\[clab-deadline\]' "$scratch/out" || return 1
+    "$commlab" run -n 2 -- sh -c '[ $RANK = 0 ] || kill -KILL $$; exec sleep 5' >"$scratch/log" 2>&1
+    run 0 "$scratch/log" || return 1
+    why="$(cat "$scratch/log") gives $(cat "$scratch/out")"
+    grep -q '^1\. likely cause: .*\[clab-killed\]' "$scratch/out" || return 1
+    "$commlab" run -n 2 -- sh -c '[ $RANK = 0 ] || kill -SEGV $$; exec sleep 5' >"$scratch/log" 2>&1
+    run 0 "$scratch/log" || return 1
+    why="$(cat "$scratch/log") gives $(cat "$scratch/out")"
+    grep -q '^1\. likely cause: .*\[segfault\]' "$scratch/out"
+}
 sums_up_nccl_log() {
     run 4 "$logs/healthy-2-nccl-two-nodes.log" || return 1
     why=$(cat "$scratch/out")
@@ -139,7 +154,7 @@ if lacks inih; then
     skip 'built without inih' all
     exit
 fi
-check_each finds_the_cause_in_each_log each_error_can_be_found reads_standard_input_and_upper_case sums_up_nccl_log
+check_each finds_the_cause_in_each_log each_error_can_be_found knows_what_our_own_jobs_say reads_standard_input_and_upper_case sums_up_nccl_log
 if command -v python3 >/dev/null; then
     check_with jansson says_json says_json_of_nccl
 else
