@@ -14,15 +14,16 @@
 
 static const char different[] =
     "Ranks read the codes back with different scales, so a code does not mean the same everywhere. Use one scale: the largest "
-    "gradient of all ranks (CLAB_MAX) / 127.";
+    "gradient of all ranks (CLAB_MAX) / 127. Or the means of other ranks are missing: gather them.";
 static const char not_divided[] =
     "That is the sum, not the average. Divide the sum of the codes by the number of ranks.";
 static const char overflows[] =
     "Sums of codes do not fit 8 bits: 100 + 100 is -56 there. Add them up in 32 bits (`t->sums`), and divide before you round "
     "to 8 bits again.";
 static const char mixed_up[] =
-    "Some codes are lost or in another place. `sums` begin at 0; block r of `pieces` are rank r's codes of this rank's share; "
-    "block r of `codes` are in the end the means of rank r.";
+    "Some averages are wrong by more than rounding. Is the scale the largest gradient of all ranks / 127, in encode and in "
+    "decode? Do `sums` begin at 0? Is each mean rounded by `nearest`? A block has t->share codes: block r of `pieces` is from "
+    "rank r, and block r of `codes` are in the end the means of rank r.";
 static const char as_floats[] =
     "Gradients travel as float32, 4 bytes each. Encode them, and send the codes, 1 byte each.";
 static const char as_sums[] =

@@ -32,6 +32,10 @@ is_loss(way) = strcol(2) eq program_of(way) && starts_with(strcol(6), "loss/".wa
 loss_x(way) = is_loss(way) ? t(way, number(part(strcol(6), 3))) : NaN
 last_step = 1
 stats csv using (last_step = is_loss("fp32") && number(part(strcol(6), 3)) > last_step ? number(part(strcol(6), 3)) : last_step, 0) every ::1 nooutput
+longest = 0
+do for [way in "fp32 int8 powersgd topk"] { longest = t(way, last_step) > longest ? t(way, last_step) : longest }
+own_end = 1e3 * last_step * value_of("after", "time/own_scales/step", 8)
+longest = own_end > longest ? own_end : longest
 stats csv using (x("before") > 0 || x("after") > 0 ? $9 : NaN) nooutput name "LOW"
 stats csv using (x("before") > 0 || x("after") > 0 ? $10 : NaN) nooutput name "HIGH"
 bottom = least_with(least_with(LOW_min, "before", "time/"), "after", "time/")
@@ -74,7 +78,7 @@ do for [terminal in terminals] {
     unset logscale
     set xtics auto
     set ytics auto
-    set xrange [0 : 1.05 * t("fp32", last_step)]
+    set xrange [0 : 1.05 * longest]
     set yrange [0 : *]
     set xlabel "time since training began (ms)"
     set key inside right top vertical samplen 2
@@ -82,7 +86,7 @@ do for [terminal in terminals] {
          csv using (loss_x("int8")):8 with linespoints linestyle 11 title "int8 (after)", \
          csv using (loss_x("powersgd")):8 with linespoints linestyle 13 title "PowerSGD from step 10 on", \
          csv using (loss_x("topk")):8 with linespoints linestyle 14 title "top-k from step 10 on", \
-         csv using (strcol(6) eq "saved/own_scales/loss" ? 1e3 * last_step * value_of("after", "time/own_scales/step", 8) : NaN):8 \
+         csv using (strcol(6) eq "saved/own_scales/loss" ? own_end : NaN):8 \
              with points linestyle 15 pointsize 2 title "model of rank 0, scale per rank"
     unset multiplot
     unset xlabel

@@ -24,10 +24,22 @@ float clab_int8_largest(const float *values, size_t count)
     return quantize_most(0, float_from_bits((uint32_t)most));
 }
 
+// As quantize_one does it for a scale above 0, in a form that becomes vectors: magnitudes are compared as whole numbers,
+// and with 1.5 * 2^23 added, the code is the lowest byte of the float.
+static inline int8_t code_of(float value, float scale)
+{
+    const uint32_t bits = float_bits(value / scale), sign = bits & 0x80000000;
+    const int32_t size = (int32_t)(bits & 0x7fffffff), most = 0x42fe0000; // 127
+    const uint32_t within = (uint32_t)(size < most ? size : most) | sign;
+    return (int8_t)(uint8_t)(float_bits(float_from_bits(within) + 0x1.8p23f) & 0xff);
+}
+
 void clab_int8_encode(const float *values, size_t count, float scale, int8_t *codes)
 {
-    for (size_t i = 0; i < count; i++)
-        codes[i] = quantize_one(values[i], scale);
+    if (!(scale > 0)) // all are 0, or one is no finite number
+        memset(codes, 0, count);
+    for (size_t i = 0; scale > 0 && i < count; i++)
+        codes[i] = code_of(values[i], scale);
 }
 
 void clab_int8_decode(const int8_t *codes, size_t count, float scale, float *values)
@@ -46,7 +58,7 @@ void clab_int8_add(const int8_t *codes, size_t count, int32_t *sums)
 void clab_int8_mean(const int32_t *sums, size_t count, int ranks, int8_t *codes)
 {
     for (size_t i = 0; i < count; i++)
-        codes[i] = quantize_one((float)sums[i], (float)ranks);
+        codes[i] = code_of((float)sums[i], (float)ranks);
 }
 
 // ---- the method ----------------------------------------------------------------------------------------------
@@ -99,13 +111,27 @@ static bool keeps(const struct clab_compressor *c, float scale)
     return c->residual && isfinite(scale);
 }
 
+// What codes lack of the values; and what means lack of the sums, for all ranks.
+static void keep_rest(const float *values, const int8_t *codes, size_t count, float scale, float *residual)
+{
+    for (size_t i = 0; i < count; i++)
+        residual[i] = values[i] - (float)codes[i] * scale;
+}
+
+static void keep_rounding(const int32_t *sums, const int8_t *means, size_t count, int ranks, float scale,
+                          float *residual)
+{
+    for (size_t i = 0; i < count; i++)
+        residual[i] += (float)(sums[i] - ranks * means[i]) * scale;
+}
+
 static int encode(const struct clab_compressor *c, const struct int8 *s, float scale)
 {
     const size_t all = s->share * (size_t)clab_comm_ranks(c->comm);
     clab_int8_encode(c->what.gradients, c->count, scale, s->codes);
     memset(s->codes + c->count, 0, all - c->count);
-    for (size_t i = 0; keeps(c, scale) && i < c->count; i++)
-        c->residual[i] = c->what.gradients[i] - (float)s->codes[i] * scale;
+    if (keeps(c, scale))
+        keep_rest(c->what.gradients, s->codes, c->count, scale, c->residual);
     return compress_charge(c, (c->residual ? 14.0 : 5.0) * (double)c->count);
 }
 
@@ -118,8 +144,10 @@ static int average(const struct clab_compressor *c, const struct int8 *s, float 
     for (int r = 0; r < ranks; r++)
         clab_int8_add(s->pieces + (size_t)r * s->share, s->share, s->sums);
     clab_int8_mean(s->sums, s->share, ranks, s->codes + first);
-    for (size_t i = 0; keeps(c, scale) && i < s->share && first + i < c->count; i++)
-        c->residual[first + i] += (float)(s->sums[i] - ranks * s->codes[first + i]) * scale;
+    if (keeps(c, scale) && first < c->count) {
+        const size_t rest = c->count - first, own = rest < s->share ? rest : s->share;
+        keep_rounding(s->sums, s->codes + first, own, ranks, scale, c->residual + first);
+    }
     return compress_charge(c, (9.0 * ranks + (c->residual ? 18 : 5)) * (double)s->share);
 }
 
