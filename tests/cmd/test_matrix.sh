@@ -171,6 +171,27 @@ skips_mpi_without_shared_memory() {
     writes 'mpi needs /dev/shm, and there is none' --backend mpi --data-sizes 1 --root "$root" --dry-run
 }
 notices_wsl2() { writes ', WSL2' --backend mpi --data-sizes 1 --root "$root" --dry-run; }
+# As Python's argparse takes them, with commas, and with both; nothing fits, so that nothing runs.
+takes_lists_in_each_form() {
+    local bare=$scratch/bare form
+    mkdir -p "$bare"/{proc/self,sys/fs/cgroup/small}
+    echo 0::/small >"$bare/proc/self/cgroup"
+    echo 4096 >"$bare/sys/fs/cgroup/small/memory.max"
+    cp "$root/proc/meminfo" "$bare/proc"
+    for form in '--num-processes 2 4 6 --data-sizes 1 .5 8K --backend shm gloo' \
+        '--num-processes 2,4,6 --data-sizes 1,0.5,8K --backend shm,gloo' \
+        '--num-processes=2, 4, 6 --data-sizes=1 0.5,8K --backend gloo shm' 'allreduce --num-processes 2 4 6 2 --data-sizes
+        1MB 500KB 8KiB --backend=shm gloo'; do
+        run 0 $form --root "$bare" --dry-run && why="$form: $(cat "$scratch/out")" &&
+            grep -q '^# allreduce over gloo, shm; 2, 4, 6 ranks; 1 MB, 500 kB, 8.192 kB ' "$scratch/out" &&
+            grep -q '^# 18 cells; ' "$scratch/out" || return 1
+    done
+}
+takes_defaults_that_are_documented() {
+    writes 'allreduce over gloo; 2, 4, 6 ranks; 1 MB, 10 MB, 100 MB, 1 GB (1 MB = 1,000,000 B)' --root "$scratch/bare" \
+        --fresh --dry-run && grep -q 'calls to warm up: 5, timed: 50' "$scratch/out" && grep -q 'budget of 5 min' "$scratch/out" &&
+        grep -qE '[ /]results/gloo_cpu_benchmark.csv,' "$scratch/out"
+}
 tries_again_what_was_skipped() {
     cp "$scratch/small.csv" "$scratch/grown.csv"
     writes 'needs ' --backend shm --num-processes 2 4 --data-sizes 100 --root "$root" --output "$scratch/grown.csv" \
@@ -227,7 +248,7 @@ refuses_wrong_values() {
 check_each goes_on_after_a_kill
 check_having python3 recomputes_each_row_from_the_samples
 check_each measures_nothing_twice skips_what_a_control_group_has_no_memory_for skips_what_has_too_few_gpus \
-    skips_mpi_without_shared_memory notices_wsl2 tries_again_what_was_skipped refuses_another_plan \
+    skips_mpi_without_shared_memory notices_wsl2 takes_lists_in_each_form takes_defaults_that_are_documented tries_again_what_was_skipped refuses_another_plan \
     refuses_a_file_of_another_kind replaces_it_if_told_and_says_so keeps_a_budget_that_is_over
 check_having flock refuses_two_at_once
 check_with inih has_a_file_per_backend gives_the_same_bytes_by_virtual_time ends_by_a_signal_and_leaves_its_rows \
