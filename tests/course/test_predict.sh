@@ -244,6 +244,7 @@ each_figure_has_your_mark() {
         00) set -- before,difference % 3 ;; 01) set -- after/before,ratio/iteration/16 1 10 ;; 02) set -- after,step_time s 0.05 ;;
         03) set -- after,bytes_of_zero/replicas/256 B 3e6 ;; 04) set -- after/before,ratio/time/8 1 20 ;;
         05) set -- before,asked KiB 4480 ;; 06) set -- after,lateness/2000 s 1e-3 ;; 07) set -- after,time/ring/8 s 1e-4 ;;
+        09) set -- before,time/fp32/step s 5e-3 ;;
         10) set -- before,time/scattered/524288 s 1e-3 ;;
         *) set -- before,time/whole/flat s 5e-3 ;;
         esac

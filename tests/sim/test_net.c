@@ -227,6 +227,28 @@ static void test_net_reads_topologies(void **state)
     clab_net_free(net);
 }
 
+// Most of the way to another rack no port is busy: a tier may have segments, and the ranks of a node are a group.
+static void test_net_reads_segments_of_tiers(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    const char *logged;
+    write_net("[net]\ntitle = x\nranks = 4\ngamma = 1 ns/B\n[link intra]\nalpha = 1 us\nbeta = 1 GB/s\n"
+              "[link inter]\nalpha = 5 us\nbeta = 1 GB/s\n[tier zone]\nnodes = 6\nalpha = 9 us\nbeta = 1 GB/s\n"
+              "[segment zone tcp]\nup_to = any\no_send = 2 us\no_recv = 2 us\nlatency = 5 us\n"
+              "gap_send = 1 GB/s\ngap_recv = 1 GB/s\nfragment = 0 B\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_OK);
+    assert_string_equal(logged, "");
+    const struct clab_segment *s = clab_link_segment(clab_net_link(net, 0, 24), 1 << 20);
+    assert_true(s->o_send == 2e-6 && s->latency == 5e-6 && s->fragment == 0);
+    assert_int_equal(clab_net_group(net, 4), 0);
+    assert_int_equal(clab_net_group(net, 5), 4);
+    clab_net_free(net);
+    write_net("[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 5 us\nbeta = 1 GB/s\n[segment zone tcp]\nup_to = any\n");
+    assert_int_equal(load(path, &net, &logged), CLAB_EPARSE);
+}
+
 static void test_net_says_what_is_not_there(void **state)
 {
     (void)state;
@@ -452,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_net_refuses_each_mistake_with_its_line),
         cmocka_unit_test(test_net_shipped_descriptions_are_well_formed),
         cmocka_unit_test(test_net_reads_topologies),
+        cmocka_unit_test(test_net_reads_segments_of_tiers),
         cmocka_unit_test(test_net_says_what_is_not_there),
         cmocka_unit_test(test_net_prices_work_by_the_longer_of_arithmetic_and_memory),
         cmocka_unit_test(test_net_levels_are_linear_in_the_logarithm),
