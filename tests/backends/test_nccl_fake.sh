@@ -181,6 +181,7 @@ check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host com
     registers_at_all_ranks_if_asked_to ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
     refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \
     leaves_to_the_user_when_to_connect
-is_right_by test_conformance nccl
+# With 1 and 2 ranks: the rehearsal of test_gpu_check.sh.
+is_right_by test_conformance nccl:3 nccl:4
 is_right_by test_shrink
 exit $failed

@@ -57,7 +57,8 @@ answer() {
     esac
 }
 given() { [ -n "$(answer $1)" ] && grep -qF -- "$(answer $1)" "$scratch/mk"; }
-finds() { probes && said "✓ $1: " && { [ -z "$(answer $1)" ] || given $1; }; }
+# Also with WITH_X=1, which asks for it: no answer depends on that.
+finds() { probes WITH_${1^^}=1 && said "✓ $1: " && { [ -z "$(answer $1)" ] || given $1; }; }
 
 misses_without_header() {
     local file=$1.h status
@@ -115,8 +116,7 @@ is_turned_off() {
 
 must_be_there_if_asked_for() {
     turn_off ${all/${1^^}/}
-    ! probes NO_${1^^}=1 WITH_${1^^}=1 && said "WITH_${1^^}=1 asks for it" && [ ! -e "$scratch/mk" ] &&
-        probes WITH_${1^^}=1
+    ! probes NO_${1^^}=1 WITH_${1^^}=1 && said "WITH_${1^^}=1 asks for it" && [ ! -e "$scratch/mk" ]
 }
 
 names_a_missing_compiler() { ! probes CC=no-such-compiler && said 'no-such-compiler: nothing can be built'; }
@@ -164,9 +164,13 @@ fits_a_machine_once() {
     build_bare -n profile && said '--net machine' && ! grep -qx "$bare_build/commlab fit" <<<"$why"
 }
 
+# What this machine has: as the build was told, if all was asked for then.
 link_machine
-probes
-here=$why
+here=$(cat "$build/probes.txt")
+if grep -q '; turned off by ' <<<"$here"; then
+    probes
+    here=$why
+fi
 for name in $libraries gloo mpi nccl gnuplot libfuzzer; do
     turn_off ${all/${name^^}/}
     if missed=$(grep "✗ $name: " <<<"$here"); then
