@@ -80,7 +80,7 @@ step_shm() {
     for n in 2 4 8 16; do
         [ $n -le "$(nproc)" ] || break
         [ -z "$quick" ] || [ $n = 2 ] || break
-        "$commlab" bench allreduce -n $n --algo all --in-place 0 -b 8 -e "$(full 16M 64K 1M)" -f 8 --seconds 30ms \
+        "$commlab" bench allreduce -n $n --algo all --in-place 0 -b 8 -e "$(full 16M 64K 1M)" -f 8 --seconds $(full 30ms 1ms) \
             $([ -n "$fake" ] || echo --csv "$log/shm-$n.csv") ||
             fail "with $n ranks: $(reason)"
         ran="$ran $n"
