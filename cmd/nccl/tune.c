@@ -26,7 +26,7 @@ static const char doc[] =
     "Measure all algorithms, and write a table of the best: for `--algo auto` (CLAB_TUNER=FILE), or for NCCL's tuner "
     "plugin, build/backends/libnccl-tuner-commlab.so.\v"
     "COLLECTIVE is allreduce, broadcast, reduce, allgather or reduce_scatter; without it, all of them (on other backends "
-    "than nccl: any, allreduce unless told). Examples:\n"
+    "than nccl: any, or all; allreduce unless told). Examples:\n"
     "  commlab tune --backend sim --net dgx-h100 -n 16 -o tune.csv     (the kit's own algorithms)\n"
     "  CLAB_TUNER=tune.csv commlab bench --backend sim --net dgx-h100 -n 16\n"
     "  commlab tune -n 8 allreduce -o tune.csv                 (NCCL's, with 8 GPUs)\n"
@@ -78,9 +78,12 @@ static bool is_ours(const struct request *r)
 
 static int take_ours(const char *text, struct request *r)
 {
-    const int collective = clab_names_find(&clab_collective_names, "tune", text, strlen(text));
+    const bool is_all = !strcmp(text, "all");
+    const int collective = is_all ? 0 : clab_names_find(&clab_collective_names, "tune", text, strlen(text));
     if (collective < 0)
         return CLAB_EINVAL;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT && is_all; c++)
+        r->ours.collectives[c] = true;
     r->ours.collectives[collective] = r->any_function = true;
     return CLAB_OK;
 }

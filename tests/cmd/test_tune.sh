@@ -94,6 +94,11 @@ sets_ncclS_model_beside_it() {
     grep -qE ' ring +13\.[0-9]+ double_tree +3\.[0-9]+ doubling' <<<"$why" &&
         ! awk 'length > 120 { long = 1 } END { exit !long }' <<<"$why"
 }
+takes_all_collectives() {
+    run 0 --backend sim -n 4 -b 8 -e 8 all || return 1
+    why=$(cat "$scratch/out")
+    [ "$(grep -c ' all  *[0-9]' <<<"$why")" = 10 ]
+}
 is_refused_with_its_line() {
     printf '%s\n' '# a table' 'allreduce,0,-1,trees,-1,-1,-1,-1' >"$scratch/bad.csv"
     CLAB_TUNER=$scratch/bad.csv "$commlab" bench -n 2 >"$scratch/out" 2>&1
@@ -101,7 +106,8 @@ is_refused_with_its_line() {
     [ "${why%%:*}" = 'status 2' ] && grep -q "bad.csv:2: allreduce has no algorithm 'trees'; it has: naive" <<<"$why"
 }
 check_each measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
-    sets_ncclS_model_beside_it is_refused_with_its_line
+    sets_ncclS_model_beside_it takes_all_collectives \
+    is_refused_with_its_line
 check_each agrees_with_commlab_nccl finds_what_is_faster_in_files leaves_to_nccl_what_it_does_as_well \
     writes_no_table_without_a_row prints_a_table_of_at_most_120_columns
 measures_nothing_on_fakes() {
