@@ -59,7 +59,7 @@ names=("x';touch \"\$CANARY\";'.csv" '"; system("touch $CANARY"); b=".csv' '`tou
 
 # Files of plain names in a plain folder: what is in them runs nothing.
 draws_what_is_in_hostile_files() {
-    attack 200 "$commlab" report --results "$hostile/report" --output "$scratch/page0" && [ $status -eq 0 ] &&
+    attack 200 "$commlab" report "$hostile/report" --output "$scratch/page0" && [ $status -eq 0 ] &&
         cp "$scratch/err" "$scratch/said0"
 }
 
@@ -72,7 +72,7 @@ reports_on_all_that_is_good() {
         cp "$hostile/report/good.csv" "$results/$name" || return 1
     done
     (cd "$results" && find . -type f -exec md5sum {} + | sort) >"$scratch/before"
-    attack 200 "$commlab" report --results "$results" --output "$scratch/page" && [ $status -eq 0 ] || return 1
+    attack 200 "$commlab" report "$results" --output "$scratch/page" && [ $status -eq 0 ] || return 1
     why="the files are not as they were"
     (cd "$results" && find . -type f -exec md5sum {} + | sort) | cmp -s - "$scratch/before" || return 1
     for name in good 07-good; do
@@ -204,7 +204,7 @@ reports_on_plain_files_only() {
         ln -sf /dev/zero "$scratch/special/zero.csv" && mkdir -p "$scratch/special/folder.csv" || return 1
     ln -sf /proc/self/fd/9 "$scratch/special/input.csv"
     # 9 is a pipe, as a terminal would be, into which nobody writes.
-    attack 60 "$commlab" report --results "$scratch/special" --output "$scratch/page2" 9<> <(:) && [ $status -eq 0 ] || return 1
+    attack 60 "$commlab" report "$scratch/special" --output "$scratch/page2" 9<> <(:) && [ $status -eq 0 ] || return 1
     why="no section of good.csv: $(cat "$scratch/err")"
     grep -qF 'good.csv</a>' "$scratch/page2/index.html"
 }
@@ -215,7 +215,7 @@ page_stays_small() {
     mkdir -p "$results" && { printf '# machine: %05000000d\n' 1 && grep -v '^allreduce' "$hostile/report/good.csv" &&
         printf 'allreduce,%01000000d,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10\n' 1 &&
         yes allreduce,ring,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10 | head -n 20000; } >"$results/large.csv"
-    attack 120 "$commlab" report --results "$results" --output "$scratch/page3" && [ $status -eq 0 ] || return 1
+    attack 120 "$commlab" report "$results" --output "$scratch/page3" && [ $status -eq 0 ] || return 1
     why="$(stat -c %s "$page") bytes of page, $(cat "$scratch/err")"
     [ "$(stat -c %s "$page")" -lt 1000000 ] && grep -qF 'the first 1000 rows' "$page"
 }
@@ -243,7 +243,7 @@ writes_no_secret() {
         run 0 env CLAB_TOKEN=$secret "$commlab" bench barrier -n 2 --seconds 1ms --json "$results/b.json" &&
             run 0 env CLAB_TOKEN=$secret "$commlab" bench barrier -n 2 --seconds 1ms --trace "$results/trace.json" || return 1
     fi
-    run 0 env CLAB_TOKEN=$secret PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$results/page" ||
+    run 0 env CLAB_TOKEN=$secret PATH="$scratch/nothing" "$commlab" report "$results" --output "$results/page" ||
         return 1
     why="the secret is in: $(grep -rlF $secret "$results" "$kit/build/plots")"
     [ "$why" = 'the secret is in: ' ]

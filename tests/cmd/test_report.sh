@@ -20,7 +20,7 @@ judges_claims_by_numbers() {
             01,before,shm,1gbe,4,iteration/16,s,99,,,, >"$results/01-shm-1gbe-2.csv"
         printf '%s\n' $columns 07,after,shm,none,4,time/ring/8,s,9,,,, "07,after,shm,none,4,time/ring/64,s,$ring,,,," \
             07,after,shm,none,4,time/tree/64,s,1,,,, >"$results/07-shm-none-4.csv"
-        run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page" || return 1
+        run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$scratch/page" || return 1
         why=$(cat "$scratch/page/claims.csv")
         [ "$(grep -c '^[0-9]' <<<"$why")" -eq 11 ] && [[ $(verdict 5) == "here $expected; by the model"* ]] &&
             [[ $(verdict 7) == "here $expected; by the model"* ]] && grep -q '(2 ranks, shm, wire 1gbe)' <<<"$why" &&
@@ -43,7 +43,7 @@ says_perhaps_where_an_interval_allows_more() {
     printf '%s\n' $columns 02,after/before,shm,none,2,ratio,1,1.1,1.0,1.3,, >"$results/02-shm-none-2.csv"
     printf '%s\n' $columns 04,before,gloo,none,2,time/8,s,8,,,, 04,after,shm,none,2,time/8,s,1,,,, \
         04,after/before,shm,none,2,ratio,1,8,7,9,, >"$results/04-shm-none-2.csv"
-    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page" || return 1
+    run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$scratch/page" || return 1
     why=$(cat "$scratch/page/claims.csv")
     [[ $(verdict 1) == 'here perhaps less than claimed; by the model'* ]] &&
         grep -q '"1.1, 1 to 1.3 (2 ranks, shm)"' <<<"$why" &&
@@ -57,7 +57,7 @@ reads_what_a_spreadsheet_has_saved() {
     mkdir -p "$results"
     printf '\xef\xbb\xbf# machine: one\r\n%s\r\n%s\r\n' collective,algorithm,backend,ranks,bytes,usec \
         allreduce,ring,shm,2,8,1 >"$results/m.csv"
-    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page3" || return 1
+    run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$scratch/page3" || return 1
     why=$(cat "$scratch/err")
     grep -q 'Machine: one<' "$scratch/page3/index.html"
 }
@@ -69,7 +69,7 @@ names_backends_once() {
     printf '%s\n' '# job: 2 ranks on 2 cores, shm' '# job: 2 ranks on 2 cores, ofi' \
         collective,algorithm,backend,ranks,bytes,usec allreduce,ring,shm,2,8,1 allreduce,ring,ofi,2,8,9 \
         >"$results/b.csv"
-    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page2" || return 1
+    run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$scratch/page2" || return 1
     why=$(grep '<h2>Collectives' "$scratch/page2/index.html")
     [ "$why" = '<h2>Collectives: 2 ranks on 2 cores, shm, ofi</h2>' ]
 }
@@ -79,7 +79,7 @@ writes_pages_that_play_lab_07() {
     local results=$scratch/played name
     mkdir -p "$results"
     printf '%s\n' collective,algorithm,backend,ranks,bytes,usec allreduce,ring,shm,2,8,1 >"$results/p.csv"
-    run 0 env PATH="$scratch/nothing" "$commlab" report --results "$results" --output "$scratch/page4" || return 1
+    run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$scratch/page4" || return 1
     for name in naive ring tree doubling halving_doubling; do
         why="no link to stepper-$name-4.html, or not that page"
         grep -q "<a href=\"stepper-$name-4.html\">" "$scratch/page4/index.html" &&

@@ -107,7 +107,7 @@ runs_what_belongs_to_the_program_s_owner() {
 
 cp -r labs sim "$kit"
 "$commlab" bench allreduce -n 2 -b 8 -e 64 --seconds 0 --iters 1 -w 1 --csv "$kit/results/b.csv" >"$scratch/out" 2>&1
-report() { "$@" report --results "$kit/results" --output "$kit/page"; }
+report() { "$@" report "$kit/results" --output "$kit/page"; }
 touches="system \"touch '$scratch/ran'\""
 prepare_script() {
     rm -rf "$scratch/ran" "$kit/plots" && cp -r plots "$kit"

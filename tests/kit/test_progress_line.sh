@@ -31,7 +31,7 @@ fit_says_how_far_it_is() {
 }
 a_proof_says_how_far_it_is() { shows 'verify: allreduce ring, 16 of 20 ranks' verify ring --ranks 1-20; }
 a_figure_says_that_it_is_drawn() {
-    shows 'drawing 07-' report --results labs/07-ring-vs-tree/expected --output "$scratch/report"
+    shows 'drawing 07-' report labs/07-ring-vs-tree/expected --output "$scratch/report"
 }
 
 if ! command -v script >/dev/null; then

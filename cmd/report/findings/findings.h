@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What rows of benchmarks say, in sentences that are computed from them.
+//
+// - picks.c         of each setting and size the fastest row.
+// - compare.c       which is faster, and by how much: only where intervals do not overlap.
+// - diagnose.c      what is wrong with a sweep, the likely cause, and the command to type next.
+// - tables.c        all of it as files: full_results.md, summary_by_config.md, analysis.txt.
+//
+// Sentences have marks (marked.h), so that each number names the cells behind it.
+#pragma once
+
+#include "cmd/report/combine/rows.h"
+
+// ---- picks.c -------------------------------------------------------------------------------------------------
+
+// The fastest row of a collective, type, operation, mode, backend, device, machine, number of ranks and size; and of the
+// same file the fastest row by another algorithm, NULL without one.
+struct report_pick {
+    const struct report_row *row, *rival;
+};
+
+struct report_picks {
+    const struct report_rows *rows;
+    struct report_pick *picks; // (n), each series together, its sizes rising
+    int n;
+    bool is_cut; // of more than 20000 rows the first 20000
+};
+
+//   errors: CLAB_ENOMEM
+int report_picks_make(const struct report_rows *rows, struct report_picks *picks_p);
+void report_picks_free(struct report_picks *picks);
+
+// Whether two rows are of the same collective, type, operation and mode.
+bool report_is_same_work(const struct report_row *a, const struct report_row *b);
+// Whether they are of the same backend, device and machine.
+bool report_is_same_place(const struct report_rows *rows, const struct report_row *a, const struct report_row *b);
+// The picks from `first` on that are of one series: the same work, place and number of ranks. Returns its end.
+int report_series_end(const struct report_picks *picks, int first);
+
+// ---- compare.c, diagnose.c -----------------------------------------------------------------------------------
+
+struct report_finding {
+    const char *collective; // that it is about; NULL: about a file
+    char *text;
+};
+
+// Something wrong with a sweep.
+struct report_trouble {
+    char *what, *cause; // sentences
+    char *next;         // a command line
+};
+
+struct report_findings {
+    struct report_finding *findings;
+    int n, room;
+    struct report_trouble *troubles;
+    int ntroubles, trouble_room;
+};
+
+//   errors: CLAB_ENOMEM
+int report_compare(const struct report_picks *picks, struct report_findings *findings);
+int report_diagnose(const struct report_picks *picks, struct report_findings *findings);
+void report_findings_free(struct report_findings *findings);
+
+// The comparison of backends that a figure shows: the work, the number of ranks and the size, which is 100 MB, or else
+// the largest that all backends have.
+struct report_contest {
+    const struct report_row *rows[16]; // fastest first
+    int n;                             // 0: there are not two backends with a size in common
+    int left_out;                      // settings that lack this size
+};
+void report_contest_find(const struct report_picks *picks, struct report_contest *contest_p);
+// Its finding.  errors: CLAB_ENOMEM
+int report_contest_tell(const struct report_picks *picks, const struct report_contest *contest, char **text_p);
+
+// ---- tables.c ------------------------------------------------------------------------------------------------
+
+// Write full_results.md, summary_by_config.md or analysis.txt.  errors: CLAB_EIO (logged)
+int report_full_write(const struct report_rows *rows, const char *path);
+int report_summary_write(const struct report_picks *picks, const char *path);
+int report_analysis_write(const struct report_rows *rows, const struct report_findings *findings, const char *path);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// All rows, the settings, and the findings as files for people (findings.h): full_results.md, summary_by_config.md,
+// analysis.txt.
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/report/findings/findings.h"
+#include "cmd/report/findings/marked.h"
+#include "cmd/report/page/text.h"
+#include "core/base/err.h"
+#include "core/base/output.h"
+#include "core/base/units.h"
+
+enum { MOST_ROWS = 20000, MOST_CELL = 100 };
+
+// A cell of a Markdown table: a name of others can neither end it nor begin markup.
+static void put_name(FILE *out, const char *text)
+{
+    const size_t whole = page_whole_signs(text, MOST_CELL);
+    for (size_t i = 0; i < whole; i++) {
+        if (strchr("|\\`*_<>[]&!#~$", text[i]))
+            fputc('\\', out);
+        fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], out);
+    }
+    fputs(whole ? "" : "-", out);
+}
+
+static void put_plain(FILE *out, const char *text)
+{
+    const size_t whole = page_whole_signs(text, MOST_CELL);
+    for (size_t i = 0; i < whole; i++)
+        fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], out);
+}
+
+static void put_cell(FILE *out, const char *text)
+{
+    put_name(out, text);
+    fputs(" | ", out);
+}
+
+static void put_time(FILE *out, double usec)
+{
+    char text[CLAB_TEXT];
+    fprintf(out, "%s | ", isfinite(usec) ? clab_seconds_text(1e-6 * usec, text) : "-");
+}
+
+static void put_rate(FILE *out, double gigabytes)
+{
+    char text[CLAB_TEXT];
+    fprintf(out, "%s | ", isfinite(gigabytes) ? clab_rate_text(1e9 * gigabytes, text) : "-");
+}
+
+static void put_row(FILE *out, const struct report_rows *rows, const struct report_row *row)
+{
+    char size[32];
+    fputs("| ", out);
+    put_cell(out, row->collective);
+    put_cell(out, row->backend);
+    put_cell(out, row->device);
+    put_cell(out, row->algorithm);
+    fprintf(out, "%d | %s | ", row->ranks, row->bytes >= 0 ? marked_size_text(row->bytes, size) : "-");
+    put_cell(out, row->is_in_place ? "in place" : "out of place");
+    put_time(out, row->usec);
+    put_time(out, row->low);
+    put_time(out, row->high);
+    put_rate(out, row->algbw);
+    put_rate(out, row->busbw);
+    put_cell(out, *row->reason ? row->reason : report_status_name(row->status));
+    put_cell(out, rows->sources[row->source].machine);
+    put_cell(out, rows->sources[row->source].file);
+    fprintf(out, "%d |\n", row->line);
+}
+
+int report_full_write(const struct report_rows *rows, const char *path)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    fputs("<!-- SPDX-License-Identifier: CC-BY-4.0 -->\n# All results\n\n"
+          "A row is one size of one collective. Low and high are the 95 % interval of the time. "
+          "File and line say where the row was read.\n\n"
+          "| collective | backend | device | algorithm | ranks | size | placement | time | low | high | algbw | busbw | "
+          "status | machine | file | line |\n"
+          "|---|---|---|---|--:|--:|---|--:|--:|--:|--:|--:|---|---|---|--:|\n",
+          output.file);
+    for (int i = 0; i < rows->n && i < MOST_ROWS; i++)
+        put_row(output.file, rows, &rows->rows[i]);
+    if (rows->n > MOST_ROWS)
+        fprintf(output.file, "\nThese are the first %d rows of %d. combined_benchmark.csv has all of them.\n", MOST_ROWS,
+                rows->n);
+    return clab_output_close(&output);
+}
+
+// ---- by setting ----------------------------------------------------------------------------------------------
+
+static void put_head(FILE *out, const struct report_rows *rows, const struct report_row *row)
+{
+    fprintf(out, "\n## %s, ", row->collective);
+    put_name(out, row->backend);
+    fputs(*row->device ? " on " : "", out);
+    if (*row->device)
+        put_name(out, row->device);
+    fprintf(out, ", %d ranks%s\n\nMachine: ", row->ranks, row->is_crowded ? " (more ranks than cores)" : "");
+    put_name(out, rows->sources[row->source].machine);
+    fputs(". Type: ", out);
+    put_name(out, row->type);
+    fputs(", operation: ", out);
+    put_name(out, row->op);
+    fputs(", mode: ", out);
+    put_name(out, row->mode);
+    fputs(".\n\n| size | fastest algorithm | time | low | high | algbw | busbw | of the best busbw | row |\n"
+          "|--:|---|--:|--:|--:|--:|--:|--:|---|\n",
+          out);
+}
+
+int report_summary_write(const struct report_picks *picks, const char *path)
+{
+    struct clab_output output;
+    char size[32];
+    CLAB_TRY(clab_output_open(path, &output));
+    fputs("<!-- SPDX-License-Identifier: CC-BY-4.0 -->\n# By setting: the fastest row of each size\n", output.file);
+    for (int i = 0, end; i < picks->n; i = end) {
+        double most = 0;
+        end = report_series_end(picks, i);
+        put_head(output.file, picks->rows, picks->picks[i].row);
+        for (int k = i; k < end; k++)
+            most = fmax(most, picks->picks[k].row->busbw);
+        for (int k = i; k < end; k++) {
+            const struct report_row *row = picks->picks[k].row;
+            fprintf(output.file, "| %s | ", marked_size_text(row->bytes, size));
+            put_cell(output.file, row->algorithm);
+            put_time(output.file, row->usec);
+            put_time(output.file, row->low);
+            put_time(output.file, row->high);
+            put_rate(output.file, row->algbw);
+            put_rate(output.file, row->busbw);
+            fprintf(output.file, most > 0 && isfinite(row->busbw) ? "%.0f %% | " : "- | ", 100 * row->busbw / most);
+            put_cell(output.file, picks->rows->sources[row->source].file);
+            fprintf(output.file, "%d |\n", row->line);
+        }
+    }
+    return clab_output_close(&output);
+}
+
+// ---- findings ------------------------------------------------------------------------------------------------
+
+int report_analysis_write(const struct report_rows *rows, const struct report_findings *f, const char *path)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    fprintf(output.file,
+            "What %d rows of %d files say\n\n"
+            "Each sentence is computed from rows, which its end names as [FILE:LINE]. Times have their 95 %% intervals in\n"
+            "brackets. Where intervals overlap there is no measurable difference.\n\n",
+            rows->n, rows->nsources);
+    for (int i = 0; i < rows->nsources; i++) {
+        fprintf(output.file, "  machine %s: ", report_machine_letter(rows, i));
+        put_plain(output.file, rows->sources[i].machine);
+        fputs(" (", output.file);
+        put_plain(output.file, rows->sources[i].file);
+        fputs(")\n", output.file);
+    }
+    fputs("\n", output.file);
+    for (int i = 0; i < f->n; i++) {
+        fputs("- ", output.file);
+        marked_print(output.file, f->findings[i].text);
+        fputs("\n", output.file);
+    }
+    if (!f->n)
+        fputs("- Nothing to compare: there is one setting only, or no row has a time.\n", output.file);
+    fputs("\nWhat is wrong, its likely cause, and the command to type next\n\n", output.file);
+    for (int i = 0; i < f->ntroubles; i++) {
+        fputs("- ", output.file);
+        marked_print(output.file, f->troubles[i].what);
+        fputs("\n  cause: ", output.file);
+        marked_print(output.file, f->troubles[i].cause);
+        fputs("\n  next:  ", output.file);
+        marked_print(output.file, f->troubles[i].next);
+        fputs("\n", output.file);
+    }
+    if (!f->ntroubles)
+        fputs("- Nothing: no sweep is below 80 % of its limit, no interval is wide, no bandwidth drops at one size.\n",
+              output.file);
+    return clab_output_close(&output);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// All benchmarks together: three figures with the rows behind them, what the rows say, what is wrong and what to type
+// next.
+
+#include "cmd/report/page/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/report/findings/marked.h"
+#include "cmd/report/page/text.h"
+
+enum { MOST_ROWS = 1000 };
+
+// ---- the rows behind a figure --------------------------------------------------------------------------------
+
+static void put_number(FILE *out, const struct report_source *source, const struct report_row *row, const char *column,
+                       double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.4g", value);
+    if (isfinite(value))
+        page_from(out, source->file, row->line, marked_column(source, column), text);
+    else
+        fputs("<td class=\"n\">-</td>", out);
+}
+
+static void put_row(FILE *out, const struct report_rows *rows, const struct report_row *row)
+{
+    const struct report_source *source = &rows->sources[row->source];
+    const char *const texts[] = {row->backend, row->device, row->algorithm};
+    char size[32];
+    fputs("<tr>", out);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fputs("<td>", out);
+        page_cell(out, *texts[i] ? texts[i] : "-");
+        fputs("</td>", out);
+    }
+    fprintf(out, "<td class=\"n\">%d%s</td>", row->ranks, row->is_crowded ? "*" : "");
+    page_from(out, source->file, row->line, marked_column(source, "bytes"), marked_size_text(row->bytes, size));
+    put_number(out, source, row, "usec", row->usec);
+    put_number(out, source, row, "usec_low", row->low);
+    put_number(out, source, row, "usec_high", row->high);
+    put_number(out, source, row, "busbw_GBps", row->busbw);
+    fputs("<td>", out);
+    fputs(report_machine_letter(rows, row->source), out);
+    fputs("</td><td>", out);
+    page_text_most(out, source->file, 60);
+    fprintf(out, ":%d</td></tr>\n", row->line);
+}
+
+static void begin_table(FILE *out)
+{
+    static const char *const names[] = {"backend", "device", "algorithm", "ranks", "size", "time, µs",
+                                        "low, µs", "high, µs", "busbw, GB/s", "machine", "row"};
+    fputs("<details>\n<summary>The data behind this</summary>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n"
+          "<thead><tr>",
+          out);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fprintf(out, "<th scope=\"col\">%s</th>", names[i]);
+    fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+static void end_table(FILE *out)
+{
+    fputs("</tbody>\n</table>\n</div>\n<p class=\"small\">* more ranks than cores</p>\n</details>\n", out);
+}
+
+static void put_sweep_rows(FILE *out, const struct report_page *page)
+{
+    int n = 0;
+    begin_table(out);
+    for (int i = 0; i < page->picks->n && n < MOST_ROWS; i++)
+        if (!strcmp(page->picks->picks[i].row->collective, page->charts->collective)) {
+            put_row(out, page->picks->rows, page->picks->picks[i].row);
+            n++;
+        }
+    end_table(out);
+}
+
+static void put_contest_rows(FILE *out, const struct report_page *page)
+{
+    begin_table(out);
+    for (int i = 0; i < page->charts->contest.n; i++)
+        put_row(out, page->picks->rows, page->charts->contest.rows[i]);
+    end_table(out);
+}
+
+static void put_figures(FILE *out, const struct report_page *page)
+{
+    const struct report_charts *charts = page->charts;
+    if (charts->backends) {
+        page_figure(out, page->folder, charts->backends);
+        put_contest_rows(out, page);
+    } else if (charts->contest.n < 2) {
+        fputs("<p>There is no figure of backends at one size: no two backends of these files have a size and a number "
+              "of ranks in common. <code>./commlab bench allreduce -n 2 --backend shm,ofi --csv FILE</code> measures "
+              "two.</p>\n",
+              out);
+    }
+    if (charts->time)
+        page_figure(out, page->folder, charts->time);
+    if (charts->time || !charts->bandwidth)
+        put_sweep_rows(out, page);
+    if (charts->bandwidth) {
+        page_figure(out, page->folder, charts->bandwidth);
+        put_sweep_rows(out, page);
+    }
+}
+
+// ---- sentences -----------------------------------------------------------------------------------------------
+
+// Findings of one collective lie together; those of allreduce are open.
+static void put_findings(FILE *out, const struct report_findings *f)
+{
+    const char *now = NULL;
+    bool is_open = false;
+    fputs("<h3>What the rows say</h3>\n<p>Each sentence is computed. Where 95 % intervals (in brackets) overlap, there is "
+          "no measurable difference.</p>\n",
+          out);
+    for (int i = 0; i < f->n; i++) {
+        const char *about = f->findings[i].collective ? f->findings[i].collective : "";
+        if (!now || strcmp(now, about)) {
+            fputs(is_open ? "</ul>\n</details>\n" : "", out);
+            fprintf(out, "<details%s>\n<summary>%s</summary>\n<ul class=\"findings\">\n",
+                    !strcmp(about, "allreduce") || !*about ? " open" : "", *about ? about : "The files");
+            now = about;
+            is_open = true;
+        }
+        fputs("<li>", out);
+        marked_print_html(out, f->findings[i].text);
+        fputs("</li>\n", out);
+    }
+    fputs(is_open ? "</ul>\n</details>\n" : "<p>Nothing to compare: there is one setting only.</p>\n", out);
+}
+
+static void put_troubles(FILE *out, const struct report_findings *f)
+{
+    fputs("<h3>What is wrong, and what to type next</h3>\n", out);
+    if (!f->ntroubles)
+        fputs("<p>Nothing: no sweep is below 80 % of its limit, no interval is wide, no bandwidth drops at one size.</p>\n",
+              out);
+    for (int i = 0; i < f->ntroubles; i++) {
+        fputs("<div class=\"trouble\">\n<p>", out);
+        marked_print_html(out, f->troubles[i].what);
+        fputs("</p>\n<p>Likely cause: ", out);
+        marked_print_html(out, f->troubles[i].cause);
+        fputs("</p>\n<p>Next: <code>", out);
+        marked_print_html(out, f->troubles[i].next);
+        fputs("</code></p>\n</div>\n", out);
+    }
+}
+
+// Where the rows are from.
+static void put_sources(FILE *out, const struct report_rows *rows)
+{
+    fputs("<details>\n<summary>The files and their machines</summary>\n<dl>\n", out);
+    for (int i = 0; i < rows->nsources; i++) {
+        fputs("<dt>", out);
+        page_text_most(out, rows->sources[i].file, 100);
+        fprintf(out, "</dt><dd>machine %s: ", report_machine_letter(rows, i));
+        page_text(out, rows->sources[i].machine);
+        fputs("</dd>\n", out);
+    }
+    fputs("</dl>\n</details>\n", out);
+}
+
+void page_benchmarks(FILE *out, const struct report_page *page)
+{
+    const struct report_rows *rows = &page->results->rows;
+    if (!rows->n)
+        return;
+    fprintf(out,
+            "<section id=\"benchmarks\">\n<h2>All benchmarks together</h2>\n<p>%d rows of %d file%s. As files, beside this "
+            "page: <a href=\"combined_benchmark.csv\">combined_benchmark.csv</a>, "
+            "<a href=\"full_results.md\">full_results.md</a>, <a href=\"summary_by_config.md\">summary_by_config.md</a>, "
+            "<a href=\"analysis.txt\">analysis.txt</a>.</p>\n",
+            rows->n, rows->nsources, rows->nsources == 1 ? "" : "s");
+    if (page->picks->is_cut)
+        fputs("<p class=\"warning\">There are too many rows: the first 20000 are compared.</p>\n", out);
+    put_sources(out, rows);
+    if (page->picks->n)
+        put_figures(out, page);
+    put_findings(out, page->findings);
+    put_troubles(out, page->findings);
+    fputs("</section>\n", out);
+}
