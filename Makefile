@@ -73,7 +73,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all install uninstall tests test floors fuzz targets faults wires plot bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all install uninstall tests test floors fuzz targets faults wires plot report bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -157,6 +157,9 @@ bench-gpu: all ## the same by NCCL on this machine's GPUs
 bench-full: all ## both, in one report
 	$(call run_matrix,--device cpu --backend $(BENCH_BACKENDS))
 	$(call run_matrix,--device cuda)
+	$(Q)$(B)/commlab report
+
+report: all ## draw all of results/, say what it means, and put it on one page: build/report/index.html
 	$(Q)$(B)/commlab report
 
 # One backend after another. Exit status 3: this machine lacks the backend, and the command has said so.

@@ -1,0 +1,218 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab report` on benchmarks of several machines and tools: what it merges, what it concludes from made-up numbers,
+# what it finds wrong with a sweep, and which files it refuses. No figures: those are test_report_page.sh's.
+# Usage: test_report_benchmarks.sh [BUILD].
+
+. tests/cases.sh
+columns=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,wrong
+more=device,machine,num_warmup,oversubscribed,status,reason
+
+# row BACKEND RANKS BYTES USEC LOW HIGH [ALGORITHM [COLLECTIVE]]: of an allreduce, out of place.
+row() {
+    awk -v b="$1" -v n="$2" -v s="$3" -v u="$4" -v l="$5" -v h="$6" -v a="${7-ring}" -v c="${8-allreduce}" 'BEGIN {
+        printf "%s,%s,%s,%d,%d,%d,float,sum,-1,0,throughput,%s,%s,%s,%.9g,%.9g,0\n", c, a, b, n, s, s / 4, u, l, h, s / u / 1e3,
+            s / u / 1e3 * 2 * (n - 1) / n }'
+}
+# file NAME MACHINE [REMARKS...]: a bench's file in $results, whose rows come from standard input.
+file() {
+    { printf '# machine: %s\n' "$2" && [ $# -eq 2 ] || printf '# %s\n' "${@:3}"; echo $columns; cat; } >"$results/$1"
+}
+begin() { results=$scratch/$1 page=$scratch/$1-page && mkdir -p "$results"; }
+report() { run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$page" && why=$(cat "$page/analysis.txt"); }
+# says WORDS: analysis.txt has them.
+says() {
+    why="no '$1' in: $(cat "$page/analysis.txt")"
+    grep -qF -- "$1" "$page/analysis.txt"
+}
+
+nccl_tests() {
+    cat <<'END'
+# nThread 1 nGpus 2 minBytes 8 maxBytes 100000000 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1887 on   worker-1 device  0 [0x8d] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid   1888 on   worker-1 device  1 [0x91] NVIDIA H100 80GB HBM3
+worker-1:1887:1887 [0] NCCL INFO Bootstrap : Using eth0
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    15.50    0.00    0.00      0    14.79    0.00    0.00    N/A
+   100000000      25000000     float     sum      -1   500.00  200.00  200.00      0   510.00  196.08  196.08      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 100.0
+END
+}
+
+# ---- merging -------------------------------------------------------------------------------------------------
+
+# A matrix of this machine, a bench of another one, and the text of nccl-tests: each row with its file and machine.
+merges_files_of_machines_and_tools() {
+    begin merged
+    { printf '# machine: here, 2 cores\n%s,%s\n' $columns $more
+      echo "$(row gloo 2 100000000 9000 8900 9100),cpu,here,5,0,ok,"
+      echo "$(row gloo 4 100000000 22000 21000 23000),cpu,here,5,1,noisy,"
+      echo "allreduce,,gloo,6,100000000,,float,sum,-1,0,throughput,,,,,,,cpu,here,5,1,skipped,\"memory: 6 ranks need 2.4 GB\""
+    } >"$results/gloo_cpu_benchmark.csv"
+    row shm 2 100000000 3000 2900 3100 | file other.csv 'there, 64 cores'
+    nccl_tests >"$results/all_reduce_perf.txt"
+    report || return 1
+    why=$(cat "$page/combined_benchmark.csv")
+    [ "$(grep -cE '^(gloo|other|all_red)' <<<"$why")" -eq 8 ] &&
+        grep -q '^other.csv,3,"there, 64 cores",,allreduce,ring,shm,2,100000000,' <<<"$why" &&
+        grep -q '^all_reduce_perf.txt,12,"worker-1, NVIDIA H100 80GB HBM3",gpu,allreduce,native,nccl,2,100000000,25000000,float,sum,-1,0,throughput,500,,,200,200,0,' <<<"$why" &&
+        grep -q '^gloo_cpu_benchmark.csv,5,"here, 2 cores",cpu,.*,1,skipped,memory: 6 ranks need 2.4 GB$' <<<"$why"
+}
+says_which_file_was_replaced() {
+    report || return 1
+    why=$(cat "$scratch/out")
+    [ "$(grep -c '(replaced)$' "$scratch/out")" -eq 5 ]
+}
+tells_why_a_setting_was_skipped() { says 'gloo, 6 ranks: skipped: memory: 6 ranks need 2.4 GB (gloo_cpu_benchmark.csv:5).'; }
+# 9000 / 3000; 8900 / 3100 and 9100 / 2900.
+compares_backends_at_100_MB() {
+    says 'Allreduce of 100 MB between 2 ranks: nccl (gpu, machine A) takes 500 us' &&
+        says 'gloo (cpu, machine B) 9 ms (8.9 ms to 9.1 ms); not both have an interval, so the data do not say'
+}
+concludes_nothing_from_single_values() { ! grep 'nccl' "$page/analysis.txt" | grep -q 'times'; }
+has_tables_for_people() {
+    why=$(cat "$page/full_results.md" "$page/summary_by_config.md")
+    grep -qF '| allreduce | shm | - | ring | 2 | 100 MB | out of place | 3 ms | 2.9 ms | 3.1 ms | 33.33 GB/s |' "$page/full_results.md" &&
+        grep -qF '## allreduce, gloo on cpu, 4 ranks (more ranks than cores)' "$page/summary_by_config.md"
+}
+
+# ---- findings ------------------------------------------------------------------------------------------------
+
+finds_differences_where_intervals_do_not_overlap() {
+    begin found
+    { row shm 2 1000000 100 90 110; row ofi 2 1000000 300 280 320; row mpi 2 1000000 105 95 115
+      row shm 4 1000000 210 200 220; row shm 2 1000000 150 140 160 tree; } | file b.csv 'here, 2 cores'
+    report || return 1
+    says 'between 2 ranks: shm takes 100 us (90 us to 110 us), ofi 300 us (280 us to 320 us): ofi takes 3 times (2.55 to 3.56) as long.' &&
+        says 'shm takes 100 us (90 us to 110 us), mpi 105 us (95 us to 115 us): no measurable difference' &&
+        says 'over shm: 2 ranks take 100 us (90 us to 110 us), 4 ranks (more than cores) 210 us (200 us to 220 us): 4 ranks (more than cores) take 2.1 times' &&
+        says 'between 2 ranks over shm: ring takes 100 us (90 us to 110 us), tree 150 us (140 us to 160 us): tree takes 1.5 times' &&
+        says '[b.csv:3, b.csv:4]'
+}
+# An interval of no width is a single sample.
+takes_one_sample_for_no_interval() {
+    begin single
+    { row shm 2 1000000 100 100 100; row ofi 2 1000000 300 280 320; } | file b.csv 'here, 2 cores'
+    report && says 'not both have an interval'
+}
+
+# ---- what is wrong -------------------------------------------------------------------------------------------
+
+limits='plain TCP: 10 us half a round trip of 8 B, 2 GB/s each way while 1 MiB go both ways (cubic)'
+sweep() { # TIMES...: of 1, 4, 16, 64 MiB in us, each known to 1 %
+    local bytes=1048576 t
+    for t; do
+        row ofi 2 $bytes "$t" "$(awk "BEGIN { print $t * 0.99 }")" "$(awk "BEGIN { print $t * 1.01 }")"
+        bytes=$((4 * bytes))
+    done
+}
+# 64 MiB in 67 ms is 1 GB/s: half of 2 GB/s.
+finds_a_sweep_below_its_limit() {
+    begin slow
+    sweep 1048 4194 16777 67108 | file b.csv 'here, 4 cores' "$limits" && report || return 1
+    says 'Allreduce of 64 MiB between 2 ranks over ofi: 1 GB/s is 50 % of the limit, 2 GB/s (plain TCP).' &&
+        says 'next:  ./commlab bench allreduce -n 2 --backend ofi -b 67108864 --algo all --lanes 4 -e 67108864'
+}
+finds_a_wide_interval() {
+    begin noisy
+    { row ofi 2 1048576 600 400 900; row ofi 2 4194304 2300 2290 2310; } |
+        file b.csv 'here, 4 cores' 'warning: the machine was busy in the last minute (load 4)' && report || return 1
+    says '600 us (400 us to 900 us) is known to ±42 % only. Of 2 sizes, 1 vary by more than ±10 %.' &&
+        says 'cause: The file warns that the machine was busy' && says 'next:  ./commlab doctor'
+}
+# 1.9 GB/s, 1 GB/s, 1.9 GB/s; where the algorithm does not change, and where it does.
+finds_a_drop_at_one_size() {
+    begin dropped
+    sweep 552 4194 8830 35320 | file b.csv 'here, 4 cores' "$limits" && report || return 1
+    says 'Allreduce of 4 MiB between 2 ranks over ofi: a drop to 1 GB/s, between 1.9 GB/s at 1 MiB and 1.9 GB/s at 16 MiB.' &&
+        says 'next:  ./commlab bench allreduce -n 2 --backend ofi -b 4194304 --seconds 1s -e 4194304' || return 1
+    sweep 552 4194 8830 35320 | sed '2s/,ring,/,tree,/' | file b.csv 'here, 4 cores' "$limits" && report &&
+        says 'The algorithm changes here: ring, tree, ring.'
+}
+finds_nothing_wrong_with_a_good_sweep() {
+    begin healthy
+    sweep 552 2208 8830 35320 | file b.csv 'here, 4 cores' "$limits" && report &&
+        says 'Nothing: no sweep is below 80 % of its limit'
+}
+# What it says to type next is a command that the kit takes.
+says_commands_that_exist() {
+    local line n=0
+    while read -r line; do
+        why="$line"
+        run 0 ${line/.\/commlab/$commlab} --help || return 1
+        n=$((n + 1))
+    done < <(sed -n 's/^  next:  //p' "$scratch"/{slow,noisy,dropped}-page/analysis.txt)
+    why="$n commands"
+    [ $n -ge 3 ]
+}
+
+# ---- files of others -----------------------------------------------------------------------------------------
+
+# refused FILE WORDS: one line names it and has the words; of its rows none is taken.
+refused() {
+    why="not one line of $1 with '$2': $(grep -F "/$1:" "$scratch/err"), or a row of it: $(grep "^$1" "$page/combined_benchmark.csv")"
+    [ "$(grep -cF "/$1:" "$scratch/err")" -eq 1 ] && grep -F "/$1:" "$scratch/err" | grep -qF -- "$2" && ! grep -q "^$1" "$page/combined_benchmark.csv"
+}
+# Beside a good file, which is reported on.
+refuses_impossible_cells() {
+    begin bad
+    row shm 2 1000000 100 90 110 | file good.csv 'here, 2 cores'
+    row shm 2 8 nan 1 2 | file nan.csv x
+    row shm 2 8 -1 1 2 | file negative.csv x
+    row shm 2 8 5 6 7 | file outside.csv x
+    row shm 0 8 5 4 7 | file ranks.csv x
+    row shm 2 8 5 4 7 ring allmend | file collective.csv x
+    printf 'collective,backend,ranks,bytes\nallreduce,shm,2,8\n' >"$results/column.csv"
+    printf '%s,status\n%s,perfect\n' $columns "$(row shm 2 8 5 4 7)" >"$results/status.csv"
+    nccl_tests | sed 's/ 500.00 / nan /' >"$results/time.txt"
+    nccl_tests | sed '12s/ 200.00//' >"$results/columns.txt"
+    nccl_tests | grep -v Rank >"$results/ranks.txt"
+    nccl_tests >"$results/which.txt"
+    nccl_tests | head -n 10 >"$results/rows.txt"
+    report && refused nan.csv "nan.csv:3: column \`usec\`: 'nan' is no number" && refused negative.csv ':3: column `usec`' &&
+        refused outside.csv ':3: column `usec`: 5 us is not within its interval' && refused ranks.csv ':3: column `ranks`' &&
+        refused collective.csv "'allmend' is no collective" && refused column.csv 'column.csv:1: no column `usec`' &&
+        refused status.csv "'perfect' is none of ok" && refused time.txt "time.txt:12: column 6, time: 'nan'" &&
+        refused columns.txt ':12: 12 columns, but the line above names 13' && refused ranks.txt 'no line names ranks' &&
+        refused which.txt 'it does not say which collective' && refused rows.txt 'no row of sizes and times' || return 1
+    why="the page does not say which files are left out, or names the folder"
+    [ "$(grep -A 20 'Files that are left out' "$page/index.html" | grep -c '^<li>[a-z]*\.')" -eq 12 ] && says good.csv
+}
+# Four ranks: busbw is 1.5 times algbw, which no other collective has.
+knows_an_allreduce_by_its_factor() {
+    begin factor
+    nccl_tests | sed -n '1,5p; s/Rank  1/Rank  3/p; 9,12p' | sed 's/ 200.00  200.00/ 200.00  300.00/' >"$results/run.log"
+    report && why=$(cat "$page/combined_benchmark.csv") &&
+        [ "$(grep -c '^run.log,.*,allreduce,native,nccl,4,' "$page/combined_benchmark.csv")" -eq 4 ]
+}
+shows_names_of_others_as_text() {
+    begin names
+    row '<script>alert(1)</script>' 2 1000000 100 90 110 'x"><b>' | file 'a<b>.csv' '<img src=x onerror=alert(1)>'
+    row shm 2 1000000 300 280 320 | file b.csv 'here, 2 cores'
+    report || return 1
+    why=$(grep -noE '<script|<b>|<img src=x' "$page/index.html" | head -n 3)
+    [ -z "$why" ] || return 1
+    why="no data-from of that file: $(grep -o 'data-from="[^"]*"' "$page/index.html" | head -n 3)"
+    grep -q 'data-from="a%3Cb%3E.csv:3:usec"' "$page/index.html"
+}
+puts_no_words_of_others_into_commands() {
+    begin injected
+    sweep 1048 4194 16777 67108 | sed 's/,ofi,/,$(reboot),/' | file b.csv 'here, 4 cores' "$limits" \
+        'job: 2 ranks on 4 cores, x, delayed as on ;reboot' && report || return 1
+    why=$(grep next: "$page/analysis.txt")
+    ! grep next: "$page/analysis.txt" | grep -q reboot
+}
+
+check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
+    compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
+    finds_differences_where_intervals_do_not_overlap takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
+    finds_a_wide_interval finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
+    refuses_impossible_cells knows_an_allreduce_by_its_factor \
+    shows_names_of_others_as_text puts_no_words_of_others_into_commands
+exit $failed
