@@ -167,10 +167,16 @@ static bool is_matrix(const struct report_section *s)
     return false;
 }
 
+// Of a bench, a row per call and rank (--samples).
+static bool is_samples(const struct report_section *s)
+{
+    return has(s, "batch") && has(s, "kept");
+}
+
 static int read_section(struct report_results *r, struct report_section *s, const char *file)
 {
     CLAB_TRY(is_plain_file(s->csv) ? clab_csv_load(s->csv, &s->data) : CLAB_ENOENT);
-    if (!has(s, "collective") || has(s, "best"))
+    if (!has(s, "collective") || has(s, "best") || is_samples(s))
         return CLAB_OK;
     s->kind = REPORT_BENCH;
     return report_rows_add_csv(&r->rows, &s->data, file);
@@ -258,11 +264,11 @@ static bool ends_in(const char *name, const char *end)
     return length > n && !strcmp(name + length - n, end);
 }
 
-// A student's predictions are drawn with the data that they lie beside.
+// A student's predictions are drawn with the data that they lie beside. Raw samples of a matrix are behind its rows.
 static int is_result(const struct dirent *entry)
 {
     const char *name = entry->d_name;
-    if (name[0] == '.' || ends_in(name, ".yours.csv") || !strcmp(name, combined))
+    if (name[0] == '.' || ends_in(name, ".yours.csv") || ends_in(name, "_samples.csv") || !strcmp(name, combined))
         return 0;
     return ends_in(name, ".csv") || ends_in(name, ".txt") || ends_in(name, ".log") || ends_in(name, ".json");
 }

@@ -95,6 +95,15 @@ finds_differences_where_intervals_do_not_overlap() {
         says 'between 2 ranks over shm: ring takes 100 us (90 us to 110 us), tree 150 us (140 us to 160 us): tree takes 1.5 times' &&
         says '[b.csv:3, b.csv:4]'
 }
+# A matrix measures in place, a bench both ways: a file's rows in place count where it has no others.
+compares_like_with_like() {
+    begin placed
+    { row shm 2 1000000 100 90 110; row shm 2 1000000 50 45 55 | sed 's/,-1,0,/,-1,1,/'; row ofi 2 1000000 300 280 320; } |
+        file bench.csv 'here, 2 cores'
+    { row shm 2 1000000 60 55 65; row gloo 2 1000000 600 580 620; } | sed 's/,-1,0,/,-1,1,/' | file matrix.csv 'here, 2 cores'
+    report && says 'Allreduce of 1 MB, in place, between 2 ranks: shm takes 60 us (55 us to 65 us), gloo 600 us' &&
+        says 'Allreduce of 1 MB between 2 ranks: shm takes 100 us (90 us to 110 us), ofi 300 us'
+}
 # An interval of no width is a single sample.
 takes_one_sample_for_no_interval() {
     begin single
@@ -211,7 +220,7 @@ puts_no_words_of_others_into_commands() {
 
 check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
-    finds_differences_where_intervals_do_not_overlap takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
+    finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_wide_interval finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
     refuses_impossible_cells knows_an_allreduce_by_its_factor \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands

@@ -145,6 +145,7 @@ static struct report_row read_row(struct cells *c, int source)
         .algbw = real_of(c, "algbw_GBps", 0, 1e9, NAN),
         .busbw = real_of(c, "busbw_GBps", 0, 1e9, NAN),
         .predicted = real_of(c, "predicted_usec", 0, longest, NAN),
+        .simulated = real_of(c, "sim_usec", 0, longest, NAN),
         .place = {real_of(c, "line_nsec", 0, longest, NAN), real_of(c, "fresh_psB", 0, longest, NAN),
                   real_of(c, "call_nsec", 0, longest, NAN)},
     };
@@ -213,6 +214,16 @@ static void take_source(const struct clab_csv *data, const char *file, struct re
     *source_p = s;
 }
 
+// A bench measures both placements, a matrix the one that programs use. Which one is compared, a file says by what it has.
+static void choose_placement(struct report_rows *rows, int first)
+{
+    bool is_in_place = true;
+    for (int i = first; i < rows->n; i++)
+        is_in_place &= rows->rows[i].is_in_place || rows->rows[i].status > REPORT_NOISY;
+    for (int i = first; i < rows->n; i++)
+        rows->rows[i].is_usual = rows->rows[i].is_in_place == is_in_place;
+}
+
 // Without one of these a row says nothing.
 static int check_columns(const struct clab_csv *data)
 {
@@ -248,6 +259,7 @@ int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, c
             read.low = read.high = NAN; // one sample: nobody knows how far off it is
         err = c.err ? c.err : CLAB_PUSH(rows->rows, rows->n, rows->room, read);
     }
+    choose_placement(rows, before);
     if (err) {
         rows->n = before;
         rows->nsources -= rows->nsources > 0 && rows->sources[rows->nsources - 1].file == name;
@@ -257,6 +269,6 @@ int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, c
 
 bool report_row_counts(const struct report_row *row)
 {
-    return row->status <= REPORT_NOISY && !row->is_in_place && isfinite(row->usec) && row->bytes > 0 && row->wrong <= 0 &&
+    return row->status <= REPORT_NOISY && row->is_usual && isfinite(row->usec) && row->bytes > 0 && row->wrong <= 0 &&
            strcmp(row->mode, "local"); // there low and high are those of single ranks
 }

@@ -40,6 +40,7 @@ static int add_row(struct clab_table *table, const struct report_rows *rows, con
         count_cell(row->wrong),
         count_cell(row->sent),
         clab_cell_real(row->predicted),
+        clab_cell_real(row->simulated),
         count_cell(row->calls),
         count_cell(row->warmup),
         clab_cell_integer(row->is_crowded),
@@ -79,7 +80,8 @@ int report_rows_write(const struct report_rows *rows, const char *path)
         {.name = "usec_low", .kind = CLAB_KIND_REAL},      {.name = "usec_high", .kind = CLAB_KIND_REAL},
         {.name = "algbw_GBps", .kind = CLAB_KIND_REAL},    {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
         {.name = "wrong", .kind = CLAB_KIND_INTEGER},      {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
-        {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "calls", .kind = CLAB_KIND_INTEGER},
+        {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "sim_usec", .kind = CLAB_KIND_REAL},
+        {.name = "calls", .kind = CLAB_KIND_INTEGER},
         {.name = "num_warmup", .kind = CLAB_KIND_INTEGER}, {.name = "oversubscribed", .kind = CLAB_KIND_INTEGER},
         {.name = "status", .kind = CLAB_KIND_TEXT},        {.name = "reason", .kind = CLAB_KIND_TEXT},
     };

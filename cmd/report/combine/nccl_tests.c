@@ -145,11 +145,14 @@ static int take_fields(struct reader *r, char *const fields[])
                              .low = NAN,
                              .high = NAN,
                              .predicted = NAN,
+                             .simulated = NAN,
+                             .is_usual = true,
                              .place = {NAN, NAN, NAN}};
     if (!row.type || !row.op)
         return CLAB_ENOMEM;
     CLAB_TRY(take_placement(r, row, fields, at));
     row.is_in_place = true;
+    row.is_usual = false;
     return take_placement(r, row, fields, at + 4);
 }
 

@@ -39,7 +39,8 @@ struct report_row {
     int ranks, root;
     long long bytes, count, wrong, sent, calls; // -1: not said
     bool is_in_place, is_crowded;               // crowded: more ranks than cores
-    double usec, low, high, algbw, busbw, predicted;
+    bool is_usual;                              // out of place, or in place where its file has nothing else
+    double usec, low, high, algbw, busbw, predicted, simulated; // simulated: as if each rank had a core
     double place[3]; // line_nsec, fresh_psB, call_nsec: where a virtual machine's cores were
     enum report_status status;
     int warmup; // calls; -1: not said
@@ -78,5 +79,5 @@ int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char 
 // Write all rows, with their files and machines.  errors: CLAB_EIO (logged), CLAB_ENOMEM
 int report_rows_write(const struct report_rows *rows, const char *path);
 
-// Whether the row has a time that may be compared: measured, right, out of place, of some size.
+// Whether the row has a time that may be compared: measured, right, of the usual placement, of some size.
 bool report_row_counts(const struct report_row *row);

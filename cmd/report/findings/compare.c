@@ -109,6 +109,7 @@ static void put_work(struct marked *m, const struct report_row *row, bool with_r
     }
     if (!strcmp(row->mode, "latency"))
         fputs(", latency of one call", m->out);
+    fputs(row->is_in_place ? ", in place," : "", m->out);
     if (with_ranks)
         fprintf(m->out, " between %d ranks%s", row->ranks, row->is_crowded ? " (more than cores)" : "");
     if (with_backend) {

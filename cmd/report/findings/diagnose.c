@@ -79,6 +79,8 @@ static void put_bench(struct telling *t, const struct report_row *row, int ranks
         fprintf(t->next.out, " --backend %s", row->backend);
     if (is_plain_name(source->wire))
         fprintf(t->next.out, " --emulate %s", source->wire);
+    if (row->is_in_place)
+        fputs(" --in-place 1", t->next.out);
     fprintf(t->next.out, " -b %lld %s", row->bytes, more);
 }
 
@@ -272,7 +274,7 @@ static void put_drop_cause(struct telling *t, const struct report_row *before, c
         fputs("At this size the buffers of all ranks begin to outgrow the largest cache, ", t->cause.out);
         char text[CLAB_TEXT];
         fprintf(t->cause.out, "%s.", clab_size_text(source->cache, text));
-        put_bench(t, row, row->ranks, "--in-place 1 ");
+        put_bench(t, row, row->ranks, row->is_in_place ? "--algo all " : "--in-place 1 ");
     } else {
         fputs("A protocol of the backend may begin or end at this size, or something disturbed this one row: the same size "
               "again tells which.",

@@ -30,7 +30,7 @@ struct report_picks {
 int report_picks_make(const struct report_rows *rows, struct report_picks *picks_p);
 void report_picks_free(struct report_picks *picks);
 
-// Whether two rows are of the same collective, type, operation and mode.
+// Whether two rows are of the same collective, type, operation, mode and placement.
 bool report_is_same_work(const struct report_row *a, const struct report_row *b);
 // Whether they are of the same backend, device and machine.
 bool report_is_same_place(const struct report_rows *rows, const struct report_row *a, const struct report_row *b);

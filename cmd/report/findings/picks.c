@@ -16,7 +16,8 @@ static int order_work(const struct report_row *a, const struct report_row *b)
     int order = strcmp(a->collective, b->collective);
     order = order ? order : strcmp(a->type, b->type);
     order = order ? order : strcmp(a->op, b->op);
-    return order ? order : strcmp(a->mode, b->mode);
+    order = order ? order : strcmp(a->mode, b->mode);
+    return order ? order : a->is_in_place - b->is_in_place;
 }
 
 static int order_place(const struct report_rows *rows, const struct report_row *a, const struct report_row *b)
