@@ -134,6 +134,27 @@ static void test_a_pipe_is_read_to_its_end_but_for_the_bound(void **state)
     assert_int_equal(err, CLAB_EPARSE);
 }
 
+// However large it is; what is no file is refused as by clab_input_open.
+static void test_a_stream_has_no_limit(void **state)
+{
+    (void)state;
+    FILE *file;
+    file = fopen(folder_path("log"), "w");
+    assert_non_null(file);
+    fputs("a line\n", file);
+    fclose(file);
+    assert_int_equal(truncate(folder_path("log"), (off_t)1 << 40), 0);
+    assert_int_equal(clab_input_stream(folder_path("log"), &file), CLAB_OK);
+    assert_int_equal(getc(file), 'a');
+    fclose(file);
+    const char *const none[] = {"/", "/none", "/dev/zero"}, *const reasons[] = {"directory", "No such file", "device"};
+    for (int i = 0; i < 3; i++) {
+        const struct capture log = capture_begin(STDERR_FILENO);
+        assert_int_equal(clab_input_stream(none[i], &file), CLAB_ENOENT);
+        assert_one_line_with(capture_end(log), reasons[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_a_byte_too_many_is_refused),
         cmocka_unit_test(test_a_huge_file_is_not_read),
         cmocka_unit_test(test_what_is_no_file_is_refused),
+        cmocka_unit_test(test_a_stream_has_no_limit),
         cmocka_unit_test(test_a_pipe_is_read_to_its_end_but_for_the_bound),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -117,6 +117,25 @@ static void test_a_check_makes_no_file(void **state)
     assert_int_equal(folder_entries(1), 0);
 }
 
+// Once, with the date; not of new files, empty ones and devices.
+static void test_results_that_will_be_replaced_are_announced(void **state)
+{
+    (void)state;
+    write_file(folder_path("empty"), "");
+    struct capture log = capture_begin(STDERR_FILENO);
+    assert_int_equal(clab_output_announce(folder_path("new")), CLAB_OK);
+    assert_int_equal(clab_output_announce(folder_path("empty")), CLAB_OK);
+    assert_int_equal(clab_output_announce("/dev/null"), CLAB_OK);
+    assert_string_equal(capture_end(log), "");
+    write_file(folder_path("full"), "1,2\n");
+    log = capture_begin(STDERR_FILENO);
+    assert_int_equal(clab_output_announce(folder_path("full")), CLAB_OK);
+    assert_one_line_with(capture_end(log), "will be replaced");
+    assert_string_equal(file_text(folder_path("full")), "1,2\n");
+    unlink(folder_path("full")); // each test begins with an empty folder
+    unlink(folder_path("empty"));
+}
+
 // A disk that is full: no file of this process may grow beyond 4 KiB.
 static void test_a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
 {
@@ -187,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_a_link_stays_and_its_target_is_replaced),
         cmocka_unit_test(test_what_can_not_be_written_is_said_before_and_touches_nothing),
         cmocka_unit_test(test_a_check_makes_no_file),
+        cmocka_unit_test(test_results_that_will_be_replaced_are_announced),
         cmocka_unit_test(test_a_failed_write_leaves_the_old_file_and_nothing_else),
         cmocka_unit_test(test_devices_are_written_to_and_stay),
         cmocka_unit_test(test_standard_output_is_written_in_order),
