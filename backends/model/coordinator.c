@@ -137,6 +137,16 @@ static char *at(const struct model_endpoint *e, size_t offset)
     return offset == CLAB_SHM_ELSEWHERE ? NULL : clab_shm_at(e->domain->inner, offset);
 }
 
+// Only what leaves a node can be lost.
+static bool are_on_several_nodes(const struct model_endpoint *e)
+{
+    const int each = e->domain->net->ranks_per_node;
+    for (int r = 1; r < e->nranks; r++)
+        if (e->job_ranks[r] / each != e->job_ranks[0] / each)
+            return true;
+    return false;
+}
+
 static int run(struct model_endpoint *e)
 {
     struct model_coordinator *c = e->coordinator;
@@ -146,8 +156,13 @@ static int run(struct model_endpoint *e)
         ranks[r] = (struct model_rank){
             .in = at(e, slots[r].in), .out = at(e, slots[r].out), .in_place = slots[r].in_place, .when = slots[r].when};
     CLAB_TRY(model_cache_run(c->cache, &c->call, &c->board->beat));
+    size_t messages = 0;
+    for (int r = 0; r < e->nranks; r++)
+        messages += ranks[r].traffic.messages;
+    const double stall =
+        are_on_several_nodes(e) ? clab_clock_round(clab_net_stall(e->domain->net, messages, c->entered)) : 0;
     for (int r = 0; r < e->nranks; r++) {
-        slots[r].due = ranks[r].due;
+        slots[r].due = ranks[r].due + stall;
         slots[r].traffic = ranks[r].traffic;
     }
     return CLAB_OK;

@@ -24,6 +24,7 @@ struct model_domain {
     struct clab_domain *inner; // that moves the data
     struct clab_net *net;
     struct clab_clock clock;
+    uint64_t received; // messages, ever, by wait.c
     bool crowded;
     int nranks; // of the job
 };

@@ -8,6 +8,7 @@
 #include "backends/model/model.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mix.h"
 #include "sim/sim.h"
 
 static const double nap = 1e-3;      // s that a wait sleeps at most
@@ -36,6 +37,7 @@ static void receive(struct model_endpoint *e, const struct clab_transfer *t, str
 {
     m->posted = m->stamp.head;
     m->due = clab_clock_receive(&e->domain->clock, e->job_ranks[t->peer], t->bytes, 0, m->stamp);
+    m->due += clab_net_stall(e->domain->net, 1, clab_mix((uint64_t)e->rank, e->domain->received++));
 }
 
 static int test_one(struct model_endpoint *e, struct clab_transfer *t)

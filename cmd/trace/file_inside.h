@@ -21,3 +21,9 @@ struct trace_file {
     const char *path; // the caller's
     int moved;        // files that were added, and got other numbers
 };
+
+// Of a process's spans, those in which nothing but computing is done: they hold no other span, as a whole training step
+// does, and no call begins in them.  Returns how many.
+//   spans, calls: sorted by begin here; computes: (n)
+int trace_find_computes(const struct event *spans[], int n, const struct event *calls[], int ncalls,
+                        const struct event *computes[]);

@@ -38,7 +38,7 @@ static int order(double a, double b)
 // In virtual time what a program has told clab_compute: nothing else is done in it.
 static bool is_charged(const struct event *e)
 {
-    return !strcmp(e->name, "compute");
+    return !strcmp(e->name, "compute") || !strcmp(e->name, CLAB_SPAN_MEMORY);
 }
 
 // By begin, what holds another before that.
@@ -50,11 +50,8 @@ static int by_begin(const void *a, const void *b)
     return o ? o : is_charged(x) - is_charged(y);
 }
 
-// Of the spans, those in which nothing but computing is done: they hold no other span, as a whole training step does, and
-// no call begins in them. Returns how many.
-//   spans, calls: sorted here
-static int find_computes(const struct event *spans[], int n, const struct event *calls[], int ncalls,
-                         struct clab_interval computes[])
+int trace_find_computes(const struct event *spans[], int n, const struct event *calls[], int ncalls,
+                        const struct event *computes[])
 {
     const double near = 2e-9; // s, as in check_nested
     int found = 0;
@@ -67,14 +64,14 @@ static int find_computes(const struct event *spans[], int n, const struct event 
             c++;
         const bool has_calls = c < ncalls && calls[c]->begin < e->end - near;
         if (!has_parts && (!has_calls || is_charged(e)))
-            computes[found++] = (struct clab_interval){e->begin, e->end};
+            computes[found++] = e;
     }
     return found;
 }
 
 // Room for the slices of a process, taken apart.
 struct room {
-    const struct event **calls, **spans;
+    const struct event **calls, **spans, **computes;
     struct clab_interval *communication, *computing;
 };
 
@@ -99,7 +96,9 @@ static int sum_up(const struct trace_file *f, size_t first, size_t last, const s
     p->seconds = end - begin;
     for (size_t i = f->nslices; i < f->n; i++)
         p->arrows += f->events[i].kind == 'f' && f->events[i].process == f->events[first].process;
-    const int ncomputes = find_computes(room->spans, nspans, room->calls, p->calls, room->computing);
+    const int ncomputes = trace_find_computes(room->spans, nspans, room->calls, p->calls, room->computes);
+    for (int i = 0; i < ncomputes; i++)
+        room->computing[i] = (struct clab_interval){room->computes[i]->begin, room->computes[i]->end};
     for (int i = 0; i < p->calls; i++)
         room->communication[i] = (struct clab_interval){room->calls[i]->begin, room->calls[i]->end};
     return clab_timeline_exposed(room->communication, p->calls, room->computing, ncomputes, &p->communication,
@@ -108,16 +107,19 @@ static int sum_up(const struct trace_file *f, size_t first, size_t last, const s
 
 static int make_room(size_t n, struct room *room_p)
 {
-    *room_p =
-        (struct room){malloc((n + 1) * sizeof *room_p->calls), malloc((n + 1) * sizeof *room_p->spans),
-                      malloc((n + 1) * sizeof *room_p->communication), malloc((n + 1) * sizeof *room_p->computing)};
-    return room_p->calls && room_p->spans && room_p->communication && room_p->computing ? CLAB_OK : CLAB_ENOMEM;
+    *room_p = (struct room){malloc((n + 1) * sizeof *room_p->calls), malloc((n + 1) * sizeof *room_p->spans),
+                            malloc((n + 1) * sizeof *room_p->computes), malloc((n + 1) * sizeof *room_p->communication),
+                            malloc((n + 1) * sizeof *room_p->computing)};
+    return room_p->calls && room_p->spans && room_p->computes && room_p->communication && room_p->computing
+               ? CLAB_OK
+               : CLAB_ENOMEM;
 }
 
 static void free_room(const struct room *room)
 {
     free(room->computing);
     free(room->communication);
+    free(room->computes);
     free(room->spans);
     free(room->calls);
 }

@@ -72,7 +72,9 @@ int clab_compute(struct clab_job *job, enum clab_precision precision, double flo
     }
     if (!time->is_exact)
         return CLAB_OK;
-    begin_trace(job, "compute");
+    begin_trace(job, flop > 0 ? "compute" : CLAB_SPAN_MEMORY);
+    if (job->trace && flop == 0)
+        clab_trace_span_bytes(job->trace, bytes);
     const double start = clab_seconds();
     const int err = time->compute(job->domain, precision, flop, bytes);
     job->counts.computed += clab_seconds() - start;

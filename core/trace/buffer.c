@@ -95,6 +95,12 @@ void clab_trace_span_begin(struct clab_trace *trace, const char *name)
     span->begin = clab_trace_now(trace);
 }
 
+void clab_trace_span_bytes(struct clab_trace *trace, double bytes)
+{
+    if (trace->depth > 0 && trace->depth <= TRACE_DEPTH)
+        trace->open[trace->depth - 1].bytes = (int64_t)bytes;
+}
+
 void clab_trace_span_end(struct clab_trace *trace)
 {
     if (trace->depth == 0 || --trace->depth >= TRACE_DEPTH)

@@ -53,3 +53,5 @@ void clab_trace_stage(struct clab_trace *trace, uint32_t serial, int lane, int s
 // What is computed: clab_span_begin and clab_span_end of clab.h.
 void clab_trace_span_begin(struct clab_trace *trace, const char *name);
 void clab_trace_span_end(struct clab_trace *trace);
+// The innermost that is open reads and writes so many bytes of memory.
+void clab_trace_span_bytes(struct clab_trace *trace, double bytes);

@@ -46,6 +46,10 @@ enum clab_timeline_row {
 
 enum { CLAB_TIMELINE_NAME = 32 };
 
+// The name of a span that only reads and writes memory: clab_copy, and clab_compute without operations. Its bytes are
+// both.
+#define CLAB_SPAN_MEMORY "memory"
+
 // In the file, what overlaps in a row gets rows beside it: row r is number r * CLAB_ROW_STRIDE and those that follow.
 enum { CLAB_ROW_STRIDE = 128 };
 

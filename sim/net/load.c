@@ -90,13 +90,26 @@ int clab_net_load(const char *name, struct clab_net **net_p)
         clab_error("network 'flat' has its alpha, beta and gamma from the command line; name another for this");
         return CLAB_ENOENT;
     }
-    CLAB_TRY(clab_net_find(name, &path));
+    const char *plus = strchr(name, '+'); // what is wrong with it
+    char *plain = strndup(name, plus ? (size_t)(plus - name) : strlen(name));
+    if (!plain)
+        return CLAB_ENOMEM;
+    int err = clab_net_find(plain, &path);
+    free(plain);
+    CLAB_TRY(err);
     clab_log_hold(&held);
-    int err = read_whole(path, net_p);
+    struct clab_net *net = NULL;
+    err = read_whole(path, &net);
     clab_log_release(&held);
     if (*held.text)
         clab_error("%s%s", held.text, is_of_fit(path) ? "; measure this machine anew: run ./commlab fit" : "");
     free(path);
+    if (!err && plus)
+        err = clab_net_vary(net, plus + 1);
+    if (err)
+        clab_net_free(net);
+    else
+        *net_p = net;
     return err;
 }
 

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "core/base/type.h"
@@ -137,14 +138,15 @@ struct clab_net {
     struct clab_topology topology;
     struct clab_reducer reducer;
     struct clab_compute compute;
+    double loss, resend; // of clab_net_vary: the part of messages that are lost, and s until they are sent again
     struct clab_level levels[CLAB_NET_LEVELS]; // by rising bytes
     int nlevels;
     // Of a profile only.
     char machine[CLAB_NET_TITLE], date[CLAB_NET_NAME];
-    double noise;                   // the spread of repeated probes, as a fraction; 0: not known
+    double noise;                        // the spread of repeated probes, as a fraction; 0: not known
     struct clab_placement_sample probed; // while it was measured
-    char other_name[CLAB_NET_NAME]; // the file, beside this one, of `other`; "": there is none
-    struct clab_net *other;         // the same machine with its cores elsewhere
+    char other_name[CLAB_NET_NAME];      // the file, beside this one, of `other`; "": there is none
+    struct clab_net *other;              // the same machine with its cores elsewhere
 };
 
 // A network without nodes or protocols: every pair of ranks `alpha` and `beta` apart.  alpha, beta, gamma >= 0
@@ -198,6 +200,19 @@ int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 
 // The ranks of a node, for algorithms of two levels among the first `nranks`; 0: they are on one node, or one on each.
 int clab_net_group(const struct clab_net *net, int nranks);
+
+// Let something be wrong between the nodes of a network: words with + between them. clab_net_load reads them behind a
+// network's name, as in "25gbe+rate=10%". What is computed, and links in nodes, stay; so does the name.
+//   rate=10%:      bytes go at so much of the rate
+//   window=8K:     socket buffers hold so much: of larger messages, each window waits for a round trip, 2 alpha
+//   loss=0.1%:5ms: so many messages are lost, and sent again after that time (clab_net_stall)
+//   errors: CLAB_EINVAL (logged)
+int clab_net_vary(struct clab_net *net, const char *text);
+
+// Seconds for which a call of `messages` waits for those that are lost: one after another, which few losses are. Drawn
+// by `seed` alone, so every run is the same. Of collectives in virtual time, and of messages over an emulated wire;
+// `commlab sim` does not price it.
+double clab_net_stall(const struct clab_net *net, size_t messages, uint64_t seed);
 
 // Whether `nranks` ranks fit.  errors: CLAB_EINVAL, with the line
 int clab_net_check_ranks(const struct clab_net *net, int nranks);
