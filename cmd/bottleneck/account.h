@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Where the time of a run goes, class by class, and what each fault that the kit knows would explain of it.
+//
+// - Each moment of each rank is of one class; the classes of a run are the means over its ranks, so they add up to its
+//   time.
+// - A rank that is in a collective, computes nothing, and whose peers have not all come, waits: for the root of a
+//   broadcast and in a barrier it is synchronisation, elsewhere imbalance. After the last has come, it communicates: the
+//   part that an empty message takes, too, is communication (the cost of calls), the rest network (the cost of bytes).
+// - Communication behind which the rank computes costs nothing.
+// Sources: the rule of 30 %, its remedies and the classes are those that courses on distributed training teach.
+#pragma once
+
+#include <stdbool.h>
+
+#include "cmd/bottleneck/run_trace.h"
+
+struct clab_net;
+
+enum bottleneck_class {
+    BOTTLENECK_COMPUTE,
+    BOTTLENECK_COMMUNICATION,
+    BOTTLENECK_SYNCHRONISATION,
+    BOTTLENECK_NETWORK,
+    BOTTLENECK_MEMORY,
+    BOTTLENECK_IMBALANCE,
+    BOTTLENECK_CLASSES
+};
+
+enum bottleneck_fault {
+    BOTTLENECK_INTERFACE,
+    BOTTLENECK_STRAGGLER,
+    BOTTLENECK_BUFFERS,
+    BOTTLENECK_BINDING,
+    BOTTLENECK_RETRANSMITS,
+    BOTTLENECK_COPY,
+    BOTTLENECK_FIRST_RANK,
+    BOTTLENECK_BUCKETS,
+    BOTTLENECK_FAULTS
+};
+
+struct bottleneck_account {
+    double seconds;                     // of the run, mean over ranks
+    double classes[BOTTLENECK_CLASSES]; // s, mean over ranks
+    double gains[BOTTLENECK_FAULTS];    // s that its remedy would save, mean over ranks; 0: no sign of it
+    int late, late_root;                // ranks that are waited for the longest, in imbalance and synchronisation
+    double slowness;                    // times as long as the network says all ranks need for a byte of memory
+    double slower;                      // times as long as the network says a byte needs in the largest call
+    int calls;                          // collectives of a rank
+};
+
+// What was seen of the processes while they ran; zeros: nothing.
+struct bottleneck_seen {
+    int sharing, cores; // ranks that may only use one and the same core; cores of the machine
+    double limited;     // of the time with data to send, the part stopped by a socket buffer, of the worst connection
+    double retransmits; // segments
+};
+
+// net: what the network should be; NULL: not known, and slow ones are not found.
+//   errors: CLAB_ENOMEM
+int bottleneck_account(const struct bottleneck_run *run, const struct clab_net *net, const struct bottleneck_seen *seen,
+                       struct bottleneck_account *account_p);
+
+// The fault whose remedy saves the most, if that is worth it: more than 5 % of the time. BOTTLENECK_FAULTS: none.
+enum bottleneck_fault bottleneck_name(const struct bottleneck_account *account);

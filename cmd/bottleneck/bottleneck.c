@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// commlab bottleneck: where the time of a training job goes, and which fault explains it.
+//
+// - It runs a program, or reads the trace of a run: run_trace.c takes it apart, account.c adds up, report.c prints.
+
+#include "cmd/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd/bottleneck/report.h"
+#include "cmd/bottleneck/watch.h"
+#include "cmd/kit/child.h"
+#include "cmd/trace/file.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/options.h"
+#include "sim/sim.h"
+
+struct request {
+    const char *net, *span;
+    char **rest;
+    bool is_program;
+};
+
+static const struct clab_option options[] = {
+    {"net", 0, "NAME|FILE", "what the network should be (the run's own; on this machine, what `commlab fit` measured)",
+     CLAB_TEXT_AT(struct request, net)},
+    {"span", 0, "NAME", "the span in which the program does a step (iteration); without any, the whole job counts",
+     CLAB_TEXT_AT(struct request, span)},
+    {0},
+};
+
+static const char doc[] =
+    "Say where the time of a job goes, which fault explains it, and what its remedy would save.\v"
+    "`commlab bottleneck -- PROGRAM -n 4 ...` runs a program of this kit, and looks at its cores and sockets meanwhile; "
+    "what it prints goes to standard error. `commlab bottleneck FILE` reads the trace of a run (CLAB_TRACE=FILE).\n\n"
+    "A step's time is divided into six classes. If communication that no computation hides takes more than 30 % of it, "
+    "communication is the bottleneck. Targets are a scaling efficiency above 90 % and an overhead below 5 %. A fault is "
+    "named if its remedy would save more than 5 %.";
+
+// The network that the run should have had. NULL with a reason in `name`: not known.
+static int find_net(const struct request *request, const struct bottleneck_run *run, char name[CLAB_NET_WHY],
+                    struct clab_net **net_p)
+{
+    const char *wanted = request->net ? request->net : *run->expected ? run->expected : NULL;
+    char why[CLAB_NET_WHY] = "";
+    *net_p = NULL;
+    if (wanted) {
+        snprintf(name, CLAB_NET_WHY, "%s", wanted);
+        return clab_net_load(wanted, net_p);
+    }
+    CLAB_TRY(clab_net_load_profile("shm", why, net_p));
+    if (*net_p)
+        snprintf(name, CLAB_NET_WHY, "machine");
+    else
+        snprintf(name, CLAB_NET_WHY, "unknown (%s)", why);
+    return CLAB_OK;
+}
+
+static int judge(const struct request *request, const char *path, const struct bottleneck_seen *seen)
+{
+    struct trace_file *file;
+    struct bottleneck_run run;
+    struct bottleneck_account account;
+    struct clab_net *net = NULL;
+    char name[CLAB_NET_WHY];
+    CLAB_TRY(trace_file_load(path, &file));
+    int err = bottleneck_run_read(file, request->span, &run);
+    trace_file_free(file);
+    CLAB_TRY(err);
+    err = find_net(request, &run, name, &net);
+    if (!err)
+        err = bottleneck_account(&run, net, seen, &account);
+    if (!err)
+        bottleneck_report(&run, name, &account, seen);
+    clab_net_free(net);
+    bottleneck_run_free(&run);
+    return err;
+}
+
+static int say_why(const char *program, int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return CLAB_OK;
+    clab_error("bottleneck: '%s' has failed (%s %d): what it said stands above", program,
+               WIFSIGNALED(status) ? "signal" : "exit status",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return CLAB_EWRONG;
+}
+
+static int run_and_judge(const struct request *request)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 16];
+    struct bottleneck_seen seen = {0};
+    int status = 0;
+    child_watch();
+    int err = child_folder_make(folder);
+    if (!err) {
+        snprintf(path, sizeof path, "%s/trace.json", folder);
+        err = bottleneck_watch(request->rest, path, &status, &seen);
+        if (!err && !child_ended_by())
+            err = say_why(request->rest[0], status);
+        if (!err && !child_ended_by())
+            err = judge(request, path, &seen);
+        child_folder_remove(folder);
+    }
+    const int signal = child_unwatch();
+    if (signal)
+        raise(signal);
+    return err;
+}
+
+// "--" in front of the words says that they are a program; without it, one word that ends in .json is a file.
+static bool is_file(char **rest)
+{
+    const size_t length = strlen(rest[0]);
+    return !rest[1] && length > 5 && !strcmp(rest[0] + length - 5, ".json");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct clab_command_line line = {.options = options,
+                                                  .arguments = "FILE | [--] PROGRAM [ARGS...]",
+                                                  .about = doc,
+                                                  .has_rest = true,
+                                                  .rest_at = offsetof(struct request, rest)};
+    struct request request = {.span = "iteration"};
+    if (clab_options_parse(&line, argc, argv, &request))
+        return STATUS_USAGE;
+    if (!request.rest) {
+        clab_error("bottleneck: no program and no trace given: ./commlab bottleneck -- PROGRAM -n 4 [ARGS...]");
+        return STATUS_USAGE;
+    }
+    if (is_file(request.rest))
+        return command_status(judge(&request, request.rest[0], &(struct bottleneck_seen){0}));
+    return command_status(run_and_judge(&request));
+}
+
+const struct clab_command cmd_bottleneck = {"bottleneck", "where a job's time goes, and which fault explains it", run};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A trace of a job as `commlab bottleneck` looks at it: for each rank its steps, what it computed, and its collectives.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/schedule/schedule.h"
+
+struct trace_file;
+
+struct bottleneck_interval {
+    double begin, end; // s
+};
+
+struct bottleneck_call {
+    double begin, end; // s: begin, when this rank entered it, and its call before was over
+    enum clab_collective collective;
+    const struct clab_algorithm *algorithm; // NULL: not one of ours
+    size_t count, element_bytes;
+    int kind; // calls of the same collective, algorithm and count have the same number
+};
+
+struct bottleneck_memory {
+    double begin, end; // s: a pass over memory that computes nothing
+    double bytes;      // read and written; below 0: not known
+};
+
+struct bottleneck_rank {
+    double begin, end;                    // s: of what is looked at
+    struct bottleneck_interval *computes; // by begin, apart from each other; memory's are among them
+    struct bottleneck_memory *memories;
+    struct bottleneck_call *calls; // by begin
+    int ncomputes, nmemories, ncalls, compute_room, memory_room, call_room;
+};
+
+struct bottleneck_run {
+    struct bottleneck_rank *ranks; // (n)
+    int n, steps;                  // steps 0: the program has no spans of that name, and the whole job is looked at
+    int kinds;
+    bool is_aligned; // all ranks make the same calls in the same order, so that they can be compared
+    bool is_virtual;
+    char expected[64]; // the network that the run says it had, without what was wrong with it; "": it does not say
+};
+
+// Take apart a trace. span: the name of a step's span.
+//   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EPARSE (no ranks, or no calls; logged), CLAB_ENOMEM
+int bottleneck_run_read(const struct trace_file *file, const char *span, struct bottleneck_run *run_p);
+void bottleneck_run_free(struct bottleneck_run *run);

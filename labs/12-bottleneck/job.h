@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+// The training job of lab 12, with its hidden fault: how it is run, measured and mended. The same in both programs.
+//
+// - A program brings what it does with the measurements: it names the fault, and foresees what its remedy gives.
+// - Each measurement is a job of its own, as in life: a setting such as the network interface is chosen when a job
+//   starts. So a program started by hand launches one job after another.
+// - `job SEED [REMEDY]` runs one job only, for `commlab bottleneck`: all it does in a step lies in a span "iteration".
+#pragma once
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "lab.h"
+#include "train/train.h"
+
+enum { LAYERS = 32, WIDTH = 96, STEPS = 8, WARM = 1, PROBES = 96, MOST_SEEDS = 64 };
+enum { SMALL = 2048, LARGE = 16384 }; // floats of the probes' allreduces: 8 KiB, 64 KiB
+static const float rate = 0.02f;
+static const char usual_net[] = "25gbe";
+
+// What a job's steps take: s per step, unless something else is said.
+struct evidence {
+    double step;              // of the slowest rank
+    double least, mean, most; // that ranks compute for the training: the fastest, all of them, the slowest
+    double first;             // that rank 1 waits for rank 0's word
+    double copies;            // that gradients are copied
+    double exposed;           // that communication takes which nothing hides, of the rank that waits the least
+    double calls;             // collectives per step
+    double small, large;      // s of one allreduce of 8 KiB and of 64 KiB: the usual one
+    double slowest;           // s of one of 64 KiB: the slowest of PROBES
+    double loss;              // after the last step
+};
+
+// The part of a step from which on a difference counts: the target for overhead.
+static const double enough = 0.05;
+
+typedef enum fault name_fault(const struct evidence *now, const struct evidence *well);
+typedef double foresee_step(const struct evidence *now, const struct evidence *well, enum fault named);
+
+struct training {
+    struct clab_job *job;
+    struct clab_comm *comm;
+    struct setting setting;
+    struct clab_mlp *mlp, *validator;
+    struct clab_ddp *ddp;
+    float *x, *targets, *gradient, *metrics;
+    int rank, ranks, rows, samples; // rows: those that are computed; in virtual time one stands for many samples
+    double computed, waited, copied, exposed; // s of this rank, so far
+};
+
+// ---- a step --------------------------------------------------------------------------------------------------
+
+// The rank stands still while its gradients are copied out and back: each byte is read and written, twice.
+static inline void copy_gradients(struct training *t)
+{
+    const double start = clab_seconds();
+    const struct clab_parameter *all = clab_mlp_parameters(t->mlp);
+    for (int p = 0; p < 2 * LAYERS; p++) {
+        const size_t bytes = all[p].count * sizeof(float);
+        must(clab_copy(t->job, t->metrics + SMALL, all[p].gradient, bytes));
+        must(clab_copy(t->job, all[p].gradient, t->metrics + SMALL, bytes));
+        must(clab_compute(t->job, CLAB_FP32, 0, 4.0 * (double)bytes));
+    }
+    t->copied += clab_seconds() - start;
+}
+
+// How good the model is on samples that it does not learn from, of `shares` ranks.
+static inline void validate(struct training *t, int shares)
+{
+    const float *outputs;
+    for (int i = 0; i < shares; i++)
+        must(clab_mlp_forward(t->validator, t->x, &outputs));
+}
+
+// Every rank validates its share; or rank 0 all of them, and the others wait for its word.
+static inline void validate_all(struct training *t)
+{
+    if (!t->setting.first) {
+        validate(t, 1);
+        return;
+    }
+    if (t->rank == 0)
+        validate(t, t->ranks * t->setting.first);
+    const double start = clab_seconds();
+    must(clab_broadcast(t->comm, t->metrics, t->metrics, 1, CLAB_F32, 0));
+    t->waited += clab_seconds() - start;
+}
+
+static inline void load(struct training *t, int step)
+{
+    const struct clab_data data = {1, WIDTH, WIDTH};
+    const double bytes = sizeof(float) * (double)t->samples * WIDTH;
+    must(clab_data_load(t->job, &data, (uint64_t)step, 1, t->rows, t->rank, t->ranks, t->x, t->targets));
+    must(clab_compute(t->job, CLAB_FP32, 0, 4 * bytes)); // two arrays, read and written
+}
+
+// Returns the loss of this rank's samples.
+static inline double train(struct training *t, int step)
+{
+    const float *outputs;
+    double loss;
+    clab_span_begin(t->job, "iteration");
+    load(t, step);
+    const double start = clab_seconds();
+    must(clab_mlp_forward(t->mlp, t->x, &outputs));
+    must(clab_mlp_loss(t->mlp, outputs, t->targets, t->gradient, &loss));
+    must(clab_ddp_begin(t->ddp, true));
+    must(clab_mlp_backward(t->mlp, t->gradient, false, clab_ddp_ready, t->ddp));
+    t->computed += clab_seconds() - start;
+    must(clab_ddp_finish(t->ddp));
+    t->exposed += clab_ddp_exposed(t->ddp);
+    for (int i = 0; i < t->setting.copies; i++)
+        copy_gradients(t);
+    must(clab_mlp_step(t->mlp, rate));
+    validate_all(t);
+    must(clab_allreduce(t->comm, t->metrics, t->metrics, SMALL, CLAB_F32, CLAB_AVG));
+    clab_span_end(t->job);
+    return loss;
+}
+
+// ---- probes --------------------------------------------------------------------------------------------------
+
+// Seconds of each of `n` allreduces alone, the slowest rank's.
+static inline void probe(struct training *t, size_t count, int n, double seconds[])
+{
+    for (int i = 0; i < n; i++) {
+        must(clab_barrier(t->comm));
+        const double start = clab_seconds();
+        must(clab_allreduce(t->comm, t->metrics, t->metrics, count, CLAB_F32, CLAB_SUM));
+        seconds[i] = clab_seconds() - start;
+    }
+    lab_slowest(t->comm, seconds, n);
+}
+
+static inline void probe_network(struct training *t, struct evidence *e)
+{
+    double seconds[PROBES];
+    must(clab_set(t->job, t->metrics, 0, LARGE * sizeof(float)));
+    probe(t, SMALL, PROBES, seconds);
+    e->small = lab_median(seconds, PROBES);
+    probe(t, LARGE, PROBES, seconds);
+    e->large = lab_median(seconds, PROBES);
+    e->slowest = seconds[PROBES - 1];
+}
+
+// ---- a job ---------------------------------------------------------------------------------------------------
+
+static inline double count_collectives(const struct training *t)
+{
+    const struct clab_counts counts = clab_job_counts(t->job);
+    size_t sum = 0;
+    for (int kind = 0; kind < CLAB_COLLECTIVE_COUNT; kind++)
+        sum += counts.collectives[kind];
+    return (double)sum;
+}
+
+// Of all ranks: the least, the mean and the most of a value.
+static inline void spread(struct training *t, double value, double *least_p, double *mean_p, double *most_p)
+{
+    double sum = value, ends[] = {-value, value};
+    must(clab_allreduce(t->comm, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
+    lab_slowest(t->comm, ends, 2);
+    *least_p = -ends[0], *mean_p = sum / t->ranks, *most_p = ends[1];
+}
+
+static inline void train_all(struct training *t, struct evidence *e)
+{
+    double unused, step;
+    for (int i = 0; i < WARM; i++)
+        train(t, i);
+    t->computed = t->waited = t->copied = t->exposed = 0;
+    must(clab_barrier(t->comm));
+    const double calls = count_collectives(t), start = clab_seconds();
+    for (int i = 0; i < STEPS; i++)
+        e->loss = train(t, WARM + i);
+    step = (clab_seconds() - start) / STEPS;
+    e->calls = (count_collectives(t) - calls) / STEPS;
+    spread(t, step, &unused, &unused, &e->step);
+    spread(t, t->computed / STEPS, &e->least, &e->mean, &e->most);
+    spread(t, t->waited / STEPS, &unused, &unused, &e->first);
+    spread(t, t->copied / STEPS, &unused, &unused, &e->copies);
+    spread(t, t->exposed / STEPS, &e->exposed, &unused, &unused);
+}
+
+static inline void make(struct training *t, int samples)
+{
+    int widths[LAYERS + 1];
+    struct clab_mlp_shape shape = clab_mlp_even(LAYERS, WIDTH, WIDTH, WIDTH, 1, widths);
+    struct clab_ddp_options options = {.cap = t->setting.cap, .first_cap = t->setting.cap};
+    shape.repeat = t->samples = setting_samples(&t->setting, t->rank, samples);
+    must(clab_mlp_create(t->job, &shape, 1, &t->mlp));
+    t->rows = clab_mlp_rows(t->mlp);
+    shape.repeat = samples / 8 ? samples / 8 : 1;
+    must(clab_mlp_create(t->job, &shape, 1, &t->validator));
+    must(clab_ddp_create(t->comm, clab_mlp_parameters(t->mlp), 2 * LAYERS, &options, &t->ddp));
+    const size_t block = (size_t)(t->rows > samples ? t->rows : samples) * WIDTH;
+    must(clab_alloc(t->job, (3 * block + SMALL + LARGE) * sizeof(float), (void **)&t->x));
+    t->targets = t->x + block, t->gradient = t->targets + block, t->metrics = t->gradient + block;
+    must(clab_set(t->job, t->metrics, 0, (SMALL + LARGE) * sizeof(float)));
+}
+
+// In a rank of an open job: train, and measure.
+static inline struct evidence work(struct clab_job *job, const struct setting *setting, int samples, bool probes)
+{
+    struct evidence e = {0};
+    struct training t = {.job = job, .setting = *setting, .rank = clab_job_rank(job), .ranks = clab_job_ranks(job)};
+    must(clab_comm_create(job, &t.comm));
+    must(clab_comm_set_algorithm(t.comm, CLAB_ALLREDUCE, "halving_doubling", 1));
+    make(&t, samples);
+    if (probes)
+        probe_network(&t, &e);
+    train_all(&t, &e);
+    for (const struct clab_parameter *p = clab_mlp_parameters(t.mlp), *end = p + 2 * LAYERS; p < end; p++)
+        lab_expect_same(t.comm, p->name, p->count, p->value); // replicas have stayed replicas
+    clab_ddp_destroy(t.ddp);
+    clab_mlp_destroy(t.validator);
+    clab_mlp_destroy(t.mlp);
+    clab_free(job, t.x);
+    clab_comm_destroy(t.comm);
+    return e;
+}
+
+// ---- starting one --------------------------------------------------------------------------------------------
+
+// The ranks' own processor time is not the simulator's: on the backend sim a wrong binding is a slower rank, elsewhere
+// all ranks really share one core.
+static inline void bind_wrongly(bool is_virtual)
+{
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    if (is_virtual)
+        return;
+    for (int core = 0; core < CPU_SETSIZE; core++) {
+        CPU_SET(core, &first);
+        if (sched_setaffinity(0, sizeof first, &first) == 0)
+            return;
+        CPU_CLR(core, &first);
+    }
+}
+
+// Open the job with the setting in its network, its processors and its ranks. Texts stay as long as the program.
+static inline struct clab_job *start(const struct clab_job_options *given, const struct setting *s)
+{
+    static char net[256], wire[64], slow[16384];
+    struct clab_job_options options = *given;
+    struct clab_job *job;
+    const char *backend = options.backend ? options.backend : getenv("CLAB_BACKEND");
+    const bool is_virtual = !backend || !strcmp(backend, "sim");
+    const char *named = is_virtual        ? options.net ? options.net : getenv("CLAB_NET")
+                               : options.emulate ? options.emulate
+                                          : getenv("CLAB_EMULATE");
+    setting_wire(s, wire);
+    snprintf(net, sizeof net, "%s%s", named ? named : usual_net, wire);
+    if (is_virtual)
+        options.net = net;
+    else if (named)
+        options.emulate = net; // without it shared memory is the network, and no fault of it can be had
+    if (s->slowness > 1 && is_virtual) {
+        size_t used = 0;
+        for (int r = 0; r < options.nranks && used < sizeof slow; r++)
+            used += (size_t)snprintf(slow + used, sizeof slow - used, "%s%d=%.2f", r ? "," : "", r, s->slowness);
+        options.straggle = slow;
+    }
+    options.usual_backend = "sim";
+    must(clab_job_open_with(&options, &job));
+    if (s->slowness > 1)
+        bind_wrongly(is_virtual);
+    return job;
+}
+
+// In a process of its own, which becomes the job's launcher.
+static inline void measure_there(const struct clab_job_options *options, const struct setting *s, int samples,
+                                 struct evidence *evidence_p)
+{
+    struct clab_job_options quiet = *options;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    quiet.trace = NULL;
+    unsetenv("CLAB_COUNTS"), unsetenv("CLAB_TRACE"); // those are of the program's own job
+    struct clab_job *job = start(&quiet, s);
+    const struct evidence e = work(job, s, samples, true);
+    if (clab_job_rank(job) == 0)
+        *evidence_p = e;
+    must(clab_job_close(job));
+    exit(0);
+}
+
+static inline struct evidence measure(const struct clab_job_options *options, const struct setting *s, int samples)
+{
+    struct evidence *there = mmap(NULL, sizeof *there, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = -1;
+    must(there != MAP_FAILED ? CLAB_OK : CLAB_ENOMEM);
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        measure_there(options, s, samples, there);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status != 0) // it has said why
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    const struct evidence e = *there;
+    munmap(there, sizeof *there);
+    return e;
+}
+
+// ---- a program -----------------------------------------------------------------------------------------------
+
+struct result {
+    uint64_t seed;
+    enum fault named;
+    double faulty, foreseen, mended, loss[2];
+};
+
+static inline void report_results(struct clab_comm *comm, const struct result results[], int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct result *r = &results[i];
+        const unsigned long long seed = r->seed;
+        double values[] = {r->faulty, r->mended, r->foreseen, r->named, r->loss[1]};
+        lab_report(comm, "s", &values[0], 1, "faulty/%llu", seed);
+        lab_report(comm, "s", &values[1], 1, "time/%llu", seed);
+        lab_report(comm, "s", &values[2], 1, "foreseen/%llu", seed);
+        lab_report(comm, "1", &values[3], 1, "named/%llu", seed);
+        lab_report(comm, "1", &values[4], 1, "loss/%llu", seed);
+        if (clab_comm_rank(comm) == 0)
+            printf("# seed %llu: named %s; a step took %.3f ms, with the remedy %.3f ms (foreseen: %.3f)\n", seed,
+                   fault_words[r->named], 1e3 * r->faulty, 1e3 * r->mended, 1e3 * r->foreseen);
+    }
+}
+
+// Measure a job without faults, then that of each seed; name its fault, mend that, and measure again.
+static inline int mend_all(const struct clab_job_options *options, int samples, int n, char *const words[],
+                           name_fault *name, foresee_step *foresee)
+{
+    static struct result results[MOST_SEEDS];
+    const struct setting none = setting_of(0, options->nranks, fault_of(0));
+    const struct evidence well = measure(options, &none, samples);
+    for (int i = 0; i < n; i++) {
+        struct result *r = &results[i];
+        r->seed = strtoull(words[i], NULL, 10);
+        struct setting s = setting_of(r->seed, options->nranks, FAULTS);
+        const struct evidence now = measure(options, &s, samples);
+        r->named = name(&now, &well);
+        r->foreseen = foresee(&now, &well, r->named);
+        s = setting_of(r->seed, options->nranks, r->named);
+        const struct evidence then = measure(options, &s, samples);
+        r->faulty = now.step, r->mended = then.step, r->loss[0] = now.loss, r->loss[1] = then.loss;
+    }
+    struct clab_job *job = start(options, &none);
+    struct clab_comm *comm;
+    must(clab_comm_create(job, &comm));
+    report_results(comm, results, n);
+    clab_comm_destroy(comm);
+    must(clab_job_close(job));
+    return 0;
+}
+
+// One job as its seed has it, or with a remedy.
+static inline int run_one(const struct clab_job_options *options, int samples, const char *seed, enum fault remedy)
+{
+    const struct setting s = setting_of(strtoull(seed, NULL, 10), options->nranks, remedy);
+    struct clab_job *job = start(options, &s);
+    const struct evidence e = work(job, &s, samples, false);
+    if (clab_job_rank(job) == 0)
+        printf("a step takes %.3f ms\n", 1e3 * e.step);
+    must(clab_job_close(job));
+    return 0;
+}
+
+static const char about[] =
+    "A training job with one of eight hidden faults, or none: the seed chooses it.\n"
+    "Measures the job, names its fault, applies that fault's remedy, and measures again.\n\n"
+    "  SAMPLES SEED...              samples per rank and step (128), and the jobs\n"
+    "  SAMPLES job SEED [REMEDY]    run one job only, as it is or with a remedy: interface, straggler, buffers, binding,\n"
+    "                               retransmits, copy, first-rank, buckets\n";
+static const char usage[] = "give SAMPLES SEED... or SAMPLES job SEED [REMEDY], as in 128 1 2 3, or 128 job 1 copy";
+
+static inline void refuse(const char *word)
+{
+    fprintf(stderr, "commlab: error: '%s': %s\n", word ? word : "", usage);
+    exit(2);
+}
+
+static inline enum fault remedy_of(const char *word)
+{
+    for (int f = 0; f < FAULTS; f++)
+        if (!strcmp(word, fault_words[f]))
+            return (enum fault)f;
+    refuse(word);
+    return FAULTS;
+}
+
+static inline void check_seed(const char *word)
+{
+    if (!word || !*word || strspn(word, "0123456789") != strlen(word) || strlen(word) > 18)
+        refuse(word);
+}
+
+// All of a program's main. It starts jobs itself, so it can not be a rank of one that a launcher has started.
+static inline int job_main(int argc, char **argv, name_fault *name, foresee_step *foresee)
+{
+    struct clab_job_options options = {0};
+    clab_help(argc, argv, "[SAMPLES SEED... | SAMPLES job SEED [REMEDY]]", about);
+    if (clab_job_options_take(&argc, argv, &options))
+        return 2;
+    lab_arguments(&argc, &argv, "128 1 2 3 4 5 6 7 8 9");
+    options.nranks = options.nranks ? options.nranks : 4;
+    const bool is_one = argc > 2 && !strcmp(argv[2], "job");
+    if (getenv("WORLD_SIZE") || getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE")) {
+        fprintf(stderr, "commlab: error: lab 12 starts one job after another: start it by hand, with -n RANKS\n");
+        return 2;
+    }
+    const int samples = argc > 1 ? atoi(argv[1]) : 0;
+    if (samples < 1 || samples > 1 << 20 || argc < 3 || argc - 2 > MOST_SEEDS || (is_one && (argc < 4 || argc > 5)))
+        refuse(argc > 1 ? argv[1] : NULL);
+    for (int i = is_one ? 3 : 2; i < (is_one ? 4 : argc); i++)
+        check_seed(argv[i]);
+    if (is_one)
+        return run_one(&options, samples, argv[3], argc > 4 ? remedy_of(argv[4]) : FAULTS);
+    return mend_all(&options, samples, argc - 2, argv + 2, name, foresee);
+}

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# commlab bottleneck: its table adds up, it reads a trace as it runs a program, and says what is missing.
+# Usage: test_bottleneck.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab" bottleneck)
+job=("$build/labs/12-bottleneck/after" -n 4 --backend sim --net 25gbe 128 job)
+
+classes_add_up() {
+    run 0 -- "${job[@]}" 4 || return 1
+    why="$(cat "$scratch/out")"
+    awk '/ percent/ { table = !table && !seen; seen = 1; next } /^$/ { table = 0 }
+        table { ms += $2; percent += $3; n++ } /steps of/ { step = $6 }
+        END { exit !(n == 6 && percent > 99.7 && percent < 100.3 && ms > 0.999 * step && ms < 1.001 * step) }' "$scratch/out"
+}
+# Communication of more than 30 % is the bottleneck, and only then are the five remedies printed.
+knows_the_rule_of_30_percent() {
+    writes 'it is the bottleneck' -- "${job[@]}" 1 && grep -q 'accumulate gradients over several batches; larger batches per rank; compress' "$scratch/out" &&
+        writes 'it is not the bottleneck' -- "${job[@]}" 8 && ! grep -q 'accumulate gradients' "$scratch/out" &&
+        grep -q 'Scaling efficiency: 9[0-9.]* % (target: above 90 %, reached). Overhead: [0-4][0-9.]* % (target: below 5 %, reached).' "$scratch/out"
+}
+# The gain that it foresees is the one that the remedy gives, to 5 % of the step.
+its_gain_comes_true() {
+    local seed word before after
+    for seed in 1 3 4; do
+        run 0 -- "${job[@]}" $seed || return 1
+        word=$(sed -n 's/^Likely cause: \([a-z-]*\).*/\1/p' "$scratch/out")
+        before=$(sed -n 's/.*It would save \([0-9.]*\) ms of a step of \([0-9.]*\) ms.*/\1 \2/p' "$scratch/out")
+        run 0 -- "${job[@]}" $seed "$word" || return 1
+        after=$(sed -n 's/.* steps of \([0-9.]*\) ms.*/\1/p' "$scratch/out")
+        why="seed $seed, $word: saves and step $before, then $after"
+        awk -v b="$before" -v a="$after" 'BEGIN { split(b, x, " "); d = x[2] - x[1] - a; exit !(d < 0.05 * x[2] && d > -0.05 * x[2]) }' || return 1
+    done
+}
+reads_the_trace_of_a_run() {
+    CLAB_TRACE=$scratch/trace.json "${job[@]}" 7 >/dev/null 2>"$scratch/err" || { why=$(cat "$scratch/err"); return 1; }
+    writes 'Likely cause: copy' "$scratch/trace.json"
+    cp "$scratch/out" "$scratch/of_trace"
+    run 0 -- "${job[@]}" 7 && why="$(diff "$scratch/of_trace" "$scratch/out")" && cmp -s "$scratch/of_trace" "$scratch/out"
+}
+# Real time, another program: no span of steps, and no profile of this machine.
+takes_any_program() {
+    CLAB_PROFILE=$scratch/none.net writes '2 ranks, 1 step of ' -- "$build/labs/07-ring-vs-tree/after" -n 2 4096 &&
+        grep -q 'measured time; expected network: ' "$scratch/out"
+}
+refuses_what_it_can_not_judge() {
+    refuses 2 'no program and no trace given' && refuses 2 "$scratch/none.json: No such file" "$scratch/none.json" &&
+        refuses 2 "no network 'nonet'" --net nonet "$scratch/trace.json"
+    run 2 -- "$scratch/no-program" && grep -q "can not run '$scratch/no-program'" "$scratch/err" || return 1
+    run 1 -- false
+    why="$(cat "$scratch/err")"
+    grep -q "'false' has failed (exit status 1)" "$scratch/err"
+}
+
+if lacks jansson || lacks inih; then
+    skip 'built without jansson or inih' classes_add_up
+else
+    check_each classes_add_up knows_the_rule_of_30_percent its_gain_comes_true reads_the_trace_of_a_run takes_any_program \
+        refuses_what_it_can_not_judge
+fi
+exit $failed
