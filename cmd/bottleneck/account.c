@@ -239,9 +239,12 @@ static void judge_waiting(const struct desk *desk, struct bottleneck_account *a)
 }
 
 // Messages that were sent again: calls that take much longer than others of their kind.
-static double find_stalls(const struct desk *desk)
+static double find_stalls(const struct desk *desk, const struct bottleneck_seen *seen)
 {
+    const bool is_described = desk->run->is_virtual || desk->run->is_emulated;
     double sum = 0;
+    if (!desk->run->has_wire || (!is_described && seen->retransmits == 0))
+        return 0; // the processor was busy with something else
     for (int i = 0; i < desk->n; i++) {
         const struct exchange *x = &desk->exchanges[i];
         const struct kind *k = &desk->kinds[x->kind];
@@ -271,7 +274,7 @@ static void judge_network(const struct desk *desk, const struct bottleneck_seen 
         large = !large || bytes_of(k) > bytes_of(large) ? k : large;
         late += k->n * fmax(0, k->usual - k->expected);
     }
-    if (!large)
+    if (!large || !desk->run->has_wire)
         return;
     a->slower = slower(desk, large);
     const bool is_slow = a->slower > 1.5,
@@ -344,7 +347,7 @@ int bottleneck_account(const struct bottleneck_run *run, const struct clab_net *
     if (!err) {
         add_classes(&desk, &a);
         judge_waiting(&desk, &a);
-        a.gains[BOTTLENECK_RETRANSMITS] = find_stalls(&desk);
+        a.gains[BOTTLENECK_RETRANSMITS] = find_stalls(&desk, seen);
         if (desk.n)
             judge_network(&desk, seen, &a);
         if (desk.n)

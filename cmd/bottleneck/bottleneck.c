@@ -19,6 +19,8 @@
 #include "core/base/options.h"
 #include "sim/sim.h"
 
+enum { NAME = CLAB_NET_WHY + 16 }; // of a network, or why there is none
+
 struct request {
     const char *net, *span;
     char **rest;
@@ -42,21 +44,21 @@ static const char doc[] =
     "named if its remedy would save more than 5 %.";
 
 // The network that the run should have had. NULL with a reason in `name`: not known.
-static int find_net(const struct request *request, const struct bottleneck_run *run, char name[CLAB_NET_WHY],
+static int find_net(const struct request *request, const struct bottleneck_run *run, char name[NAME],
                     struct clab_net **net_p)
 {
     const char *wanted = request->net ? request->net : *run->expected ? run->expected : NULL;
     char why[CLAB_NET_WHY] = "";
     *net_p = NULL;
     if (wanted) {
-        snprintf(name, CLAB_NET_WHY, "%s", wanted);
+        snprintf(name, NAME, "%s", wanted);
         return clab_net_load(wanted, net_p);
     }
     CLAB_TRY(clab_net_load_profile("shm", why, net_p));
     if (*net_p)
-        snprintf(name, CLAB_NET_WHY, "machine");
+        snprintf(name, NAME, "machine");
     else
-        snprintf(name, CLAB_NET_WHY, "unknown (%s)", why);
+        snprintf(name, NAME, "unknown (%s)", why);
     return CLAB_OK;
 }
 
@@ -66,7 +68,7 @@ static int judge(const struct request *request, const char *path, const struct b
     struct bottleneck_run run;
     struct bottleneck_account account;
     struct clab_net *net = NULL;
-    char name[CLAB_NET_WHY];
+    char name[NAME];
     CLAB_TRY(trace_file_load(path, &file));
     int err = bottleneck_run_read(file, request->span, &run);
     trace_file_free(file);

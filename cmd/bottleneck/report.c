@@ -119,6 +119,9 @@ void bottleneck_report(const struct bottleneck_run *run, const char *net, const 
     print_gains(a, steps);
     if (seen->retransmits > 0)
         printf("# TCP has sent %.0f segments again.\n", seen->retransmits);
+    if (!run->is_virtual && run->cores && run->load > 1.5 * run->cores)
+        printf("# warning: other programs used the cores (load %.1f on %d cores): who was late may be chance\n",
+               run->load, run->cores);
     if (!run->is_aligned)
         printf("# Ranks make different calls, so nobody can say who waits for whom: all of that is network above.\n");
     if (named == BOTTLENECK_FAULTS) {

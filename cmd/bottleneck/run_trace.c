@@ -192,6 +192,13 @@ static void find_expected(const struct trace_file *file, struct bottleneck_run *
             snprintf(run->expected, sizeof run->expected, "%.*s", (int)strcspn(at, "+;"), at);
         }
     }
+    const char *backend = trace_file_about(file, 0, "backend"), *load = trace_file_about(file, 0, "load"),
+               *machine = trace_file_about(file, 0, "machine");
+    run->is_emulated = environment && strstr(environment, "CLAB_EMULATE=");
+    run->has_wire = run->is_virtual || run->is_emulated || (backend && strcmp(backend, "shm") != 0);
+    run->load = load ? atof(load) : 0;
+    if (!machine || !(machine = strstr(machine, ", ")) || sscanf(machine, ", %d cores", &run->cores) != 1)
+        run->cores = 0;
     if (run->is_virtual && !*run->expected)
         snprintf(run->expected, sizeof run->expected, "dgx-h100");
 }

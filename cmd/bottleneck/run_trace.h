@@ -40,6 +40,10 @@ struct bottleneck_run {
     int kinds;
     bool is_aligned; // all ranks make the same calls in the same order, so that they can be compared
     bool is_virtual;
+    bool has_wire; // messages go over a network, real or described: not over shared memory
+    bool is_emulated;
+    double load; // of the machine in the minute before: programs that wanted a core; cores: those it has
+    int cores;
     char expected[64]; // the network that the run says it had, without what was wrong with it; "": it does not say
 };
 

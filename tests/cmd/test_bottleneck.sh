@@ -44,6 +44,19 @@ takes_any_program() {
     CLAB_PROFILE=$scratch/none.net writes '2 ranks, 1 step of ' -- "$build/labs/07-ring-vs-tree/after" -n 2 4096 &&
         grep -q 'measured time; expected network: ' "$scratch/out"
 }
+# In shared memory no message is lost, and no interface is slow: a busy machine must not look so.
+blames_no_network_where_there_is_none() {
+    run 0 -- "$build/labs/12-bottleneck/after" -n 2 --backend shm 64 job 8 || return 1
+    why="$(cat "$scratch/out")"
+    grep -q '^Likely cause: ' "$scratch/out" && ! grep -qE '^Likely cause: (interface|buffers|retransmits)' "$scratch/out"
+}
+# Ranks that may all use one core only, in real time: the job really binds them so. One core has no other.
+sees_ranks_that_share_a_core() {
+    [ "$(nproc)" -gt 1 ] || return 0
+    run 0 -- "$build/labs/12-bottleneck/after" -n 2 --backend shm 512 job 2 || return 1
+    why="$(cat "$scratch/out")"
+    grep -q '^Likely cause: binding: ' "$scratch/out" && grep -q 'Seen: 2 ranks may use one and the same core only' "$scratch/out"
+}
 refuses_what_it_can_not_judge() {
     refuses 2 'no program and no trace given' && refuses 2 "$scratch/none.json: No such file" "$scratch/none.json" &&
         refuses 2 "no network 'nonet'" --net nonet "$scratch/trace.json"
@@ -57,6 +70,7 @@ if lacks jansson || lacks inih; then
     skip 'built without jansson or inih' classes_add_up
 else
     check_each classes_add_up knows_the_rule_of_30_percent its_gain_comes_true reads_the_trace_of_a_run takes_any_program \
+        blames_no_network_where_there_is_none sees_ranks_that_share_a_core \
         refuses_what_it_can_not_judge
 fi
 exit $failed
