@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cmd/bottleneck/counted.h"
 #include "cmd/bottleneck/report.h"
 #include "cmd/bottleneck/watch.h"
 #include "cmd/kit/child.h"
@@ -24,7 +25,6 @@ enum { NAME = CLAB_NET_WHY + 16 }; // of a network, or why there is none
 struct request {
     const char *net, *span;
     char **rest;
-    bool is_program;
 };
 
 static const struct clab_option options[] = {
@@ -38,7 +38,8 @@ static const struct clab_option options[] = {
 static const char doc[] =
     "Say where the time of a job goes, which fault explains it, and what its remedy would save.\v"
     "`commlab bottleneck -- PROGRAM -n 4 ...` runs a program of this kit, and looks at its cores and sockets meanwhile; "
-    "what it prints goes to standard error. `commlab bottleneck FILE` reads the trace of a run (CLAB_TRACE=FILE).\n\n"
+    "what it prints goes to standard error. `commlab bottleneck FILE.json` reads the trace of a run (CLAB_TRACE=FILE.json). FILE.csv are the counts of one in "
+    "virtual time (CLAB_COUNTS=FILE.csv), which say less.\n\n"
     "A step's time is divided into six classes. If communication that no computation hides takes more than 30 % of it, "
     "communication is the bottleneck. Targets are a scaling efficiency above 90 % and an overhead below 5 %. A fault is "
     "named if its remedy would save more than 5 %.";
@@ -115,11 +116,11 @@ static int run_and_judge(const struct request *request)
     return err;
 }
 
-// "--" in front of the words says that they are a program; without it, one word that ends in .json is a file.
-static bool is_file(char **rest)
+// One word alone that ends so is a file of a run, not a program.
+static bool is_file(char **rest, const char *end)
 {
-    const size_t length = strlen(rest[0]);
-    return !rest[1] && length > 5 && !strcmp(rest[0] + length - 5, ".json");
+    const size_t length = strlen(rest[0]), tail = strlen(end);
+    return !rest[1] && length > tail && !strcmp(rest[0] + length - tail, end);
 }
 
 static int run(int argc, char **argv)
@@ -136,7 +137,9 @@ static int run(int argc, char **argv)
         clab_error("bottleneck: no program and no trace given: ./commlab bottleneck -- PROGRAM -n 4 [ARGS...]");
         return STATUS_USAGE;
     }
-    if (is_file(request.rest))
+    if (is_file(request.rest, ".csv"))
+        return command_status(bottleneck_counted(request.rest[0], request.span));
+    if (is_file(request.rest, ".json"))
         return command_status(judge(&request, request.rest[0], &(struct bottleneck_seen){0}));
     return command_status(run_and_judge(&request));
 }

@@ -67,11 +67,8 @@ static void print_classes(const struct bottleneck_account *a, double steps)
                meanings[c]);
 }
 
-static void print_targets(const struct bottleneck_account *a)
+void bottleneck_report_targets(double communication, double efficiency, double overhead)
 {
-    const double communication = (a->classes[BOTTLENECK_COMMUNICATION] + a->classes[BOTTLENECK_NETWORK]) / a->seconds,
-                 efficiency = a->classes[BOTTLENECK_COMPUTE] / a->seconds,
-                 overhead = 1 - (a->classes[BOTTLENECK_COMPUTE] + a->classes[BOTTLENECK_MEMORY]) / a->seconds;
     printf("\n30 %% rule: communication that nothing hides takes %.1f %% of the time: it %s the bottleneck.\n",
            100 * communication, communication > rule ? "is" : "is not");
     if (communication > rule)
@@ -115,7 +112,9 @@ void bottleneck_report(const struct bottleneck_run *run, const char *net, const 
     printf("%d ranks, %d step%s of %.3f ms, %s time; expected network: %s\n\n", run->n, (int)steps,
            steps == 1 ? "" : "s", 1e3 * a->seconds / steps, run->is_virtual ? "virtual" : "measured", net);
     print_classes(a, steps);
-    print_targets(a);
+    bottleneck_report_targets((a->classes[BOTTLENECK_COMMUNICATION] + a->classes[BOTTLENECK_NETWORK]) / a->seconds,
+                              a->classes[BOTTLENECK_COMPUTE] / a->seconds,
+                              1 - (a->classes[BOTTLENECK_COMPUTE] + a->classes[BOTTLENECK_MEMORY]) / a->seconds);
     print_gains(a, steps);
     if (seen->retransmits > 0)
         printf("# TCP has sent %.0f segments again.\n", seen->retransmits);

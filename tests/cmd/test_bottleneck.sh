@@ -39,6 +39,19 @@ reads_the_trace_of_a_run() {
     cp "$scratch/out" "$scratch/of_trace"
     run 0 -- "${job[@]}" 7 && why="$(diff "$scratch/of_trace" "$scratch/out")" && cmp -s "$scratch/of_trace" "$scratch/out"
 }
+# Counts say how much is computed, and no more; those of real time not even that.
+reads_the_counts_of_a_run() {
+    local computed
+    CLAB_COUNTS=$scratch/counts.csv "${job[@]}" 4 >/dev/null 2>"$scratch/err" || { why=$(cat "$scratch/err"); return 1; }
+    writes '4 ranks, 9 steps of 4.9' "$scratch/counts.csv" || return 1
+    computed=$(awk '$1 == "compute" { print $3 + 0 }' "$scratch/out")
+    writes '4 ranks, 9 steps of 4.9' -- "${job[@]}" 4 || return 1
+    why="by counts $computed % are computed, by the trace: $(grep -E '^(compute|memory)' "$scratch/out")"
+    awk -v c="$computed" '$1 == "compute" || $1 == "memory" { sum += $3 } END { exit !(sum > c - 0.2 && sum < c + 0.2) }' "$scratch/out" ||
+        return 1
+    CLAB_COUNTS=$scratch/real.csv "$build/labs/07-ring-vs-tree/after" -n 2 4096 >/dev/null 2>&1
+    refuses 2 'its counts do not say what was computed' "$scratch/real.csv"
+}
 # Real time, another program: no span of steps, and no profile of this machine.
 takes_any_program() {
     CLAB_PROFILE=$scratch/none.net writes '2 ranks, 1 step of ' -- "$build/labs/07-ring-vs-tree/after" -n 2 4096 &&
@@ -69,7 +82,7 @@ refuses_what_it_can_not_judge() {
 if lacks jansson || lacks inih; then
     skip 'built without jansson or inih' classes_add_up
 else
-    check_each classes_add_up knows_the_rule_of_30_percent its_gain_comes_true reads_the_trace_of_a_run takes_any_program \
+    check_each classes_add_up knows_the_rule_of_30_percent its_gain_comes_true reads_the_trace_of_a_run reads_the_counts_of_a_run takes_any_program \
         blames_no_network_where_there_is_none sees_ranks_that_share_a_core \
         refuses_what_it_can_not_judge
 fi
