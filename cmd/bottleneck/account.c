@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/stats.h"
+#include "core/base/vector.h"
 #include "sim/sim.h"
 
 static const double worth = 0.05; // of the time: the target for overhead
@@ -17,8 +18,9 @@ struct exchange {
     double last;     // s: when the last rank came
     int late;        // which one
     double transfer; // s from then until the last rank was done
-    double exposed;  // s of that in which a rank computes nothing, mean over ranks
-    double waited;   // s before that, likewise
+    double exposed;  // s of that in which no rank computes
+    double
+        waited; // s before that, and of that, in which a rank computes nothing, but waits for others: mean over ranks
     int kind;
 };
 
@@ -36,7 +38,8 @@ struct desk {
     struct exchange *exchanges; // (n)
     struct kind *kinds;
     int n;
-    double empty; // s that an allreduce without bytes takes
+    struct bottleneck_rank busy; // its computes: when any rank computes
+    double empty;                // s that an allreduce without bytes takes
     double expected_empty;
 };
 
@@ -85,7 +88,9 @@ static void look_at(const struct desk *desk, int i, struct exchange *x)
         const struct bottleneck_call *call = &run->ranks[r].calls[i];
         const double came = fmin(x->last, call->end);
         x->waited += idle(&run->ranks[r], call->begin, came) / run->n;
-        x->exposed += idle(&run->ranks[r], fmax(call->begin, came), call->end) / run->n;
+        const double from = fmax(call->begin, came), all = idle(&desk->busy, from, call->end);
+        x->exposed += all / run->n;
+        x->waited += (idle(&run->ranks[r], from, call->end) - all) / run->n;
     }
 }
 
@@ -318,6 +323,32 @@ static void judge_binding(const struct desk *desk, const struct bottleneck_seen 
     a->gains[BOTTLENECK_COPY] = a->classes[BOTTLENECK_MEMORY] / fmax(1, a->slowness);
 }
 
+// ---- when any rank computes ------------------------------------------------------------------------------------
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct bottleneck_interval *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static int find_busy(struct desk *desk)
+{
+    struct bottleneck_rank *busy = &desk->busy;
+    int kept = 0;
+    for (int r = 0; r < desk->run->n; r++)
+        CLAB_TRY(CLAB_APPEND(busy->computes, busy->ncomputes, busy->compute_room, desk->run->ranks[r].computes,
+                             desk->run->ranks[r].ncomputes));
+    if (busy->ncomputes)
+        qsort(busy->computes, (size_t)busy->ncomputes, sizeof *busy->computes, by_begin);
+    for (int i = 0; i < busy->ncomputes; i++)
+        if (kept && busy->computes[i].begin <= busy->computes[kept - 1].end)
+            busy->computes[kept - 1].end = fmax(busy->computes[kept - 1].end, busy->computes[i].end);
+        else
+            busy->computes[kept++] = busy->computes[i];
+    busy->ncomputes = kept;
+    return CLAB_OK;
+}
+
 // ---- all of it -----------------------------------------------------------------------------------------------
 
 static int prepare(struct desk *desk)
@@ -327,7 +358,7 @@ static int prepare(struct desk *desk)
     desk->exchanges = calloc((size_t)desk->n + 1, sizeof *desk->exchanges);
     desk->kinds = calloc((size_t)run->kinds + 1, sizeof *desk->kinds);
     double *scratch = malloc(((size_t)desk->n + 1) * sizeof *scratch);
-    const int err = desk->exchanges && desk->kinds && scratch ? CLAB_OK : CLAB_ENOMEM;
+    const int err = desk->exchanges && desk->kinds && scratch ? find_busy(desk) : CLAB_ENOMEM;
     for (int i = 0; i < desk->n && !err; i++)
         look_at(desk, i, &desk->exchanges[i]);
     for (int k = 0; k < run->kinds && desk->n && !err; k++)
@@ -355,6 +386,7 @@ int bottleneck_account(const struct bottleneck_run *run, const struct clab_net *
         judge_binding(&desk, seen, &a);
         *account_p = a;
     }
+    free(desk.busy.computes);
     free(desk.kinds);
     free(desk.exchanges);
     return err;

@@ -3,9 +3,10 @@
 //
 // - Each moment of each rank is of one class; the classes of a run are the means over its ranks, so they add up to its
 //   time.
-// - A rank that is in a collective, computes nothing, and whose peers have not all come, waits: for the root of a
-//   broadcast and in a barrier it is synchronisation, elsewhere imbalance. After the last has come, it communicates: the
-//   part that an empty message takes, too, is communication (the cost of calls), the rest network (the cost of bytes).
+// - A rank that is in a collective and computes nothing waits, as long as not all of its peers have come, or one of them
+//   still computes: for the root of a broadcast and in a barrier it is synchronisation, elsewhere imbalance. When no rank
+//   computes any more, it communicates: the part that an empty message takes, too, is communication (the cost of calls), the
+//   rest network (the cost of bytes).
 // - Communication behind which the rank computes costs nothing.
 // Sources: the rule of 30 %, its remedies and the classes are those that courses on distributed training teach.
 #pragma once
