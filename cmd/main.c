@@ -39,6 +39,7 @@ static const struct clab_command *const commands[] = {
     &cmd_tune,
     &cmd_trace,
     &cmd_audit,
+    &cmd_bottleneck,
     &cmd_netmon,
     NULL,
 };
@@ -47,7 +48,7 @@ static void print_usage(FILE *file)
 {
     fprintf(file, "usage: commlab COMMAND [OPTION...]\n\n");
     for (size_t i = 0; commands[i]; i++)
-        fprintf(file, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(file, "\n`commlab COMMAND --help` lists a command's options.\n");
 }
 
