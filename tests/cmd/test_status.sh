@@ -68,11 +68,7 @@ a_trace_that_is_not_there_has_no_line() {
 a_mistyped_word_is_answered_with_the_nearest() {
     local command
     refuses 2 "unknown command 'bnech' (did you mean 'bench'?)" bnech || return 1
-<<<<<<< HEAD
-    for command in next status start hint reset doctor explain run bench verify show sim 'sim sweep' 'sim train' lab report nets fit device accuracy nccl tune trace netmon; do
-=======
-    for command in next status start hint reset doctor run bench verify show sim 'sim sweep' 'sim train' lab report nets fit device accuracy nccl tune trace bottleneck netmon; do
->>>>>>> 403da83 (Divide a job's time into six classes and name its fault: bottleneck, and lab 12, a job with one of eight hidden faults to measure, name and mend)
+    for command in next status start hint reset doctor explain run bench verify show sim 'sim sweep' 'sim train' lab report nets fit device accuracy nccl tune trace bottleneck netmon; do
         # shellcheck disable=SC2086
         refuses 2 "$command: there is no flag --hepl (did you mean '--help'?)" $command --hepl || return 1
     done
